@@ -1,0 +1,72 @@
+//! The eighteen message types and their numbers on the wire.
+
+/// The type of a message; the number travels in the `Jmsg` line (reference 01 §16.2).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum MessageType {
+    /// The daemon dies; a Director refuses it on the wire.
+    Abort = 1,
+    /// Debug output.
+    Debug = 2,
+    /// Events such as `FC0002` (reference 01 §16.5).
+    Events = 3,
+    /// The job ends with status `f`.
+    Fatal = 4,
+    /// Counts in `JobErrors`.
+    Error = 5,
+    /// Something to look at; the job stays good.
+    Warning = 6,
+    /// Information.
+    Info = 7,
+    /// A file was saved.
+    Saved = 8,
+    /// A file could not be saved.
+    NotSaved = 9,
+    /// A file was skipped.
+    Skipped = 10,
+    /// A volume is wanted.
+    Mount = 11,
+    /// The daemon ends because of an error.
+    ErrorTerm = 12,
+    /// The daemon ends.
+    Term = 13,
+    /// A file was restored.
+    Restored = 14,
+    /// Somebody tried what they may not.
+    Security = 15,
+    /// Tape alerts.
+    Alert = 16,
+    /// Volume management.
+    VolMgmt = 17,
+    /// A file was verified.
+    Verified = 18,
+}
+
+impl MessageType {
+    /// Every type, in the order of the numbers.
+    pub const ALL: [Self; 18] = [
+        Self::Abort,
+        Self::Debug,
+        Self::Events,
+        Self::Fatal,
+        Self::Error,
+        Self::Warning,
+        Self::Info,
+        Self::Saved,
+        Self::NotSaved,
+        Self::Skipped,
+        Self::Mount,
+        Self::ErrorTerm,
+        Self::Term,
+        Self::Restored,
+        Self::Security,
+        Self::Alert,
+        Self::VolMgmt,
+        Self::Verified,
+    ];
+
+    /// The number on the wire, 1 to 18.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+}

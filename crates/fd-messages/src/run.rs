@@ -1,0 +1,174 @@
+//! What the threads of one running job share: counters, the cancel token and the way to say something.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+use crate::MessageType;
+
+/// Where a job's threads say what the operator should know.
+///
+/// `text` stands without the `<fd> JobId <n>: Error: ` head and with its final newline. A message of type
+/// [`MessageType::Error`] counts in the job's errors when it is delivered, [`MessageType::Fatal`] ends the job as failed.
+pub trait JobLog: Send + Sync {
+    /// Hands one message over, in order.
+    fn message(&self, kind: MessageType, text: &[u8]);
+
+    /// Whether any destination of the Messages resource takes this type; where none does, building the text is work
+    /// for nothing (the line of each saved or restored file, for example).
+    fn wants(&self, kind: MessageType) -> bool;
+}
+
+/// Counters of one running job. Status reads them at any time; the job's threads add to them.
+#[derive(Default, Debug)]
+pub struct Progress {
+    files: AtomicU32,
+    files_examined: AtomicU64,
+    files_expected: AtomicU32,
+    read_bytes: AtomicU64,
+    job_bytes: AtomicU64,
+    errors: AtomicU32,
+    last_activity: AtomicI64,
+    current_file: Mutex<Vec<u8>>,
+}
+
+impl Progress {
+    /// Files sent or restored so far (`JobFiles`; in a backup also the last FileIndex used).
+    pub fn files(&self) -> u32 {
+        self.files.load(Ordering::Relaxed)
+    }
+
+    /// Sets `JobFiles`: a resumed job starts above zero.
+    pub fn set_files(&self, files: u32) {
+        self.files.store(files, Ordering::Relaxed);
+    }
+
+    /// One more file.
+    pub fn add_file(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Entries looked at so far.
+    pub fn files_examined(&self) -> u64 {
+        self.files_examined.load(Ordering::Relaxed)
+    }
+
+    /// `n` more entries looked at.
+    pub fn add_files_examined(&self, n: u64) {
+        self.files_examined.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Files that the Director expects (restore), 0 if unknown.
+    pub fn files_expected(&self) -> u32 {
+        self.files_expected.load(Ordering::Relaxed)
+    }
+
+    /// Sets the number that the Director announced.
+    pub fn set_files_expected(&self, files: u32) {
+        self.files_expected.store(files, Ordering::Relaxed);
+    }
+
+    /// Bytes read from files, or received as records.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes.load(Ordering::Relaxed)
+    }
+
+    /// `n` more bytes read.
+    pub fn add_read_bytes(&self, n: u64) {
+        self.read_bytes.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Bytes sent or written (`JobBytes`).
+    pub fn job_bytes(&self) -> u64 {
+        self.job_bytes.load(Ordering::Relaxed)
+    }
+
+    /// `n` more bytes sent or written.
+    pub fn add_job_bytes(&self, n: u64) {
+        self.job_bytes.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// `JobErrors` so far.
+    pub fn errors(&self) -> u32 {
+        self.errors.load(Ordering::Relaxed)
+    }
+
+    /// One more error.
+    pub fn add_error(&self) {
+        self.errors.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A fatal message makes the errors at least one (reference 01 §16.2).
+    pub fn at_least_one_error(&self) {
+        let _previous = self.errors.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// When something last moved, seconds since 1970; 0 before the first.
+    pub fn last_activity(&self) -> i64 {
+        self.last_activity.load(Ordering::Relaxed)
+    }
+
+    /// Notes that something moved now.
+    pub fn touch(&self, now: i64) {
+        self.last_activity.store(now, Ordering::Relaxed);
+    }
+
+    /// The file being processed, as status shows it.
+    pub fn current_file(&self) -> Vec<u8> {
+        self.current_file.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes the file being processed. Reuses the buffer: no allocation per file.
+    pub fn set_current_file(&self, path: &[u8]) {
+        let mut current = self.current_file.lock().unwrap_or_else(PoisonError::into_inner);
+        current.clear();
+        current.extend_from_slice(path);
+    }
+}
+
+/// Tells every thread of a job to stop. Cheap to ask, never taken back.
+#[derive(Clone, Default, Debug)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// A token that nobody has cancelled.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks the job to stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the job is to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fatal_message_makes_errors_at_least_one() {
+        let progress = Progress::default();
+        progress.at_least_one_error();
+        progress.at_least_one_error();
+        assert_eq!(progress.errors(), 1);
+        progress.add_error();
+        progress.at_least_one_error();
+        assert_eq!(progress.errors(), 2);
+    }
+
+    #[test]
+    fn cancelling_one_clone_cancels_all() {
+        let token = CancelToken::new();
+        let other = token.clone();
+        assert!(!other.is_cancelled());
+        token.cancel();
+        assert!(other.is_cancelled());
+    }
+}
