@@ -1,0 +1,87 @@
+//! The two record headers: the one a File Daemon sends, and the one a Storage Daemon sends back.
+
+use crate::decimal;
+use crate::stream::Stream;
+
+/// Appends the header of a stream as a backup sends it, for example `1 2 1000` (reference 04 §2).
+///
+/// `size` is the expected length: that of the file for data streams and for session data, 0 for the others, −1 where
+/// a plugin does not know it.
+pub fn stream_header(out: &mut Vec<u8>, file_index: i32, stream: Stream, size: i64) {
+    decimal::push_i64(out, i64::from(file_index));
+    out.push(b' ');
+    decimal::push_u64(out, u64::from(stream.0));
+    out.push(b' ');
+    decimal::push_i64(out, size);
+}
+
+/// The header of a record as the Storage Daemon sends it in a restore (reference 05 §2.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordHeader {
+    /// Session that wrote the record.
+    pub vol_session_id: i64,
+    /// When that session began.
+    pub vol_session_time: i64,
+    /// FileIndex of the record.
+    pub file_index: i64,
+    /// The stream, with its flag bits.
+    pub stream: Stream,
+    /// Length of the record in bytes, as announced; compare with what comes.
+    pub size: i64,
+}
+
+/// The text is no record header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("record header does not begin with \"rechdr\"")]
+pub struct RecordHeaderError;
+
+impl RecordHeader {
+    /// Reads `rechdr <VolSessionId> <VolSessionTime> <FileIndex> <Stream> <Size>` as tolerantly as the reference:
+    /// only the word must be there, a missing number counts as 0.
+    pub fn parse(text: &[u8]) -> Result<Self, RecordHeaderError> {
+        let mut rest = text.strip_prefix(b"rechdr").ok_or(RecordHeaderError)?;
+        let mut numbers = [0_i64; 5];
+        for number in &mut numbers {
+            (*number, rest) = decimal::take_i64(rest.trim_ascii_start());
+        }
+        let [vol_session_id, vol_session_time, file_index, stream, size] = numbers;
+        // The number is a 32 bit one on the volume; what exceeds it can name no stream.
+        let stream = Stream(u32::try_from(stream).unwrap_or_default());
+        Ok(Self { vol_session_id, vol_session_time, file_index, stream, size })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stream_headers_are_three_decimal_numbers() {
+        let mut out = Vec::new();
+        stream_header(&mut out, 1, Stream::FILE_DATA, 1000);
+        assert_eq!(out, b"1 2 1000");
+        out.clear();
+        stream_header(&mut out, i32::MAX, Stream(Stream::BIT_OFFSETS | 2), -1);
+        assert_eq!(out, b"2147483647 67108866 -1");
+    }
+
+    #[test]
+    fn record_headers_are_read_tolerantly() {
+        let header = RecordHeader::parse(b"rechdr 1 1795226230 3 2 12").unwrap();
+        assert_eq!(
+            header,
+            RecordHeader {
+                vol_session_id: 1,
+                vol_session_time: 1_795_226_230,
+                file_index: 3,
+                stream: Stream::FILE_DATA,
+                size: 12
+            }
+        );
+        assert_eq!(RecordHeader::parse(b"rechdr  1\t2   -3 4 5 6\n").unwrap().file_index, -3);
+        assert_eq!(RecordHeader::parse(b"rechdr").unwrap().size, 0);
+        assert_eq!(RecordHeader::parse(b"rechd 1 2 3 4 5"), Err(RecordHeaderError));
+        assert_eq!(RecordHeader::parse(b""), Err(RecordHeaderError));
+        assert_eq!(RecordHeader::parse(b"rechdr 1 2 3 99999999999 5").unwrap().stream, Stream::NONE);
+    }
+}

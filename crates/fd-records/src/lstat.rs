@@ -1,0 +1,268 @@
+//! LStat: the sixteen base-64 numbers that describe an entry (reference 04 §6.3).
+
+use crate::number;
+use crate::stream::Stream;
+
+/// The attributes of an entry as the record holds them: whole seconds, no names.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Stat {
+    /// Device that holds the entry, as the 64 bit Linux number.
+    pub dev: u64,
+    /// Inode number.
+    pub ino: u64,
+    /// Type and permission bits.
+    pub mode: u32,
+    /// Number of names.
+    pub nlink: u64,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Device that a special file stands for, as the 64 bit Linux number.
+    pub rdev: u64,
+    /// Size in bytes; −1 where a plugin does not know it.
+    pub size: i64,
+    /// Preferred block size in bytes.
+    pub blksize: i64,
+    /// Blocks of 512 bytes.
+    pub blocks: i64,
+    /// Last access, seconds since 1970.
+    pub atime: i64,
+    /// Last change of the contents, seconds since 1970.
+    pub mtime: i64,
+    /// Last change of the inode, seconds since 1970.
+    pub ctime: i64,
+}
+
+impl Stat {
+    /// The bits of `mode` that say the type.
+    pub const MODE_TYPE: u32 = 0o170_000;
+    /// Type bits of a fifo.
+    pub const MODE_FIFO: u32 = 0o010_000;
+    /// Type bits of a character device.
+    pub const MODE_CHARACTER: u32 = 0o020_000;
+    /// Type bits of a directory.
+    pub const MODE_DIRECTORY: u32 = 0o040_000;
+    /// Type bits of a block device.
+    pub const MODE_BLOCK: u32 = 0o060_000;
+    /// Type bits of a regular file.
+    pub const MODE_REGULAR: u32 = 0o100_000;
+    /// Type bits of a symbolic link.
+    pub const MODE_SYMLINK: u32 = 0o120_000;
+    /// Type bits of a socket.
+    pub const MODE_SOCKET: u32 = 0o140_000;
+
+    /// The type bits of the mode, to compare with the `MODE_…` constants.
+    pub const fn mode_type(&self) -> u32 {
+        self.mode & Self::MODE_TYPE
+    }
+}
+
+/// [`Stat`] with the three numbers that a record adds to it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LStat {
+    /// The attributes.
+    pub stat: Stat,
+    /// FileIndex of the first name of a hard-linked file, else 0.
+    pub link_fi: i32,
+    /// Inode flags; always 0 on Linux.
+    pub flags: i64,
+    /// Number of the stream that holds the data, without flag bits (reference 04 §7); 0 in old records.
+    pub data_stream: u32,
+}
+
+/// Why a text is no LStat.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LStatError {
+    /// Fewer numbers than the thirteen that must be there.
+    #[error("LStat holds {found} numbers, needs at least 13")]
+    TooShort {
+        /// How many there are.
+        found: usize,
+    },
+    /// Something else than a base-64 number that fits its field.
+    #[error("number {index} of LStat is not a base-64 number of its range")]
+    Number {
+        /// Which one, counted from 1 in the order of reference 04 §6.3.
+        index: usize,
+    },
+}
+
+/// How many numbers a complete LStat has.
+const FIELDS: usize = 16;
+/// How many must be there.
+const MANDATORY: usize = 13;
+
+impl LStat {
+    /// Appends the text, sixteen numbers separated by single blanks, without a final NUL.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let stat = &self.stat;
+        let numbers: [i64; FIELDS] = [
+            stat.dev.cast_signed(),
+            stat.ino.cast_signed(),
+            i64::from(stat.mode),
+            stat.nlink.cast_signed(),
+            i64::from(stat.uid),
+            i64::from(stat.gid),
+            stat.rdev.cast_signed(),
+            stat.size,
+            stat.blksize,
+            stat.blocks,
+            stat.atime,
+            stat.mtime,
+            stat.ctime,
+            i64::from(self.link_fi),
+            self.flags,
+            i64::from(self.data_stream & Stream::KIND_MASK),
+        ];
+        out.reserve(FIELDS * 12);
+        for (index, value) in numbers.into_iter().enumerate() {
+            if index != 0 {
+                out.push(b' ');
+            }
+            number::push(out, value);
+        }
+    }
+
+    /// Reads a text. The last three numbers may be missing (they then count as 0), what follows the sixteenth is
+    /// ignored, and missing digits count as 0.
+    pub fn decode(text: &[u8]) -> Result<Self, LStatError> {
+        let mut numbers = [0_i64; FIELDS];
+        let mut found = 0;
+        let words = text.strip_suffix(b" ").unwrap_or(text).split(|byte| *byte == b' ');
+        for (index, (place, word)) in numbers.iter_mut().zip(words).enumerate() {
+            *place = number::parse(word).ok_or(LStatError::Number { index: index + 1 })?;
+            found = index + 1;
+        }
+        if found < MANDATORY {
+            return Err(LStatError::TooShort { found });
+        }
+        let [dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, atime, mtime, ctime, link_fi, flags, data] =
+            numbers;
+        Ok(Self {
+            stat: Stat {
+                dev: dev.cast_unsigned(),
+                ino: ino.cast_unsigned(),
+                mode: narrow(mode, 3)?,
+                nlink: nlink.cast_unsigned(),
+                uid: identity(uid, 5)?,
+                gid: identity(gid, 6)?,
+                rdev: rdev.cast_unsigned(),
+                size,
+                blksize,
+                blocks,
+                atime,
+                mtime,
+                ctime,
+            },
+            link_fi: i32::try_from(link_fi).map_err(|_| LStatError::Number { index: 14 })?,
+            flags,
+            data_stream: narrow(data, 16)?,
+        })
+    }
+}
+
+/// The 32 bit value of field `index`.
+fn narrow(value: i64, index: usize) -> Result<u32, LStatError> {
+    u32::try_from(value).map_err(|_| LStatError::Number { index })
+}
+
+/// A user or group number: unsigned, but clients with signed ones write −1 and −2.
+fn identity(value: i64, index: usize) -> Result<u32, LStatError> {
+    match i32::try_from(value) {
+        Ok(signed) => Ok(signed.cast_unsigned()),
+        Err(_) => narrow(value, index),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> LStat {
+        LStat {
+            stat: Stat {
+                dev: 65024,
+                ino: 10_160_589,
+                mode: 0o100_644,
+                nlink: 1,
+                size: 15,
+                blksize: 4096,
+                blocks: 8,
+                atime: 1_700_000_000,
+                mtime: 1_700_000_000,
+                ctime: 1_795_228_584,
+                ..Stat::default()
+            },
+            link_fi: 0,
+            flags: 0,
+            data_stream: 2,
+        }
+    }
+
+    #[test]
+    fn the_example_of_the_reference_encodes_and_decodes() {
+        let text = b"P4A mwnN IGk B A A A P BAA I BlU/EA BlU/EA BrAQOo A A C";
+        let mut out = Vec::new();
+        example().encode(&mut out);
+        assert_eq!(out, text);
+        assert_eq!(LStat::decode(text), Ok(example()));
+    }
+
+    #[test]
+    fn flag_bits_of_the_stream_are_not_recorded() {
+        let mut out = Vec::new();
+        LStat { data_stream: Stream::BIT_OFFSETS | 2, ..example() }.encode(&mut out);
+        assert!(out.ends_with(b" A A C"));
+    }
+
+    #[test]
+    fn old_records_lack_the_last_numbers() {
+        let lstat = LStat::decode(b"P4A mwnN IGk B A A A P BAA I BlU/EA BlU/EA BrAQOo").unwrap();
+        assert_eq!((lstat.link_fi, lstat.flags, lstat.data_stream), (0, 0, 0));
+        let lstat = LStat::decode(b"P4A mwnN IGk B A A A P BAA I BlU/EA BlU/EA BrAQOo M").unwrap();
+        assert_eq!((lstat.link_fi, lstat.flags, lstat.data_stream), (12, 0, 0));
+    }
+
+    #[test]
+    fn damage_is_found_with_its_place() {
+        assert_eq!(LStat::decode(b""), Err(LStatError::TooShort { found: 1 }));
+        assert_eq!(LStat::decode(b"A B C"), Err(LStatError::TooShort { found: 3 }));
+        assert_eq!(LStat::decode(b"A B ? A A A A A A A A A A"), Err(LStatError::Number { index: 3 }));
+        assert_eq!(LStat::decode(b"A B -B A A A A A A A A A A"), Err(LStatError::Number { index: 3 }));
+        assert_eq!(LStat::decode(b"A B A A A A A A A A A A A JstdsA"), Err(LStatError::Number { index: 14 }));
+    }
+
+    #[test]
+    fn every_bit_of_the_wide_fields_survives() {
+        let lstat = LStat {
+            stat: Stat {
+                dev: u64::MAX,
+                ino: 1 << 63,
+                mode: u32::MAX,
+                nlink: u64::MAX,
+                uid: u32::MAX,
+                gid: u32::MAX - 1,
+                rdev: u64::MAX,
+                size: -1,
+                blksize: i64::MIN,
+                blocks: i64::MAX,
+                atime: -1,
+                mtime: i64::MIN,
+                ctime: i64::MAX,
+            },
+            link_fi: i32::MAX,
+            flags: -1,
+            data_stream: 2047,
+        };
+        let mut out = Vec::new();
+        lstat.encode(&mut out);
+        assert_eq!(LStat::decode(&out), Ok(lstat));
+    }
+
+    #[test]
+    fn a_signed_owner_reads_as_its_unsigned_number() {
+        let lstat = LStat::decode(b"A A A A -B -C A A A A A A A").unwrap();
+        assert_eq!((lstat.stat.uid, lstat.stat.gid), (u32::MAX, u32::MAX - 1));
+    }
+}
