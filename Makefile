@@ -1,0 +1,53 @@
+# What a person or CI types. Each target does its own set-up, system packages included, on a Debian machine
+# that has a Rust toolchain; where nothing is missing, set-up takes under a second.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench clean
+
+CARGO ?= cargo
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
+
+help: ## Say what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | sort | \
+	  awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+setup: ## Install the system packages that are missing (apt), say so if that can't be done
+	@scripts/system-packages
+
+demo: setup ## Back up and restore a real tree with Bacula's own Director, and compare with its own File Daemon
+	$(CARGO) build --release -p bacula-fd -p bed
+	$(CARGO) run --release -q -p bed -- setup
+	$(CARGO) run --release -q -p bed -- demo
+
+demo-short: setup ## The demo over a small tree, for CI
+	$(CARGO) build --release -p bacula-fd -p bed
+	$(CARGO) run --release -q -p bed -- setup
+	$(CARGO) run --release -q -p bed -- demo --short
+
+test: setup ## Every test, those against the real daemons included
+	$(CARGO) build --release -p bacula-fd -p bed
+	$(CARGO) run --release -q -p bed -- setup
+	$(CARGO) test --workspace
+
+lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, house rules
+	@scripts/lint
+
+lint-tools: ## Install the tools of `make lint`, pinned, under ~/.cache/ferrofd
+	@scripts/lint-tools
+
+fuzz: ## Each fuzz target for FUZZ_SECONDS (60); FUZZ_TARGETS="a b" chooses
+	@FUZZ_PACKAGES=1 scripts/system-packages
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz run $(FUZZ_TARGETS)
+
+fuzz-build: ## Build the fuzz targets only
+	@FUZZ_PACKAGES=1 scripts/system-packages
+	@scripts/fuzz build
+
+bench: ## Nothing is measured here yet; the demo's table is the only measurement
+	@echo "No benchmark exists yet. 'make demo' prints time, CPU and memory of both File Daemons." >&2; exit 1
+
+clean: ## Remove what was built here (the bed's root and the lint tools stay in ~/.cache/ferrofd)
+	$(CARGO) clean
+	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
