@@ -1,0 +1,216 @@
+//! Making frames.
+
+use crate::frame::{COMPRESSED, MAX_PAYLOAD};
+use crate::lz4::Compressor;
+use crate::{CommCount, FrameError, Signal};
+
+/// Writes frames to the end of a buffer and counts them. One per thread: it keeps what LZ4 needs from frame to frame,
+/// so that a frame costs no allocation beside the growth of the buffer.
+pub struct Encoder {
+    compressor: Option<Compressor>,
+    /// Where the parts of a payload come together for the compressor.
+    joined: Vec<u8>,
+    count: CommCount,
+}
+
+impl Encoder {
+    /// An encoder; with `compress`, payloads are compressed where that pays (reference 01 §4.1).
+    pub fn new(compress: bool) -> Self {
+        let mut encoder = Self { compressor: None, joined: Vec::new(), count: CommCount::default() };
+        encoder.set_compress(compress);
+        encoder
+    }
+
+    /// Switches compression for the frames to come.
+    pub fn set_compress(&mut self, on: bool) {
+        if on != self.compressor.is_some() {
+            self.compressor = on.then(Compressor::new);
+            self.joined = Vec::new();
+        }
+    }
+
+    /// Whether compression is on.
+    pub const fn compresses(&self) -> bool {
+        self.compressor.is_some()
+    }
+
+    /// Appends one frame with this payload. An empty payload makes an empty frame.
+    ///
+    /// # Errors
+    /// [`FrameError::TooBig`] above [`MAX_PAYLOAD`] bytes; nothing is appended then.
+    pub fn data(&mut self, out: &mut Vec<u8>, payload: &[u8]) -> Result<(), FrameError> {
+        if payload.len() > MAX_PAYLOAD {
+            return Err(FrameError::TooBig { len: payload.len() });
+        }
+        let block = self.compressor.as_mut().and_then(|compressor| compressor.compress(payload));
+        let (flag, body) = block.map_or((0, payload), |block| (COMPRESSED, block));
+        out.reserve(4 + body.len());
+        out.extend_from_slice(&header(flag, body.len()));
+        out.extend_from_slice(body);
+        self.count += CommCount::data(payload.len(), body.len());
+        Ok(())
+    }
+
+    /// Appends one frame whose payload is these parts one after the other, for example an address and a block. Without
+    /// compression the parts are not joined first.
+    ///
+    /// # Errors
+    /// As [`Encoder::data`].
+    pub fn data_parts(&mut self, out: &mut Vec<u8>, parts: &[&[u8]]) -> Result<(), FrameError> {
+        let len = parts.iter().fold(0_usize, |sum, part| sum.saturating_add(part.len()));
+        if len > MAX_PAYLOAD {
+            return Err(FrameError::TooBig { len });
+        }
+        if self.compressor.is_some() {
+            let mut joined = std::mem::take(&mut self.joined);
+            joined.clear();
+            for part in parts {
+                joined.extend_from_slice(part);
+            }
+            let result = self.data(out, &joined);
+            self.joined = joined;
+            return result;
+        }
+        out.reserve(4 + len);
+        out.extend_from_slice(&header(0, len));
+        for part in parts {
+            out.extend_from_slice(part);
+        }
+        self.count += CommCount::data(len, len);
+        Ok(())
+    }
+
+    /// Appends a signal.
+    pub fn signal(&mut self, out: &mut Vec<u8>, signal: Signal) {
+        out.extend_from_slice(&signal.code().to_be_bytes());
+        self.count += CommCount::signal(signal);
+    }
+
+    /// What was encoded since the last call.
+    pub fn take_count(&mut self) -> CommCount {
+        std::mem::take(&mut self.count)
+    }
+}
+
+impl std::fmt::Debug for Encoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encoder")
+            .field("compresses", &self.compresses())
+            .field("count", &self.count)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The header word; `len` is at most [`MAX_PAYLOAD`].
+fn header(flag: u32, len: usize) -> [u8; 4] {
+    (flag | u32::try_from(len).unwrap_or(u32::MAX >> 3)).to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Parsed, decompress, parse};
+
+    #[test]
+    fn frames_and_signals_have_the_bytes_of_the_reference() {
+        let mut encoder = Encoder::new(false);
+        let mut out = Vec::new();
+        encoder.data(&mut out, b"Hello Director w-dir calling 10002 tlspsk=0\n").unwrap();
+        encoder.signal(&mut out, Signal::Eod);
+        encoder.signal(&mut out, Signal::Terminate);
+        encoder.data(&mut out, b"").unwrap();
+        let expected =
+            b"\0\0\0\x2cHello Director w-dir calling 10002 tlspsk=0\n\xff\xff\xff\xff\xff\xff\xff\xfc\0\0\0\0";
+        assert_eq!(out, expected);
+        assert_eq!(encoder.take_count(), CommCount { plain: 44 - 1 - 4, sent: 44 - 1 - 4 });
+        assert_eq!(encoder.take_count(), CommCount::default());
+    }
+
+    /// The payloads that the client sends in reference 01 §21.2, which make `CommBytes=494`.
+    #[test]
+    fn the_count_of_a_real_backup() {
+        let mut encoder = Encoder::new(false);
+        let mut out = Vec::new();
+        let texts: [&[u8]; 18] = [
+            b"Hello Bacula SD: Start Job b1.2026-11-21_02.56.53_03 15 tlspsk=0\n",
+            b"fdcaps: dedup=0 rehydration=0 proxy=0\n",
+            b"fT+/0n/5m44FRC+tP40wsA\0",
+            b"auth cram-md5 <1293260559.1795229815@w-fd> ssl=0\n",
+            b"1000 OK auth\n",
+            b"append open session\n",
+            b"append data 1\n",
+            b"1 1 0",
+            b"1 3 /etc/debian_version\0P4A mEJC IGk B A A A F BAA I BrAPTI BqWmC8 BrAPTB A A C\0\0\x000\0",
+            b"1 2 5",
+            b"13.7\n",
+            b"1 3 0",
+            &[0; 16],
+            b"2 1 0",
+            b"2 3 /etc/host.conf\0P4A mEJG IGk B A A A J BAA I BrAPTI BqWmC8 BrAPTB A A C\0\0\x000\0",
+            b"2 2 9",
+            b"multi on\n",
+            b"2 3 0",
+        ];
+        for text in texts {
+            encoder.data(&mut out, text).unwrap();
+        }
+        encoder.data(&mut out, &[0; 16]).unwrap();
+        encoder.data(&mut out, b"append end session 1\n").unwrap();
+        encoder.data(&mut out, b"append close session 1\n").unwrap();
+        (0..7).for_each(|_| encoder.signal(&mut out, Signal::Eod));
+        encoder.signal(&mut out, Signal::Terminate);
+        assert_eq!(encoder.take_count(), CommCount { plain: 494, sent: 494 });
+    }
+
+    #[test]
+    fn a_hello_of_64_bytes_and_terminate_count_60() {
+        let mut encoder = Encoder::new(true);
+        let mut out = Vec::new();
+        encoder.data(&mut out, &[b'x'; 64]).unwrap();
+        encoder.signal(&mut out, Signal::Terminate);
+        assert_eq!(encoder.take_count().plain, 60);
+    }
+
+    #[test]
+    fn compressed_frames_carry_bit_30_and_count_both_sizes() {
+        let mut encoder = Encoder::new(true);
+        let mut out = Vec::new();
+        let text = vec![b'z'; 65_536];
+        encoder.data(&mut out, &text).unwrap();
+        let Parsed::Data { payload, compressed: true, consumed } = parse(&out).unwrap() else {
+            panic!("not compressed");
+        };
+        assert_eq!(consumed, out.len());
+        let mut plain = Vec::new();
+        decompress(payload, &mut plain).unwrap();
+        assert_eq!(plain, text);
+        let count = encoder.take_count();
+        assert_eq!(count.plain, 65_536);
+        assert_eq!(usize::try_from(count.sent).unwrap(), out.len() - 4);
+    }
+
+    #[test]
+    fn parts_make_the_same_frame_as_the_whole() {
+        for compress in [false, true] {
+            let mut encoder = Encoder::new(compress);
+            let (mut whole, mut parts) = (Vec::new(), Vec::new());
+            encoder.data(&mut whole, &[b'q'; 108]).unwrap();
+            let count = encoder.take_count();
+            encoder.data_parts(&mut parts, &[&[b'q'; 8], b"", &[b'q'; 100]]).unwrap();
+            assert_eq!(whole, parts);
+            assert_eq!(encoder.take_count(), count);
+        }
+    }
+
+    #[test]
+    fn what_a_peer_would_refuse_is_not_made() {
+        let mut encoder = Encoder::new(true);
+        let mut out = Vec::new();
+        let big = vec![0; MAX_PAYLOAD + 1];
+        assert_eq!(encoder.data(&mut out, &big), Err(FrameError::TooBig { len: MAX_PAYLOAD + 1 }));
+        assert_eq!(encoder.data_parts(&mut out, &[&big, b"x"]), Err(FrameError::TooBig { len: MAX_PAYLOAD + 2 }));
+        assert!(out.is_empty());
+        assert_eq!(encoder.take_count(), CommCount::default());
+        encoder.data(&mut out, &big[..MAX_PAYLOAD]).unwrap();
+    }
+}
