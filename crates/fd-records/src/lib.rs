@@ -2,20 +2,33 @@
 //!
 //! Encoders append to a `Vec<u8>` and allocate nothing else; decoders check every bound and borrow from their input.
 //! Not here: sockets, files, clocks, and any knowledge of how a job runs. Names of users and groups, where a text
-//! needs them, come from the caller.
+//! needs them, come from the caller ([`Names`], [`Identities`]).
 
+mod accurate;
+mod acl;
 mod attributes;
+mod compression;
 mod decimal;
+pub mod digest_text;
 mod file_type;
 mod header;
+pub mod listing;
 mod lstat;
+mod names;
 mod number;
+mod plugin_name;
 mod stream;
 #[cfg(test)]
 mod test_bytes;
+pub mod xattr;
 
+pub use accurate::AccurateEntry;
+pub use acl::{Acl, AclEntry, AclError, AclTag, InvalidAcl};
 pub use attributes::{Attributes, AttributesError, AttributesRecord};
+pub use compression::CompressionHeader;
 pub use file_type::FileType;
 pub use header::{RecordHeader, RecordHeaderError, stream_header};
 pub use lstat::{LStat, LStatError, Stat};
+pub use names::{Identities, Names};
+pub use plugin_name::PluginName;
 pub use stream::Stream;

@@ -1,0 +1,19 @@
+//! Where the texts of this crate get the names of users and groups from.
+//!
+//! The crate itself asks no system: the caller answers, from a cache as a rule.
+
+/// Names of numbers.
+pub trait Names {
+    /// The name of this user; `None` if it has none, then the number is written.
+    fn user_name(&mut self, uid: u32) -> Option<&[u8]>;
+    /// The name of this group.
+    fn group_name(&mut self, gid: u32) -> Option<&[u8]>;
+}
+
+/// Numbers of names.
+pub trait Identities {
+    /// The number of the user of this name; `None` if there is none.
+    fn user_number(&mut self, name: &[u8]) -> Option<u32>;
+    /// The number of the group of this name.
+    fn group_number(&mut self, name: &[u8]) -> Option<u32>;
+}
