@@ -1,1 +1,19 @@
-//! fd-session
+//! The conversations with the Director and the Storage Daemon: commands and replies as types, and the state machines.
+//!
+//! Sans-IO: frames go in, [`Action`]s come out, time and random numbers are arguments. Nothing here opens a socket,
+//! reads a clock or does the work that a command asks for.
+
+pub mod action;
+pub mod append;
+pub mod authenticate;
+pub mod clock;
+pub mod command;
+pub mod job_status;
+pub mod need;
+pub mod read;
+pub mod storage;
+pub mod texts;
+
+pub use action::{Action, Input, TlsMode, TlsRole};
+pub use job_status::JobStatus;
+pub use need::{Need, Negotiated};

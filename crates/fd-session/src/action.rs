@@ -1,0 +1,64 @@
+//! What a state machine asks its driver to do, and what the driver tells it.
+
+use std::time::Duration;
+
+use fd_bsock::Signal;
+
+/// The side that a TLS handshake is made from. The sender of `starttls` is the server, whoever opened the TCP
+/// connection (reference 01 §10.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TlsRole {
+    /// We sent `starttls`.
+    Server,
+    /// The peer sent `starttls`.
+    Client,
+}
+
+/// What authenticates a TLS session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TlsMode {
+    /// The key that CRAM-MD5 uses too.
+    Psk,
+    /// X.509 certificates.
+    Certificate,
+}
+
+/// One thing to do. A machine hands out a list; the driver does them in order. The last of a list is always one that
+/// the driver answers ([`Action::Receive`], [`Action::StartTls`]) or that ends the machine ([`Action::Done`],
+/// [`Action::Failed`]).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action<T, E> {
+    /// Send one data frame.
+    Send(Vec<u8>),
+    /// Send a signal.
+    Signal(Signal),
+    /// Wait at most this long for one frame and answer with [`Input`].
+    Receive(Duration),
+    /// Make a TLS handshake and answer [`Input::TlsReady`] or [`Input::TlsFailed`].
+    StartTls(TlsRole, TlsMode),
+    /// Forget TLS without a `close_notify`; the next bytes are clear (reference 01 §11.5).
+    DropTls,
+    /// Wait this long before the next action: a brake on guessing passwords.
+    Pause(Duration),
+    /// The machine ended well.
+    Done(T),
+    /// The machine ended badly.
+    Failed(E),
+}
+
+/// What the driver tells a machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input<'a> {
+    /// A data frame.
+    Frame(&'a [u8]),
+    /// An empty frame.
+    Empty,
+    /// A signal.
+    Signal(Signal),
+    /// The peer closed, the connection broke, or the wait was too long. The text says which.
+    Gone(&'a str),
+    /// The handshake is done.
+    TlsReady,
+    /// The handshake failed; the text says why.
+    TlsFailed(&'a str),
+}

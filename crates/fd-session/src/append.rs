@@ -1,0 +1,192 @@
+//! The dialogue round a backup's data: `append open`, `append data`, and after the data `append end`, `append close`
+//! (reference 04 §1.1). Not here: the data.
+
+use std::time::Duration;
+
+use crate::action::{Action, Input};
+use crate::job_status::JobStatus;
+use crate::storage::{self, StorageError};
+use crate::texts;
+
+/// The Storage Daemon may wait for an operator to mount a volume: days, not minutes (reference 02 §14.2).
+pub const VOLUME_TIMEOUT: Duration = Duration::from_secs(5 * 24 * 3600);
+
+/// The session number that the Storage Daemon gave us.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ticket(pub i64);
+
+/// From nothing to "send your data".
+#[derive(Debug)]
+pub struct AppendOpen {
+    ticket: Option<Ticket>,
+}
+
+type OpenActions = Vec<Action<Ticket, StorageError>>;
+
+impl AppendOpen {
+    /// Asks for a session.
+    pub fn start() -> (Self, OpenActions) {
+        let ask = vec![Action::Send(texts::APPEND_OPEN.to_vec()), Action::Receive(VOLUME_TIMEOUT)];
+        (Self { ticket: None }, ask)
+    }
+
+    /// Takes the Storage Daemon's answer.
+    pub fn handle(&mut self, input: Input<'_>) -> OpenActions {
+        match (self.ticket, input) {
+            (None, Input::Frame(frame)) => match storage::parse_ticket(frame) {
+                Some(ticket) => {
+                    self.ticket = Some(Ticket(ticket));
+                    vec![Action::Send(texts::append_data(ticket)), Action::Receive(VOLUME_TIMEOUT)]
+                }
+                None => vec![Action::Failed(StorageError::AppendOpen(frame.to_vec()))],
+            },
+            (None, _) => vec![Action::Failed(StorageError::AppendOpenGone)],
+            (Some(ticket), Input::Frame(texts::DATA_OK)) => vec![Action::Done(ticket)],
+            (Some(_), other) => vec![Action::Failed(storage::bad_response("Append Data", texts::DATA_OK, other))],
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Closing {
+    Data,
+    End,
+    Close { status: Option<u8> },
+}
+
+/// From the end of the data to the Storage Daemon's verdict on it.
+#[derive(Debug)]
+pub struct AppendClose {
+    ticket: Ticket,
+    state: Closing,
+}
+
+type CloseActions = Vec<Action<JobStatus, StorageError>>;
+
+impl AppendClose {
+    /// The last `EOD` has been sent.
+    pub fn start(ticket: Ticket) -> (Self, CloseActions) {
+        (Self { ticket, state: Closing::Data }, vec![Action::Receive(VOLUME_TIMEOUT)])
+    }
+
+    /// Takes the Storage Daemon's answer.
+    pub fn handle(&mut self, input: Input<'_>) -> CloseActions {
+        match (&mut self.state, input) {
+            (Closing::Data, Input::Frame(texts::APPEND_DATA_OK)) => {
+                self.state = Closing::End;
+                vec![Action::Send(texts::append_end(self.ticket.0)), Action::Receive(VOLUME_TIMEOUT)]
+            }
+            (Closing::Data, other) => {
+                vec![Action::Failed(storage::bad_response("Append Data", texts::APPEND_DATA_OK, other))]
+            }
+            (Closing::End, Input::Frame(texts::APPEND_END_OK)) => {
+                self.state = Closing::Close { status: None };
+                vec![Action::Send(texts::append_close(self.ticket.0)), Action::Receive(VOLUME_TIMEOUT)]
+            }
+            (Closing::End, other) => {
+                vec![Action::Failed(storage::bad_response("Append End", texts::APPEND_END_OK, other))]
+            }
+            (Closing::Close { status }, Input::Frame(frame)) => {
+                *status = parse_close_status(frame).or(*status);
+                vec![Action::Receive(VOLUME_TIMEOUT)]
+            }
+            (Closing::Close { .. }, Input::Empty) => vec![Action::Receive(VOLUME_TIMEOUT)],
+            (Closing::Close { status }, _) => vec![verdict(*status)],
+        }
+    }
+}
+
+fn verdict(status: Option<u8>) -> Action<JobStatus, StorageError> {
+    match status {
+        None => Action::Failed(StorageError::AppendClose),
+        Some(code) => match JobStatus::from_code(code) {
+            Some(status @ (JobStatus::Terminated | JobStatus::Warnings | JobStatus::Incomplete)) => {
+                Action::Done(status)
+            }
+            _ => Action::Failed(StorageError::BadStatus(code)),
+        },
+    }
+}
+
+/// The status in `3000 OK close Status = <n>\n`, the decimal code of a character.
+pub fn parse_close_status(frame: &[u8]) -> Option<u8> {
+    let rest = frame.strip_prefix(b"3000 OK close Status = ")?;
+    storage::leading_number(rest).and_then(|n| u8::try_from(n).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use fd_bsock::Signal;
+
+    use super::*;
+
+    fn sent<T, E>(actions: &[Action<T, E>]) -> &[u8] {
+        match actions.first() {
+            Some(Action::Send(frame)) => frame,
+            _ => b"nothing",
+        }
+    }
+
+    #[test]
+    fn the_real_opening() {
+        let (mut open, actions) = AppendOpen::start();
+        assert_eq!(sent(&actions), b"append open session\n");
+        assert_eq!(sent(&open.handle(Input::Frame(b"3000 OK open ticket = 7\n"))), b"append data 7\n");
+        assert_eq!(open.handle(Input::Frame(b"3000 OK data\n")), [Action::Done(Ticket(7))]);
+    }
+
+    #[test]
+    fn the_real_tail() {
+        let (mut close, _) = AppendClose::start(Ticket(7));
+        assert_eq!(sent(&close.handle(Input::Frame(b"3000 OK append data\n"))), b"append end session 7\n");
+        assert_eq!(sent(&close.handle(Input::Frame(b"3000 OK end\n"))), b"append close session 7\n");
+        assert_eq!(
+            close.handle(Input::Frame(b"3000 OK close Status = 84\n")),
+            [Action::Receive(VOLUME_TIMEOUT)],
+            "the verdict counts when the signal comes"
+        );
+        assert_eq!(close.handle(Input::Signal(Signal::Eod)), [Action::Done(JobStatus::Terminated)]);
+    }
+
+    #[test]
+    fn the_close_status_is_a_character_code() {
+        assert_eq!(parse_close_status(b"3000 OK close Status = 84\n"), Some(84));
+        assert_eq!(parse_close_status(b"3000 OK close Status = 102"), Some(102));
+        assert_eq!(parse_close_status(b"3000 OK close Status = \n"), None);
+        assert_eq!(parse_close_status(b"3000 OK close Status = 300\n"), None);
+        assert_eq!(parse_close_status(b"3000 OK close Status = -84\n"), None);
+        assert_eq!(parse_close_status(b"3000 OK close status = 84\n"), None);
+        assert_eq!(parse_close_status(b"3999 OK close Status = 84\n"), None);
+    }
+
+    #[test]
+    fn a_storage_daemon_that_says_the_job_failed() {
+        let texts = |status: &[u8]| {
+            let mut close = AppendClose { ticket: Ticket(1), state: Closing::Close { status: None } };
+            let _wait = close.handle(Input::Frame(status));
+            match close.handle(Input::Signal(Signal::Eod)).pop() {
+                Some(Action::Failed(error)) => String::from_utf8(error.message()).unwrap(),
+                other => format!("{other:?}"),
+            }
+        };
+        assert_eq!(texts(b"3000 OK close Status = 102\n"), "Bad status 102 f returned from Storage Daemon.\n");
+        assert_eq!(texts(b"3999 no\n"), "Append Close with SD failed.\n");
+    }
+
+    #[test]
+    fn wrong_answers_have_the_stock_texts() {
+        let (mut open, _) = AppendOpen::start();
+        let refused = open.handle(Input::Frame(b"3902 Error\n"));
+        let Some(Action::Failed(error)) = refused.first() else { panic!("{refused:?}") };
+        assert_eq!(error.message(), b"Bad response to append open: 3902 Error\n\n");
+
+        let (mut close, _) = AppendClose::start(Ticket(1));
+        let refused = close.handle(Input::Frame(b"3999 Failed append\n"));
+        let Some(Action::Failed(error)) = refused.first() else { panic!("{refused:?}") };
+        assert_eq!(
+            String::from_utf8(error.message()).unwrap(),
+            "job.c:3698 Bad response from SD to Append Data command. Wanted 3000 OK append data\n, got len=19 \
+             msg=\"3999 Failed append \"\n"
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! How the Director's clock and ours are compared before an incremental backup (reference 02 §4.2, step 3).
+//!
+//! Ten rounds of question and answer; the first two only warm up. The caller gives the time, in microseconds.
+
+/// Rounds asked.
+const ROUNDS: u32 = 10;
+/// Rounds that do not count.
+const WARM_UP: u32 = 2;
+
+/// One comparison. Ask `rounds_left`, send signal `BTIME`, note the time, receive, [`ClockSync::answer`].
+#[derive(Debug, Default)]
+pub struct ClockSync {
+    round: u32,
+    counted: i64,
+    sum: i128,
+    last: i64,
+}
+
+impl ClockSync {
+    /// Whether another round is to be asked.
+    pub const fn wants_more(&self) -> bool {
+        self.round < ROUNDS
+    }
+
+    /// Notes one answer; `asked` and `now` are our clock in microseconds, `his` the Director's.
+    pub fn answer(&mut self, asked: i64, now: i64, his: i64) {
+        let round_trip = i128::from(now) - i128::from(asked);
+        if self.round >= WARM_UP && his >= self.last && round_trip >= 0 {
+            self.sum += i128::from(asked) - i128::from(his) - round_trip / 2;
+            self.counted += 1;
+        }
+        self.last = his;
+        self.round += 1;
+    }
+
+    /// Seconds to add to the Director's times; the fraction is cut off.
+    pub fn adjustment(&self) -> i64 {
+        if self.counted == 0 {
+            return 0;
+        }
+        i64::try_from(self.sum / i128::from(self.counted) / 1_000_000).unwrap_or(0)
+    }
+}
+
+/// The Director's microseconds in `btime <n>\n`.
+pub fn parse_btime(frame: &[u8]) -> Option<i64> {
+    let digits = frame.strip_prefix(b"btime ")?.trim_ascii();
+    if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adjustment(skew: i64, round_trip: i64) -> i64 {
+        let mut sync = ClockSync::default();
+        let mut now = 1_795_228_000_000_000;
+        while sync.wants_more() {
+            sync.answer(now, now + round_trip, now + round_trip / 2 - skew);
+            now += 1000;
+        }
+        sync.adjustment()
+    }
+
+    #[test]
+    fn equal_clocks_need_no_adjustment() {
+        assert_eq!(adjustment(0, 400), 0);
+        assert_eq!(adjustment(999_000, 400), 0, "less than a second is cut off");
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_or_behind() {
+        assert_eq!(adjustment(4_500_000, 400), 4);
+        assert_eq!(adjustment(-4_500_000, 400), -4);
+    }
+
+    #[test]
+    fn the_first_two_rounds_do_not_count() {
+        let mut sync = ClockSync::default();
+        sync.answer(0, 60_000_000, 1);
+        sync.answer(0, 60_000_000, 2);
+        for round in 0..8 {
+            sync.answer(10_000_000 + round, 10_000_000 + round, 3 + round);
+        }
+        assert_eq!(sync.adjustment(), 9);
+    }
+
+    #[test]
+    fn btime_must_be_a_number() {
+        assert_eq!(parse_btime(b"btime 1795228000000000\n"), Some(1_795_228_000_000_000));
+        assert_eq!(parse_btime(b"btime \n"), None);
+        assert_eq!(parse_btime(b"btime 12x\n"), None);
+        assert_eq!(parse_btime(b"btime 99999999999999999999\n"), None);
+        assert_eq!(parse_btime(b"2000 OK\n"), None);
+    }
+}

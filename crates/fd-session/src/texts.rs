@@ -1,0 +1,415 @@
+//! Every text that we say to a Director or a Storage Daemon, word for word (reference 01 §20, 02 §3 and §16).
+//!
+//! A reply is one frame. A message text begins with the stock daemon's `file.c:line ` where it has one, because site
+//! scripts match it, and ends with its newline.
+
+use std::fmt::Write as _;
+
+use crate::storage::StorageError;
+
+/// The version that the Director reads; below 13.0.0 it would shift every message type (reference 01 §7).
+pub const VERSION: &str = "15.0.3";
+/// Release date as the `JobId=` reply has it.
+pub const SHORT_DATE: &str = "25Mar25";
+/// Release date as the status header has it.
+pub const LONG_DATE: &str = "25 March 2025";
+
+/// No such command.
+pub const INVALID_COMMAND: &[u8] = b"2999 Invalid command\n";
+/// A command before the hello.
+pub const NO_AUTHORIZATION: &[u8] = b"2998 No Authorization\n";
+/// A command that this Director may not use.
+pub const NOT_PERMITTED: &[u8] = b"2997 Invalid command for a Director with Monitor directive enabled.\n";
+
+/// Reply to a malformed `JobId=`.
+pub const BAD_JOB: &[u8] = b"2901 Bad Job\n";
+/// Reply to `level`.
+pub const OK_LEVEL: &[u8] = b"2000 OK level\n";
+/// Reply to `fileset`.
+pub const OK_INCLUDE: &[u8] = b"2000 OK include\n";
+/// Reply to `setbandwidth=`.
+pub const OK_BANDWIDTH: &[u8] = b"2000 OK Bandwidth\n";
+/// Reply to `storage`.
+pub const OK_STORAGE: &[u8] = b"2000 OK storage\n";
+/// Reply to a `storage` command that led nowhere.
+pub const BAD_STORAGE: &[u8] = b"2902 Bad storage\n";
+/// Reply to `backup`.
+pub const OK_BACKUP: &[u8] = b"2000 OK backup\n";
+/// Reply to a `backup` without a Storage Daemon.
+pub const BAD_BACKUP: &[u8] = b"2902 Bad backup\n";
+/// Reply to `restore`.
+pub const OK_RESTORE: &[u8] = b"2000 OK restore\n";
+/// One storage of a restore is done.
+pub const STORAGE_END: &[u8] = b"2000 OK storage end\n";
+/// The place of a restore is not in `AllowedRestoreDirectories`.
+pub const RESTORE_NOT_ALLOWED: &[u8] = b"2996 Restore path out of allowed directories.\n";
+/// Reply to `session`.
+pub const OK_SESSION: &[u8] = b"2000 OK session\n";
+/// Reply to `component_info`.
+pub const OK_COMPONENT: &[u8] = b"2000 OK ComponentInfo\n";
+/// Reply to a malformed `cancel` or `stop`.
+pub const BAD_CANCEL: &[u8] = b"2902 Error scanning cancel command.\n";
+/// Reply to a malformed `accurate`.
+pub const BAD_ACCURATE: &[u8] = b"2991 Bad accurate command\n";
+/// Reply to a malformed `estimate`.
+pub const BAD_ESTIMATE: &[u8] = b"2992 Bad estimate command.\n";
+/// Reply to `sm_dump`.
+pub const OK_SM_DUMP: &[u8] = b"2000 sm_dump OK\n";
+/// Reply to `snapshot retention=`.
+pub const OK_SNAPSHOT_RETENTION: &[u8] = b"2000 Snapshot retention\n";
+/// Reply to other `snapshot` commands.
+pub const BAD_SNAPSHOT: &[u8] = b"2999 Snapshot command not found\n";
+/// First frame of `.status current` and `.status last`.
+pub const OK_DOT_STATUS: &[u8] = b"2000 OK .status\n";
+/// Reply to `.status` with an unknown word.
+pub const BAD_DOT_STATUS: &[u8] = b"2900 Bad .status command, wrong argument.\n";
+/// Reply to a malformed `restorefilelist`.
+pub const BAD_RESTORE_FILE_LIST: &[u8] = b"2999 restorefilelist command error\n";
+
+/// Answers to a Storage Daemon's signals (reference 01 §3.2).
+pub const STORE_OK: &[u8] = b"2000 OK\n";
+/// Answer to signal `STATUS`.
+pub const STORE_STATUS: &[u8] = b"Status OK\n";
+
+/// Asks for a backup session.
+pub const APPEND_OPEN: &[u8] = b"append open session\n";
+/// The Storage Daemon is ready for data, or about to send it.
+pub const DATA_OK: &[u8] = b"3000 OK data\n";
+/// The Storage Daemon has all data.
+pub const APPEND_DATA_OK: &[u8] = b"3000 OK append data\n";
+/// The Storage Daemon has ended the session.
+pub const APPEND_END_OK: &[u8] = b"3000 OK end\n";
+
+/// Asks to send data.
+pub fn append_data(ticket: i64) -> Vec<u8> {
+    format!("append data {ticket}\n").into_bytes()
+}
+
+/// All data has been sent.
+pub fn append_end(ticket: i64) -> Vec<u8> {
+    format!("append end session {ticket}\n").into_bytes()
+}
+
+/// Asks for the verdict.
+pub fn append_close(ticket: i64) -> Vec<u8> {
+    format!("append close session {ticket}\n").into_bytes()
+}
+
+/// Asks for the records of a session.
+pub fn read_open(vol_session_id: u32, vol_session_time: u32) -> Vec<u8> {
+    format!("read open session = DummyVolume {vol_session_id} {vol_session_time} 0 0 0 0\n").into_bytes()
+}
+
+/// Asks for the first record.
+pub fn read_data(ticket: i64) -> Vec<u8> {
+    format!("read data {ticket}\n").into_bytes()
+}
+
+/// No more records are wanted.
+pub fn read_close(ticket: i64) -> Vec<u8> {
+    format!("read close session {ticket}\n").into_bytes()
+}
+
+/// Reply to `JobId=`: no newline. `platform` is `<host os>,<distribution>,<version>`, `plugins` a comma list.
+pub fn ok_job(platform: &str, plugins: &str) -> Vec<u8> {
+    format!("2000 OK Job {VERSION} ({SHORT_DATE}) {platform};{plugins}").into_bytes()
+}
+
+/// Reply to `cancel` (or `stop`) of a running job.
+pub fn marked(job: &[u8], stopped: bool) -> Vec<u8> {
+    let word: &[u8] = if stopped { b"stopped" } else { b"canceled" };
+    [b"2001 Job \"", job, b"\" marked to be ", word, b".\n"].concat()
+}
+
+/// Reply to a command that names a job that does not run.
+pub fn job_not_found(job: &[u8]) -> Vec<u8> {
+    [b"2901 Job ", job, b" not found.\n"].concat()
+}
+
+/// Reply to a malformed `setbandwidth=`.
+pub fn bad_bandwidth(command: &[u8]) -> Vec<u8> {
+    [b"2991 Bad setbandwidth command: ", command, b"\n"].concat()
+}
+
+/// Reply to a malformed `setdebug=`.
+pub fn bad_setdebug(command: &[u8]) -> Vec<u8> {
+    [b"2991 Bad setdebug command: ", command, b"\n"].concat()
+}
+
+/// The last text of `estimate`; both numbers with thousands commas.
+pub fn ok_estimate(files: u64, bytes: u64) -> Vec<u8> {
+    format!("2000 OK estimate files={} bytes={}\n", commas(files), commas(bytes)).into_bytes()
+}
+
+/// A number with a comma before every third digit from the right.
+pub fn commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// The counters of the End Job line (reference 02 §8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EndJob {
+    /// Job state as a decimal character code.
+    pub term_code: u8,
+    /// Files.
+    pub files: u32,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes sent or written.
+    pub job_bytes: u64,
+    /// Errors.
+    pub errors: u32,
+    /// Snapshots were open.
+    pub vss: bool,
+    /// PKI encryption is configured.
+    pub encrypt: bool,
+    /// Bytes to the Storage Daemon before line compression; signals count with their negative value.
+    pub comm_bytes: i64,
+    /// The same after line compression.
+    pub compress_comm_bytes: i64,
+}
+
+impl EndJob {
+    /// The line, the last numbered frame of a job. The two Comm counters are cut to 32 bits as the stock daemon's are.
+    pub fn frame(&self) -> Vec<u8> {
+        let cut = |bytes: i64| bytes & i64::from(u32::MAX);
+        let mut line = String::with_capacity(160);
+        let _infallible = writeln!(
+            line,
+            "2800 End Job TermCode={} JobFiles={} ReadBytes={} JobBytes={} Errors={} VSS={} Encrypt={} CommBytes={} \
+             CompressCommBytes={}",
+            self.term_code,
+            self.files,
+            self.read_bytes,
+            self.job_bytes,
+            self.errors,
+            u8::from(self.vss),
+            u8::from(self.encrypt),
+            cut(self.comm_bytes),
+            cut(self.compress_comm_bytes)
+        );
+        line.into_bytes()
+    }
+}
+
+/// The progress line that a Director stores (reference 02 §6.8).
+pub fn progress(job_id: u32, files: u32, bytes: u64) -> Vec<u8> {
+    format!("Progress JobId={job_id} files={files} bytes={bytes} bps=0\n").into_bytes()
+}
+
+/// Raw text for a peer whose hello names nobody we know.
+pub fn unknown_director(name: &[u8], ip: &str) -> Vec<u8> {
+    [b"authenticate.c:100 [FE0027] Connection from unknown Director ", name, b" at ", ip.as_bytes(), b" rejected.\n"]
+        .concat()
+}
+
+/// Raw text for a peer whose hello does not scan; at most 100 bytes of it are shown.
+pub fn bad_hello(ip: &str, hello: &[u8]) -> Vec<u8> {
+    let shown = hello.get(..100).unwrap_or(hello);
+    [b"authenticate.c:81 Bad Hello command from Director at ", ip.as_bytes(), b": ", shown, b"\n"].concat()
+}
+
+/// Raw text for a second hello of an impossible length.
+pub fn bad_hello_length(ip: &str, len: usize) -> Vec<u8> {
+    format!("authenticate.c:60 Bad Hello command from Director at {ip}. Len={len}.\n").into_bytes()
+}
+
+/// Security message about a first frame that is no hello; `len` is negative for a signal, 0 for no frame at all.
+pub fn expected_hello(ip: &str, len: i64) -> Vec<u8> {
+    format!("job.c:592 FD expecting Hello got bad command from {ip}:{ip}. Len={len}.\n").into_bytes()
+}
+
+/// Security message about a wrong password.
+pub fn incorrect_password(director: &[u8], ip: &str) -> Vec<u8> {
+    [b"Incorrect password given by Director ", director, b" at ", ip.as_bytes(), b".\n"].concat()
+}
+
+/// Fatal message about a disabled command; `word` is the table's text.
+pub fn command_disabled(word: &str) -> Vec<u8> {
+    format!("Command: \"{word}\" is disabled.\n").into_bytes()
+}
+
+/// Fatal message about a malformed command, with what came.
+pub fn bad_command(kind: BadCommand, frame: &[u8]) -> Vec<u8> {
+    let (head, tail): (&[u8], &[u8]) = match kind {
+        BadCommand::Job => (b"Bad Job Command: ", b""),
+        BadCommand::UnknownLevel => (b"job.c:2756 Unknown backup level: ", b"\n"),
+        BadCommand::Level => (b"job.c:2769 Bad level command: ", b"\n"),
+        BadCommand::Storage => (b"Bad storage command: ", b""),
+        BadCommand::Session => (b"Bad session command: ", b""),
+        BadCommand::Replace => (b"Bad replace command. CMD=", b"\n"),
+        BadCommand::Estimate => (b"Bad estimate command: ", b""),
+        BadCommand::DotStatus => (b"status.c:607 Bad .status command: ", b"\n"),
+        BadCommand::WhereRegex => (b"Bad where regexp. where=", b"\n"),
+    };
+    [head, frame, tail].concat()
+}
+
+/// Which command was malformed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BadCommand {
+    /// `JobId=`.
+    Job,
+    /// `level = ` with a word that is no level.
+    UnknownLevel,
+    /// `level = since_utime`.
+    Level,
+    /// `storage `.
+    Storage,
+    /// `session`.
+    Session,
+    /// `restore `.
+    Replace,
+    /// `estimate`.
+    Estimate,
+    /// `.status`.
+    DotStatus,
+    /// `restore … regexwhere=` without one usable expression; what follows is the expression.
+    WhereRegex,
+}
+
+/// Fatal message: the restore's place is not allowed.
+pub fn restore_path_not_allowed(path: &[u8]) -> Vec<u8> {
+    [b"Path not allowed for restore: \"", path, b"\"\n"].concat()
+}
+
+/// Information: the Storage Daemon answered.
+pub fn connected_to_storage(address: &str, port: u16, encrypted: bool) -> Vec<u8> {
+    let how = if encrypted { "with TLS" } else { "without encryption" };
+    format!("Connected to Storage at {address}:{port} {how}\n").into_bytes()
+}
+
+/// Fatal: `backup` came before `storage`.
+pub const NO_STORAGE: &[u8] = b"Cannot contact Storage daemon\n";
+/// Fatal: `restore` came before `storage`.
+pub const IMPROPER_SEQUENCE: &[u8] = b"Improper calling sequence.\n";
+/// Fatal: the Storage Daemon did not call.
+pub const STORAGE_DID_NOT_CALL: &[u8] = b"job.c:2916 Failed connect from Storage daemon. SD bsock=NULL.\n";
+
+/// The Director's and our clock differ; a warning from 600 seconds on.
+pub fn clocks_differ(seconds: i64) -> Vec<u8> {
+    format!("DIR and FD clocks differ by {seconds} seconds, FD automatically compensating.\n").into_bytes()
+}
+
+/// Fatal: data could not be sent; `line` is the stock daemon's place of the failed send (reference 04 §16).
+pub fn send_error(line: u32, reason: &str) -> Vec<u8> {
+    format!("backup.c:{line} Network send error to SD. ERR={reason}\n").into_bytes()
+}
+
+impl StorageError {
+    /// The text of the fatal job message; empty where the stock daemon says nothing (reference 01 §12).
+    pub fn message(&self) -> Vec<u8> {
+        match self {
+            Self::NoCapabilities(reason) => {
+                format!("hello.c:183 [FE0031] Recv caps from SD failed. ERR={reason}\n").into_bytes()
+            }
+            Self::BadCapabilities(got) => [b"hello.c:191 Bad caps from SD: ", got.as_slice(), b".\n"].concat(),
+            Self::Authentication(_) | Self::NoHello(_) => Vec::new(),
+            Self::AppendOpen(got) => [b"Bad response to append open: ", got.as_slice(), b"\n"].concat(),
+            Self::AppendOpenGone => b"Bad response from stored to open command\n".to_vec(),
+            Self::ReadOpen(got) => [b"Bad response to SD read open: ", got.as_slice(), b"\n"].concat(),
+            Self::ReadOpenGone => b"Bad response from stored to read open command\n".to_vec(),
+            Self::Response { command, wanted, got } => {
+                let wanted = String::from_utf8_lossy(wanted);
+                let (len, shown) = (got.len(), one_line(got));
+                format!(
+                    "job.c:3698 Bad response from SD to {command} command. Wanted {wanted}, got len={len} \
+                     msg=\"{shown}\"\n"
+                )
+                .into_bytes()
+            }
+            Self::ResponseSignal { command, wanted, got } => {
+                let wanted = String::from_utf8_lossy(wanted);
+                format!("job.c:3701 Bad response from SD to {command} command. Wanted {wanted}, got SIGNAL {got}\n")
+                    .into_bytes()
+            }
+            Self::ResponseGone { command, reason } => {
+                format!("job.c:3693 Comm error with SD. bad response to {command}. ERR={reason}\n").into_bytes()
+            }
+            Self::AppendClose => b"Append Close with SD failed.\n".to_vec(),
+            Self::BadStatus(code) => {
+                format!("Bad status {code} {} returned from Storage Daemon.\n", code.escape_ascii()).into_bytes()
+            }
+        }
+    }
+}
+
+/// What a peer sent, on one line and never longer than a line should be.
+fn one_line(text: &[u8]) -> String {
+    let shown = text.get(..400).unwrap_or(text);
+    shown.iter().map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { ' ' }).collect()
+}
+
+/// The job name without date and sequence: its last three `.`-separated parts are cut (reference 02 §11.1).
+pub fn short_job_name(job: &str) -> &str {
+    let mut parts = job.rsplitn(4, '.');
+    let _date_and_time = (parts.next(), parts.next(), parts.next());
+    parts.next().unwrap_or(job)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_job_line_of_a_real_backup() {
+        let end = EndJob {
+            term_code: 84,
+            files: 7,
+            read_bytes: 17,
+            job_bytes: 17,
+            comm_bytes: 1053,
+            compress_comm_bytes: 1053,
+            ..EndJob::default()
+        };
+        assert_eq!(
+            String::from_utf8(end.frame()).unwrap(),
+            "2800 End Job TermCode=84 JobFiles=7 ReadBytes=17 JobBytes=17 Errors=0 VSS=0 Encrypt=0 CommBytes=1053 \
+             CompressCommBytes=1053\n"
+        );
+    }
+
+    #[test]
+    fn comm_bytes_are_cut_to_32_bits() {
+        let end = EndJob { comm_bytes: 0x1_0000_0005, ..EndJob::default() };
+        assert!(String::from_utf8(end.frame()).unwrap().contains(" CommBytes=5 "));
+    }
+
+    #[test]
+    fn the_reply_to_job_has_no_newline() {
+        assert_eq!(
+            ok_job("x86_64-pc-linux-gnu,debian,trixie/sid", "bpipe(2)"),
+            b"2000 OK Job 15.0.3 (25Mar25) x86_64-pc-linux-gnu,debian,trixie/sid;bpipe(2)"
+        );
+    }
+
+    #[test]
+    fn commas_stand_before_every_third_digit() {
+        assert_eq!(commas(0), "0");
+        assert_eq!(commas(999), "999");
+        assert_eq!(commas(1000), "1,000");
+        assert_eq!(commas(1_234_567_890_123), "1,234,567,890,123");
+    }
+
+    #[test]
+    fn job_names_lose_their_date() {
+        assert_eq!(short_job_name("acc.2026-11-21_02.19.56_04"), "acc");
+        assert_eq!(short_job_name("a.b.2026-11-21_02.19.56_04"), "a.b");
+        assert_eq!(short_job_name("odd"), "odd");
+    }
+
+    #[test]
+    fn the_reply_to_a_bad_hello_shows_no_more_than_100_bytes() {
+        let text = bad_hello("127.0.0.1", &[b'x'; 400]);
+        assert!(text.ends_with(&[[b'x'; 100].as_slice(), b"\n"].concat()));
+        assert!(!text.windows(101).any(|window| window == [b'x'; 101]));
+    }
+}
