@@ -1,1 +1,32 @@
-//! fd-fileset
+//! The FileSet as the Director sends it: lines parsed to types, and a path matched against them (reference 03 §1–4).
+//!
+//! Sans-IO: where a line names a list file or a program, the [`Parser`] hands out a [`ListRequest`] and the caller
+//! feeds back what it read. Regular expressions are compiled by the caller's [`RegexCompiler`].
+//! Not here: walking a tree, running a program, reading a file.
+
+mod effective;
+mod fileset;
+mod flags;
+mod letters;
+mod line;
+mod lists;
+mod options;
+mod parser;
+mod patterns;
+mod program;
+mod regex;
+mod strip;
+pub mod texts;
+mod wildcard;
+
+pub use effective::EffectiveOptions;
+pub use fileset::{Exclude, FileSet, Include, Verdict};
+pub use flags::Flags;
+pub use line::Line;
+pub use lists::NameSplitter;
+pub use options::{Compression, DigestKind, Options};
+pub use parser::{BadFileSet, LineError, ListFailure, ListKind, ListRequest, Parser, Reaction};
+pub use program::{JobCodes, ProgramNotAllowed, check_allowed, expand_job_codes, split_arguments};
+pub use regex::{Regex, RegexCompiler};
+pub use strip::strip_path;
+pub use wildcard::{Wildcard, WildcardFlags, wildcard};

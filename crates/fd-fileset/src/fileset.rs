@@ -1,0 +1,181 @@
+//! The complete FileSet, and the verdict on one path.
+
+use std::sync::Arc;
+
+use crate::effective::EffectiveOptions;
+use crate::options::Options;
+use crate::patterns::PatternSet;
+use crate::wildcard::WildcardFlags;
+
+/// What to save and what to leave out. Immutable once parsed, shared by the threads of a job.
+#[derive(Default, Debug)]
+pub struct FileSet {
+    includes: Vec<Include>,
+    excludes: Vec<Exclude>,
+}
+
+/// One Include block.
+#[derive(Default, Debug)]
+pub struct Include {
+    options: Vec<(Options, Arc<EffectiveOptions>)>,
+    top_level: Arc<EffectiveOptions>,
+    names: Vec<Vec<u8>>,
+    plugins: Vec<Vec<u8>>,
+    ignore_dir: Option<Vec<u8>>,
+}
+
+/// One Exclude block. Its names are wild-cards for the whole path.
+#[derive(Default)]
+pub struct Exclude {
+    options: Vec<Options>,
+    patterns: PatternSet,
+    names: Vec<Vec<u8>>,
+}
+
+/// What the FileSet says about an entry below the top level.
+#[derive(Clone, Copy, Debug)]
+pub struct Verdict<'f> {
+    /// Whether the entry is saved and, for a directory, entered.
+    pub accepted: bool,
+    /// The options in force for it.
+    pub options: &'f Arc<EffectiveOptions>,
+}
+
+/// A block of lines while it is being read, Include or Exclude.
+#[derive(Default, Debug)]
+pub(crate) struct Block {
+    pub(crate) is_exclude: bool,
+    pub(crate) options: Vec<Options>,
+    pub(crate) names: Vec<Vec<u8>>,
+    pub(crate) plugins: Vec<Vec<u8>>,
+    pub(crate) ignore_dir: Option<Vec<u8>>,
+}
+
+impl FileSet {
+    /// Makes the FileSet of complete blocks.
+    pub(crate) fn from_blocks(blocks: Vec<Block>) -> Self {
+        let mut fileset = Self::default();
+        for block in blocks {
+            if block.is_exclude {
+                fileset.excludes.push(Exclude::from_block(block));
+            } else {
+                fileset.includes.push(Include::from_block(block));
+            }
+        }
+        fileset
+    }
+
+    /// The Include blocks, in the order received.
+    pub fn includes(&self) -> &[Include] {
+        &self.includes
+    }
+
+    /// The Exclude blocks, in the order received.
+    pub fn excludes(&self) -> &[Exclude] {
+        &self.excludes
+    }
+
+    /// Whether an entry found below a top-level name of `include` is saved, and with which options (reference 03 §4.2).
+    ///
+    /// `path` is the full path as walked, a directory without final slash. Top-level names themselves are never
+    /// filtered: their options are [`Include::top_level`]. The first block that matches decides, even against the
+    /// Exclude blocks; an entry that nothing matches is accepted with the options of the last block.
+    pub fn judge<'f>(&self, include: &'f Include, path: &[u8], is_directory: bool) -> Verdict<'f> {
+        let mut options = &include.top_level;
+        for (block, effective) in &include.options {
+            options = effective;
+            if block.matches(path, is_directory) {
+                return Verdict { accepted: !block.rejects(), options };
+            }
+            if block.rejects() && block.has_no_patterns() {
+                return Verdict { accepted: false, options };
+            }
+        }
+        Verdict { accepted: !self.excludes.iter().any(|exclude| exclude.matches(path)), options }
+    }
+
+    /// Whether `path` is literally a name of any Include or Exclude block: then nothing is said about a mount point
+    /// there (reference 03 §5.7).
+    pub fn lists(&self, path: &[u8]) -> bool {
+        let include_names = self.includes.iter().flat_map(|include| &include.names);
+        let exclude_names = self.excludes.iter().flat_map(|exclude| &exclude.names);
+        include_names.chain(exclude_names).any(|name| name == path)
+    }
+}
+
+impl Include {
+    fn from_block(mut block: Block) -> Self {
+        for options in &mut block.options {
+            options.seal();
+        }
+        let top_level = EffectiveOptions::of_top_level(&block.options);
+        let strip = block.options.last().map_or(0, |options| options.strip_path);
+        let options = block
+            .options
+            .into_iter()
+            .map(|options| {
+                let effective = EffectiveOptions::of_block(&options, &top_level, strip);
+                (options, Arc::new(effective))
+            })
+            .collect();
+        Self {
+            options,
+            top_level: Arc::new(top_level),
+            names: block.names,
+            plugins: block.plugins,
+            ignore_dir: block.ignore_dir,
+        }
+    }
+
+    /// The Options blocks, in the order received.
+    pub fn options(&self) -> impl Iterator<Item = &Options> {
+        self.options.iter().map(|(options, _)| options)
+    }
+
+    /// What holds for the names of this Include themselves: the sum of its Options blocks (reference 03 §3.2).
+    pub fn top_level(&self) -> &Arc<EffectiveOptions> {
+        &self.top_level
+    }
+
+    /// The names to save, in the order received. May be empty strings.
+    pub fn names(&self) -> &[Vec<u8>] {
+        &self.names
+    }
+
+    /// Plugin commands, to be run after the names.
+    pub fn plugins(&self) -> &[Vec<u8>] {
+        &self.plugins
+    }
+
+    /// A directory that holds a file of this name is left out (`ExcludeDirContaining`).
+    pub fn ignore_dir(&self) -> Option<&[u8]> {
+        self.ignore_dir.as_deref()
+    }
+}
+
+impl Exclude {
+    fn from_block(mut block: Block) -> Self {
+        for options in &mut block.options {
+            options.seal();
+        }
+        let fold_case = block.options.last().is_some_and(|options| options.wildcard_flags().fold_case);
+        let flags = WildcardFlags { fold_case, path_name: false };
+        let patterns = PatternSet::new(block.names.iter().cloned(), flags);
+        Self { options: block.options, patterns, names: block.names }
+    }
+
+    /// The names as received.
+    pub fn names(&self) -> &[Vec<u8>] {
+        &self.names
+    }
+
+    fn matches(&self, path: &[u8]) -> bool {
+        self.options.iter().any(|options| options.excludes(path)) || self.patterns.is_match(path)
+    }
+}
+
+impl std::fmt::Debug for Exclude {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exclude").field("options", &self.options).field("names", &self.names).finish_non_exhaustive()
+    }
+}

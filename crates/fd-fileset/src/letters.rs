@@ -1,0 +1,248 @@
+//! The letters of an `O` line (reference 03 §2.1).
+
+use crate::flags::Flags;
+use crate::options::{Compression, Options};
+
+/// Longest text of the letters `V`, `C` and `J`.
+const LONGEST_TEXT: usize = 49;
+
+/// Letters that only switch something on.
+const SWITCHES: [(u8, Flags); 22] = [
+    (b'0', Flags::NONE),
+    (b'a', Flags::NONE),
+    (b'A', Flags::ACL),
+    (b'c', Flags::CHECK_CHANGES),
+    (b'e', Flags::EXCLUDE),
+    (b'f', Flags::MULTI_FS),
+    (b'h', Flags::NO_RECURSION),
+    (b'H', Flags::NO_HARD_LINK),
+    (b'i', Flags::IGNORE_CASE),
+    (b'k', Flags::KEEP_ATIME),
+    (b'K', Flags::NO_ATIME),
+    (b'm', Flags::MTIME_ONLY),
+    (b'M', Flags::MD5),
+    (b'n', Flags::NO_REPLACE),
+    (b'N', Flags::HONOR_NO_DUMP),
+    (b'p', Flags::PORTABLE),
+    (b'r', Flags::READ_FIFO),
+    (b'R', Flags::HFS_PLUS),
+    (b's', Flags::SPARSE),
+    (b'w', Flags::IF_NEWER),
+    (b'W', Flags::ENHANCED_WILD),
+    (b'X', Flags::XATTR),
+];
+
+/// Reads the letters into `options`, which keeps what earlier lines of the same block set. Gives the letters that
+/// nobody knows, in order.
+pub(crate) fn read(letters: &[u8], options: &mut Options) -> Vec<u8> {
+    let mut unknown = Vec::new();
+    let mut rest = letters;
+    while let Some((&letter, after)) = rest.split_first() {
+        rest = after;
+        match letter {
+            b'C' => options.accurate = text(letter, &mut rest),
+            b'J' => options.base_job = text(letter, &mut rest),
+            b'V' => options.verify = text(letter, &mut rest),
+            b'P' => {
+                options.flags |= Flags::STRIP_PATH;
+                options.strip_path = atoi(until_colon(&mut rest));
+            }
+            b'd' => dedup(&mut rest, options),
+            b'S' => options.flags |= sha(&mut rest),
+            b'Z' => compression(&mut rest, options),
+            other => match SWITCHES.iter().find(|(switch, _)| *switch == other) {
+                Some((_, flag)) => options.flags |= *flag,
+                None => unknown.push(other),
+            },
+        }
+    }
+    unknown
+}
+
+/// The text up to `:` (or the end of the line), with its letter in front.
+fn text(letter: u8, rest: &mut &[u8]) -> Vec<u8> {
+    let mut text = vec![letter];
+    text.extend_from_slice(until_colon(rest));
+    text.truncate(LONGEST_TEXT);
+    text
+}
+
+fn until_colon<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
+    let mut parts = rest.splitn(2, |byte| *byte == b':');
+    let text = parts.next().unwrap_or_default();
+    *rest = parts.next().unwrap_or_default();
+    text
+}
+
+/// The number at the front of `text`, as C's `atoi` reads it; below 0 and above the range counts as the limit.
+fn atoi(text: &[u8]) -> u32 {
+    let text = text.trim_ascii_start();
+    let digits = text.strip_prefix(b"+").unwrap_or(text);
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0_u32, |number, digit| number.saturating_mul(10).saturating_add(u32::from(digit.wrapping_sub(b'0'))))
+}
+
+fn dedup(rest: &mut &[u8], options: &mut Options) {
+    let Some((&level, after)) = rest.split_first() else { return };
+    *rest = after;
+    if level.is_ascii_digit() {
+        options.flags |= Flags::DEDUP;
+        options.dedup_level = level.wrapping_sub(b'0');
+    }
+}
+
+/// `S` alone is SHA1 and takes nothing of what follows.
+fn sha(rest: &mut &[u8]) -> Flags {
+    let flag = match rest.first() {
+        Some(b'1') => Flags::SHA1,
+        Some(b'2') => Flags::SHA256,
+        Some(b'3') => Flags::SHA512,
+        Some(b'5') => Flags::XXH64,
+        Some(b'6') => Flags::XXH3_64,
+        Some(b'7') => Flags::XXH3_128,
+        _ => return Flags::SHA1,
+    };
+    *rest = rest.get(1..).unwrap_or_default();
+    flag
+}
+
+/// `Z` takes one character, always; what it does not know leaves the block as it was.
+fn compression(rest: &mut &[u8], options: &mut Options) {
+    let Some((&which, after)) = rest.split_first() else { return };
+    *rest = after;
+    options.compression = Some(match which {
+        b'0'..=b'9' => Compression::Gzip(which.wrapping_sub(b'0')),
+        b'o' => Compression::Lzo,
+        b'r' => Compression::Zstd(1),
+        b's' => Compression::Zstd(3),
+        b'u' => Compression::Zstd(10),
+        b't' => Compression::Zstd(19),
+        _ => return,
+    });
+    options.flags |= Flags::COMPRESS;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::DigestKind;
+
+    fn block(letters: &str) -> (Options, String) {
+        let mut options = Options::default();
+        let unknown = read(letters.as_bytes(), &mut options);
+        (options, String::from_utf8(unknown).unwrap())
+    }
+
+    #[test]
+    fn the_line_with_every_directive_set() {
+        let (options, unknown) = block("S2Z9fhsHwrpmk0AXiRKKcNd2Vpins1:Cmcs:Jpm:P2:");
+        assert_eq!(unknown, "");
+        let on = [
+            Flags::SHA256,
+            Flags::COMPRESS,
+            Flags::MULTI_FS,
+            Flags::NO_RECURSION,
+            Flags::SPARSE,
+            Flags::NO_HARD_LINK,
+            Flags::IF_NEWER,
+            Flags::READ_FIFO,
+            Flags::PORTABLE,
+            Flags::MTIME_ONLY,
+            Flags::KEEP_ATIME,
+            Flags::ACL,
+            Flags::XATTR,
+            Flags::IGNORE_CASE,
+            Flags::HFS_PLUS,
+            Flags::NO_ATIME,
+            Flags::CHECK_CHANGES,
+            Flags::HONOR_NO_DUMP,
+            Flags::DEDUP,
+            Flags::STRIP_PATH,
+        ];
+        assert_eq!(options.flags, on.into_iter().fold(Flags::NONE, Flags::union));
+        assert_eq!(options.compression, Some(Compression::Gzip(9)));
+        assert_eq!(options.dedup_level, 2);
+        assert_eq!(options.verify, b"Vpins1");
+        assert_eq!(options.accurate, b"Cmcs");
+        assert_eq!(options.base_job, b"Jpm");
+        assert_eq!(options.strip_path, 2);
+    }
+
+    #[test]
+    fn digests_and_their_precedence() {
+        let kind = |letters| DigestKind::from_flags(block(letters).0.flags);
+        assert_eq!(kind(""), None);
+        assert_eq!(kind("M"), Some(DigestKind::Md5));
+        assert_eq!(kind("S"), Some(DigestKind::Sha1));
+        assert_eq!(kind("S1"), Some(DigestKind::Sha1));
+        assert_eq!(kind("S2"), Some(DigestKind::Sha256));
+        assert_eq!(kind("S3"), Some(DigestKind::Sha512));
+        assert_eq!(kind("S5"), Some(DigestKind::Xxh64));
+        assert_eq!(kind("S6"), Some(DigestKind::Xxh3_64));
+        assert_eq!(kind("S7"), Some(DigestKind::Xxh3_128));
+        assert_eq!(kind("S7S6S5S3S2SM"), Some(DigestKind::Md5));
+        assert_eq!(kind("S7S6S5S3S2S"), Some(DigestKind::Sha1));
+        assert_eq!(kind("S7S6S5S3S2"), Some(DigestKind::Sha256));
+        assert_eq!(kind("S7S6S5S3"), Some(DigestKind::Sha512));
+        assert_eq!(kind("S7S6S5"), Some(DigestKind::Xxh64));
+        assert_eq!(kind("S7S6"), Some(DigestKind::Xxh3_64));
+    }
+
+    #[test]
+    fn s_takes_only_digits_it_knows() {
+        let (options, unknown) = block("SM");
+        assert!(options.flags.contains(Flags::SHA1 | Flags::MD5));
+        assert_eq!(unknown, "");
+        assert_eq!(block("S4").1, "4");
+    }
+
+    #[test]
+    fn compression_letters() {
+        for level in 0..=9 {
+            let (options, _) = block(&format!("Z{level}"));
+            assert_eq!(options.compression, Some(Compression::Gzip(level)));
+        }
+        assert_eq!(block("Zo").0.compression, Some(Compression::Lzo));
+        assert_eq!(block("Zr").0.compression, Some(Compression::Zstd(1)));
+        assert_eq!(block("Zs").0.compression, Some(Compression::Zstd(3)));
+        assert_eq!(block("Zu").0.compression, Some(Compression::Zstd(10)));
+        assert_eq!(block("Zt").0.compression, Some(Compression::Zstd(19)));
+        assert_eq!(block("Z3Zo").0.compression, Some(Compression::Lzo), "the last one holds");
+    }
+
+    #[test]
+    fn unknown_compression_is_ignored_silently() {
+        let (options, unknown) = block("ZqM");
+        assert_eq!((options.compression, unknown.as_str()), (None, ""));
+        assert_eq!(options.flags, Flags::MD5);
+        assert_eq!(block("Z6Zq").0.compression, Some(Compression::Gzip(6)));
+        assert_eq!(block("Z").0.flags, Flags::NONE);
+    }
+
+    #[test]
+    fn dedup_takes_its_character_always() {
+        assert_eq!(block("d0").0.flags, Flags::DEDUP);
+        let (options, unknown) = block("dqM");
+        assert_eq!((options.flags, unknown.as_str()), (Flags::MD5, ""));
+        assert_eq!(block("d").0.flags, Flags::NONE);
+    }
+
+    #[test]
+    fn numbers_and_texts_end_at_the_colon_or_at_the_line_s_end() {
+        assert_eq!(block("P:").0.strip_path, 0);
+        assert_eq!(block("P3").0.strip_path, 3);
+        assert_eq!(block("P-1:").0.strip_path, 0);
+        assert_eq!(block("P99999999999:").0.strip_path, u32::MAX);
+        assert_eq!(block("Cmc").0.accurate, b"Cmc");
+        assert_eq!(block("C:M").0.accurate, b"C");
+        assert_eq!(block("Vp:Vi:").0.verify, b"Vi");
+        assert_eq!(block(&format!("V{}:", "p".repeat(60))).0.verify.len(), LONGEST_TEXT);
+    }
+
+    #[test]
+    fn unknown_letters_are_named_one_by_one() {
+        let (options, unknown) = block("qMTz ");
+        assert_eq!(unknown, "qTz ");
+        assert_eq!(options.flags, Flags::MD5);
+    }
+}

@@ -1,0 +1,79 @@
+//! Names out of a list file or a program's output, cut as the reference's `fgets` cuts them (reference 03 §1.5).
+
+use crate::line::{trim_end, until_nul};
+
+/// Longest piece that one `fgets` takes, newline included.
+const LONGEST_PIECE: usize = 999;
+
+/// Cuts a stream of bytes into names. Holds at most one piece, however long the stream's lines are.
+#[derive(Default, Debug)]
+pub struct NameSplitter {
+    piece: Vec<u8>,
+}
+
+impl NameSplitter {
+    /// A splitter at the start of a stream.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes of the stream and gives every complete name to `name`. White space at a name's end is cut;
+    /// a name may be empty; a line of 1000 bytes or more is several names.
+    pub fn push(&mut self, data: &[u8], mut name: impl FnMut(&[u8])) {
+        for &byte in data {
+            self.piece.push(byte);
+            if byte == b'\n' || self.piece.len() >= LONGEST_PIECE {
+                self.finish(&mut name);
+            }
+        }
+    }
+
+    /// The end of the stream: gives the last name if the stream did not end with a newline.
+    pub fn finish(&mut self, mut name: impl FnMut(&[u8])) {
+        if !self.piece.is_empty() {
+            name(trim_end(until_nul(&self.piece)));
+            self.piece.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(chunks: &[&[u8]]) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        let mut splitter = NameSplitter::new();
+        for chunk in chunks {
+            splitter.push(chunk, |name| all.push(name.to_vec()));
+        }
+        splitter.finish(|name| all.push(name.to_vec()));
+        all
+    }
+
+    #[test]
+    fn lines_become_names() {
+        assert_eq!(names(&[b"/a\n/b \r\n\n  /lead\n/last"]), [&b"/a"[..], b"/b", b"", b"  /lead", b"/last"]);
+        assert_eq!(names(&[b""]), Vec::<Vec<u8>>::new());
+        assert_eq!(names(&[b"\n"]), [b""]);
+    }
+
+    #[test]
+    fn chunk_borders_don_t_matter() {
+        assert_eq!(names(&[b"/a", b"b\n/", b"c"]), [&b"/ab"[..], b"/c"]);
+    }
+
+    #[test]
+    fn long_lines_are_cut_where_fgets_cuts_them() {
+        let long = [b'x'; 1000];
+        assert_eq!(names(&[&long, b"\n"]), [&long[..999], b"x"]);
+        // 999 bytes fill the buffer; the newline alone is the next piece.
+        assert_eq!(names(&[&long[..999], b"\n"]), [&long[..999], b""]);
+        assert_eq!(names(&[&long[..998], b"\n/b"]), [&long[..998], b"/b"]);
+    }
+
+    #[test]
+    fn a_nul_ends_a_name() {
+        assert_eq!(names(&[b"/a\0junk\n/b"]), [b"/a", b"/b"]);
+    }
+}

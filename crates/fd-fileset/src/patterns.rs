@@ -1,0 +1,78 @@
+//! A set of wild-cards asked as one: plain names are looked up, only true patterns are tried one by one.
+
+use std::cmp::Ordering;
+
+use crate::wildcard::{Wildcard, WildcardFlags};
+
+/// Many wild-cards, any of which may match.
+#[derive(Default)]
+pub(crate) struct PatternSet {
+    /// Patterns that match exactly one text, ordered by [`by_length`]. Empty when case is folded.
+    names: Vec<Box<[u8]>>,
+    patterns: Vec<Wildcard>,
+}
+
+impl PatternSet {
+    /// Compiles the patterns.
+    pub(crate) fn new(patterns: impl IntoIterator<Item = Vec<u8>>, flags: WildcardFlags) -> Self {
+        let mut set = Self::default();
+        for pattern in patterns {
+            if !flags.fold_case && Wildcard::is_plain(&pattern) {
+                set.names.push(pattern.into_boxed_slice());
+            } else {
+                set.patterns.push(Wildcard::new(&pattern, flags));
+            }
+        }
+        set.names.sort_unstable_by(|a, b| by_length(a, b));
+        set
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.patterns.is_empty()
+    }
+
+    /// Whether any pattern matches the whole text.
+    pub(crate) fn is_match(&self, text: &[u8]) -> bool {
+        self.names.binary_search_by(|name| by_length(name, text)).is_ok()
+            || self.patterns.iter().any(|pattern| pattern.is_match(text))
+    }
+}
+
+/// Length first: most comparisons end without looking at the bytes, which share long prefixes.
+fn by_length(a: &[u8], b: &[u8]) -> Ordering {
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(patterns: &[&str], fold_case: bool) -> PatternSet {
+        let flags = WildcardFlags { fold_case, path_name: false };
+        PatternSet::new(patterns.iter().map(|p| p.as_bytes().to_vec()), flags)
+    }
+
+    #[test]
+    fn names_and_patterns_are_both_found() {
+        let set = set(&["/t/doc", "*.o", "/t/a", ""], false);
+        for hit in ["/t/doc", "/t/a", "x.o", ""] {
+            assert!(set.is_match(hit.as_bytes()), "{hit}");
+        }
+        for miss in ["/t/doc/", "/t/b", "x.c", "/t/DOC"] {
+            assert!(!set.is_match(miss.as_bytes()), "{miss}");
+        }
+    }
+
+    #[test]
+    fn names_fold_case_when_asked() {
+        assert!(set(&["/t/Doc"], true).is_match(b"/T/dOC"));
+        assert!(!set(&["/t/Doc"], false).is_match(b"/T/dOC"));
+    }
+
+    #[test]
+    fn the_empty_set_matches_nothing() {
+        let set = set(&[], false);
+        assert!(set.is_empty());
+        assert!(!set.is_match(b""));
+    }
+}
