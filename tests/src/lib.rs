@@ -1,1 +1,40 @@
-//! bed
+//! The bed: an unmodified Bacula 15.0.3 Director, Storage Daemon and console on loopback, in a folder of their own, with
+//! the stock File Daemon, ferrofd, or both as clients; and what is needed to judge what they did: the catalog, the
+//! volumes record by record, trees, and what a daemon used.
+//!
+//! Everything blocks, and everything ends with the value that stands for it: dropping a [`Bed`] kills its daemons and
+//! removes its folder. Nothing here is part of the product, and nothing here uses the product's code.
+
+mod bed;
+mod catalog;
+mod config;
+mod error;
+mod folder;
+mod job;
+mod measure;
+mod options;
+mod patience;
+mod ports;
+mod process;
+mod root;
+pub mod setup;
+mod tree;
+mod tree_compare;
+mod volume;
+mod volume_compare;
+
+pub use bed::{Bed, Client, Daemon, Restore, fd_argv};
+pub use catalog::{Catalog, FileRow, JobRow};
+pub use error::{BedError, Result};
+pub use folder::Folder;
+pub use job::{COUNTS_OF_A_REPORT, JobResult};
+pub use measure::{Usage, descriptors, reset_peak, threads, usage};
+pub use options::{BedOptions, ClientOptions, Fd, FileSet, our_program};
+pub use patience::{PATIENCE, wait_for};
+pub use ports::{ReservedPort, is_listening};
+pub use process::{Finished, Process, argv, run};
+pub use root::{Root, VERSION};
+pub use tree::{Noise, TreeOptions, build_every_type, build_many_files};
+pub use tree_compare::{Times, TreeRules, compare_trees, measure_tree, read_once};
+pub use volume::{Record, Records, Session, stream_name};
+pub use volume_compare::{Comparison, RecordRules, compare_records};

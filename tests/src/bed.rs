@@ -1,0 +1,314 @@
+//! The bed: one Director, one Storage Daemon, a console and any number of File Daemons on ports of their own, in a
+//! folder of their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use crate::catalog::{Catalog, JobRow};
+use crate::config::Plan;
+use crate::error::{BedError, Result};
+use crate::job::JobResult;
+use crate::options::{BedOptions, ClientOptions, Fd, our_program};
+use crate::patience::{PATIENCE, wait_for};
+use crate::ports::{ReservedPort, is_listening};
+use crate::process::{Finished, Process, argv, run};
+use crate::root::Root;
+use crate::volume::Records;
+
+/// A running bed. Dropping it kills its daemons and removes its folder.
+#[derive(Debug)]
+pub struct Bed {
+    // Dropped in this order: the daemons before the folder that they write to.
+    director: Daemon,
+    storage: Daemon,
+    clients: Vec<Client>,
+    catalog: Catalog,
+    root: Root,
+    options: BedOptions,
+}
+
+/// One daemon of the bed, running or not.
+#[derive(Debug)]
+pub struct Daemon {
+    process: Option<Process>,
+    name: String,
+    argv: Vec<std::ffi::OsString>,
+    output: PathBuf,
+    port: ReservedPort,
+}
+
+/// A File Daemon of the bed.
+#[derive(Debug)]
+pub struct Client {
+    /// How it was asked for.
+    pub options: ClientOptions,
+    /// Its configuration file.
+    pub config: PathBuf,
+    /// Its working directory (also for the pid file).
+    pub work: PathBuf,
+    daemon: Daemon,
+}
+
+/// A restore to be run.
+#[derive(Debug, Clone)]
+pub struct Restore<'a> {
+    /// The backup's `JobId`.
+    pub job: u32,
+    /// The client that saved it.
+    pub from: &'a str,
+    /// The client that restores it.
+    pub onto: &'a str,
+    /// Where to.
+    pub to: &'a Path,
+    /// `always`, `ifnewer`, `ifolder` or `never`.
+    pub replace: &'a str,
+}
+
+impl Daemon {
+    /// Starts it and waits until it listens.
+    pub fn start(&mut self) -> Result<()> {
+        if self.process.is_some() {
+            return Err(BedError::Usage(format!("{} runs already", self.name)));
+        }
+        let mut process = Process::start(&self.name, &self.argv, &self.output)?;
+        let port = self.port.number();
+        wait_for(&format!("{} to listen on port {port}", self.name), PATIENCE, || {
+            process.must_run()?;
+            Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
+        })?;
+        self.process = Some(process);
+        Ok(())
+    }
+
+    /// Its process; an error if it does not run.
+    pub fn process(&mut self) -> Result<&mut Process> {
+        self.process.as_mut().ok_or_else(|| BedError::Usage(format!("{} does not run", self.name)))
+    }
+
+    /// `SIGTERM`, and its exit status.
+    pub fn stop(&mut self) -> Result<ExitStatus> {
+        self.process()?;
+        match self.process.take() {
+            Some(process) => process.stop(PATIENCE),
+            None => Err(BedError::Usage(format!("{} does not run", self.name))),
+        }
+    }
+
+    /// `SIGKILL`.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process()?;
+        self.process.take().map_or(Ok(()), Process::kill)
+    }
+
+    /// The port of 127.0.0.1 that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port.number()
+    }
+
+    /// Everything that it has printed.
+    pub fn output(&self) -> String {
+        fs::read(&self.output).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+}
+
+impl Client {
+    /// The daemon.
+    pub fn daemon(&mut self) -> &mut Daemon {
+        &mut self.daemon
+    }
+
+    /// The port of 127.0.0.1 that it listens on.
+    pub fn port(&self) -> u16 {
+        self.daemon.port()
+    }
+
+    /// The process id; an error if it does not run.
+    pub fn pid(&self) -> Result<u32> {
+        let process = self.daemon.process.as_ref();
+        process.map(Process::pid).ok_or_else(|| BedError::Usage(format!("{} does not run", self.daemon.name)))
+    }
+}
+
+impl Bed {
+    /// Raises the bed: catalog, configuration, daemons; returns when all of them listen.
+    pub fn start(options: BedOptions) -> Result<Self> {
+        let mut bed = Self::prepare(options)?;
+        bed.storage.start()?;
+        bed.director.start()?;
+        for client in &mut bed.clients {
+            client.daemon.start()?;
+        }
+        Ok(bed)
+    }
+
+    /// Everything but starting the daemons.
+    pub fn prepare(options: BedOptions) -> Result<Self> {
+        let root = Root::find()?;
+        let folder = &options.folder;
+        for name in ["etc", "log", "work/dir", "work/sd", "restored", "source"] {
+            folder.make(name)?;
+        }
+        let director_port = ReservedPort::new()?;
+        let storage_port = ReservedPort::new()?;
+        let reserved: Vec<_> = options.clients.iter().map(|_| ReservedPort::new()).collect::<Result<_>>()?;
+        let client_ports: Vec<_> = reserved.iter().map(ReservedPort::number).collect();
+        let plan = Plan {
+            options: &options,
+            root: &root,
+            director_port: director_port.number(),
+            storage_port: storage_port.number(),
+            client_ports: &client_ports,
+        };
+        let write = |name: &str, text: String| -> Result<PathBuf> {
+            let path = folder.path().join("etc").join(name);
+            fs::write(&path, text).map_err(BedError::file("write", &path))?;
+            Ok(path)
+        };
+        write("bconsole.conf", plan.console())?;
+        let director = write("bacula-dir.conf", plan.director())?;
+        let storage = write("bacula-sd.conf", plan.storage())?;
+        let daemon = |name: &str, argv, port| Daemon {
+            process: None,
+            name: name.to_owned(),
+            argv,
+            output: folder.path().join("log").join(format!("{name}.out")),
+            port,
+        };
+        let mut clients = Vec::new();
+        for (client, port) in options.clients.iter().zip(reserved) {
+            let name = client.daemon_name();
+            let config = write(&format!("{name}.conf"), plan.file_daemon(client, port.number()))?;
+            folder.make(&format!("volumes/{}", client.name))?;
+            let work = folder.make(&format!("work/{}", client.name))?;
+            let argv = fd_argv(&root, client.fd, ["-c".as_ref(), config.as_os_str(), "-f".as_ref()])?;
+            clients.push(Client { options: client.clone(), config, work, daemon: daemon(&name, argv, port) });
+        }
+        let catalog = Catalog::create(&root, &folder.path().join("work/dir"))?;
+        let foreground = |path: PathBuf| ["-c".into(), path.into_os_string(), "-f".into()];
+        Ok(Self {
+            director: daemon("bed-dir", root.argv("/usr/sbin/bacula-dir", foreground(director))?, director_port),
+            storage: daemon("bed-sd", root.argv("/usr/sbin/bacula-sd", foreground(storage))?, storage_port),
+            clients,
+            catalog,
+            root,
+            options,
+        })
+    }
+
+    /// The Director.
+    pub fn director(&mut self) -> &mut Daemon {
+        &mut self.director
+    }
+
+    /// The Storage Daemon.
+    pub fn storage(&mut self) -> &mut Daemon {
+        &mut self.storage
+    }
+
+    /// A client by its name.
+    pub fn client(&mut self, name: &str) -> Result<&mut Client> {
+        let client = self.clients.iter_mut().find(|client| client.options.name == name);
+        client.ok_or_else(|| BedError::Usage(format!("the bed has no client {name}")))
+    }
+
+    /// The bed's folder.
+    pub fn folder(&self) -> &Path {
+        self.options.folder.path()
+    }
+
+    /// The Bacula that it runs.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// The catalog.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The command line of the console, for the operator of `bed up`.
+    pub fn console_argv(&self) -> Result<Vec<std::ffi::OsString>> {
+        let config = self.folder().join("etc/bconsole.conf");
+        self.root.argv("/usr/sbin/bconsole", ["-n".into(), "-c".into(), config.into_os_string()])
+    }
+
+    /// Gives the console commands, one a line, and returns what it printed.
+    pub fn console(&self, commands: &[&str]) -> Result<String> {
+        let input = format!("{}\nquit\n", commands.join("\n"));
+        let Finished { status, stdout, stderr } = run(&self.console_argv()?, input.as_bytes())?;
+        let answer = String::from_utf8_lossy(&stdout).into_owned();
+        // What stands before the prompt's hint is about the console's own login.
+        match answer.split_once("Enter a period to cancel a command.\n") {
+            Some((_, rest)) => Ok(rest.to_owned()),
+            None => Err(BedError::Console {
+                command: commands.join("; "),
+                problem: format!("no login, {status}"),
+                answer: format!("{answer}{}", String::from_utf8_lossy(&stderr)),
+            }),
+        }
+    }
+
+    /// Queues a job with a console command such as `run job=backup-stock yes` and returns its `JobId`.
+    pub fn queue(&self, command: &str) -> Result<u32> {
+        let answer = self.console(&[command])?;
+        let id = answer.rsplit_once("JobId=").and_then(|(_, rest)| {
+            let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse().ok()
+        });
+        id.ok_or_else(|| BedError::Console { command: command.to_owned(), problem: "no job queued".to_owned(), answer })
+    }
+
+    /// Waits for the end of a job.
+    pub fn wait(&self, job: u32) -> Result<JobResult> {
+        let answer = self.console(&[&format!("wait jobid={job} timeout=600"), "messages"])?;
+        let row = self.catalog.job(job)?;
+        if "CRBMSmsjcdtplLi".contains(row.status) {
+            let problem = format!("job {job} is still in state {}", row.status);
+            return Err(BedError::Console { command: "wait".to_owned(), problem, answer });
+        }
+        Ok(JobResult { log: self.catalog.log(job)?, row })
+    }
+
+    /// Queues a job and waits for its end.
+    pub fn run(&self, command: &str) -> Result<JobResult> {
+        self.wait(self.queue(command)?)
+    }
+
+    /// A full backup by a client's own job; `more` may name another `fileset=` or `level=`.
+    pub fn backup(&self, client: &str, more: &str) -> Result<JobResult> {
+        self.run(&format!("run job=backup-{client} {more} yes"))
+    }
+
+    /// Restores everything that a job saved.
+    pub fn restore(&self, restore: &Restore<'_>) -> Result<JobResult> {
+        let Restore { job, from, onto, to, replace } = restore;
+        self.run(&format!(
+            "restore jobid={job} client={from}-fd restoreclient={onto}-fd where={} replace={replace} all done yes",
+            to.display()
+        ))
+    }
+
+    /// The records of a job on its volumes, labels left out.
+    pub fn records(&self, job: &JobRow, client: &str) -> Result<Records> {
+        let folder = self.folder().join("volumes").join(client);
+        let volumes = self.catalog.volumes(job.id)?.into_iter().map(|name| folder.join(name)).collect();
+        Records::new(volumes, Some(job.session))
+    }
+}
+
+/// The command line of a File Daemon.
+pub fn fd_argv<'a>(
+    root: &Root,
+    fd: Fd,
+    args: impl IntoIterator<Item = &'a std::ffi::OsStr>,
+) -> Result<Vec<std::ffi::OsString>> {
+    match fd {
+        Fd::Stock => root.argv("/usr/sbin/bacula-fd", args),
+        Fd::Ours => {
+            let mut words = argv([our_program()?]);
+            words.extend(args.into_iter().map(ToOwned::to_owned));
+            Ok(words)
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The configuration files of a bed's daemons, one directive a line.
+
+use std::path::Path;
+
+use crate::options::{BedOptions, ClientOptions, FileSet, quoted};
+use crate::root::Root;
+
+/// Names that are the same in every bed.
+pub(crate) const DIRECTOR: &str = "bed-dir";
+const STORAGE: &str = "bed-sd";
+
+/// The passwords of a bed guard loopback ports for a minute; what they are is no secret.
+pub(crate) const FD_PASSWORD: &str = "bed fd password";
+const CONSOLE_PASSWORD: &str = "bed console password";
+const SD_PASSWORD: &str = "bed sd password";
+
+/// What the files have to agree on.
+pub(crate) struct Plan<'a> {
+    pub(crate) options: &'a BedOptions,
+    pub(crate) root: &'a Root,
+    pub(crate) director_port: u16,
+    pub(crate) storage_port: u16,
+    /// One for each client, in their order.
+    pub(crate) client_ports: &'a [u16],
+}
+
+/// A configuration file in the making.
+#[derive(Default)]
+struct Text {
+    text: String,
+}
+
+impl Text {
+    fn open(&mut self, kind: &str, name: &str) -> &mut Self {
+        self.line(&format!("{kind} {{")).line(&format!("Name = {}", quoted(name)))
+    }
+
+    fn line(&mut self, line: &str) -> &mut Self {
+        self.text.push_str(line);
+        self.text.push('\n');
+        self
+    }
+
+    fn lines<'l>(&mut self, lines: impl IntoIterator<Item = &'l String>) -> &mut Self {
+        for line in lines {
+            self.line(line);
+        }
+        self
+    }
+
+    fn set(&mut self, directive: &str, value: &str) -> &mut Self {
+        self.line(&format!("{directive} = {}", quoted(value)))
+    }
+
+    fn port(&mut self, directive: &str, number: u16) -> &mut Self {
+        self.line(&format!("{directive} = {number}"))
+    }
+
+    fn directory(&mut self, directive: &str, path: &Path) -> &mut Self {
+        self.set(directive, &path.to_string_lossy())
+    }
+
+    fn close(&mut self) {
+        self.line("}");
+    }
+}
+
+impl Plan<'_> {
+    fn psk(&self, text: &mut Text) {
+        if !self.options.tls_psk {
+            text.line("TLS PSK Enable = no");
+        }
+    }
+
+    fn folder(&self, name: &str) -> std::path::PathBuf {
+        self.options.folder.path().join(name)
+    }
+
+    /// `bacula-dir.conf`.
+    pub(crate) fn director(&self) -> String {
+        let mut text = Text::default();
+        text.open("Director", DIRECTOR)
+            .port("DirPort", self.director_port)
+            .line("DirAddress = 127.0.0.1")
+            .directory("QueryFile", &self.root.inside("etc/bacula/scripts/query.sql"))
+            .directory("WorkingDirectory", &self.folder("work/dir"))
+            .directory("PidDirectory", &self.folder("work/dir"))
+            .line("Maximum Concurrent Jobs = 20")
+            .set("Password", CONSOLE_PASSWORD)
+            .set("Messages", "Standard")
+            .lines(&self.options.director);
+        self.psk(&mut text);
+        text.close();
+        text.open("Catalog", "Catalog").set("DB Name", "bacula").set("DB User", "").set("DB Password", "").close();
+        text.open("Messages", "Standard")
+            .line("Catalog = all")
+            .line("Console = all, !skipped, !saved, !restored")
+            .close();
+        for (client, &port) in self.options.clients.iter().zip(self.client_ports) {
+            self.client_resources(&mut text, client, port);
+        }
+        let any = self.options.clients.first().map(|client| client.name.clone()).unwrap_or_default();
+        text.open("Job", "restore")
+            .line("Type = Restore")
+            .set("Client", &format!("{any}-fd"))
+            .set("FileSet", &self.first_file_set())
+            .set("Storage", &any)
+            .set("Pool", &any)
+            .set("Messages", "Standard")
+            .directory("Where", &self.folder("restored"))
+            .line("Maximum Concurrent Jobs = 10")
+            .close();
+        for set in self.file_sets() {
+            text.open("FileSet", &set.name).lines(&set.lines).close();
+        }
+        text.lines(&self.options.director_resources);
+        text.text
+    }
+
+    /// What the Director must know about one client.
+    fn client_resources(&self, text: &mut Text, client: &ClientOptions, port: u16) {
+        let name = &client.name;
+        text.open("Client", &client.daemon_name())
+            .line("Address = 127.0.0.1")
+            .port("FDPort", port)
+            .set("Catalog", "Catalog")
+            .set("Password", FD_PASSWORD)
+            .line("Maximum Concurrent Jobs = 10")
+            .line("AutoPrune = no")
+            .lines(&client.dir_client);
+        self.psk(text);
+        text.close();
+        text.open("Storage", name)
+            .line("Address = 127.0.0.1")
+            .port("SDPort", self.storage_port)
+            .set("Password", SD_PASSWORD)
+            .set("Device", name)
+            .set("Media Type", name)
+            .line("Maximum Concurrent Jobs = 10");
+        self.psk(text);
+        text.close();
+        text.open("Pool", name)
+            .line("Pool Type = Backup")
+            .line("Recycle = no")
+            .line("AutoPrune = no")
+            .set("Label Format", &format!("{name}-"))
+            .close();
+        text.open("Job", &format!("backup-{name}"))
+            .line("Type = Backup")
+            .line("Level = Full")
+            .set("Client", &client.daemon_name())
+            .set("FileSet", &self.first_file_set())
+            .set("Storage", name)
+            .set("Pool", name)
+            .set("Messages", "Standard")
+            .line("Maximum Concurrent Jobs = 10")
+            .lines(&client.job)
+            .close();
+    }
+
+    fn first_file_set(&self) -> String {
+        self.file_sets().first().map(|set| set.name.clone()).unwrap_or_default()
+    }
+
+    fn file_sets(&self) -> Vec<FileSet> {
+        if self.options.file_sets.is_empty() {
+            let options = ["Signature = MD5", "AclSupport = yes", "XattrSupport = yes"];
+            vec![FileSet::new("Source", &options, &[&self.folder("source")])]
+        } else {
+            self.options.file_sets.clone()
+        }
+    }
+
+    /// `bacula-sd.conf`.
+    pub(crate) fn storage(&self) -> String {
+        let mut text = Text::default();
+        text.open("Storage", STORAGE)
+            .port("SDPort", self.storage_port)
+            .line("SDAddress = 127.0.0.1")
+            .directory("WorkingDirectory", &self.folder("work/sd"))
+            .directory("PidDirectory", &self.folder("work/sd"))
+            .line("Maximum Concurrent Jobs = 20")
+            .lines(&self.options.storage);
+        self.psk(&mut text);
+        text.close();
+        text.open("Director", DIRECTOR).set("Password", SD_PASSWORD);
+        self.psk(&mut text);
+        text.close();
+        for client in &self.options.clients {
+            text.open("Device", &client.name)
+                .set("Media Type", &client.name)
+                .directory("Archive Device", &self.folder("volumes").join(&client.name))
+                .line("Label Media = yes")
+                .line("Random Access = yes")
+                .line("Automatic Mount = yes")
+                .line("Removable Media = no")
+                .line("Always Open = no")
+                .line("Maximum Concurrent Jobs = 10")
+                .lines(&self.options.device)
+                .close();
+        }
+        text.open("Messages", "Standard").line(&format!("Director = {DIRECTOR} = all")).close();
+        text.text
+    }
+
+    /// `bconsole.conf`.
+    pub(crate) fn console(&self) -> String {
+        let mut text = Text::default();
+        text.open("Director", DIRECTOR)
+            .port("DirPort", self.director_port)
+            .line("Address = 127.0.0.1")
+            .set("Password", CONSOLE_PASSWORD);
+        self.psk(&mut text);
+        text.close();
+        text.text
+    }
+
+    /// `bacula-fd.conf` of one client.
+    pub(crate) fn file_daemon(&self, client: &ClientOptions, port: u16) -> String {
+        let mut text = Text::default();
+        text.open("Director", DIRECTOR).set("Password", FD_PASSWORD).lines(&client.fd_director);
+        self.psk(&mut text);
+        text.close();
+        let work = self.folder("work").join(&client.name);
+        text.open("FileDaemon", &client.daemon_name())
+            .port("FDPort", port)
+            .line("FDAddress = 127.0.0.1")
+            .directory("WorkingDirectory", &work)
+            .directory("Pid Directory", &work)
+            .directory("Plugin Directory", &self.root.inside("usr/lib/bacula"))
+            .line("Maximum Concurrent Jobs = 20")
+            .lines(&client.file_daemon);
+        self.psk(&mut text);
+        text.close();
+        text.open("Messages", "Standard")
+            .line(&format!("Director = {DIRECTOR} = all, !skipped, !restored, !saved"))
+            .close();
+        text.text
+    }
+}

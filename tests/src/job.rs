@@ -1,0 +1,64 @@
+//! What is known about a job after it has ended: its row, its log, the Director's report.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::JobRow;
+use crate::error::{BedError, Result};
+
+/// A finished job.
+#[derive(Debug, Clone)]
+pub struct JobResult {
+    /// The catalog's row.
+    pub row: JobRow,
+    /// Everything said about it.
+    pub log: String,
+}
+
+impl JobResult {
+    /// Fails, with the whole log, unless the job ended well and without errors or warnings.
+    pub fn must_be_good(self) -> Result<Self> {
+        if self.row.status == 'T' && self.row.errors == 0 { Ok(self) } else { Err(self.problem("is not good")) }
+    }
+
+    /// Fails, with the whole log, unless the job ended in the given state.
+    pub fn must_be(self, status: char) -> Result<Self> {
+        if self.row.status == status { Ok(self) } else { Err(self.problem(&format!("expected status {status}"))) }
+    }
+
+    /// The lines `  Key:   value` of the Director's report at the end of the log.
+    pub fn report(&self) -> BTreeMap<String, String> {
+        self.log
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .filter_map(|line| line.split_once(':'))
+            .map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
+            .collect()
+    }
+
+    /// The log's lines from the given daemon, without its name and the job's number: `Error: …`, `Connected to …`.
+    pub fn messages_of(&self, daemon: &str) -> Vec<String> {
+        let head = format!("{daemon} JobId {}: ", self.row.id);
+        let of_daemon = |line: &str| line.split_once(&head).map(|(_, text)| text.to_owned());
+        self.log.lines().filter_map(of_daemon).collect()
+    }
+
+    fn problem(&self, problem: &str) -> BedError {
+        BedError::Usage(format!("job {}: {problem}; status {}, log:\n{}", self.row.job, self.row.status, self.log))
+    }
+}
+
+/// Which part of the report must be the same when two File Daemons saved the same tree.
+pub const COUNTS_OF_A_REPORT: [&str; 12] = [
+    "Backup Level",
+    "FileSet",
+    "FD Files Written",
+    "SD Files Written",
+    "FD Bytes Written",
+    "Software Compression",
+    "Comm Line Compression",
+    "Encryption",
+    "Accurate",
+    "Non-fatal FD errors",
+    "FD termination status",
+    "Termination",
+];

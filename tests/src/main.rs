@@ -1,0 +1,92 @@
+//! `bed`: sets the bed up, raises one for a human, or shows that ferrofd can replace the stock daemon.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use nix::sys::signal::{SigSet, Signal};
+
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd};
+
+/// A test bed of an unmodified Bacula 15.0.3 on loopback.
+#[derive(Debug, Parser)]
+#[command(name = "bed")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Unpack Bacula 15.0.3 into the cache (or look at `BACULA_ROOT`), once per host.
+    Setup,
+    /// Raise a bed and keep it until Ctrl-C.
+    Up {
+        /// Which File Daemons it has.
+        #[arg(value_enum, default_values = ["stock"])]
+        clients: Vec<Which>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Which {
+    Stock,
+    Ours,
+}
+
+impl From<Which> for Fd {
+    fn from(which: Which) -> Self {
+        match which {
+            Which::Stock => Self::Stock,
+            Which::Ours => Self::Ours,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Setup => bed::setup::root(&mut |step| say(step)).map(|_| ExitCode::SUCCESS),
+        Command::Up { clients } => up(&clients),
+    };
+    result.unwrap_or_else(|error| {
+        // There is nothing left to tell when standard error is closed.
+        let _ = writeln!(io::stderr(), "bed: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+/// Prints a line at once; a closed standard output is no reason to stop halfway.
+fn say(line: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// Raises a bed for a human.
+fn up(clients: &[Which]) -> bed::Result<ExitCode> {
+    // Blocked before anything starts, so that no thread dies of them and the bed is cleaned up.
+    let mut ends = SigSet::empty();
+    ends.add(Signal::SIGINT);
+    ends.add(Signal::SIGTERM);
+    ends.thread_block().map_err(|source| BedError::System { what: "sigprocmask", source })?;
+    bed::setup::root(&mut |step| say(step))?;
+    let clients: Vec<_> = clients.iter().map(|&which| ClientOptions::new(which.into())).collect();
+    let names: Vec<_> = clients.iter().map(|client| client.name.clone()).collect();
+    let options = BedOptions::new("up", clients)?;
+    let source = options.source()?;
+    let mut bed = Bed::start(options)?;
+    say(&format!("The bed is in {}.", bed.folder().display()));
+    say(&format!("Director on port {}, Storage Daemon on port {}.", bed.director().port(), bed.storage().port()));
+    for name in names {
+        say(&format!(
+            "Client {name}-fd on port {}; `run job=backup-{name}` saves {}.",
+            bed.client(&name)?.port(),
+            source.display()
+        ));
+    }
+    let console: Vec<_> = bed.console_argv()?.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    say(&format!("Console:\n  {}", console.join(" ")));
+    say("Ctrl-C ends it.");
+    ends.wait().map_err(|source| BedError::System { what: "sigwait", source })?;
+    say("Ending.");
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,106 @@
+//! What a running process has used: CPU time, peak memory, descriptors, threads. Read from `/proc`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::unistd::{SysconfVar, sysconf};
+
+use crate::error::{BedError, Result};
+
+/// Use of resources at one moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Usage {
+    /// Time in its own code.
+    pub user: Duration,
+    /// Time in the kernel on its behalf.
+    pub system: Duration,
+    /// Largest resident memory since the start or since [`reset_peak`], bytes.
+    pub peak_memory: u64,
+    /// Bytes moved by `read` and `write` calls of all kinds.
+    pub moved: u64,
+}
+
+impl Usage {
+    /// User and system time together.
+    pub fn cpu(&self) -> Duration {
+        self.user + self.system
+    }
+}
+
+/// Reads the use of a process.
+pub fn usage(pid: u32) -> Result<Usage> {
+    let stat = read(pid, "stat")?;
+    // The program's name stands in parentheses and may hold anything; the fields begin behind the last one.
+    let fields: Vec<&str> =
+        stat.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace().collect()).unwrap_or_default();
+    let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u32::try_from(ticks).ok()).unwrap_or(100);
+    let time = |field: usize| {
+        let count: u32 = fields.get(field).and_then(|text| text.parse().ok()).unwrap_or(0);
+        Duration::from_secs(1) * count / ticks
+    };
+    let status = read(pid, "status")?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(first_number).unwrap_or(0);
+    let io = read(pid, "io")?;
+    let moved = io.lines().filter_map(|line| line.strip_prefix("rchar:").or_else(|| line.strip_prefix("wchar:")));
+    // Fields 14 and 15 of the manual page, which counts from 1 with the process id.
+    Ok(Usage {
+        user: time(11),
+        system: time(12),
+        peak_memory: peak * 1024,
+        moved: moved.filter_map(first_number).sum(),
+    })
+}
+
+/// Lets the peak memory begin anew at what is used now.
+pub fn reset_peak(pid: u32) -> Result<()> {
+    let path = place(pid, "clear_refs");
+    fs::write(&path, "5").map_err(BedError::file("write", &path))
+}
+
+/// Open descriptors of a process: number and what each refers to.
+pub fn descriptors(pid: u32) -> Result<Vec<String>> {
+    let path = place(pid, "fd");
+    let entries = fs::read_dir(&path).map_err(BedError::file("read", &path))?;
+    // One that is closed while we look is not open.
+    Ok(entries
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .map(|target| target.display().to_string())
+        .collect())
+}
+
+/// The number of threads of a process.
+pub fn threads(pid: u32) -> Result<usize> {
+    let path = place(pid, "task");
+    Ok(fs::read_dir(&path).map_err(BedError::file("read", &path))?.count())
+}
+
+fn place(pid: u32, name: &str) -> PathBuf {
+    Path::new("/proc").join(pid.to_string()).join(name)
+}
+
+fn read(pid: u32, name: &str) -> Result<String> {
+    let path = place(pid, name);
+    fs::read_to_string(&path).map_err(BedError::file("read", &path))
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_use_is_plausible() {
+        let own = std::process::id();
+        let before = usage(own).unwrap();
+        let big = std::hint::black_box(vec![1u8; 60_000_000]);
+        let after = usage(own).unwrap();
+        assert!(after.peak_memory >= big.len() as u64, "{after:?}");
+        assert!(after.cpu() >= before.cpu());
+        assert!(descriptors(own).unwrap().len() >= 3);
+        assert!(threads(own).unwrap() >= 1);
+    }
+}

@@ -1,0 +1,167 @@
+//! What a test may choose about its bed before it is raised.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::error::{BedError, Result};
+use crate::folder::Folder;
+
+/// Which File Daemon a client of the bed is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fd {
+    /// The unmodified `bacula-fd` 15.0.3.
+    Stock,
+    /// ferrofd.
+    Ours,
+}
+
+impl Fd {
+    /// The daemon that this run of a suite judges: `FD_UNDER_TEST=stock|ours`, ours when unset.
+    pub fn under_test() -> Result<Self> {
+        match env::var("FD_UNDER_TEST").as_deref() {
+            Err(env::VarError::NotPresent) | Ok("ours" | "") => Ok(Self::Ours),
+            Ok("stock") => Ok(Self::Stock),
+            other => Err(BedError::Usage(format!("FD_UNDER_TEST must be stock or ours, got {other:?}"))),
+        }
+    }
+
+    /// `stock` or `ours`, also the usual name of a client of the bed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stock => "stock",
+            Self::Ours => "ours",
+        }
+    }
+}
+
+/// The program under development: `FERROFD_BIN`, else the newest `bacula-fd` of the target directory.
+pub fn our_program() -> Result<PathBuf> {
+    if let Some(path) = env::var_os("FERROFD_BIN").filter(|path| !path.is_empty()) {
+        return Ok(PathBuf::from(path));
+    }
+    let target = env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("target"), PathBuf::from);
+    let built = |profile: &str| {
+        let path = target.join(profile).join("bacula-fd");
+        path.metadata().and_then(|meta| meta.modified()).ok().map(|time| (time, path))
+    };
+    built("release").max(built("debug")).map(|(_, path)| path).ok_or_else(|| {
+        BedError::Usage(format!(
+            "no bacula-fd in {}/release or debug: build it (cargo build -p bacula-fd), or set FERROFD_BIN",
+            target.display()
+        ))
+    })
+}
+
+/// One File Daemon of the bed, with a storage device, a pool and a backup job of its own.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// Resource name; `<name>-fd` is the daemon's name, `backup-<name>` its job.
+    pub name: String,
+    /// Which program it runs.
+    pub fd: Fd,
+    /// More directives for its `FileDaemon` resource, one a line.
+    pub file_daemon: Vec<String>,
+    /// More directives for the `Director` resource of its configuration.
+    pub fd_director: Vec<String>,
+    /// More directives for its `Client` resource in the Director.
+    pub dir_client: Vec<String>,
+    /// More directives for its backup job in the Director.
+    pub job: Vec<String>,
+}
+
+impl ClientOptions {
+    /// A client with default settings, named after its daemon.
+    pub fn new(fd: Fd) -> Self {
+        Self {
+            name: fd.name().to_owned(),
+            fd,
+            file_daemon: Vec::new(),
+            fd_director: Vec::new(),
+            dir_client: Vec::new(),
+            job: Vec::new(),
+        }
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    /// The name of the daemon's resource, `<name>-fd`.
+    pub fn daemon_name(&self) -> String {
+        format!("{}-fd", self.name)
+    }
+}
+
+/// A `FileSet` resource of the Director.
+#[derive(Debug, Clone)]
+pub struct FileSet {
+    /// Resource name.
+    pub name: String,
+    /// The lines between the resource's braces but its name, one directive (or brace) a line.
+    pub lines: Vec<String>,
+}
+
+impl FileSet {
+    /// One Include with one Options block (directives such as `"Signature = MD5"`) and the given paths.
+    pub fn new(name: &str, options: &[&str], paths: &[&Path]) -> Self {
+        let mut lines = vec!["Include {".to_owned(), "Options {".to_owned()];
+        lines.extend(options.iter().map(|&line| line.to_owned()));
+        lines.push("}".to_owned());
+        lines.extend(paths.iter().map(|path| format!("File = {}", quoted(&path.to_string_lossy()))));
+        lines.push("}".to_owned());
+        Self { name: name.to_owned(), lines }
+    }
+}
+
+/// `"text"` as Bacula's configuration wants it.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Everything about a bed that is not the same for all. Making it makes the bed's folder, so that a test can lay its
+/// trees there before the daemons start.
+#[derive(Debug)]
+pub struct BedOptions {
+    /// The bed's folder.
+    pub folder: Folder,
+    /// Its File Daemons.
+    pub clients: Vec<ClientOptions>,
+    /// `FileSets`; the first is that of all backup jobs unless a run says otherwise. Without any, there is one named
+    /// `Source` that takes the directory `source` of the folder with MD5, ACLs and extended attributes.
+    pub file_sets: Vec<FileSet>,
+    /// More directives for the Director's own resource.
+    pub director: Vec<String>,
+    /// Whole resources for the Director's configuration, one directive a line.
+    pub director_resources: Vec<String>,
+    /// More directives for the Storage Daemon's own resource.
+    pub storage: Vec<String>,
+    /// More directives for every device.
+    pub device: Vec<String>,
+    /// TLS-PSK between all daemons, as Bacula 15 does when nothing is said. `false` says `TLS PSK Enable = no`.
+    pub tls_psk: bool,
+}
+
+impl BedOptions {
+    /// A bed with the given clients; `label` is part of the folder's name.
+    pub fn new(label: &str, clients: impl IntoIterator<Item = ClientOptions>) -> Result<Self> {
+        Ok(Self {
+            folder: Folder::new(label)?,
+            clients: clients.into_iter().collect(),
+            file_sets: Vec::new(),
+            director: Vec::new(),
+            director_resources: Vec::new(),
+            storage: Vec::new(),
+            device: Vec::new(),
+            tls_psk: true,
+        })
+    }
+
+    /// The directory `source` of the folder, made when missing.
+    pub fn source(&self) -> Result<PathBuf> {
+        self.folder.make("source")
+    }
+}

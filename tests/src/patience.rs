@@ -1,0 +1,31 @@
+//! Waiting for a condition: asked again and again up to a limit, never slept through blindly.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{BedError, Result};
+
+/// The limit for anything that a healthy daemon does at once. It decides no result; it only ends a hopeless wait.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Time between two questions.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks `probe` until it gives a value. It tells by `Err(text)` what it saw instead; after `limit` that text becomes
+/// part of the error.
+pub fn wait_for<T>(
+    what: &str,
+    limit: Duration,
+    mut probe: impl FnMut() -> Result<std::result::Result<T, String>>,
+) -> Result<T> {
+    let start = Instant::now();
+    loop {
+        match probe()? {
+            Ok(value) => return Ok(value),
+            Err(detail) if start.elapsed() >= limit => {
+                return Err(BedError::Timeout { what: what.to_owned(), limit, detail });
+            }
+            Err(_) => thread::sleep(PAUSE),
+        }
+    }
+}

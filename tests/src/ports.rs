@@ -1,0 +1,79 @@
+//! Ports of loopback: reserved for one bed without a race, and a look at who listens.
+//!
+//! A reservation is a socket that is bound but does not listen. Linux gives such a port to nobody who asks for "any
+//! port", but lets a daemon that sets `SO_REUSEADDR` (all of Bacula's do) bind and listen on it. So beds side by side
+//! never choose the same port, and nothing has to be tried twice.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, setsockopt, socket, sockopt};
+
+use crate::error::{BedError, Result};
+
+/// A port of 127.0.0.1 that nobody else is given while this value lives.
+#[derive(Debug)]
+pub struct ReservedPort {
+    _socket: OwnedFd,
+    port: u16,
+}
+
+impl ReservedPort {
+    /// Takes a free one.
+    pub fn new() -> Result<Self> {
+        let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+            .map_err(BedError::system("socket"))?;
+        setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(BedError::system("SO_REUSEADDR"))?;
+        bind(socket.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).map_err(BedError::system("bind"))?;
+        let address: SockaddrIn = getsockname(socket.as_raw_fd()).map_err(BedError::system("getsockname"))?;
+        Ok(Self { port: address.port(), _socket: socket })
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u16 {
+        self.port
+    }
+}
+
+/// Whether somebody listens on this port of 127.0.0.1 or of all addresses. Read from `/proc`, so the daemon never
+/// sees a connection that says nothing (which the stock daemons report as a security matter).
+pub fn is_listening(port: u16) -> Result<bool> {
+    const LISTEN: &str = "0A";
+    let path = Path::new("/proc/net/tcp");
+    let table = fs::read_to_string(path).map_err(BedError::file("read", path))?;
+    let wanted = [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED]
+        .map(|address| format!("{:08X}:{port:04X}", u32::from_le_bytes(address.octets())));
+    Ok(table.lines().any(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let local = fields.next().unwrap_or_default();
+        fields.nth(1) == Some(LISTEN) && wanted.iter().any(|address| address == local)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_reserved_port_can_be_listened_on_and_is_seen() {
+        let port = ReservedPort::new().unwrap();
+        assert!(!is_listening(port.number()).unwrap());
+        // std sets SO_REUSEADDR as the daemons do.
+        let listener = TcpListener::bind(("127.0.0.1", port.number())).unwrap();
+        assert!(is_listening(port.number()).unwrap());
+        drop(listener);
+        assert!(!is_listening(port.number()).unwrap());
+    }
+
+    #[test]
+    fn two_reservations_never_share_a_port() {
+        let ports: Vec<_> = (0..200).map(|_| ReservedPort::new().unwrap()).collect();
+        let mut numbers: Vec<_> = ports.iter().map(ReservedPort::number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), ports.len());
+    }
+}

@@ -1,0 +1,361 @@
+//! Reads a volume of the Storage Daemon record by record (reference 04 Appendix A, layout BB03), independent of the
+//! product's own code: every block's checksum is verified and split records are put together again.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::{BedError, Result};
+
+/// `VolSessionId` and `VolSessionTime`.
+pub type Session = (u32, u32);
+
+/// One record as a File Daemon sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Whose it is.
+    pub session: Session,
+    /// `FileIndex`, positive.
+    pub file_index: i32,
+    /// Stream number with its high bits.
+    pub stream: i32,
+    /// Its bytes.
+    pub data: Vec<u8>,
+    /// Where its header begins in the volume, bytes.
+    pub offset: u64,
+}
+
+/// Offsets in a block header, and what stands there.
+const BLOCK_HEADER: usize = 32;
+const RECORD_HEADER: usize = 12;
+const IDENTIFIER: &[u8; 4] = b"BB03";
+const CHECKSUM_AT: usize = 24;
+/// Bit 0 of the options word: the block carries a checksum. Any other bit means encryption, which the bed never uses.
+const WITH_CHECKSUM: u32 = 1;
+/// Bacula's largest possible block; a length above it is damage.
+const LARGEST_BLOCK: usize = 20_000_000;
+
+/// The records of one or more volumes written one after the other; label records are left out.
+#[derive(Debug)]
+pub struct Records {
+    volumes: VecDeque<PathBuf>,
+    current: Option<Volume>,
+    wanted: Option<Session>,
+    partial: HashMap<Session, Partial>,
+    ready: VecDeque<Record>,
+    failed: bool,
+}
+
+/// A volume that is being read.
+#[derive(Debug)]
+struct Volume {
+    path: PathBuf,
+    reader: BufReader<File>,
+    offset: u64,
+}
+
+/// A block whose checksum was right.
+struct Block {
+    offset: u64,
+    session: Session,
+    body: Vec<u8>,
+}
+
+/// A record whose end stands in a later block.
+#[derive(Debug)]
+struct Partial {
+    record: Record,
+    missing: usize,
+}
+
+impl Records {
+    /// Reads the given volumes in order, only the records of one session when one is given.
+    pub fn new(volumes: Vec<PathBuf>, wanted: Option<Session>) -> Result<Self> {
+        if volumes.is_empty() {
+            return Err(BedError::Usage("no volume to read".to_owned()));
+        }
+        let empty = HashMap::new();
+        Ok(Self {
+            volumes: volumes.into(),
+            current: None,
+            wanted,
+            partial: empty,
+            ready: VecDeque::new(),
+            failed: false,
+        })
+    }
+
+    /// The next record, read from as many blocks as it takes.
+    fn advance(&mut self) -> Result<Option<Record>> {
+        loop {
+            if let Some(record) = self.ready.pop_front() {
+                return Ok(Some(record));
+            }
+            let Some(volume) = &mut self.current else {
+                let Some(path) = self.volumes.pop_front() else {
+                    return self.ended();
+                };
+                let file = File::open(&path).map_err(BedError::file("open", &path))?;
+                self.current = Some(Volume { path, reader: BufReader::with_capacity(1 << 17, file), offset: 0 });
+                continue;
+            };
+            match volume.block()? {
+                Some(block) => {
+                    let path = volume.path.clone();
+                    if self.wanted.is_none_or(|wanted| wanted == block.session) {
+                        self.take(&path, &block)?;
+                    }
+                }
+                None => self.current = None,
+            }
+        }
+    }
+
+    /// The end of the last volume: no record may be cut off there.
+    fn ended(&mut self) -> Result<Option<Record>> {
+        match self.partial.drain().next() {
+            None => Ok(None),
+            Some((session, partial)) => {
+                Err(BedError::Usage(format!("the volumes end inside a record of session {session:?}: {partial:?}")))
+            }
+        }
+    }
+
+    /// Takes the records out of a block.
+    fn take(&mut self, path: &Path, block: &Block) -> Result<()> {
+        let mut at = 0;
+        // Fewer bytes than a header at the end mean that the next record begins in the next block.
+        while block.body.len() - at >= RECORD_HEADER {
+            let offset = block.offset + (BLOCK_HEADER + at) as u64;
+            let problem = |problem: String| BedError::Volume { volume: path.to_owned(), offset, problem };
+            let [file_index, stream, length] = [0, 4, 8].map(|field| i32::from_be_bytes(word(&block.body, at + field)));
+            at += RECORD_HEADER;
+            let length = usize::try_from(length).map_err(|_| problem(format!("record length {length}")))?;
+            let here = length.min(block.body.len() - at);
+            let bytes = block.body.get(at..at + here).unwrap_or_default();
+            at += here;
+            if file_index <= 0 {
+                continue;
+            }
+            let partial = if stream < 0 {
+                let mut begun = self.partial.remove(&block.session);
+                let fits = |partial: &Partial| {
+                    (partial.record.file_index, -partial.record.stream, partial.missing) == (file_index, stream, length)
+                };
+                let Some(partial) = begun.as_mut().filter(|partial| fits(partial)) else {
+                    let got = format!("FileIndex {file_index} stream {stream}, {length} bytes");
+                    return Err(problem(format!("continuation of {got} does not continue {begun:?}")));
+                };
+                partial.record.data.extend_from_slice(bytes);
+                partial.missing -= here;
+                begun
+            } else {
+                let record = Record { session: block.session, file_index, stream, data: bytes.to_vec(), offset };
+                Some(Partial { record, missing: length - here })
+            };
+            match partial {
+                Some(partial) if partial.missing == 0 => self.ready.push_back(partial.record),
+                Some(partial) => drop(self.partial.insert(block.session, partial)),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let next = self.advance();
+        self.failed = next.is_err();
+        next.transpose()
+    }
+}
+
+impl Volume {
+    /// The next block, or `None` at the end of the volume.
+    fn block(&mut self) -> Result<Option<Block>> {
+        let mut bytes = vec![0; BLOCK_HEADER];
+        let got = read_as_much(&mut self.reader, &mut bytes).map_err(BedError::file("read", &self.path))?;
+        if got == 0 {
+            return Ok(None);
+        }
+        if got < BLOCK_HEADER {
+            return Err(self.problem(format!("{got} bytes where a block header of {BLOCK_HEADER} must stand")));
+        }
+        let number = |at| u32::from_be_bytes(word(&bytes, at));
+        let (options, length, session) = (number(0), number(4) as usize, (number(16), number(20)));
+        if word(&bytes, 12) != *IDENTIFIER {
+            return Err(self.problem(format!("expected block identifier BB03, got {:?}", word(&bytes, 12))));
+        }
+        if options != WITH_CHECKSUM || !(BLOCK_HEADER..=LARGEST_BLOCK).contains(&length) {
+            return Err(self.problem(format!("block options {options:#x}, length {length}")));
+        }
+        let mut expected = [0; 8];
+        expected.copy_from_slice(bytes.get(CHECKSUM_AT..BLOCK_HEADER).unwrap_or(&[0; 8]));
+        let mut body = vec![0; length - BLOCK_HEADER];
+        self.reader.read_exact(&mut body).map_err(BedError::file("read a whole block of", &self.path))?;
+        let mut hash = Xxh3::new();
+        hash.update(bytes.get(..CHECKSUM_AT).unwrap_or_default());
+        hash.update(&[0; 8]);
+        hash.update(&body);
+        if hash.digest() != u64::from_be_bytes(expected) {
+            return Err(self.problem(format!("checksum {:016x}, but it says {expected:02x?}", hash.digest())));
+        }
+        let offset = self.offset;
+        self.offset += length as u64;
+        Ok(Some(Block { offset, session, body }))
+    }
+
+    fn problem(&self, problem: String) -> BedError {
+        BedError::Volume { volume: self.path.clone(), offset: self.offset, problem }
+    }
+}
+
+/// Four bytes of a buffer that is known to hold them.
+fn word(bytes: &[u8], at: usize) -> [u8; 4] {
+    let mut word = [0; 4];
+    if let Some(slice) = bytes.get(at..at + 4) {
+        word.copy_from_slice(slice);
+    }
+    word
+}
+
+/// Fills the buffer as far as the file goes.
+fn read_as_much(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut got = 0;
+    while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
+        match reader.read(rest) {
+            Ok(0) => break,
+            Ok(count) => got += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(got)
+}
+
+/// The name of a stream as `bls` prints it (reference 04 §19.4).
+pub fn stream_name(stream: i32) -> String {
+    let name = match stream & 0x7ff {
+        1 => "UATTR",
+        2 => "DATA",
+        3 => "MD5",
+        4 => "GZIP",
+        6 => "SPARSE-DATA",
+        7 => "SPARSE-GZIP",
+        10 => "SHA1",
+        17 => "SHA256",
+        18 => "SHA512",
+        19 => "SIGNED-DIGEST",
+        20 => "ENCRYPTED-FILE",
+        22 => "ENCRYPTED-SESSION-DATA",
+        26 => "PLUGIN-NAME",
+        29 => "COMPRESSED",
+        30 => "SPARSE-COMPRESSED",
+        39 => "XXHASH64",
+        41 => "XXH3_128",
+        1007 => "DEFAULT-ACL",
+        1008 => "ACCESS-ACL",
+        1998 => "XATTR",
+        _ => return stream.to_string(),
+    };
+    format!("{stream} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder::Folder;
+
+    /// A block as the Storage Daemon writes it.
+    fn block(number: u32, session: Session, records: &[(i32, i32, u32, &[u8])]) -> Vec<u8> {
+        let mut body = Vec::new();
+        for (file_index, stream, length, data) in records {
+            body.extend(file_index.to_be_bytes());
+            body.extend(stream.to_be_bytes());
+            body.extend(length.to_be_bytes());
+            body.extend(*data);
+        }
+        let mut bytes = Vec::new();
+        for word in [1, u32::try_from(BLOCK_HEADER + body.len()).unwrap(), number] {
+            bytes.extend(word.to_be_bytes());
+        }
+        bytes.extend(b"BB03");
+        bytes.extend(session.0.to_be_bytes());
+        bytes.extend(session.1.to_be_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(body);
+        let checksum = xxhash_rust::xxh3::xxh3_64(&bytes);
+        bytes[CHECKSUM_AT..BLOCK_HEADER].copy_from_slice(&checksum.to_be_bytes());
+        bytes
+    }
+
+    fn read(volumes: &[Vec<u8>], wanted: Option<Session>) -> Result<Vec<Record>> {
+        let folder = Folder::new("volume").unwrap();
+        let paths = volumes.iter().enumerate().map(|(number, bytes)| {
+            let path = folder.path().join(number.to_string());
+            std::fs::write(&path, bytes).unwrap();
+            path
+        });
+        Records::new(paths.collect(), wanted)?.collect()
+    }
+
+    #[test]
+    fn split_records_of_two_sessions_are_put_together_over_two_volumes() {
+        let (one, two) = ((1, 9), (2, 9));
+        let first = [
+            block(0, (0, 0), &[(-2, 0, 3, b"vol")]),
+            block(1, one, &[(1, 1, 4, b"attr"), (1, 2, 9, b"abc")]),
+            block(2, two, &[(1, 1, 2, b"xy"), (1, 2, 4, b"")]),
+            block(3, one, &[(1, -2, 6, b"def")]),
+        ];
+        let second = [block(1, two, &[(1, -2, 4, b"wxyz")]), block(2, one, &[(1, -2, 3, b"ghi"), (2, 1, 0, b"")])];
+        let volumes = [first.concat(), second.concat()];
+        let got = read(&volumes, Some(one)).unwrap();
+        let got: Vec<_> = got.iter().map(|r| (r.file_index, r.stream, &r.data[..])).collect();
+        assert_eq!(got, [(1, 1, &b"attr"[..]), (1, 2, b"abcdefghi"), (2, 1, b"")]);
+        assert_eq!(read(&volumes, Some(two)).unwrap()[1].data, b"wxyz");
+        assert_eq!(read(&volumes, None).unwrap().len(), 5);
+        let cut = read(&volumes[..1], Some(two)).unwrap_err().to_string();
+        assert!(cut.contains("end inside a record"), "{cut}");
+    }
+
+    #[test]
+    fn the_header_of_the_reference_has_the_checksum_of_the_reference() {
+        // Reference 04 §19.1 gives this header; a body of its length with another content must be refused.
+        let mut bytes = vec![0, 0, 0, 1, 0, 0, 0, 0xe2, 0, 0, 0, 0];
+        bytes.extend(b"BB03");
+        bytes.extend([0, 0, 0, 0x0a, 0x6b, 0, 0xfc, 0x7f, 0xf6, 0xc6, 0xfc, 0xf2, 0x78, 0xef, 0x75, 0x64]);
+        bytes.resize(0xe2, 0);
+        let error = read(&[bytes], None).unwrap_err().to_string();
+        assert!(error.contains("checksum"), "{error}");
+    }
+
+    #[test]
+    fn every_flipped_byte_is_noticed() {
+        let good = block(0, (1, 1), &[(1, 1, 4, b"attr")]);
+        assert_eq!(read(std::slice::from_ref(&good), None).unwrap().len(), 1);
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x40;
+            assert!(read(&[bad], None).is_err(), "byte {at} flipped, and nobody noticed");
+        }
+        for length in 1..good.len() {
+            assert!(read(&[good[..length].to_vec()], None).is_err(), "cut at {length}, and nobody noticed");
+        }
+    }
+
+    #[test]
+    fn a_continuation_of_nothing_is_refused() {
+        let error = read(&[block(0, (1, 1), &[(1, -2, 3, b"abc")])], None).unwrap_err().to_string();
+        assert!(error.contains("does not continue"), "{error}");
+    }
+}
