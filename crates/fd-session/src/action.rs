@@ -62,3 +62,14 @@ pub enum Input<'a> {
     /// The handshake failed; the text says why.
     TlsFailed(&'a str),
 }
+
+/// A conversation that a driver leads over a connection.
+pub trait Machine {
+    /// What a good end tells.
+    type Done;
+    /// What a bad end tells.
+    type Error;
+
+    /// Takes what came and says what to do next.
+    fn handle(&mut self, input: Input<'_>) -> Vec<Action<Self::Done, Self::Error>>;
+}

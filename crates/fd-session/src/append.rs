@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::action::{Action, Input};
+use crate::action::{Action, Input, Machine};
 use crate::job_status::JobStatus;
 use crate::storage::{self, StorageError};
 use crate::texts;
@@ -29,9 +29,13 @@ impl AppendOpen {
         let ask = vec![Action::Send(texts::APPEND_OPEN.to_vec()), Action::Receive(VOLUME_TIMEOUT)];
         (Self { ticket: None }, ask)
     }
+}
 
-    /// Takes the Storage Daemon's answer.
-    pub fn handle(&mut self, input: Input<'_>) -> OpenActions {
+impl Machine for AppendOpen {
+    type Done = Ticket;
+    type Error = StorageError;
+
+    fn handle(&mut self, input: Input<'_>) -> Vec<Action<Ticket, StorageError>> {
         match (self.ticket, input) {
             (None, Input::Frame(frame)) => match storage::parse_ticket(frame) {
                 Some(ticket) => {
@@ -68,9 +72,13 @@ impl AppendClose {
     pub fn start(ticket: Ticket) -> (Self, CloseActions) {
         (Self { ticket, state: Closing::Data }, vec![Action::Receive(VOLUME_TIMEOUT)])
     }
+}
 
-    /// Takes the Storage Daemon's answer.
-    pub fn handle(&mut self, input: Input<'_>) -> CloseActions {
+impl Machine for AppendClose {
+    type Done = JobStatus;
+    type Error = StorageError;
+
+    fn handle(&mut self, input: Input<'_>) -> Vec<Action<JobStatus, StorageError>> {
         match (&mut self.state, input) {
             (Closing::Data, Input::Frame(texts::APPEND_DATA_OK)) => {
                 self.state = Closing::End;

@@ -9,7 +9,7 @@ use fd_bsock::cram;
 use fd_bsock::hello::{self, Challenge, StartTls};
 use thiserror::Error;
 
-use crate::action::{Action, Input, TlsMode, TlsRole};
+use crate::action::{Action, Input, Machine, TlsMode, TlsRole};
 use crate::need::{Need, Negotiated};
 
 /// How long the peer may take for one answer (reference 01 §9.2).
@@ -138,39 +138,6 @@ impl Authentication {
         Self { side, credentials, peer, state: State::Ended, tls_on: false, challenge, peer_compatible: false }
     }
 
-    /// Takes what came and says what to do next.
-    pub fn handle(&mut self, input: Input<'_>) -> Actions {
-        match (self.state, input) {
-            (State::Opening, Input::Frame(frame)) => self.opening(frame),
-            (State::EarlyTls, Input::TlsReady) => {
-                self.tls_on = true;
-                match self.side {
-                    Side::Server => self.send_challenge(Vec::new()),
-                    Side::Client => self.listen(Vec::new()),
-                }
-            }
-            (State::LateTls, Input::TlsReady) => {
-                self.tls_on = true;
-                self.end(Vec::new())
-            }
-            (State::EarlyTls | State::LateTls, other) => {
-                let why = if let Input::TlsFailed(why) = other { why.to_owned() } else { describe(other) };
-                self.fail(Vec::new(), AuthError::Tls(why))
-            }
-            (State::Challenged, Input::Frame(answer)) => self.check_answer(answer),
-            (State::Listening, Input::Frame(challenge)) => self.answer_challenge(challenge),
-            (State::Answered, Input::Frame(hello::AUTH_OK)) => self.answered(),
-            (State::Answered, other) => {
-                let refused = AuthError::Refused(describe(other));
-                self.fail(vec![Action::Pause(BRAKE)], refused)
-            }
-            (state, other) => {
-                let error = AuthError::Unexpected { what: state.wants(), got: describe(other) };
-                self.fail(vec![Action::Pause(BRAKE)], error)
-            }
-        }
-    }
-
     fn opening(&mut self, frame: &[u8]) -> Actions {
         let Some(start) = StartTls::parse(frame) else {
             return self.answer_challenge(frame);
@@ -274,6 +241,43 @@ impl Authentication {
         self.state = State::Ended;
         actions.push(Action::Failed(error));
         actions
+    }
+}
+
+impl Machine for Authentication {
+    type Done = Authenticated;
+    type Error = AuthError;
+
+    fn handle(&mut self, input: Input<'_>) -> Vec<Action<Authenticated, AuthError>> {
+        match (self.state, input) {
+            (State::Opening, Input::Frame(frame)) => self.opening(frame),
+            (State::EarlyTls, Input::TlsReady) => {
+                self.tls_on = true;
+                match self.side {
+                    Side::Server => self.send_challenge(Vec::new()),
+                    Side::Client => self.listen(Vec::new()),
+                }
+            }
+            (State::LateTls, Input::TlsReady) => {
+                self.tls_on = true;
+                self.end(Vec::new())
+            }
+            (State::EarlyTls | State::LateTls, other) => {
+                let why = if let Input::TlsFailed(why) = other { why.to_owned() } else { describe(other) };
+                self.fail(Vec::new(), AuthError::Tls(why))
+            }
+            (State::Challenged, Input::Frame(answer)) => self.check_answer(answer),
+            (State::Listening, Input::Frame(challenge)) => self.answer_challenge(challenge),
+            (State::Answered, Input::Frame(hello::AUTH_OK)) => self.answered(),
+            (State::Answered, other) => {
+                let refused = AuthError::Refused(describe(other));
+                self.fail(vec![Action::Pause(BRAKE)], refused)
+            }
+            (state, other) => {
+                let error = AuthError::Unexpected { what: state.wants(), got: describe(other) };
+                self.fail(vec![Action::Pause(BRAKE)], error)
+            }
+        }
     }
 }
 

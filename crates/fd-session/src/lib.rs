@@ -14,6 +14,6 @@ pub mod read;
 pub mod storage;
 pub mod texts;
 
-pub use action::{Action, Input, TlsMode, TlsRole};
+pub use action::{Action, Input, Machine, TlsMode, TlsRole};
 pub use job_status::JobStatus;
 pub use need::{Need, Negotiated};

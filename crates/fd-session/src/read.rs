@@ -1,6 +1,6 @@
 //! The dialogue round a restore's or a volume verify's records (reference 05 §2.1). Not here: the records.
 
-use crate::action::{Action, Input};
+use crate::action::{Action, Input, Machine};
 use crate::append::{Ticket, VOLUME_TIMEOUT};
 use crate::storage::{self, StorageError};
 use crate::texts;
@@ -20,9 +20,13 @@ impl ReadOpen {
         let ask = texts::read_open(vol_session_id, vol_session_time);
         (Self { ticket: None }, vec![Action::Send(ask), Action::Receive(VOLUME_TIMEOUT)])
     }
+}
 
-    /// Takes the Storage Daemon's answer.
-    pub fn handle(&mut self, input: Input<'_>) -> OpenActions {
+impl Machine for ReadOpen {
+    type Done = Ticket;
+    type Error = StorageError;
+
+    fn handle(&mut self, input: Input<'_>) -> Vec<Action<Ticket, StorageError>> {
         match (self.ticket, input) {
             (None, Input::Frame(frame)) => match storage::parse_ticket(frame) {
                 Some(ticket) => {
@@ -47,9 +51,13 @@ impl ReadClose {
     pub fn start(ticket: Ticket) -> (Self, Vec<Action<(), StorageError>>) {
         (Self, vec![Action::Send(texts::read_close(ticket.0)), Action::Receive(VOLUME_TIMEOUT)])
     }
+}
 
-    /// One answer is read and not looked at.
-    pub fn handle(&mut self, _answer: Input<'_>) -> Vec<Action<(), StorageError>> {
+impl Machine for ReadClose {
+    type Done = ();
+    type Error = StorageError;
+
+    fn handle(&mut self, _answer: Input<'_>) -> Vec<Action<(), StorageError>> {
         vec![Action::Signal(Signal::Terminate), Action::Done(())]
     }
 }

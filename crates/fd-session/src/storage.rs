@@ -7,7 +7,7 @@ use fd_bsock::Signal;
 use fd_bsock::hello::{self, FileDaemonCaps, StartJobHello, StorageCaps};
 use thiserror::Error;
 
-use crate::action::{Action, Input};
+use crate::action::{Action, Input, Machine};
 use crate::authenticate::{ANSWER_TIMEOUT, AuthError, Authenticated, Authentication, Credentials, describe};
 
 /// The whole hello and authentication may take this long (reference 01 §19).
@@ -154,26 +154,6 @@ impl StorageHello {
         (this, vec![Action::Send(greeting.encode()), Action::Receive(ANSWER_TIMEOUT)])
     }
 
-    /// Takes what came and says what to do next.
-    pub fn handle(&mut self, input: Input<'_>) -> Actions {
-        match std::mem::replace(&mut self.state, State::Ended) {
-            State::Capabilities(credentials) => self.capabilities(credentials, input),
-            State::Authenticating(mut authentication) => {
-                let actions = authentication.handle(input);
-                self.state = State::Authenticating(authentication);
-                self.carry_on(actions)
-            }
-            State::Hello(authenticated) => vec![match input {
-                Input::Frame(frame) => Action::Done(StorageGreeting {
-                    encrypted: authenticated.encrypted,
-                    version: hello::storage_accepted(frame),
-                }),
-                other => Action::Failed(StorageError::NoHello(describe(other))),
-            }],
-            State::Ended => vec![Action::Failed(StorageError::NoHello(describe(input)))],
-        }
-    }
-
     fn capabilities(&mut self, credentials: Credentials, input: Input<'_>) -> Actions {
         match input {
             Input::Frame(frame) if StorageCaps::parse(frame).is_some() => {
@@ -211,6 +191,30 @@ impl StorageHello {
             });
         }
         all
+    }
+}
+
+impl Machine for StorageHello {
+    type Done = StorageGreeting;
+    type Error = StorageError;
+
+    fn handle(&mut self, input: Input<'_>) -> Vec<Action<StorageGreeting, StorageError>> {
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Capabilities(credentials) => self.capabilities(credentials, input),
+            State::Authenticating(mut authentication) => {
+                let actions = authentication.handle(input);
+                self.state = State::Authenticating(authentication);
+                self.carry_on(actions)
+            }
+            State::Hello(authenticated) => vec![match input {
+                Input::Frame(frame) => Action::Done(StorageGreeting {
+                    encrypted: authenticated.encrypted,
+                    version: hello::storage_accepted(frame),
+                }),
+                other => Action::Failed(StorageError::NoHello(describe(other))),
+            }],
+            State::Ended => vec![Action::Failed(StorageError::NoHello(describe(input)))],
+        }
     }
 }
 
