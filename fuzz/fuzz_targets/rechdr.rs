@@ -1,0 +1,21 @@
+#![no_main]
+//! Record headers as the Storage Daemon sends them, compression headers, and digests as text.
+
+use fd_records::{CompressionHeader, RecordHeader, digest_text};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    if RecordHeader::parse(data).is_ok() {
+        assert!(data.starts_with(b"rechdr"));
+    }
+    if let Some((header, rest)) = CompressionHeader::split(data) {
+        assert_eq!(header.to_bytes(), data[..CompressionHeader::LENGTH]);
+        assert_eq!(rest.len(), data.len() - CompressionHeader::LENGTH);
+    }
+    let _ = digest_text::parse(data);
+    if data.len() <= 64 {
+        let mut text = Vec::new();
+        digest_text::push(&mut text, data);
+        assert_eq!(digest_text::parse(&text).as_deref(), Some(data));
+    }
+});
