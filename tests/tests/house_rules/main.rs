@@ -1,0 +1,379 @@
+//! The house rules that neither the compiler nor clippy knows, one test each. `make lint` runs them alone.
+//!
+//! They read the sources (with the tests taken out where a rule speaks of the program only), the pages of `docs/`,
+//! and `cargo metadata`. Not here: whether the program works; that is what the other tests are for.
+
+mod code;
+mod packages;
+mod sources;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use code::{Literal, literals, named_paths, sent_end_of_data, test_functions, unsafe_places};
+use packages::{Package, packages};
+use sources::{Outcome, Source, crates, files, read, root, rust_files};
+
+/// May hold `unsafe`: the system calls and the plugin ABI.
+const UNSAFE_CRATES: [&str; 2] = ["fd-os", "fd-plugins"];
+/// Packages beside the sixteen: they test or measure them, and nothing is built on them.
+const BESIDE: [&str; 3] = ["bed", "bench", "ferrofd-fuzz"];
+
+fn none(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+}
+
+/// The rows of every table in a page, their cells trimmed; heads and rulers included.
+fn table_rows(page: &str) -> Vec<Vec<&str>> {
+    page.lines()
+        .filter_map(|line| line.trim().strip_prefix('|'))
+        .map(|line| line.trim_end_matches('|').split('|').map(str::trim).collect())
+        .collect()
+}
+
+/// The floor of each crate, as docs/architecture.md draws it: rows that begin with a number and a name.
+fn floors() -> Outcome<BTreeMap<String, u32>> {
+    let page = read("docs/architecture.md")?;
+    let rows = table_rows(&page);
+    Ok(rows
+        .iter()
+        .filter_map(|row| {
+            let floor = row.first()?.parse().ok()?;
+            Some((row.get(1)?.trim_matches('`').to_owned(), floor))
+        })
+        .collect())
+}
+
+#[test]
+fn the_floor_table_names_the_sixteen_crates() -> Outcome<()> {
+    let drawn: BTreeSet<String> = floors()?.into_keys().collect();
+    let built: BTreeSet<String> = crates()?.into_iter().map(|c| c.name).collect();
+    assert_eq!(drawn, built);
+    assert_eq!(drawn.len(), 16);
+    Ok(())
+}
+
+#[test]
+fn a_crate_uses_lower_floors_only() -> Outcome<()> {
+    let floors = floors()?;
+    let mut problems = Vec::new();
+    for package in packages()? {
+        if BESIDE.contains(&package.name.as_str()) {
+            continue;
+        }
+        let Some(floor) = floors.get(&package.name) else {
+            problems.push(format!("{} stands on no floor of docs/architecture.md", package.name));
+            continue;
+        };
+        for dependency in package.ours() {
+            match floors.get(&dependency.name) {
+                Some(below) if below < floor => {}
+                Some(other) => {
+                    problems.push(format!("{} (floor {floor}) uses {} (floor {other})", package.name, dependency.name))
+                }
+                None => problems.push(format!("{} uses {}, which no crate is built on", package.name, dependency.name)),
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+/// Floors 0 and 1 but fd-os.
+fn sans_io() -> Outcome<BTreeSet<String>> {
+    Ok(floors()?.into_iter().filter(|(name, floor)| *floor <= 1 && name != "fd-os").map(|(name, _)| name).collect())
+}
+
+#[test]
+fn floors_0_and_1_know_no_file_socket_thread_or_clock() -> Outcome<()> {
+    const FORBIDDEN: [&str; 8] = [
+        "std::fs",
+        "std::net",
+        "std::thread",
+        "std::process",
+        "std::os::unix::net",
+        "std::os::unix::fs",
+        "std::time::Instant",
+        "std::time::SystemTime",
+    ];
+    const FORBIDDEN_CRATES: [&str; 14] = [
+        "chrono",
+        "crossbeam-channel",
+        "fd-os",
+        "jiff",
+        "libc",
+        "mio",
+        "nix",
+        "rayon",
+        "rustls",
+        "rustix",
+        "socket2",
+        "time",
+        "tokio",
+        "walkdir",
+    ];
+    let members = sans_io()?;
+    let mut problems = Vec::new();
+    for member in crates()?.iter().filter(|c| members.contains(&c.name)) {
+        for source in &member.sources {
+            for (line, path) in named_paths(&source.code) {
+                let clock = path.split("::").any(|word| word == "Instant" || word == "SystemTime");
+                if clock || FORBIDDEN.iter().any(|f| path == *f || path.starts_with(&format!("{f}::"))) {
+                    problems.push(format!("{}:{line}: {path}", source.path.display()));
+                }
+            }
+        }
+    }
+    for package in packages()?.iter().filter(|p| members.contains(&p.name)) {
+        for dependency in package.dependencies.iter().filter(|d| !d.development) {
+            if FORBIDDEN_CRATES.contains(&dependency.name.as_str()) {
+                problems.push(format!("{} uses the crate {}", package.name, dependency.name));
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+/// A sequence of frames ends with `BNET_EOD`, and whoever reads it hangs if it is forgotten on one path. So it is
+/// sent through a function of that name only: to see every place that ends a sequence, look for its callers.
+#[test]
+fn end_of_data_is_sent_through_one_function_a_crate() -> Outcome<()> {
+    let mut problems = Vec::new();
+    let mut senders = 0;
+    for member in crates()? {
+        // The alphabet itself: fd-bsock gives the signal its number and sends nothing.
+        if member.name == "fd-bsock" {
+            continue;
+        }
+        let mut homes = BTreeSet::new();
+        for source in &member.sources {
+            for (line, function) in sent_end_of_data(&source.code) {
+                if function.as_deref() == Some("end_of_data") {
+                    homes.insert(source.path.clone());
+                } else {
+                    problems.push(format!(
+                        "{}:{line}: Signal::Eod made in {}, not in end_of_data()",
+                        source.path.display(),
+                        function.as_deref().unwrap_or("no function")
+                    ));
+                }
+            }
+        }
+        senders += homes.len();
+        if homes.len() > 1 {
+            problems.push(format!("{} has an end_of_data() in each of {homes:?}", member.name));
+        }
+    }
+    none(&problems);
+    assert!(senders > 0, "nobody sends BNET_EOD: has the signal another name by now?");
+    Ok(())
+}
+
+/// The status is a decimal character code that may be followed by anything; read wrongly, a failed job looks good.
+#[test]
+fn the_close_status_is_parsed_in_one_place_that_has_its_own_test() -> Outcome<()> {
+    const REPLY: &str = "3000 OK close Status = ";
+    let mut parsers = Vec::new();
+    let mut tested = BTreeSet::new();
+    for member in crates()? {
+        for source in &member.sources {
+            if literals(&source.code).iter().any(|literal| literal.text.starts_with(REPLY)) {
+                parsers.push((member.name.clone(), source.path.clone()));
+            }
+            for (name, literals) in test_functions(&source.whole) {
+                // A test of the parser, not one that uses the reply on the way: it tries several statuses.
+                let tries = literals.iter().filter(|text| text.contains(REPLY.trim_end())).count();
+                if tries >= 3 && name.contains("close_status") {
+                    tested.insert(member.name.clone());
+                }
+            }
+        }
+    }
+    assert_eq!(parsers.len(), 1, "parsed in {parsers:?}");
+    assert!(parsers.iter().all(|(name, _)| tested.contains(name)), "no test …close_status… with three replies or more");
+    Ok(())
+}
+
+/// Whether a literal is something that we say to an operator or a peer, in the shapes that the stock daemon's texts have.
+fn is_said(literal: &Literal) -> bool {
+    let text = literal.text.as_str();
+    let words = text.split_whitespace().count();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    // A reply of ours: 2000 OK …, 2999 Invalid command. (1xxx and 3xxx are the peers' and only parsed.)
+    let reply = digits == 4 && text.starts_with('2') && text.as_bytes().get(4).is_some_and(|b| b" -".contains(b));
+    // A job message: it carries the system's words, or is a sentence with its newline.
+    let sentence = words >= 3 && text.ends_with('\n') && text.bytes().next().is_some_and(|b| b.is_ascii_uppercase());
+    reply || text.contains("ERR=") || sentence
+}
+
+#[test]
+fn what_a_user_reads_stands_in_one_table_a_crate() -> Outcome<()> {
+    let mut problems = Vec::new();
+    for member in crates()? {
+        for source in member.sources.iter().filter(|source| !is_text_table(source)) {
+            for literal in literals(&source.code).iter().filter(|literal| is_said(literal)) {
+                problems.push(format!("{}:{}: {:?}", source.path.display(), literal.line, literal.text));
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+/// `texts.rs`, and the Hello's words, which fd-bsock both says and reads.
+fn is_text_table(source: &Source) -> bool {
+    source.path.ends_with("src/texts.rs") || source.path == Path::new("crates/fd-bsock/src/hello.rs")
+}
+
+#[test]
+fn unsafe_stands_in_two_crates_and_says_why_it_is_safe() -> Outcome<()> {
+    let mut problems = Vec::new();
+    for member in crates()? {
+        for source in &member.sources {
+            for line in unsafe_places(&source.whole) {
+                let place = format!("{}:{line}", source.path.display());
+                if !UNSAFE_CRATES.contains(&member.name.as_str()) {
+                    problems.push(format!("{place}: unsafe outside {UNSAFE_CRATES:?}"));
+                } else if !is_justified(&source.text, line) {
+                    problems.push(format!("{place}: no SAFETY comment on it"));
+                }
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+/// Whether the comment lines directly above `line` (1-based), or the statement's first line above it, say SAFETY.
+fn is_justified(text: &str, line: usize) -> bool {
+    let lines: Vec<&str> = text.lines().collect();
+    let above = lines.get(..line).unwrap_or_default();
+    // A statement may begin some lines before its unsafe block; nine lines hold it and its comment.
+    above.iter().rev().take(9).any(|line| line.contains("SAFETY:") || line.contains("# Safety"))
+}
+
+#[test]
+fn every_source_file_says_first_what_it_is() -> Outcome<()> {
+    let mut problems = Vec::new();
+    for path in rust_files()? {
+        let text = read(&path.to_string_lossy())?;
+        let first = text.lines().find(|line| !line.is_empty()).unwrap_or_default();
+        // A fuzz target must begin with an attribute.
+        if !first.starts_with("//!") && !path.starts_with("fuzz") {
+            problems.push(format!("{}: begins with {first:?}", path.display()));
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+#[test]
+fn an_ignored_test_says_why() -> Outcome<()> {
+    let mut problems = Vec::new();
+    for path in rust_files()? {
+        let text = read(&path.to_string_lossy())?;
+        for (number, line) in text.lines().enumerate() {
+            let bare = line.trim_start();
+            let reason = bare.strip_prefix("#[ignore = \"").is_some_and(|rest| rest.len() > "\"]".len() + 10);
+            if bare.starts_with("#[ignore") && !reason {
+                problems.push(format!("{}:{}: {bare}", path.display(), number + 1));
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+/// The tree must mean the same on every machine.
+#[test]
+fn no_file_names_a_place_of_one_machine() -> Outcome<()> {
+    // In pieces, so that this file does not name them.
+    let places = [["/wo", "rk/"], ["/tmp/", "setup"], ["/home/", "runner"], ["/.car", "go/bin"]].map(|p| p.concat());
+    let mut problems = Vec::new();
+    for path in files()? {
+        let Ok(text) = read(&path.to_string_lossy()) else { continue }; // not text
+        for (number, line) in text.lines().enumerate() {
+            if let Some(place) = places.iter().find(|place| line.contains(place.as_str())) {
+                problems.push(format!("{}:{}: names {place}", path.display(), number + 1));
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+/// The names in backticks at the head of the rows below a heading.
+fn first_cells(page: &str, heading: &str) -> BTreeSet<String> {
+    let section = page.split("\n## ").find(|section| section.starts_with(heading)).unwrap_or_default();
+    table_rows(section)
+        .iter()
+        .filter_map(|row| Some(row.first()?.strip_prefix('`')?.strip_suffix('`')?.to_owned()))
+        .collect()
+}
+
+#[test]
+fn every_dependency_has_its_reason() -> Outcome<()> {
+    let page = read("docs/dependencies.md")?;
+    let (mut program, mut tests) = (BTreeSet::new(), BTreeSet::new());
+    for package in packages()? {
+        let beside = BESIDE.contains(&package.name.as_str());
+        for dependency in package.theirs() {
+            let side = if beside || dependency.development { &mut tests } else { &mut program };
+            side.insert(dependency.name.clone());
+        }
+    }
+    let tests: BTreeSet<String> = tests.difference(&program).cloned().collect();
+    assert_eq!(first_cells(&page, "In the program"), program, "docs/dependencies.md (left), Cargo.toml (right)");
+    assert_eq!(first_cells(&page, "For tests"), tests, "docs/dependencies.md (left), Cargo.toml (right)");
+    Ok(())
+}
+
+/// docs/differences.md names a test for each difference; a test that is renamed or gone leaves a claim without proof.
+#[test]
+fn every_difference_names_a_test_that_exists() -> Outcome<()> {
+    let mut known = BTreeSet::new();
+    for path in rust_files()? {
+        let file = syn::parse_file(&read(&path.to_string_lossy())?)?;
+        known.extend(test_functions(&file).into_iter().map(|(name, _)| name));
+    }
+    let page = read("docs/differences.md")?;
+    let mut problems = Vec::new();
+    for row in table_rows(&page).iter().filter(|row| row.len() >= 4) {
+        let cell = row.last().copied().unwrap_or_default();
+        for name in cell.split('`').skip(1).step_by(2) {
+            if !known.contains(name) {
+                problems.push(format!("docs/differences.md names the test {name}, which does not exist"));
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+#[test]
+fn every_fuzz_target_has_seeds() -> Outcome<()> {
+    let manifest = read("fuzz/Cargo.toml")?;
+    let targets: Vec<&str> = manifest
+        .lines()
+        .filter_map(|line| line.strip_prefix("path = \"fuzz_targets/")?.strip_suffix(".rs\""))
+        .collect();
+    let mut problems = Vec::new();
+    for target in &targets {
+        let seeds = root().join("fuzz/seeds").join(target);
+        let count = std::fs::read_dir(&seeds).map(Iterator::count).unwrap_or_default();
+        if count == 0 {
+            problems.push(format!("{} is empty or missing", seeds.display()));
+        }
+    }
+    for path in rust_files()? {
+        if path.parent() == Some(Path::new("fuzz/fuzz_targets")) {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            if !targets.contains(&stem.as_ref()) {
+                problems.push(format!("{} is not in fuzz/Cargo.toml", path.display()));
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! The workspace's own sources, parsed: which files make each crate, and their code with the tests taken out.
+//!
+//! Not here: any rule. Those stand in `main.rs`.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use syn::visit_mut::{self, VisitMut};
+use syn::{Attribute, File, Item};
+
+/// What a rule may end with: any error names the place by itself.
+pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// One source file that the program is built from.
+pub(crate) struct Source {
+    /// From the repository's root, for messages.
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+    /// The file without what only a test build sees.
+    pub(crate) code: File,
+    /// The file as it is.
+    pub(crate) whole: File,
+}
+
+/// One package of `crates/`.
+pub(crate) struct Crate {
+    pub(crate) name: String,
+    pub(crate) sources: Vec<Source>,
+}
+
+/// The repository's root.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Every crate below `crates/` with the files that its module tree reaches outside tests.
+pub(crate) fn crates() -> Outcome<Vec<Crate>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root().join("crates"))? {
+        let directory = entry?.path();
+        let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut sources = Vec::new();
+        for top in ["src/lib.rs", "src/main.rs"] {
+            let file = directory.join(top);
+            if file.exists() {
+                follow(&file, &directory.join("src"), &mut sources)?;
+            }
+        }
+        found.push(Crate { name, sources });
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// Every Rust file that git knows or would take, as paths from the root.
+pub(crate) fn rust_files() -> Outcome<BTreeSet<PathBuf>> {
+    Ok(files()?.into_iter().filter(|file| file.extension().is_some_and(|e| e == "rs")).collect())
+}
+
+/// Every file that git knows or would take, as paths from the root.
+pub(crate) fn files() -> Outcome<BTreeSet<PathBuf>> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output()?;
+    if !listed.status.success() {
+        return Err(format!("git ls-files: {}", String::from_utf8_lossy(&listed.stderr)).into());
+    }
+    let names = String::from_utf8(listed.stdout)?;
+    // A file may be deleted and not yet committed so.
+    Ok(names.split_terminator('\0').map(PathBuf::from).filter(|file| root().join(file).is_file()).collect())
+}
+
+/// The text of a file named from the root.
+pub(crate) fn read(path: &str) -> Outcome<String> {
+    fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}").into())
+}
+
+/// Reads `file`, then the modules it declares; `directory` is where those stand.
+fn follow(file: &Path, directory: &Path, into: &mut Vec<Source>) -> Outcome<()> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let whole = syn::parse_file(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut code = whole.clone();
+    WithoutTests.visit_file_mut(&mut code);
+    let modules: Vec<String> = code
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Mod(module) if module.content.is_none() => Some(module.ident.to_string()),
+            _ => None,
+        })
+        .collect();
+    let path = file.canonicalize()?.strip_prefix(root().canonicalize()?)?.to_owned();
+    into.push(Source { path, text, code, whole });
+    for module in modules {
+        let flat = directory.join(format!("{module}.rs"));
+        let nested = directory.join(&module).join("mod.rs");
+        let child = if flat.exists() { flat } else { nested };
+        follow(&child, &directory.join(&module), into)?;
+    }
+    Ok(())
+}
+
+/// Takes out of a file what is compiled for tests only.
+struct WithoutTests;
+
+impl VisitMut for WithoutTests {
+    fn visit_file_mut(&mut self, file: &mut File) {
+        file.items.retain(|item| !is_test_only(attributes(item)));
+        visit_mut::visit_file_mut(self, file);
+    }
+
+    fn visit_item_mod_mut(&mut self, module: &mut syn::ItemMod) {
+        if let Some((_, items)) = &mut module.content {
+            items.retain(|item| !is_test_only(attributes(item)));
+        }
+        visit_mut::visit_item_mod_mut(self, module);
+    }
+
+    fn visit_item_impl_mut(&mut self, block: &mut syn::ItemImpl) {
+        block.items.retain(|item| match item {
+            syn::ImplItem::Fn(function) => !is_test_only(&function.attrs),
+            syn::ImplItem::Const(constant) => !is_test_only(&constant.attrs),
+            _ => true,
+        });
+        visit_mut::visit_item_impl_mut(self, block);
+    }
+}
+
+/// `#[test]`, or a `cfg` that names `test` without a `not`.
+fn is_test_only(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        if attribute.path().is_ident("test") {
+            return true;
+        }
+        let words = match &attribute.meta {
+            syn::Meta::List(list) if list.path.is_ident("cfg") => words(&list.tokens),
+            _ => return false,
+        };
+        words.iter().any(|word| word == "test") && !words.iter().any(|word| word == "not")
+    })
+}
+
+/// All identifiers of a token stream, however deep.
+fn words(tokens: &proc_macro2::TokenStream) -> Vec<String> {
+    let mut found = Vec::new();
+    for token in tokens.clone() {
+        match token {
+            proc_macro2::TokenTree::Ident(word) => found.push(word.to_string()),
+            proc_macro2::TokenTree::Group(group) => found.extend(words(&group.stream())),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The attributes of an item of any kind that can carry some.
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
