@@ -1,1 +1,22 @@
-//! fd-metadata
+//! What a file has beside its contents: owner, mode, times, ACLs, extended attributes, special files; read from and
+//! applied to the file system.
+//!
+//! Reading serves the backup ([`MetadataReader`]), applying serves the restore ([`Target`], [`MetadataWriter`]).
+//! Everything is applied through an open file or through a name in an open directory, never through a whole path, so
+//! that nobody can redirect it. Not here: the formats of the records (`fd-records`), the network, and the decision
+//! what is an error of the job.
+
+mod names;
+mod reader;
+mod strerror;
+mod target;
+mod texts;
+mod warnings;
+mod writer;
+
+pub use names::NameCache;
+pub use reader::{FileMetadata, MetadataReader, Place, Wanted};
+pub use strerror::strerror;
+pub use target::{AttributeFailures, Target, make_fifo, make_node};
+pub use warnings::{WarningKind, WarningLimit};
+pub use writer::{MetadataWriter, WriterWarning};

@@ -1,0 +1,118 @@
+//! Names of users and groups and their numbers, as this machine knows them, remembered.
+//!
+//! A directory service may take milliseconds for an answer, and a job asks for the same few owners again and again.
+
+use std::collections::HashMap;
+
+use fd_records::{Identities, Names};
+use nix::unistd::{Gid, Group, Uid, User};
+
+/// How many answers of each kind are kept; a job with more owners starts over.
+const LIMIT: usize = 8192;
+
+/// Answers of the system's user database.
+#[derive(Default, Debug)]
+pub struct NameCache {
+    users: HashMap<u32, Option<Box<[u8]>>>,
+    groups: HashMap<u32, Option<Box<[u8]>>>,
+    user_numbers: HashMap<Box<[u8]>, Option<u32>>,
+    group_numbers: HashMap<Box<[u8]>, Option<u32>>,
+}
+
+impl NameCache {
+    /// A cache without answers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Names for NameCache {
+    fn user_name(&mut self, uid: u32) -> Option<&[u8]> {
+        name_of(&mut self.users, uid, || Some(User::from_uid(Uid::from_raw(uid)).ok()??.name))
+    }
+
+    fn group_name(&mut self, gid: u32) -> Option<&[u8]> {
+        name_of(&mut self.groups, gid, || Some(Group::from_gid(Gid::from_raw(gid)).ok()??.name))
+    }
+}
+
+impl Identities for NameCache {
+    fn user_number(&mut self, name: &[u8]) -> Option<u32> {
+        number_of(&mut self.user_numbers, name, |name| Some(User::from_name(name).ok()??.uid.as_raw()))
+    }
+
+    fn group_number(&mut self, name: &[u8]) -> Option<u32> {
+        number_of(&mut self.group_numbers, name, |name| Some(Group::from_name(name).ok()??.gid.as_raw()))
+    }
+}
+
+fn name_of(
+    known: &mut HashMap<u32, Option<Box<[u8]>>>,
+    number: u32,
+    ask: impl FnOnce() -> Option<String>,
+) -> Option<&[u8]> {
+    if known.len() >= LIMIT && !known.contains_key(&number) {
+        known.clear();
+    }
+    let name = known.entry(number).or_insert_with(|| {
+        // nix replaces bytes that are no UTF-8. Such a name could not be found again, the number can.
+        let name = ask().filter(|name| !name.is_empty() && !name.contains(char::REPLACEMENT_CHARACTER));
+        name.map(|name| name.into_bytes().into_boxed_slice())
+    });
+    name.as_deref()
+}
+
+fn number_of(
+    known: &mut HashMap<Box<[u8]>, Option<u32>>,
+    name: &[u8],
+    ask: impl FnOnce(&str) -> Option<u32>,
+) -> Option<u32> {
+    if let Some(number) = known.get(name) {
+        return *number;
+    }
+    if known.len() >= LIMIT {
+        known.clear();
+    }
+    let number = std::str::from_utf8(name).ok().and_then(ask);
+    known.insert(name.into(), number);
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_has_a_name_and_a_number() {
+        let mut names = NameCache::new();
+        for _ in 0..2 {
+            assert_eq!(names.user_name(0), Some(&b"root"[..]));
+            assert_eq!(names.group_name(0), Some(&b"root"[..]));
+            assert_eq!(names.user_number(b"root"), Some(0));
+            assert_eq!(names.group_number(b"root"), Some(0));
+        }
+        assert_eq!(names.users.len(), 1);
+    }
+
+    #[test]
+    fn strangers_have_none() {
+        let mut names = NameCache::new();
+        assert_eq!(names.user_name(4_000_000_000), None);
+        assert_eq!(names.user_number(b"no such user \xff"), None);
+        assert_eq!(names.group_number(b"no-such-group-here"), None);
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let mut known = HashMap::new();
+        for number in 0..20_000 {
+            name_of(&mut known, number, || None);
+            assert!(known.len() <= LIMIT);
+        }
+        let mut known = HashMap::new();
+        for number in 0..20_000_u32 {
+            number_of(&mut known, &number.to_be_bytes(), |_| None);
+            assert!(known.len() <= LIMIT);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Reading ACLs and extended attributes for a backup (reference 04 §10, §11).
+//!
+//! A file without either costs one system call: whether there is an ACL shows in the list of attributes. Reading is by
+//! path or by descriptor and never follows a symbolic link.
+
+use std::os::fd::BorrowedFd;
+
+use fd_records::{Acl, FileType, xattr};
+use nix::errno::Errno;
+use rustix::buffer::spare_capacity;
+
+use crate::names::NameCache;
+use crate::texts;
+
+const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
+const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
+const CIFS_ACL: &[u8] = b"system.cifs_acl";
+
+/// The most that the kernel gives as one list or one value.
+const KERNEL_LIMIT: usize = 64 * 1024;
+
+/// The most that a Storage Daemon accepts as one record (reference 04 §1.4).
+const RECORD_LIMIT: usize = 1_000_000;
+
+/// Where the file is.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'a> {
+    /// A path; if it is a symbolic link, the link itself.
+    Path(&'a [u8]),
+    /// An open file; saves the kernel the walk over the path.
+    File(BorrowedFd<'a>),
+}
+
+/// Which metadata the FileSet asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Wanted {
+    /// ACLs (option letter `A`).
+    pub acl: bool,
+    /// Extended attributes (option letter `X`).
+    pub xattr: bool,
+}
+
+/// What was found, as payloads of records. An empty one means: no record. Meant to be reused from file to file.
+#[derive(Default, Debug)]
+pub struct FileMetadata {
+    /// Payload of stream 1008, with its final NUL.
+    pub access_acl: Vec<u8>,
+    /// Payload of stream 1007, with its final NUL; directories only.
+    pub default_acl: Vec<u8>,
+    /// Payload of stream 1998.
+    pub xattrs: Vec<u8>,
+}
+
+impl FileMetadata {
+    fn clear(&mut self) {
+        self.access_acl.clear();
+        self.default_acl.clear();
+        self.xattrs.clear();
+    }
+}
+
+/// Reads metadata. Each thread has its own; they share nothing.
+///
+/// Remembers the device that last said that it has no ACLs or no extended attributes, and asks there no more until a
+/// file of another device has come.
+#[derive(Default, Debug)]
+pub struct MetadataReader {
+    names: NameCache,
+    device: Option<Device>,
+    /// Reused for lists.
+    list: Vec<u8>,
+    /// Reused for values.
+    value: Vec<u8>,
+}
+
+/// What is known about the device of the last file.
+#[derive(Clone, Copy, Debug)]
+struct Device {
+    number: u64,
+    has_acls: bool,
+    has_xattrs: bool,
+    is_cifs: bool,
+}
+
+impl MetadataReader {
+    /// A reader that knows nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads what is wanted of one file into `found`, which is emptied first.
+    ///
+    /// `path` stands in the message, `device` is the file's `st_dev`. The result is a warning, complete with line end,
+    /// that a [`crate::WarningLimit`] must admit before it is shown. Failures of ACLs are silent, as in the reference.
+    pub fn read(
+        &mut self,
+        place: Place<'_>,
+        path: &[u8],
+        file_type: FileType,
+        device: u64,
+        wanted: Wanted,
+        found: &mut FileMetadata,
+    ) -> Option<Vec<u8>> {
+        found.clear();
+        let mut known = self.device_of(place, device, wanted);
+        let acl = wanted.acl && known.has_acls && file_type != FileType::Symlink;
+        let xattr = wanted.xattr && known.has_xattrs;
+        let mut warning = None;
+        if acl || xattr {
+            let listed = list(place, &mut self.list);
+            if listed == Err(Errno::ENOTSUP) {
+                known.has_acls = false;
+                known.has_xattrs = false;
+            } else {
+                if acl {
+                    self.read_acls(place, listed.is_ok(), file_type, &mut known, found);
+                }
+                if xattr {
+                    warning = match listed {
+                        Ok(()) => self.read_xattrs(place, path, wanted.acl, known.is_cifs, found),
+                        Err(Errno::ENOENT) => None,
+                        Err(errno) => Some(texts::list_failed(path, errno)),
+                    };
+                }
+            }
+        }
+        self.device = Some(known);
+        warning
+    }
+
+    /// What is known about the file's device; forgets the one before.
+    fn device_of(&self, place: Place<'_>, number: u64, wanted: Wanted) -> Device {
+        match self.device {
+            Some(known) if known.number == number => known,
+            _ => Device { number, has_acls: true, has_xattrs: true, is_cifs: wanted.xattr && is_cifs(place) },
+        }
+    }
+
+    /// Reads the ACLs that the list names; all of them if the list could not be had.
+    fn read_acls(
+        &mut self,
+        place: Place<'_>,
+        listed: bool,
+        file_type: FileType,
+        device: &mut Device,
+        found: &mut FileMetadata,
+    ) {
+        let is_directory = matches!(
+            file_type,
+            FileType::Directory | FileType::NoRecurse | FileType::OtherFileSystem | FileType::InvalidFileSystem
+        );
+        for (name, payload, possible) in
+            [(ACCESS_ACL, &mut found.access_acl, true), (DEFAULT_ACL, &mut found.default_acl, is_directory)]
+        {
+            if !possible || (listed && !names_in(&self.list).any(|listed| listed == name)) {
+                continue;
+            }
+            match get(place, name, &mut self.value) {
+                Ok(()) => {
+                    // A value that is no ACL would be a defect of the file system; the reference is silent too.
+                    if let Ok(acl) = Acl::from_kernel(&self.value)
+                        && (!acl.is_trivial() || (name == DEFAULT_ACL && !acl.entries().is_empty()))
+                    {
+                        acl.to_text(payload, &mut self.names);
+                        payload.push(0);
+                    }
+                }
+                Err(Errno::ENOTSUP) => device.has_acls = false,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Reads the values of all listed names. One that fails drops the record, as in the reference.
+    fn read_xattrs(
+        &mut self,
+        place: Place<'_>,
+        path: &[u8],
+        without_acls: bool,
+        is_cifs: bool,
+        found: &mut FileMetadata,
+    ) -> Option<Vec<u8>> {
+        if is_cifs && !names_in(&self.list).any(|name| name == CIFS_ACL) {
+            self.list.extend_from_slice(CIFS_ACL);
+            self.list.push(0);
+        }
+        for name in names_in(&self.list) {
+            if without_acls && (name == ACCESS_ACL || name == DEFAULT_ACL) {
+                continue;
+            }
+            if let Err(errno) = get(place, name, &mut self.value) {
+                found.xattrs.clear();
+                return (errno != Errno::ENOENT).then(|| texts::get_failed(path, errno));
+            }
+            xattr::push(&mut found.xattrs, name, &self.value);
+        }
+        if found.xattrs.len() > RECORD_LIMIT {
+            let warning = texts::record_too_long(path, found.xattrs.len(), RECORD_LIMIT);
+            found.xattrs.clear();
+            return Some(warning);
+        }
+        None
+    }
+}
+
+/// The names of a list, each of which ends with a NUL.
+fn names_in(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|byte| *byte == 0).filter(|name| !name.is_empty())
+}
+
+/// Makes `into` hold the names. It gets the size that the kernel never exceeds, so one call is enough.
+fn list(place: Place<'_>, into: &mut Vec<u8>) -> Result<(), Errno> {
+    into.clear();
+    into.reserve(KERNEL_LIMIT);
+    let outcome = match place {
+        Place::Path(path) => rustix::fs::llistxattr(path, spare_capacity(into)),
+        Place::File(file) => rustix::fs::flistxattr(file, spare_capacity(into)),
+    };
+    outcome.map(drop).map_err(|errno| Errno::from_raw(errno.raw_os_error()))
+}
+
+/// Makes `into` hold the value of one attribute; as [`list`].
+fn get(place: Place<'_>, name: &[u8], into: &mut Vec<u8>) -> Result<(), Errno> {
+    into.clear();
+    into.reserve(KERNEL_LIMIT);
+    let outcome = match place {
+        Place::Path(path) => rustix::fs::lgetxattr(path, name, spare_capacity(into)),
+        Place::File(file) => rustix::fs::fgetxattr(file, name, spare_capacity(into)),
+    };
+    outcome.map(drop).map_err(|errno| Errno::from_raw(errno.raw_os_error()))
+}
+
+/// Whether the file lies on a Windows share, whose ACL attribute is not listed by older kernels.
+fn is_cifs(place: Place<'_>) -> bool {
+    let status = match place {
+        Place::Path(path) => nix::sys::statfs::statfs(path),
+        Place::File(file) => nix::sys::statfs::fstatfs(file),
+    };
+    // Numbers of `cifs` and `smb2`, as unsigned 32 bit values.
+    status.is_ok_and(|status| [0xFF53_4D42, 0xFE53_4D42].contains(&(status.filesystem_type().0 & 0xFFFF_FFFF)))
+}

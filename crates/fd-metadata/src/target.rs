@@ -1,0 +1,246 @@
+//! An object whose metadata is set, held by a descriptor so that no path can lead elsewhere, and the plain attributes.
+
+use std::io::Write as _;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use fd_records::Stat;
+use nix::errno::Errno;
+use nix::fcntl::AtFlags;
+use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, UtimensatFlags};
+use nix::sys::time::TimeSpec;
+use nix::unistd::{Gid, Uid};
+
+/// What metadata is applied to.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    /// An open file or directory.
+    Open(BorrowedFd<'a>),
+    /// What stands under this name (without `/`) in an open directory; a symbolic link is itself the target.
+    Named {
+        /// The directory.
+        directory: BorrowedFd<'a>,
+        /// The name in it.
+        name: &'a [u8],
+    },
+}
+
+/// What of the plain attributes could not be set, each with its reason.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct AttributeFailures {
+    /// Owner and group.
+    pub owner: Option<Errno>,
+    /// Permission bits.
+    pub mode: Option<Errno>,
+    /// Times of last access and change.
+    pub times: Option<Errno>,
+}
+
+/// The bits of a mode that chmod sets.
+const PERMISSIONS: u32 = 0o7777;
+/// Set-user-id.
+const SET_USER: u32 = 0o4000;
+/// Set-group-id.
+const SET_GROUP: u32 = 0o2000;
+
+impl Target<'_> {
+    /// How the object looks now.
+    pub fn stat(&self) -> Result<FileStat, Errno> {
+        match self {
+            Self::Open(file) => nix::sys::stat::fstat(file),
+            Self::Named { directory, name } => nix::sys::stat::fstatat(directory, *name, AtFlags::AT_SYMLINK_NOFOLLOW),
+        }
+    }
+
+    /// Sets owner and group.
+    pub fn set_owner(&self, uid: u32, gid: u32) -> Result<(), Errno> {
+        let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+        match self {
+            Self::Open(file) => nix::unistd::fchown(file, uid, gid),
+            Self::Named { directory, name } => {
+                nix::unistd::fchownat(directory, *name, uid, gid, AtFlags::AT_SYMLINK_NOFOLLOW)
+            }
+        }
+    }
+
+    /// Sets the permission bits of `mode`; its type bits are ignored. Symbolic links have none.
+    pub fn set_mode(&self, mode: u32) -> Result<(), Errno> {
+        let mode = Mode::from_bits_truncate(mode & PERMISSIONS);
+        match self {
+            Self::Open(file) => nix::sys::stat::fchmod(file, mode),
+            Self::Named { directory, name } => {
+                nix::sys::stat::fchmodat(directory, *name, mode, FchmodatFlags::NoFollowSymlink)
+            }
+        }
+    }
+
+    /// Sets the times in whole seconds since 1970.
+    pub fn set_times(&self, accessed: i64, modified: i64) -> Result<(), Errno> {
+        self.set_exact_times(TimeSpec::new(accessed, 0), TimeSpec::new(modified, 0))
+    }
+
+    /// Sets the times, to the nanosecond.
+    pub fn set_exact_times(&self, accessed: TimeSpec, modified: TimeSpec) -> Result<(), Errno> {
+        match self {
+            Self::Open(file) => nix::sys::stat::futimens(file, &accessed, &modified),
+            Self::Named { directory, name } => {
+                nix::sys::stat::utimensat(directory, *name, &accessed, &modified, UtimensatFlags::NoFollowSymlink)
+            }
+        }
+    }
+
+    /// Sets owner, mode and times of a record, in this order, since a change of the owner clears the set-id bits.
+    ///
+    /// Each is tried, whatever becomes of the others. Set-id bits that were meant for another owner than the object
+    /// now has are left out: the program of another user must not become one of ours.
+    pub fn set_attributes(&self, stat: &Stat) -> AttributeFailures {
+        let owner = self.set_owner(stat.uid, stat.gid).err();
+        let mode = if stat.mode_type() == Stat::MODE_SYMLINK {
+            None
+        } else {
+            self.set_mode(stat.mode & !self.misplaced_bits(stat, owner)).err()
+        };
+        let times = self.set_times(stat.atime, stat.mtime).err();
+        AttributeFailures { owner, mode, times }
+    }
+
+    /// The set-id bits that would stand for the wrong owner.
+    fn misplaced_bits(&self, stat: &Stat, owner: Option<Errno>) -> u32 {
+        if owner.is_none() || stat.mode & (SET_USER | SET_GROUP) == 0 {
+            return 0;
+        }
+        let Ok(now) = self.stat() else { return SET_USER | SET_GROUP };
+        let user = if now.st_uid == stat.uid { 0 } else { SET_USER };
+        let group = if now.st_gid == stat.gid { 0 } else { SET_GROUP };
+        user | group
+    }
+
+    /// Sets one extended attribute.
+    pub fn set_xattr(&self, name: &[u8], value: &[u8]) -> Result<(), Errno> {
+        let flags = rustix::fs::XattrFlags::empty();
+        let outcome = match self {
+            Self::Open(file) => rustix::fs::fsetxattr(file, name, value, flags),
+            Self::Named { directory, name: file } => {
+                rustix::fs::lsetxattr(through_descriptor(*directory, file), name, value, flags)
+            }
+        };
+        outcome.map_err(|errno| Errno::from_raw(errno.raw_os_error()))
+    }
+
+    /// Removes one extended attribute.
+    pub fn remove_xattr(&self, name: &[u8]) -> Result<(), Errno> {
+        let outcome = match self {
+            Self::Open(file) => rustix::fs::fremovexattr(file, name),
+            Self::Named { directory, name: file } => {
+                rustix::fs::lremovexattr(through_descriptor(*directory, file), name)
+            }
+        };
+        outcome.map_err(|errno| Errno::from_raw(errno.raw_os_error()))
+    }
+}
+
+/// A path of a name in an open directory, for the calls that take no descriptor. The part in `/proc` leads to the very
+/// directory that is open, whatever its path means by now.
+fn through_descriptor(directory: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(name.len() + 32);
+    // Writing to a vector can't fail.
+    let _written = write!(path, "/proc/self/fd/{}/", directory.as_raw_fd());
+    path.extend_from_slice(name);
+    path
+}
+
+/// Makes a fifo. The umask applies to `mode`, so it is to be set again.
+pub fn make_fifo(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Result<(), Errno> {
+    nix::unistd::mkfifoat(directory, name, Mode::from_bits_truncate(mode & PERMISSIONS))
+}
+
+/// Makes a device, or whatever else the type bits of `mode` say. The umask applies to `mode`.
+pub fn make_node(directory: BorrowedFd<'_>, name: &[u8], mode: u32, device: u64) -> Result<(), Errno> {
+    let kind = SFlag::from_bits_truncate(mode & Stat::MODE_TYPE);
+    nix::sys::stat::mknodat(directory, name, kind, Mode::from_bits_truncate(mode & PERMISSIONS), device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, File};
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    fn folder() -> (tempfile::TempDir, File) {
+        let folder = tempfile::tempdir().unwrap();
+        let handle = File::open(folder.path()).unwrap();
+        (folder, handle)
+    }
+
+    fn record() -> Stat {
+        let me = nix::unistd::geteuid().as_raw();
+        let group = nix::unistd::getegid().as_raw();
+        Stat { mode: 0o106_751, uid: me, gid: group, atime: 1_000_000, mtime: 600_000_000, ..Stat::default() }
+    }
+
+    #[test]
+    fn attributes_are_set_by_descriptor_and_by_name() {
+        let (folder, directory) = folder();
+        let path = folder.path().join("f");
+        for by_name in [false, true] {
+            let file = File::create(&path).unwrap();
+            let target = if by_name {
+                Target::Named { directory: directory.as_fd(), name: b"f" }
+            } else {
+                Target::Open(file.as_fd())
+            };
+            assert_eq!(target.set_attributes(&record()), AttributeFailures::default());
+            let found = fs::metadata(&path).unwrap();
+            assert_eq!(found.mode(), 0o106_751);
+            assert_eq!((found.atime(), found.atime_nsec()), (1_000_000, 0));
+            assert_eq!((found.mtime(), found.mtime_nsec()), (600_000_000, 0));
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_symbolic_link_is_its_own_target() {
+        let (folder, directory) = folder();
+        let victim = folder.path().join("victim");
+        fs::write(&victim, b"").unwrap();
+        fs::set_permissions(&victim, fs::Permissions::from_mode(0o600)).unwrap();
+        let before = fs::metadata(&victim).unwrap();
+        symlink("victim", folder.path().join("link")).unwrap();
+        let target = Target::Named { directory: directory.as_fd(), name: b"link" };
+        let failures = target.set_attributes(&Stat { mode: 0o120_777, ..record() });
+        assert_eq!(failures, AttributeFailures::default());
+        assert!(target.set_mode(0o777).is_err());
+        let after = fs::metadata(&victim).unwrap();
+        assert_eq!((after.mode(), after.mtime(), after.uid()), (before.mode(), before.mtime(), before.uid()));
+        assert_eq!(fs::symlink_metadata(folder.path().join("link")).unwrap().mtime(), 600_000_000);
+    }
+
+    #[test]
+    fn set_id_bits_never_stand_for_the_wrong_owner() {
+        let (_folder, directory) = folder();
+        let target = Target::Open(directory.as_fd());
+        let now = target.stat().unwrap();
+        let stat = Stat { mode: 0o6755, uid: now.st_uid, gid: now.st_gid, ..Stat::default() };
+        assert_eq!(target.misplaced_bits(&stat, None), 0);
+        assert_eq!(target.misplaced_bits(&stat, Some(Errno::EPERM)), 0);
+        let stranger = Stat { uid: now.st_uid + 1, ..stat };
+        assert_eq!(target.misplaced_bits(&stranger, Some(Errno::EPERM)), SET_USER);
+        let stranger = Stat { gid: now.st_gid + 1, ..stranger };
+        assert_eq!(target.misplaced_bits(&stranger, Some(Errno::EPERM)), SET_USER | SET_GROUP);
+    }
+
+    #[test]
+    fn special_files_are_made() {
+        let (folder, directory) = folder();
+        make_fifo(directory.as_fd(), b"fifo", 0o010_640).unwrap();
+        assert_eq!(fs::metadata(folder.path().join("fifo")).unwrap().mode() & 0o170_000, 0o010_000);
+        assert_eq!(make_fifo(directory.as_fd(), b"fifo", 0o640), Err(Errno::EEXIST));
+        match make_node(directory.as_fd(), b"null", 0o020_600, 0x103) {
+            Ok(()) => assert_eq!(fs::metadata(folder.path().join("null")).unwrap().rdev(), 0x103),
+            Err(Errno::EPERM) => println!("skipped: this user may not make devices"),
+            Err(other) => panic!("{other}"),
+        }
+        make_node(directory.as_fd(), b"file", 0o100_600, 0).unwrap();
+        assert!(fs::metadata(folder.path().join("file")).unwrap().is_file());
+    }
+}

@@ -1,0 +1,102 @@
+//! Every text of this crate that an operator can see, word for word (reference 04 §10, §11 and 05 §9, §10).
+//!
+//! The `file.c:123 ` in front is part of the reference's texts: operators' scripts may look for it.
+
+use fd_records::Stream;
+use nix::errno::Errno;
+
+use crate::strerror::strerror;
+
+/// A list of extended attributes could not be read.
+pub(crate) fn list_failed(path: &[u8], errno: Errno) -> Vec<u8> {
+    on_file(b"bxattr_linux.c:125 llistxattr error on file", path, &strerror(errno))
+}
+
+/// The value of an extended attribute could not be read.
+pub(crate) fn get_failed(path: &[u8], errno: Errno) -> Vec<u8> {
+    on_file(b"bxattr_linux.c:214 lgetxattr error on file", path, &strerror(errno))
+}
+
+/// The extended attributes of one file need more than a record can hold. The reference sends the record and loses the
+/// connection, hence the job.
+pub(crate) fn record_too_long(path: &[u8], length: usize, limit: usize) -> Vec<u8> {
+    let mut text = b"Extended attributes of \"".to_vec();
+    text.extend_from_slice(path);
+    text.extend_from_slice(
+        format!("\" not saved: they need {length} bytes, one record holds {limit} bytes.\n").as_bytes(),
+    );
+    text
+}
+
+/// An ACL or the extended attributes are to be set on a file that can't be looked at.
+pub(crate) fn acl_no_stat(path: &[u8], errno: Errno) -> Vec<u8> {
+    on_file(b"bacl.c:219 Unable to stat file", path, &strerror(errno))
+}
+
+/// As [`acl_no_stat`].
+pub(crate) fn xattr_no_stat(path: &[u8], errno: Errno) -> Vec<u8> {
+    on_file(b"bxattr.c:236 Unable to stat file", path, &strerror(errno))
+}
+
+/// The text of an ACL can't be read, or names somebody unknown.
+pub(crate) fn acl_from_text(path: &[u8]) -> Vec<u8> {
+    on_file(b"bacl_linux.c:265 acl_from_text error on file", path, &strerror(Errno::EINVAL))
+}
+
+/// An ACL lacks entries.
+pub(crate) fn acl_valid(path: &[u8]) -> Vec<u8> {
+    on_file(b"bacl_linux.c:273 acl_valid error on file", path, &strerror(Errno::EINVAL))
+}
+
+/// A default ACL could not be removed.
+pub(crate) fn acl_delete(path: &[u8], errno: Errno) -> Vec<u8> {
+    if errno == Errno::ENOTSUP {
+        return on_file(b"acl_delete_def_file error on file", path, NO_ACLS);
+    }
+    on_file(b"bacl_linux.c:302 acl_delete_def_file error on file", path, &strerror(errno))
+}
+
+/// An ACL could not be set.
+pub(crate) fn acl_set(path: &[u8], errno: Errno) -> Vec<u8> {
+    if errno == Errno::ENOTSUP {
+        return on_file(b"acl_set_file error on file", path, NO_ACLS);
+    }
+    on_file(b"bacl_linux.c:332 acl_set_file error on file", path, &strerror(errno))
+}
+
+const NO_ACLS: &str = "filesystem doesn't support ACLs";
+
+/// An extended attribute could not be set.
+pub(crate) fn xattr_set(path: &[u8], errno: Errno) -> Vec<u8> {
+    on_file(b"bxattr_linux.c:298 setxattr error on file", path, &strerror(errno))
+}
+
+/// An ACL of another system.
+pub(crate) fn acl_incompatible(path: &[u8], stream: Stream) -> Vec<u8> {
+    incompatible(b"bacl.c:505 Can't restore ACLs of ", path, "acl", stream)
+}
+
+/// Extended attributes of another system.
+pub(crate) fn xattr_incompatible(path: &[u8], stream: Stream) -> Vec<u8> {
+    incompatible(b"bxattr.c:488 Can't restore Extended Attributes of ", path, "xattr", stream)
+}
+
+fn incompatible(head: &[u8], path: &[u8], what: &str, stream: Stream) -> Vec<u8> {
+    let tail = format!(" - incompatible {what} stream encountered - {}\n", stream.kind().0);
+    [head, path, tail.as_bytes()].concat()
+}
+
+/// At the end of a backup.
+pub(crate) fn saving_summary(what: &str, count: u32) -> Vec<u8> {
+    format!("Had {count} {what} errors while doing backup\n").into_bytes()
+}
+
+/// At the end of a restore.
+pub(crate) fn restoring_summary(what: &str, count: u64) -> Vec<u8> {
+    format!("Encountered {count} {what} errors while doing restore\n").into_bytes()
+}
+
+/// `<what> "<path>": ERR=<error>`. A default file system says it for ACLs without prefix and with a text of its own.
+fn on_file(what: &[u8], path: &[u8], error: &str) -> Vec<u8> {
+    [what, b" \"", path, b"\": ERR=", error.as_bytes(), b"\n"].concat()
+}
