@@ -1,0 +1,55 @@
+#![no_main]
+//! A FileSet line by line, with its lists answered, and then paths judged by whatever came out.
+
+use fd_fileset::{FileSet, ListFailure, Parser, Reaction, Regex, RegexCompiler, split_arguments, strip_path};
+use libfuzzer_sys::fuzz_target;
+
+/// A literal search: the dialect is the C library's business.
+struct Literal(Vec<u8>);
+
+impl Regex for Literal {
+    fn is_match(&self, text: &[u8]) -> bool {
+        self.0.is_empty() || text.windows(self.0.len()).any(|part| part == self.0)
+    }
+}
+
+struct Compiler;
+
+impl RegexCompiler for Compiler {
+    fn compile(&self, pattern: &[u8], _: bool) -> Result<Box<dyn Regex>, String> {
+        if pattern == b"(" { Err("Unmatched ( or \\(".to_owned()) } else { Ok(Box::new(Literal(pattern.to_vec()))) }
+    }
+}
+
+fn read(data: &[u8]) -> Option<FileSet> {
+    let mut parser = Parser::new(&Compiler);
+    for line in data.split_inclusive(|byte| *byte == b'\n') {
+        let Ok(Reaction::List(request)) = parser.line(line) else { continue };
+        let words = split_arguments(&request.argument);
+        assert!(words.len() <= 100);
+        if request.argument.ends_with(b"!") {
+            let failure = ListFailure::Status { status: 1, error: "no".to_owned() };
+            assert!(parser.list_failed(failure).is_err());
+        } else {
+            let _ = parser
+                .list_data(&request.argument)
+                .and_then(|()| parser.list_data(b"\n/listed"))
+                .and_then(|()| parser.list_end());
+        }
+    }
+    parser.finish().ok()
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some(fileset) = read(data) else { return };
+    for include in fileset.includes() {
+        for path in [&b"/"[..], b"/home", b"/home/a.tmp", b"/home/\xff/b.o", b"/listed"] {
+            let _ = fileset.judge(include, path, path == b"/home");
+            let _ = fileset.lists(path);
+        }
+        for name in include.names() {
+            let _ = fileset.judge(include, name, true);
+            let _ = strip_path(name, 2);
+        }
+    }
+});
