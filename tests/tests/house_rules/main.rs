@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use code::{Literal, literals, named_paths, sent_end_of_data, test_functions, unsafe_places};
-use packages::{Package, packages};
+use packages::packages;
 use sources::{Outcome, Source, crates, files, read, root, rust_files};
 
 /// May hold `unsafe`: the system calls and the plugin ABI.
