@@ -9,6 +9,9 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 
+# The tests judge the optimised program, whatever else lies about in the target folder.
+export FERROFD_BIN ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/release/bacula-fd
+
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | sort | \
 	  awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -48,6 +51,6 @@ fuzz-build: ## Build the fuzz targets only
 bench: ## Nothing is measured here yet; the demo's table is the only measurement
 	@echo "No benchmark exists yet. 'make demo' prints time, CPU and memory of both File Daemons." >&2; exit 1
 
-clean: ## Remove what was built here (the bed's root and the lint tools stay in ~/.cache/ferrofd)
+clean: ## Remove what was built here (the bed's Debian root and the lint tools stay in their caches)
 	$(CARGO) clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
