@@ -1,0 +1,415 @@
+//! The channel: frames over a link, with one owner.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use fd_bsock::{CommCount, Encoder, FrameError, HEADER_LEN, Parsed, Signal, decompress, parse};
+
+use crate::error::Fault;
+use crate::link::Link;
+use crate::tls::Side;
+use crate::wire::{Wait, Wire, WireStats};
+use crate::{Bandwidth, ChannelError, IDLE_LIMIT, Peer, PeerKind};
+
+/// How long the steps of a connection may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// A whole TLS handshake.
+    pub handshake: Duration,
+    /// A write without any progress. Generous, for a Storage Daemon may wait for an operator to change a tape.
+    pub write_stall: Duration,
+    /// The peer's good-bye after ours.
+    pub goodbye: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { handshake: Duration::from_secs(120), write_stall: IDLE_LIMIT, goodbye: Duration::from_secs(10) }
+    }
+}
+
+/// What one call of [`Channel::recv`] found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Received<'a> {
+    /// The payload of a frame, decompressed.
+    Data(&'a [u8]),
+    /// A frame without payload.
+    Empty,
+    /// A signal.
+    Signal(Signal),
+}
+
+/// Ends a channel from any thread: whatever its owner waits for ends with [`Fault::Cancelled`].
+#[derive(Clone, Debug)]
+pub struct Canceller {
+    flag: Arc<AtomicBool>,
+    socket: Weak<TcpStream>,
+}
+
+impl Canceller {
+    /// Ends the channel. Does nothing if the channel is gone already.
+    pub fn cancel(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+        if let Some(socket) = self.socket.upgrade() {
+            // An error means that the connection is gone already.
+            let _ignored = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Whether a channel can still be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Health {
+    Good,
+    /// TERMINATE was received.
+    Terminated,
+    /// An error was reported.
+    Failed,
+}
+
+/// A connection that carries frames, in clear or in TLS. Blocking; one thread owns it.
+///
+/// What is sent is gathered, and leaves when there is enough of it, with [`Channel::flush`], and whenever
+/// [`Channel::recv`] waits for the peer.
+#[derive(Debug)]
+pub struct Channel {
+    peer: Peer,
+    address: SocketAddr,
+    link: Link,
+    encoder: Encoder,
+    /// Bytes of the frame that was lent out by the last call.
+    lent: usize,
+    decompressed: Vec<u8>,
+    count: CommCount,
+    health: Health,
+    cancelled: Arc<AtomicBool>,
+    limits: Limits,
+}
+
+/// A whole frame at the front of the link's input.
+struct Frame {
+    content: Content,
+    consumed: usize,
+}
+
+enum Content {
+    Data { payload: Range<usize>, compressed: bool },
+    Empty,
+    Signal(Signal),
+}
+
+impl Channel {
+    /// Takes over an accepted connection.
+    ///
+    /// # Errors
+    /// When the socket is gone already.
+    pub fn accept(stream: TcpStream, limits: Limits) -> io::Result<Self> {
+        let address = stream.peer_addr()?;
+        let host = match address {
+            SocketAddr::V4(v4) => v4.ip().to_string(),
+            SocketAddr::V6(v6) => format!("[{}]", v6.ip()),
+        };
+        let peer = Peer { kind: PeerKind::Client, host, port: stream.local_addr()?.port() };
+        Self::over(stream, peer, limits)
+    }
+
+    /// A channel over a connected socket.
+    pub(crate) fn over(stream: TcpStream, peer: Peer, limits: Limits) -> io::Result<Self> {
+        let address = stream.peer_addr()?;
+        Ok(Self {
+            peer,
+            address,
+            link: Link::Clear(Wire::new(stream, limits.write_stall)?),
+            encoder: Encoder::new(false),
+            lent: 0,
+            decompressed: Vec::new(),
+            count: CommCount::default(),
+            health: Health::Good,
+            cancelled: Arc::default(),
+            limits,
+        })
+    }
+
+    /// Sends one frame with this payload.
+    ///
+    /// # Errors
+    /// [`Fault::Oversized`] above [`fd_bsock::MAX_PAYLOAD`]; otherwise the connection is of no use any more.
+    pub fn send(&mut self, payload: &[u8]) -> Result<(), ChannelError> {
+        self.encode(|encoder, output| encoder.data(output, payload))
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Errors
+    /// The connection is of no use any more.
+    pub fn signal(&mut self, signal: Signal) -> Result<(), ChannelError> {
+        self.encode(|encoder, output| {
+            encoder.signal(output, signal);
+            Ok(())
+        })
+    }
+
+    fn encode(
+        &mut self,
+        frame: impl FnOnce(&mut Encoder, &mut Vec<u8>) -> Result<(), FrameError>,
+    ) -> Result<(), ChannelError> {
+        self.usable()?;
+        let Some(output) = self.link.output() else {
+            return Err(self.failed(Fault::HasErrors));
+        };
+        match frame(&mut self.encoder, output) {
+            Ok(()) => {}
+            Err(FrameError::TooBig { len }) => return Err(self.error(Fault::Oversized { len })),
+            Err(error) => return Err(self.error(Fault::Frame(error))),
+        }
+        self.count += self.encoder.take_count();
+        self.link.push().map_err(|fault| self.failed(fault))
+    }
+
+    /// Sends frames that are encoded already; `count` is what their encoder counted.
+    ///
+    /// # Errors
+    /// The connection is of no use any more.
+    pub fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), ChannelError> {
+        self.usable()?;
+        self.count += count;
+        self.link.push_frames(frames).map_err(|fault| self.failed(fault))
+    }
+
+    /// Hands everything that was sent so far to the kernel.
+    ///
+    /// # Errors
+    /// The connection is of no use any more.
+    pub fn flush(&mut self) -> Result<(), ChannelError> {
+        self.usable()?;
+        self.link.flush().map_err(|fault| self.failed(fault))
+    }
+
+    /// Waits for one frame, after flushing. The payload is lent until the next call.
+    ///
+    /// # Errors
+    /// [`Fault::TimedOut`] leaves the connection as it was, a frame that has begun included. [`Fault::Closed`] is the
+    /// end between two frames. After anything else, too, nothing more can be received.
+    pub fn recv(&mut self, timeout: Duration) -> Result<Received<'_>, ChannelError> {
+        self.flush()?;
+        let deadline = Instant::now().checked_add(timeout);
+        match self.next_frame(Wait::Until(deadline))? {
+            Some(frame) => self.lend(&frame),
+            None => Err(self.error(Fault::TimedOut { after: timeout })),
+        }
+    }
+
+    /// A frame that is there already, without waiting and without flushing.
+    ///
+    /// # Errors
+    /// As [`Channel::recv`].
+    pub fn try_recv(&mut self) -> Result<Option<Received<'_>>, ChannelError> {
+        self.usable()?;
+        match self.next_frame(Wait::No)? {
+            Some(frame) => self.lend(&frame).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn next_frame(&mut self, wait: Wait) -> Result<Option<Frame>, ChannelError> {
+        self.take_back();
+        loop {
+            let needed = match parse(self.link.input()) {
+                Ok(Parsed::Need(needed)) => needed,
+                Ok(Parsed::Data { payload, compressed, consumed }) => {
+                    let payload = consumed - payload.len()..consumed;
+                    return Ok(Some(Frame { content: Content::Data { payload, compressed }, consumed }));
+                }
+                Ok(Parsed::Empty { consumed }) => return Ok(Some(Frame { content: Content::Empty, consumed })),
+                Ok(Parsed::Signal { signal, consumed }) => {
+                    return Ok(Some(Frame { content: Content::Signal(signal), consumed }));
+                }
+                Err(error) => return Err(self.impossible(error)),
+            };
+            match self.link.fill(wait) {
+                Ok(Some(0)) => return Err(self.ended(needed)),
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(None),
+                Err(fault) => return Err(self.failed(fault)),
+            }
+        }
+    }
+
+    fn lend(&mut self, frame: &Frame) -> Result<Received<'_>, ChannelError> {
+        self.lent = frame.consumed;
+        match &frame.content {
+            Content::Empty => Ok(Received::Empty),
+            Content::Signal(signal) => {
+                if *signal == Signal::Terminate {
+                    self.health = Health::Terminated;
+                }
+                Ok(Received::Signal(*signal))
+            }
+            Content::Data { payload, compressed } => {
+                let data = self.link.input().get(payload.clone()).unwrap_or_default();
+                if !compressed {
+                    return Ok(Received::Data(self.link.input().get(payload.clone()).unwrap_or_default()));
+                }
+                match decompress(data, &mut self.decompressed) {
+                    Ok(()) => Ok(Received::Data(&self.decompressed)),
+                    Err(error) => Err(self.failed(Fault::Frame(error))),
+                }
+            }
+        }
+    }
+
+    /// Ends the loan of the last frame.
+    fn take_back(&mut self) {
+        self.link.consume(self.lent);
+        self.lent = 0;
+    }
+
+    /// Makes a TLS handshake as the side that sent `starttls`, with the key as it is (no decoding). What was received
+    /// behind the last frame belongs to the handshake.
+    ///
+    /// # Errors
+    /// After [`Fault::Handshake`] and [`Fault::HandshakeTimedOut`] clear frames can still be sent.
+    pub fn start_tls_psk_server(&mut self, key: &[u8]) -> Result<(), ChannelError> {
+        self.start_tls(key, Side::Server)
+    }
+
+    /// Makes a TLS handshake as the side that received `starttls`; otherwise as [`Channel::start_tls_psk_server`].
+    ///
+    /// # Errors
+    /// As [`Channel::start_tls_psk_server`].
+    pub fn start_tls_psk_client(&mut self, key: &[u8]) -> Result<(), ChannelError> {
+        self.start_tls(key, Side::Client)
+    }
+
+    fn start_tls(&mut self, key: &[u8], side: Side) -> Result<(), ChannelError> {
+        self.usable()?;
+        self.take_back();
+        self.link.start_tls(key, side, self.limits.handshake).map_err(|fault| match fault {
+            Fault::Handshake { .. } | Fault::HandshakeTimedOut { .. } if !self.is_cancelled() => self.error(fault),
+            _ => self.failed(fault),
+        })
+    }
+
+    /// Leaves TLS without telling the peer, who does the same; the next frames are clear (reference 01 §11.5). Does
+    /// nothing on a clear connection.
+    ///
+    /// # Errors
+    /// The connection is of no use any more.
+    pub fn drop_tls(&mut self) -> Result<(), ChannelError> {
+        self.usable()?;
+        self.take_back();
+        self.link.drop_tls().map_err(|fault| self.failed(fault))
+    }
+
+    /// Switches LZ4 on or off for the frames to come. What is received is decompressed in any case.
+    pub fn set_compression(&mut self, on: bool) {
+        self.encoder.set_compress(on);
+    }
+
+    /// Limits the bytes per second on the wire; the caller keeps a clone to change the limit.
+    pub fn set_bandwidth(&mut self, limit: Bandwidth) {
+        if let Some(wire) = self.link.wire_mut() {
+            wire.set_bandwidth(limit);
+        }
+    }
+
+    /// `CommBytes` and `CompressCommBytes` so far, including frames that are not flushed yet.
+    pub const fn counts(&self) -> CommCount {
+        self.count
+    }
+
+    /// System calls and bytes so far.
+    pub fn wire_stats(&self) -> WireStats {
+        self.link.stats()
+    }
+
+    /// Who is at the other end.
+    pub const fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// The address of the other end.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether frames are encrypted now.
+    pub const fn is_encrypted(&self) -> bool {
+        self.link.is_encrypted()
+    }
+
+    /// Version and cipher suite, such as `TLSv1.3 TLS_AES_128_GCM_SHA256`; `None` in clear.
+    pub fn cipher(&self) -> Option<String> {
+        self.link.cipher()
+    }
+
+    /// Whether TERMINATE was received: sending fails from now on.
+    pub fn is_terminated(&self) -> bool {
+        self.health == Health::Terminated
+    }
+
+    /// A handle that ends this channel from other threads.
+    pub fn canceller(&self) -> Canceller {
+        let socket = self.link.wire().map_or_else(Weak::new, Wire::socket);
+        Canceller { flag: Arc::clone(&self.cancelled), socket }
+    }
+
+    /// Sends the rest, says good-bye (`close_notify` in TLS), and waits a little until the peer has closed too. A
+    /// channel that is only dropped loses what was not flushed.
+    ///
+    /// # Errors
+    /// What was sent last may not have arrived.
+    pub fn close(mut self) -> Result<(), ChannelError> {
+        if self.health == Health::Failed || self.is_cancelled() {
+            return Ok(());
+        }
+        let deadline = Instant::now().checked_add(self.limits.goodbye);
+        self.link.close(Wait::Until(deadline)).map_err(|fault| self.failed(fault))
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    fn usable(&self) -> Result<(), ChannelError> {
+        match self.health {
+            _ if self.is_cancelled() => Err(self.error(Fault::Cancelled)),
+            Health::Good => Ok(()),
+            Health::Terminated => Err(self.error(Fault::Terminated)),
+            Health::Failed => Err(self.error(Fault::HasErrors)),
+        }
+    }
+
+    fn error(&self, fault: Fault) -> ChannelError {
+        ChannelError { peer: self.peer.clone(), fault }
+    }
+
+    /// An error after which the connection is of no use.
+    fn failed(&mut self, fault: Fault) -> ChannelError {
+        self.health = Health::Failed;
+        self.error(if self.is_cancelled() { Fault::Cancelled } else { fault })
+    }
+
+    /// A frame that cannot be read. The stock daemon then acts as if it had received TERMINATE.
+    fn impossible(&mut self, error: FrameError) -> ChannelError {
+        self.health = Health::Terminated;
+        self.error(Fault::Frame(error))
+    }
+
+    /// The peer has closed while `needed` bytes were wanted.
+    fn ended(&mut self, needed: usize) -> ChannelError {
+        let have = self.link.input().len();
+        let fault = match have.checked_sub(HEADER_LEN) {
+            Some(got) => Fault::ShortRead { expected: needed.saturating_sub(HEADER_LEN), got },
+            None => Fault::Closed,
+        };
+        self.failed(fault)
+    }
+}
+
+#[cfg(test)]
+mod tests;

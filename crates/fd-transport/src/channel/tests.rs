@@ -1,0 +1,508 @@
+//! Pairs of channels on loopback, and peers that misbehave.
+
+use super::*;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use openssl::ssl::{Ssl, SslContextBuilder, SslMethod, SslStream, SslVersion};
+
+const KEY: &[u8] = b"af2904ba21987b283d3f14cb9cfb5579";
+const SECONDS: Duration = Duration::from_secs(20);
+const MOMENT: Duration = Duration::from_millis(20);
+
+fn limits() -> Limits {
+    Limits { handshake: SECONDS, write_stall: SECONDS, goodbye: SECONDS }
+}
+
+/// An accepted channel and the socket that connected to it.
+fn raw_pair(limits: Limits) -> (Channel, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    (Channel::accept(server, limits).unwrap(), client)
+}
+
+/// Server and client.
+fn pair() -> (Channel, Channel) {
+    let (server, socket) = raw_pair(limits());
+    let peer = Peer { kind: PeerKind::Storage, host: "sd.example.org".to_owned(), port: 9103 };
+    (server, Channel::over(socket, peer, limits()).unwrap())
+}
+
+fn tls_pair() -> (Channel, Channel) {
+    let (mut server, mut client) = pair();
+    thread::scope(|scope| {
+        scope.spawn(|| client.start_tls_psk_client(KEY).unwrap());
+        server.start_tls_psk_server(KEY).unwrap();
+    });
+    (server, client)
+}
+
+fn data(channel: &mut Channel) -> Vec<u8> {
+    match channel.recv(SECONDS).unwrap() {
+        Received::Data(data) => data.to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn fault(result: Result<Received<'_>, ChannelError>) -> Fault {
+    result.unwrap_err().fault
+}
+
+#[test]
+fn channels_move_between_threads() {
+    fn check<T: Send + 'static>() {}
+    fn check_shared<T: Send + Sync + Clone + 'static>() {}
+    check::<Channel>();
+    check_shared::<Canceller>();
+    check_shared::<Bandwidth>();
+}
+
+#[test]
+fn frames_of_all_kinds_arrive_in_clear_and_in_tls() {
+    for (mut server, mut client) in [pair(), tls_pair()] {
+        let sizes = [1, 3, 100, 16_379, 16_380, 16_381, 65_536, 262_144, 1_000_000];
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for compress in [false, true] {
+                    client.set_compression(compress);
+                    for size in sizes {
+                        client.send(&vec![b'a'; size]).unwrap();
+                    }
+                    client.send(b"").unwrap();
+                    client.signal(Signal::Eod).unwrap();
+                }
+                client.flush().unwrap();
+            });
+            for _ in 0..2 {
+                for size in sizes {
+                    assert!(data(&mut server) == vec![b'a'; size], "{size}");
+                }
+                assert_eq!(server.recv(SECONDS).unwrap(), Received::Empty);
+                assert_eq!(server.recv(SECONDS).unwrap(), Received::Signal(Signal::Eod));
+            }
+        });
+        let plain: usize = sizes.iter().sum();
+        assert_eq!(client.counts().plain, i64::try_from(2 * plain).unwrap() - 2);
+        assert!(client.counts().sent < client.counts().plain);
+    }
+}
+
+#[test]
+fn encoded_frames_of_workers_keep_their_order() {
+    for (mut server, mut client) in [pair(), tls_pair()] {
+        let mut encoder = Encoder::new(false);
+        let sizes = [10, 70_000, 5, 16_380, 300_000, 16_384, 40_000];
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for (n, size) in sizes.into_iter().enumerate() {
+                    client.send(format!("before {n}").as_bytes()).unwrap();
+                    let mut frames = Vec::new();
+                    encoder.data(&mut frames, &vec![b'w'; size]).unwrap();
+                    encoder.signal(&mut frames, Signal::Eod);
+                    client.send_encoded(&frames, encoder.take_count()).unwrap();
+                }
+                client.flush().unwrap();
+            });
+            for (n, size) in sizes.into_iter().enumerate() {
+                assert_eq!(data(&mut server), format!("before {n}").as_bytes());
+                assert!(data(&mut server) == vec![b'w'; size]);
+                assert_eq!(server.recv(SECONDS).unwrap(), Received::Signal(Signal::Eod));
+            }
+        });
+        let texts = i64::try_from("before 0".len() * sizes.len()).unwrap();
+        let frames: usize = sizes.iter().sum();
+        assert_eq!(client.counts().plain, texts + i64::try_from(frames - sizes.len()).unwrap());
+    }
+}
+
+#[test]
+fn a_hello_of_64_bytes_and_terminate_count_60() {
+    let (_server, mut client) = pair();
+    client.send(&[b'x'; 64]).unwrap();
+    client.signal(Signal::Terminate).unwrap();
+    assert_eq!(client.counts(), CommCount { plain: 60, sent: 60 });
+}
+
+#[test]
+fn psk_takes_tls_1_3_with_a_sha_256_suite() {
+    let (server, client) = tls_pair();
+    let cipher = server.cipher().unwrap();
+    assert_eq!(client.cipher(), Some(cipher.clone()));
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("aes") {
+        assert_eq!(cipher, "TLSv1.3 TLS_AES_128_GCM_SHA256");
+    }
+    assert!(cipher.starts_with("TLSv1.3 TLS_") && cipher.ends_with("_SHA256"), "{cipher}");
+    assert!(server.is_encrypted() && client.is_encrypted());
+}
+
+/// A TLS peer with other settings than ours.
+fn other_tls(socket: TcpStream, suites: &str, version: SslVersion) -> SslStream<TcpStream> {
+    let mut builder = SslContextBuilder::new(SslMethod::tls()).unwrap();
+    builder.set_ciphersuites(suites).unwrap();
+    builder.set_cipher_list("PSK-AES256-CBC-SHA").unwrap();
+    builder.set_max_proto_version(Some(version)).unwrap();
+    builder.set_psk_client_callback(|_, _, identity, psk| {
+        identity[..2].copy_from_slice(b"x\0");
+        psk[..KEY.len()].copy_from_slice(KEY);
+        Ok(KEY.len())
+    });
+    builder.set_psk_server_callback(|_, _, psk| {
+        psk[..KEY.len()].copy_from_slice(KEY);
+        Ok(KEY.len())
+    });
+    SslStream::new(Ssl::new(&builder.build()).unwrap(), socket).unwrap()
+}
+
+#[test]
+fn a_server_takes_what_the_client_has() {
+    for (suites, version, expected) in [
+        ("TLS_CHACHA20_POLY1305_SHA256", SslVersion::TLS1_3, "TLSv1.3 TLS_CHACHA20_POLY1305_SHA256"),
+        (
+            "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256",
+            SslVersion::TLS1_3,
+            "TLSv1.3 TLS_",
+        ),
+        ("TLS_AES_128_GCM_SHA256", SslVersion::TLS1_2, "TLSv1.2 PSK-AES256-CBC-SHA"),
+    ] {
+        let (mut server, socket) = raw_pair(limits());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut tls = other_tls(socket, suites, version);
+                tls.connect().unwrap();
+                tls.write_all(b"\0\0\0\x02ok").unwrap();
+            });
+            server.start_tls_psk_server(KEY).unwrap();
+            assert!(server.cipher().unwrap().starts_with(expected), "{:?}", server.cipher());
+            assert_eq!(data(&mut server), b"ok");
+        });
+    }
+}
+
+#[test]
+fn a_client_accepts_a_server_of_tls_1_2() {
+    let (mut ours, socket) = raw_pair(limits());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut tls = other_tls(socket, "TLS_AES_128_GCM_SHA256", SslVersion::TLS1_2);
+            tls.accept().unwrap();
+            tls.write_all(b"\0\0\0\x02ok").unwrap();
+        });
+        ours.start_tls_psk_client(KEY).unwrap();
+        assert_eq!(ours.cipher().unwrap(), "TLSv1.2 PSK-AES256-CBC-SHA");
+        assert_eq!(data(&mut ours), b"ok");
+    });
+}
+
+#[test]
+fn a_wrong_key_fails_on_both_sides_and_clear_frames_follow() {
+    let (mut server, mut client) = pair();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let error = client.start_tls_psk_client(b"another key").unwrap_err();
+            // Which alert it is depends on the version of OpenSSL.
+            let head = "[FE0064] TLS Connect failure. Check the passwords. ERR=error:0A0004";
+            assert!(error.to_string().starts_with(head), "{error}");
+            assert_eq!(data(&mut client), b"2999 Authentication failed.\n");
+            assert_eq!(client.recv(SECONDS).unwrap(), Received::Signal(Signal::Terminate));
+        });
+        let error = server.start_tls_psk_server(KEY).unwrap_err();
+        assert!(matches!(error.fault, Fault::Handshake { .. }), "{error:?}");
+        assert!(!server.is_encrypted());
+        server.send(b"2999 Authentication failed.\n").unwrap();
+        server.signal(Signal::Terminate).unwrap();
+        server.flush().unwrap();
+    });
+}
+
+#[test]
+fn garbage_instead_of_a_handshake_is_an_error_and_clear_frames_follow() {
+    let (mut server, mut socket) = raw_pair(limits());
+    socket.write_all(b"\0\0\0\x05hello and more").unwrap();
+    let error = server.start_tls_psk_server(KEY).unwrap_err();
+    assert!(matches!(error.fault, Fault::Handshake { .. }), "{error:?}");
+    server.send(b"2999 Authentication failed.\n").unwrap();
+    server.flush().unwrap();
+    let mut answer = Vec::new();
+    drop(server);
+    // What we did not read makes the kernel reset the connection after the answer.
+    let _reset = socket.read_to_end(&mut answer);
+    assert!(answer.ends_with(b"\0\0\0\x1c2999 Authentication failed.\n"), "{}", answer.escape_ascii());
+}
+
+#[test]
+fn a_stalled_handshake_ends() {
+    let (mut server, mut socket) = raw_pair(Limits { handshake: MOMENT, ..limits() });
+    let error = server.start_tls_psk_server(KEY).unwrap_err();
+    assert!(matches!(error.fault, Fault::HandshakeTimedOut { after: MOMENT }), "{error:?}");
+    server.send(b"2999 Authentication failed.\n").unwrap();
+    server.flush().unwrap();
+    let mut answer = [0; 32];
+    socket.read_exact(&mut answer).unwrap();
+    assert_eq!(answer, *b"\0\0\0\x1c2999 Authentication failed.\n");
+    let (mut server, socket) = raw_pair(limits());
+    drop(socket);
+    assert!(matches!(server.start_tls_psk_server(KEY).unwrap_err().fault, Fault::Closed));
+}
+
+#[test]
+fn tls_starts_behind_bytes_that_were_read_ahead() {
+    let (mut server, mut client) = pair();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            client.send(b"last clear frame").unwrap();
+            client.start_tls_psk_client(KEY).unwrap();
+            client.send(b"first secret frame").unwrap();
+            client.flush().unwrap();
+        });
+        assert_eq!(data(&mut server), b"last clear frame");
+        let before = server.wire_stats().bytes_in;
+        assert!(before > 20, "ClientHello did not come along: {before}");
+        server.start_tls_psk_server(KEY).unwrap();
+        assert_eq!(data(&mut server), b"first secret frame");
+    });
+    // The clear frame with the ClientHello, the end of the handshake, the secret frame.
+    assert_eq!(client.wire_stats().writes, 3);
+}
+
+#[test]
+fn clear_frames_follow_the_last_record_when_tls_is_dropped() {
+    let (mut server, mut client) = tls_pair();
+    client.send(b"last secret frame").unwrap();
+    client.drop_tls().unwrap();
+    client.send(b"first clear frame").unwrap();
+    client.signal(Signal::Eod).unwrap();
+    client.flush().unwrap();
+    assert_eq!(data(&mut server), b"last secret frame");
+    server.drop_tls().unwrap();
+    assert!(!server.is_encrypted());
+    assert_eq!(data(&mut server), b"first clear frame");
+    assert_eq!(server.recv(SECONDS).unwrap(), Received::Signal(Signal::Eod));
+    // And TLS can start again with the sides changed, as after ISALIVE.
+    thread::scope(|scope| {
+        scope.spawn(|| client.start_tls_psk_server(KEY).unwrap());
+        server.start_tls_psk_client(KEY).unwrap();
+        server.send(b"again").unwrap();
+        server.flush().unwrap();
+    });
+    assert_eq!(data(&mut client), b"again");
+}
+
+#[test]
+fn one_byte_at_a_time_is_enough() {
+    let (mut server, mut socket) = raw_pair(limits());
+    socket.set_nodelay(true).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for byte in b"\0\0\0\x05hello\xff\xff\xff\xff\0\0\0\0\x40\0\0\x03\x20hi" {
+                socket.write_all(&[*byte]).unwrap();
+            }
+        });
+        assert_eq!(data(&mut server), b"hello");
+        assert_eq!(server.recv(SECONDS).unwrap(), Received::Signal(Signal::Eod));
+        assert_eq!(server.recv(SECONDS).unwrap(), Received::Empty);
+        assert_eq!(data(&mut server), b"hi");
+    });
+}
+
+#[test]
+fn the_end_within_a_frame_is_not_the_end_between_two() {
+    let (mut server, mut socket) = raw_pair(limits());
+    socket.write_all(b"\0\0\0\x05hel").unwrap();
+    drop(socket);
+    let error = server.recv(SECONDS).unwrap_err();
+    let port = server.peer().port;
+    assert_eq!(error.to_string(), format!("Read expected 5 got 3 from client:127.0.0.1:{port}"));
+    assert!(matches!(fault(server.recv(SECONDS)), Fault::HasErrors));
+    assert!(matches!(server.send(b"x").unwrap_err().fault, Fault::HasErrors));
+
+    for (mut server, client) in [pair(), tls_pair()] {
+        drop(client);
+        assert!(matches!(fault(server.recv(SECONDS)), Fault::Closed));
+    }
+}
+
+#[test]
+fn a_length_of_half_a_gigabyte_costs_nothing() {
+    let (mut server, mut socket) = raw_pair(limits());
+    socket.write_all(b"\x7f\xff\xff\xff\0\0\0\0lots of data").unwrap();
+    let error = server.recv(SECONDS).unwrap_err();
+    let port = server.peer().port;
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "Packet size=536870911 too big from \"client:127.0.0.1:{port}\". Maximum permitted 1000000. Terminating \
+             connection."
+        )
+    );
+    assert!(server.is_terminated());
+    assert!(matches!(server.send(b"x").unwrap_err().fault, Fault::Terminated));
+}
+
+#[test]
+fn a_bad_block_is_an_error() {
+    let (mut server, mut socket) = raw_pair(limits());
+    socket.write_all(b"\x40\0\0\x03\xff\xff\xff").unwrap();
+    assert!(matches!(fault(server.recv(SECONDS)), Fault::Frame(FrameError::BadBlock { len: 3 })));
+    assert!(matches!(fault(server.recv(SECONDS)), Fault::HasErrors));
+}
+
+#[test]
+fn a_timeout_in_the_middle_of_a_frame_loses_nothing() {
+    let (mut server, mut socket) = raw_pair(limits());
+    socket.write_all(b"\0\0\0\x05he").unwrap();
+    let error = server.recv(MOMENT).unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert!(server.try_recv().unwrap().is_none());
+    socket.write_all(b"llo").unwrap();
+    assert_eq!(data(&mut server), b"hello");
+
+    let (mut server, mut client) = tls_pair();
+    assert!(server.recv(MOMENT).unwrap_err().is_timeout());
+    assert!(server.try_recv().unwrap().is_none());
+    client.send(b"late").unwrap();
+    client.flush().unwrap();
+    assert_eq!(data(&mut server), b"late");
+}
+
+#[test]
+fn a_canceller_wakes_a_reader_and_a_writer() {
+    for (mut server, client) in [pair(), tls_pair()] {
+        let canceller = server.canceller();
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| fault(server.recv(IDLE_LIMIT)));
+            canceller.cancel();
+            assert!(matches!(reader.join().unwrap(), Fault::Cancelled));
+        });
+        assert!(matches!(server.send(b"x").unwrap_err().fault, Fault::Cancelled));
+
+        drop(client);
+
+        let (mut server, peer) = pair();
+        let canceller = server.canceller();
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let block = vec![0; 1_000_000];
+                loop {
+                    if let Err(error) = server.send(&block) {
+                        return error.fault;
+                    }
+                }
+            });
+            canceller.clone().cancel();
+            assert!(matches!(writer.join().unwrap(), Fault::Cancelled));
+        });
+        drop(peer);
+        canceller.cancel();
+    }
+}
+
+#[test]
+fn nothing_is_sent_after_terminate() {
+    let (mut server, mut client) = pair();
+    client.signal(Signal::Terminate).unwrap();
+    client.flush().unwrap();
+    assert_eq!(server.recv(SECONDS).unwrap(), Received::Signal(Signal::Terminate));
+    assert!(matches!(server.send(b"x").unwrap_err().fault, Fault::Terminated));
+    assert!(matches!(server.signal(Signal::Terminate).unwrap_err().fault, Fault::Terminated));
+    assert!(matches!(fault(server.recv(SECONDS)), Fault::Terminated));
+    thread::scope(|scope| {
+        scope.spawn(|| server.close().unwrap());
+        client.close().unwrap();
+    });
+}
+
+#[test]
+fn closing_delivers_everything_and_says_goodbye() {
+    let (mut server, socket) = raw_pair(limits());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut tls = other_tls(socket, "TLS_AES_128_GCM_SHA256", SslVersion::TLS1_3);
+            tls.connect().unwrap();
+            let mut all = Vec::new();
+            // An end without close_notify would be an error here.
+            tls.read_to_end(&mut all).unwrap();
+            assert_eq!(all, b"\0\0\0\x04last\xff\xff\xff\xfc");
+            tls.shutdown().unwrap();
+        });
+        server.start_tls_psk_server(KEY).unwrap();
+        server.send(b"last").unwrap();
+        server.signal(Signal::Terminate).unwrap();
+        server.close().unwrap();
+    });
+}
+
+#[test]
+fn a_peer_that_does_not_say_goodbye_is_left() {
+    let (server, _socket) = raw_pair(Limits { goodbye: MOMENT, ..limits() });
+    let start = Instant::now();
+    server.close().unwrap();
+    assert!((MOMENT..SECONDS).contains(&start.elapsed()));
+}
+
+#[test]
+fn a_broken_pipe_has_the_text_of_the_reference() {
+    let (mut server, mut client) = pair();
+    server.send(b"unread").unwrap();
+    server.flush().unwrap();
+    assert_eq!(data(&mut client), b"unread");
+    drop(server);
+    let block = vec![0; 3392];
+    let error = (0..1_000_000).find_map(|_| client.send(&block).and_then(|()| client.flush()).err()).unwrap();
+    let text = error.to_string();
+    assert!(text.starts_with("Write error sending 3396 bytes to Storage daemon:sd.example.org:9103: ERR="), "{text}");
+    assert!(["Broken pipe", "Connection reset by peer"].contains(&error.cause().as_str()), "{text}");
+    let text = client.send(b"x").unwrap_err().to_string();
+    assert_eq!(text, "Socket has errors=1 on call to Storage daemon:sd.example.org:9103");
+}
+
+#[test]
+fn what_no_peer_would_take_is_refused_and_the_channel_lives_on() {
+    let (mut server, mut client) = pair();
+    let error = client.send(&vec![0; 1_000_001]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Write socket has insane msglen=1000001 on call to Storage daemon:sd.example.org:9103"
+    );
+    client.send(b"ok").unwrap();
+    client.flush().unwrap();
+    assert_eq!(data(&mut server), b"ok");
+}
+
+#[test]
+fn system_calls_are_few() {
+    for (mut server, mut client) in [pair(), tls_pair()] {
+        let (wrote, read) = (client.wire_stats().writes, server.wire_stats().reads);
+        for _ in 0..1000 {
+            client.send(&[b'x'; 100]).unwrap();
+            client.signal(Signal::Eod).unwrap();
+        }
+        client.flush().unwrap();
+        assert_eq!(client.wire_stats().writes, wrote + 1);
+        for _ in 0..1000 {
+            assert_eq!(data(&mut server).len(), 100);
+            assert_eq!(server.recv(SECONDS).unwrap(), Received::Signal(Signal::Eod));
+        }
+        // 108 000 bytes through a buffer that begins with 16 KiB and doubles.
+        let reads = server.wire_stats().reads - read;
+        assert!(reads <= 10, "{reads} reads");
+    }
+}
+
+#[test]
+fn bandwidth_counts_encrypted_bytes() {
+    let (mut server, mut client) = tls_pair();
+    client.set_bandwidth(Bandwidth::new(2_000_000));
+    let start = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            client.send(&vec![b'x'; 1_000_000]).unwrap();
+            client.flush().unwrap();
+        });
+        assert_eq!(data(&mut server).len(), 1_000_000);
+    });
+    // Half a second, but for the burst and for the last piece.
+    assert!(start.elapsed() >= Duration::from_millis(300), "{:?}", start.elapsed());
+}

@@ -1,0 +1,122 @@
+//! What can go wrong with a connection. Texts: see `texts`.
+
+use std::io;
+use std::time::Duration;
+
+use fd_bsock::FrameError;
+
+use crate::Peer;
+
+/// A connection failed, or a wait on it was too long.
+#[derive(Debug, thiserror::Error)]
+pub struct ChannelError {
+    /// The other end.
+    pub peer: Peer,
+    /// What happened.
+    pub fault: Fault,
+}
+
+/// What happened to a connection.
+#[derive(Debug)]
+pub enum Fault {
+    /// The peer closed between two frames. No message is due for it.
+    Closed,
+    /// Nothing, or no whole frame, came in time. The connection is still good.
+    TimedOut {
+        /// How long we waited.
+        after: Duration,
+    },
+    /// The peer has sent the signal TERMINATE, or announced an impossible frame: nothing can be sent any more. No
+    /// message is due for it.
+    Terminated,
+    /// An earlier error has ended the connection; that one was reported already.
+    HasErrors,
+    /// A [`crate::Canceller`] ended the connection.
+    Cancelled,
+    /// Reading from the socket failed.
+    Read(io::Error),
+    /// The peer closed within a frame.
+    ShortRead {
+        /// Length of the payload announced, in bytes.
+        expected: usize,
+        /// Bytes of it that came.
+        got: usize,
+    },
+    /// A frame came that is no good.
+    Frame(FrameError),
+    /// A frame was to be sent that no peer would take; nothing was sent, the connection is still good.
+    Oversized {
+        /// Length of its payload in bytes.
+        len: usize,
+    },
+    /// Writing to the socket failed.
+    Write {
+        /// Bytes that were to be written together, headers included.
+        len: usize,
+        /// Why.
+        source: io::Error,
+    },
+    /// The TLS handshake failed; the socket still takes clear frames. With a pre-shared key it means as a rule that
+    /// the passwords differ.
+    Handshake {
+        /// OpenSSL's text.
+        reason: String,
+    },
+    /// The TLS handshake was not done in time.
+    HandshakeTimedOut {
+        /// How long we waited.
+        after: Duration,
+    },
+    /// TLS broke down behind the handshake.
+    Tls {
+        /// OpenSSL's text.
+        reason: String,
+    },
+}
+
+impl ChannelError {
+    /// Whether only the wait was too long; the connection can be used further.
+    pub const fn is_timeout(&self) -> bool {
+        matches!(self.fault, Fault::TimedOut { .. })
+    }
+}
+
+/// A connection could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The host name has no address. Final, not retried.
+    Resolve {
+        /// The host as given.
+        host: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system gave us no socket. Final, not retried.
+    Socket {
+        /// Address family: 2 for IPv4, 10 for IPv6.
+        family: i32,
+        /// Port of the peer.
+        port: u16,
+        /// Why.
+        source: io::Error,
+    },
+    /// The source address could not be bound. Final, not retried.
+    Source {
+        /// Address family: 2 for IPv4, 10 for IPv6.
+        family: i32,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nobody answered until the time was up.
+    Unreachable {
+        /// Whom we wanted.
+        peer: Peer,
+        /// Why the last try failed.
+        source: io::Error,
+    },
+    /// The job was cancelled meanwhile.
+    Cancelled {
+        /// Whom we wanted.
+        peer: Peer,
+    },
+}

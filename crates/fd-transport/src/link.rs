@@ -1,0 +1,181 @@
+//! Bytes in and out, clear or encrypted.
+
+use std::io;
+
+use std::time::Duration;
+
+use crate::error::Fault;
+use crate::texts;
+use crate::tls::{self, Side};
+use crate::tls_link::TlsLink;
+use crate::wire::{OUTPUT_MAX, Wait, Wire, WireStats};
+
+/// A connection below the frames.
+#[derive(Debug)]
+pub(crate) enum Link {
+    Clear(Wire),
+    Tls(Box<TlsLink>),
+    /// The wire was lost.
+    Gone,
+}
+
+impl Link {
+    pub(crate) const fn is_encrypted(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+
+    /// What was received and not used, in clear.
+    pub(crate) fn input(&self) -> &[u8] {
+        match self {
+            Self::Clear(wire) => wire.input.filled(),
+            Self::Tls(tls) => tls.input(),
+            Self::Gone => &[],
+        }
+    }
+
+    pub(crate) fn consume(&mut self, n: usize) {
+        match self {
+            Self::Clear(wire) => wire.input.consume(n),
+            Self::Tls(tls) => tls.consume(n),
+            Self::Gone => {}
+        }
+    }
+
+    /// Where frames to be sent are put together; afterwards call [`Link::push`].
+    pub(crate) fn output(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Self::Clear(wire) => Some(&mut wire.output),
+            Self::Tls(tls) => Some(tls.output()),
+            Self::Gone => None,
+        }
+    }
+
+    /// Moves the output on where enough of it is there.
+    pub(crate) fn push(&mut self) -> Result<(), Fault> {
+        match self {
+            Self::Clear(wire) => guarded(wire, Wire::flush_if_full),
+            Self::Tls(tls) => tls.push(),
+            Self::Gone => Err(Fault::HasErrors),
+        }
+    }
+
+    /// Sends frames that are encoded already, as far as possible without a copy.
+    pub(crate) fn push_frames(&mut self, frames: &[u8]) -> Result<(), Fault> {
+        match self {
+            Self::Clear(wire) => guarded(wire, |wire| {
+                if wire.output.len() + frames.len() > OUTPUT_MAX {
+                    wire.flush()?;
+                }
+                wire.queue(frames)
+            }),
+            Self::Tls(tls) => tls.push_frames(frames),
+            Self::Gone => Err(Fault::HasErrors),
+        }
+    }
+
+    /// Sends everything.
+    pub(crate) fn flush(&mut self) -> Result<(), Fault> {
+        match self {
+            Self::Clear(wire) => guarded(wire, Wire::flush),
+            Self::Tls(tls) => tls.flush(),
+            Self::Gone => Err(Fault::HasErrors),
+        }
+    }
+
+    /// Reads once; 0 is the end, `None` that the wait was too long.
+    pub(crate) fn fill(&mut self, wait: Wait) -> Result<Option<usize>, Fault> {
+        match self {
+            Self::Clear(wire) => match wire.fill(wait) {
+                Ok(n) => Ok(Some(n)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+                Err(error) => Err(Fault::Read(error)),
+            },
+            Self::Tls(tls) => tls.fill(wait),
+            Self::Gone => Err(Fault::HasErrors),
+        }
+    }
+
+    /// Starts TLS; the bytes received so far belong to the handshake. After a failure the connection is clear again.
+    pub(crate) fn start_tls(&mut self, key: &[u8], side: Side, limit: Duration) -> Result<(), Fault> {
+        let wire = match std::mem::replace(self, Self::Gone) {
+            Self::Clear(wire) => wire,
+            other => {
+                *self = other;
+                return Err(Fault::Handshake { reason: texts::TLS_NOT_POSSIBLE.to_owned() });
+            }
+        };
+        match tls::handshake(wire, key, side, limit) {
+            Ok(session) => {
+                *self = Self::Tls(Box::new(TlsLink::new(session)));
+                self.flush()
+            }
+            Err(failure) => {
+                *self = failure.wire.map_or(Self::Gone, Self::Clear);
+                Err(failure.fault)
+            }
+        }
+    }
+
+    /// Goes back to clear without telling the peer. Bytes behind the last TLS record are clear frames.
+    pub(crate) fn drop_tls(&mut self) -> Result<(), Fault> {
+        self.flush()?;
+        *self = match std::mem::replace(self, Self::Gone) {
+            Self::Tls(tls) => tls.into_wire().map_or(Self::Gone, Self::Clear),
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// Says good-bye and reads what still comes, until the peer has closed too.
+    pub(crate) fn close(&mut self, wait: Wait) -> Result<(), Fault> {
+        self.flush()?;
+        if let Self::Tls(tls) = self {
+            tls.say_goodbye()?;
+        }
+        if let Some(wire) = self.wire() {
+            wire.end_output();
+        }
+        loop {
+            let n = self.input().len();
+            self.consume(n);
+            match self.fill(wait)? {
+                Some(0) | None => return Ok(()),
+                Some(_) => {}
+            }
+        }
+    }
+
+    pub(crate) fn wire(&self) -> Option<&Wire> {
+        match self {
+            Self::Clear(wire) => Some(wire),
+            Self::Tls(tls) => tls.wire(),
+            Self::Gone => None,
+        }
+    }
+
+    pub(crate) fn wire_mut(&mut self) -> Option<&mut Wire> {
+        match self {
+            Self::Clear(wire) => Some(wire),
+            Self::Tls(tls) => tls.wire_mut().ok(),
+            Self::Gone => None,
+        }
+    }
+
+    pub(crate) fn stats(&self) -> WireStats {
+        self.wire().map_or_else(WireStats::default, |wire| wire.stats)
+    }
+
+    /// Version and cipher suite, such as `TLSv1.3 TLS_AES_128_GCM_SHA256`.
+    pub(crate) fn cipher(&self) -> Option<String> {
+        match self {
+            Self::Tls(tls) => tls.cipher(),
+            Self::Clear(_) | Self::Gone => None,
+        }
+    }
+}
+
+/// Does something that may write, and says how much was to be written if that fails.
+fn guarded(wire: &mut Wire, write: impl FnOnce(&mut Wire) -> io::Result<()>) -> Result<(), Fault> {
+    let len = wire.output.len();
+    write(wire).map_err(|source| Fault::Write { len, source })
+}

@@ -1,0 +1,148 @@
+//! Every text of this crate that an operator may see, in the words of the stock daemon (reference 01 §18.4, §20).
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+use fd_bsock::{FrameError, MAX_PAYLOAD};
+use nix::errno::Errno;
+use openssl::error::ErrorStack;
+
+use crate::{ChannelError, ConnectError, Fault, Peer, PeerKind};
+
+/// What stands behind `ERR=` when the connection was closed or cancelled and no error number tells why.
+const NO_ERROR: &str = "Success";
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.kind.name(), self.host, self.port)
+    }
+}
+
+impl PeerKind {
+    /// How messages call the peer.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Storage => "Storage daemon",
+            Self::Director => "Director daemon",
+        }
+    }
+
+    /// The number of the message that nobody answered.
+    const fn unreachable_code(self) -> &'static str {
+        match self {
+            Self::Storage | Self::Client => "FE0039",
+            Self::Director => "FE0019",
+        }
+    }
+}
+
+impl fmt::Display for ChannelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let peer = &self.peer;
+        match &self.fault {
+            Fault::Closed => write!(f, "Connection closed by {peer}"),
+            Fault::TimedOut { after } => write!(f, "Nothing received from {peer} in {} seconds", after.as_secs()),
+            Fault::Terminated => write!(f, "Bsock send while terminated=1 on call to {peer}"),
+            Fault::HasErrors => write!(f, "Socket has errors=1 on call to {peer}"),
+            Fault::Cancelled => write!(f, "Connection with {peer} canceled"),
+            Fault::Read(source) => write!(f, "Read error from {peer}: ERR={}", io_text(source)),
+            Fault::ShortRead { expected, got } => write!(f, "Read expected {expected} got {got} from {peer}"),
+            Fault::Frame(FrameError::TooBig { len }) => write!(
+                f,
+                "Packet size={len} too big from \"{peer}\". Maximum permitted {MAX_PAYLOAD}. Terminating connection."
+            ),
+            Fault::Frame(error) => write!(f, "Bad packet from {peer}: {error}"),
+            Fault::Oversized { len } => write!(f, "Write socket has insane msglen={len} on call to {peer}"),
+            Fault::Write { len, source } => {
+                write!(f, "Write error sending {len} bytes to {peer}: ERR={}", io_text(source))
+            }
+            Fault::Handshake { reason } => {
+                write!(f, "[FE0064] TLS Connect failure. Check the passwords. ERR={reason}")
+            }
+            Fault::HandshakeTimedOut { after } => {
+                write!(f, "[FE0064] TLS Connect failure. ERR=no handshake with {peer} in {} seconds", after.as_secs())
+            }
+            Fault::Tls { reason } => write!(f, "TLS read/write failure.: ERR={reason}"),
+        }
+    }
+}
+
+impl ChannelError {
+    /// What belongs behind `ERR=` in a message about this error, such as `Network send error to SD. ERR=Broken pipe`.
+    pub fn cause(&self) -> String {
+        match &self.fault {
+            Fault::Read(source) | Fault::Write { source, .. } => io_text(source),
+            Fault::Handshake { reason } | Fault::Tls { reason } => reason.clone(),
+            Fault::TimedOut { .. } | Fault::HandshakeTimedOut { .. } => Errno::ETIMEDOUT.desc().to_owned(),
+            Fault::Closed | Fault::Terminated | Fault::HasErrors | Fault::Cancelled => NO_ERROR.to_owned(),
+            Fault::ShortRead { .. } | Fault::Frame(_) | Fault::Oversized { .. } => Errno::EIO.desc().to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resolve { host, source } => {
+                write!(f, "[FE0060] gethostbyname() for host \"{host}\" failed: ERR={}", resolver_text(source))
+            }
+            Self::Socket { family, port, source } => {
+                write!(f, "[FE0061] Socket open error. proto={family} port={port}. ERR={}", io_text(source))
+            }
+            Self::Source { family, source } => {
+                write!(f, "[FE0062] Source address bind error. proto={family}. ERR={}", io_text(source))
+            }
+            Self::Unreachable { peer, source } => write!(
+                f,
+                "[{}] Unable to connect to {} on {}:{}. ERR={}",
+                peer.kind.unreachable_code(),
+                peer.kind.name(),
+                peer.host,
+                peer.port,
+                io_text(source)
+            ),
+            Self::Cancelled { peer } => write!(f, "Connecting to {peer} canceled"),
+        }
+    }
+}
+
+/// The warning between two tries.
+pub(crate) fn retrying(peer: &Peer, error: &io::Error) -> String {
+    let (who, host, port, cause) = (peer.kind.name(), &peer.host, peer.port, io_text(error));
+    format!("Could not connect to {who} on {host}:{port}. ERR={cause}\nRetrying ...\n")
+}
+
+/// TLS was asked for on a connection that cannot start it.
+pub(crate) const TLS_NOT_POSSIBLE: &str = "TLS is not possible in this state of the connection";
+
+/// The text of an error number alone, as C programs print it.
+fn io_text(error: &io::Error) -> String {
+    error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
+}
+
+/// The resolver's own words, without what Rust puts before them.
+fn resolver_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once("information: ").map_or(text.as_str(), |(_, own)| own).to_owned()
+}
+
+/// OpenSSL's words for what went wrong in TLS: `error:0A00041B:SSL routines::tlsv1 alert decrypt error`.
+pub(crate) fn tls_text(error: &openssl::ssl::Error) -> String {
+    if let Some(source) = error.io_error() {
+        return io_text(source);
+    }
+    error.ssl_error().map_or_else(|| error.source().map_or_else(|| error.to_string(), ToString::to_string), stack_text)
+}
+
+/// The first entry of OpenSSL's error queue.
+pub(crate) fn stack_text(stack: &ErrorStack) -> String {
+    stack.errors().first().map_or_else(
+        || stack.to_string(),
+        |first| {
+            let library = first.library().unwrap_or_default();
+            format!("error:{:08X}:{library}::{}", first.code(), first.reason().unwrap_or_default())
+        },
+    )
+}

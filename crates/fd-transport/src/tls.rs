@@ -1,0 +1,185 @@
+//! TLS with a pre-shared key, by OpenSSL (reference 01 §11.2).
+//!
+//! TLS 1.3 with an external key and SHA-256, or TLS 1.2 with `PSK-AES256-CBC-SHA`. No certificates here.
+
+use std::io::{self, Read, Write};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use openssl::error::ErrorStack;
+use openssl::ex_data::Index;
+use openssl::ssl::{
+    ErrorCode, Ssl, SslContext, SslContextBuilder, SslMethod, SslOptions, SslRef, SslSessionCacheMode, SslStream,
+    SslVersion,
+};
+
+use crate::error::Fault;
+use crate::texts;
+use crate::wire::{Wait, Wire};
+
+/// What a client says it is; every server accepts anything.
+const IDENTITY: &[u8] = b"Client_identity\0";
+/// Suites of TLS 1.3 in our order. Only SHA-256 goes with the external key.
+const SUITES_WITH_AES: &str = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
+const SUITES_WITHOUT_AES: &str = "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256";
+/// The one suite of TLS 1.2 that the stock daemons know here.
+const SUITE_OF_1_2: &str = "PSK-AES256-CBC-SHA";
+
+/// Which side of the handshake we are: the server is who sent `starttls`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    Server,
+    Client,
+}
+
+/// The wire as OpenSSL sees it. It can be taken out again.
+#[derive(Debug)]
+pub(crate) struct TlsWire(Option<Wire>);
+
+/// A TLS session over a wire.
+pub(crate) type TlsSession = SslStream<TlsWire>;
+
+impl TlsWire {
+    fn wire(&mut self) -> io::Result<&mut Wire> {
+        self.0.as_mut().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+impl Read for TlsWire {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let wire = self.wire()?;
+        if wire.input.is_empty() {
+            wire.fill(wire.wait)?;
+        }
+        Ok(wire.input.take(buf))
+    }
+}
+
+impl Write for TlsWire {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.wire()?.queue(buf)?;
+        Ok(buf.len())
+    }
+
+    /// OpenSSL flushes after each flight; ours leave when we wait for an answer.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A handshake that failed, and the wire it was made on.
+pub(crate) struct Failure {
+    pub(crate) wire: Option<Wire>,
+    pub(crate) fault: Fault,
+}
+
+/// Makes the handshake, in at most `limit`. On failure the wire comes back, with the alert in its output.
+pub(crate) fn handshake(mut wire: Wire, key: &[u8], side: Side, limit: Duration) -> Result<TlsSession, Box<Failure>> {
+    wire.wait = Wait::Until(Instant::now().checked_add(limit));
+    let refused = |stack: &ErrorStack| Fault::Handshake { reason: texts::stack_text(stack) };
+    let ssl = match new_session(key) {
+        Ok(ssl) => ssl,
+        Err(stack) => return Err(Box::new(Failure { wire: Some(wire), fault: refused(&stack) })),
+    };
+    let mut session = match SslStream::new(ssl, TlsWire(Some(wire))) {
+        Ok(session) => session,
+        Err(stack) => return Err(Box::new(Failure { wire: None, fault: refused(&stack) })),
+    };
+    let result = match side {
+        Side::Server => session.accept(),
+        Side::Client => session.connect(),
+    };
+    match result {
+        Ok(()) => Ok(session),
+        Err(error) => {
+            let fault = handshake_fault(&error, &session, limit);
+            Err(Box::new(Failure { wire: take_wire(session), fault }))
+        }
+    }
+}
+
+fn handshake_fault(error: &openssl::ssl::Error, session: &TlsSession, limit: Duration) -> Fault {
+    if error.code() == ErrorCode::WANT_READ {
+        Fault::HandshakeTimedOut { after: limit }
+    } else if wire_ref(session).is_some_and(|wire| wire.eof) {
+        Fault::Closed
+    } else {
+        Fault::Handshake { reason: texts::tls_text(error) }
+    }
+}
+
+/// Ends TLS without a word to the peer. What OpenSSL has not looked at stays in the wire.
+pub(crate) fn take_wire(mut session: TlsSession) -> Option<Wire> {
+    session.get_mut().0.take()
+}
+
+/// The wire under a session; there is always one.
+pub(crate) fn wire_of(session: &mut TlsSession) -> io::Result<&mut Wire> {
+    session.get_mut().wire()
+}
+
+/// The wire under a session, to look at.
+pub(crate) fn wire_ref(session: &TlsSession) -> Option<&Wire> {
+    session.get_ref().0.as_ref()
+}
+
+/// What all sessions share: the settings, and the place where a session keeps its key.
+struct Shared {
+    context: SslContext,
+    key: Index<Ssl, Vec<u8>>,
+}
+
+fn shared() -> Result<&'static Shared, ErrorStack> {
+    static SHARED: OnceLock<Result<Shared, ErrorStack>> = OnceLock::new();
+    SHARED.get_or_init(build).as_ref().map_err(Clone::clone)
+}
+
+fn new_session(key: &[u8]) -> Result<Ssl, ErrorStack> {
+    let shared = shared()?;
+    let mut ssl = Ssl::new(&shared.context)?;
+    ssl.set_ex_data(shared.key, key.to_vec());
+    Ok(ssl)
+}
+
+fn build() -> Result<Shared, ErrorStack> {
+    let key = Ssl::new_ex_index()?;
+    let mut builder = SslContextBuilder::new(SslMethod::tls())?;
+    builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
+    builder.set_ciphersuites(if has_aes_instructions() { SUITES_WITH_AES } else { SUITES_WITHOUT_AES })?;
+    builder.set_cipher_list(SUITE_OF_1_2)?;
+    // Every connection brings its key, so tickets and stored sessions have no use.
+    builder.set_options(SslOptions::CIPHER_SERVER_PREFERENCE | SslOptions::NO_TICKET | SslOptions::NO_RENEGOTIATION);
+    builder.set_num_tickets(0)?;
+    builder.set_session_cache_mode(SslSessionCacheMode::OFF);
+    builder.set_psk_server_callback(move |ssl, _identity, psk| Ok(put_key(ssl, key, psk)));
+    builder.set_psk_client_callback(move |ssl, _hint, identity, psk| {
+        let Some(place) = identity.get_mut(..IDENTITY.len()) else {
+            return Ok(0);
+        };
+        place.copy_from_slice(IDENTITY);
+        Ok(put_key(ssl, key, psk))
+    });
+    Ok(Shared { context: builder.build(), key })
+}
+
+/// Copies the session's key to where OpenSSL wants it; 0 refuses the handshake.
+fn put_key(ssl: &SslRef, index: Index<Ssl, Vec<u8>>, psk: &mut [u8]) -> usize {
+    let Some(key) = ssl.ex_data(index) else {
+        return 0;
+    };
+    psk.get_mut(..key.len()).map_or(0, |place| {
+        place.copy_from_slice(key);
+        key.len()
+    })
+}
+
+/// Whether AES-GCM is the faster suite here.
+fn has_aes_instructions() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let found = std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq");
+    #[cfg(target_arch = "aarch64")]
+    let found = std::arch::is_aarch64_feature_detected!("aes");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let found = false;
+    found
+}

@@ -1,0 +1,303 @@
+//! The socket with its two buffers: what stands under TLS.
+//!
+//! Reads are as large as what the kernel has, writes as large as [`OUTPUT_MAX`]; a read that must wait sends first what
+//! is to be sent, so that nobody waits for bytes that lie here.
+
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, recv, send};
+use socket2::SockRef;
+
+use crate::buffer::ReadBuffer;
+use crate::pace::{Bandwidth, Pacer};
+
+/// Bytes that are gathered before they are written unasked.
+pub(crate) const OUTPUT_MAX: usize = 256 * 1024;
+/// Reads of up to this many bytes are a dialogue, not bulk data.
+const DIALOGUE: usize = 16 * 1024;
+/// Longest time between two looks at the bandwidth limit while waiting for it.
+const PACE_STEP: Duration = Duration::from_millis(500);
+/// Shortest timeout that is set on the socket; zero would mean none.
+const TIMEOUT_MIN: Duration = Duration::from_millis(1);
+
+/// How long a read may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// Not at all; what is to be sent stays where it is.
+    No,
+    /// Until then, or without limit.
+    Until(Option<Instant>),
+}
+
+/// What went over a socket so far.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct WireStats {
+    /// System calls that received bytes.
+    pub reads: u64,
+    /// System calls that sent bytes.
+    pub writes: u64,
+    /// Bytes received, with headers and encryption.
+    pub bytes_in: u64,
+    /// Bytes sent, with headers and encryption.
+    pub bytes_out: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Wire {
+    stream: Arc<TcpStream>,
+    pub(crate) input: ReadBuffer,
+    pub(crate) output: Vec<u8>,
+    /// How long a read by TLS may wait.
+    pub(crate) wait: Wait,
+    /// The peer has sent its last byte.
+    pub(crate) eof: bool,
+    pub(crate) stats: WireStats,
+    pacer: Pacer,
+    read_timeout: Option<Duration>,
+    last_read: usize,
+}
+
+impl Wire {
+    /// Takes over a connected socket. `write_stall` bounds each write that makes no progress.
+    pub(crate) fn new(stream: TcpStream, write_stall: Duration) -> io::Result<Self> {
+        stream.set_nonblocking(false)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(None)?;
+        stream.set_write_timeout(Some(write_stall.max(TIMEOUT_MIN)))?;
+        SockRef::from(&stream).set_keepalive(true)?;
+        Ok(Self {
+            stream: Arc::new(stream),
+            input: ReadBuffer::default(),
+            output: Vec::new(),
+            wait: Wait::Until(None),
+            eof: false,
+            stats: WireStats::default(),
+            pacer: Pacer::default(),
+            read_timeout: None,
+            last_read: 0,
+        })
+    }
+
+    pub(crate) fn socket(&self) -> Weak<TcpStream> {
+        Arc::downgrade(&self.stream)
+    }
+
+    pub(crate) fn set_bandwidth(&mut self, limit: Bandwidth) {
+        self.pacer.set_limit(limit);
+    }
+
+    /// One read into the input buffer; 0 is the end. [`io::ErrorKind::WouldBlock`] when the wait was too long.
+    pub(crate) fn fill(&mut self, wait: Wait) -> io::Result<usize> {
+        let flags = match wait {
+            Wait::No => MsgFlags::MSG_DONTWAIT,
+            Wait::Until(_) => {
+                self.flush()?;
+                self.acknowledge_at_once();
+                MsgFlags::empty()
+            }
+        };
+        loop {
+            if let Wait::Until(deadline) = wait {
+                self.set_read_deadline(deadline)?;
+            }
+            match recv(self.stream.as_raw_fd(), self.input.space(), flags) {
+                Ok(n) => {
+                    self.received(n);
+                    return Ok(n);
+                }
+                Err(Errno::EINTR) => {}
+                // The timeout on the socket may be a little shorter than the deadline: look at the clock again.
+                Err(Errno::EAGAIN) if matches!(wait, Wait::Until(_)) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    fn received(&mut self, n: usize) {
+        self.input.advance(n);
+        self.eof |= n == 0;
+        self.last_read = n;
+        self.stats.reads += 1;
+        self.stats.bytes_in += u64::try_from(n).unwrap_or_default();
+        // The bytes are here already, but as long as we wait the peer cannot send many more.
+        self.pacer.moved(Instant::now(), n);
+        self.wait_for_bandwidth();
+    }
+
+    /// The stock daemons send with Nagle's algorithm: they hold a small packet back until the last one is
+    /// acknowledged. Without this the kernel takes 40 ms to do so in the middle of a dialogue.
+    fn acknowledge_at_once(&self) {
+        if self.last_read <= DIALOGUE {
+            // Only speed depends on it.
+            let _ignored = SockRef::from(&*self.stream).set_tcp_quickack(true);
+        }
+    }
+
+    /// Sets the socket's timeout for a read that may wait until `deadline`. As a rule the one in force is good enough.
+    fn set_read_deadline(&mut self, deadline: Option<Instant>) -> io::Result<()> {
+        let wanted = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match (wanted, self.read_timeout) {
+            (Some(Duration::ZERO), _) => return Err(Errno::EAGAIN.into()),
+            (None, None) => return Ok(()),
+            (Some(wanted), Some(set)) if (wanted..=wanted.saturating_add(wanted / 8)).contains(&set) => return Ok(()),
+            _ => {}
+        }
+        let timeout = wanted.map(|wanted| wanted.max(TIMEOUT_MIN));
+        self.stream.set_read_timeout(timeout)?;
+        self.read_timeout = timeout;
+        Ok(())
+    }
+
+    /// Puts bytes into the output buffer, and sends it when it is full.
+    pub(crate) fn queue(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.output.is_empty() && bytes.len() >= OUTPUT_MAX {
+            return self.send_all(bytes);
+        }
+        self.output.extend_from_slice(bytes);
+        self.flush_if_full()
+    }
+
+    /// Sends the output buffer if it is full.
+    pub(crate) fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.output.len() < OUTPUT_MAX { Ok(()) } else { self.flush() }
+    }
+
+    /// Sends the output buffer.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        let mut output = std::mem::take(&mut self.output);
+        let result = self.send_all(&output);
+        output.clear();
+        self.output = output;
+        result
+    }
+
+    fn send_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.wait_for_bandwidth();
+            let piece = bytes.get(..self.pacer.piece(bytes.len())).unwrap_or(bytes);
+            match send(self.stream.as_raw_fd(), piece, MsgFlags::MSG_NOSIGNAL) {
+                Ok(n) => {
+                    self.stats.writes += 1;
+                    self.stats.bytes_out += u64::try_from(n).unwrap_or_default();
+                    self.pacer.moved(Instant::now(), n);
+                    bytes = bytes.get(n..).unwrap_or_default();
+                }
+                Err(Errno::EINTR) => {}
+                // The write made no progress for the whole stall limit.
+                Err(Errno::EAGAIN) => return Err(Errno::ETIMEDOUT.into()),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the limit lets the next byte through. Ends early when the connection is gone, so that the next call
+    /// on the socket says so.
+    fn wait_for_bandwidth(&self) {
+        loop {
+            let wait = self.pacer.wait(Instant::now());
+            if wait.is_zero() {
+                return;
+            }
+            let timeout = PollTimeout::try_from(wait.clamp(TIMEOUT_MIN, PACE_STEP)).unwrap_or(PollTimeout::ZERO);
+            let mut sockets = [PollFd::new(self.stream.as_fd(), PollFlags::empty())];
+            match poll(&mut sockets, timeout) {
+                Ok(0) | Err(Errno::EINTR) => {}
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Says to the peer that nothing more will come.
+    pub(crate) fn end_output(&self) {
+        // An error means that the connection is gone already.
+        let _ignored = self.stream.shutdown(Shutdown::Write);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    fn pair() -> (Wire, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (theirs, _) = listener.accept().unwrap();
+        (Wire::new(ours, Duration::from_secs(5)).unwrap(), theirs)
+    }
+
+    #[test]
+    fn many_small_pieces_leave_in_one_write() {
+        let (mut wire, mut peer) = pair();
+        for _ in 0..1000 {
+            wire.queue(b"0123456789").unwrap();
+        }
+        assert_eq!(wire.stats.writes, 0);
+        wire.flush().unwrap();
+        assert_eq!((wire.stats.writes, wire.stats.bytes_out), (1, 10_000));
+        let mut got = vec![0; 10_000];
+        peer.read_exact(&mut got).unwrap();
+    }
+
+    #[test]
+    fn a_read_that_waits_sends_first() {
+        let (mut wire, mut peer) = pair();
+        let echo = std::thread::spawn(move || {
+            let mut got = [0; 5];
+            peer.read_exact(&mut got).unwrap();
+            peer.write_all(&got).unwrap();
+            peer
+        });
+        wire.queue(b"hello").unwrap();
+        wire.fill(Wait::Until(None)).unwrap();
+        assert_eq!(wire.input.filled(), b"hello");
+        drop(echo.join().unwrap());
+        assert_eq!(wire.fill(Wait::Until(None)).unwrap(), 0);
+        assert!(wire.eof);
+    }
+
+    #[test]
+    fn waits_end() {
+        let (mut wire, _peer) = pair();
+        assert_eq!(wire.fill(Wait::No).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let start = Instant::now();
+        let deadline = start + Duration::from_millis(30);
+        assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert!(start.elapsed() >= Duration::from_millis(30));
+    }
+
+    #[test]
+    fn a_write_that_makes_no_progress_ends() {
+        let (wire, _peer) = pair();
+        let Wire { stream, .. } = wire;
+        let stream = Arc::into_inner(stream).unwrap();
+        let mut wire = Wire::new(stream, Duration::from_millis(50)).unwrap();
+        let block = vec![0; OUTPUT_MAX];
+        let error = (0..1000).find_map(|_| wire.queue(&block).err()).unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_limited_write_is_cut_into_pieces() {
+        let (mut wire, mut peer) = pair();
+        wire.set_bandwidth(Bandwidth::new(1_000_000));
+        let start = Instant::now();
+        wire.queue(&vec![7; 400_000]).unwrap();
+        assert!(start.elapsed() >= Duration::from_millis(200));
+        assert!(wire.stats.writes >= 4);
+        let mut got = vec![0; 400_000];
+        peer.read_exact(&mut got).unwrap();
+        assert!(got.iter().all(|&byte| byte == 7));
+    }
+}
