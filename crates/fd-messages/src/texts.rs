@@ -49,6 +49,11 @@ pub fn jmsg(job_id: u32, type_number: u8, time: i64, line: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// What stands before a daemon message that came several times.
+pub fn repeated(times: u32) -> String {
+    format!("Message repeated {times} times: ")
+}
+
 /// The date that stands before a line in a local destination: `21-Nov 02:20 `.
 pub fn date_prefix(time: i64) -> String {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -232,6 +232,14 @@ pub fn incorrect_password(director: &[u8], ip: &str) -> Vec<u8> {
     [b"Incorrect password given by Director ", director, b" at ", ip.as_bytes(), b".\n"].concat()
 }
 
+/// A Storage Daemon's call that does not scan.
+pub const BAD_STORAGE_CALL: &[u8] = b"SD connect failed: Bad Hello command\n";
+
+/// A Storage Daemon's call for a job that does not run here.
+pub fn storage_call_without_job(job: &[u8]) -> Vec<u8> {
+    [b"hello.c:63 SD connect failed: Job name not found: ", job, b"\n"].concat()
+}
+
 /// Fatal message about a disabled command; `word` is the table's text.
 pub fn command_disabled(word: &str) -> Vec<u8> {
     format!("Command: \"{word}\" is disabled.\n").into_bytes()
@@ -287,6 +295,11 @@ pub fn connected_to_storage(address: &str, port: u16, encrypted: bool) -> Vec<u8
     format!("Connected to Storage at {address}:{port} {how}\n").into_bytes()
 }
 
+/// Warning: the Storage Daemon does not answer yet. `text` has the words for it.
+pub fn storage_retrying(text: &str) -> Vec<u8> {
+    format!("bsockcore.c:259 {text}").into_bytes()
+}
+
 /// Fatal: `backup` came before `storage`.
 pub const NO_STORAGE: &[u8] = b"Cannot contact Storage daemon\n";
 /// Fatal: `restore` came before `storage`.
@@ -302,6 +315,11 @@ pub fn clocks_differ(seconds: i64) -> Vec<u8> {
 /// Fatal: data could not be sent; `line` is the stock daemon's place of the failed send (reference 04 §16).
 pub fn send_error(line: u32, reason: &str) -> Vec<u8> {
     format!("backup.c:{line} Network send error to SD. ERR={reason}\n").into_bytes()
+}
+
+/// Error of a socket, in its own words: `what` without the newline.
+pub fn socket_error(what: &str) -> Vec<u8> {
+    format!("bsock.c:388 {what}\n").into_bytes()
 }
 
 impl StorageError {
