@@ -129,8 +129,8 @@ impl<'a> Visit<'a> for Paths {
     }
 }
 
-/// Where a file makes the value `Signal::Eod` (patterns and comparisons only look at one): the line, and the function
-/// around it.
+/// Where a file makes the value `Signal::Eod` in order to send it: the line, and the function around it. Patterns and
+/// comparisons only look at one, and `Some(Signal::Eod)` or `Ok(…)` hands over one that was received.
 pub(crate) fn sent_end_of_data(file: &File) -> Vec<(usize, Option<String>)> {
     let mut finder = EndsOfData::default();
     finder.visit_file(file);
@@ -181,6 +181,14 @@ impl<'a> Visit<'a> for EndsOfData {
             if !(compares && matches!(&**side, Expr::Path(path) if Self::is_end_of_data(path))) {
                 self.visit_expr(side);
             }
+        }
+    }
+
+    fn visit_expr_call(&mut self, call: &'a syn::ExprCall) {
+        let wraps = matches!(&*call.func, Expr::Path(path) if path.path.is_ident("Some") || path.path.is_ident("Ok"));
+        let received = call.args.iter().all(|arg| matches!(arg, Expr::Path(path) if Self::is_end_of_data(path)));
+        if !(wraps && received) {
+            visit::visit_expr_call(self, call);
         }
     }
 
