@@ -8,11 +8,33 @@
 //! Not here: opening files, running programs, resolving host names (the [`Source`] does), loading keys, starting
 //! anything.
 
+mod addresses;
+mod checks;
+mod connect;
+mod destinations;
+mod directives;
+mod document;
+mod error;
+mod explain;
+mod lexer;
+mod load;
+mod numbers;
+mod parser;
 mod resources;
 mod source;
+mod split;
+mod stock;
+mod texts;
+mod values;
 
+pub use checks::{CheckFailure, DirectoryState, KeyProblem, Surroundings, Unchecked};
+pub use document::Document;
+pub use error::{Place, SyntaxError};
+pub use load::{LoadError, load, parse};
 pub use resources::{
     COMMANDS, CalendarHour, Config, ConnectRun, Console, Destination, DestinationKind, Director, DisabledCommands,
     FileDaemon, Messages, PasswordKey, Pki, PkiCipher, PkiDigest, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
 pub use source::{AddressFamily, Source};
+pub use split::split_command;
+pub use stock::StockMessage;

@@ -1,4 +1,5 @@
 //! The few system calls that need `unsafe`, each behind a safe function. No policy.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
+pub mod daemonize;
 pub mod local_time;

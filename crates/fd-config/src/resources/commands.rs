@@ -59,7 +59,7 @@ impl DisabledCommands {
         COMMANDS.iter().position(|known| *known == command).is_some_and(|index| self.0 & (1 << index) != 0)
     }
 
-    /// What is disabled here or there: the FileDaemon's list and the calling Director's both count.
+    /// What is disabled here or there: the `FileDaemon`'s list and the calling Director's both count.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -1,0 +1,175 @@
+//! What goes wrong while a configuration is read: values that know their place.
+//!
+//! Each error can say itself twice: in the stock daemon's words, byte for byte, and as an explanation that shows the
+//! line and what to do. The words themselves are in `texts.rs`.
+
+use core::fmt;
+
+use crate::explain;
+use crate::stock::StockMessage;
+use crate::texts::{self, Form, PROGRAM, Text};
+
+/// Longest text of an error, as the stock daemon cuts it (reference 06 §1.9).
+const MAX_TEXT: usize = 499;
+
+/// Where in which file an error was noticed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// As written in the include or on the command line; `|program args` for a program.
+    pub file: Vec<u8>,
+    /// The first line is 1.
+    pub line: u32,
+    /// Bytes of the line that had been read.
+    pub column: usize,
+    /// The complete line with its LF; empty at the end of the file.
+    pub source_line: Vec<u8>,
+    /// The line on which the word began (0: before the first).
+    pub begin_line: u32,
+    /// The byte at which the word began, from 0, if it is on `source_line`.
+    pub begin_column: usize,
+}
+
+/// A line of the file that can't be understood.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SyntaxError {
+    pub(crate) text: &'static Text,
+    pub(crate) values: Vec<Vec<u8>>,
+    pub(crate) place: Option<Box<Place>>,
+    /// Advice for this very case; it goes before the text's own.
+    pub(crate) hint: Option<String>,
+    /// The line holds a secret, which the explanation must not repeat.
+    pub(crate) secret: bool,
+}
+
+impl SyntaxError {
+    /// Where it was noticed; `None` when not even the main file could be opened.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_deref()
+    }
+
+    /// The stock daemon's `file.c:line`, e.g. `parse_conf.c:1698`.
+    pub fn location(&self) -> &'static str {
+        self.text.location
+    }
+
+    /// The stock daemon's text without place, cut as it cuts it.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = fill(self.text.template, &self.values);
+        text.truncate(MAX_TEXT);
+        text
+    }
+
+    /// What the daemon prints (reference 06 §1.9).
+    pub fn message(&self) -> StockMessage {
+        let mut body = self.text();
+        match (self.text.form, &self.place) {
+            (Form::Abort, _) => return StockMessage::abort(PROGRAM, self.text.location, &body),
+            (Form::Termination, _) => {}
+            (Form::ConfigError, place) => {
+                body.splice(0..0, *b"Config error: ");
+                body.push(b'\n');
+                if let Some(place) = place {
+                    let position = format!("            : line {}, col {} of file ", place.line, place.column);
+                    body.extend_from_slice(position.as_bytes());
+                    body.extend_from_slice(&place.file);
+                    body.push(b'\n');
+                    body.extend_from_slice(&place.source_line);
+                    body.push(b'\n');
+                    if place.begin_line != place.line {
+                        let begin = format!("Problem probably begins at line {}.\n", place.begin_line);
+                        body.extend_from_slice(begin.as_bytes());
+                    }
+                }
+            }
+        }
+        StockMessage::termination(PROGRAM, self.text.location, &body)
+    }
+
+    /// The exit status of the stock daemon: 1, or 11 where it kills itself.
+    pub fn exit_status(&self) -> u8 {
+        if self.text.form == Form::Abort { 11 } else { 1 }
+    }
+
+    /// The explanation beside the stock text: file, line and column, the line with a caret, a hint. Ends in LF.
+    pub fn explanation(&self) -> String {
+        explain::syntax_error(self)
+    }
+}
+
+impl fmt::Debug for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{}:{}:{}: ", String::from_utf8_lossy(&place.file), place.line, place.column)?;
+        }
+        let text = if self.secret {
+            fill(self.text.template, &vec![texts::HIDDEN.into(); self.values.len()])
+        } else {
+            self.text()
+        };
+        f.write_str(String::from_utf8_lossy(&text).trim_end())
+    }
+}
+
+impl core::error::Error for SyntaxError {}
+
+/// Puts the values in the places of `%s`.
+pub(crate) fn fill(template: &str, values: &[Vec<u8>]) -> Vec<u8> {
+    let mut values = values.iter();
+    let mut filled = Vec::with_capacity(template.len());
+    for (index, part) in template.split("%s").enumerate() {
+        if index > 0 {
+            filled.extend_from_slice(values.next().map_or(b"", Vec::as_slice));
+        }
+        filled.extend_from_slice(part.as_bytes());
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(line: u32, begin_line: u32) -> Box<Place> {
+        let source_line = b"  Foo = bar\n".to_vec();
+        Box::new(Place { file: b"FILE".to_vec(), line, column: 6, source_line, begin_line, begin_column: 2 })
+    }
+
+    #[test]
+    fn message_has_the_stock_layout() {
+        // reference 06 §1.9
+        let mut error = SyntaxError {
+            text: &texts::UNKNOWN_DIRECTIVE,
+            values: vec![b"Foo".to_vec()],
+            place: Some(place(11, 11)),
+            hint: None,
+            secret: false,
+        };
+        let expected = "bacula-fd: ERROR TERMINATION at parse_conf.c:1698\n\
+            Config error: Keyword \"Foo\" not permitted in this resource.\n\
+            Perhaps you left the trailing brace off of the previous resource.\n\
+            \x20           : line 11, col 6 of file FILE\n\
+            \x20 Foo = bar\n\n";
+        assert_eq!(String::from_utf8_lossy(error.message().text()), expected);
+        error.place = Some(place(11, 9));
+        let expected = format!("{expected}Problem probably begins at line 9.\n");
+        assert_eq!(String::from_utf8_lossy(error.message().text()), expected);
+    }
+
+    #[test]
+    fn a_long_text_is_cut() {
+        let error = SyntaxError {
+            text: &texts::UNKNOWN_DIRECTIVE,
+            values: vec![vec![b'x'; 4000]],
+            place: None,
+            hint: None,
+            secret: false,
+        };
+        assert_eq!(error.text().len(), 499);
+    }
+}

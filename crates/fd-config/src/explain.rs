@@ -1,0 +1,152 @@
+//! Explanations for human beings: where, which line, what to do about it.
+//!
+//! Only layout and likeness of words; the advice itself is in `texts.rs`.
+
+use crate::directives::Kind;
+use crate::error::SyntaxError;
+use crate::texts;
+
+/// Bytes of the line shown before and after the caret.
+const BEFORE: usize = 60;
+const AFTER: usize = 60;
+/// Longest word that is compared with others.
+const MAX_WORD: usize = 64;
+
+/// File, line and column; the line with a caret; hints. Ends in LF.
+pub(crate) fn syntax_error(error: &SyntaxError) -> String {
+    let mut lines = vec![error.to_string()];
+    if let Some(place) = &error.place {
+        let number = place.line.to_string();
+        let margin = " ".repeat(number.len());
+        let (shown, offset) = if error.secret {
+            (texts::HIDDEN.to_owned(), 0)
+        } else {
+            around(&place.source_line, place.begin_column.min(place.column))
+        };
+        lines.push(format!("{margin} |"));
+        lines.push(format!("{number} | {shown}"));
+        lines.push(format!("{margin} | {}^", " ".repeat(offset)));
+        if place.begin_line != place.line {
+            lines.push(format!("{margin} = {}", texts::begins_on_line(place.begin_line)));
+        }
+    }
+    for hint in error.hint.as_deref().into_iter().chain(error.text.hint) {
+        lines.push(format!("  {} {hint}", texts::HINT));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The line as text, cut to what stands around the caret, and where the caret belongs.
+fn around(line: &[u8], caret: usize) -> (String, usize) {
+    let line = line.trim_ascii_end();
+    let caret = caret.min(line.len());
+    let from = caret.saturating_sub(BEFORE);
+    let to = line.len().min(caret.saturating_add(AFTER));
+    let before = printable(line.get(from..caret).unwrap_or_default());
+    let after = printable(line.get(caret..to).unwrap_or_default());
+    let offset = before.chars().count();
+    (before + &after, offset)
+}
+
+fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
+        .chars()
+        .map(|c| if c == '\t' { ' ' } else { c })
+        .filter(|c| !c.is_control())
+        .collect()
+}
+
+/// The word that was probably meant.
+pub(crate) fn did_you_mean<'a>(word: &[u8], known: impl Iterator<Item = &'a str>) -> Option<String> {
+    closest(word, known).map(texts::did_you_mean)
+}
+
+/// A directive that this resource does not know: one that it knows, or the resource that knows it.
+pub(crate) fn unknown_directive(word: &[u8], kind: Kind) -> Option<String> {
+    let elsewhere: Vec<&str> = Kind::ALL
+        .into_iter()
+        .filter(|other| other.directives().iter().any(|directive| directive.name.as_bytes().eq_ignore_ascii_case(word)))
+        .map(Kind::name)
+        .collect();
+    if !elsewhere.is_empty() {
+        return Some(texts::belongs_to(&elsewhere, kind.name()));
+    }
+    if let Some(opened) = Kind::of(word) {
+        return Some(texts::resource_inside(opened.name(), kind.name()));
+    }
+    did_you_mean(word, kind.directives().iter().map(|directive| directive.name))
+}
+
+/// The names that a reference could have.
+pub(crate) fn known_names<'a>(kind: Kind, wanted: &[u8], names: impl Iterator<Item = &'a [u8]>) -> String {
+    let names: Vec<String> = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    match closest(wanted, names.iter().map(String::as_str)) {
+        Some(name) => texts::did_you_mean(name),
+        None => texts::known_resources(kind.name(), &names),
+    }
+}
+
+/// The known word with the fewest changes, if they are few.
+fn closest<'a>(word: &[u8], known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if word.is_empty() || word.len() > MAX_WORD {
+        return None;
+    }
+    let word = word.to_ascii_lowercase();
+    let allowed = word.len() / 4 + 1;
+    known
+        .map(|candidate| (changes(&word, &candidate.to_ascii_lowercase().into_bytes()), candidate))
+        .filter(|(changes, _)| *changes <= allowed)
+        .min_by_key(|(changes, _)| *changes)
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many letters must be put in, taken out or replaced.
+fn changes(left: &[u8], right: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (line, l) in left.iter().enumerate() {
+        let mut diagonal = line;
+        let mut before = line + 1;
+        let mut next = vec![before];
+        for (r, above) in right.iter().zip(row.iter().skip(1)) {
+            let best = (diagonal + usize::from(l != r)).min(before + 1).min(above + 1);
+            diagonal = *above;
+            before = best;
+            next.push(best);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_counted() {
+        assert_eq!(changes(b"pssword", b"password"), 1);
+        assert_eq!(changes(b"", b"abc"), 3);
+        assert_eq!(changes(b"kitten", b"sitting"), 3);
+        assert_eq!(changes(b"same", b"same"), 0);
+    }
+
+    #[test]
+    fn a_slip_of_the_finger_is_recognised() {
+        let names = || ["Password", "Address", "Monitor"].into_iter();
+        assert_eq!(closest(b"Pssword", names()), Some("Password"));
+        assert_eq!(closest(b"adress", names()), Some("Address"));
+        assert_eq!(closest(b"Foo", names()), None);
+        assert_eq!(closest(&[b'x'; 5000], names()), None);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_caret() {
+        let mut line = vec![b'a'; 500];
+        line[300] = b'X';
+        let (shown, offset) = around(&line, 300);
+        assert_eq!(shown.len(), 120);
+        assert_eq!(shown.as_bytes()[offset], b'X');
+        assert_eq!(around(b"\tx\n", 1), (" x".to_owned(), 1));
+        assert_eq!(around(b"", 7), (String::new(), 0));
+    }
+}

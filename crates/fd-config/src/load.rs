@@ -1,0 +1,66 @@
+//! The whole way at once, for the daemon: read, parse, check.
+
+use crate::checks::{CheckFailure, Surroundings};
+use crate::error::SyntaxError;
+use crate::parser;
+use crate::resources::Config;
+use crate::source::Source;
+use crate::stock::StockMessage;
+use crate::{Document, explain};
+
+/// Why there is no configuration.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file can't be read or understood.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// The file is understood, but does not hold together.
+    #[error(transparent)]
+    Checks(#[from] CheckFailure),
+}
+
+impl LoadError {
+    /// What the stock daemon prints on standard output, in this order.
+    pub fn messages(&self) -> Vec<StockMessage> {
+        match self {
+            Self::Syntax(error) => vec![error.message()],
+            Self::Checks(failure) => failure.messages().to_vec(),
+        }
+    }
+
+    /// Beside that, for human beings: the line with a caret, and hints. Ends in LF; empty where the stock text says it all.
+    pub fn explanation(&self) -> String {
+        match self {
+            Self::Syntax(error) => explain::syntax_error(error),
+            Self::Checks(_) => String::new(),
+        }
+    }
+
+    /// The exit status of the stock daemon.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Syntax(error) => error.exit_status(),
+            Self::Checks(_) => 1,
+        }
+    }
+}
+
+/// Reads a file with its includes, without checking the whole.
+///
+/// # Errors
+/// [`SyntaxError`] for the first line that can't be understood.
+pub fn parse(file_name: &[u8], source: &mut dyn Source) -> Result<Document, SyntaxError> {
+    parser::parse(file_name, source)
+}
+
+/// Reads a file with its includes and makes the daemon's configuration of it.
+///
+/// # Errors
+/// [`LoadError`]: all that the stock daemon would print, and an explanation.
+pub fn load(
+    file_name: &[u8],
+    source: &mut dyn Source,
+    surroundings: &mut dyn Surroundings,
+) -> Result<Config, LoadError> {
+    Ok(parse(file_name, source)?.check(surroundings)?)
+}

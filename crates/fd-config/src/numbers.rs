@@ -1,0 +1,256 @@
+//! Numbers, durations and speeds as the file spells them (reference 06 §2.6 – §2.8). Pure text to number.
+
+/// A duration that can't be read: what of the text had not been converted yet.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct BadDuration(pub(crate) Vec<u8>);
+
+/// Unit words in the order in which a prefix is looked up, with their seconds.
+const DURATION_UNITS: [(&[u8], f64); 10] = [
+    (b"n", 60.0),
+    (b"seconds", 1.0),
+    (b"months", 2_592_000.0),
+    (b"minutes", 60.0),
+    (b"mins", 60.0),
+    (b"hours", 3_600.0),
+    (b"days", 86_400.0),
+    (b"weeks", 604_800.0),
+    (b"quarters", 7_862_400.0),
+    (b"years", 31_536_000.0),
+];
+
+/// Unit words with their factors.
+const SPEED_UNITS: [(&[u8], f64); 8] = [
+    (b"k", 1024.0),
+    (b"kb", 1000.0),
+    (b"ki", 1024.0),
+    (b"kib", 1024.0),
+    (b"m", 1_048_576.0),
+    (b"mb", 1_000_000.0),
+    (b"mi", 1_048_576.0),
+    (b"mib", 1_048_576.0),
+];
+
+/// Groups of number and unit, summed; in seconds. No text at all is no time, blanks only are an error.
+pub(crate) fn duration(text: &[u8]) -> Result<u64, BadDuration> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let mut rest = text.trim_ascii_end();
+    let mut total = 0.0;
+    loop {
+        let Some((number, unit, after)) = number_and_letters(rest) else {
+            return Err(BadDuration(rest.to_vec()));
+        };
+        rest = after;
+        let factor = if unit.is_empty() {
+            Some(1.0)
+        } else {
+            DURATION_UNITS.iter().find(|(word, _)| is_prefix(unit, word)).map(|(_, seconds)| *seconds)
+        };
+        match factor {
+            Some(factor) => total += number * factor,
+            None => return Err(BadDuration(rest.to_vec())),
+        }
+        if rest.is_empty() {
+            return Ok(to_integer(total));
+        }
+    }
+}
+
+/// A number and a unit; what follows the letters does not count. In bytes per second.
+pub(crate) fn speed(text: &[u8]) -> Option<u64> {
+    let (number, unit, _) = number_and_letters(text)?;
+    if unit.is_empty() {
+        return Some(to_integer(number));
+    }
+    let (_, factor) = SPEED_UNITS.iter().find(|(word, _)| word.eq_ignore_ascii_case(unit))?;
+    Some(to_integer(number * factor))
+}
+
+/// Whether the text is a number in the reference's sense: sign, digits, `.digits`, exponent; digits come first.
+pub(crate) fn is_number(text: &[u8]) -> bool {
+    let unsigned = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    let (whole, rest) = leading_digits(unsigned);
+    if whole.is_empty() {
+        return false;
+    }
+    let rest = match rest.strip_prefix(b".") {
+        Some(fraction) => leading_digits(fraction).1,
+        None => rest,
+    };
+    let Some((b'e' | b'E', exponent)) = rest.split_first() else {
+        return rest.is_empty();
+    };
+    let exponent = exponent.strip_prefix(b"-").or_else(|| exponent.strip_prefix(b"+")).unwrap_or(exponent);
+    let (digits, rest) = leading_digits(exponent);
+    !digits.is_empty() && rest.is_empty()
+}
+
+/// The leading digits modulo 2^64, and whether a minus sign stands before them. For texts that [`is_number`].
+pub(crate) fn integer(text: &[u8]) -> (u64, bool) {
+    let unsigned = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    let value = leading_digits(unsigned)
+        .0
+        .iter()
+        .fold(0_u64, |value, digit| value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')));
+    (value, text.starts_with(b"-"))
+}
+
+/// As C's `atoi` does it: sign and leading digits, 0 without; too big numbers stay at the end of the range.
+pub(crate) fn leading_number(text: &[u8]) -> i64 {
+    let text = skip_blanks(text);
+    let (negative, unsigned) = match text.split_first() {
+        Some((b'-', rest)) => (true, rest),
+        Some((b'+', rest)) => (false, rest),
+        _ => (false, text),
+    };
+    let value = leading_digits(unsigned)
+        .0
+        .iter()
+        .fold(0_i64, |value, digit| value.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
+    if negative { -value } else { value }
+}
+
+fn leading_digits(text: &[u8]) -> (&[u8], &[u8]) {
+    text.split_at(text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+/// Splits off a number (digits with at most one dot, a digit first), a run of letters, and the rest. Blanks may stand
+/// before the number and before the letters.
+fn number_and_letters(text: &[u8]) -> Option<(f64, &[u8], &[u8])> {
+    let text = skip_blanks(text);
+    let length = text.iter().position(|byte| !byte.is_ascii_digit() && *byte != b'.').unwrap_or(text.len());
+    let (number, rest) = text.split_at(length);
+    if !is_number(number) {
+        return None;
+    }
+    let number = core::str::from_utf8(number).ok()?.parse().ok()?;
+    let rest = skip_blanks(rest);
+    let (unit, rest) = rest.split_at(rest.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(rest.len()));
+    Some((number, unit, rest))
+}
+
+fn skip_blanks(text: &[u8]) -> &[u8] {
+    let length = text.iter().position(|byte| !matches!(byte, b' ' | b'\t'..=b'\r')).unwrap_or(text.len());
+    text.get(length..).unwrap_or_default()
+}
+
+fn is_prefix(given: &[u8], word: &[u8]) -> bool {
+    word.get(..given.len()).is_some_and(|head| head.eq_ignore_ascii_case(given))
+}
+
+/// Towards zero, at most what a signed 64-bit number holds: the stock daemon's is one.
+fn to_integer(value: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "never negative; the cast rounds towards zero and saturates, as wanted"
+    )]
+    let value = value as u64;
+    value.min(i64::MAX.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_sum_their_groups() {
+        let cases: [(&str, u64); 26] = [
+            ("5\t h", 18_000),
+            ("5   h   6 ", 18_006),
+            ("5", 5),
+            ("5seconds", 5),
+            ("5s", 5),
+            ("5n", 300),
+            ("5mi", 300),
+            ("5mins", 300),
+            ("5Minutes", 300),
+            ("5m", 12_960_000),
+            ("5mo", 12_960_000),
+            ("1month", 2_592_000),
+            ("1w", 604_800),
+            ("1q", 7_862_400),
+            ("1y", 31_536_000),
+            ("1.5hours", 5400),
+            ("1h30min", 5400),
+            ("1hour30", 3630),
+            ("5.h", 18_000),
+            ("0", 0),
+            ("99999999999", 99_999_999_999),
+            ("1hours5m3s", 12_963_603),
+            ("0.5s0.5s", 1),
+            ("1.999999min", 119),
+            ("", 0),
+            ("99999999999999999999", 9_223_372_036_854_775_807),
+        ];
+        for (text, seconds) in cases {
+            assert_eq!(duration(text.as_bytes()), Ok(seconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bad_duration_tells_what_is_left() {
+        let cases = [
+            ("abc", "abc"),
+            ("5foo", ""),
+            ("-5", "-5"),
+            ("1.5.2h", "1.5.2h"),
+            (".5h", ".5h"),
+            ("1e3", "3"),
+            ("5foo3hours", "3hours"),
+            ("5h-", "-"),
+            (" ", ""),
+            ("5 foo  6", "  6"),
+            ("5 . 3", ". 3"),
+            ("5 min. ", "."),
+            ("60secondes", ""),
+            ("5minutesx", ""),
+        ];
+        for (text, rest) in cases {
+            assert_eq!(duration(text.as_bytes()), Err(BadDuration(rest.as_bytes().to_vec())), "{text}");
+        }
+    }
+
+    #[test]
+    fn speeds_know_two_kinds_of_kilo() {
+        let cases: [(&str, Option<u64>); 18] = [
+            ("100k", Some(102_400)),
+            ("100kb", Some(100_000)),
+            ("100kb/s", Some(100_000)),
+            ("100kib/s", Some(102_400)),
+            ("1m", Some(1_048_576)),
+            ("1mb", Some(1_000_000)),
+            ("1mib", Some(1_048_576)),
+            ("1.5m", Some(1_572_864)),
+            ("1K", Some(1024)),
+            ("5k5", Some(5120)),
+            ("5/", Some(5)),
+            ("1.9", Some(1)),
+            ("1g", None),
+            ("5b", None),
+            ("abc", None),
+            (".5k", None),
+            ("5.5.", None),
+            ("", None),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(speed(text.as_bytes()), bytes, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_begin_with_a_digit() {
+        for good in ["5", "5.9", "1e3", "1e+3", "5.", "5.e3", "+5", "-0.5", "007", "1E-3"] {
+            assert!(is_number(good.as_bytes()), "{good}");
+        }
+        for bad in ["", "1e", ".5", "-", "+", "--5", "5k", "0x10", "5 ", " 5", "1.2.3", "5e5e5"] {
+            assert!(!is_number(bad.as_bytes()), "{bad}");
+        }
+        assert_eq!(integer(b"99999999999999999999"), (7_766_279_631_452_241_919, false));
+        assert_eq!(integer(b"-0.5"), (0, true));
+        assert_eq!(leading_number(b"-12ab"), -12);
+        assert_eq!(leading_number(b"9102abc"), 9102);
+        assert_eq!(leading_number(b"99999999999999999999"), i64::MAX);
+    }
+}

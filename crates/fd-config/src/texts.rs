@@ -1,0 +1,345 @@
+//! Every text that the user sees, in one place: the stock daemon's words with the place in its source that they name
+//! (both are part of what operators and their scripts know), and the hints that we add.
+//!
+//! `%s` in a template is replaced by the next value. No logic here.
+
+/// In which form a text is printed (reference 06 §1.9, §7.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// `Config error: TEXT` with line, column and file.
+    ConfigError,
+    /// An `ERROR TERMINATION` without a place.
+    Termination,
+    /// `ABORTING …`: the stock daemon kills itself.
+    Abort,
+}
+
+/// A text of the stock daemon.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Text {
+    /// Where the stock daemon says that it comes from.
+    pub(crate) location: &'static str,
+    /// With `%s` for values.
+    pub(crate) template: &'static str,
+    pub(crate) form: Form,
+    /// Our advice, without a final dot.
+    pub(crate) hint: Option<&'static str>,
+}
+
+impl Text {
+    const fn new(location: &'static str, template: &'static str) -> Self {
+        Self { location, template, form: Form::ConfigError, hint: None }
+    }
+
+    const fn hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    const fn form(mut self, form: Form) -> Self {
+        self.form = form;
+        self
+    }
+}
+
+/// The name in front of messages until the daemon's own name is known.
+pub(crate) const PROGRAM: &str = "bacula-fd";
+
+macro_rules! texts {
+    ($($name:ident = $location:literal, $template:literal $(, $method:ident($argument:expr))*;)*) => {
+        $(pub(crate) static $name: Text = Text::new($location, $template)$(.$method($argument))*;)*
+    };
+}
+
+pub(crate) const QUOTE_DIGITS: &str =
+    "a value made of digits only must stand in double quotes here, for example \"12345\"";
+pub(crate) const CLOSE_QUOTE: &str = "a double quote that opens a value must be closed; put \\\" for a quote inside it";
+/// A value is missing.
+pub(crate) const VALUE_MISSING: &str = "the value must begin on the same line as the =";
+const NO_QUOTES: &str = "this value must be written without quotes";
+
+// Lexer, reference 06 §1.10.
+texts! {
+    READ_PAST_END = "lex.c:296",
+        "get_char: called after EOF. You may have a open double quote without the closing double quote.",
+        form(Form::Abort), hint(CLOSE_QUOTE);
+    TOKEN_TOO_LONG = "lex.c:355", "Config token too long, file: %s, line %s, begins at line %s",
+        form(Form::Termination), hint("one value can have 4999 bytes; is a double quote not closed?");
+    NOT_A_POSITIVE_INTEGER = "lex.c:428", "expected a positive integer number, got: %s",
+        hint("write a whole number without a unit, for example 20");
+    NEGATIVE_INTEGER = "lex.c:434", "expected a positive integer number, got: %s",
+        hint("the number can't be negative");
+    UTF16_BIG_ENDIAN = "lex.c:573",
+        "This config file appears to be in an unsupported Unicode format (UTF-16be). Please resave as UTF-8\n",
+        hint("iconv -f UTF-16 -t UTF-8 converts it");
+    CANNOT_OPEN_QUOTED_INCLUDE = "lex.c:719", "Cannot open included config file %s: %s\n",
+        hint("the name is relative to the daemon's current directory, and wildcards are not expanded");
+    CANNOT_OPEN_INCLUDE = "lex.c:747", "Cannot open included config file %s: %s\n",
+        hint("the name is relative to the daemon's current directory, and wildcards are not expanded");
+    EXPECTED_A_NAME = "lex.c:877", "expected a name, got %s: %s";
+    NAME_TOO_LONG = "lex.c:881", "name %s length %s too long, max is 127\n";
+    EXPECTED_A_STRING = "lex.c:889", "expected a string, got %s: %s";
+    TOO_MANY_INCLUDES = "lex.c:747", "Cannot open included config file %s: %s\n",
+        hint("do the included files include each other?");
+}
+
+// Parser, reference 06 §1.10.
+texts! {
+    EXPECTED_EQUALS_AFTER_NAMES = "parse_conf.c:386", "expected an =, got: %s",
+        hint("write: director = NAME = all, !skipped");
+    EXPECTED_EQUALS_AFTER_FILE = "parse_conf.c:407", "expected an =, got: %s",
+        hint("write: append = \"/path/to/file\" = all, !skipped");
+    BAD_CUSTOM_MESSAGE_TYPE = "parse_conf.c:460", "message type: Unable to add %s message type. %s";
+    UNKNOWN_MESSAGE_TYPE = "parse_conf.c:467", "message type: %s not found",
+        hint("types are separated by commas, each without a blank before the comma");
+    BAD_RESOURCE_NAME = "parse_conf.c:500", "%s\n",
+        hint("a resource name is made of letters, digits, blanks and : . - _");
+    NAME_REDEFINED = "parse_conf.c:506", "Attempt to redefine \"%s\" from \"%s\" to \"%s\" referenced on line %s : %s\n",
+        hint("the directive stands twice in this resource; remove one");
+    STRING_REDEFINED = "parse_conf.c:546",
+        "Attempt to redefine \"%s\" from \"%s\" to \"%s\" referenced on line %s : %s\n",
+        hint("the directive stands twice in this resource; remove one");
+    DIRECTORY_REDEFINED = "parse_conf.c:577",
+        "Attempt to redefine \"%s\" from \"%s\" to \"%s\" referenced on line %s : %s\n",
+        hint("the directive stands twice in this resource; remove one");
+    PASSWORD_REDEFINED = "parse_conf.c:610",
+        "Attempt to redefine \"%s\" from \"%s\" to \"%s\" referenced on line %s : %s\n",
+        hint("the directive stands twice in this resource; remove one");
+    UNKNOWN_REFERENCE = "parse_conf.c:634", "Could not find config Resource \"%s\" referenced on line %s : %s\n";
+    REFERENCE_REDEFINED = "parse_conf.c:639", "Attempt to redefine resource \"%s\" referenced on line %s : %s\n",
+        hint("the directive stands twice in this resource; remove one");
+    BAD_LIST_END = "parse_conf.c:732",
+        "Found unexpected characters in resource list in Directive \"%s\" at the end of line %s : %s\n",
+        hint("put the comma directly after the item, and a closing brace on its own line or after a ;");
+    NOT_A_SPEED = "parse_conf.c:844", "expected a speed number, got: %s",
+        hint("write a number and one of k, kb, m, mb, for example 500 kb/s");
+    EXPECTED_A_SPEED = "parse_conf.c:855", "expected a speed, got: %s", hint(NO_QUOTES);
+    NOT_A_DURATION = "parse_conf.c:910", "expected a time period, got: %s",
+        hint("write a number and a unit, for example 5 min or 1 hour 30 min; mind that m alone is months");
+    EXPECTED_A_DURATION = "parse_conf.c:916", "expected a time period, got: %s", hint(NO_QUOTES);
+    NOT_A_BOOL = "parse_conf.c:951", "Expect YES, NO, TRUE, or FALSE, got: %s";
+    NOT_A_STATISTICS_TYPE = "parse_conf.c:1001", "Expected a Statistics backend type keyword, got: %s",
+        hint("write CSV or Graphite");
+    NOT_A_CIPHER = "filed_conf.c:262", "Expected a Cipher Type keyword, got: %s",
+        hint("write aes128, aes192, aes256 or blowfish");
+    NOT_A_DIGEST = "filed_conf.c:286", "Expected a Cipher Type keyword, got: %s",
+        hint("write md5, sha1, sha256, xxhash64 or xxh3_128");
+    CANNOT_OPEN_FILE = "parse_conf.c:1611", "Cannot open config file \"%s\": %s\n";
+    UTF16_LITTLE_ENDIAN = "parse_conf.c:1632",
+        "Currently we cannot handle UTF-16 source files. Please convert the conf file to UTF-8\n",
+        hint("iconv -f UTF-16 -t UTF-8 converts it");
+    EXPECTED_A_RESOURCE = "parse_conf.c:1636", "Expected a Resource name identifier, got: %s",
+        hint("is there a closing brace too many before this line?");
+    UNKNOWN_RESOURCE = "parse_conf.c:1652", "expected resource name, got: %s",
+        hint("resources are Director, FileDaemon, Messages, Console, Statistics and Schedule");
+    NOT_IN_RESOURCE = "parse_conf.c:1663", "not in resource definition: %s",
+        hint("directives stand between exactly one { and its }");
+    EXPECTED_EQUALS = "parse_conf.c:1680", "expected an equals, got: %s", hint("write: Directive = value");
+    UNKNOWN_DIRECTIVE = "parse_conf.c:1698",
+        "Keyword \"%s\" not permitted in this resource.\n\
+         Perhaps you left the trailing brace off of the previous resource.";
+    NAME_MISSING = "parse_conf.c:1709", "Name not specified for resource", hint("every resource needs a Name = …");
+    DIRECTIVE_MISSING = "parse_conf.c:1713", "\"%s\" directive is required in \"%s\" resource, but not found.\n";
+    SECOND_RESOURCE = "parse_conf.c:1713",
+        "Attempt to define second \"%s\" resource named \"%s\" is not permitted.\n",
+        hint("give the two resources different names, or remove one");
+    UNEXPECTED_TOKEN = "parse_conf.c:1722", "unexpected token %s %s in resource definition",
+        hint("a directive begins with a word of letters and blanks only; if the line before is a port or an address, \
+              nothing may follow its value");
+    UNCLOSED_RESOURCE = "parse_conf.c:1733", "End of conf file reached with unclosed resource.",
+        hint("a closing brace is missing");
+}
+
+// Addresses, reference 06 §2.9.
+const WRITE_ADDRESSES: &str = "write: FDAddresses = { ipv4 = { addr = 192.0.2.1; port = 9102; } }";
+texts! {
+    ADDRESSES_NOT_A_BLOCK = "address_conf.c:458", "Expected a block to begin with { but got: %s", hint(WRITE_ADDRESSES);
+    ADDRESSES_EMPTY = "address_conf.c:463", "Empty addr block is not allowed", hint(WRITE_ADDRESSES);
+    ADDRESSES_NOT_A_STRING = "address_conf.c:467", "Expected a string but got: %s", hint(WRITE_ADDRESSES);
+    ADDRESSES_UNKNOWN_FAMILY = "address_conf.c:482", "Expected a string [ip|ipv4|ipv6] but got: %s",
+        hint(WRITE_ADDRESSES);
+    ADDRESSES_NO_EQUALS = "address_conf.c:491", "Expected an equal = but got: %s", hint(WRITE_ADDRESSES);
+    ADDRESS_NOT_A_BLOCK = "address_conf.c:495", "Expected a block to begin with { but got: %s", hint(WRITE_ADDRESSES);
+    ADDRESS_NO_IDENTIFIER = "address_conf.c:502", "Expected an identifier [addr|port] but got: %s",
+        hint(WRITE_ADDRESSES);
+    ADDRESS_SECOND_PORT = "address_conf.c:507", "Only one port per address block", hint(WRITE_ADDRESSES);
+    ADDRESS_SECOND_ADDRESS = "address_conf.c:513", "Only one addr per address block", hint(WRITE_ADDRESSES);
+    ADDRESS_UNKNOWN_IDENTIFIER = "address_conf.c:517", "Expected a identifier [addr|port] but got: %s",
+        hint(WRITE_ADDRESSES);
+    ADDRESS_NO_EQUALS = "address_conf.c:521", "Expected a equal =, got: %s", hint(WRITE_ADDRESSES);
+    ADDRESS_BAD_PORT = "address_conf.c:529", "Expected a number or a string but got: %s", hint(NO_QUOTES);
+    ADDRESS_BAD_HOST = "address_conf.c:535", "Expected an IP number or a hostname but got: %s", hint(NO_QUOTES);
+    ADDRESS_NOT_CLOSED = "address_conf.c:547", "Expected a end of block with } but got: %s", hint(WRITE_ADDRESSES);
+    CANNOT_ADD_PAIR = "address_conf.c:553", "Cannot add hostname(%s) and port(%s) to addrlist (%s)";
+    ADDRESSES_NOT_CLOSED = "address_conf.c:559", "Expected an end of block with } but got: %s", hint(WRITE_ADDRESSES);
+    EXPECTED_AN_ADDRESS = "address_conf.c:568", "Expected an IP number or a hostname, got: %s", hint(NO_QUOTES);
+    CANNOT_ADD_ADDRESS = "address_conf.c:573", "Cannot add port (%s) to (%s)";
+    EXPECTED_A_PORT = "address_conf.c:582", "Expected a port number or string, got: %s", hint(NO_QUOTES);
+    CANNOT_ADD_PORT = "address_conf.c:587", "Cannot add port (%s) to (%s)",
+        hint("a port is a number from 1 to 65534 or a name from /etc/services");
+}
+/// Why an address can't be added.
+pub(crate) const MIXED_STYLES: &str = "Old style addresses cannot be mixed with new style. Try removing Port=nnn.";
+/// Why a port can't be added; a service's name stands for `%s`.
+pub(crate) const CANNOT_RESOLVE_SERVICE: &str = "Cannot resolve service(%s)";
+/// Why an address can't be added; a host's name and the resolver's text.
+pub(crate) const CANNOT_RESOLVE_HOST: &str = "Cannot resolve hostname(%s) %s";
+
+// Schedule, reference 06 §12.2.
+texts! {
+    CONNECT_NO_EQUALS = "runres_conf.c:101", "Expected an equals, got: %s", hint("write: MaxConnectTime = \"2 hours\"");
+    CONNECT_NOT_A_DURATION = "runres_conf.c:108", "expected a time period, got: %s",
+        hint("write one word such as 2h, or quote it: \"2 hours\"");
+    BAD_WEEK = "parse_conf.c:1253", "Week number out of range (0-53)";
+    BAD_DAY = "parse_conf.c:1236", "Day number out of range (1-31)";
+    BAD_WEEK_RANGE = "parse_conf.c:1416", "Week number out of range (0-53)";
+    UNKNOWN_WORD = "parse_conf.c:1269", "Job type field: %s in run record not found";
+    UNEXPECTED_RUN_TOKEN = "parse_conf.c:1276", "Unexpected token: %s:%s",
+        hint("write the schedule without quotes, for example: Connect = mon-fri at 22:00");
+    AT_MISSING = "parse_conf.c:1320", "Time must be preceded by keyword AT.", hint("write: at 22:00");
+    BAD_MINUTE = "parse_conf.c:1344", "Bad time specification.", hint("write two digits for the minutes: at 1:05");
+    BAD_TIME = "parse_conf.c:1363", "Bad time specification.", hint("hours are 0 to 23, minutes 00 to 59");
+    BAD_DAY_RANGE = "parse_conf.c:1394", "Bad day range specification.", hint("days are 1 to 31");
+    BAD_RANGE_START = "parse_conf.c:1441", "Invalid month, week or position day range";
+    BAD_RANGE_END = "parse_conf.c:1456", "Invalid month, weekday or position range";
+}
+
+// Names, reference 06 §1.10.
+/// The character stands for `%s`.
+pub(crate) const ILLEGAL_CHARACTER: &str = "Illegal character \"%s\" in name.\n";
+/// A name of no characters.
+pub(crate) const NAME_EMPTY: &str = "Name must be at least one character long.\n";
+/// Custom message types.
+pub(crate) const TOO_MANY_CUSTOM_TYPES: &str = "Too much custom type";
+/// Custom message types.
+pub(crate) const BAD_CUSTOM_TYPE: &str = "Invalid format";
+/// A program include without a program.
+pub(crate) const NO_SUCH_FILE: &str = "No such file or directory";
+/// Includes that never end.
+pub(crate) const TOO_MANY_OPEN_FILES: &str = "Too many open files";
+/// What stands for a password in our explanations.
+pub(crate) const HIDDEN: &str = "(hidden)";
+/// Before each advice.
+pub(crate) const HINT: &str = "hint:";
+
+pub(crate) fn begins_on_line(line: u32) -> String {
+    format!("the word began on line {line}")
+}
+
+pub(crate) fn did_you_mean(word: &str) -> String {
+    format!("did you mean \"{word}\"?")
+}
+
+pub(crate) fn belongs_to(resources: &[&str], here: &str) -> String {
+    format!("this is a directive of {}, not of {here}", resources.join(" and "))
+}
+
+pub(crate) fn resource_inside(opened: &str, here: &str) -> String {
+    format!("{opened} is a resource of its own; is the closing brace of the {here} resource missing?")
+}
+
+pub(crate) fn known_resources(kind: &str, names: &[String]) -> String {
+    if names.is_empty() {
+        format!("there is no {kind} resource")
+    } else {
+        format!("the {kind} resources are {}", names.join(", "))
+    }
+}
+
+/// A start-up check: its text, and where the two programs say that it comes from.
+pub(crate) struct Check {
+    pub(crate) template: &'static str,
+    pub(crate) daemon: &'static str,
+    /// `None`: `bfdjson` does not check this.
+    pub(crate) json: Option<&'static str>,
+}
+
+macro_rules! checks {
+    ($($name:ident = $daemon:literal, $json:expr, $template:literal;)*) => {
+        $(pub(crate) static $name: Check = Check { daemon: $daemon, json: $json, template: $template };)*
+    };
+}
+
+// Reference 06 §6.1 and §13. The file's name comes after the other values.
+checks! {
+    NO_FILE_DAEMON = "filed.c:383", Some("bfdjson.c:596"),
+        "No File daemon resource defined in %s\nWithout that I don't know who I am :-(";
+    SECOND_FILE_DAEMON = "filed.c:388", Some("bfdjson.c:601"), "Only one Client resource permitted in %s";
+    NO_MESSAGES = "filed.c:396", Some("bfdjson.c:609"), "No Messages resource defined in %s";
+    DAEMON_WITHOUT_CA = "filed.c:445", Some("bfdjson.c:627"),
+        "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for File daemon in %s.";
+    DAEMON_TLS_CONTEXT = "filed.c:461", None, "Failed to initialize TLS context for File daemon \"%s\" in %s.";
+    NO_KEY_PAIR = "filed.c:490", Some("bfdjson.c:639"),
+        "\"PKI Key Pair\" must be defined for File daemon \"%s\" in %s if either \"PKI Sign\" or \"PKI Encrypt\" are enabled.";
+    BAD_CERTIFICATE = "filed.c:506", None, "Failed to load public certificate for File daemon \"%s\" in %s.";
+    BAD_PRIVATE_KEY = "filed.c:512", None, "Failed to load private key for File daemon \"%s\" in %s.";
+    BAD_SIGNER_KEY = "filed.c:542", None, "Failed to load private key from file %s for File daemon \"%s\" in %s.";
+    BAD_SIGNER = "filed.c:549", None,
+        "Failed to load trusted signer certificate from file %s for File daemon \"%s\" in %s.";
+    BAD_MASTER_KEY = "filed.c:589", None, "Failed to load master key certificate from file %s for File daemon \"%s\" in %s.";
+    NO_DIRECTOR = "filed.c:605", Some("bfdjson.c:652"), "No Director resource defined in %s";
+    PLEASE_CORRECT = "filed.c:229", Some("bfdjson.c:231"), "Please correct configuration file: %s";
+    WORKING_DIRECTORY_MISSING = "util.c:1057", None, "Working Directory: \"%s\" not found. Cannot continue.";
+    WORKING_DIRECTORY_IS_NONE = "util.c:1061", None, "Working Directory: \"%s\" is not a directory. Cannot continue.";
+}
+
+/// The checks of a resource on whose behalf we accept TLS.
+pub(crate) struct ServerTlsChecks {
+    pub(crate) no_certificate: Check,
+    pub(crate) no_key: Check,
+    pub(crate) no_ca: Check,
+    pub(crate) context: Check,
+}
+
+pub(crate) static DIRECTOR_TLS: ServerTlsChecks = ServerTlsChecks {
+    no_certificate: Check {
+        daemon: "filed.c:658",
+        json: Some("bfdjson.c:673"),
+        template: "\"TLS Certificate\" file not defined for Director \"%s\" in %s.",
+    },
+    no_key: Check {
+        daemon: "filed.c:664",
+        json: Some("bfdjson.c:679"),
+        template: "\"TLS Key\" file not defined for Director \"%s\" in %s.",
+    },
+    no_ca: Check {
+        daemon: "filed.c:670",
+        json: Some("bfdjson.c:685"),
+        template: "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for Director \"%s\" in %s. \
+                   At least one CA certificate store is required when using \"TLS Verify Peer\".",
+    },
+    context: Check {
+        daemon: "filed.c:689",
+        json: None,
+        template: "Failed to initialize TLS context for Director \"%s\" in %s.",
+    },
+};
+
+pub(crate) static CONSOLE_TLS: ServerTlsChecks = ServerTlsChecks {
+    no_certificate: Check {
+        daemon: "filed.c:723",
+        json: Some("bfdjson.c:710"),
+        template: "\"TLS Certificate\" file not defined for Console \"%s\" in %s.",
+    },
+    no_key: Check {
+        daemon: "filed.c:729",
+        json: Some("bfdjson.c:716"),
+        template: "\"TLS Key\" file not defined for Console \"%s\" in %s.",
+    },
+    no_ca: Check {
+        daemon: "filed.c:735",
+        json: Some("bfdjson.c:722"),
+        template: "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for Console \"%s\" in %s. \
+                   At least one CA certificate store is required when using \"TLS Verify Peer\".",
+    },
+    context: Check {
+        daemon: "filed.c:754",
+        json: None,
+        template: "Failed to initialize TLS context for Console \"%s\" in %s.",
+    },
+};
+
+/// A `DisableCommand` that is none.
+pub(crate) const UNKNOWN_COMMAND: &str = "Disable Command \"%s\" not found.\n";
+/// In front of what the TLS library says.
+pub(crate) const OPENSSL_LINE: &str = "message.c:1839-0 openssl.c:108 ";
