@@ -200,6 +200,30 @@ pub enum Where {
     Regex(Vec<u8>),
 }
 
+/// A program that the Director wants run on this host (reference 02 §4.8).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunScript {
+    /// Run if the job is well.
+    pub on_success: bool,
+    /// Run if the job has failed.
+    pub on_failure: bool,
+    /// A program that fails makes the job fail.
+    pub abort_on_error: bool,
+    /// When: the sum of [`RunScript::AFTER`], [`RunScript::BEFORE`], [`RunScript::AFTER_VSS`].
+    pub when: u32,
+    /// The command line, with job codes.
+    pub command: Vec<u8>,
+}
+
+impl RunScript {
+    /// At the end of the job.
+    pub const AFTER: u32 = 1;
+    /// At `RunBeforeNow`.
+    pub const BEFORE: u32 = 2;
+    /// When snapshots are made, before the first file.
+    pub const AFTER_VSS: u32 = 4;
+}
+
 /// A command with its values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
@@ -285,6 +309,10 @@ pub enum Command {
         /// API options.
         api_opts: Vec<u8>,
     },
+    /// `RunBeforeJob`: a command line to be run now.
+    RunBeforeJob(Vec<u8>),
+    /// `RunAfterJob` or `Run`: a script to be run later.
+    Run(RunScript, Word),
     /// `session`, which nobody sends any more.
     Session,
     /// `snapshot retention=`.
@@ -329,6 +357,21 @@ impl Command {
             Word::Session => {
                 let session = Lenient::new(frame).text("session ").map(|_| Self::Session);
                 session.ok_or_else(|| bad(BadCommand::Session))
+            }
+            Word::RunBeforeJob => Ok(Self::RunBeforeJob(script_text(frame, "RunBeforeJob "))),
+            Word::RunAfterJob => Ok(Self::Run(
+                RunScript {
+                    on_success: true,
+                    on_failure: false,
+                    abort_on_error: true,
+                    when: RunScript::AFTER,
+                    command: script_text(frame, "RunAfterJob "),
+                },
+                word,
+            )),
+            Word::Run => {
+                let script = run_script(frame).map(|script| Self::Run(script, word));
+                script.ok_or_else(|| bad(BadCommand::RunScript).replying(texts::BAD_RUN_SCRIPT))
             }
             Word::Snapshot if frame.starts_with(b"snapshot retention=") => Ok(Self::SnapshotRetention),
             other => Ok(Self::Plain(other)),
@@ -448,6 +491,20 @@ fn restore(frame: &[u8]) -> Option<Command> {
 /// A lone `/` means nothing; blanks come back (reference 05 §1.2).
 fn decoded(place: &[u8]) -> Vec<u8> {
     if place == b"/" { Vec::new() } else { unbash_spaces(place) }
+}
+
+fn script_text(frame: &[u8], head: &str) -> Vec<u8> {
+    Lenient::new(frame).text(head).map(|scan| unbash_spaces(scan.word(1000))).unwrap_or_default()
+}
+
+fn run_script(frame: &[u8]) -> Option<RunScript> {
+    let mut scan = Lenient::new(frame);
+    let on_success = scan.text("Run OnSuccess=")?.u32() != 0;
+    let on_failure = scan.text(" OnFailure=")?.u32() != 0;
+    let abort_on_error = scan.text(" AbortOnError=")?.u32() != 0;
+    let when = scan.text(" When=")?.u32();
+    let command = unbash_spaces(scan.text(" Command=")?.word(1000));
+    Some(RunScript { on_success, on_failure, abort_on_error, when, command })
 }
 
 fn cancel(frame: &[u8], stop: bool) -> Option<Command> {
@@ -623,6 +680,29 @@ mod tests {
         );
         let frame = b"setbandwidth=-1 Job=x\n";
         assert_eq!(refused(frame).1, "2991 Bad setbandwidth command: setbandwidth=-1 Job=x\n\n");
+    }
+
+    #[test]
+    fn run_scripts() {
+        assert_eq!(
+            parse(b"Run OnSuccess=1 OnFailure=0 AbortOnError=1 When=2 Command=/bin/echo\x01%j\n"),
+            Ok(Command::Run(
+                RunScript {
+                    on_success: true,
+                    on_failure: false,
+                    abort_on_error: true,
+                    when: RunScript::BEFORE,
+                    command: b"/bin/echo %j".to_vec()
+                },
+                Word::Run
+            ))
+        );
+        assert_eq!(parse(b"RunBeforeJob /bin/true\x01x\n"), Ok(Command::RunBeforeJob(b"/bin/true x".to_vec())));
+        assert!(matches!(
+            parse(b"RunAfterJob /bin/true\n"),
+            Ok(Command::Run(RunScript { on_success: true, on_failure: false, when: 1, .. }, Word::RunAfterJob))
+        ));
+        assert_eq!(refused(b"Run x\n").1, "2905 Bad RunScript command.\n");
     }
 
     #[test]

@@ -47,6 +47,20 @@ pub const RESTORE_NOT_ALLOWED: &[u8] = b"2996 Restore path out of allowed direct
 pub const OK_SESSION: &[u8] = b"2000 OK session\n";
 /// Reply to `component_info`.
 pub const OK_COMPONENT: &[u8] = b"2000 OK ComponentInfo\n";
+/// Reply to `RunBeforeJob` whose program ended well.
+pub const OK_RUN_BEFORE: &[u8] = b"2000 OK RunBefore\n";
+/// Reply to `RunBeforeJob` whose program failed.
+pub const BAD_RUN_BEFORE: &[u8] = b"2905 Bad RunBeforeJob command.\n";
+/// Reply to `RunAfterJob`.
+pub const OK_RUN_AFTER: &[u8] = b"2000 OK RunAfter\n";
+/// Reply to `Run`.
+pub const OK_RUN_SCRIPT: &[u8] = b"2000 OK RunScript\n";
+/// Reply to a malformed `Run`.
+pub const BAD_RUN_SCRIPT: &[u8] = b"2905 Bad RunScript command.\n";
+/// Reply to `RunBeforeNow` after which the job is still well.
+pub const OK_RUN_BEFORE_NOW: &[u8] = b"2000 OK RunBeforeNow\n";
+/// Reply to `RunBeforeNow` after which it is not.
+pub const BAD_RUN_BEFORE_NOW: &[u8] = b"2905 Bad RunBeforeNow command.\n";
 /// Reply to a malformed `cancel` or `stop`.
 pub const BAD_CANCEL: &[u8] = b"2902 Error scanning cancel command.\n";
 /// Reply to a malformed `accurate`.
@@ -222,6 +236,27 @@ pub fn bad_hello_length(ip: &str, len: usize) -> Vec<u8> {
     format!("authenticate.c:60 Bad Hello command from Director at {ip}. Len={len}.\n").into_bytes()
 }
 
+/// Warning while an address is taken, or the end of the tries.
+pub fn cannot_bind(port: u16, error: &str, retrying: bool) -> Vec<u8> {
+    let tail = if retrying { ": Retrying ..." } else { "." };
+    format!("Cannot bind port {port}: ERR={error}{tail}\n").into_bytes()
+}
+
+/// The last word of a daemon that a signal ends.
+pub fn shutting_down(daemon: &str) -> Vec<u8> {
+    format!("Shutting down Bacula service: {daemon} ...\n").into_bytes()
+}
+
+/// The system does not let the daemon go to the background.
+pub fn no_background(error: &str) -> String {
+    format!("bacula-fd: cannot go to the background: {error}\n")
+}
+
+/// The system does not let the daemon take its signals.
+pub fn no_signals(error: &str) -> String {
+    format!("bacula-fd: cannot take signals: {error}\n")
+}
+
 /// Security message about a first frame that is no hello; `len` is negative for a signal, 0 for no frame at all.
 pub fn expected_hello(ip: &str, len: i64) -> Vec<u8> {
     format!("job.c:592 FD expecting Hello got bad command from {ip}:{ip}. Len={len}.\n").into_bytes()
@@ -254,6 +289,7 @@ pub fn bad_command(kind: BadCommand, frame: &[u8]) -> Vec<u8> {
         BadCommand::Storage => (b"Bad storage command: ", b""),
         BadCommand::Session => (b"Bad session command: ", b""),
         BadCommand::Replace => (b"Bad replace command. CMD=", b"\n"),
+        BadCommand::RunScript => (b"job.c:1284 Bad RunScript command: ", b"\n"),
         BadCommand::Estimate => (b"Bad estimate command: ", b""),
         BadCommand::DotStatus => (b"status.c:607 Bad .status command: ", b"\n"),
         BadCommand::WhereRegex => (b"Bad where regexp. where=", b"\n"),
@@ -276,6 +312,8 @@ pub enum BadCommand {
     Session,
     /// `restore `.
     Replace,
+    /// `Run`.
+    RunScript,
     /// `estimate`.
     Estimate,
     /// `.status`.
@@ -315,6 +353,21 @@ pub fn clocks_differ(seconds: i64) -> Vec<u8> {
 /// Fatal: data could not be sent; `line` is the stock daemon's place of the failed send (reference 04 §16).
 pub fn send_error(line: u32, reason: &str) -> Vec<u8> {
     format!("backup.c:{line} Network send error to SD. ERR={reason}\n").into_bytes()
+}
+
+/// Information: a script is about to run. `label` tells when.
+pub fn script_starts(label: &str, command: &[u8]) -> Vec<u8> {
+    [b"shell command: run ", label.as_bytes(), b" \"", command, b"\"\n"].concat()
+}
+
+/// Information: a line that a script printed.
+pub fn script_says(label: &str, line: &[u8]) -> Vec<u8> {
+    [label.as_bytes(), b": ", line, b"\n"].concat()
+}
+
+/// Error: a script failed.
+pub fn script_failed(label: &str, status: i32, error: &str) -> Vec<u8> {
+    format!("Runscript: {label} returned non-zero status={status}. ERR={error}\n").into_bytes()
 }
 
 /// Error of a socket, in its own words: `what` without the newline.
