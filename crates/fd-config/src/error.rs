@@ -135,9 +135,9 @@ pub(crate) fn fill(template: &str, values: &[Vec<u8>]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn place(line: u32, begin_line: u32) -> Box<Place> {
+    fn place(line: u32, begin_line: u32) -> Place {
         let source_line = b"  Foo = bar\n".to_vec();
-        Box::new(Place { file: b"FILE".to_vec(), line, column: 6, source_line, begin_line, begin_column: 2 })
+        Place { file: b"FILE".to_vec(), line, column: 6, source_line, begin_line, begin_column: 2 }
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         let mut error = SyntaxError {
             text: &texts::UNKNOWN_DIRECTIVE,
             values: vec![b"Foo".to_vec()],
-            place: Some(place(11, 11)),
+            place: Some(Box::new(place(11, 11))),
             hint: None,
             secret: false,
         };
@@ -156,7 +156,7 @@ mod tests {
             \x20           : line 11, col 6 of file FILE\n\
             \x20 Foo = bar\n\n";
         assert_eq!(String::from_utf8_lossy(error.message().text()), expected);
-        error.place = Some(place(11, 9));
+        error.place = Some(Box::new(place(11, 9)));
         let expected = format!("{expected}Problem probably begins at line 9.\n");
         assert_eq!(String::from_utf8_lossy(error.message().text()), expected);
     }

@@ -1,0 +1,322 @@
+//! The command line, read as the stock daemon's `getopt` reads it (reference 06 §4).
+//!
+//! Only reading: nothing is opened, nobody is asked whether a user exists.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use fd_config::StockMessage;
+
+/// Where a configuration file without `/` in its name is looked for; packagers set `FERROFD_SYSCONFDIR` at build time.
+pub const CONFIGURATION_DIRECTORY: &str = match option_env!("FERROFD_SYSCONFDIR") {
+    Some(directory) => directory,
+    None => "/etc/bacula",
+};
+/// The configuration file when none is named.
+const DEFAULT_FILE: &str = "bacula-fd.conf";
+
+/// What `-?` and every mistake print on standard error.
+const USAGE: &str = "\
+Copyright (C) 2000-2025 Kern Sibbald.
+
+Version: 15.0.3 (25 March 2025)
+
+Usage: bacula-fd [-f -s] [-c config_file] [-d debug_level]
+     -c <file>        use <file> as configuration file
+     -d <n>[,<tags>]  set debug level to <nn>, debug tags to <tags>
+     -dt              print a timestamp in debug output
+     -f               run in foreground (for debugging)
+     -g               groupid
+     -k               keep readall capabilities
+     -m               print kaboom output (for debugging)
+     -P               do not create pid file
+     -s               no signals (for debugging)
+     -t               test configuration file and exit
+     -T               set trace on
+     -u               userid
+     -v               verbose user messages
+     -?               print this message.
+
+";
+
+/// A command line that was understood.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct Cli {
+    /// `-c` or the positional argument, with the directory put before it if it has no `/`.
+    pub config_file: OsString,
+    /// `-d N`: at least 1.
+    pub debug_level: Option<i32>,
+    /// `-d N,TAGS`: what stands behind the first comma, unchecked.
+    pub debug_tags: OsString,
+    /// `-dt`: date and time in debug lines.
+    pub debug_timestamps: bool,
+    /// `-f`: stay in the foreground.
+    pub foreground: bool,
+    /// `-g`: the group to become.
+    pub group: Option<String>,
+    /// `-k`: keep the capability to read everything.
+    pub keep_read_all: bool,
+    /// `-m`: show the traceback after a crash.
+    pub show_traceback: bool,
+    /// `-P`: no pid file.
+    pub no_pid_file: bool,
+    /// `-s`: no signal handlers.
+    pub no_signals: bool,
+    /// `-t`: check the configuration and end.
+    pub test_only: bool,
+    /// `-T`: debug output into the trace file.
+    pub trace: bool,
+    /// `-u`: the user to become.
+    pub user: Option<String>,
+    /// `-v`: how often.
+    pub verbose: u32,
+}
+
+impl Cli {
+    /// Whether the program must go to the background.
+    pub const fn wants_background(&self) -> bool {
+        !self.foreground && !self.test_only
+    }
+}
+
+/// A command line that ends the program with status 1.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CliError {
+    /// The usage is wanted, or there is a mistake; the complaint is `getopt`'s own line, without LF.
+    #[error("{}", String::from_utf8_lossy(complaint))]
+    Usage {
+        /// Empty: only the usage.
+        complaint: Vec<u8>,
+    },
+    /// `-k` without `-u`.
+    #[error("-k option has no meaning without -u option.")]
+    KeepWithoutUser,
+}
+
+impl CliError {
+    /// What goes to standard error.
+    pub fn standard_error(&self) -> Vec<u8> {
+        let Self::Usage { complaint } = self else { return Vec::new() };
+        let mut text = complaint.clone();
+        if !text.is_empty() {
+            text.push(b'\n');
+        }
+        text.extend_from_slice(USAGE.as_bytes());
+        text
+    }
+
+    /// What goes to standard output.
+    pub fn message(&self) -> Option<StockMessage> {
+        match self {
+            Self::Usage { .. } => None,
+            Self::KeepWithoutUser => {
+                Some(StockMessage::termination("bacula-fd", "filed.c:198", self.to_string().as_bytes()))
+            }
+        }
+    }
+}
+
+/// Reads the arguments; the first one is the program's own name.
+///
+/// Options may be joined (`-fP`, `-cFILE`), stand after the positional argument, and end at `--`.
+///
+/// # Errors
+/// [`CliError`]; the program ends with status 1.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, CliError> {
+    let mut arguments = arguments.into_iter().map(OsString::into_vec);
+    let program = arguments.next().unwrap_or_default();
+    let mut cli = Cli::default();
+    let mut file: Option<Vec<u8>> = None;
+    let mut positional: Vec<Vec<u8>> = Vec::new();
+    while let Some(argument) = arguments.next() {
+        match argument.strip_prefix(b"-") {
+            Some(b"-") => {
+                positional.extend(arguments.by_ref());
+            }
+            Some(options @ [_, ..]) => {
+                let mut options = options;
+                while let Some((&option, rest)) = options.split_first() {
+                    options = rest;
+                    if b"cdguD".contains(&option) {
+                        let value = if rest.is_empty() { arguments.next() } else { Some(rest.to_vec()) };
+                        let value = value.ok_or_else(|| complain(&program, "option requires an argument", option))?;
+                        valued(&mut cli, &mut file, option, value)?;
+                        options = &[];
+                    } else if !flag(&mut cli, option) {
+                        return Err(if option == b'?' {
+                            CliError::Usage { complaint: Vec::new() }
+                        } else {
+                            complain(&program, "invalid option", option)
+                        });
+                    }
+                }
+            }
+            _ => positional.push(argument),
+        }
+    }
+    if positional.len() > 1 {
+        return Err(CliError::Usage { complaint: Vec::new() });
+    }
+    if cli.keep_read_all && cli.user.is_none() {
+        return Err(CliError::KeepWithoutUser);
+    }
+    let file = positional.pop().or(file).unwrap_or_else(|| DEFAULT_FILE.into());
+    cli.config_file = resolve(file);
+    Ok(cli)
+}
+
+/// An option with a value.
+fn valued(cli: &mut Cli, file: &mut Option<Vec<u8>>, option: u8, value: Vec<u8>) -> Result<(), CliError> {
+    match option {
+        b'c' => *file = Some(value),
+        b'd' => debug(cli, &value),
+        b'g' => cli.group = Some(String::from_utf8_lossy(&value).into_owned()),
+        b'u' => cli.user = Some(String::from_utf8_lossy(&value).into_owned()),
+        // -D is declared with a value, and nothing handles it.
+        _ => return Err(CliError::Usage { complaint: Vec::new() }),
+    }
+    Ok(())
+}
+
+/// An option without a value; `false` if there is none of this letter.
+const fn flag(cli: &mut Cli, option: u8) -> bool {
+    match option {
+        b'f' => cli.foreground = true,
+        b'k' => cli.keep_read_all = true,
+        b'm' => cli.show_traceback = true,
+        b'P' => cli.no_pid_file = true,
+        b's' => cli.no_signals = true,
+        b't' => cli.test_only = true,
+        b'T' => cli.trace = true,
+        b'v' => cli.verbose = cli.verbose.saturating_add(1),
+        _ => return false,
+    }
+    true
+}
+
+fn debug(cli: &mut Cli, value: &[u8]) {
+    if value.starts_with(b"t") {
+        cli.debug_timestamps = true;
+        return;
+    }
+    let (level, tags) = match value.iter().position(|byte| *byte == b',') {
+        Some(comma) => value.split_at_checked(comma).unwrap_or((value, b"")),
+        None => (value, &b""[..]),
+    };
+    let digits = level.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(level.len());
+    let level = level.get(..digits).and_then(|digits| core::str::from_utf8(digits).ok()).unwrap_or_default();
+    let level = level.parse().unwrap_or(if level.is_empty() { 1 } else { i32::MAX });
+    cli.debug_level = Some(level.max(1));
+    cli.debug_tags = OsString::from_vec(tags.get(1..).unwrap_or_default().to_vec());
+}
+
+fn complain(program: &[u8], what: &str, option: u8) -> CliError {
+    let mut complaint = program.to_vec();
+    complaint.extend_from_slice(format!(": {what} -- '").as_bytes());
+    complaint.push(option);
+    complaint.push(b'\'');
+    CliError::Usage { complaint }
+}
+
+/// A name without `/` stands in the configuration directory; the empty name is that directory itself, and is shown as
+/// empty.
+fn resolve(file: Vec<u8>) -> OsString {
+    if file.is_empty() || file.contains(&b'/') {
+        return OsString::from_vec(file);
+    }
+    let mut path = OsStr::new(CONFIGURATION_DIRECTORY).as_bytes().to_vec();
+    path.push(b'/');
+    path.extend_from_slice(&file);
+    OsString::from_vec(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str]) -> Result<Cli, CliError> {
+        parse(std::iter::once("/usr/sbin/bacula-fd").chain(arguments.iter().copied()).map(OsString::from))
+    }
+
+    fn good(arguments: &[&str]) -> Cli {
+        parsed(arguments).unwrap()
+    }
+
+    fn complaint(arguments: &[&str]) -> String {
+        match parsed(arguments) {
+            Err(CliError::Usage { complaint }) => String::from_utf8(complaint).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_file_is_found_by_the_rules() {
+        // reference 06 §4.2 and the further rows of §15
+        assert_eq!(good(&[]).config_file, "/etc/bacula/bacula-fd.conf");
+        assert_eq!(good(&["-c", "fd.conf"]).config_file, "/etc/bacula/fd.conf");
+        assert_eq!(good(&["-c", "./fd.conf"]).config_file, "./fd.conf");
+        assert_eq!(good(&["-c", "/x", "-c", "/y"]).config_file, "/y");
+        assert_eq!(good(&["-t", "-c", "/nope", "/file"]).config_file, "/file");
+        assert_eq!(good(&["-c", "/file", "extra"]).config_file, "/etc/bacula/extra");
+        assert_eq!(good(&["-c", "|cat /file"]).config_file, "|cat /file");
+        assert_eq!(good(&["-c", ""]).config_file, "");
+        assert_eq!(good(&["-t", "-"]).config_file, "/etc/bacula/-");
+        assert_eq!(good(&["-t", "--", "-t"]).config_file, "/etc/bacula/-t");
+    }
+
+    #[test]
+    fn options_join_and_stand_anywhere() {
+        let cli = good(&["/file", "-fPc/other", "-vv", "-sTm", "-u", "bacula", "-gadm", "-k"]);
+        assert!(cli.foreground && cli.no_pid_file && cli.no_signals && cli.trace && cli.show_traceback);
+        assert_eq!(cli.config_file, "/file");
+        assert_eq!(cli.verbose, 2);
+        assert_eq!((cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all), (Some("bacula"), Some("adm"), true));
+        assert!(!cli.wants_background());
+        assert!(good(&["/file"]).wants_background());
+        assert!(!good(&["-t"]).wants_background());
+        assert!(good(&["-tc", "/file"]).test_only);
+    }
+
+    #[test]
+    fn debug_levels_are_at_least_one() {
+        let level = |value: &str| good(&["-d", value]).debug_level;
+        assert_eq!([level("5"), level("0"), level("-3"), level("x")], [Some(5), Some(1), Some(1), Some(1)]);
+        let cli = good(&["-d10,lock,network", "-dt"]);
+        assert_eq!(
+            (cli.debug_level, cli.debug_tags.to_str(), cli.debug_timestamps),
+            (Some(10), Some("lock,network"), true)
+        );
+        assert_eq!(good(&["-dtx"]).debug_level, None);
+    }
+
+    #[test]
+    fn mistakes_get_the_usage_and_getopts_line() {
+        assert_eq!(complaint(&["-?"]), "");
+        assert_eq!(complaint(&["-D", "5"]), "");
+        assert_eq!(complaint(&["a", "b"]), "");
+        assert_eq!(complaint(&["-t", "/file", ""]), "");
+        assert_eq!(complaint(&["-z"]), "/usr/sbin/bacula-fd: invalid option -- 'z'");
+        assert_eq!(complaint(&["-x"]), "/usr/sbin/bacula-fd: invalid option -- 'x'");
+        assert_eq!(complaint(&["--help"]), "/usr/sbin/bacula-fd: invalid option -- '-'");
+        assert_eq!(complaint(&["--version"]), "/usr/sbin/bacula-fd: invalid option -- '-'");
+        assert_eq!(complaint(&["-t", "-c"]), "/usr/sbin/bacula-fd: option requires an argument -- 'c'");
+        assert_eq!(complaint(&["-D"]), "/usr/sbin/bacula-fd: option requires an argument -- 'D'");
+        let text = parsed(&["-z"]).unwrap_err().standard_error();
+        assert!(
+            text.starts_with(b"/usr/sbin/bacula-fd: invalid option -- 'z'\nCopyright (C) 2000-2025 Kern Sibbald.\n\n")
+        );
+        assert!(text.ends_with(b"     -?               print this message.\n\n"));
+    }
+
+    #[test]
+    fn keeping_capabilities_needs_a_user() {
+        let error = parsed(&["-t", "-k", "-c", "/file"]).unwrap_err();
+        assert!(error.standard_error().is_empty());
+        let message = error.message().unwrap();
+        let expected = "bacula-fd: ERROR TERMINATION at filed.c:198\n-k option has no meaning without -u option.\n";
+        assert_eq!(String::from_utf8_lossy(message.text()), expected);
+        assert_eq!(complaint(&["-k", "a", "b"]), "");
+        assert!(good(&["-k", "-u", ""]).keep_read_all);
+    }
+}

@@ -1,0 +1,310 @@
+//! The state file: the last ten jobs, kept over a restart (reference 06 §5.9).
+//!
+//! The format is the memory of a 64-bit little-endian machine, as the stock daemon writes it. Encoding and decoding are
+//! pure; reading and writing the file stands at the end.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Jobs that are kept.
+const KEPT: usize = 10;
+/// More of them in a file than this, and the file is damaged.
+const MOST: usize = 40;
+const HEADER_SIZE: usize = 192;
+const RECORD_SIZE: usize = 200;
+const NAME_SIZE: usize = 128;
+const MAGIC: &[u8; 16] = b"Bacula State\n\0\0\0";
+const VERSION: u32 = 4;
+/// Bytes of the longest file that is worth reading.
+const MAX_FILE: u64 = 1 << 20;
+
+/// A job that ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Entry {
+    /// Number of errors.
+    pub errors: i32,
+    /// The code: `B`, `R`, `V` …
+    pub job_type: u8,
+    /// The code: `T`, `E`, `f`, `A` …
+    pub job_status: u8,
+    /// The code: `F`, `I`, `D` …
+    pub job_level: u8,
+    /// Catalog number; never 0 in a file.
+    pub job_id: u32,
+    /// The Storage Daemon's session.
+    pub vol_session_id: u32,
+    /// The Storage Daemon's session time.
+    pub vol_session_time: u32,
+    /// Files saved or restored.
+    pub job_files: u32,
+    /// Bytes saved or restored.
+    pub job_bytes: u64,
+    /// Seconds since 1970.
+    pub start_time: i64,
+    /// Seconds since 1970.
+    pub end_time: i64,
+    /// Unique name; more than 127 bytes are cut.
+    pub job: Vec<u8>,
+}
+
+/// What is wrong with a state file. The daemon deletes such a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DamagedState {
+    /// Not the first bytes of a state file.
+    #[error("it does not begin like a state file")]
+    Magic,
+    /// Written by another version.
+    #[error("version {0} instead of {VERSION}")]
+    Version(u32),
+    /// More jobs than a daemon ever writes.
+    #[error("{0} jobs instead of at most {MOST}")]
+    Count(u32),
+    /// The file ends before its contents, or the list stands nowhere.
+    #[error("it ends at byte {0}, before its job list does")]
+    Short(usize),
+}
+
+/// The bytes of a state file with the last ten of these jobs, oldest first.
+pub fn encode(entries: &[Entry]) -> Vec<u8> {
+    let kept = entries.get(entries.len().saturating_sub(KEPT)..).unwrap_or_default();
+    let end = HEADER_SIZE + 4 + kept.len() * RECORD_SIZE;
+    let mut file = Vec::with_capacity(end);
+    file.extend_from_slice(MAGIC);
+    file.extend_from_slice(&VERSION.to_le_bytes());
+    file.extend_from_slice(&[0; 4]);
+    file.extend_from_slice(&(HEADER_SIZE as u64).to_le_bytes());
+    file.extend_from_slice(&(end as u64).to_le_bytes());
+    file.resize(HEADER_SIZE, 0);
+    file.extend_from_slice(&u32::try_from(kept.len()).unwrap_or_default().to_le_bytes());
+    for entry in kept {
+        encode_entry(entry, &mut file);
+    }
+    file
+}
+
+fn encode_entry(entry: &Entry, file: &mut Vec<u8>) {
+    // Two pointers of the stock daemon's memory, which no reader looks at.
+    file.extend_from_slice(&[0; 16]);
+    file.extend_from_slice(&entry.errors.to_le_bytes());
+    for code in [entry.job_type, entry.job_status, entry.job_level] {
+        file.extend_from_slice(&u32::from(code).to_le_bytes());
+    }
+    for number in [entry.job_id, entry.vol_session_id, entry.vol_session_time, entry.job_files] {
+        file.extend_from_slice(&number.to_le_bytes());
+    }
+    file.extend_from_slice(&entry.job_bytes.to_le_bytes());
+    file.extend_from_slice(&entry.start_time.to_le_bytes());
+    file.extend_from_slice(&entry.end_time.to_le_bytes());
+    let name = entry.job.get(..entry.job.len().min(NAME_SIZE - 1)).unwrap_or_default();
+    file.extend_from_slice(name);
+    file.resize(file.len() + NAME_SIZE - name.len(), 0);
+}
+
+/// The jobs of a state file, oldest first, at most ten; entries with `JobId` 0 are left out.
+///
+/// # Errors
+/// [`DamagedState`] if the stock daemon would delete the file.
+pub fn decode(file: &[u8]) -> Result<Vec<Entry>, DamagedState> {
+    let mut header = Fields { bytes: file, at: 0 };
+    if header.take::<16>()?.get(..14) != MAGIC.get(..14) {
+        return Err(DamagedState::Magic);
+    }
+    let version = header.u32()?;
+    if version != VERSION {
+        return Err(DamagedState::Version(version));
+    }
+    header.take::<4>()?;
+    let list = header.u64()?;
+    if file.len() < HEADER_SIZE || list == 0 {
+        return Err(DamagedState::Short(file.len()));
+    }
+    let at = usize::try_from(list).map_err(|_| DamagedState::Short(file.len()))?;
+    let mut fields = Fields { bytes: file, at };
+    let count = fields.u32()?;
+    if usize::try_from(count).map_or(true, |count| count > MOST) {
+        return Err(DamagedState::Count(count));
+    }
+    let mut entries = Vec::new();
+    for _ in 0..count {
+        entries.push(decode_entry(&mut fields)?);
+    }
+    entries.retain(|entry| entry.job_id != 0);
+    entries.drain(..entries.len().saturating_sub(KEPT));
+    Ok(entries)
+}
+
+fn decode_entry(fields: &mut Fields<'_>) -> Result<Entry, DamagedState> {
+    fields.take::<16>()?;
+    let mut entry = Entry { errors: i32::from_le_bytes(fields.take()?), ..Entry::default() };
+    entry.job_type = fields.code()?;
+    entry.job_status = fields.code()?;
+    entry.job_level = fields.code()?;
+    entry.job_id = fields.u32()?;
+    entry.vol_session_id = fields.u32()?;
+    entry.vol_session_time = fields.u32()?;
+    entry.job_files = fields.u32()?;
+    entry.job_bytes = fields.u64()?;
+    entry.start_time = i64::from_le_bytes(fields.take()?);
+    entry.end_time = i64::from_le_bytes(fields.take()?);
+    let name = fields.take::<NAME_SIZE>()?;
+    entry.job = name.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
+    Ok(entry)
+}
+
+/// Reads fields one after the other.
+struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], DamagedState> {
+        let field = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<N>());
+        let field = *field.ok_or(DamagedState::Short(self.bytes.len()))?;
+        self.at = self.at.saturating_add(N);
+        Ok(field)
+    }
+
+    fn u32(&mut self) -> Result<u32, DamagedState> {
+        Ok(u32::from_le_bytes(self.take()?))
+    }
+
+    fn u64(&mut self) -> Result<u64, DamagedState> {
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+
+    /// A character in 32 bits.
+    fn code(&mut self) -> Result<u8, DamagedState> {
+        let [code, ..] = self.take::<4>()?;
+        Ok(code)
+    }
+}
+
+/// `WORKING_DIRECTORY/bacula-fd.PORT.state`.
+pub fn path(working_directory: &Path, port: u16) -> PathBuf {
+    working_directory.join(format!("bacula-fd.{port}.state"))
+}
+
+/// The jobs that the daemon before this one left. A damaged file is deleted.
+pub fn load(path: &Path) -> Vec<Entry> {
+    let readable = fs::metadata(path).is_ok_and(|about| about.len() <= MAX_FILE);
+    let Some(file) = fs::read(path).ok().filter(|_| readable) else {
+        return Vec::new();
+    };
+    match decode(&file) {
+        Ok(entries) => entries,
+        Err(damage) => {
+            tracing::warn!(%damage, path = %path.display(), "the state file is damaged and is removed");
+            if let Err(error) = fs::remove_file(path) {
+                tracing::warn!(%error, path = %path.display(), "the damaged state file can't be removed");
+            }
+            Vec::new()
+        }
+    }
+}
+
+/// Writes the file anew, mode 0640.
+///
+/// # Errors
+/// When it can't be created or written.
+pub fn save(path: &Path, entries: &[Entry]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(path)?;
+    file.write_all(&encode(entries))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(job_id: u32) -> Entry {
+        Entry {
+            errors: 3,
+            job_type: b'B',
+            job_status: b'T',
+            job_level: b'F',
+            job_id,
+            vol_session_id: 1,
+            vol_session_time: 0x6b00_f550,
+            job_files: 5,
+            job_bytes: 12,
+            start_time: 0x6b00_f577,
+            end_time: 0x6b00_f577,
+            job: b"stock.2026-11-21_01.35.49_03".to_vec(),
+        }
+    }
+
+    #[test]
+    fn an_empty_list_has_196_bytes_and_the_stock_header() {
+        // reference 06 §5.9
+        let file = encode(&[]);
+        assert_eq!(file.len(), 196);
+        assert_eq!(&file[..14], b"Bacula State\n\0");
+        assert_eq!(&file[16..24], [4, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(&file[24..40], [0xc0, 0, 0, 0, 0, 0, 0, 0, 0xc4, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(decode(&file), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_record_stands_where_the_stock_daemon_puts_it() {
+        // The dump of reference 06 §5.9: three jobs, the first one shown.
+        let file = encode(&[Entry { errors: 0, ..entry(1) }, entry(2), entry(3)]);
+        assert_eq!(file.len(), 796);
+        assert_eq!(&file[32..34], [0x1c, 0x03]);
+        assert_eq!(&file[0xc0..0xc4], [3, 0, 0, 0]);
+        let codes =
+            [0, 0, 0, 0, 0x42, 0, 0, 0, 0x54, 0, 0, 0, 0x46, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0x50, 0xf5, 0, 0x6b];
+        assert_eq!(&file[0xd4..0xf0], codes);
+        assert_eq!(&file[0xf0..0xfc], [5, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(&file[0x10c..0x110], b"stoc");
+    }
+
+    #[test]
+    fn the_newest_ten_survive_a_round_trip() {
+        let all: Vec<Entry> = (1..=13).map(entry).collect();
+        assert_eq!(decode(&encode(&all)).unwrap(), all[3..]);
+        let with_console = [entry(0), entry(7)];
+        assert_eq!(decode(&encode(&with_console)).unwrap(), [entry(7)]);
+        let long = Entry { job: vec![b'x'; 500], ..entry(1) };
+        assert_eq!(decode(&encode(&[long])).unwrap()[0].job.len(), 127);
+    }
+
+    #[test]
+    fn damage_is_named() {
+        let good = encode(&[entry(1)]);
+        for length in 0..good.len() {
+            assert!(decode(&good[..length]).is_err(), "{length}");
+        }
+        let broken = |at: usize, byte: u8| {
+            let mut file = good.clone();
+            file[at] = byte;
+            decode(&file)
+        };
+        assert_eq!(broken(0, b'b'), Err(DamagedState::Magic));
+        assert_eq!(broken(16, 3), Err(DamagedState::Version(3)));
+        assert_eq!(broken(24, 0), Err(DamagedState::Short(396)));
+        assert_eq!(broken(31, 0xff), Err(DamagedState::Short(396)));
+        assert_eq!(broken(0xc0, 41), Err(DamagedState::Count(41)));
+    }
+
+    #[test]
+    fn a_damaged_file_is_deleted_and_a_good_one_read() {
+        let directory = std::env::temp_dir().join(format!("ferrofd-state-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let file = path(&directory, 9102);
+        assert!(file.ends_with("bacula-fd.9102.state"));
+        assert_eq!(load(&file), []);
+        save(&file, &[entry(1)]).unwrap();
+        save(&file, &[entry(1), entry(2)]).unwrap();
+        assert_eq!(load(&file), [entry(1), entry(2)]);
+        fs::write(&file, b"rubbish").unwrap();
+        assert_eq!(load(&file), []);
+        assert!(!file.exists());
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}
