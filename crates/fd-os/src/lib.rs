@@ -3,3 +3,5 @@
 
 pub mod daemonize;
 pub mod local_time;
+pub mod locale;
+pub mod regex;

@@ -1,0 +1,171 @@
+//! POSIX extended regular expressions of the C library: leftmost-longest, in the locale of the process.
+//!
+//! A FileSet and `RegexWhere` are written for this dialect, and no other engine matches it exactly (reference 03 §4.5).
+
+use std::ffi::CString;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// Most groups that a match reports: the whole and `\1` to `\9`.
+const GROUPS: usize = 10;
+
+/// How an expression is compiled; it is always an extended one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RegexOptions {
+    /// Letters match in either case, in the sense of the locale.
+    pub ignore_case: bool,
+    /// `.` and negated sets do not match a newline, `^` and `$` match at each.
+    pub newline: bool,
+}
+
+/// An expression that does not compile, in the C library's words, such as `Unmatched ( or \(`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RegexError {
+    text: String,
+}
+
+impl std::fmt::Display for RegexError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for RegexError {}
+
+/// A compiled expression.
+pub struct PosixRegex {
+    /// Boxed, because the C library may keep pointers into it.
+    compiled: Box<libc::regex_t>,
+}
+
+// SAFETY: glibc's regexec takes a `const regex_t *` and locks its own internal state; POSIX requires it to be usable by
+// several threads at once.
+unsafe impl Send for PosixRegex {}
+// SAFETY: as above; no method changes the compiled form.
+unsafe impl Sync for PosixRegex {}
+
+impl std::fmt::Debug for PosixRegex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PosixRegex").finish_non_exhaustive()
+    }
+}
+
+impl PosixRegex {
+    /// Compiles `pattern`; what stands behind a NUL byte in it does not count, as in C.
+    ///
+    /// # Errors
+    /// The C library's words.
+    pub fn new(pattern: &[u8], options: RegexOptions) -> Result<Self, RegexError> {
+        let until_nul = pattern.split(|byte| *byte == 0).next().unwrap_or_default();
+        let Ok(pattern) = CString::new(until_nul) else {
+            return Err(RegexError { text: "Invalid regular expression".to_owned() });
+        };
+        let mut flags = libc::REG_EXTENDED;
+        if options.ignore_case {
+            flags |= libc::REG_ICASE;
+        }
+        if options.newline {
+            flags |= libc::REG_NEWLINE;
+        }
+        let mut compiled: Box<MaybeUninit<libc::regex_t>> = Box::new(MaybeUninit::zeroed());
+        // SAFETY: the first pointer is to a regex_t that regcomp fills, the second to a C string that lives long enough.
+        let code = unsafe { libc::regcomp(compiled.as_mut_ptr(), pattern.as_ptr(), flags) };
+        if code != 0 {
+            return Err(RegexError { text: describe(code, compiled.as_ptr()) });
+        }
+        // SAFETY: regcomp succeeded, so the regex_t is whole.
+        let compiled = unsafe { compiled.assume_init() };
+        Ok(Self { compiled })
+    }
+
+    /// Whether the expression matches anywhere in `text`. What stands behind a NUL byte does not count.
+    pub fn is_match(&self, text: &[u8]) -> bool {
+        self.execute(text, &mut []).is_some()
+    }
+
+    /// The first match, leftmost and then longest: the whole and its nine groups, as places in `text`. A group that took
+    /// no part is `None`.
+    pub fn captures(&self, text: &[u8]) -> Option<[Option<Range<usize>>; GROUPS]> {
+        let mut places = [libc::regmatch_t { rm_so: -1, rm_eo: -1 }; GROUPS];
+        self.execute(text, &mut places)?;
+        Some(places.map(|place| {
+            let (start, end) = (usize::try_from(place.rm_so).ok()?, usize::try_from(place.rm_eo).ok()?);
+            (start <= end && end <= text.len()).then_some(start..end)
+        }))
+    }
+
+    fn execute(&self, text: &[u8], places: &mut [libc::regmatch_t]) -> Option<()> {
+        let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
+        let text = CString::new(until_nul).ok()?;
+        // SAFETY: the regex_t was made by regcomp and lives as long as `self`; the text is a C string; `places` has the
+        // length that is said.
+        let code =
+            unsafe { libc::regexec(&raw const *self.compiled, text.as_ptr(), places.len(), places.as_mut_ptr(), 0) };
+        (code == 0).then_some(())
+    }
+}
+
+impl Drop for PosixRegex {
+    fn drop(&mut self) {
+        // SAFETY: the regex_t was made by regcomp and is not used again.
+        unsafe { libc::regfree(&raw mut *self.compiled) };
+    }
+}
+
+fn describe(code: libc::c_int, compiled: *const libc::regex_t) -> String {
+    let mut buffer = [0_u8; 256];
+    // SAFETY: the buffer has the length that is said; regerror writes a C string into it and only reads the regex_t.
+    unsafe { libc::regerror(code, compiled, buffer.as_mut_ptr().cast(), buffer.len()) };
+    let text = buffer.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, text: &[u8]) -> bool {
+        PosixRegex::new(pattern.as_bytes(), RegexOptions::default()).unwrap().is_match(text)
+    }
+
+    #[test]
+    fn the_dialect_is_that_of_the_c_library() {
+        assert!(matches("a{2}|b", b"xaax"));
+        assert!(matches(r"\w\b", b"/x"));
+        assert!(!matches(r"^\d$", b"1"), "\\d is no class here");
+        assert!(matches("a.c", b"a\nc"));
+        assert!(matches("", b"anything"));
+        assert!(matches("[[:digit:]]$", b"/t/1"));
+    }
+
+    #[test]
+    fn errors_have_the_c_librarys_words() {
+        let error =
+            |pattern: &str| PosixRegex::new(pattern.as_bytes(), RegexOptions::default()).unwrap_err().to_string();
+        assert_eq!(error("*a"), "Invalid preceding regular expression");
+        assert_eq!(error("("), "Unmatched ( or \\(");
+        assert_eq!(error("[a"), "Unmatched [, [^, [:, [., or [=");
+        assert_eq!(error("a{1"), "Unmatched { or \\{".replace("{ or ", ""));
+    }
+
+    #[test]
+    fn the_longest_of_the_leftmost_wins() {
+        let options = RegexOptions { ignore_case: true, newline: true };
+        let regex = PosixRegex::new(b"AB|ABC(d)?(e)?", options).unwrap();
+        let groups = regex.captures(b"xxabcdz").unwrap();
+        assert_eq!(groups[0], Some(2..6));
+        assert_eq!(groups[1], Some(5..6));
+        assert_eq!(groups[2], None);
+        assert_eq!(regex.captures(b"nothing"), None);
+    }
+
+    #[test]
+    fn threads_share_an_expression() {
+        let regex = PosixRegex::new(b"(a|b)*c", RegexOptions::default()).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..1000).all(|_| regex.is_match(b"ababababc")).then_some(()).unwrap());
+            }
+        });
+    }
+}
