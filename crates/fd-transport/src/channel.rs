@@ -196,8 +196,7 @@ impl Channel {
     /// end between two frames. After anything else, too, nothing more can be received.
     pub fn recv(&mut self, timeout: Duration) -> Result<Received<'_>, ChannelError> {
         self.flush()?;
-        let deadline = Instant::now().checked_add(timeout);
-        match self.next_frame(Wait::Until(deadline))? {
+        match self.next_frame(Some(timeout))? {
             Some(frame) => self.lend(&frame),
             None => Err(self.error(Fault::TimedOut { after: timeout })),
         }
@@ -209,14 +208,16 @@ impl Channel {
     /// As [`Channel::recv`].
     pub fn try_recv(&mut self) -> Result<Option<Received<'_>>, ChannelError> {
         self.usable()?;
-        match self.next_frame(Wait::No)? {
+        match self.next_frame(None)? {
             Some(frame) => self.lend(&frame).map(Some),
             None => Ok(None),
         }
     }
 
-    fn next_frame(&mut self, wait: Wait) -> Result<Option<Frame>, ChannelError> {
+    /// The next whole frame; without a timeout only one that is there. The clock is read only to wait.
+    fn next_frame(&mut self, timeout: Option<Duration>) -> Result<Option<Frame>, ChannelError> {
         self.take_back();
+        let mut wait = None;
         loop {
             let needed = match parse(self.link.input()) {
                 Ok(Parsed::Need(needed)) => needed,
@@ -230,6 +231,10 @@ impl Channel {
                 }
                 Err(error) => return Err(self.impossible(error)),
             };
+            let wait = *wait.get_or_insert_with(|| match timeout {
+                Some(timeout) => Wait::Until(Instant::now().checked_add(timeout)),
+                None => Wait::No,
+            });
             match self.link.fill(wait) {
                 Ok(Some(0)) => return Err(self.ended(needed)),
                 Ok(Some(_)) => {}
@@ -251,13 +256,14 @@ impl Channel {
             }
             Content::Data { payload, compressed } => {
                 let data = self.link.input().get(payload.clone()).unwrap_or_default();
-                if !compressed {
-                    return Ok(Received::Data(self.link.input().get(payload.clone()).unwrap_or_default()));
+                if *compressed && let Err(error) = decompress(data, &mut self.decompressed) {
+                    return Err(self.failed(Fault::Frame(error)));
                 }
-                match decompress(data, &mut self.decompressed) {
-                    Ok(()) => Ok(Received::Data(&self.decompressed)),
-                    Err(error) => Err(self.failed(Fault::Frame(error))),
-                }
+                Ok(Received::Data(if *compressed {
+                    &self.decompressed
+                } else {
+                    self.link.input().get(payload.clone()).unwrap_or_default()
+                }))
             }
         }
     }
@@ -362,7 +368,7 @@ impl Channel {
     /// channel that is only dropped loses what was not flushed.
     ///
     /// # Errors
-    /// What was sent last may not have arrived.
+    /// What was sent last could not be handed to the kernel. How the peer leaves is no error.
     pub fn close(mut self) -> Result<(), ChannelError> {
         if self.health == Health::Failed || self.is_cancelled() {
             return Ok(());

@@ -138,9 +138,10 @@ impl Link {
         loop {
             let n = self.input().len();
             self.consume(n);
-            match self.fill(wait)? {
-                Some(0) | None => return Ok(()),
-                Some(_) => {}
+            match self.fill(wait) {
+                Ok(Some(1..)) => {}
+                // The end, a peer that takes too long, or one that has reset the connection: all is said in any case.
+                Ok(Some(0) | None) | Err(_) => return Ok(()),
             }
         }
     }
