@@ -1,1 +1,30 @@
-//! fd-restore
+//! The restore: records of a read session in, files out.
+//!
+//! [`run`] takes the records of one Storage Daemon, from behind `3000 OK data` to the end of the data, and makes of them
+//! what the stock daemon would make, with its messages in its order. What differs on purpose: nothing on the volume and
+//! no other user can lead a write out of the place that the operator chose (see `tree`), directories keep their recorded
+//! times whatever comes after them, and data is compared with the digests on the volume.
+//!
+//! Not here: the conversation with the Director and the Storage Daemon, and the status of the job.
+
+mod create;
+mod data;
+mod digest_check;
+mod entry;
+mod output_file;
+mod output_names;
+mod plan;
+mod regex_where;
+mod report;
+mod round;
+mod source;
+mod texts;
+mod tree;
+mod win32;
+
+pub use output_names::OutputNames;
+pub use plan::{Replace, RestorePlan};
+pub use regex_where::RegexWhere;
+pub use report::QueuedMessage;
+pub use round::{End, Outcome, RestoreError, RestoreState, run};
+pub use source::{RecordSource, SourceError};

@@ -1,0 +1,399 @@
+//! Making the object of an attribute record: does it exist, is it to be replaced, and what is it (reference 05 §6).
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use fd_messages::{CancelToken, MessageType};
+use fd_metadata::{make_fifo, make_node};
+use fd_records::{FileType, Stat};
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, FcntlArg, OFlag, fcntl, openat};
+use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
+use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
+
+use crate::entry::Entry;
+use crate::output_file::OutputFile;
+use crate::plan::Replace;
+use crate::report::Report;
+use crate::texts::{self, Skip};
+use crate::tree::{Base, Directories, MakeDirectory, OpenError, OutputPath};
+
+/// How long a fifo may be without a reader.
+const FIFO_PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is tried.
+const FIFO_PAUSE: Duration = Duration::from_millis(50);
+
+/// What became of a record.
+#[derive(Debug)]
+pub(crate) enum Created {
+    /// What exists stays.
+    Skipped,
+    /// It could not be made; the operator knows why.
+    Failed,
+    /// It is open and wants its data.
+    Open(OutputFile),
+    /// It is there and wants its attributes.
+    Made,
+}
+
+/// Ends the work on one object early.
+type Step<T> = Result<T, Created>;
+
+/// Makes objects.
+pub(crate) struct Creator<'a, 'b> {
+    pub(crate) directories: &'a mut Directories,
+    pub(crate) report: &'a mut Report<'b>,
+    pub(crate) replace: Replace,
+    pub(crate) cancel: &'a CancelToken,
+    /// The parent of the last object that was no directory, if it could not be made.
+    pub(crate) failed_parent: &'a mut Option<OutputPath>,
+}
+
+impl Creator<'_, '_> {
+    /// Makes the object of `entry`.
+    pub(crate) fn create(&mut self, entry: &Entry) -> Created {
+        let path = match &entry.path {
+            Ok(path) => path.clone(),
+            Err(why) => {
+                self.report.now(MessageType::Error, &texts::name_refused(&entry.output, *why));
+                return Created::Failed;
+            }
+        };
+        let made = match entry.file_type {
+            Some(
+                FileType::HardLink
+                | FileType::EmptyFile
+                | FileType::Regular
+                | FileType::Symlink
+                | FileType::Special
+                | FileType::Raw
+                | FileType::Fifo,
+            ) => self.object(entry, &path),
+            _ if entry.is_directory() => self.directory(entry, &path),
+            _ => self.nothing(entry, &path),
+        };
+        made.unwrap_or_else(|early| early)
+    }
+
+    fn fail<T>(&mut self, text: Vec<u8>) -> Step<T> {
+        self.report.later(MessageType::Error, text);
+        Err(Created::Failed)
+    }
+
+    /// Types that were never saved, or that are no files.
+    fn nothing(&mut self, entry: &Entry, path: &OutputPath) -> Step<Created> {
+        if let Some((parent, name)) = path.split() {
+            let existing = self.existing(entry, &parent, name)?;
+            self.decide(entry, path, existing.as_ref())?;
+        }
+        let (kind, text) = match entry.file_type {
+            Some(FileType::Deleted) => (MessageType::Info, texts::was_deleted(&entry.name)),
+            Some(file_type) if (7..=15).contains(&file_type.code()) => {
+                (MessageType::Error, texts::was_not_saved(&entry.name, entry.type_code))
+            }
+            _ => (MessageType::Error, texts::unknown_type(&entry.name, entry.type_code)),
+        };
+        self.report.later(kind, text);
+        Ok(Created::Failed)
+    }
+
+    /// What stands at the place of an object, if anything. A link is itself.
+    fn existing(&mut self, entry: &Entry, parent: &OutputPath, name: &[u8]) -> Step<Option<FileStat>> {
+        match self.directories.open(parent) {
+            Ok(level) => Ok(fstatat(level.handle(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()),
+            Err(OpenError::Refused { end, why }) => {
+                let text = texts::link_refused(&entry.output, prefix(&entry.output, parent, end), why);
+                self.report.now(MessageType::Error, &text);
+                Err(Created::Failed)
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Whether the record is to be restored in view of what exists (reference 05 §6.1).
+    fn decide(&mut self, entry: &Entry, path: &OutputPath, existing: Option<&FileStat>) -> Step<()> {
+        let skip = match (existing, entry.delta_seq) {
+            (None, 1..) => Some(Skip::NothingToPatch),
+            (Some(existing), 0) => {
+                let recorded = entry.stat.mtime;
+                let skip = match self.replace {
+                    Replace::Always => None,
+                    Replace::IfNewer => (recorded <= existing.st_mtime).then_some(Skip::NotNewer),
+                    Replace::IfOlder => (recorded >= existing.st_mtime).then_some(Skip::NotOlder),
+                    Replace::Never => Some(Skip::Exists),
+                };
+                // A directory that this job had to make for a file still wants its own attributes.
+                let ours = entry.is_directory() && skip != Some(Skip::NotOlder) && self.directories.was_made(path);
+                skip.filter(|_| !ours)
+            }
+            _ => None,
+        };
+        match skip {
+            None => Ok(()),
+            Some(why) => {
+                self.report.later(MessageType::Skipped, texts::skipped(why, &entry.output));
+                Err(Created::Skipped)
+            }
+        }
+    }
+
+    /// Everything but directories.
+    fn object(&mut self, entry: &Entry, path: &OutputPath) -> Step<Created> {
+        if path.base() == Base::Current && !entry.output.contains(&b'/') {
+            self.report.now(MessageType::Warning, &texts::no_directory(&entry.output));
+            return Err(Created::Failed);
+        }
+        let Some((parent, name)) = path.split() else {
+            self.report.now(MessageType::Error, &texts::no_file_name(&entry.name));
+            return Err(Created::Failed);
+        };
+        // A new regular file is tried at once: whether something exists then shows by itself.
+        let is_new_file = matches!(entry.file_type, Some(FileType::Regular | FileType::EmptyFile))
+            && entry.delta_seq == 0
+            && !entry.is_update
+            && !entry.output.ends_with(b"/");
+        if !is_new_file {
+            self.make_room(entry, path, &parent, name)?;
+        }
+        if entry.output.ends_with(b"/") {
+            self.report.now(MessageType::Error, &texts::no_file_name(&entry.name));
+            return Err(Created::Failed);
+        }
+        let ready = self.prepare_parent(entry, &parent)?;
+        match entry.file_type {
+            Some(FileType::Symlink) => self.symlink(entry, name, ready),
+            Some(FileType::HardLink) => self.hard_link(entry, name, ready),
+            Some(FileType::Special | FileType::Raw | FileType::Fifo) => self.special(entry, name, ready),
+            _ if is_new_file => self.new_file(entry, path, &parent, name, ready),
+            _ => self.existing_file(entry, name, ready),
+        }
+    }
+
+    /// Removes what stands at the place, if it is to be replaced.
+    fn make_room(&mut self, entry: &Entry, path: &OutputPath, parent: &OutputPath, name: &[u8]) -> Step<()> {
+        let existing = self.existing(entry, parent, name)?;
+        self.decide(entry, path, existing.as_ref())?;
+        let stays =
+            entry.is_update || entry.delta_seq != 0 || matches!(entry.file_type, Some(FileType::Raw | FileType::Fifo));
+        if existing.is_none() || stays {
+            return Ok(());
+        }
+        self.directories.note_modification();
+        let removed = self.here().and_then(|here| unlinkat(here, name, UnlinkatFlags::NoRemoveDir));
+        match removed {
+            Ok(()) => {
+                self.directories.forget(path);
+                Ok(())
+            }
+            Err(errno) => self.fail(texts::not_replaced(&entry.output, errno)),
+        }
+    }
+
+    /// The handle of the current directory.
+    fn here(&self) -> Result<BorrowedFd<'_>, Errno> {
+        self.directories.handle().ok_or(Errno::EBADF)
+    }
+
+    /// Makes the parent directory. When it failed for the object before, the object itself is tried without it, and
+    /// says so: the inner result is what trying it gives.
+    fn prepare_parent(&mut self, entry: &Entry, parent: &OutputPath) -> Step<Result<(), Errno>> {
+        if self.failed_parent.as_ref() == Some(parent) {
+            return Ok(self.directories.open(parent).map(drop).map_err(OpenError::errno));
+        }
+        let how = MakeDirectory { uid: entry.stat.uid, gid: entry.stat.gid, mode: entry.parent_mode(), keep: true };
+        match self.directories.make(parent, how) {
+            Ok(_existed) => {
+                *self.failed_parent = None;
+                Ok(Ok(()))
+            }
+            Err(error) => {
+                *self.failed_parent = Some(parent.clone());
+                let shown = entry.output.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+                self.not_made(entry, entry.output.get(..shown).unwrap_or_default(), parent, error, true);
+                Err(Created::Failed)
+            }
+        }
+    }
+
+    /// Says why a directory could not be had. `shown` is its name, as messages show it.
+    fn not_made(&mut self, entry: &Entry, shown: &[u8], path: &OutputPath, error: OpenError, is_parent: bool) {
+        let whole = path.as_bytes().len();
+        let text = match error {
+            OpenError::NotDirectory { end, dangling: false } if is_parent && end == whole => {
+                texts::path_not_directory(shown)
+            }
+            OpenError::NotDirectory { end, .. } | OpenError::Missing { first_link: Some(end), .. } => {
+                texts::component_not_directory(prefix(shown, path, end))
+            }
+            OpenError::Missing { end, first_link: None } => {
+                texts::cannot_create_directory(prefix(shown, path, end), Errno::ENOENT)
+            }
+            OpenError::Refused { end, why } => texts::link_refused(&entry.output, prefix(shown, path, end), why),
+            OpenError::System { end, errno } => texts::cannot_create_directory(prefix(shown, path, end), errno),
+        };
+        self.report.now(MessageType::Error, &text);
+    }
+
+    fn directory(&mut self, entry: &Entry, path: &OutputPath) -> Step<Created> {
+        let existing = self.directories.open(path).ok().and_then(|level| fstat(level.handle()).ok());
+        self.decide(entry, path, existing.as_ref())?;
+        let how = MakeDirectory { uid: entry.stat.uid, gid: entry.stat.gid, mode: entry.parent_mode(), keep: false };
+        match self.directories.make(path, how) {
+            Ok(_existed) => Ok(Created::Made),
+            Err(error) => {
+                self.not_made(entry, &entry.output, path, error, false);
+                Err(Created::Failed)
+            }
+        }
+    }
+
+    /// Makes a regular file that, as a rule, does not exist.
+    fn new_file(
+        &mut self,
+        entry: &Entry,
+        path: &OutputPath,
+        parent: &OutputPath,
+        name: &[u8],
+        ready: Result<(), Errno>,
+    ) -> Step<Created> {
+        let mut outcome = ready.and_then(|()| self.open_new(name));
+        if outcome.as_ref().err() == Some(&Errno::EEXIST) {
+            self.make_room(entry, path, parent, name)?;
+            outcome = self.open_new(name);
+        } else if ready.is_ok() && outcome.as_ref().err() == Some(&Errno::ENOENT) {
+            // Somebody removed the directory while it was held.
+            self.directories.leave_all();
+            outcome = self.prepare_parent(entry, parent)?.and_then(|()| self.open_new(name));
+        }
+        match outcome {
+            Ok(file) => Ok(Created::Open(OutputFile::new(file))),
+            Err(errno) => self.fail(texts::could_not_create(&entry.output, errno)),
+        }
+    }
+
+    fn open_new(&mut self, name: &[u8]) -> Result<OwnedFd, Errno> {
+        self.directories.note_modification();
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        openat(self.here()?, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)
+    }
+
+    /// Opens a file to be patched; an update of attributes needs none.
+    fn existing_file(&mut self, entry: &Entry, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
+        if entry.is_update {
+            return Ok(Created::Made);
+        }
+        self.directories.note_modification();
+        // Non-blocking, since what stands there may be a fifo.
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let outcome = ready.and_then(|()| openat(self.here()?, name, flags, Mode::S_IRUSR | Mode::S_IWUSR));
+        let regular = outcome.and_then(|file| match fstat(&file) {
+            Ok(stat) if stat.st_mode & Stat::MODE_TYPE == Stat::MODE_REGULAR => Ok(file),
+            Ok(_) => Err(Errno::EINVAL),
+            Err(errno) => Err(errno),
+        });
+        match regular {
+            Ok(file) => Ok(Created::Open(OutputFile::new(file))),
+            Err(errno) => self.fail(texts::could_not_create(&entry.output, errno)),
+        }
+    }
+
+    fn symlink(&mut self, entry: &Entry, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
+        self.directories.note_modification();
+        let target = &entry.link.text;
+        match ready.and_then(|()| symlinkat(target.as_slice(), self.here()?, name)) {
+            Ok(()) => {
+                let made = self.here().and_then(|here| fstatat(here, name, AtFlags::AT_SYMLINK_NOFOLLOW));
+                if let Ok(made) = made {
+                    self.directories.note_link(&made);
+                }
+                Ok(Created::Made)
+            }
+            Err(Errno::EEXIST) => Ok(Created::Made),
+            Err(errno) => self.fail(texts::could_not_symlink(&entry.output, target, errno)),
+        }
+    }
+
+    fn hard_link(&mut self, entry: &Entry, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
+        self.directories.note_modification();
+        match ready.and_then(|()| self.link(entry, name)) {
+            Ok(()) => Ok(Created::Made),
+            Err(errno) => self.fail(texts::could_not_link(&entry.output, &entry.link.text, errno)),
+        }
+    }
+
+    /// Makes a further name of a file that was restored before.
+    fn link(&self, entry: &Entry, name: &[u8]) -> Result<(), Errno> {
+        let first = OutputPath::new(&entry.link.text, entry.link.given).map_err(|_| Errno::EXDEV)?;
+        if first.base() != Base::Root {
+            // The stock daemon would look in its working directory.
+            return Err(Errno::ENOENT);
+        }
+        let (parent, first_name) = first.split().ok_or(Errno::EPERM)?;
+        let directory = self.directories.open_aside(&parent).map_err(OpenError::errno)?;
+        linkat(directory.as_fd(), first_name, self.here()?, name, AtFlags::empty())
+    }
+
+    fn special(&mut self, entry: &Entry, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
+        let stat = &entry.stat;
+        if entry.file_type == Some(FileType::Special) && stat.mode_type() == Stat::MODE_SOCKET {
+            return Ok(Created::Made);
+        }
+        self.directories.note_modification();
+        let is_fifo = stat.mode_type() == Stat::MODE_FIFO;
+        let made = ready.and_then(|()| {
+            let here = self.here()?;
+            if is_fifo { make_fifo(here, name, stat.mode) } else { make_node(here, name, stat.mode, stat.rdev) }
+        });
+        match made {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(errno) if is_fifo => return self.fail(texts::cannot_make_fifo(&entry.output, errno)),
+            Err(errno) => return self.fail(texts::cannot_make_node(&entry.output, errno)),
+        }
+        if entry.file_type == Some(FileType::Special) {
+            return Ok(Created::Made);
+        }
+        match self.open_special(name, entry.file_type == Some(FileType::Fifo)) {
+            Ok(file) => Ok(Created::Open(OutputFile::new(file))),
+            Err(errno) => self.fail(texts::could_not_open(&entry.output, errno)),
+        }
+    }
+
+    /// Opens a device or fifo for its data. A fifo needs a reader, for whom it waits a minute.
+    fn open_special(&self, name: &[u8], is_fifo: bool) -> Result<OwnedFd, Errno> {
+        // Without blocking, so that a cancelled job does not hang in it.
+        let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let end = Instant::now() + FIFO_PATIENCE;
+        let file = loop {
+            match openat(self.here()?, name, flags, Mode::empty()) {
+                Err(Errno::ENXIO) if is_fifo => {}
+                other => break other?,
+            }
+            if Instant::now() >= end || self.cancel.is_cancelled() {
+                // What the stock daemon's timer gives.
+                return Err(Errno::EINTR);
+            }
+            std::thread::sleep(FIFO_PAUSE);
+        };
+        let status = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
+        fcntl(&file, FcntlArg::F_SETFL(status - OFlag::O_NONBLOCK))?;
+        Ok(file)
+    }
+}
+
+/// The part of `shown` that stands for the first `end` bytes of `path`: messages show names as they were given.
+fn prefix<'a>(shown: &'a [u8], path: &OutputPath, end: usize) -> &'a [u8] {
+    let wanted = path.as_bytes().get(..end).unwrap_or_default().split(|byte| *byte == b'/').count();
+    let mut at = 0;
+    let mut found = 0;
+    for name in shown.split(|byte| *byte == b'/') {
+        at += name.len();
+        if !matches!(name, b"" | b".") {
+            found += 1;
+        }
+        if found == wanted {
+            return shown.get(..at).unwrap_or(shown);
+        }
+        at += 1;
+    }
+    shown
+}

@@ -1,0 +1,161 @@
+//! From a data record to bytes in the file: address, decompression, digest, Windows parts, write (reference 05 §7).
+//!
+//! A plain record goes from the frame that it came in straight to the write.
+
+use fd_compress::Decompressor;
+use fd_messages::{MessageType, Progress};
+use fd_records::Stream;
+
+use crate::digest_check::DigestCheck;
+use crate::output_file::OutputFile;
+use crate::report::Report;
+use crate::texts;
+use crate::win32::Win32Stream;
+
+/// Undoes what was done to the data of a file.
+pub(crate) struct DataPath {
+    decompressor: Decompressor,
+    plain: Vec<u8>,
+    win32: Win32Stream,
+}
+
+/// A record could not be written; the operator knows why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DataLost;
+
+/// The file that data goes to.
+pub(crate) struct Destination<'a> {
+    pub(crate) file: &'a mut OutputFile,
+    pub(crate) path: &'a [u8],
+    /// Whether it is a patch.
+    pub(crate) is_delta: bool,
+}
+
+/// What a stream number says about its records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Layout {
+    has_address: bool,
+    packing: Packing,
+    is_win32: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Packing {
+    Plain,
+    Zlib,
+    WithHeader,
+}
+
+impl Layout {
+    fn of(stream: Stream, is_delta: bool) -> Self {
+        let offsets = stream.has(Stream::BIT_OFFSETS);
+        let kind = stream.kind().0;
+        Self {
+            has_address: offsets || matches!(kind, 6 | 7 | 30),
+            packing: match kind {
+                4 | 7 | 12 | 23 | 24 => Packing::Zlib,
+                29..=33 => Packing::WithHeader,
+                _ => Packing::Plain,
+            },
+            is_win32: matches!(kind, 11 | 12 | 21 | 24 | 31 | 33) && !(offsets && is_delta),
+        }
+    }
+}
+
+impl DataPath {
+    pub(crate) fn new() -> Self {
+        Self { decompressor: Decompressor::default(), plain: Vec::new(), win32: Win32Stream::default() }
+    }
+
+    /// Another file begins.
+    pub(crate) fn begin(&mut self) {
+        self.win32 = Win32Stream::default();
+    }
+
+    /// Writes one record.
+    pub(crate) fn record(
+        &mut self,
+        stream: Stream,
+        record: &[u8],
+        destination: &mut Destination<'_>,
+        digest: &mut DigestCheck,
+        progress: &Progress,
+        report: &mut Report<'_>,
+    ) -> Result<(), DataLost> {
+        progress.add_read_bytes(record.len() as u64);
+        let layout = Layout::of(stream, destination.is_delta);
+        let path = destination.path;
+        let packed = if layout.has_address {
+            let Some((address, rest)) = record.split_first_chunk() else {
+                report.now(MessageType::Error, &texts::short_address(path, record.len()));
+                return Err(DataLost);
+            };
+            let address = u64::from_be_bytes(*address);
+            if let Err(errno) = destination.file.go_to(address) {
+                report.now(MessageType::Error, &texts::seek_failed(address, path, errno));
+                return Err(DataLost);
+            }
+            rest
+        } else {
+            record
+        };
+        self.plain.clear();
+        let unpacked = match layout.packing {
+            Packing::Plain => Ok(packed),
+            Packing::Zlib => self.decompressor.zlib(packed, &mut self.plain).map(|()| self.plain.as_slice()),
+            Packing::WithHeader => {
+                self.decompressor.with_header(packed, &mut self.plain).map(|()| self.plain.as_slice())
+            }
+        };
+        let data = match unpacked {
+            Ok(data) => data,
+            Err(error) => {
+                report.later(MessageType::Error, texts::decompression(&error, path));
+                return Err(DataLost);
+            }
+        };
+        digest.update(data);
+        let written = if layout.is_win32 {
+            write_win32(&mut self.win32, data, destination)
+        } else {
+            destination.file.write(data).map_err(|failed| texts::write_failed(&failed, path))
+        };
+        match written {
+            Ok(()) => {
+                progress.add_job_bytes(data.len() as u64);
+                Ok(())
+            }
+            Err(text) => {
+                report.now(MessageType::Error, &text);
+                Err(DataLost)
+            }
+        }
+    }
+}
+
+fn write_win32(parts: &mut Win32Stream, data: &[u8], destination: &mut Destination<'_>) -> Result<(), Vec<u8>> {
+    let mut rest = data;
+    while let Some(piece) = parts.next_data(&mut rest) {
+        destination.file.write(piece).map_err(|failed| texts::windows_write_failed(destination.path, failed.errno))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_are_those_of_the_reference() {
+        let having = |wanted: fn(&Layout) -> bool| -> Vec<u32> {
+            (0..2048).filter(|kind| wanted(&Layout::of(Stream(*kind), false))).collect()
+        };
+        assert_eq!(having(|layout| layout.has_address), [6, 7, 30]);
+        assert_eq!(having(|layout| layout.packing == Packing::Zlib), [4, 7, 12, 23, 24]);
+        assert_eq!(having(|layout| layout.packing == Packing::WithHeader), [29, 30, 31, 32, 33]);
+        assert_eq!(having(|layout| layout.is_win32), [11, 12, 21, 24, 31, 33]);
+        let offsets = Stream(Stream::BIT_OFFSETS | Stream::WIN32_DATA.0);
+        assert!(Layout::of(offsets, false).has_address && Layout::of(offsets, false).is_win32);
+        assert!(!Layout::of(offsets, true).is_win32);
+    }
+}

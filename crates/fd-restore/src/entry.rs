@@ -1,0 +1,69 @@
+//! The attribute record of the current file, with what it means for this restore.
+
+use fd_records::{AttributesRecord, FileType, Stat, Stream};
+
+use crate::output_names::OutputName;
+use crate::plan::RestorePlan;
+use crate::tree::{OutputPath, PathError};
+
+/// A file to be restored.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Its type; `None` if the number is not known.
+    pub(crate) file_type: Option<FileType>,
+    /// The number of its type.
+    pub(crate) type_code: u16,
+    /// Its name as it was saved.
+    pub(crate) name: Vec<u8>,
+    /// Its name here, as messages show it.
+    pub(crate) output: Vec<u8>,
+    /// Its name here, as it is used.
+    pub(crate) path: Result<OutputPath, PathError>,
+    /// Target of the link that it is.
+    pub(crate) link: OutputName,
+    /// How it looked.
+    pub(crate) stat: Stat,
+    /// The stream that its data has.
+    pub(crate) data_stream: Stream,
+    /// Above 0 it is a patch of an existing file.
+    pub(crate) delta_seq: i64,
+    /// Whether it only updates the attributes of an existing file (stream 37).
+    pub(crate) is_update: bool,
+}
+
+impl Entry {
+    pub(crate) fn new(record: &AttributesRecord<'_>, stream: Stream, plan: &RestorePlan) -> Self {
+        let stat = record.lstat.stat;
+        let file_type = record.file_type();
+        let output = plan.output.output(record.name, stat.mtime);
+        let link = match file_type {
+            Some(file_type) => plan.output.link_target(file_type, record.link, plan.prelinks, stat.mtime),
+            None => OutputName { text: Vec::new(), given: 0 },
+        };
+        Self {
+            file_type,
+            type_code: record.type_code,
+            name: record.name.to_vec(),
+            path: OutputPath::new(&output.text, output.given),
+            output: output.text,
+            link,
+            stat,
+            data_stream: Stream(record.lstat.data_stream),
+            delta_seq: record.delta_seq,
+            is_update: stream.kind() == Stream::ATTRIBUTES_UPDATE,
+        }
+    }
+
+    /// Whether it is made as a directory.
+    pub(crate) fn is_directory(&self) -> bool {
+        matches!(
+            self.file_type,
+            Some(FileType::Directory | FileType::DirectoryBegin | FileType::Reparse | FileType::Junction)
+        )
+    }
+
+    /// The mode of parents that have to be made for it.
+    pub(crate) fn parent_mode(&self) -> u32 {
+        self.stat.mode | 0o300
+    }
+}

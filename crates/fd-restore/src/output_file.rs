@@ -1,0 +1,71 @@
+//! The file that is being written.
+
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use nix::errno::Errno;
+
+use crate::texts::FailedWrite;
+
+/// An open file and where the next data goes.
+#[derive(Debug)]
+pub(crate) struct OutputFile {
+    file: File,
+    /// Where the next write goes.
+    address: u64,
+    /// Bytes written so far.
+    written: u64,
+    /// Writes so far.
+    writes: u64,
+}
+
+impl OutputFile {
+    pub(crate) fn new(file: OwnedFd) -> Self {
+        Self { file: File::from(file), address: 0, written: 0, writes: 0 }
+    }
+
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// The next write goes to this address.
+    pub(crate) fn go_to(&mut self, address: u64) -> Result<(), Errno> {
+        if address != self.address {
+            self.file.seek(SeekFrom::Start(address)).map_err(|error| errno_of(&error))?;
+            self.address = address;
+        }
+        Ok(())
+    }
+
+    /// Writes all of `data`. Unlike the stock daemon it goes on after a short write, so that a full disk is said to be
+    /// one.
+    pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), FailedWrite> {
+        self.writes += 1;
+        let mut rest = data;
+        while !rest.is_empty() {
+            match self.file.write(rest) {
+                Ok(count) if count > 0 => {
+                    rest = rest.get(count..).unwrap_or_default();
+                    self.written += count as u64;
+                    self.address += count as u64;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                failed => {
+                    let errno = failed.map_or_else(|error| errno_of(&error), |_none| Errno::EIO);
+                    return Err(FailedWrite { written: self.written, block: self.writes, length: data.len(), errno });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The length of the file; `None` where it has none.
+    pub(crate) fn length(&mut self) -> Option<i64> {
+        self.file.seek(SeekFrom::End(0)).ok().and_then(|end| i64::try_from(end).ok())
+    }
+}
+
+fn errno_of(error: &std::io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+}

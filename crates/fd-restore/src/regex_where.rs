@@ -1,0 +1,213 @@
+//! The expressions of `regexwhere`, which change names one after the other (reference 05 §5.3).
+//!
+//! `<sep>regex<sep>replacement<sep>[flags][,<sep>…]`, with the stock daemon's peculiar idea of escapes.
+
+use fd_os::regex::{PosixRegex, RegexOptions};
+
+/// What may separate the parts of an expression.
+const SEPARATORS: &[u8] = b"!:;|,&%=~/<#";
+
+/// Expressions, at least one.
+#[derive(Debug)]
+pub struct RegexWhere {
+    expressions: Vec<Expression>,
+}
+
+#[derive(Debug)]
+struct Expression {
+    regex: PosixRegex,
+    replacement: Vec<Piece>,
+}
+
+/// A piece of a replacement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Piece {
+    Text(Vec<u8>),
+    /// What this group matched, 0 to 9.
+    Group(usize),
+    /// The file's mtime in decimal seconds.
+    Modified,
+}
+
+impl RegexWhere {
+    /// Reads a list of expressions. One that can't be used ends the list silently, as in the reference; `None` if not
+    /// even the first one can.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let mut expressions = Vec::new();
+        let mut rest = text;
+        while let Some((expression, behind)) = Expression::take(rest) {
+            expressions.push(expression);
+            rest = behind;
+        }
+        (!expressions.is_empty()).then_some(Self { expressions })
+    }
+
+    /// The name that a file saved as `name` gets; `modified` is its recorded mtime.
+    pub(crate) fn apply(&self, name: &[u8], modified: i64) -> Vec<u8> {
+        let mut current = name.to_vec();
+        for expression in &self.expressions {
+            if let Some(changed) = expression.apply(&current, modified) {
+                current = changed;
+            }
+        }
+        current
+    }
+}
+
+impl Expression {
+    /// Takes one expression off the front.
+    fn take(text: &[u8]) -> Option<(Self, &[u8])> {
+        let (separator, rest) = text.split_first()?;
+        if !SEPARATORS.contains(separator) {
+            return None;
+        }
+        let (pattern, rest) = take_part(rest, *separator)?;
+        let (replacement, mut rest) = take_part(rest, *separator)?;
+        let mut ignore_case = false;
+        while let Some((flag, behind)) = rest.split_first() {
+            rest = behind;
+            match flag {
+                b'i' => ignore_case = true,
+                b'g' => {}
+                other if other == separator => {}
+                // Whatever it is, a comma as a rule: the next expression begins behind it.
+                _ => break,
+            }
+        }
+        let regex = PosixRegex::new(&pattern, RegexOptions { ignore_case, newline: true }).ok()?;
+        Some((Self { regex, replacement: pieces(&replacement) }, rest))
+    }
+
+    /// The name with the first match replaced; `None` if nothing matches.
+    fn apply(&self, name: &[u8], modified: i64) -> Option<Vec<u8>> {
+        let groups = self.regex.captures(name)?;
+        let whole = groups.first()?.clone()?;
+        let mut changed = name.get(..whole.start)?.to_vec();
+        for piece in &self.replacement {
+            match piece {
+                Piece::Text(text) => changed.extend_from_slice(text),
+                Piece::Group(group) => {
+                    let place = groups.get(*group).cloned().flatten();
+                    changed.extend_from_slice(place.and_then(|place| name.get(place)).unwrap_or_default());
+                }
+                Piece::Modified => changed.extend_from_slice(modified.to_string().as_bytes()),
+            }
+        }
+        changed.extend_from_slice(name.get(whole.end..)?);
+        Some(changed)
+    }
+}
+
+/// Takes a part and the separator behind it. An escaped separator belongs to the part and ends it all the same.
+fn take_part(text: &[u8], separator: u8) -> Option<(Vec<u8>, &[u8])> {
+    let mut part = Vec::new();
+    let mut rest = text;
+    loop {
+        match rest {
+            [b'\\', b'\\', behind @ ..] => {
+                part.extend_from_slice(b"\\\\");
+                rest = behind;
+            }
+            [b'\\', next, behind @ ..] if *next == separator => {
+                part.push(separator);
+                return Some((part, behind));
+            }
+            [byte, behind @ ..] => {
+                rest = behind;
+                if *byte == separator {
+                    return Some((part, rest));
+                }
+                part.push(*byte);
+            }
+            [] => return None,
+        }
+    }
+}
+
+/// The pieces of a replacement: `$0` to `$9`, `\0` to `\9`, `$m`, and text.
+fn pieces(replacement: &[u8]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = replacement;
+    loop {
+        let (piece, behind) = match rest {
+            [b'$' | b'\\', digit @ b'0'..=b'9', behind @ ..] => (Piece::Group(usize::from(digit - b'0')), behind),
+            [b'$', b'm', behind @ ..] => (Piece::Modified, behind),
+            [byte, behind @ ..] => {
+                rest = behind;
+                match pieces.last_mut() {
+                    Some(Piece::Text(text)) => text.push(*byte),
+                    _ => pieces.push(Piece::Text(vec![*byte])),
+                }
+                continue;
+            }
+            [] => return pieces,
+        };
+        pieces.push(piece);
+        rest = behind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apply(expressions: &str, name: &str) -> String {
+        let parsed = RegexWhere::parse(expressions.as_bytes()).unwrap();
+        String::from_utf8(parsed.apply(name.as_bytes(), 1_234_567_890)).unwrap()
+    }
+
+    #[test]
+    fn the_rows_of_the_reference() {
+        for (expressions, name, expected) in [
+            ("!^/src!/tmp/rf/x!", "/src/File.txt", "/tmp/rf/x/File.txt"),
+            ("!^/src!/tmp/rf/x!,!File!Renamed!,!([^/])$!$1.bak!", "/src/File.txt", "/tmp/rf/x/Renamed.txt.bak"),
+            ("!^/src!/tmp/rf/x!,!File!Renamed!,!([^/])$!$1.bak!", "/src/", "/tmp/rf/x/"),
+            ("!file!X!i,!^!/tmp/rf!", "/src/File.txt", "/tmp/rf/src/X.txt"),
+            ("!^!/tmp/rf!,!src/!S$m/!", "/src/File.txt", "/tmp/rf/S1234567890/File.txt"),
+            ("|/src/(.*)|/tmp/rf/$1-\\1-$0|", "/src/File.txt", "/tmp/rf/File.txt-File.txt-/src/File.txt"),
+            ("!^!/tmp/rf/a\\!b!", "/src/f", "/tmp/rf/a!/src/f"),
+            ("!a(b)?!/tmp/rf/$1!", "/src/abs", "/src//tmp/rf/bs"),
+            ("!^/src!/tmp/rf/p!,@bad@x@", "/src/f", "/tmp/rf/p/f"),
+            ("!/data1/su!/tmp/r5/X!i", "/data1/sub/f", "/tmp/r5/Xb/f"),
+            ("!/data1!!i,!([^/])$!$1.old!,!^!/tmp/r4!", "/data1/f", "/tmp/r4/f.old"),
+        ] {
+            assert_eq!(apply(expressions, name), expected, "{expressions}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_expression_is_refused() {
+        for expressions in ["@^@/tmp/rf@", "!^!/tmp/rf", "!(!x!", "", "!", "!a", "!a!"] {
+            assert!(RegexWhere::parse(expressions.as_bytes()).is_none(), "{expressions}");
+        }
+    }
+
+    #[test]
+    fn a_broken_later_expression_ends_the_list() {
+        assert_eq!(apply("!a!b!,!(!x!,!b!c!", "a"), "b");
+        assert_eq!(apply("!a!b!,!b", "a"), "b");
+    }
+
+    #[test]
+    fn only_the_first_match_is_replaced_and_the_longest_is_taken() {
+        assert_eq!(apply("!a!b!g", "aaa"), "baa");
+        assert_eq!(apply("!a|ab!X!", "abc"), "Xc");
+        assert_eq!(apply("!x!y!", "abc"), "abc");
+    }
+
+    #[test]
+    fn newlines_end_lines() {
+        assert_eq!(apply("!a.b!X!", "a\nb"), "a\nb");
+        assert_eq!(apply("!b$!X!", "b\nc"), "X\nc");
+        assert_eq!(apply("!^c!X!", "b\nc"), "b\nX");
+    }
+
+    #[test]
+    fn escapes_are_those_of_the_reference() {
+        assert_eq!(apply("!a\\.b!X!", "a.b"), "X");
+        assert_eq!(apply("!a\\.b!X!", "acb"), "acb");
+        assert_eq!(apply("!a!\\\\!", "a"), "\\\\");
+        assert_eq!(apply("!(a)!\\\\1$!", "a"), "\\a$");
+        assert_eq!(apply("!a!$m\\m$!", "a"), "1234567890\\m$");
+    }
+}

@@ -1,0 +1,488 @@
+//! One round of a restore: the state machine over the records (reference 05 §3).
+
+use std::os::fd::AsFd as _;
+
+use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_metadata::{MetadataWriter, Target, WriterWarning};
+use fd_os::local_time::local_time;
+use fd_records::{AttributesRecord, FileType, PluginName, RecordHeader, Stat, Stream, listing};
+
+use crate::create::{Created, Creator};
+use crate::data::{DataLost, DataPath, Destination};
+use crate::digest_check::{DigestCheck, Verdict};
+use crate::entry::Entry;
+use crate::output_file::OutputFile;
+use crate::plan::RestorePlan;
+use crate::report::{QueuedMessage, Report};
+use crate::source::{RecordSource, SourceError};
+use crate::texts;
+use crate::tree::{Directories, OutputPath};
+
+/// The most ACL and attribute records that one file may have. A backup writes three.
+const MOST_DELAYED: usize = 64;
+
+/// What a restore remembers from one round (one Storage Daemon) to the next.
+pub struct RestoreState {
+    directories: Directories,
+    writer: MetadataWriter,
+    digest: DigestCheck,
+    data: DataPath,
+}
+
+impl RestoreState {
+    /// The state of a job that begins now. Symbolic links that appear from now on are not followed.
+    pub fn new(plan: &RestorePlan) -> Self {
+        Self {
+            directories: Directories::new(),
+            writer: MetadataWriter::new(),
+            digest: DigestCheck::new(plan.check_digests),
+            data: DataPath::new(),
+        }
+    }
+}
+
+/// How a round ended that was not fatal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// With the end of the data.
+    EndOfData,
+    /// The job was cancelled.
+    Cancelled,
+    /// The connection was lost between two records. The stock daemon takes this for the end of the data.
+    ConnectionLost,
+}
+
+/// The result of a round that was not fatal.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// Messages that the stock daemon delivers only with its next one: deliver them before any other message of the
+    /// job, and before its end, but after its status is settled (reference 05 §14.2).
+    pub queued: Vec<QueuedMessage>,
+}
+
+/// Why a round could not be finished. The operator knows already.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// What should be a record header is none.
+    #[error("no record header")]
+    Header,
+    /// The data of a record did not come.
+    #[error("record header without data")]
+    NoData(Option<SourceError>),
+    /// A record has another length than its header says.
+    #[error("record of {actual} bytes, announced as {announced}")]
+    Size {
+        /// Length of the record.
+        actual: usize,
+        /// Length in the header.
+        announced: i64,
+    },
+}
+
+/// Restores the records of one read session, from behind `3000 OK data` to the end of the data.
+///
+/// Everything is written through handles of directories below the place that the plan says; errors of one file are
+/// told and the next file is tried.
+///
+/// # Errors
+///
+/// Where the sequence of records is damaged, so that what follows has no meaning. The current file is then left as it
+/// is, readable by nobody but its owner, and the operator has been told.
+pub fn run(
+    plan: &RestorePlan,
+    state: &mut RestoreState,
+    progress: &Progress,
+    log: &dyn JobLog,
+    cancel: &CancelToken,
+    source: &mut dyn RecordSource,
+) -> Result<Outcome, RestoreError> {
+    let mut round = Round {
+        plan,
+        progress,
+        cancel,
+        report: Report::new(log),
+        state,
+        entry: None,
+        file: None,
+        delayed: Vec::new(),
+        previous: Stream::NONE,
+        failed_parent: None,
+        ignored: Ignored::default(),
+    };
+    let end = round.records(source);
+    round.state.directories.leave_all();
+    round.summarise();
+    end.map(|end| Outcome { end, queued: round.report.into_queue() })
+}
+
+/// Counts of what was passed over.
+#[derive(Default, Debug)]
+struct Ignored {
+    data_streams: u64,
+    resource_forks: u64,
+    finder_info: u64,
+}
+
+/// What metadata of the last record may be applied to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum MetadataTime {
+    Now,
+    AtClose,
+    Never,
+}
+
+struct Round<'a> {
+    plan: &'a RestorePlan,
+    progress: &'a Progress,
+    cancel: &'a CancelToken,
+    report: Report<'a>,
+    state: &'a mut RestoreState,
+    /// The last attribute record that something was made for.
+    entry: Option<Entry>,
+    /// Its file, if its data is wanted.
+    file: Option<OutputFile>,
+    /// ACLs and extended attributes that wait for the attributes.
+    delayed: Vec<(Stream, Vec<u8>)>,
+    /// The stream of the record before, without flag bits.
+    previous: Stream,
+    failed_parent: Option<OutputPath>,
+    ignored: Ignored,
+}
+
+impl Round<'_> {
+    /// Takes all records.
+    fn records(&mut self, source: &mut dyn RecordSource) -> Result<End, RestoreError> {
+        let end = loop {
+            let header = match source.next_frame() {
+                _ if self.cancel.is_cancelled() => break End::Cancelled,
+                Ok(Some(header)) => RecordHeader::parse(header).map_err(|_| header.to_vec()),
+                Ok(None) => break End::EndOfData,
+                Err(_) => break End::ConnectionLost,
+            };
+            let header = header.map_err(|header| {
+                self.report.now(MessageType::Fatal, &texts::header_scan(&header));
+                RestoreError::Header
+            })?;
+            let record = match source.next_frame() {
+                Ok(Some(record)) => record,
+                _ if self.cancel.is_cancelled() => break End::Cancelled,
+                failed => {
+                    let error = failed.err();
+                    self.report.now(MessageType::Fatal, &texts::data_record(error.as_ref()));
+                    return Err(RestoreError::NoData(error));
+                }
+            };
+            if i64::try_from(record.len()) != Ok(header.size) {
+                let (actual, announced) = (record.len(), header.size);
+                self.report.now(MessageType::Fatal, &texts::data_size(actual, announced));
+                return Err(RestoreError::Size { actual, announced });
+            }
+            self.record(header.stream, record);
+            self.previous = header.stream.kind();
+        };
+        self.close();
+        Ok(end)
+    }
+
+    /// Takes one record (reference 05 §3.2).
+    fn record(&mut self, stream: Stream, record: &[u8]) {
+        match stream.kind().0 {
+            1 | 5 | 37 => self.attributes(stream, record),
+            2 | 4 | 6 | 7 | 11 | 12 | 20 | 21 | 23 | 24 | 29..=33 => self.data(stream, record),
+            22 => self.session_data(),
+            13 | 25 => self.ignored.resource_forks += 1,
+            14 => self.ignored.finder_info += 1,
+            15 | 16 | 1000..=1019 | 1021 | 1022 | 1989..=1999 => self.metadata(stream, record),
+            3 | 10 | 17 | 18 | 39..=41 => self.digest(stream, record),
+            26 => self.plugin_name(record),
+            // Signatures, old programs, objects and events, and what only a plugin could use.
+            8 | 9 | 19 | 28 | 35 | 36 | 38 | 1020 | 1988 => {}
+            _ => {
+                self.close();
+                self.report.now(MessageType::Warning, &texts::unexpected_stream(stream));
+            }
+        }
+    }
+
+    /// An attribute record: makes its object (reference 05 §3.3).
+    fn attributes(&mut self, stream: Stream, record: &[u8]) {
+        self.close();
+        // Whatever becomes of this record, nothing that follows is meant for the one before.
+        self.entry = None;
+        let Ok(parsed) = AttributesRecord::parse(record) else {
+            self.report.now(MessageType::Error, &texts::attributes(record));
+            return;
+        };
+        if !matches!(parsed.lstat.data_stream, 0..=12 | 17..=21 | 23 | 24 | 29..=33) {
+            self.ignored.data_streams += 1;
+            if self.ignored.data_streams == 1 {
+                let text = texts::unsupported_data(Stream(parsed.lstat.data_stream));
+                self.report.now(MessageType::Warning, &text);
+            }
+            return;
+        }
+        let entry = Entry::new(&parsed, stream, self.plan);
+        self.progress.add_files_examined(1);
+        self.progress.set_current_file(&entry.output);
+        let created = Creator {
+            directories: &mut self.state.directories,
+            report: &mut self.report,
+            replace: self.plan.replace,
+            cancel: self.cancel,
+            failed_parent: &mut self.failed_parent,
+        }
+        .create(&entry);
+        if matches!(created, Created::Open(_) | Created::Made) {
+            self.tell_restored(&entry);
+        }
+        self.progress.add_file();
+        match created {
+            Created::Open(file) => {
+                self.file = Some(file);
+                self.state.data.begin();
+                self.state.digest.begin();
+            }
+            Created::Made => self.dress(&entry),
+            Created::Skipped | Created::Failed => {}
+        }
+        self.entry = Some(entry);
+    }
+
+    /// The line about a restored file (reference 05 §3.6).
+    fn tell_restored(&mut self, entry: &Entry) {
+        if !self.report.wants(MessageType::Restored) {
+            return;
+        }
+        let mut line = Vec::with_capacity(entry.output.len() + 100);
+        let target = (entry.file_type == Some(FileType::Symlink)).then_some(entry.link.text.as_slice());
+        let modified = local_time(entry.stat.mtime);
+        listing::push_line(&mut line, &entry.stat, modified, self.state.writer.names(), &entry.output, target);
+        self.report.now(MessageType::Restored, &line);
+    }
+
+    /// Sets the attributes of what has no data. Failures are silent, as in the reference (05 §8.4).
+    fn dress(&mut self, entry: &Entry) {
+        let is_socket = entry.stat.mode_type() == Stat::MODE_SOCKET;
+        if entry.file_type == Some(FileType::Special) && is_socket {
+            return;
+        }
+        if entry.is_directory() {
+            let mut stat = entry.stat;
+            if matches!(entry.data_stream.0, 11 | 12 | 21 | 24 | 31 | 33) && stat.rdev == 5 {
+                // A Windows directory whose permissions mean nothing here.
+                stat.mode = stat.mode & !0o1000 | 0o7;
+            }
+            if let Some(target) = self.state.directories.current() {
+                let _failures = target.set_attributes(&stat);
+            }
+            self.state.directories.note_record();
+        } else if let (Some(directory), Some(name)) = (self.state.directories.handle(), last_name(entry)) {
+            let _failures = Target::Named { directory, name }.set_attributes(&entry.stat);
+        }
+    }
+
+    /// A data record (reference 05 §3.4).
+    fn data(&mut self, stream: Stream, record: &[u8]) {
+        let follows = self.previous == stream.kind() || matches!(self.previous.0, 1 | 5 | 22 | 35 | 36);
+        let (Some(file), Some(entry), true) = (self.file.as_mut(), self.entry.as_ref(), follows) else { return };
+        let mut destination = Destination { file, path: &entry.output, is_delta: entry.delta_seq > 0 };
+        let written = if matches!(stream.kind().0, 20 | 21 | 23 | 24 | 32 | 33) {
+            self.report.now(MessageType::Error, &texts::no_session_data(&entry.output));
+            Err(DataLost)
+        } else {
+            self.state.data.record(
+                stream,
+                record,
+                &mut destination,
+                &mut self.state.digest,
+                self.progress,
+                &mut self.report,
+            )
+        };
+        if written.is_err() {
+            self.give_up();
+        }
+    }
+
+    /// The key of an encrypted file: there is none to open it with.
+    fn session_data(&mut self) {
+        if self.file.is_some() {
+            self.report.now(MessageType::Error, &texts::no_private_keys());
+            self.give_up();
+        }
+    }
+
+    /// Leaves the current file as it is: private, without attributes.
+    fn give_up(&mut self) {
+        self.file = None;
+        self.delayed.clear();
+        self.state.digest.abandon();
+    }
+
+    /// A digest: of the data that was just restored.
+    fn digest(&mut self, stream: Stream, record: &[u8]) {
+        let (Some(_file), Some(entry)) = (&self.file, &self.entry) else { return };
+        if let Verdict::Differs(kind, restored) = self.state.digest.compare(stream, record) {
+            let text = texts::digest_differs(kind, &entry.output, record, &restored);
+            self.report.now(MessageType::Error, &text);
+        }
+    }
+
+    /// The start or end of a plugin's files.
+    fn plugin_name(&mut self, record: &[u8]) {
+        self.close();
+        if let Some(PluginName::Start { command, .. }) = PluginName::parse(record) {
+            self.report.now(MessageType::Warning, &texts::plugin_not_found(command));
+        }
+    }
+
+    /// An ACL or extended attributes (reference 05 §9.1, §10).
+    fn metadata(&mut self, stream: Stream, record: &[u8]) {
+        match self.metadata_time(stream, record) {
+            MetadataTime::Never => {}
+            MetadataTime::Now => self.apply_to_directory(stream, record),
+            MetadataTime::AtClose if self.delayed.len() < MOST_DELAYED => {
+                self.delayed.push((stream, record.to_vec()));
+            }
+            MetadataTime::AtClose => {
+                if let Some(entry) = &self.entry {
+                    self.report.now(MessageType::Warning, &texts::too_much_metadata(&entry.output));
+                }
+                self.delayed.clear();
+            }
+        }
+    }
+
+    fn metadata_time(&self, stream: Stream, record: &[u8]) -> MetadataTime {
+        let Some(entry) = &self.entry else { return MetadataTime::Never };
+        match entry.file_type {
+            Some(FileType::Directory) => MetadataTime::Now,
+            _ if record.is_empty() => MetadataTime::Never,
+            // An ACL of a link would land on what it leads to. No backup writes one.
+            Some(FileType::Symlink) if is_acl(stream) => MetadataTime::Never,
+            Some(FileType::Symlink) => MetadataTime::AtClose,
+            _ if self.file.is_some() => MetadataTime::AtClose,
+            _ if entry.is_update && is_acl(stream) => MetadataTime::AtClose,
+            _ => MetadataTime::Never,
+        }
+    }
+
+    /// Directories get theirs at once, even if they were skipped.
+    fn apply_to_directory(&mut self, stream: Stream, record: &[u8]) {
+        let Some(Entry { path: Ok(path), output, .. }) = &self.entry else { return };
+        if self.state.directories.open(path).is_err() {
+            return;
+        }
+        let Some(target) = self.state.directories.current() else { return };
+        let warning = apply(&mut self.state.writer, &target, output, stream, record);
+        warn(&mut self.report, warning);
+    }
+
+    /// Ends the current file: attributes, then ACLs and extended attributes (reference 05 §3.5).
+    fn close(&mut self) {
+        let delayed = std::mem::take(&mut self.delayed);
+        let Some(entry) = &self.entry else { return };
+        if let Some(mut file) = self.file.take() {
+            self.state.digest.abandon();
+            finish_file(&mut self.report, &mut file, entry);
+            let target = Target::Open(file.descriptor());
+            apply_delayed(&mut self.state.writer, &mut self.report, entry, &target, &delayed);
+        } else if !delayed.is_empty() {
+            self.apply_by_name(&delayed);
+        }
+    }
+
+    /// Applies what waited for a link, or for a file whose attributes alone were updated.
+    fn apply_by_name(&mut self, delayed: &[(Stream, Vec<u8>)]) {
+        let Some(entry) = &self.entry else { return };
+        let (Ok(path), Some(name)) = (&entry.path, last_name(entry)) else { return };
+        let Some((parent, _name)) = path.split() else { return };
+        // A second handle, so that the file is not in the way of the next one's directories.
+        let Ok(directory) = self.state.directories.open_aside(&parent) else { return };
+        let target = Target::Named { directory: directory.as_fd(), name };
+        let is_link = |mode: u32| mode & Stat::MODE_TYPE == Stat::MODE_SYMLINK;
+        let wants_link = entry.file_type == Some(FileType::Symlink);
+        if target.stat().is_ok_and(|stat| is_link(stat.st_mode) == wants_link) {
+            apply_delayed(&mut self.state.writer, &mut self.report, entry, &target, delayed);
+        }
+    }
+
+    /// The last words of a round (reference 05 §14.3).
+    fn summarise(&mut self) {
+        let metadata: Vec<Vec<u8>> = self.state.writer.summaries().collect();
+        for text in metadata {
+            self.report.now(MessageType::Warning, &text);
+        }
+        let Ignored { data_streams, resource_forks, finder_info } = self.ignored;
+        if data_streams > 1 {
+            self.report.now(MessageType::Warning, &texts::ignored_data_streams(data_streams));
+        }
+        if resource_forks > 0 {
+            self.report.now(MessageType::Info, &texts::ignored_resource_forks(resource_forks));
+        }
+        if finder_info > 0 {
+            self.report.now(MessageType::Info, &texts::ignored_finder_info(finder_info));
+        }
+    }
+}
+
+/// Checks the length and sets the attributes of a file whose data has come.
+fn finish_file(report: &mut Report<'_>, file: &mut OutputFile, entry: &Entry) {
+    if entry.file_type == Some(FileType::Regular) {
+        let restored = file.length().unwrap_or(0);
+        if restored > 0 && entry.stat.size > 0 && restored != entry.stat.size {
+            report.now(MessageType::Error, &texts::wrong_size(&entry.output, entry.stat.size, restored));
+        }
+    }
+    let failures = Target::Open(file.descriptor()).set_attributes(&entry.stat);
+    if let Some(errno) = failures.times {
+        report.now(MessageType::Error, &texts::times_not_set(&entry.output, errno));
+    }
+}
+
+/// The name of the object in its directory.
+fn last_name(entry: &Entry) -> Option<&[u8]> {
+    let path = entry.path.as_ref().ok()?.as_bytes();
+    path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty())
+}
+
+fn is_acl(stream: Stream) -> bool {
+    stream.kind().0 < 1980
+}
+
+fn apply_delayed(
+    writer: &mut MetadataWriter,
+    report: &mut Report<'_>,
+    entry: &Entry,
+    target: &Target<'_>,
+    delayed: &[(Stream, Vec<u8>)],
+) {
+    for (stream, record) in delayed {
+        let warning = apply(writer, target, &entry.output, *stream, record);
+        warn(report, warning);
+    }
+}
+
+fn apply(
+    writer: &mut MetadataWriter,
+    target: &Target<'_>,
+    path: &[u8],
+    stream: Stream,
+    record: &[u8],
+) -> Option<WriterWarning> {
+    if is_acl(stream) {
+        writer.set_acl(target, path, stream, record)
+    } else {
+        writer.set_xattrs(target, path, stream, record)
+    }
+}
+
+fn warn(report: &mut Report<'_>, warning: Option<WriterWarning>) {
+    match warning {
+        None => {}
+        Some(WriterWarning { text, queued: true }) => report.later(MessageType::Warning, text),
+        Some(WriterWarning { text, queued: false }) => report.now(MessageType::Warning, &text),
+    }
+}

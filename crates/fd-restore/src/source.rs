@@ -1,0 +1,15 @@
+//! Where the records come from.
+
+/// The frames of a read session between `3000 OK data` and the end of the data (reference 05 §2.2 to §2.5).
+///
+/// Signals that have nothing to do with the data (heartbeats, polls) are the source's business.
+pub trait RecordSource {
+    /// The payload of the next data frame, empty frames included. `None` where the data ends: at `EOD`, `EOD_POLL` or
+    /// `TERMINATE`. Fails where the connection is lost or a frame is none.
+    fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError>;
+}
+
+/// Why no frame came; the text of the system's or the protocol's error, as a message shows it behind `ERR=`.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SourceError(pub String);

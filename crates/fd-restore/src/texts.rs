@@ -1,0 +1,274 @@
+//! Every text of this crate that an operator can see (reference 05 §16).
+//!
+//! Most stand word for word as the stock daemon writes them, with the `file.c:123 ` that some have in front, since
+//! operators' scripts may look for it. Those that the stock daemon lacks are at the end. All end with a line end.
+
+use fd_compress::DecompressError;
+use fd_crypto::{DigestKind, DigestValue};
+use fd_metadata::strerror;
+use fd_records::{FileType, Stream, digest_text};
+use nix::errno::Errno;
+
+use crate::source::SourceError;
+use crate::tree::{LinkRefusal, PathError};
+
+/// Puts a text together.
+fn join(parts: &[&[u8]]) -> Vec<u8> {
+    let mut text = parts.concat();
+    text.push(b'\n');
+    text
+}
+
+/// `<before><path>: ERR=<error>`
+fn with_error(before: &str, path: &[u8], errno: Errno) -> Vec<u8> {
+    join(&[before.as_bytes(), path, b": ERR=", strerror(errno).as_bytes()])
+}
+
+pub(crate) fn header_scan(header: &[u8]) -> Vec<u8> {
+    join(&[b"restore.c:480 Record header scan error: ", header])
+}
+
+pub(crate) fn data_record(error: Option<&SourceError>) -> Vec<u8> {
+    let reason = error.map_or_else(|| strerror(Errno::ENODATA), ToString::to_string);
+    join(&[b"restore.c:491 Data record error. ERR=", reason.as_bytes()])
+}
+
+pub(crate) fn data_size(actual: usize, announced: i64) -> Vec<u8> {
+    format!("restore.c:498 Actual data size {actual} not same as header {announced}\n").into_bytes()
+}
+
+pub(crate) fn attributes(record: &[u8]) -> Vec<u8> {
+    let readable = record.split(|byte| *byte == 0).next().unwrap_or_default();
+    join(&[b"Error scanning attributes: ", readable])
+}
+
+pub(crate) fn unsupported_data(stream: Stream) -> Vec<u8> {
+    format!("{stream} stream not supported on this Client.\n").into_bytes()
+}
+
+pub(crate) fn unexpected_stream(stream: Stream) -> Vec<u8> {
+    format!("Unexpected stream=\"{stream}\" ignored. This shouldn't happen!\n").into_bytes()
+}
+
+pub(crate) fn plugin_not_found(command: &[u8]) -> Vec<u8> {
+    join(&[b"fd_plugins.c:1118 Plugin=", command, b" not found."])
+}
+
+/// Why a file is skipped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Skip {
+    NotNewer,
+    NotOlder,
+    Exists,
+    NothingToPatch,
+}
+
+pub(crate) fn skipped(why: Skip, path: &[u8]) -> Vec<u8> {
+    let reason: &[u8] = match why {
+        Skip::NotNewer => b"Not newer: ",
+        Skip::NotOlder => b"Not older: ",
+        Skip::Exists => b"Already exists: ",
+        Skip::NothingToPatch => b"File must exists to apply a patch: ",
+    };
+    join(&[b"File skipped. ", reason, path])
+}
+
+pub(crate) fn not_replaced(path: &[u8], errno: Errno) -> Vec<u8> {
+    join(&[b"File ", path, b" already exists and could not be replaced. ERR=", strerror(errno).as_bytes(), b"."])
+}
+
+pub(crate) fn could_not_create(path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("create_file.c:254 Could not create ", path, errno)
+}
+
+pub(crate) fn cannot_make_fifo(path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("create_file.c:269 Cannot make fifo ", path, errno)
+}
+
+pub(crate) fn cannot_make_node(path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("create_file.c:287 Cannot make node ", path, errno)
+}
+
+pub(crate) fn could_not_open(path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("create_file.c:317 Could not open ", path, errno)
+}
+
+pub(crate) fn could_not_symlink(path: &[u8], target: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("create_file.c:333 Could not symlink ", &[path, b" -> ", target].concat(), errno)
+}
+
+pub(crate) fn could_not_link(path: &[u8], target: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("create_file.c:360 Could not hard link ", &[path, b" -> ", target].concat(), errno)
+}
+
+pub(crate) fn was_deleted(name: &[u8]) -> Vec<u8> {
+    let number = FileType::Deleted.code().to_string();
+    join(&[b"create_file.c:436 Original file ", name, b" have been deleted: type=", number.as_bytes()])
+}
+
+pub(crate) fn was_not_saved(name: &[u8], type_code: u16) -> Vec<u8> {
+    join(&[b"create_file.c:448 Original file ", name, b" not saved: type=", type_code.to_string().as_bytes()])
+}
+
+pub(crate) fn unknown_type(name: &[u8], type_code: u16) -> Vec<u8> {
+    let number = type_code.to_string();
+    join(&[b"create_file.c:451 Unknown file type ", number.as_bytes(), b"; not restored: ", name])
+}
+
+pub(crate) fn no_file_name(name: &[u8]) -> Vec<u8> {
+    join(&[b"create_file.c:496 Zero length filename: ", name])
+}
+
+pub(crate) fn cannot_create_directory(path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("mkpath.c:140 Cannot create directory ", path, errno)
+}
+
+/// Something on the way to a new directory is none.
+pub(crate) fn component_not_directory(path: &[u8]) -> Vec<u8> {
+    join(&[b"mkpath.c:144 ", path, b" exists but is not a directory."])
+}
+
+/// What is to be a directory exists as something else.
+pub(crate) fn path_not_directory(path: &[u8]) -> Vec<u8> {
+    join(&[b"mkpath.c:198 ", path, b" exists but is not a directory."])
+}
+
+pub(crate) fn seek_failed(address: u64, path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error(&format!("restore.c:1304 Seek to {address} error on "), path, errno)
+}
+
+pub(crate) fn decompression(error: &DecompressError, path: &[u8]) -> Vec<u8> {
+    let about_file = |what: &str, detail: &str| join(&[what.as_bytes(), path, detail.as_bytes()]);
+    match error {
+        DecompressError::ZlibData => about_file("Uncompression error on file ", ". ERR=Zlib data error"),
+        DecompressError::HeaderVersion { got, want } => {
+            format!("Compressed header version error. Got=0x{got:x} want=0x{want:x}\n").into_bytes()
+        }
+        DecompressError::HeaderSize { comp_len, msg_len } => {
+            format!("Compressed header size error. comp_len={comp_len}, msglen={msg_len}\n").into_bytes()
+        }
+        // The stock daemon reads behind the record here.
+        DecompressError::ShortHeader { len } => {
+            format!("Compressed header size error. comp_len=0, msglen={len}\n").into_bytes()
+        }
+        DecompressError::Algorithm { magic } => {
+            format!("Compression algorithm 0x{magic:x} found, but not supported!\n").into_bytes()
+        }
+        DecompressError::Lzo(error) => {
+            about_file("LZO uncompression error on file ", &format!(". ERR={}", error.code()))
+        }
+        DecompressError::ZstdContentSize { code } => {
+            about_file("ZSTD uncompression error on file ", &format!(". Invalid content size. ERR={code}"))
+        }
+        DecompressError::ZstdDecompress { code } => {
+            about_file("ZSTD uncompression error on file ", &format!(". Decompress error. ERR={code}"))
+        }
+        // The stock daemon goes on until it has no memory.
+        DecompressError::TooLarge { .. } | DecompressError::ZstdContext => {
+            about_file("Uncompression error on file ", &format!(". ERR={error}"))
+        }
+    }
+}
+
+/// A write that failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FailedWrite {
+    /// Bytes written to the file so far.
+    pub(crate) written: u64,
+    /// Number of this write, from 1.
+    pub(crate) block: u64,
+    /// Bytes that were to be written.
+    pub(crate) length: usize,
+    /// Why.
+    pub(crate) errno: Errno,
+}
+
+pub(crate) fn write_failed(failed: &FailedWrite, path: &[u8]) -> Vec<u8> {
+    let FailedWrite { written, block, length, errno } = failed;
+    let before = format!("restore.c:1524 Write error at byte={written} block={block} write_len={length} lerror=0 on ");
+    with_error(&before, path, *errno)
+}
+
+pub(crate) fn windows_write_failed(path: &[u8], errno: Errno) -> Vec<u8> {
+    let before: &[u8] = b"restore.c:1495 Write error in Win32 Block Decomposition on ";
+    join(&[before, path, b": ", strerror(errno).as_bytes()])
+}
+
+pub(crate) fn wrong_size(path: &[u8], recorded: i64, restored: i64) -> Vec<u8> {
+    let sizes = format!(" not correct. Original {recorded}, restored {restored}.");
+    join(&[b"attribs.c:603 File size of restored file ", path, sizes.as_bytes()])
+}
+
+pub(crate) fn times_not_set(path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("attribs.c:137 Unable to set file times ", path, errno)
+}
+
+pub(crate) fn no_private_keys() -> Vec<u8> {
+    b"No private decryption keys have been defined to decrypt encrypted backup data.\n".to_vec()
+}
+
+pub(crate) fn no_session_data(path: &[u8]) -> Vec<u8> {
+    join(&[b"restore.c:785 Missing encryption session data stream for ", path])
+}
+
+pub(crate) fn ignored_data_streams(count: u64) -> Vec<u8> {
+    format!("{count} non-supported data streams and 0 non-supported attrib streams ignored.\n").into_bytes()
+}
+
+pub(crate) fn ignored_resource_forks(count: u64) -> Vec<u8> {
+    format!("{count} non-supported resource fork streams ignored.\n").into_bytes()
+}
+
+pub(crate) fn ignored_finder_info(count: u64) -> Vec<u8> {
+    format!("{count} non-supported Finder Info streams ignored.\n").into_bytes()
+}
+
+// What the stock daemon does not say.
+
+/// The name or the link's target can't be used.
+pub(crate) fn name_refused(name: &[u8], why: PathError) -> Vec<u8> {
+    join(&[b"File ", name, b" not restored: ", why.to_string().as_bytes(), b"."])
+}
+
+/// The name has no directory in it; the stock daemon says nothing.
+pub(crate) fn no_directory(name: &[u8]) -> Vec<u8> {
+    join(&[b"File ", name, b" not restored: the name has no directory."])
+}
+
+/// A link stands in the way that must not be followed.
+pub(crate) fn link_refused(path: &[u8], link: &[u8], why: LinkRefusal) -> Vec<u8> {
+    let reason = match why {
+        LinkRefusal::NewerThanJob => "it is newer than this job".to_owned(),
+        LinkRefusal::Foreign(owner) => format!("it belongs to user {owner}, who does not own what it leads to"),
+    };
+    join(&[b"File ", path, b" not restored: will not follow the symbolic link ", link, b": ", reason.as_bytes(), b"."])
+}
+
+/// The data of the file is not what was saved.
+pub(crate) fn digest_differs(kind: DigestKind, path: &[u8], recorded: &[u8], restored: &DigestValue) -> Vec<u8> {
+    let (mut saved, mut now) = (Vec::new(), Vec::new());
+    digest_text::push(&mut saved, recorded);
+    digest_text::push(&mut now, restored.as_bytes());
+    let kind = kind.name().as_bytes();
+    join(&[
+        kind,
+        b" digest of restored file ",
+        path,
+        b" differs from the backup. Original ",
+        &saved,
+        b", restored ",
+        &now,
+        b".",
+    ])
+}
+
+/// A record of sparse data that has no room for its address.
+pub(crate) fn short_address(path: &[u8], length: usize) -> Vec<u8> {
+    let reason = format!(". ERR=record of {length} bytes, its address alone needs 8");
+    join(&[b"Sparse data error on file ", path, reason.as_bytes()])
+}
+
+/// More ACLs and extended attributes than any file has.
+pub(crate) fn too_much_metadata(path: &[u8]) -> Vec<u8> {
+    join(&[b"More ACL and extended attribute records than expected for ", path, b"; the rest is ignored."])
+}

@@ -1,0 +1,338 @@
+//! The handles of the directories on the way to where the job is, and how missing ones are made.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use fd_metadata::Target;
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag};
+use nix::sys::stat::{FileStat, Mode, fstat, mkdirat};
+use nix::sys::time::TimeSpec;
+
+use super::memory::{MadeDirectories, RecordedDirectories};
+use super::output_path::{Base, OutputPath, common_length, components};
+use super::step::{LinkRefusal, LinkRule, Reached, StepError, open_directory};
+
+/// How many handles are held at most. Beyond, handles in the middle of a path are let go.
+const MOST_HANDLES: usize = 64;
+
+/// Mode of a directory before it gets its own; the umask applies.
+const NEW_DIRECTORY: Mode = Mode::S_IRWXU.union(Mode::S_IRWXG).union(Mode::S_IRWXO);
+
+/// One directory that is held open.
+#[derive(Debug)]
+pub(crate) struct Level {
+    /// Length of its path in [`Directories::path`].
+    end: usize,
+    handle: OwnedFd,
+    readable: bool,
+    /// Whether this job made it.
+    made: bool,
+    /// Length of the path of the first link on the way.
+    first_link: Option<usize>,
+    /// Whether it was looked at since its record was applied, so that `times` is right.
+    modified: bool,
+    /// The times to give back when the job leaves it: those of its record, which files restored later would spoil.
+    times: Option<(TimeSpec, TimeSpec)>,
+}
+
+impl Level {
+    fn new(end: usize, reached: Reached, made: bool, first_link: Option<usize>) -> Self {
+        let Reached { handle, readable, .. } = reached;
+        // A new directory has no times worth keeping.
+        Self { end, handle, readable, made, first_link, modified: made, times: None }
+    }
+
+    /// The handle.
+    pub(crate) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+
+    fn give_times_back(&self) {
+        if let Some((accessed, modified)) = self.times {
+            // Nothing is said of a failure: the directory's record could set them, so this can too.
+            let _times = Target::Open(self.handle()).set_exact_times(accessed, modified);
+        }
+    }
+}
+
+/// Why a directory can't be had. The lengths are those of the path up to the component that is the reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OpenError {
+    /// This component does not exist. `first_link`: up to the first link before it.
+    Missing { end: usize, first_link: Option<usize> },
+    /// This component is no directory; `dangling`: but a link that leads nowhere.
+    NotDirectory { end: usize, dangling: bool },
+    /// This component is a link that must not be followed.
+    Refused { end: usize, why: LinkRefusal },
+    /// The system says no.
+    System { end: usize, errno: Errno },
+}
+
+impl OpenError {
+    fn new(error: StepError, end: usize, first_link: Option<usize>) -> Self {
+        match error {
+            StepError::Missing => Self::Missing { end, first_link },
+            StepError::NotDirectory => Self::NotDirectory { end, dangling: false },
+            StepError::Dangling => Self::NotDirectory { end, dangling: true },
+            StepError::Refused(why) => Self::Refused { end, why },
+            StepError::System(errno) => Self::System { end, errno },
+        }
+    }
+}
+
+impl OpenError {
+    /// What a call by path would have given.
+    pub(crate) const fn errno(self) -> Errno {
+        match self {
+            Self::Missing { .. } | Self::NotDirectory { dangling: true, .. } => Errno::ENOENT,
+            Self::NotDirectory { dangling: false, .. } => Errno::ENOTDIR,
+            Self::Refused { .. } => Errno::ELOOP,
+            Self::System { errno, .. } => errno,
+        }
+    }
+}
+
+/// How missing directories are made (reference 05 §6.4).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MakeDirectory {
+    /// Owner of the new ones.
+    pub(crate) uid: u32,
+    /// Group of the new ones.
+    pub(crate) gid: u32,
+    /// Mode of the new ones.
+    pub(crate) mode: u32,
+    /// Whether this is for something in the directory: then the new ones above it stay as the system makes them. Else
+    /// the directory itself gets its owner and mode from its record.
+    pub(crate) keep: bool,
+}
+
+/// The open directories from the base to the current one.
+pub(crate) struct Directories {
+    base: Base,
+    path: Vec<u8>,
+    levels: Vec<Level>,
+    rule: LinkRule,
+    recorded: RecordedDirectories,
+    made: MadeDirectories,
+}
+
+impl Directories {
+    /// No directory is open yet. Links that appear from now on are not followed.
+    pub(crate) fn new() -> Self {
+        Self {
+            base: Base::Root,
+            path: Vec::new(),
+            levels: Vec::new(),
+            rule: LinkRule::new(),
+            recorded: RecordedDirectories::new(),
+            made: MadeDirectories::new(),
+        }
+    }
+
+    /// Opens an existing directory.
+    pub(crate) fn open(&mut self, path: &OutputPath) -> Result<&mut Level, OpenError> {
+        self.go(path, path.as_bytes().len())?;
+        self.last()
+    }
+
+    /// Opens a directory and makes what is missing of it. The result tells whether it was there before.
+    pub(crate) fn make(&mut self, path: &OutputPath, how: MakeDirectory) -> Result<bool, OpenError> {
+        match self.go(path, path.as_bytes().len()) {
+            Ok(()) => Ok(true),
+            Err(OpenError::Missing { first_link: None, .. }) => self.make_missing(path, how).map(|()| false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the components that are missing behind the last open one.
+    fn make_missing(&mut self, path: &OutputPath, how: MakeDirectory) -> Result<(), OpenError> {
+        let first = self.levels.last().map_or(0, |level| level.end);
+        for component in components(path.as_bytes(), first) {
+            let end = component.end;
+            let name = path.as_bytes().get(component).unwrap_or_default();
+            self.note_modification();
+            let directory = self.last()?.handle();
+            match mkdirat(directory, name, NEW_DIRECTORY) {
+                Ok(()) => {
+                    // No link is followed here: what was just made is none.
+                    let handle = open_directory(directory, name, OFlag::O_RDONLY)
+                        .map_err(|errno| OpenError::System { end, errno })?;
+                    self.push(path, end, Reached { handle, readable: true, through_link: false }, true);
+                    self.made.insert(path.as_bytes().get(..end).unwrap_or_default());
+                    self.dress(end == path.as_bytes().len(), how);
+                }
+                // Somebody else was faster.
+                Err(Errno::EEXIST) => self.go(path, end)?,
+                Err(errno) => return Err(OpenError::System { end, errno }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a directory that was just made its owner and mode. That of the last one comes with its record, unless it is
+    /// only the parent of a file. Failures are silent, as in the reference (05 §8.4).
+    fn dress(&self, is_last: bool, how: MakeDirectory) {
+        if is_last == how.keep {
+            let Some(target) = self.current() else { return };
+            let _owner = target.set_owner(how.uid, how.gid);
+            let _mode = target.set_mode(how.mode);
+        }
+    }
+
+    /// Opens the first `end` bytes of the path.
+    fn go(&mut self, path: &OutputPath, end: usize) -> Result<(), OpenError> {
+        if self.levels.is_empty() || self.base != path.base() {
+            self.start_at(path.base())?;
+        }
+        let common = common_length(&self.path, path.as_bytes().get(..end).unwrap_or_default());
+        while self.levels.last().is_some_and(|level| level.end > common) {
+            self.leave_last();
+        }
+        let start = self.levels.last().map_or(0, |level| level.end);
+        self.path.truncate(start);
+        for component in components(path.as_bytes(), start).take_while(|component| component.end <= end) {
+            let end = component.end;
+            let name = path.as_bytes().get(component).unwrap_or_default();
+            let rule = self.rule;
+            let level = self.last()?;
+            let reached =
+                rule.step(level.handle(), name).map_err(|error| OpenError::new(error, end, level.first_link))?;
+            self.push(path, end, reached, false);
+        }
+        Ok(())
+    }
+
+    fn start_at(&mut self, base: Base) -> Result<(), OpenError> {
+        self.leave_all();
+        let handle = open_base(base).map_err(|errno| OpenError::System { end: 0, errno })?;
+        self.base = base;
+        let reached = Reached { handle, readable: true, through_link: false };
+        self.levels.push(Level::new(0, reached, false, None));
+        Ok(())
+    }
+
+    /// Adds the directory of the first `end` bytes of `path`.
+    fn push(&mut self, path: &OutputPath, end: usize, reached: Reached, made: bool) {
+        if self.levels.len() >= MOST_HANDLES {
+            let gone = self.levels.remove(MOST_HANDLES / 2);
+            gone.give_times_back();
+        }
+        let before = self.levels.last();
+        let known = path.as_bytes().get(before.map_or(0, |level| level.end)..end).unwrap_or_default();
+        let first_link = before.and_then(|level| level.first_link).or(reached.through_link.then_some(end));
+        self.path.extend_from_slice(known);
+        self.levels.push(Level::new(end, reached, made, first_link));
+    }
+
+    fn last(&mut self) -> Result<&mut Level, OpenError> {
+        self.levels.last_mut().ok_or(OpenError::System { end: 0, errno: Errno::EBADF })
+    }
+
+    fn leave_last(&mut self) {
+        if let Some(level) = self.levels.pop() {
+            level.give_times_back();
+        }
+    }
+
+    /// Lets all handles go, and gives directories their times back.
+    pub(crate) fn leave_all(&mut self) {
+        while !self.levels.is_empty() {
+            self.leave_last();
+        }
+        self.path.clear();
+    }
+
+    /// Lets the handle of a path go, since something else takes its name.
+    pub(crate) fn forget(&mut self, path: &OutputPath) {
+        if self.base != path.base() || common_length(&self.path, path.as_bytes()) != path.as_bytes().len() {
+            return;
+        }
+        while self.levels.last().is_some_and(|level| level.end >= path.as_bytes().len()) {
+            self.leave_last();
+        }
+        self.path.truncate(self.levels.last().map_or(0, |level| level.end));
+    }
+
+    /// To be called before a name is made or removed in the current directory: if its record was applied already, it
+    /// will get its times back.
+    pub(crate) fn note_modification(&mut self) {
+        let Some(level) = self.levels.last_mut().filter(|level| !level.modified) else { return };
+        level.modified = true;
+        if self.recorded.is_empty() {
+            return;
+        }
+        if let Ok(stat) = fstat(&level.handle)
+            && self.recorded.contains(stat.st_dev, stat.st_ino)
+        {
+            level.times = Some((
+                TimeSpec::new(stat.st_atime, stat.st_atime_nsec),
+                TimeSpec::new(stat.st_mtime, stat.st_mtime_nsec),
+            ));
+        }
+    }
+
+    /// To be called after the record of the current directory was applied to it.
+    pub(crate) fn note_record(&mut self) {
+        let Some(level) = self.levels.last_mut() else { return };
+        level.modified = false;
+        level.times = None;
+        if let Ok(stat) = fstat(&level.handle) {
+            self.recorded.insert(stat.st_dev, stat.st_ino);
+        }
+    }
+
+    /// To be called after a symbolic link was made.
+    pub(crate) fn note_link(&mut self, made: &FileStat) {
+        self.rule.learn(made);
+    }
+
+    /// Whether this job made the directory.
+    pub(crate) fn was_made(&self, path: &OutputPath) -> bool {
+        let path = path.as_bytes();
+        let held = self.levels.iter().any(|level| level.made && level.end == path.len())
+            && common_length(&self.path, path) == path.len();
+        held || self.made.contains(path)
+    }
+
+    /// The handle of the current directory.
+    pub(crate) fn handle(&self) -> Option<BorrowedFd<'_>> {
+        self.levels.last().map(Level::handle)
+    }
+
+    /// What metadata of the current directory is applied to.
+    pub(crate) fn current(&self) -> Option<Target<'_>> {
+        let level = self.levels.last()?;
+        Some(if level.readable {
+            Target::Open(level.handle())
+        } else {
+            Target::Named { directory: level.handle(), name: b"." }
+        })
+    }
+
+    /// A second handle of a directory, without leaving the current one.
+    pub(crate) fn open_aside(&self, path: &OutputPath) -> Result<OwnedFd, OpenError> {
+        let no = |errno| OpenError::System { end: 0, errno };
+        let common = common_length(&self.path, path.as_bytes());
+        let known = self.levels.iter().rev().find(|level| self.base == path.base() && level.end <= common);
+        let (mut handle, start) = if let Some(level) = known {
+            (level.handle.try_clone().map_err(|_| no(Errno::EMFILE))?, level.end)
+        } else {
+            (open_base(path.base()).map_err(no)?, 0)
+        };
+        for component in components(path.as_bytes(), start) {
+            let end = component.end;
+            let name = path.as_bytes().get(component).unwrap_or_default();
+            let reached = self.rule.step(handle.as_fd(), name).map_err(|error| OpenError::new(error, end, None))?;
+            handle = reached.handle;
+        }
+        Ok(handle)
+    }
+}
+
+fn open_base(base: Base) -> Result<OwnedFd, Errno> {
+    let name: &[u8] = match base {
+        Base::Root => b"/",
+        Base::Current => b".",
+    };
+    open_directory(AT_FDCWD, name, OFlag::O_RDONLY)
+}

@@ -1,0 +1,199 @@
+//! A path to restore to, cleaned of `.`, `..` and doubled slashes, and with its upper limit.
+
+use std::ops::Range;
+
+/// Longest path that is restored to. The kernel's own limit is 4096 bytes for a path in one call; handles go further.
+const LONGEST: usize = 64 * 1024;
+
+/// Most components of a path.
+const DEEPEST: usize = 4096;
+
+/// Why a name can't be restored to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum PathError {
+    /// A `..` leads out of the directory that everything is to be restored in.
+    #[error("the name leads out of the restore directory")]
+    Escapes,
+    /// More than [`LONGEST`] bytes or [`DEEPEST`] components.
+    #[error("the name is too long")]
+    TooLong,
+    /// There is a NUL in it.
+    #[error("the name has a NUL in it")]
+    Nul,
+}
+
+/// Where a path begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Base {
+    /// The root directory.
+    Root,
+    /// The working directory of the process.
+    Current,
+}
+
+/// A path below its base: components joined with single slashes, none of them `.`, `..` or empty.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OutputPath {
+    base: Base,
+    path: Vec<u8>,
+}
+
+impl OutputPath {
+    /// Cleans `text`. Its first `anchor` bytes are what the operator gave as `where`; no `..` behind them leads above.
+    pub(crate) fn new(text: &[u8], anchor: usize) -> Result<Self, PathError> {
+        if text.contains(&0) {
+            return Err(PathError::Nul);
+        }
+        if text.len() > LONGEST {
+            return Err(PathError::TooLong);
+        }
+        let base = if text.starts_with(b"/") { Base::Root } else { Base::Current };
+        let (given, recorded) = text.split_at_checked(anchor).unwrap_or((text, &[]));
+        let mut path = Vec::with_capacity(text.len());
+        // Above the root directory is the root directory; above the working directory nothing was meant.
+        append(&mut path, given, 0, base == Base::Root)?;
+        let limit = path.len();
+        append(&mut path, recorded, limit, base == Base::Root && limit == 0)?;
+        if path.split(|byte| *byte == b'/').count() > DEEPEST {
+            return Err(PathError::TooLong);
+        }
+        Ok(Self { base, path })
+    }
+
+    /// Where the path begins.
+    pub(crate) const fn base(&self) -> Base {
+        self.base
+    }
+
+    /// The components, joined. Empty: the base itself.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.path
+    }
+
+    /// The path of the directory that holds it, and its name there; `None` for the base itself.
+    pub(crate) fn split(&self) -> Option<(Self, &[u8])> {
+        let end = self.path.iter().rposition(|byte| *byte == b'/');
+        let name = self.path.get(end.map_or(0, |slash| slash + 1)..).filter(|name| !name.is_empty())?;
+        let parent = self.path.get(..end.unwrap_or(0)).unwrap_or_default();
+        Some((Self { base: self.base, path: parent.to_vec() }, name))
+    }
+}
+
+/// Appends the components of `text`; `..` removes one, but nothing of the first `limit` bytes.
+fn append(path: &mut Vec<u8>, text: &[u8], limit: usize, may_stop_at_limit: bool) -> Result<(), PathError> {
+    for component in text.split(|byte| *byte == b'/') {
+        match component {
+            b"" | b"." => {}
+            b".." if path.len() > limit => {
+                let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+                path.truncate(end.max(limit));
+            }
+            b".." if may_stop_at_limit => {}
+            b".." => return Err(PathError::Escapes),
+            name => {
+                if !path.is_empty() {
+                    path.push(b'/');
+                }
+                path.extend_from_slice(name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The components of a cleaned path behind its first `from` bytes, each as its place in the path.
+pub(crate) fn components(path: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = from;
+    std::iter::from_fn(move || {
+        let rest = path.get(at..)?;
+        let start = at + usize::from(rest.starts_with(b"/"));
+        let name = path.get(start..).filter(|name| !name.is_empty())?;
+        let end = start + name.iter().position(|byte| *byte == b'/').unwrap_or(name.len());
+        at = end;
+        Some(start..end)
+    })
+}
+
+/// The longest common beginning of two cleaned paths that ends with a whole component in both.
+pub(crate) fn common_length(first: &[u8], second: &[u8]) -> usize {
+    let same = first.iter().zip(second).take_while(|(a, b)| a == b).count();
+    let ends = |path: &[u8]| path.get(same).is_none_or(|byte| *byte == b'/');
+    if ends(first) && ends(second) {
+        return same;
+    }
+    first.get(..same).and_then(|common| common.iter().rposition(|byte| *byte == b'/')).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(text: &str, anchor: usize) -> Result<String, PathError> {
+        OutputPath::new(text.as_bytes(), anchor).map(|path| String::from_utf8(path.path).unwrap())
+    }
+
+    #[test]
+    fn slashes_and_dots_are_cleaned() {
+        assert_eq!(clean("/x//a/./b/", 0).unwrap(), "x/a/b");
+        assert_eq!(clean("/", 0).unwrap(), "");
+        assert_eq!(clean("C:/f", 0).unwrap(), "C:/f");
+        assert_eq!(OutputPath::new(b"C:/f", 0).unwrap().base(), Base::Current);
+        assert_eq!(OutputPath::new(b"/f", 0).unwrap().base(), Base::Root);
+    }
+
+    #[test]
+    fn nothing_leads_above_where() {
+        assert_eq!(clean("/r/a/../b", 2).unwrap(), "r/b");
+        assert_eq!(clean("/r/../etc/x", 2), Err(PathError::Escapes));
+        assert_eq!(clean("/r/a/../../etc/x", 2), Err(PathError::Escapes));
+        assert_eq!(clean("/r/a/..", 2).unwrap(), "r");
+        assert_eq!(clean("/tmp/rf/../zz/a", 10).unwrap(), "tmp/zz/a");
+        assert_eq!(clean("/tmp/rf/../zz/../a", 13), Err(PathError::Escapes));
+        assert_eq!(clean("rel/../../a", 3), Err(PathError::Escapes));
+    }
+
+    #[test]
+    fn above_the_root_is_the_root() {
+        assert_eq!(clean("/../../etc/x", 0).unwrap(), "etc/x");
+        assert_eq!(clean("/../x/a", 5).unwrap(), "x/a");
+        assert_eq!(clean("../x", 0), Err(PathError::Escapes));
+    }
+
+    #[test]
+    fn limits_are_kept() {
+        assert_eq!(clean("/a\0b", 0), Err(PathError::Nul));
+        assert_eq!(clean(&"/a".repeat(5000), 0), Err(PathError::TooLong));
+        assert_eq!(clean(&"/a".repeat(40_000), 0), Err(PathError::TooLong));
+        assert!(clean(&"/a".repeat(4096), 0).is_ok());
+    }
+
+    #[test]
+    fn a_path_splits_into_directory_and_name() {
+        let path = OutputPath::new(b"/r/a/b", 2).unwrap();
+        let (parent, name) = path.split().unwrap();
+        assert_eq!((parent.as_bytes(), name), (&b"r/a"[..], &b"b"[..]));
+        let path = OutputPath::new(b"/b", 0).unwrap();
+        let (parent, name) = path.split().unwrap();
+        assert_eq!((parent.as_bytes(), name), (&b""[..], &b"b"[..]));
+        assert!(OutputPath::new(b"/", 0).unwrap().split().is_none());
+    }
+
+    #[test]
+    fn components_are_found_from_any_border() {
+        let names = |from| components(b"ab/c/def", from).map(|range| (range.start, range.end)).collect::<Vec<_>>();
+        assert_eq!(names(0), [(0, 2), (3, 4), (5, 8)]);
+        assert_eq!(names(2), [(3, 4), (5, 8)]);
+        assert_eq!(names(8), []);
+        assert_eq!(components(b"", 0).count(), 0);
+    }
+
+    #[test]
+    fn common_beginnings_end_at_a_border() {
+        assert_eq!(common_length(b"a/b/c", b"a/b/d"), 3);
+        assert_eq!(common_length(b"a/b", b"a/bc"), 1);
+        assert_eq!(common_length(b"a/b", b"a/b"), 3);
+        assert_eq!(common_length(b"a", b"a/b"), 1);
+        assert_eq!(common_length(b"x", b"y"), 0);
+        assert_eq!(common_length(b"", b"y"), 0);
+    }
+}

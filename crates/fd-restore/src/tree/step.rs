@@ -1,0 +1,175 @@
+//! One step down: from an open directory to the directory of a name in it, and which symbolic links are followed.
+//!
+//! The rule for links. The stock daemon follows every link that leads to a directory, which lets a link on the volume
+//! or one of another user choose where root writes. Here a link is followed when
+//!
+//! 1. it was there before the job began, and
+//! 2. nobody but root and the user of this process could have put it there (it belongs to one of them and so does its
+//!    directory, which others can't write to or which is sticky), or its owner also owns the directory that it leads to,
+//!    and so could have written there without us.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat, readlinkat};
+use nix::sys::stat::{FileStat, Mode, fstat};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::geteuid;
+use std::os::unix::ffi::OsStrExt as _;
+
+/// How many links one step may go through, as the kernel's own limit.
+const MOST_LINKS: u32 = 40;
+
+/// Why a symbolic link is not followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LinkRefusal {
+    /// This job made it, or it was changed since the job began.
+    NewerThanJob,
+    /// It belongs to this user, who does not own what it leads to.
+    Foreign(u32),
+}
+
+/// Why a step fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StepError {
+    /// There is nothing of this name.
+    Missing,
+    /// What is there is no directory, nor a link to one.
+    NotDirectory,
+    /// There is a link that leads nowhere.
+    Dangling,
+    /// There is a link that must not be followed.
+    Refused(LinkRefusal),
+    /// The system says no.
+    System(Errno),
+}
+
+/// A directory that was reached.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    pub(crate) handle: OwnedFd,
+    /// Whether the handle is good for more than reaching what is in it. It is not where the directory may not be read.
+    pub(crate) readable: bool,
+    /// Whether a link led there.
+    pub(crate) through_link: bool,
+}
+
+/// Who we are and since when: what decides about links.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkRule {
+    user: u32,
+    /// A link whose inode changed at this time or later is not followed: seconds and nanoseconds since 1970.
+    since: (i64, i64),
+}
+
+impl LinkRule {
+    /// The rule of a job that begins now.
+    pub(crate) fn new() -> Self {
+        // The clock that file systems stamp with; where it can't be read, no link is old enough.
+        let since =
+            clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map_or((i64::MIN, 0), |now| (now.tv_sec(), now.tv_nsec()));
+        Self { user: geteuid().as_raw(), since }
+    }
+
+    /// Learns how a link looks that the job has made. On a server whose clock is behind ours it looks older than the
+    /// job, and so would those that are made later.
+    pub(crate) fn learn(&mut self, made: &FileStat) {
+        self.since = self.since.min((made.st_ctime, made.st_ctime_nsec));
+    }
+
+    /// Goes from `directory` to the directory called `name`.
+    pub(crate) fn step(&self, directory: BorrowedFd<'_>, name: &[u8]) -> Result<Reached, StepError> {
+        self.step_with(directory, name, &mut MOST_LINKS.clone())
+    }
+
+    fn step_with(&self, directory: BorrowedFd<'_>, name: &[u8], links: &mut u32) -> Result<Reached, StepError> {
+        match open_directory(directory, name, OFlag::O_RDONLY) {
+            Ok(handle) => Ok(Reached { handle, readable: true, through_link: false }),
+            Err(Errno::ENOENT) => Err(StepError::Missing),
+            Err(Errno::ENOTDIR | Errno::ELOOP) => self.follow(directory, name, links),
+            Err(Errno::EACCES) => {
+                let handle = open_directory(directory, name, OFlag::O_PATH).map_err(StepError::System)?;
+                Ok(Reached { handle, readable: false, through_link: false })
+            }
+            Err(errno) => Err(StepError::System(errno)),
+        }
+    }
+
+    /// Follows the link called `name`, if it is one and may be followed.
+    fn follow(&self, directory: BorrowedFd<'_>, name: &[u8], links: &mut u32) -> Result<Reached, StepError> {
+        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        // From here on the link is held: what is looked at is what is followed.
+        let link = openat(directory, name, flags, Mode::empty()).map_err(StepError::System)?;
+        let stat = fstat(&link).map_err(StepError::System)?;
+        if stat.st_mode & libc_type::MASK != libc_type::SYMLINK {
+            return Err(StepError::NotDirectory);
+        }
+        if (stat.st_ctime, stat.st_ctime_nsec) >= self.since {
+            return Err(StepError::Refused(LinkRefusal::NewerThanJob));
+        }
+        *links = links.checked_sub(1).ok_or(StepError::Dangling)?;
+        let trusted = self.is_ours(&stat) && self.guards_its_names(&fstat(directory).map_err(StepError::System)?);
+        let target = readlinkat(&link, &b""[..]).map_err(StepError::System)?;
+        let reached = match self.walk(directory, target.as_bytes(), links) {
+            Err(StepError::Missing) => Err(StepError::Dangling),
+            other => other,
+        }?;
+        if !trusted && fstat(&reached.handle).map_err(StepError::System)?.st_uid != stat.st_uid {
+            return Err(StepError::Refused(LinkRefusal::Foreign(stat.st_uid)));
+        }
+        Ok(reached)
+    }
+
+    /// Walks the target of a link, each component by this same rule.
+    fn walk(&self, from: BorrowedFd<'_>, target: &[u8], links: &mut u32) -> Result<Reached, StepError> {
+        let start = if target.starts_with(b"/") { &b"/"[..] } else { b"." };
+        let (handle, readable) = reopen(from, start)?;
+        let mut reached = Reached { handle, readable, through_link: true };
+        for name in target.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")) {
+            let next = if name == b".." {
+                let (handle, readable) = reopen(reached.handle.as_fd(), b"..")?;
+                Reached { handle, readable, through_link: true }
+            } else {
+                self.step_with(reached.handle.as_fd(), name, links)?
+            };
+            reached = Reached { through_link: true, ..next };
+        }
+        Ok(reached)
+    }
+
+    fn is_ours(&self, stat: &FileStat) -> bool {
+        stat.st_uid == 0 || stat.st_uid == self.user
+    }
+
+    /// Whether only we could have put our link into this directory.
+    fn guards_its_names(&self, directory: &FileStat) -> bool {
+        let others_write = directory.st_mode & 0o022 != 0;
+        let sticky = directory.st_mode & 0o1000 != 0;
+        self.is_ours(directory) && (!others_write || sticky)
+    }
+}
+
+/// Opens a directory that is known not to be behind a link: `/`, `.` or `..`.
+fn reopen(from: BorrowedFd<'_>, name: &[u8]) -> Result<(OwnedFd, bool), StepError> {
+    match open_directory(from, name, OFlag::O_RDONLY) {
+        Ok(handle) => Ok((handle, true)),
+        Err(Errno::EACCES) => {
+            open_directory(from, name, OFlag::O_PATH).map(|handle| (handle, false)).map_err(StepError::System)
+        }
+        Err(errno) => Err(StepError::System(errno)),
+    }
+}
+
+/// Opens a directory without following a link.
+pub(super) fn open_directory(from: BorrowedFd<'_>, name: &[u8], access: OFlag) -> Result<OwnedFd, Errno> {
+    let flags = access | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    openat(from, name, flags, Mode::empty())
+}
+
+/// The type bits of a mode.
+mod libc_type {
+    use fd_records::Stat;
+
+    pub(super) const MASK: u32 = Stat::MODE_TYPE;
+    pub(super) const SYMLINK: u32 = Stat::MODE_SYMLINK;
+}

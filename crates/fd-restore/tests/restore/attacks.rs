@@ -1,0 +1,297 @@
+//! Nothing on the volume and no other user leads a write out of the place that the operator chose.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
+
+use fd_messages::MessageType;
+use fd_records::{FileType, Stream};
+use fd_restore::Replace;
+
+use crate::volume::{Frame, Place, Saved, Volume, is_root, job_below, let_it_be_old};
+
+/// A place with a victim outside of the restore directory `w`.
+fn scene() -> Place {
+    let place = Place::new();
+    fs::create_dir(place.path("w")).unwrap();
+    fs::create_dir(place.path("victim")).unwrap();
+    fs::write(place.path("victim/f"), b"kept").unwrap();
+    fs::set_permissions(place.path("victim/f"), fs::Permissions::from_mode(0o600)).unwrap();
+    let_it_be_old();
+    place
+}
+
+/// What the victim looks like.
+fn victim(place: &Place) -> Vec<(String, Vec<u8>, u32, u32, i64, i64)> {
+    let mut seen = Vec::new();
+    let mut look = |name: String, data: Vec<u8>| {
+        let stat = place.stat(&name);
+        seen.push((name, data, stat.mode(), stat.uid(), stat.mtime(), stat.ctime_nsec()));
+    };
+    look("victim".to_owned(), Vec::new());
+    for entry in fs::read_dir(place.path("victim")).unwrap() {
+        let name = format!("victim/{}", entry.unwrap().file_name().to_str().unwrap());
+        let data = fs::read(place.path(&name)).unwrap_or_default();
+        look(name, data);
+    }
+    seen.sort();
+    seen
+}
+
+#[test]
+fn dots_do_not_lead_out() {
+    let place = scene();
+    let before = victim(&place);
+    let escapes = ["/../victim/f", "/a/../../victim/f", "/./../victim/new", "/.."];
+    for name in escapes {
+        for file_type in [FileType::Regular, FileType::Symlink, FileType::Special, FileType::Directory, FileType::Raw] {
+            let mut saved = Saved::new(name, file_type, 0o010_777);
+            saved.link = b"x".to_vec();
+            let mut volume = Volume::new();
+            volume
+                .put(&saved)
+                .record(Stream::FILE_DATA, b"evil")
+                .record(Stream::LINUX_ACCESS_ACL, b"u::rwx,g::rwx,o::rwx");
+            let finished = job_below(&place.text("w")).run(&volume);
+            let (kind, text) = finished.only();
+            assert_eq!(kind, MessageType::Error);
+            assert!(text.ends_with("not restored: the name leads out of the restore directory.\n"), "{text}");
+        }
+    }
+    assert_eq!(victim(&place), before);
+    // Dots that stay inside are harmless.
+    job_below(&place.text("w")).run(Volume::new().file("/a/../b", b"x")).assert_quiet();
+    assert_eq!(place.read("w/b"), b"x");
+}
+
+#[test]
+fn a_link_of_the_volume_is_not_followed() {
+    let place = scene();
+    let before = victim(&place);
+    for target in ["../victim".to_owned(), place.text("victim")] {
+        let mut volume = Volume::new();
+        volume.symlink("/d", &target);
+        volume.file("/d/f", b"evil").file("/d/new", b"evil").symlink("/d/link", "evil").directory("/d/made/");
+        volume.put(&Saved::new("/d/fifo", FileType::Special, 0o010_666));
+        volume.put(&Saved::hard_link("/d/hard", "/d/f"));
+        volume.put(&Saved::new("/d/f", FileType::Raw, 0o100_666)).record(Stream::FILE_DATA, b"evil");
+        let mut delta = Saved::file("/d/f");
+        delta.delta_seq = 1;
+        volume.put(&delta).record(Stream::FILE_DATA, b"evil");
+        let mut update = Saved::file("/d/f");
+        update.stream = Stream::ATTRIBUTES_UPDATE;
+        volume.put(&update);
+        let finished = job_below(&place.text("w")).run(&volume);
+        assert_eq!(victim(&place), before);
+        assert!(finished.told().iter().all(|(kind, _)| *kind == MessageType::Error));
+        let refused = format!(
+            "File {} not restored: will not follow the symbolic link {}: it is newer than this job.\n",
+            place.text("w/d/f"),
+            place.text("w/d")
+        );
+        assert_eq!(finished.told()[0].1, refused);
+        assert_eq!(finished.told().len(), 9);
+    }
+}
+
+#[test]
+fn a_directory_record_is_not_applied_through_a_link_of_the_volume() {
+    let place = scene();
+    let before = victim(&place);
+    let mut volume = Volume::new();
+    let mut saved = Saved::directory("/d/");
+    saved.stat.mode = 0o040_777;
+    volume.symlink("/d", "../victim").put(&saved).record(Stream::LINUX_ACCESS_ACL, b"u::rwx,g::rwx,o::rwx\0");
+    let mut record = Vec::new();
+    fd_records::xattr::push(&mut record, b"user.evil", b"1");
+    volume.record(Stream::LINUX_XATTR, &record);
+    let finished = job_below(&place.text("w")).run(&volume);
+    assert_eq!(finished.told().len(), 1);
+    assert_eq!(victim(&place), before);
+}
+
+#[test]
+fn a_final_link_is_never_written_through() {
+    let place = scene();
+    let before = victim(&place);
+    for name in ["f", "new"] {
+        let mut volume = Volume::new();
+        let target = format!("../victim/{name}");
+        for (file_type, delta_seq) in [(FileType::Regular, 1), (FileType::Raw, 0), (FileType::Fifo, 0)] {
+            let mut saved = Saved::new("/l", file_type, 0o100_666);
+            saved.delta_seq = delta_seq;
+            volume.symlink("/l", &target).put(&saved).record(Stream::FILE_DATA, b"evil");
+        }
+        let mut update = Saved::file("/l");
+        update.stream = Stream::ATTRIBUTES_UPDATE;
+        update.stat.mode = 0o100_666;
+        volume.put(&update).record(Stream::LINUX_ACCESS_ACL, b"u::rwx,u:0:rwx,g::rwx,m::rwx,o::rwx\0");
+        job_below(&place.text("w")).run(&volume);
+        assert_eq!(victim(&place), before, "{name}");
+    }
+}
+
+#[test]
+fn acls_of_a_link_do_not_land_on_its_target() {
+    let place = scene();
+    let before = victim(&place);
+    let mut volume = Volume::new();
+    volume.symlink("/l", "../victim/f").record(Stream::LINUX_ACCESS_ACL, b"u::rwx,u:0:rwx,g::rwx,m::rwx,o::rwx\0");
+    job_below(&place.text("w")).run(&volume).assert_quiet();
+    assert_eq!(victim(&place), before);
+}
+
+#[test]
+fn a_replaced_link_is_not_followed_by_its_old_handle() {
+    let place = scene();
+    fs::create_dir(place.path("old")).unwrap();
+    symlink("../old", place.path("w/d")).unwrap();
+    let_it_be_old();
+    let before = victim(&place);
+    let mut volume = Volume::new();
+    volume.file("/d/first", b"x").symlink("/d", "../victim").file("/d/second", b"evil");
+    let finished = job_below(&place.text("w")).run(&volume);
+    assert!(place.exists("old/first"));
+    assert!(!place.exists("old/second"));
+    assert_eq!(victim(&place), before);
+    assert_eq!(finished.told().len(), 1);
+}
+
+#[test]
+fn links_of_other_users_are_not_followed() {
+    if !is_root() {
+        return;
+    }
+    // Somebody may write in `w` and makes a link to what is not theirs.
+    let place = scene();
+    let before = victim(&place);
+    chown(place.path("w"), Some(4711), Some(4711)).unwrap();
+    symlink("../victim", place.path("w/d")).unwrap();
+    lchown(place.path("w/d"), Some(4711), Some(4711)).unwrap();
+    let_it_be_old();
+    let mut volume = Volume::new();
+    volume.file("/d/f", b"evil").directory("/d/");
+    let finished = job_below(&place.text("w")).run(&volume);
+    assert_eq!(victim(&place), before);
+    let text = finished.told()[0].1.to_owned();
+    assert!(text.ends_with("it belongs to user 4711, who does not own what it leads to.\n"), "{text}");
+    assert_eq!(finished.told().len(), 2);
+
+    // A link to what is theirs, too, is followed: they could have written there themselves.
+    chown(place.path("victim"), Some(4711), Some(4711)).unwrap();
+    job_below(&place.text("w")).run(Volume::new().file("/d/new", b"x")).assert_quiet();
+    assert_eq!(place.read("victim/new"), b"x");
+}
+
+#[test]
+fn a_link_of_ours_counts_only_where_others_can_not_put_it() {
+    if !is_root() {
+        return;
+    }
+    let place = scene();
+    symlink("../victim", place.path("w/d")).unwrap();
+    // The link belongs to root, but anybody could have moved it here.
+    chown(place.path("victim"), Some(4711), Some(4711)).unwrap();
+    fs::set_permissions(place.path("w"), fs::Permissions::from_mode(0o777)).unwrap();
+    let_it_be_old();
+    let job = job_below(&place.text("w"));
+    let finished = job.run(Volume::new().file("/d/new", b"evil"));
+    assert_eq!(finished.told().len(), 1);
+    assert!(!place.exists("victim/new"));
+    // In a sticky directory they could not.
+    fs::set_permissions(place.path("w"), fs::Permissions::from_mode(0o1777)).unwrap();
+    job.run(Volume::new().file("/d/new", b"x")).assert_quiet();
+    assert!(place.exists("victim/new"));
+}
+
+/// A source that swaps the directory while the job is in it.
+struct Swapping<'a> {
+    place: &'a Place,
+    frames: std::slice::Iter<'a, Frame>,
+    calls: u32,
+}
+impl fd_restore::RecordSource for Swapping<'_> {
+    fn next_frame(&mut self) -> Result<Option<&[u8]>, fd_restore::SourceError> {
+        self.calls += 1;
+        if self.calls == 5 {
+            fs::rename(self.place.path("w/d"), self.place.path("w/moved")).unwrap();
+            symlink("../victim", self.place.path("w/d")).unwrap();
+        }
+        Ok(self.frames.next().map(|frame| match frame {
+            Frame::Data(data) => data.as_slice(),
+            Frame::Lost | Frame::Cancel => b"",
+        }))
+    }
+}
+
+/// Takes no messages.
+struct Silent;
+impl fd_messages::JobLog for Silent {
+    fn message(&self, _kind: MessageType, _text: &[u8]) {}
+    fn wants(&self, _kind: MessageType) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_swapped_directory_does_not_redirect_a_held_one() {
+    let place = scene();
+    let before = victim(&place);
+    let mut volume = Volume::new();
+    volume.file("/d/one", b"1").file("/d/two", b"2").file("/other", b"3").file("/d/three", b"3").directory("/d/");
+    let job = job_below(&place.text("w"));
+    let mut state = fd_restore::RestoreState::new(&job.plan);
+    let mut source = Swapping { place: &place, frames: volume.frames.iter(), calls: 0 };
+    let (progress, cancel) = (fd_messages::Progress::default(), fd_messages::CancelToken::new());
+    fd_restore::run(&job.plan, &mut state, &progress, &Silent, &cancel, &mut source).unwrap();
+    assert_eq!(victim(&place), before);
+    assert_eq!(place.read("w/moved/two"), b"2");
+}
+
+#[test]
+fn hard_links_stay_below_the_restore_directory() {
+    let place = scene();
+    let before = victim(&place);
+    let mut volume = Volume::new();
+    for first in ["/../victim/f", "../victim/f", "victim/f", "/l/f"] {
+        volume.put(&Saved::hard_link("/h", first));
+    }
+    volume.symlink("/l", "../victim").put(&Saved::hard_link("/h", "/l/f"));
+    volume.symlink("/m", "../victim/f").put(&Saved::hard_link("/h", "/m"));
+    let finished = job_below(&place.text("w")).run(&volume);
+    assert_eq!(finished.told().len(), 5);
+    assert_eq!(victim(&place), before);
+    // The last one is a name of the link itself.
+    assert!(place.stat("w/h").is_symlink());
+}
+
+#[test]
+fn replacing_is_no_way_out_either() {
+    for replace in [Replace::Always, Replace::IfNewer, Replace::IfOlder, Replace::Never] {
+        let place = scene();
+        let before = victim(&place);
+        let mut volume = Volume::new();
+        volume.symlink("/d", "../victim").file("/d/f", b"evil").put(&Saved::new("/d/f", FileType::Deleted, 0));
+        let mut job = place.job_with(replace);
+        job.plan.output = fd_restore::OutputNames::below(place.text("w").into_bytes());
+        job.run(&volume);
+        assert_eq!(victim(&place), before);
+    }
+}
+
+#[test]
+fn set_id_bits_come_last_and_data_is_private_until_then() {
+    let place = scene();
+    let mut saved = Saved::file("/s");
+    saved.stat.mode = 0o104_755;
+    saved.stat.size = 8;
+    let mut volume = Volume::new();
+    volume.put(&saved).record(Stream::FILE_DATA, b"half");
+    volume.frames.push(Frame::Lost);
+    // A header without data is fatal: the file is left as it is.
+    volume.frames.insert(4, Frame::Data(b"rechdr 1 1 1 2 4".to_vec()));
+    let finished = job_below(&place.text("w")).run(&volume);
+    assert!(finished.outcome.is_err());
+    assert_eq!(place.mode("w/s"), 0o100_600);
+    assert_eq!(fs::read(place.path("w/s")).unwrap(), b"half");
+    assert!(File::open(place.path("w/s")).is_ok());
+}

@@ -1,0 +1,298 @@
+//! Damaged, cut and disordered records: one file is lost, never the job, unless the frames themselves make no sense.
+
+use fd_messages::MessageType;
+use fd_records::{FileType, Stream};
+use fd_restore::{End, RestoreError, SourceError};
+
+use crate::volume::{Frame, Place, Saved, Volume, job_below};
+
+/// A volume with something of everything.
+fn everything() -> Volume {
+    let mut volume = Volume::new();
+    let mut acl = b"user::rw-\nuser:12:r--\ngroup::r--\nmask::r--\nother::r--\n\0".to_vec();
+    let mut xattrs = Vec::new();
+    fd_records::xattr::push(&mut xattrs, b"user.one", b"1");
+    volume.file("/d/plain", b"plain data").record(Stream::LINUX_ACCESS_ACL, &acl).record(Stream::LINUX_XATTR, &xattrs);
+    volume.record(Stream::MD5, &[7; 16]);
+    let mut packed = Saved::file("/d/gzip");
+    packed.data_stream = Stream::GZIP_DATA;
+    packed.stat.size = 12;
+    let gzip = [
+        0x78, 0x9c, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x57, 0x28, 0xcf, 0x2f, 0xca, 0x49, 0xe1, 0x02, 0, 0x1e, 0x72, 4,
+        0x67,
+    ];
+    volume.put(&packed).record(Stream::GZIP_DATA, &gzip);
+    let lzo = b"LZOX\0\0\0\x10\0\0\0\x01\x1dhello world\n\x11\0\0";
+    volume.put(&Saved { data_stream: Stream::COMPRESSED_DATA, ..Saved::file("/d/lzo") });
+    volume.record(Stream::COMPRESSED_DATA, lzo);
+    volume.put(&Saved { data_stream: Stream::SPARSE_DATA, ..Saved::file("/d/sparse") });
+    volume.record(Stream::SPARSE_DATA, b"\0\0\0\0\0\0\0\x09sparse");
+    volume.symlink("/d/link", "plain").put(&Saved::hard_link("/d/hard", "/d/plain"));
+    volume.put(&Saved::new("/d/fifo", FileType::Special, 0o010_600));
+    acl.truncate(20);
+    volume.directory("/d/").record(Stream::LINUX_DEFAULT_ACL, &acl);
+    volume.record(Stream::PLUGIN_NAME, b"9 1 1 bpipe:/x:y:z\0").record(Stream::PLUGIN_NAME, b"9 0");
+    volume.record(Stream::RESTORE_OBJECT, b"object").record(Stream(42), b"?").record(Stream::MACOS_FORK_DATA, b"?");
+    volume
+}
+
+/// A cheap random sequence, the same each time.
+fn next(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *seed >> 33
+}
+
+fn pick(seed: &mut u64, count: usize) -> usize {
+    usize::try_from(next(seed)).unwrap() % count
+}
+
+#[test]
+fn a_volume_that_ends_anywhere_does_no_harm() {
+    let volume = everything();
+    for end in 0..volume.frames.len() {
+        let place = Place::new();
+        let mut cut = volume.clone();
+        cut.frames.truncate(end);
+        let finished = place.job().run(&cut);
+        if end % 2 == 0 {
+            assert_eq!(finished.outcome, Ok(End::EndOfData));
+        } else {
+            assert_eq!(finished.outcome, Err(RestoreError::NoData(None)));
+            let last = finished.messages.last().unwrap();
+            let text = "restore.c:491 Data record error. ERR=No data available\n";
+            assert_eq!((last.0, last.1.as_str()), (MessageType::Fatal, text));
+        }
+        cut.frames.push(Frame::Lost);
+        let finished = Place::new().job().run(&cut);
+        if end % 2 == 0 {
+            assert_eq!(finished.outcome, Ok(End::ConnectionLost));
+        } else {
+            let error = SourceError("Connection reset by peer".to_owned());
+            assert_eq!(finished.outcome, Err(RestoreError::NoData(Some(error))));
+        }
+    }
+}
+
+#[test]
+fn flipped_bits_in_records_never_end_the_job() {
+    let volume = everything();
+    let mut seed = 1;
+    for _ in 0..300 {
+        let place = Place::new();
+        let mut damaged = volume.clone();
+        for _ in 0..=next(&mut seed) % 4 {
+            let at = pick(&mut seed, damaged.frames.len() / 2) * 2 + 1;
+            if let Frame::Data(data) = &mut damaged.frames[at]
+                && !data.is_empty()
+            {
+                let at = pick(&mut seed, data.len());
+                data[at] ^= 1 << (next(&mut seed) % 8);
+            }
+        }
+        let finished = job_below(&place.text("w")).run(&damaged);
+        assert_eq!(finished.outcome, Ok(End::EndOfData));
+        // Nothing but the restore directory came to be.
+        for entry in std::fs::read_dir(place.root()).unwrap() {
+            assert_eq!(entry.unwrap().file_name(), "w");
+        }
+    }
+}
+
+#[test]
+fn records_in_any_order_and_of_any_stream_do_no_harm() {
+    let volume = everything();
+    let records: Vec<[Frame; 2]> = volume.frames.chunks(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect();
+    let mut seed = 7;
+    for _ in 0..200 {
+        let place = Place::new();
+        let mut shuffled = Volume::new();
+        for _ in 0..records.len() {
+            let [header, data] = records[pick(&mut seed, records.len())].clone();
+            if next(&mut seed).is_multiple_of(3) {
+                let Frame::Data(data) = data else { continue };
+                let stream = Stream(u32::try_from(next(&mut seed) % 50).unwrap());
+                shuffled.record(stream, &data);
+            } else {
+                shuffled.frames.extend([header, data]);
+            }
+        }
+        let finished = job_below(&place.text("w")).run(&shuffled);
+        assert_eq!(finished.outcome, Ok(End::EndOfData));
+    }
+}
+
+#[test]
+fn headers_that_are_none_are_fatal() {
+    let place = Place::new();
+    let mut saved = Saved::file("/f");
+    saved.stat.mode = 0o100_666;
+    let mut volume = Volume::new();
+    volume.put(&saved).record(Stream::FILE_DATA, b"data");
+    volume.frames.push(Frame::Data(b"reckless 1 2 3".to_vec()));
+    volume.file("/g", b"never");
+    let finished = place.job().run(&volume);
+    assert_eq!(finished.outcome, Err(RestoreError::Header));
+    assert_eq!(finished.only(), (MessageType::Fatal, "restore.c:480 Record header scan error: reckless 1 2 3\n"));
+    // Nothing is closed after a fatal error.
+    assert_eq!((place.read("f"), place.mode("f")), (b"data".to_vec(), 0o100_600));
+    assert!(!place.exists("g"));
+}
+
+#[test]
+fn wrong_lengths_are_fatal() {
+    for (announced, actual) in [(5, 4), (3, 4), (-1, 4), (0, 4), (4, 0)] {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        volume.put(&Saved::file("/f"));
+        volume.frames.push(Frame::Data(format!("rechdr 1 1 1 2 {announced}").into_bytes()));
+        volume.frames.push(Frame::Data(b"data"[..actual].to_vec()));
+        let finished = place.job().run(&volume);
+        assert_eq!(finished.outcome, Err(RestoreError::Size { actual, announced }));
+        let text = format!("restore.c:498 Actual data size {actual} not same as header {announced}\n");
+        assert_eq!(finished.only(), (MessageType::Fatal, text.as_str()));
+    }
+}
+
+#[test]
+fn an_attribute_record_that_is_none_loses_one_file() {
+    for record in [&b"1"[..], b"1 3 /f", b"", b"1 3 /f\0A A A A A A A A A A A A\0\0\0", b"1 3 /f\0?\0\0\0"] {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        volume.file("/before", b"x").record(Stream::ATTRIBUTES, record).record(Stream::FILE_DATA, b"lost");
+        volume.record(Stream::LINUX_XATTR, b"?").file("/after", b"y");
+        let finished = place.job().run(&volume);
+        let readable = String::from_utf8_lossy(record.split(|byte| *byte == 0).next().unwrap()).into_owned();
+        let text = format!("Error scanning attributes: {readable}\n");
+        assert_eq!(finished.told(), [(MessageType::Error, text.as_str())]);
+        assert_eq!((place.read("before"), place.read("after")), (b"x".to_vec(), b"y".to_vec()));
+        assert_eq!(finished.files, 2);
+    }
+}
+
+#[test]
+fn compressed_data_that_is_damaged_loses_one_file() {
+    let cases: [(Stream, &[u8], &str); 9] = [
+        (Stream::GZIP_DATA, b"", "Uncompression error on file %s. ERR=Zlib data error\n"),
+        (Stream::GZIP_DATA, b"rubbish", "Uncompression error on file %s. ERR=Zlib data error\n"),
+        (Stream::GZIP_DATA, b"\x78\x9c\xcb\x48", "Uncompression error on file %s. ERR=Zlib data error\n"),
+        (Stream::COMPRESSED_DATA, b"LZOX\0\0\0\x01\0\0\0\x02a", "Compressed header version error. Got=0x2 want=0x1\n"),
+        (
+            Stream::COMPRESSED_DATA,
+            b"LZOX\0\0\0\x02\0\0\0\x01a",
+            "Compressed header size error. comp_len=2, msglen=13\n",
+        ),
+        (Stream::COMPRESSED_DATA, b"LZOX\0\0\0\x01\0\0\0\x01a", "LZO uncompression error on file %s. ERR=-4\n"),
+        (Stream::COMPRESSED_DATA, b"LZOX", "Compressed header size error. comp_len=0, msglen=4\n"),
+        (
+            Stream::COMPRESSED_DATA,
+            b"GZIP\0\0\0\x01\0\0\0\x01a",
+            "Compression algorithm 0x475a4950 found, but not supported!\n",
+        ),
+        (
+            Stream::SPARSE_DATA,
+            b"short",
+            "Sparse data error on file %s. ERR=record of 5 bytes, its address alone needs 8\n",
+        ),
+    ];
+    for (stream, record, text) in cases {
+        let place = Place::new();
+        let mut saved = Saved::file("/f");
+        saved.data_stream = stream;
+        saved.stat.mode = 0o100_666;
+        let mut volume = Volume::new();
+        volume.put(&saved).record(stream, record).record(stream, b"ignored").record(Stream::MD5, &[0; 16]);
+        volume.file("/after", b"y");
+        let finished = place.job().run(&volume);
+        let text = text.replace("%s", &place.text("f"));
+        assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+        // Left as it is: private, without attributes.
+        assert_eq!((place.mode("f"), place.read("f").len()), (0o100_600, 0));
+        assert_eq!(place.read("after"), b"y");
+    }
+}
+
+#[test]
+fn a_record_that_unpacks_to_too_much_loses_one_file() {
+    let place = Place::new();
+    let mut compressor = fd_compress::Compressor::gzip(9).unwrap();
+    let mut bomb = Vec::new();
+    compressor.compress(&vec![0; 100 << 20], &mut bomb).unwrap();
+    let mut volume = Volume::new();
+    volume.put(&Saved { data_stream: Stream::GZIP_DATA, ..Saved::file("/f") }).record(Stream::GZIP_DATA, &bomb);
+    volume.file("/after", b"y");
+    let finished = place.job().run(&volume);
+    let (kind, text) = finished.only();
+    assert_eq!(kind, MessageType::Error);
+    assert!(text.starts_with("Uncompression error on file "), "{text}");
+    assert_eq!(place.read("after"), b"y");
+}
+
+#[test]
+fn data_is_taken_only_behind_data_or_attributes() {
+    for between in [Stream::LINUX_ACCESS_ACL, Stream::LINUX_XATTR, Stream::MACOS_FORK_DATA, Stream::FILE_EVENT] {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        let mut saved = Saved::file("/f");
+        saved.stat.size = 3;
+        volume.put(&saved).record(Stream::FILE_DATA, b"one").record(between, b"").record(Stream::FILE_DATA, b"two");
+        place.job().run(&volume);
+        assert_eq!(place.read("f"), b"one", "{between}");
+    }
+    for between in [Stream::PLUGIN_META_BLOB, Stream::PLUGIN_META_CATALOG] {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        volume.put(&Saved::file("/f")).record(between, b"").record(Stream::FILE_DATA, b"two");
+        place.job().run(&volume).assert_quiet();
+        assert_eq!(place.read("f"), b"two");
+    }
+    // Behind a digest the file is complete.
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.file("/f", b"one").record(Stream::MD5, &[0; 16]).record(Stream::FILE_DATA, b"two");
+    place.job().run(&volume);
+    assert_eq!(place.read("f"), b"one");
+}
+
+#[test]
+fn a_stream_that_nobody_knows_ends_the_file() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.file("/f", b"one").record(Stream(42), b"?").record(Stream::FILE_DATA, b"two");
+    volume.record(Stream::LINUX_XATTR, b"?").record(Stream(2001), b"").file("/g", b"x");
+    let finished = place.job().run(&volume);
+    assert_eq!(
+        finished.told(),
+        [
+            (MessageType::Warning, "Unexpected stream=\"42\" ignored. This shouldn't happen!\n"),
+            (MessageType::Warning, "Unexpected stream=\"2001\" ignored. This shouldn't happen!\n"),
+        ]
+    );
+    assert_eq!((place.read("f"), place.mode("f")), (b"one".to_vec(), 0o100_644));
+    assert_eq!(place.read("g"), b"x");
+}
+
+#[test]
+fn wrong_data_is_found_by_its_digest() {
+    let place = Place::new();
+    let md5 = [0x9d, 0x61, 0xaa, 0xd3, 0x00, 0xb5, 0x69, 0xbb, 0xd6, 0xc0, 0xfa, 0xc3, 0xfb, 0xd1, 0x0d, 0x74];
+    let mut volume = Volume::new();
+    volume.file("/good", b"Hello, Bacula!\n").record(Stream::MD5, &md5);
+    volume.file("/bad", b"Hello, bacula!\n").record(Stream::MD5, &md5);
+    volume.put(&Saved::hard_link("/hard", "/good")).record(Stream::MD5, &md5);
+    volume.put(&Saved::new("/empty", FileType::EmptyFile, 0o100_444)).record(Stream::MD5, &md5);
+    volume.file("/none", b"x");
+    let finished = place.job().run(&volume);
+    let told = finished.told();
+    assert_eq!(told.len(), 2);
+    let expected = format!(
+        "MD5 digest of restored file {} differs from the backup. Original nWGq0wC1abvWwPrD+9ENdA, restored ",
+        place.text("bad")
+    );
+    assert!(told[0].1.starts_with(&expected), "{}", told[0].1);
+    assert!(told[1].1.contains("/empty "), "{}", told[1].1);
+    // The file stays, with its attributes.
+    assert_eq!(place.mode("bad"), 0o100_644);
+    let mut job = place.job();
+    job.plan.check_digests = false;
+    job.run(&volume).assert_quiet();
+}

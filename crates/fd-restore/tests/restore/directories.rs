@@ -1,0 +1,203 @@
+//! Parents that have to be made, directories that exist, and their attributes at the end (reference 05 §6.4, §8.2).
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+
+use fd_messages::MessageType;
+use fd_records::{FileType, Stream};
+
+use crate::volume::{MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old};
+
+/// The mode that a new directory gets from the system.
+fn plain_mode(place: &Place) -> u32 {
+    fs::create_dir(place.path("plain")).unwrap();
+    place.mode("plain")
+}
+
+#[test]
+fn parents_of_a_file_are_made() {
+    let place = Place::new();
+    let mut saved = Saved::file("/a/b/c.txt");
+    if is_root() {
+        (saved.stat.uid, saved.stat.gid) = (1001, 1002);
+    }
+    job_below(&place.text("w")).run(Volume::new().put(&saved)).assert_quiet();
+    let plain = plain_mode(&place);
+    assert_eq!((place.mode("w"), place.mode("w/a")), (plain, plain));
+    assert_eq!(place.stat("w/a").uid(), place.stat("plain").uid());
+    // The last one takes after the file.
+    assert_eq!(place.mode("w/a/b"), 0o040_744);
+    assert_eq!((place.stat("w/a/b").uid(), place.stat("w/a/b").gid()), (saved.stat.uid, saved.stat.gid));
+}
+
+#[test]
+fn parents_of_other_things_take_after_them() {
+    let place = Place::new();
+    let mut setuid = Saved::file("/s/f");
+    setuid.stat.mode = 0o104_755;
+    let mut volume = Volume::new();
+    volume.put(&setuid).symlink("/l/l", "x");
+    place.job().run(&volume).assert_quiet();
+    assert_eq!(place.mode("s") & 0o7777, 0o4755);
+    assert_eq!(place.mode("l") & 0o7777, 0o777);
+}
+
+#[test]
+fn all_new_parents_of_a_directory_take_after_it() {
+    let place = Place::new();
+    let mut saved = Saved::directory("/data/emptydir/");
+    saved.stat.mode = 0o041_777;
+    job_below(&place.text("w")).run(Volume::new().put(&saved)).assert_quiet();
+    for name in ["w", "w/data", "w/data/emptydir"] {
+        assert_eq!(place.mode(name), 0o041_777, "{name}");
+    }
+    assert_eq!(place.stat("w/data/emptydir").mtime(), MTIME);
+}
+
+#[test]
+fn records_that_come_later_correct_the_parents() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.file("/a/b/f", b"x").directory("/a/b/").directory("/a/");
+    place.job().run(&volume).assert_quiet();
+    for name in ["a", "a/b"] {
+        assert_eq!((place.mode(name), place.stat(name).mtime()), (0o040_750, MTIME), "{name}");
+    }
+}
+
+#[test]
+fn times_of_directories_are_right_whatever_the_order() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.directory("/a/").directory("/a/b/").directory("/a/b/c/");
+    volume.file("/a/b/c/f", b"x").file("/a/b/g", b"y").symlink("/a/l", "x").file("/z", b"");
+    // Replaces what was restored before.
+    volume.file("/a/b/g", b"again").directory("/a/new/");
+    place.job().run(&volume).assert_quiet();
+    for name in ["a", "a/b", "a/b/c", "a/new"] {
+        assert_eq!((place.mode(name), place.stat(name).mtime()), (0o040_750, MTIME), "{name}");
+    }
+    assert_eq!(place.read("a/b/g"), b"again");
+}
+
+#[test]
+fn a_later_record_of_a_directory_wins() {
+    let place = Place::new();
+    let mut later = Saved::directory("/a/");
+    later.stat.mtime = MTIME + 500;
+    let mut volume = Volume::new();
+    volume.file("/a/f", b"x").directory("/a/").file("/a/g", b"x").put(&later).file("/a/h", b"x");
+    place.job().run(&volume).assert_quiet();
+    assert_eq!(place.stat("a").mtime(), MTIME + 500);
+}
+
+#[test]
+fn a_directory_without_a_record_shows_that_it_was_changed() {
+    let place = Place::new();
+    fs::create_dir(place.path("a")).unwrap();
+    let mut volume = Volume::new();
+    volume.directory("/other/").file("/a/f", b"x");
+    place.job().run(&volume).assert_quiet();
+    assert!(place.stat("a").mtime() > MTIME);
+}
+
+#[test]
+fn an_existing_directory_gets_its_attributes() {
+    let place = Place::new();
+    fs::create_dir(place.path("a")).unwrap();
+    fs::write(place.path("a/f"), b"kept").unwrap();
+    place.job().run(Volume::new().directory("/a/")).assert_quiet();
+    assert_eq!((place.mode("a"), place.stat("a").mtime()), (0o040_750, MTIME));
+    assert_eq!(place.read("a/f"), b"kept");
+}
+
+#[test]
+fn very_deep_trees_are_restored() {
+    let place = Place::new();
+    let deep = "/d".repeat(300);
+    let mut volume = Volume::new();
+    volume.file(&format!("{deep}/f"), b"x");
+    for depth in (1..=300).rev() {
+        volume.directory(&format!("{}/", "/d".repeat(depth)));
+    }
+    volume.file(&format!("{deep}/g"), b"y");
+    place.job().run(&volume).assert_quiet();
+    for depth in [1, 31, 32, 33, 63, 64, 65, 299, 300] {
+        let name = "d/".repeat(depth);
+        assert_eq!((place.mode(&name), place.stat(&name).mtime()), (0o040_750, MTIME), "depth {depth}");
+    }
+    assert_eq!(place.read(&format!("{}/g", deep.trim_start_matches('/'))), b"y");
+}
+
+#[test]
+fn a_parent_that_is_a_file_fails_twice_as_in_the_reference() {
+    let place = Place::new();
+    fs::write(place.path("p"), b"kept").unwrap();
+    let mut volume = Volume::new();
+    volume.file("/p/f", b"x").file("/p/g", b"x").file("/p/q/h", b"x").file("/ok", b"x");
+    let finished = place.job().run(&volume);
+    let p = place.text("p");
+    assert_eq!(
+        finished.told(),
+        [
+            (MessageType::Error, format!("mkpath.c:198 {p} exists but is not a directory.\n").as_str()),
+            (MessageType::Error, format!("create_file.c:254 Could not create {p}/g: ERR=Not a directory\n").as_str()),
+            (MessageType::Error, format!("mkpath.c:144 {p} exists but is not a directory.\n").as_str()),
+        ]
+    );
+    assert_eq!(place.read("ok"), b"x");
+    assert_eq!(finished.files, 4);
+}
+
+#[test]
+fn an_existing_link_is_followed_but_nothing_is_made_below_it() {
+    let place = Place::new();
+    fs::create_dir(place.path("elsewhere")).unwrap();
+    fs::create_dir(place.path("elsewhere/have")).unwrap();
+    fs::create_dir(place.path("w")).unwrap();
+    symlink("../elsewhere", place.path("w/out")).unwrap();
+    let_it_be_old();
+    let mut volume = Volume::new();
+    volume.file("/out/a", b"a").file("/out/have/b", b"b").file("/out/new/c", b"c").directory("/out/have/");
+    let finished = job_below(&place.text("w")).run(&volume);
+    let text = format!("mkpath.c:144 {} exists but is not a directory.\n", place.text("w/out"));
+    assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+    assert_eq!(place.read("elsewhere/a"), b"a");
+    assert_eq!(place.read("elsewhere/have/b"), b"b");
+    assert!(!place.exists("elsewhere/new"));
+    assert_eq!(place.mode("elsewhere/have"), 0o040_750);
+    assert!(place.stat("w/out").is_symlink());
+}
+
+#[test]
+fn messages_show_names_as_they_were_given() {
+    let place = Place::new();
+    fs::write(place.path("p"), b"").unwrap();
+    let below = format!("{}/", place.root().display());
+    let finished = job_below(&below).run(Volume::new().file("/p/q/f", b"x"));
+    assert_eq!(finished.only().1, format!("mkpath.c:144 {below}/p exists but is not a directory.\n"));
+}
+
+#[test]
+fn names_that_are_none_are_said() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.put(&Saved::new("/x/", FileType::Regular, 0o100_644)).record(Stream::FILE_DATA, b"x");
+    let finished = place.job().run(&volume);
+    assert_eq!(finished.only(), (MessageType::Error, "create_file.c:496 Zero length filename: /x/\n"));
+}
+
+#[test]
+fn two_rounds_share_what_the_job_knows() {
+    let place = Place::new();
+    let mut job = place.job();
+    job.plan.replace = fd_restore::Replace::Never;
+    let mut state = fd_restore::RestoreState::new(&job.plan);
+    job.run_round(&mut state, Volume::new().file("/a/f", b"x").directory("/a/")).assert_quiet();
+    let mut later = Saved::directory("/a/");
+    later.stat.mode = 0o040_711;
+    job.run_round(&mut state, Volume::new().put(&later)).assert_quiet();
+    assert_eq!(place.mode("a"), 0o040_711);
+    job.run_round(&mut state, Volume::new().file("/a/g", b"x")).assert_quiet();
+    assert_eq!(place.stat("a").mtime(), MTIME);
+}

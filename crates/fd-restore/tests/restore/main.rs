@@ -1,0 +1,17 @@
+//! Restores from volumes that are written in memory, into real directories.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "tests, and the helpers that tests share"
+)]
+
+mod attacks;
+mod damage;
+mod directories;
+mod messages;
+mod metadata;
+mod replace;
+mod types;
+mod volume;

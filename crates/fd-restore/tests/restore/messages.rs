@@ -1,0 +1,181 @@
+//! What the operator reads, and in which order.
+
+use std::fs;
+
+use fd_messages::MessageType;
+use fd_records::{FileType, Stream};
+use fd_restore::{End, Replace};
+
+use crate::volume::{Frame, Place, Saved, Volume, is_root, job_below};
+
+#[test]
+fn every_restored_file_has_its_line() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let mut job = place.job();
+    job.restored_lines = true;
+    let mut file = Saved::file("/f");
+    (file.stat.uid, file.stat.gid, file.stat.mode, file.stat.size) = (61001, 61002, 0o104_755, 10);
+    let mut volume = Volume::new();
+    volume.directory("/d/").symlink("/l", "reg.txt").put(&file).put(&Saved::hard_link("/h", "/f"));
+    volume.put(&Saved::new("/s", FileType::Special, 0o140_755));
+    let finished = job.run(&volume);
+    let lines: Vec<String> = finished
+        .messages
+        .iter()
+        .filter(|(kind, _)| *kind == MessageType::Restored)
+        // The time depends on the zone.
+        .map(|(_, line)| format!("{}{}", line.get(..52).unwrap(), line.get(71..).unwrap()))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            format!("drwxr-x---   1 root     root                      0   {}/\n", place.text("d")),
+            format!("lrwxrwxrwx   1 root     root                      0   {} -> reg.txt\n", place.text("l")),
+            format!("-rwsr-xr-x   1 61001    61002                    10   {}\n", place.text("f")),
+            format!("-rw-r--r--   1 root     root                      0   {}\n", place.text("h")),
+            format!("srwxr-xr-x   1 root     root                      0   {}\n", place.text("s")),
+        ]
+    );
+}
+
+#[test]
+fn queued_messages_wait_for_the_next_direct_one() {
+    let place = Place::new();
+    fs::write(place.path("old"), b"").unwrap();
+    let mut job = place.job_with(Replace::Never);
+    job.restored_lines = true;
+    let mut volume = Volume::new();
+    volume.file("/old", b"x").file("/new", b"x").file("/old", b"y");
+    let finished = job.run(&volume);
+    let kinds: Vec<MessageType> = finished.messages.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds, [MessageType::Skipped, MessageType::Restored]);
+    assert_eq!(finished.queued.len(), 1);
+    assert_eq!(finished.queued[0].0, MessageType::Skipped);
+}
+
+#[test]
+fn the_queue_is_bounded() {
+    let place = Place::new();
+    fs::write(place.path("old"), b"").unwrap();
+    let mut volume = Volume::new();
+    for _ in 0..2500 {
+        volume.put(&Saved::file("/old"));
+    }
+    let finished = place.job_with(Replace::Never).run(&volume);
+    assert_eq!((finished.messages.len(), finished.queued.len()), (2000, 500));
+}
+
+#[test]
+fn unsupported_streams_are_said_once_and_counted() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    for name in ["/a", "/b"] {
+        let mut saved = Saved::file(name);
+        saved.data_stream = Stream::ENCRYPTED_MACOS_FORK_DATA;
+        volume.put(&saved).record(Stream::FILE_DATA, b"x").record(Stream::MACOS_FORK_DATA, b"x");
+    }
+    volume.record(Stream::HFSPLUS_ATTRIBUTES, b"x");
+    let finished = place.job().run(&volume);
+    assert_eq!(
+        finished.told(),
+        [
+            (MessageType::Warning, "Encrypted MacOS fork data stream not supported on this Client.\n"),
+            (MessageType::Warning, "2 non-supported data streams and 0 non-supported attrib streams ignored.\n"),
+            (MessageType::Info, "2 non-supported resource fork streams ignored.\n"),
+            (MessageType::Info, "1 non-supported Finder Info streams ignored.\n"),
+        ]
+    );
+    assert_eq!(finished.files, 0);
+}
+
+#[test]
+fn records_behind_an_unsupported_file_do_not_hit_the_one_before() {
+    let place = Place::new();
+    let mut unsupported = Saved::file("/x");
+    unsupported.data_stream = Stream::ENCRYPTED_MACOS_FORK_DATA;
+    let mut volume = Volume::new();
+    volume.directory("/d/").put(&unsupported);
+    volume.record(Stream::LINUX_ACCESS_ACL, b"user::---\ngroup::---\nother::---\n\0");
+    place.job().run(&volume);
+    assert_eq!(place.mode("d"), 0o040_750);
+}
+
+#[test]
+fn a_plugin_that_is_not_there_is_said_and_its_files_are_restored() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.record(Stream::PLUGIN_NAME, b"2 1 1 bpipe:/bp/test:cat:dd\0").file("/bp/test", b"x");
+    volume.record(Stream::PLUGIN_NAME, b"2 0");
+    let finished = place.job().run(&volume);
+    let text = "fd_plugins.c:1118 Plugin=bpipe:/bp/test:cat:dd not found.\n";
+    assert_eq!(finished.only(), (MessageType::Warning, text));
+    assert_eq!(place.read("bp/test"), b"x");
+}
+
+#[test]
+fn a_wrong_size_is_said_and_the_attributes_are_set_anyway() {
+    let place = Place::new();
+    let mut saved = Saved::file("/f");
+    saved.stat.size = 100;
+    let mut volume = Volume::new();
+    volume.put(&saved).record(Stream::FILE_DATA, b"short");
+    // An empty result is not reported.
+    volume.put(&Saved { name: b"/g".to_vec(), ..saved });
+    let finished = place.job().run(&volume);
+    let text = format!(
+        "attribs.c:603 File size of restored file {} not correct. Original 100, restored 5.\n",
+        place.text("f")
+    );
+    assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+    assert_eq!(place.mode("f"), 0o100_644);
+}
+
+#[test]
+fn a_cancelled_job_closes_its_file() {
+    for between in [false, true] {
+        let place = Place::new();
+        let mut saved = Saved::file("/f");
+        saved.stat.size = 100;
+        let mut volume = Volume::new();
+        volume.put(&saved).record(Stream::FILE_DATA, b"half");
+        if between {
+            volume.frames.push(Frame::Data(b"rechdr 1 1 1 2 4".to_vec()));
+        }
+        volume.frames.push(Frame::Cancel);
+        let finished = place.job().run(&volume);
+        assert_eq!(finished.outcome, Ok(End::Cancelled));
+        assert!(finished.only().1.starts_with("attribs.c:603 File size of restored file "));
+        assert_eq!((place.read("f"), place.mode("f")), (b"half".to_vec(), 0o100_644));
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_with_file_and_reason_and_the_next_file_is_tried() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir(place.path("w")).unwrap();
+    let target = place.path("w");
+    let mounted =
+        nix::mount::mount(Some("tmpfs"), &target, Some("tmpfs"), nix::mount::MsFlags::empty(), Some("size=65536"));
+    if let Err(errno) = mounted {
+        println!("skipped: no tmpfs can be mounted: {errno}");
+        return;
+    }
+    let mut volume = Volume::new();
+    volume.file("/big", &vec![1; 100_000]).file("/small", b"x");
+    let finished = job_below(&place.text("w")).run(&volume);
+    let small = fs::metadata(target.join("small"));
+    nix::mount::umount(&target).unwrap();
+    let told = finished.told();
+    let expected = "write_len=100000 lerror=0 on ";
+    assert!(told[0].1.starts_with("restore.c:1524 Write error at byte="), "{told:?}");
+    assert!(told[0].1.contains(expected) && told[0].1.ends_with("/w/big: ERR=No space left on device\n"), "{told:?}");
+    assert_eq!(finished.files, 2);
+    assert!(small.is_ok());
+    assert_eq!(finished.outcome, Ok(End::EndOfData));
+}

@@ -1,0 +1,208 @@
+//! ACLs and extended attributes: which records apply, when, and to what (reference 05 §9, §10).
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use fd_messages::MessageType;
+use fd_metadata::{FileMetadata, MetadataReader, Place as Source, Wanted};
+use fd_records::{FileType, Stream};
+use fd_restore::Replace;
+
+use crate::volume::{Place, Saved, Volume, is_root};
+
+const ACCESS: &[u8] = b"user::rw-\nuser:12345:rw-\ngroup::r--\nmask::rw-\nother::r--\n\0";
+const DEFAULT: &[u8] = b"user::rwx\nuser:12345:rwx\ngroup::r-x\nmask::rwx\nother::r-x\n\0";
+
+fn xattr(name: &str, value: &[u8]) -> Vec<u8> {
+    let mut record = Vec::new();
+    fd_records::xattr::push(&mut record, name.as_bytes(), value);
+    record
+}
+
+fn metadata(place: &Place, name: &str) -> FileMetadata {
+    let path = place.text(name);
+    let stat = place.stat(name);
+    let file_type = if stat.is_dir() {
+        FileType::Directory
+    } else if stat.is_symlink() {
+        FileType::Symlink
+    } else {
+        FileType::Regular
+    };
+    let mut found = FileMetadata::default();
+    let wanted = Wanted { acl: true, xattr: true };
+    let source = Source::Path(path.as_bytes());
+    MetadataReader::new().read(source, path.as_bytes(), file_type, stat.dev(), wanted, &mut found);
+    found
+}
+
+/// Whether extended attributes work where the tests restore to.
+fn works(place: &Place) -> bool {
+    let mut volume = Volume::new();
+    volume.put(&Saved::file("/probe")).record(Stream::LINUX_XATTR, &xattr("user.probe", b"1"));
+    place.job().run(&volume);
+    let works = !metadata(place, "probe").xattrs.is_empty();
+    if !works {
+        println!("skipped: no extended attributes here");
+    }
+    works
+}
+
+#[test]
+fn files_and_directories_get_both() {
+    let place = Place::new();
+    if !works(&place) {
+        return;
+    }
+    let mut volume = Volume::new();
+    volume
+        .file("/f", b"x")
+        .record(Stream::LINUX_ACCESS_ACL, ACCESS)
+        .record(Stream::LINUX_XATTR, &xattr("user.a", b"1"));
+    volume.directory("/d/").record(Stream::LINUX_ACCESS_ACL, DEFAULT).record(Stream::LINUX_DEFAULT_ACL, DEFAULT);
+    volume.record(Stream::LINUX_XATTR, &xattr("user.b", b""));
+    volume.put(&Saved::new("/e", FileType::EmptyFile, 0o100_644)).record(Stream::UNIX_ACCESS_ACL, ACCESS);
+    place.job().run(&volume).assert_quiet();
+    let file = metadata(&place, "f");
+    assert_eq!((file.access_acl.as_slice(), file.xattrs), (ACCESS, xattr("user.a", b"1")));
+    let directory = metadata(&place, "d");
+    assert_eq!((directory.access_acl.as_slice(), directory.default_acl.as_slice()), (DEFAULT, DEFAULT));
+    assert_eq!(directory.xattrs, xattr("user.b", b""));
+    assert_eq!(metadata(&place, "e").access_acl, ACCESS);
+    // They do not spoil the times.
+    assert_eq!(place.stat("f").mtime(), crate::volume::MTIME);
+}
+
+#[test]
+fn hard_links_and_special_files_get_none() {
+    let place = Place::new();
+    if !works(&place) {
+        return;
+    }
+    let mut volume = Volume::new();
+    volume.file("/f", b"x").put(&Saved::hard_link("/h", "/f")).record(Stream::LINUX_ACCESS_ACL, ACCESS);
+    volume.record(Stream::LINUX_XATTR, &xattr("user.a", b"1"));
+    volume.put(&Saved::new("/p", FileType::Special, 0o010_600)).record(Stream::LINUX_ACCESS_ACL, ACCESS);
+    place.job().run(&volume).assert_quiet();
+    assert!(metadata(&place, "h").access_acl.is_empty() && metadata(&place, "h").xattrs.is_empty());
+    assert!(metadata(&place, "p").access_acl.is_empty());
+}
+
+#[test]
+fn a_skipped_directory_gets_them_a_skipped_file_does_not() {
+    let place = Place::new();
+    if !works(&place) {
+        return;
+    }
+    fs::create_dir(place.path("d")).unwrap();
+    fs::write(place.path("f"), b"").unwrap();
+    let mut volume = Volume::new();
+    volume
+        .directory("/d/")
+        .record(Stream::LINUX_ACCESS_ACL, DEFAULT)
+        .record(Stream::LINUX_XATTR, &xattr("user.b", b"1"));
+    volume
+        .file("/f", b"x")
+        .record(Stream::LINUX_ACCESS_ACL, ACCESS)
+        .record(Stream::LINUX_XATTR, &xattr("user.a", b"1"));
+    let finished = place.job_with(Replace::Never).run(&volume);
+    assert_eq!(finished.told().len(), 2);
+    assert_eq!(metadata(&place, "d").access_acl, DEFAULT);
+    assert!(!metadata(&place, "d").xattrs.is_empty());
+    assert!(metadata(&place, "f").access_acl.is_empty() && metadata(&place, "f").xattrs.is_empty());
+}
+
+#[test]
+fn links_get_attributes_even_if_skipped() {
+    let place = Place::new();
+    if !works(&place) || !is_root() {
+        return;
+    }
+    let mut volume = Volume::new();
+    volume.symlink("/l", "nowhere").record(Stream::LINUX_XATTR, &xattr("trusted.foo", b"1"));
+    place.job().run(&volume).assert_quiet();
+    assert_eq!(metadata(&place, "l").xattrs, xattr("trusted.foo", b"1"));
+    let mut volume = Volume::new();
+    volume.symlink("/l", "nowhere").record(Stream::LINUX_XATTR, &xattr("trusted.foo", b"2"));
+    assert_eq!(place.job_with(Replace::Never).run(&volume).told().len(), 1);
+    assert_eq!(metadata(&place, "l").xattrs, xattr("trusted.foo", b"2"));
+    // user attributes may not stand on a link.
+    let mut volume = Volume::new();
+    volume.symlink("/l", "nowhere").record(Stream::LINUX_XATTR, &xattr("user.foo", b"2"));
+    let text =
+        format!("bxattr_linux.c:298 setxattr error on file \"{}\": ERR=Operation not permitted\n", place.text("l"));
+    assert_eq!(place.job().run(&volume).only(), (MessageType::Warning, text.as_str()));
+}
+
+#[test]
+fn an_update_gets_acls_but_no_attributes() {
+    let place = Place::new();
+    if !works(&place) {
+        return;
+    }
+    fs::write(place.path("f"), b"kept").unwrap();
+    let mut update = Saved::file("/f");
+    update.stream = Stream::ATTRIBUTES_UPDATE;
+    let mut volume = Volume::new();
+    volume.put(&update).record(Stream::LINUX_ACCESS_ACL, ACCESS).record(Stream::LINUX_XATTR, &xattr("user.a", b"1"));
+    place.job().run(&volume).assert_quiet();
+    let found = metadata(&place, "f");
+    assert_eq!((found.access_acl.as_slice(), found.xattrs.len()), (ACCESS, 0));
+}
+
+#[test]
+fn capabilities_survive_the_change_of_the_owner() {
+    let place = Place::new();
+    if !works(&place) || !is_root() {
+        return;
+    }
+    let capability = [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mut saved = Saved::file("/f");
+    saved.stat.uid = 1001;
+    let mut volume = Volume::new();
+    volume.put(&saved).record(Stream::LINUX_XATTR, &xattr("security.capability", &capability));
+    place.job().run(&volume).assert_quiet();
+    assert_eq!(metadata(&place, "f").xattrs, xattr("security.capability", &capability));
+    assert_eq!(place.stat("f").uid(), 1001);
+}
+
+#[test]
+fn a_flood_of_records_is_bounded() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.file("/f", b"x");
+    for _ in 0..100 {
+        volume.record(Stream::LINUX_XATTR, &vec![0; 1000]);
+    }
+    let finished = place.job().run(&volume);
+    let text = format!(
+        "More ACL and extended attribute records than expected for {}; the rest is ignored.\n",
+        place.text("f")
+    );
+    assert_eq!(finished.told()[0], (MessageType::Warning, text.as_str()));
+}
+
+#[test]
+fn records_of_other_systems_are_said() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.file("/f", b"x").record(Stream(1002), ACCESS).record(Stream(1991), b"x").record(Stream::PLUGIN_ACL, b"x");
+    let finished = place.job().run(&volume);
+    let f = place.text("f");
+    assert_eq!(
+        finished.told(),
+        [
+            (
+                MessageType::Warning,
+                format!("bacl.c:505 Can't restore ACLs of {f} - incompatible acl stream encountered - 1002\n").as_str()
+            ),
+            (
+                MessageType::Warning,
+                format!(
+                    "bxattr.c:488 Can't restore Extended Attributes of {f} - incompatible xattr stream encountered - 1991\n"
+                )
+                .as_str()
+            ),
+        ]
+    );
+}

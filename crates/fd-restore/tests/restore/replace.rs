@@ -1,0 +1,170 @@
+//! What happens to what exists (reference 05 §6.1).
+
+use std::fs::{self, File, FileTimes};
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use fd_messages::MessageType;
+use fd_records::{FileType, Stream};
+use fd_restore::Replace;
+
+use crate::volume::{MTIME, Place, Saved, Volume};
+
+const MODES: [Replace; 4] = [Replace::Always, Replace::IfNewer, Replace::IfOlder, Replace::Never];
+
+fn set_mtime(path: &Path, seconds: i64) {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap());
+    File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
+}
+
+/// Whether a mode restores over something that is older by `age`.
+fn restores(mode: Replace, age: i64) -> bool {
+    match mode {
+        Replace::Always => true,
+        Replace::IfNewer => age > 0,
+        Replace::IfOlder => age < 0,
+        Replace::Never => false,
+    }
+}
+
+fn reason(mode: Replace) -> &'static str {
+    match mode {
+        Replace::Always => "none",
+        Replace::IfNewer => "Not newer",
+        Replace::IfOlder => "Not older",
+        Replace::Never => "Already exists",
+    }
+}
+
+#[test]
+fn files_are_compared_in_whole_seconds() {
+    for mode in MODES {
+        for age in [-1, 0, 1] {
+            let place = Place::new();
+            fs::write(place.path("f"), b"old").unwrap();
+            set_mtime(&place.path("f"), MTIME - age);
+            let finished = place.job_with(mode).run(Volume::new().file("/f", b"restored"));
+            if restores(mode, age) {
+                finished.assert_quiet();
+                assert_eq!(place.read("f"), b"restored", "{mode:?} {age}");
+            } else {
+                let text = format!("File skipped. {}: {}\n", reason(mode), place.text("f"));
+                assert_eq!(finished.only(), (MessageType::Skipped, text.as_str()), "{mode:?} {age}");
+                assert_eq!(place.read("f"), b"old");
+                assert_eq!(finished.queued.len(), 1);
+            }
+            assert_eq!((finished.files, finished.read_bytes > 0), (1, restores(mode, age)));
+        }
+    }
+}
+
+#[test]
+fn links_special_files_and_directories_follow_the_same_rule() {
+    for mode in MODES {
+        for age in [-1, 0, 1] {
+            let place = Place::new();
+            fs::create_dir(place.path("d")).unwrap();
+            fs::write(place.path("l"), b"").unwrap();
+            fs::write(place.path("p"), b"").unwrap();
+            for name in ["d", "l", "p"] {
+                set_mtime(&place.path(name), MTIME - age);
+            }
+            let mut volume = Volume::new();
+            volume.directory("/d/").symlink("/l", "target").put(&Saved::new("/p", FileType::Special, 0o010_600));
+            let finished = place.job_with(mode).run(&volume);
+            let restored = restores(mode, age);
+            assert_eq!(finished.told().len(), if restored { 0 } else { 3 }, "{mode:?} {age}");
+            assert_eq!(place.stat("l").is_symlink(), restored);
+            assert_eq!(!place.stat("p").is_file(), restored);
+            let directory = place.stat("d");
+            assert_eq!(directory.mode() == 0o040_750, restored);
+            assert_eq!(directory.mtime(), if restored { MTIME } else { MTIME - age });
+        }
+    }
+}
+
+#[test]
+fn directories_that_the_job_makes_get_their_attributes_anyway() {
+    for mode in [Replace::Never, Replace::IfNewer, Replace::IfOlder] {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        volume.file("/d/sub/f", b"x").directory("/d/sub/").directory("/d/");
+        let finished = place.job_with(mode).run(&volume);
+        let kept = mode == Replace::IfOlder;
+        assert_eq!(finished.told().len(), 0, "{mode:?}");
+        assert_eq!(place.mode("d/sub"), 0o040_750);
+        assert_eq!(place.stat("d/sub").mtime(), MTIME);
+        assert_eq!(place.stat("d").mtime(), MTIME, "{kept}");
+        // The file itself is not restored twice.
+        let finished = place.job_with(mode).run(Volume::new().file("/d/sub/f", b"y"));
+        assert_eq!(finished.only().0, MessageType::Skipped);
+    }
+}
+
+#[test]
+fn a_directory_made_by_the_job_and_recorded_twice_is_never_a_stranger() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.file("/d/f", b"x").directory("/d/");
+    let mut later = Saved::directory("/d/");
+    later.stat.mode = 0o040_700;
+    volume.file("/e/f", b"x").put(&later);
+    let finished = place.job_with(Replace::Never).run(&volume);
+    finished.assert_quiet();
+    assert_eq!(place.mode("d"), 0o040_700);
+}
+
+#[test]
+fn contents_of_a_skipped_directory_are_restored_where_absent() {
+    let place = Place::new();
+    fs::create_dir(place.path("d")).unwrap();
+    fs::write(place.path("d/old"), b"old").unwrap();
+    let mut volume = Volume::new();
+    volume.file("/d/old", b"new").file("/d/new", b"new").directory("/d/");
+    let finished = place.job_with(Replace::Never).run(&volume);
+    assert_eq!(finished.told().len(), 2);
+    assert_eq!((place.read("d/old"), place.read("d/new")), (b"old".to_vec(), b"new".to_vec()));
+}
+
+#[test]
+fn a_file_does_not_take_the_place_of_a_directory() {
+    let place = Place::new();
+    fs::create_dir(place.path("d")).unwrap();
+    for saved in [Saved::file("/d"), Saved::symlink("/d", "x"), Saved::new("/d", FileType::Special, 0o010_600)] {
+        let mut volume = Volume::new();
+        volume.put(&saved).record(Stream::FILE_DATA, b"x");
+        let finished = place.job().run(&volume);
+        let text = format!("File {} already exists and could not be replaced. ERR=Is a directory.\n", place.text("d"));
+        assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+        assert!(place.stat("d").is_dir());
+    }
+}
+
+#[test]
+fn a_directory_does_not_take_the_place_of_a_file_or_dangling_link() {
+    let place = Place::new();
+    fs::write(place.path("f"), b"kept").unwrap();
+    symlink("nowhere", place.path("l")).unwrap();
+    crate::volume::let_it_be_old();
+    for name in ["f", "l"] {
+        let finished = place.job().run(Volume::new().directory(&format!("/{name}/")));
+        let text = format!("mkpath.c:144 {} exists but is not a directory.\n", place.text(name));
+        assert_eq!(finished.told(), [(MessageType::Error, text.as_str())]);
+    }
+    assert_eq!(place.read("f"), b"kept");
+}
+
+#[test]
+fn an_existing_link_is_replaced_and_not_followed() {
+    let place = Place::new();
+    fs::write(place.path("victim"), b"kept").unwrap();
+    for saved in [Saved::file("/l"), Saved::symlink("/l", "elsewhere"), Saved::new("/l", FileType::Special, 0o010_600)]
+    {
+        let _old = fs::remove_file(place.path("l"));
+        symlink("victim", place.path("l")).unwrap();
+        place.job().run(Volume::new().put(&saved)).assert_quiet();
+        assert_eq!(place.read("victim"), b"kept");
+        assert_ne!(fs::read_link(place.path("l")).ok(), Some("victim".into()));
+    }
+}
