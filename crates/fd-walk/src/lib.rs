@@ -1,1 +1,21 @@
-//! fd-walk
+//! The walk over a FileSet: entries in exactly the order of the reference, each with its attributes, its options and
+//! its hard-link role (reference 03 §5–9).
+//!
+//! The walk runs on one thread and hands [`WalkEvent`]s to a sink. It stats each entry once, follows directories with
+//! an explicit stack, keeps a bounded number of them open, and holds at most one chunk of names per level.
+//! Not here: reading file contents, ACLs and attributes; sending; the FileIndex, which the consumer counts.
+
+mod directory;
+mod entry;
+mod event;
+mod fs_types;
+mod links;
+mod settings;
+pub mod texts;
+mod walk;
+
+pub use entry::{Entry, HardLink, Nanoseconds, RecordNames};
+pub use event::{Flow, Message, MessageKind, WalkEvent};
+pub use links::{LinkDigest, LinkSlot, LinkState};
+pub use settings::{Candidate, Comparison, DirectoryLimits, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
+pub use walk::walk;

@@ -1,0 +1,545 @@
+//! The walk itself (reference 03 §5): one entry after the other, in the reference's order, with an explicit stack.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use fd_fileset::{EffectiveOptions, FileSet, Flags, Include};
+use fd_records::{FileType, Stat};
+use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::directory::{Directory, Scratch, stat_at};
+use crate::entry::{Entry, HardLink, Nanoseconds, without_slashes};
+use crate::event::{Flow, Message, MessageKind, WalkEvent};
+use crate::fs_types;
+use crate::links::{LinkTable, Met};
+use crate::settings::{Candidate, Comparison, OutOfLimits, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
+use crate::texts;
+
+/// Longest path that the kernel takes, in bytes, without the NUL.
+const LONGEST_PATH: usize = 4095;
+/// Directories that are kept open; of those above, the rest of the names is held in memory.
+const MOST_OPEN: usize = 128;
+
+/// Walks over everything that `fileset` names and hands what it finds to `sink`, in order.
+pub fn walk(
+    fileset: &FileSet,
+    settings: &WalkSettings,
+    host: &dyn WalkHost,
+    sink: &mut dyn FnMut(WalkEvent<'_>) -> Flow,
+) -> WalkSummary {
+    let mut walker = Walker {
+        fileset,
+        settings,
+        host,
+        sink,
+        links: LinkTable::default(),
+        scratch: Scratch::new(),
+        summary: WalkSummary::default(),
+    };
+    if let Err(end) = walker.includes() {
+        walker.summary.end = end;
+    }
+    walker.summary
+}
+
+/// The walk ends here, and how.
+type Ended = WalkEnd;
+
+struct Walker<'w> {
+    fileset: &'w FileSet,
+    settings: &'w WalkSettings,
+    host: &'w dyn WalkHost,
+    sink: &'w mut dyn FnMut(WalkEvent<'_>) -> Flow,
+    links: LinkTable,
+    scratch: Scratch,
+    summary: WalkSummary,
+}
+
+/// A directory whose contents are being walked.
+struct Level {
+    directory: Directory,
+    /// Its own record, which comes after its contents; `None` if it did not change.
+    entry: Option<Entry>,
+    /// Length of its path with the final slash.
+    prefix: usize,
+    dev: u64,
+}
+
+/// Where the entry stands that is being looked at.
+#[derive(Clone, Copy)]
+struct Place<'w, 'p> {
+    include: &'w Include,
+    top: &'p [u8],
+    path: &'p [u8],
+    /// Where the path's last part starts.
+    name_at: usize,
+    /// The directory that holds it, and its device; `None` for a name of the FileSet itself.
+    parent: Option<(Option<BorrowedFd<'p>>, u64)>,
+}
+
+impl<'p> Place<'_, 'p> {
+    const fn is_top(&self) -> bool {
+        self.parent.is_none()
+    }
+
+    /// Descriptor and path for a system call on the entry: relative to its directory where that is open, which saves
+    /// the kernel the way there.
+    fn target(&self) -> (BorrowedFd<'p>, &'p [u8]) {
+        match self.parent {
+            Some((Some(descriptor), _)) => (descriptor, self.path.get(self.name_at..).unwrap_or_default()),
+            _ => (CWD, self.path),
+        }
+    }
+}
+
+/// What the FileSet and the limits say about an entry.
+struct Judgement<'f> {
+    accepted: bool,
+    options: &'f Arc<EffectiveOptions>,
+}
+
+impl<'w> Walker<'w> {
+    fn includes(&mut self) -> Result<(), Ended> {
+        for include in self.fileset.includes() {
+            for name in include.names() {
+                self.top_level(include, name)?;
+            }
+            for command in include.plugins() {
+                self.give(WalkEvent::Plugin { command, options: include.top_level() })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A name of the FileSet and everything below it.
+    fn top_level(&mut self, include: &'w Include, name: &[u8]) -> Result<(), Ended> {
+        let mut path = name.to_vec();
+        let mut levels: Vec<Level> = Vec::new();
+        let place = Place { include, top: name, path: &path, name_at: 0, parent: None };
+        if let Some(level) = self.entry(&place)? {
+            levels.push(level);
+            path.truncate(without_slashes(name).len());
+            path.push(b'/');
+        }
+        while let Some(level) = levels.last_mut() {
+            let prefix = level.prefix;
+            path.truncate(prefix);
+            if self.limit_reached() || !level.directory.next_name(&mut path, &mut self.scratch) {
+                let finished = levels.pop();
+                path.truncate(prefix.saturating_sub(1));
+                if let Some(level) = finished {
+                    self.leave(level, &path)?;
+                }
+                continue;
+            }
+            let parent = Some((level.directory.descriptor(), level.dev));
+            let place = Place { include, top: name, path: &path, name_at: prefix, parent };
+            if let Some(below) = self.entry(&place)? {
+                path.push(b'/');
+                levels.push(below);
+                self.free_descriptors(&mut levels);
+            }
+        }
+        match self.settings.purpose {
+            Purpose::Estimate { limit } if limit > 0 && self.summary.entries > limit => Err(WalkEnd::Complete),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps the number of open directories bounded, however deep the tree.
+    fn free_descriptors(&mut self, levels: &mut [Level]) {
+        if let Some(outermost) = levels.len().checked_sub(MOST_OPEN + 1)
+            && let Some(level) = levels.get_mut(outermost)
+        {
+            level.directory.close_early(&mut self.scratch);
+        }
+    }
+
+    /// In an estimate with a limit: whether enough has been counted.
+    const fn limit_reached(&self) -> bool {
+        matches!(self.settings.purpose, Purpose::Estimate { limit } if limit > 0 && self.summary.entries >= limit)
+    }
+
+    /// One entry (reference 03 §5.2). A directory that is to be entered comes back as a level.
+    fn entry(&mut self, place: &Place<'w, '_>) -> Result<Option<Level>, Ended> {
+        if self.host.is_cancelled() {
+            return Err(WalkEnd::Cancelled);
+        }
+        let found = if place.path.len() > LONGEST_PATH {
+            Err(Errno::NAMETOOLONG)
+        } else {
+            let (at, path) = place.target();
+            stat_at(at, path)
+        };
+        let found = match found {
+            Ok(found) => found,
+            Err(errno) => {
+                if self.judge(place, false)?.accepted {
+                    self.failed(place.path, texts::STAT, errno)?;
+                }
+                return Ok(None);
+            }
+        };
+        let (stat, nanoseconds) = convert(&found);
+        if place.is_top() && !self.file_system_is_allowed(place)? {
+            return Ok(None);
+        }
+        if stat.mode_type() == Stat::MODE_DIRECTORY {
+            return self.directory(place, stat, nanoseconds);
+        }
+        self.file(place, stat, nanoseconds)?;
+        Ok(None)
+    }
+
+    /// Everything but directories.
+    fn file(&mut self, place: &Place<'w, '_>, stat: Stat, nanoseconds: Nanoseconds) -> Result<(), Ended> {
+        let judgement = self.judge(place, false)?;
+        let options = judgement.options;
+        if stat.mode_type() == Stat::MODE_REGULAR && no_dump(place, options) {
+            return Ok(());
+        }
+        let comparison = self.compare(place, &stat, &judgement);
+        let Changed::Yes { token } = comparison else {
+            return if judgement.accepted { self.unchanged(place.path) } else { Ok(()) };
+        };
+        if !judgement.accepted {
+            return Ok(());
+        }
+        let mut entry = Entry {
+            path: Vec::new(),
+            file_type: file_type(&stat, place.is_top(), options),
+            stat,
+            nanoseconds,
+            link: Vec::new(),
+            hard_link: None,
+            options: Arc::clone(options),
+            top_level: place.is_top(),
+            token,
+        };
+        if entry.stat.mode_type() == Stat::MODE_SOCKET && self.settings.purpose == Purpose::Backup {
+            self.host.examined(place.path);
+            return self.say(MessageKind::Skipped, false, || texts::socket(place.path));
+        }
+        if entry.file_type == FileType::Symlink {
+            let (at, path) = place.target();
+            match rustix::fs::readlinkat(at, path, Vec::new()) {
+                Ok(target) => entry.link = target.into_bytes(),
+                Err(errno) => return self.failed(place.path, texts::FOLLOW, errno),
+            }
+        } else if entry.stat.nlink > 1 && !options.has(Flags::NO_HARD_LINK) {
+            // Only what is going to be saved gets here: a name that is left out never stands for another one.
+            match self.links.meet(&entry.stat, place.path) {
+                Met::Again => return Ok(()),
+                Met::First(slot) => entry.hard_link = Some(HardLink::First(slot)),
+                Met::Later(slot) => {
+                    let own_type = std::mem::replace(&mut entry.file_type, FileType::HardLink);
+                    entry.link = slot.path().to_vec();
+                    entry.hard_link = Some(HardLink::Later { slot, own_type });
+                }
+            }
+        }
+        self.host.examined(place.path);
+        self.verifying(place.path)?;
+        entry.path = place.path.to_vec();
+        self.give_entry(entry)
+    }
+
+    /// A directory before its contents (reference 03 §5.4).
+    fn directory(
+        &mut self,
+        place: &Place<'w, '_>,
+        stat: Stat,
+        nanoseconds: Nanoseconds,
+    ) -> Result<Option<Level>, Ended> {
+        if let Some(marker) = place.include.ignore_dir()
+            && holds(place.path, marker)
+        {
+            self.say(MessageKind::Skipped, false, || texts::ignored_directory(place.path))?;
+            return Ok(None);
+        }
+        let judgement = self.judge(place, true)?;
+        let options = judgement.options;
+        if no_dump(place, options) {
+            return Ok(None);
+        }
+        let comparison = self.compare(place, &stat, &judgement);
+        if !judgement.accepted {
+            return Ok(None);
+        }
+        let entry = Entry {
+            path: place.path.to_vec(),
+            file_type: FileType::Directory,
+            stat,
+            nanoseconds,
+            link: Vec::new(),
+            hard_link: None,
+            options: Arc::clone(options),
+            top_level: place.is_top(),
+            token: if let Changed::Yes { token } = comparison { token } else { None },
+        };
+        let changed = matches!(comparison, Changed::Yes { .. });
+        if changed {
+            self.verifying(place.path)?;
+        } else {
+            self.unchanged(place.path)?;
+        }
+        if let Some(barrier) = barrier(place, &entry) {
+            self.barred(place, entry, barrier)?;
+            return Ok(None);
+        }
+        let (at, path) = place.target();
+        match Directory::open(at, path) {
+            Ok(directory) => Ok(Some(Level {
+                directory,
+                prefix: without_slashes(place.path).len() + 1,
+                dev: entry.stat.dev,
+                entry: changed.then_some(entry),
+            })),
+            Err(errno) => {
+                self.failed(place.path, texts::OPEN_DIRECTORY, errno)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// A directory after its contents.
+    fn leave(&mut self, level: Level, path: &[u8]) -> Result<(), Ended> {
+        match level.entry {
+            Some(entry) => {
+                self.host.examined(&entry.path);
+                self.verifying(&entry.path)?;
+                self.give_entry(entry)
+            }
+            None => self.unchanged(if path.is_empty() { b"/" } else { path }),
+        }
+    }
+
+    /// A directory that is saved but not entered, even if it did not change.
+    fn barred(&mut self, place: &Place<'w, '_>, entry: Entry, barrier: Barrier) -> Result<(), Ended> {
+        let (top, path) = (place.top, place.path);
+        self.host.examined(path);
+        self.verifying(path)?;
+        match (self.settings.purpose, barrier) {
+            (Purpose::Estimate { .. }, _) => {}
+            (Purpose::Backup, Barrier::NoRecursion) => {
+                self.say(MessageKind::Info, false, || texts::no_recursion(top, path))?;
+            }
+            (Purpose::Backup, Barrier::OtherFileSystem) => {
+                if !self.fileset.lists(path) {
+                    self.say(MessageKind::Info, false, || texts::other_file_system(top, path))?;
+                }
+            }
+            (Purpose::Backup, Barrier::FileSystemType) => {
+                self.say(MessageKind::Info, false, || texts::disallowed_file_system(top, path))?;
+            }
+            (Purpose::Verify, Barrier::NoRecursion) => {
+                self.say(MessageKind::Skipped, false, || texts::verify_no_recursion(path))?;
+            }
+            (Purpose::Verify, Barrier::OtherFileSystem) => {
+                return self.say(MessageKind::Skipped, false, || texts::verify_other_file_system(path));
+            }
+            (Purpose::Verify, Barrier::FileSystemType) => {
+                let code = FileType::InvalidFileSystem.code();
+                return self.say(MessageKind::NotSaved, true, || texts::verify_unknown_type(code, path));
+            }
+        }
+        self.give_entry(entry)
+    }
+
+    /// The limits of the Director, then the FileSet. Top-level names are never filtered by the FileSet.
+    fn judge(&mut self, place: &Place<'w, '_>, is_directory: bool) -> Result<Judgement<'w>, Ended> {
+        let include = place.include;
+        if let Err(out) = self.settings.limits.check(place.path) {
+            if out == OutOfLimits::NotAllowed && is_directory {
+                self.summary.skipped_directories += 1;
+                self.say(MessageKind::Skipped, false, || texts::out_of_limits(place.path))?;
+            }
+            return Ok(Judgement { accepted: false, options: include.top_level() });
+        }
+        if place.is_top() {
+            return Ok(Judgement { accepted: true, options: include.top_level() });
+        }
+        let verdict = self.fileset.judge(include, place.path, is_directory);
+        Ok(Judgement { accepted: verdict.accepted, options: verdict.options })
+    }
+
+    fn compare(&self, place: &Place<'w, '_>, stat: &Stat, judgement: &Judgement<'_>) -> Changed {
+        let candidate = Candidate { path: place.path, stat, options: judgement.options, accepted: judgement.accepted };
+        match self.host.compare(&candidate) {
+            Comparison::Unchanged => Changed::No,
+            Comparison::Changed { token } => Changed::Yes { token },
+            Comparison::ByTime => {
+                let since = self.settings.since;
+                let unchanged = self.settings.incremental
+                    && stat.mtime < since
+                    && (judgement.options.has(Flags::MTIME_ONLY) || stat.ctime < since);
+                if unchanged { Changed::No } else { Changed::Yes { token: None } }
+            }
+        }
+    }
+
+    /// File-system and drive type of a name of the FileSet (reference 03 §5.2 step 4).
+    fn file_system_is_allowed(&mut self, place: &Place<'w, '_>) -> Result<bool, Ended> {
+        let options = place.include.top_level();
+        if !options.fs_types.is_empty() {
+            let name = fs_type_name(place.path);
+            if !fs_types::is_listed(&options.fs_types, name) {
+                let name = name.unwrap_or("unknown");
+                self.say(MessageKind::Info, false, || texts::unlisted_fstype(place.path, name))?;
+                return Ok(false);
+            }
+        }
+        if !options.drive_types.is_empty() {
+            self.say(MessageKind::Info, false, || texts::unlisted_drivetype(place.path))?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn unchanged(&mut self, path: &[u8]) -> Result<(), Ended> {
+        self.host.examined(path);
+        self.verifying(path)?;
+        if matches!(self.settings.purpose, Purpose::Estimate { .. }) {
+            return Ok(());
+        }
+        self.say(MessageKind::Skipped, false, || texts::unchanged(path))
+    }
+
+    fn verifying(&mut self, path: &[u8]) -> Result<(), Ended> {
+        if self.settings.purpose != Purpose::Verify {
+            return Ok(());
+        }
+        self.say(MessageKind::Verified, false, || texts::verifying(path))
+    }
+
+    /// An entry that could not even be looked at.
+    fn failed(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), Ended> {
+        self.host.examined(path);
+        self.verifying(path)?;
+        self.could_not(path, what, errno)
+    }
+
+    fn could_not(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), Ended> {
+        let purpose = self.settings.purpose;
+        if matches!(purpose, Purpose::Estimate { .. }) {
+            return Ok(());
+        }
+        let words = nix::errno::Errno::from_raw(errno.raw_os_error()).desc();
+        self.say(MessageKind::NotSaved, true, || texts::could_not(purpose, what, path, words))
+    }
+
+    /// Says something, unless nobody wants to hear it and it is no error.
+    fn say(&mut self, kind: MessageKind, error: bool, text: impl FnOnce() -> Vec<u8>) -> Result<(), Ended> {
+        if !error && !self.host.wants(kind) {
+            return Ok(());
+        }
+        self.give(WalkEvent::Message(Message { kind, text: &text(), error }))
+    }
+
+    fn give_entry(&mut self, entry: Entry) -> Result<(), Ended> {
+        self.summary.entries += 1;
+        if entry.stat.mode_type() == Stat::MODE_REGULAR && entry.file_type != FileType::HardLink {
+            self.summary.bytes = self.summary.bytes.saturating_add(u64::try_from(entry.stat.size).unwrap_or(0));
+        }
+        self.give(WalkEvent::Entry(entry))
+    }
+
+    fn give(&mut self, event: WalkEvent<'_>) -> Result<(), Ended> {
+        match (self.sink)(event) {
+            Flow::Continue => Ok(()),
+            Flow::Stop => Err(WalkEnd::Stopped),
+        }
+    }
+}
+
+/// Whether an entry is to be looked at further.
+#[derive(Clone, Copy)]
+enum Changed {
+    No,
+    Yes { token: Option<u64> },
+}
+
+/// Why a directory is not entered.
+#[derive(Clone, Copy)]
+enum Barrier {
+    NoRecursion,
+    OtherFileSystem,
+    FileSystemType,
+}
+
+fn barrier(place: &Place<'_, '_>, entry: &Entry) -> Option<Barrier> {
+    let (_, parent_dev) = place.parent?;
+    let options = &entry.options;
+    if options.has(Flags::NO_RECURSION) {
+        Some(Barrier::NoRecursion)
+    } else if entry.stat.dev == parent_dev {
+        None
+    } else if !options.has(Flags::MULTI_FS) {
+        Some(Barrier::OtherFileSystem)
+    } else if !options.fs_types.is_empty() && !fs_types::is_listed(&options.fs_types, fs_type_name(place.path)) {
+        Some(Barrier::FileSystemType)
+    } else {
+        None
+    }
+}
+
+fn fs_type_name(path: &[u8]) -> Option<&'static str> {
+    let found = rustix::fs::statfs(path).ok()?;
+    fs_types::name(u32::try_from(found.f_type).ok()?)
+}
+
+/// Whether the directory holds a file of this name, symbolic links followed (reference 03 §5.10).
+fn holds(directory: &[u8], name: &[u8]) -> bool {
+    let path = [without_slashes(directory), b"/", name].concat();
+    rustix::fs::statat(CWD, path, AtFlags::empty()).is_ok()
+}
+
+/// The no-dump flag of the inode, if the options honour it. What can't be opened or asked is not flagged.
+fn no_dump(place: &Place<'_, '_>, options: &EffectiveOptions) -> bool {
+    if !options.has(Flags::HONOR_NO_DUMP) {
+        return false;
+    }
+    let (at, path) = place.target();
+    let opened = rustix::fs::openat(at, path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty());
+    opened.is_ok_and(|file| rustix::fs::ioctl_getflags(&file).is_ok_and(|flags| flags.contains(IFlags::NODUMP)))
+}
+
+fn file_type(stat: &Stat, is_top: bool, options: &EffectiveOptions) -> FileType {
+    const ALL_MAY_READ: u32 = 0o444;
+    match stat.mode_type() {
+        Stat::MODE_REGULAR if stat.size == 0 && stat.mode & ALL_MAY_READ == ALL_MAY_READ => FileType::EmptyFile,
+        Stat::MODE_REGULAR => FileType::Regular,
+        Stat::MODE_SYMLINK => FileType::Symlink,
+        Stat::MODE_BLOCK if is_top => FileType::Raw,
+        Stat::MODE_FIFO if is_top && options.has(Flags::READ_FIFO) => FileType::Fifo,
+        _ => FileType::Special,
+    }
+}
+
+/// The kernel's numbers in the types of the record.
+#[expect(clippy::useless_conversion, reason = "the kernel's types differ between architectures")]
+fn convert(found: &rustix::fs::Stat) -> (Stat, Nanoseconds) {
+    let nanoseconds = |part: u64| u32::try_from(part).unwrap_or(0);
+    let stat = Stat {
+        dev: found.st_dev,
+        ino: found.st_ino,
+        mode: found.st_mode,
+        nlink: found.st_nlink.try_into().unwrap_or(u64::MAX),
+        uid: found.st_uid,
+        gid: found.st_gid,
+        rdev: found.st_rdev,
+        size: found.st_size,
+        blksize: found.st_blksize.try_into().unwrap_or(i64::MAX),
+        blocks: found.st_blocks,
+        atime: found.st_atime.try_into().unwrap_or(i64::MAX),
+        mtime: found.st_mtime.try_into().unwrap_or(i64::MAX),
+        ctime: found.st_ctime.try_into().unwrap_or(i64::MAX),
+    };
+    let fractions = Nanoseconds {
+        atime: nanoseconds(found.st_atime_nsec),
+        mtime: nanoseconds(found.st_mtime_nsec),
+        ctime: nanoseconds(found.st_ctime_nsec),
+    };
+    (stat, fractions)
+}
