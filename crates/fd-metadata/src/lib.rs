@@ -17,6 +17,6 @@ mod writer;
 pub use names::NameCache;
 pub use reader::{FileMetadata, MetadataReader, Place, Wanted};
 pub use strerror::strerror;
-pub use target::{AttributeFailures, Target, make_fifo, make_node};
+pub use target::{AttributeFailures, Target, make_fifo, make_node, pin};
 pub use warnings::{WarningKind, WarningLimit};
 pub use writer::{MetadataWriter, WriterWarning};

@@ -1,11 +1,10 @@
 //! An object whose metadata is set, held by a descriptor so that no path can lead elsewhere, and the plain attributes.
 
-use std::io::Write as _;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use fd_records::Stat;
 use nix::errno::Errno;
-use nix::fcntl::AtFlags;
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, UtimensatFlags};
 use nix::sys::time::TimeSpec;
 use nix::unistd::{Gid, Uid};
@@ -15,6 +14,8 @@ use nix::unistd::{Gid, Uid};
 pub enum Target<'a> {
     /// An open file or directory.
     Open(BorrowedFd<'a>),
+    /// A handle that only identifies an object (`O_PATH`), of any type; a symbolic link is itself the target.
+    Pinned(BorrowedFd<'a>),
     /// What stands under this name (without `/`) in an open directory; a symbolic link is itself the target.
     Named {
         /// The directory.
@@ -42,11 +43,17 @@ const SET_USER: u32 = 0o4000;
 /// Set-group-id.
 const SET_GROUP: u32 = 0o2000;
 
+/// Opens what stands under a name so that it can be looked at and given its metadata without the name meaning
+/// something else in between.
+pub fn pin(directory: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
+    openat(directory, name, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())
+}
+
 impl Target<'_> {
     /// How the object looks now.
     pub fn stat(&self) -> Result<FileStat, Errno> {
         match self {
-            Self::Open(file) => nix::sys::stat::fstat(file),
+            Self::Open(file) | Self::Pinned(file) => nix::sys::stat::fstat(file),
             Self::Named { directory, name } => nix::sys::stat::fstatat(directory, *name, AtFlags::AT_SYMLINK_NOFOLLOW),
         }
     }
@@ -56,6 +63,7 @@ impl Target<'_> {
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
         match self {
             Self::Open(file) => nix::unistd::fchown(file, uid, gid),
+            Self::Pinned(file) => nix::unistd::fchownat(file, &b""[..], uid, gid, AtFlags::AT_EMPTY_PATH),
             Self::Named { directory, name } => {
                 nix::unistd::fchownat(directory, *name, uid, gid, AtFlags::AT_SYMLINK_NOFOLLOW)
             }
@@ -67,6 +75,10 @@ impl Target<'_> {
         let mode = Mode::from_bits_truncate(mode & PERMISSIONS);
         match self {
             Self::Open(file) => nix::sys::stat::fchmod(file, mode),
+            Self::Pinned(file) => {
+                let path = descriptor_path(*file);
+                nix::sys::stat::fchmodat(AT_FDCWD, path.as_slice(), mode, FchmodatFlags::FollowSymlink)
+            }
             Self::Named { directory, name } => {
                 nix::sys::stat::fchmodat(directory, *name, mode, FchmodatFlags::NoFollowSymlink)
             }
@@ -82,8 +94,14 @@ impl Target<'_> {
     pub fn set_exact_times(&self, accessed: TimeSpec, modified: TimeSpec) -> Result<(), Errno> {
         match self {
             Self::Open(file) => nix::sys::stat::futimens(file, &accessed, &modified),
+            Self::Pinned(file) => {
+                let path = descriptor_path(*file);
+                let follow = UtimensatFlags::FollowSymlink;
+                nix::sys::stat::utimensat(AT_FDCWD, path.as_slice(), &accessed, &modified, follow)
+            }
             Self::Named { directory, name } => {
-                nix::sys::stat::utimensat(directory, *name, &accessed, &modified, UtimensatFlags::NoFollowSymlink)
+                let no_follow = UtimensatFlags::NoFollowSymlink;
+                nix::sys::stat::utimensat(directory, *name, &accessed, &modified, no_follow)
             }
         }
     }
@@ -119,6 +137,7 @@ impl Target<'_> {
         let flags = rustix::fs::XattrFlags::empty();
         let outcome = match self {
             Self::Open(file) => rustix::fs::fsetxattr(file, name, value, flags),
+            Self::Pinned(file) => rustix::fs::setxattr(descriptor_path(*file), name, value, flags),
             Self::Named { directory, name: file } => {
                 rustix::fs::lsetxattr(through_descriptor(*directory, file), name, value, flags)
             }
@@ -130,6 +149,7 @@ impl Target<'_> {
     pub fn remove_xattr(&self, name: &[u8]) -> Result<(), Errno> {
         let outcome = match self {
             Self::Open(file) => rustix::fs::fremovexattr(file, name),
+            Self::Pinned(file) => rustix::fs::removexattr(descriptor_path(*file), name),
             Self::Named { directory, name: file } => {
                 rustix::fs::lremovexattr(through_descriptor(*directory, file), name)
             }
@@ -138,12 +158,16 @@ impl Target<'_> {
     }
 }
 
-/// A path of a name in an open directory, for the calls that take no descriptor. The part in `/proc` leads to the very
-/// directory that is open, whatever its path means by now.
+/// A path of an open object, for the calls that take no such descriptor: following it leads to the very object that is
+/// open, also if that is a symbolic link, whatever its own path means by now.
+fn descriptor_path(file: BorrowedFd<'_>) -> Vec<u8> {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes()
+}
+
+/// A path of a name in an open directory.
 fn through_descriptor(directory: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
-    let mut path = Vec::with_capacity(name.len() + 32);
-    // Writing to a vector can't fail.
-    let _written = write!(path, "/proc/self/fd/{}/", directory.as_raw_fd());
+    let mut path = descriptor_path(directory);
+    path.push(b'/');
     path.extend_from_slice(name);
     path
 }
@@ -182,12 +206,13 @@ mod tests {
     fn attributes_are_set_by_descriptor_and_by_name() {
         let (folder, directory) = folder();
         let path = folder.path().join("f");
-        for by_name in [false, true] {
+        for turn in 0..3 {
             let file = File::create(&path).unwrap();
-            let target = if by_name {
-                Target::Named { directory: directory.as_fd(), name: b"f" }
-            } else {
-                Target::Open(file.as_fd())
+            let pinned = pin(directory.as_fd(), b"f").unwrap();
+            let target = match turn {
+                0 => Target::Named { directory: directory.as_fd(), name: b"f" },
+                1 => Target::Pinned(pinned.as_fd()),
+                _ => Target::Open(file.as_fd()),
             };
             assert_eq!(target.set_attributes(&record()), AttributeFailures::default());
             let found = fs::metadata(&path).unwrap();
@@ -206,10 +231,13 @@ mod tests {
         fs::set_permissions(&victim, fs::Permissions::from_mode(0o600)).unwrap();
         let before = fs::metadata(&victim).unwrap();
         symlink("victim", folder.path().join("link")).unwrap();
-        let target = Target::Named { directory: directory.as_fd(), name: b"link" };
-        let failures = target.set_attributes(&Stat { mode: 0o120_777, ..record() });
-        assert_eq!(failures, AttributeFailures::default());
-        assert!(target.set_mode(0o777).is_err());
+        let pinned = pin(directory.as_fd(), b"link").unwrap();
+        for target in [Target::Named { directory: directory.as_fd(), name: b"link" }, Target::Pinned(pinned.as_fd())] {
+            let failures = target.set_attributes(&Stat { mode: 0o120_777, ..record() });
+            assert_eq!(failures, AttributeFailures::default());
+            let _refused = target.set_mode(0o777);
+            assert_eq!(target.set_xattr(b"user.x", b"1"), Err(Errno::EPERM));
+        }
         let after = fs::metadata(&victim).unwrap();
         assert_eq!((after.mode(), after.mtime(), after.uid()), (before.mode(), before.mtime(), before.uid()));
         assert_eq!(fs::symlink_metadata(folder.path().join("link")).unwrap().mtime(), 600_000_000);

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_metadata::{MetadataWriter, Target, WriterWarning};
+use fd_metadata::{MetadataWriter, Target, WriterWarning, pin};
 use fd_os::local_time::local_time;
 use fd_records::{AttributesRecord, FileType, PluginName, RecordHeader, Stat, Stream, listing};
 
@@ -278,8 +278,14 @@ impl Round<'_> {
                 let _failures = target.set_attributes(&stat);
             }
             self.state.directories.note_record();
-        } else if let (Some(directory), Some(name)) = (self.state.directories.handle(), last_name(entry)) {
+            return;
+        }
+        let guarded = self.state.directories.is_guarded();
+        let (Some(directory), Some(name)) = (self.state.directories.handle(), last_name(entry)) else { return };
+        if guarded {
             let _failures = Target::Named { directory, name }.set_attributes(&entry.stat);
+        } else if let Ok(pinned) = pin(directory, name) {
+            dress_pinned(&Target::Pinned(pinned.as_fd()), entry);
         }
     }
 
@@ -401,7 +407,8 @@ impl Round<'_> {
         let Some((parent, _name)) = path.split() else { return };
         // A second handle, so that the file is not in the way of the next one's directories.
         let Ok(directory) = self.state.directories.open_aside(&parent) else { return };
-        let target = Target::Named { directory: directory.as_fd(), name };
+        let Ok(pinned) = pin(directory.as_fd(), name) else { return };
+        let target = Target::Pinned(pinned.as_fd());
         let is_link = |mode: u32| mode & Stat::MODE_TYPE == Stat::MODE_SYMLINK;
         let wants_link = entry.file_type == Some(FileType::Symlink);
         if target.stat().is_ok_and(|stat| is_link(stat.st_mode) == wants_link) {
@@ -425,6 +432,23 @@ impl Round<'_> {
         if finder_info > 0 {
             self.report.now(MessageType::Info, &texts::ignored_finder_info(finder_info));
         }
+    }
+}
+
+/// Sets the attributes of what was just made where others can change names: what stands there now may be theirs.
+fn dress_pinned(target: &Target<'_>, entry: &Entry) {
+    let Ok(found) = target.stat() else { return };
+    let stat = &entry.stat;
+    let same_type = (found.st_mode ^ stat.mode) & Stat::MODE_TYPE == 0;
+    let is_device = matches!(stat.mode_type(), Stat::MODE_CHARACTER | Stat::MODE_BLOCK);
+    if !same_type || (is_device && found.st_rdev != stat.rdev) {
+        return;
+    }
+    if entry.file_type != Some(FileType::HardLink) {
+        let _failures = target.set_attributes(stat);
+    } else if (found.st_uid, found.st_gid, found.st_mode) == (stat.uid, stat.gid, stat.mode) {
+        // The first name has its owner and mode from its own record. Were they different, this would be another file.
+        let _times = target.set_times(stat.atime, stat.mtime);
     }
 }
 

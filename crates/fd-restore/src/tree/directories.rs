@@ -31,6 +31,8 @@ pub(crate) struct Level {
     first_link: Option<usize>,
     /// Whether it was looked at since its record was applied, so that `times` is right.
     modified: bool,
+    /// Whether nobody but us can change the names in it, once asked.
+    guarded: Option<bool>,
     /// The times to give back when the job leaves it: those of its record, which files restored later would spoil.
     times: Option<(TimeSpec, TimeSpec)>,
 }
@@ -39,12 +41,18 @@ impl Level {
     fn new(end: usize, reached: Reached, made: bool, first_link: Option<usize>) -> Self {
         let Reached { handle, readable, .. } = reached;
         // A new directory has no times worth keeping.
-        Self { end, handle, readable, made, first_link, modified: made, times: None }
+        Self { end, handle, readable, made, first_link, modified: made, guarded: None, times: None }
     }
 
     /// The handle.
     pub(crate) fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
+    }
+
+    /// Whether nobody but us can change the names in it.
+    fn is_guarded(&mut self, rule: &LinkRule) -> bool {
+        let handle = &self.handle;
+        *self.guarded.get_or_insert_with(|| fstat(handle).is_ok_and(|stat| rule.guards_its_names(&stat)))
     }
 
     fn give_times_back(&self) {
@@ -151,15 +159,21 @@ impl Directories {
             let end = component.end;
             let name = path.as_bytes().get(component).unwrap_or_default();
             self.note_modification();
-            let directory = self.last()?.handle();
+            let rule = self.rule;
+            let level = self.last()?;
+            let guarded = level.is_guarded(&rule);
+            let directory = level.handle();
             match mkdirat(directory, name, NEW_DIRECTORY) {
                 Ok(()) => {
                     // No link is followed here: what was just made is none.
                     let handle = open_directory(directory, name, OFlag::O_RDONLY)
                         .map_err(|errno| OpenError::System { end, errno })?;
+                    let fresh = guarded || fstat(&handle).is_ok_and(|stat| rule.is_fresh(&stat));
                     self.push(path, end, Reached { handle, readable: true, through_link: false }, true);
                     self.made.insert(path.as_bytes().get(..end).unwrap_or_default());
-                    self.dress(end == path.as_bytes().len(), how);
+                    if fresh {
+                        self.dress(end == path.as_bytes().len(), how);
+                    }
                 }
                 // Somebody else was faster.
                 Err(Errno::EEXIST) => self.go(path, end)?,
@@ -275,6 +289,7 @@ impl Directories {
     pub(crate) fn note_record(&mut self) {
         let Some(level) = self.levels.last_mut() else { return };
         level.modified = false;
+        level.guarded = None;
         level.times = None;
         if let Ok(stat) = fstat(&level.handle) {
             self.recorded.insert(stat.st_dev, stat.st_ino);
@@ -292,6 +307,12 @@ impl Directories {
         let held = self.levels.iter().any(|level| level.made && level.end == path.len())
             && common_length(&self.path, path) == path.len();
         held || self.made.contains(path)
+    }
+
+    /// Whether nobody but us can change what stands under the names of the current directory.
+    pub(crate) fn is_guarded(&mut self) -> bool {
+        let rule = self.rule;
+        self.levels.last_mut().is_some_and(|level| level.is_guarded(&rule))
     }
 
     /// The handle of the current directory.

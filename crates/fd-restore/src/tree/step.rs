@@ -137,12 +137,18 @@ impl LinkRule {
         Ok(reached)
     }
 
+    /// Whether this can be the directory that we have just made. One that somebody has put in its place is not ours, or
+    /// older.
+    pub(super) fn is_fresh(&self, directory: &FileStat) -> bool {
+        directory.st_uid == self.user && (directory.st_mtime, directory.st_mtime_nsec) >= self.since
+    }
+
     fn is_ours(&self, stat: &FileStat) -> bool {
         stat.st_uid == 0 || stat.st_uid == self.user
     }
 
-    /// Whether only we could have put our link into this directory.
-    fn guards_its_names(&self, directory: &FileStat) -> bool {
+    /// Whether only we can have put what is ours into this directory, and nobody else can take it away.
+    pub(super) fn guards_its_names(&self, directory: &FileStat) -> bool {
         let others_write = directory.st_mode & 0o022 != 0;
         let sticky = directory.st_mode & 0o1000 != 0;
         self.is_ours(directory) && (!others_write || sticky)

@@ -7,7 +7,7 @@ use fd_messages::MessageType;
 use fd_records::{FileType, Stream};
 use fd_restore::Replace;
 
-use crate::volume::{Frame, Place, Saved, Volume, is_root, job_below, let_it_be_old};
+use crate::volume::{Frame, MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old};
 
 /// A place with a victim outside of the restore directory `w`.
 fn scene() -> Place {
@@ -294,4 +294,33 @@ fn set_id_bits_come_last_and_data_is_private_until_then() {
     assert_eq!(place.mode("w/s"), 0o100_600);
     assert_eq!(fs::read(place.path("w/s")).unwrap(), b"half");
     assert!(File::open(place.path("w/s")).is_ok());
+}
+
+#[test]
+fn what_others_can_swap_is_looked_at_before_it_gets_attributes() {
+    if !is_root() {
+        return;
+    }
+    let place = scene();
+    fs::set_permissions(place.path("w"), fs::Permissions::from_mode(0o777)).unwrap();
+    let mut volume = Volume::new();
+    let mut fifo = Saved::new("/fifo", FileType::Special, 0o010_640);
+    (fifo.stat.uid, fifo.stat.gid) = (1001, 1002);
+    let mut link = Saved::symlink("/l", "x");
+    (link.stat.uid, link.stat.gid) = (1001, 1002);
+    volume.put(&fifo).put(&link).file("/first", b"x").put(&Saved::hard_link("/hard", "/first"));
+    // A first name that is not what was saved keeps its owner and mode.
+    fs::write(place.path("w/other"), b"").unwrap();
+    fs::set_permissions(place.path("w/other"), fs::Permissions::from_mode(0o600)).unwrap();
+    let mut greedy = Saved::hard_link("/greedy", "/other");
+    greedy.stat.uid = 4711;
+    greedy.stat.mode = 0o104_777;
+    volume.put(&greedy);
+    job_below(&place.text("w")).run(&volume).assert_quiet();
+    for (name, mode) in [("w/fifo", 0o010_640), ("w/l", 0o120_777)] {
+        let found = place.stat(name);
+        assert_eq!((found.uid(), found.gid(), found.mode(), found.mtime()), (1001, 1002, mode, MTIME), "{name}");
+    }
+    assert_eq!(place.stat("w/hard").mtime(), MTIME);
+    assert_eq!((place.stat("w/greedy").uid(), place.mode("w/greedy")), (0, 0o100_600));
 }
