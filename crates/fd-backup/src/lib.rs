@@ -1,1 +1,31 @@
-//! fd-backup
+//! The backup: what the walk finds becomes the stream that a Storage Daemon stores (reference 04).
+//!
+//! A walker thread finds entries and hands them over in batches; workers read files, digest, compress and encode; the
+//! calling thread sends what they made, strictly in the walk's order. The accurate list and the estimate live here, too.
+//! Not here: the dialogue round the stream, TLS, configuration, and what a walk finds.
+
+mod accurate;
+mod batch;
+mod data;
+mod emit;
+mod estimate;
+mod exchange;
+mod halt;
+mod job;
+mod piece;
+mod plan;
+mod run;
+mod save;
+mod source;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod tools;
+mod verify;
+mod worker;
+
+pub use accurate::{AccurateLevel, AccurateList};
+pub use estimate::{Estimate, EstimatePlan, estimate};
+pub use plan::{BackupError, BackupPlan, FrameSink, SinkError};
+pub use run::run;

@@ -79,6 +79,19 @@ impl DigestKind {
         }
     }
 
+    /// What the reference calls it in messages.
+    pub const fn message_name(self) -> &'static str {
+        match self {
+            Self::Md5 => "MD5 digest",
+            Self::Sha1 => "SHA1 digest",
+            Self::Sha256 => "SHA256 digest",
+            Self::Sha512 => "SHA512 digest",
+            Self::Xxh64 => "XXHASH64 digest",
+            Self::Xxh3_64 => "XXH3_64 digest",
+            Self::Xxh3_128 => "XXH3_128 digest",
+        }
+    }
+
     /// Length of the value in bytes.
     #[expect(clippy::len_without_is_empty, reason = "the length of a digest is never zero")]
     pub const fn len(self) -> usize {

@@ -1,0 +1,187 @@
+//! The directories of an accurate list, each component of a path stored once.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// Number of a directory. The empty path is 0.
+pub(super) type DirectoryId = u32;
+
+/// A tree of directories. A path here is empty or ends with a `/`.
+pub(super) struct Directories {
+    nodes: Vec<Node>,
+    /// The components' names, one behind the other.
+    names: Vec<u8>,
+    /// Open addressing over (parent, name); a number of `nodes` plus one, 0 for a free place. A power of two long.
+    table: Vec<u32>,
+    hasher: RandomState,
+    /// The path looked for last: files of one directory come together.
+    last: Vec<u8>,
+    last_id: Option<DirectoryId>,
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    parent: DirectoryId,
+    /// Where its name ends in `names`; it begins where that of the node before ends.
+    name_end: u32,
+}
+
+impl Directories {
+    pub(super) fn new() -> Self {
+        Self {
+            nodes: vec![Node { parent: 0, name_end: 0 }],
+            names: Vec::new(),
+            table: vec![0; 64],
+            hasher: RandomState::new(),
+            last: Vec::new(),
+            last_id: Some(0),
+        }
+    }
+
+    /// The number of `path`, which is added where it is not known. `None` if there are too many.
+    pub(super) fn intern(&mut self, path: &[u8]) -> Option<DirectoryId> {
+        if let (true, Some(id)) = (self.last == path, self.last_id) {
+            return Some(id);
+        }
+        let mut id = 0;
+        for name in components(path) {
+            id = match self.child(id, name) {
+                Some(child) => child,
+                None => self.add(id, name)?,
+            };
+        }
+        self.remember(path, Some(id));
+        Some(id)
+    }
+
+    /// The number of `path`, if it is known.
+    pub(super) fn find(&mut self, path: &[u8]) -> Option<DirectoryId> {
+        if self.last == path {
+            return self.last_id;
+        }
+        let mut id = Some(0);
+        for name in components(path) {
+            id = id.and_then(|id| self.child(id, name));
+        }
+        self.remember(path, id);
+        id
+    }
+
+    /// Appends the path of a directory.
+    pub(super) fn push_path(&self, id: DirectoryId, out: &mut Vec<u8>) {
+        let mut chain = Vec::new();
+        let mut at = id;
+        while at != 0 {
+            chain.push(at);
+            at = self.node(at).parent;
+        }
+        for id in chain.into_iter().rev() {
+            out.extend_from_slice(self.name(id));
+            out.push(b'/');
+        }
+    }
+
+    /// Bytes of memory in use.
+    pub(super) fn memory(&self) -> usize {
+        self.nodes.len() * size_of::<Node>() + self.names.len() + self.table.len() * size_of::<u32>()
+    }
+
+    fn remember(&mut self, path: &[u8], id: Option<DirectoryId>) {
+        self.last.clear();
+        self.last.extend_from_slice(path);
+        self.last_id = id;
+    }
+
+    fn child(&self, parent: DirectoryId, name: &[u8]) -> Option<DirectoryId> {
+        let mut place = self.start(parent, name);
+        loop {
+            let id = self.table.get(place).copied().filter(|entry| *entry != 0)?;
+            if self.node(id - 1).parent == parent && self.name(id - 1) == name {
+                return Some(id - 1);
+            }
+            place = (place + 1) & (self.table.len() - 1);
+        }
+    }
+
+    fn add(&mut self, parent: DirectoryId, name: &[u8]) -> Option<DirectoryId> {
+        // One less than the numbers that there are: the table holds them plus one.
+        let id = u32::try_from(self.nodes.len()).ok().filter(|id| *id < u32::MAX)?;
+        let name_end = u32::try_from(self.names.len() + name.len()).ok()?;
+        self.names.extend_from_slice(name);
+        self.nodes.push(Node { parent, name_end });
+        if self.nodes.len() > self.table.len() / 4 * 3 {
+            self.table = vec![0; self.table.len() * 2];
+            (1..=id).for_each(|id| self.enter(id));
+        } else {
+            self.enter(id);
+        }
+        Some(id)
+    }
+
+    fn enter(&mut self, id: DirectoryId) {
+        let mut place = self.start(self.node(id).parent, self.name(id));
+        while let Some(entry) = self.table.get_mut(place) {
+            if *entry == 0 {
+                *entry = id + 1;
+                return;
+            }
+            place = (place + 1) & (self.table.len() - 1);
+        }
+    }
+
+    fn start(&self, parent: DirectoryId, name: &[u8]) -> usize {
+        usize::try_from(self.hasher.hash_one((parent, name))).unwrap_or_default() & (self.table.len() - 1)
+    }
+
+    fn node(&self, id: DirectoryId) -> Node {
+        self.nodes.get(id as usize).copied().unwrap_or(Node { parent: 0, name_end: 0 })
+    }
+
+    fn name(&self, id: DirectoryId) -> &[u8] {
+        let start = id.checked_sub(1).map_or(0, |before| self.node(before).name_end);
+        self.names.get(start as usize..self.node(id).name_end as usize).unwrap_or_default()
+    }
+}
+
+/// The components of a path that is empty or ends with a `/`.
+fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split_inclusive(|byte| *byte == b'/').map(|name| name.strip_suffix(b"/").unwrap_or(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_come_back_as_they_were() {
+        let mut directories = Directories::new();
+        let paths: Vec<Vec<u8>> = (0..500)
+            .flat_map(|n| [format!("/srv/{n}/"), format!("/srv/{n}/deep/er/"), format!("//odd{n}///x/")])
+            .map(String::into_bytes)
+            .chain([b"".to_vec(), b"/".to_vec(), b"//".to_vec(), b"relative/".to_vec(), b"/\xff\n/".to_vec()])
+            .collect();
+        let ids: Vec<DirectoryId> = paths.iter().map(|path| directories.intern(path).unwrap()).collect();
+        for (path, id) in paths.iter().zip(&ids) {
+            assert_eq!(directories.find(path), Some(*id));
+            assert_eq!(directories.intern(path), Some(*id));
+            let mut out = Vec::new();
+            directories.push_path(*id, &mut out);
+            assert_eq!(&out, path);
+        }
+        let mut distinct = ids.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), paths.len());
+    }
+
+    #[test]
+    fn unknown_paths_are_not_found() {
+        let mut directories = Directories::new();
+        directories.intern(b"/a/b/").unwrap();
+        for path in [&b"/a/c/"[..], b"/a/b/c/", b"a/", b"//"] {
+            assert_eq!(directories.find(path), None);
+            assert_eq!(directories.find(path), None);
+        }
+        assert!(directories.find(b"/a/").is_some());
+        assert_eq!(directories.intern(b"/a/c/"), directories.find(b"/a/c/"));
+    }
+}

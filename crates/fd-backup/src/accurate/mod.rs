@@ -1,0 +1,263 @@
+//! The accurate list: what the catalog knows of the files to be saved, so that a job sends what is different and tells
+//! what is gone (reference 04 §13).
+
+mod directories;
+mod letters;
+mod list;
+mod order;
+mod varint;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fd_fileset::{EffectiveOptions, FileSet, Flags};
+use fd_records::{AccurateEntry, FileType, Stat};
+use fd_walk::{Candidate, Comparison};
+
+use letters::Times;
+use list::{Fields, KnownDigest, List, RecordId};
+use order::TableOrder;
+
+/// What kind of job the list is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccurateLevel {
+    /// A Full job on top of base jobs, else an Incremental or Differential one.
+    pub full: bool,
+    /// The job goes on where an incomplete one stopped; the list names what that one has sent.
+    pub rerun: bool,
+}
+
+/// The list. Filled message by message, then given to [`crate::BackupPlan`].
+pub struct AccurateList {
+    level: AccurateLevel,
+    announced: u64,
+    state: Mutex<State>,
+}
+
+struct State {
+    list: List,
+    /// Bytes of the files that need not be sent because a base job has them.
+    space_saved: u64,
+}
+
+impl std::fmt::Debug for AccurateList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccurateList")
+            .field("level", &self.level)
+            .field("announced", &self.announced)
+            .field("files", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl AccurateList {
+    /// An empty list. `announced` is the number of the Director's `accurate files=` command, an estimate; the FileSet
+    /// says which attributes will be asked for.
+    pub fn new(level: AccurateLevel, announced: u64, fileset: &FileSet) -> Self {
+        let fields = if level.full && !level.rerun {
+            Fields::ALL
+        } else {
+            fileset.includes().iter().fold(Fields::default(), |all, include| {
+                all.union(letters::fields(letters_of(level, include.top_level())))
+            })
+        };
+        Self { level, announced, state: Mutex::new(State { list: List::new(fields), space_saved: 0 }) }
+    }
+
+    /// Takes a message of the Director. One that names no file, or whose attributes can't be read, is ignored: the file
+    /// is then taken for new.
+    pub fn add(&mut self, message: &[u8]) {
+        if let Some(entry) = AccurateEntry::parse(message) {
+            let _held = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).list.push(&entry);
+        }
+    }
+
+    /// To be called when the Director has sent everything.
+    pub fn complete(&mut self) {
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).list.complete();
+    }
+
+    /// Number of different files in the list.
+    pub fn len(&self) -> usize {
+        self.lock().list.len()
+    }
+
+    /// Whether the list names no file.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory that the list takes.
+    pub fn memory(&self) -> usize {
+        self.lock().list.memory()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the list says about an entry of the walk (reference 04 §13.4).
+    pub(crate) fn compare(&self, candidate: &Candidate<'_>, incremental: bool, since: i64) -> Comparison {
+        let mut state = self.lock();
+        let Some(id) = state.list.find(&candidate.key()) else { return Comparison::Changed { token: None } };
+        let Some(known) = state.list.get(id) else { return Comparison::Changed { token: None } };
+        let options = candidate.options;
+        let letters = letters_of(self.level, options);
+        let times = Times { incremental, since, mtime_only: options.has(Flags::MTIME_ONLY) };
+        let differs = letters::differs(letters, &known.stat, candidate.stat, times);
+        let verifiable = candidate.accepted
+            && letters::wants_checksum(letters)
+            && candidate.stat.mode_type() == Stat::MODE_REGULAR
+            && options.digest.is_some();
+        let on_equal_data = match (differs, verifiable, letters::wants_confirmation(letters)) {
+            (false, true, false) => OnEqualData::Skip,
+            (true, true, true) => OnEqualData::Update,
+            (false, _, _) => {
+                self.note_unchanged(&mut state, id, candidate.stat);
+                return Comparison::Unchanged;
+            }
+            (true, _, _) => OnEqualData::DoNotAsk,
+        };
+        if !self.level.full {
+            state.list.set_seen(id);
+        }
+        Comparison::Changed { token: Some(Token { id, on_equal_data }.encode()) }
+    }
+
+    /// A worker found the data of a file unchanged.
+    pub(crate) fn data_unchanged(&self, token: Token, stat: &Stat) {
+        self.note_unchanged(&mut self.lock(), token.id, stat);
+    }
+
+    fn note_unchanged(&self, state: &mut State, id: RecordId, stat: &Stat) {
+        state.list.set_seen(id);
+        if self.level.full {
+            state.space_saved = state.space_saved.saturating_add(u64::try_from(stat.size).unwrap_or_default());
+        }
+    }
+}
+
+/// What a worker needs to know of an entry's place in the list; travels in [`fd_walk::Entry::token`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Token {
+    id: RecordId,
+    pub(crate) on_equal_data: OnEqualData,
+}
+
+/// What is done with an entry whose data has the digest of the list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OnEqualData {
+    /// It is saved without comparing.
+    DoNotAsk,
+    /// It is unchanged.
+    Skip,
+    /// Its attributes are sent without data (reference 04 §13.5).
+    Update,
+}
+
+impl Token {
+    fn encode(self) -> u64 {
+        let choice = match self.on_equal_data {
+            OnEqualData::DoNotAsk => 0,
+            OnEqualData::Skip => 1,
+            OnEqualData::Update => 2,
+        };
+        u64::from(self.id.number()) | choice << 32
+    }
+
+    /// The token of an entry that is in the list.
+    pub(crate) fn decode(token: u64) -> Self {
+        let on_equal_data = match token >> 32 {
+            1 => OnEqualData::Skip,
+            2 => OnEqualData::Update,
+            _ => OnEqualData::DoNotAsk,
+        };
+        Self { id: RecordId::from_number((token & 0xFFFF_FFFF) as u32), on_equal_data }
+    }
+
+    /// Whether only the data can tell if there will be a record.
+    pub(crate) fn needs_data(self) -> bool {
+        self.on_equal_data != OnEqualData::DoNotAsk
+    }
+}
+
+/// The catalog's digest of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum CatalogDigest {
+    /// There is none.
+    Missing,
+    /// These bytes; empty if the text was unreadable.
+    Bytes(Vec<u8>),
+}
+
+impl AccurateList {
+    /// The digest that the catalog has of a file.
+    pub(crate) fn digest(&self, token: Token) -> CatalogDigest {
+        match self.lock().list.get(token.id).map_or(KnownDigest::Missing, |known| known.digest) {
+            KnownDigest::Missing => CatalogDigest::Missing,
+            KnownDigest::Unreadable => CatalogDigest::Bytes(Vec::new()),
+            KnownDigest::Bytes(bytes) => CatalogDigest::Bytes(bytes.to_vec()),
+        }
+    }
+
+    /// The delta sequence that the catalog has of a file.
+    pub(crate) fn delta_seq(&self, token: Token) -> i32 {
+        self.lock().list.get(token.id).map_or(0, |known| i32::from(known.delta_seq))
+    }
+
+    /// Whether a file without a digest in the list is worth a warning.
+    pub(crate) fn expects_digests(&self) -> bool {
+        !self.level.rerun
+    }
+
+    /// Calls `each` for every record that the end of the job needs, in the stock daemon's order: files that are gone
+    /// (reference 04 §13.6), or files that a base job has (§13.7).
+    pub(crate) fn tail<E>(&self, mut each: impl FnMut(TailRecord<'_>) -> Result<(), E>) -> Result<(), E> {
+        let state = self.lock();
+        let list = &state.list;
+        let (wanted, file_type) = match self.level {
+            AccurateLevel { full: false, .. } => (false, FileType::Deleted),
+            AccurateLevel { full: true, rerun: false } => (true, FileType::Base),
+            AccurateLevel { full: true, rerun: true } => return Ok(()),
+        };
+        let order = TableOrder::new(self.announced, list.len() as u64);
+        let mut path = Vec::new();
+        let mut chosen: Vec<_> = (0..)
+            .zip(list.iter())
+            .filter(|(_, id)| list.get(*id).is_some_and(|known| known.seen == wanted))
+            .map(|(sequence, id)| {
+                path.clear();
+                list.push_path(id, &mut path);
+                (order.place(&path, sequence), id)
+            })
+            .collect();
+        chosen.sort_unstable_by(|(one, _), (other, _)| order.compare(*one, *other));
+        for (_, id) in chosen {
+            let Some(known) = list.get(id) else { continue };
+            path.clear();
+            list.push_path(id, &mut path);
+            let stat = match file_type {
+                FileType::Deleted => Stat { mtime: known.stat.mtime, ctime: known.stat.ctime, ..Stat::default() },
+                _ => known.stat,
+            };
+            each(TailRecord { file_type, path: &path, stat })?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that base jobs save, where that is to be told.
+    pub(crate) fn space_saved(&self) -> Option<u64> {
+        self.level.full.then(|| self.lock().space_saved)
+    }
+}
+
+/// A record at the end of an accurate job; attributes only.
+pub(crate) struct TailRecord<'l> {
+    pub(crate) file_type: FileType,
+    pub(crate) path: &'l [u8],
+    pub(crate) stat: Stat,
+}
+
+/// The letters in force (reference 04 §13.3).
+fn letters_of(level: AccurateLevel, options: &EffectiveOptions) -> &[u8] {
+    if level.full && !level.rerun { &options.base_job } else { &options.accurate }
+}

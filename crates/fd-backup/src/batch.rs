@@ -1,0 +1,120 @@
+//! From the walk's events to batches: small files in company, large ones alone.
+
+use fd_messages::MessageType;
+use fd_records::FileType;
+use fd_walk::{Entry, MessageKind, WalkEvent};
+
+use crate::accurate::Token;
+
+/// A batch holds at most this many items …
+const MOST_ITEMS: usize = 64;
+/// … and about this many bytes of file data.
+const MOST_BYTES: u64 = 1 << 20;
+/// A file of this size has a batch of its own, so that other workers take what follows it.
+const LARGE: u64 = 1 << 19;
+
+/// What one worker takes at a time.
+#[derive(Default, Debug)]
+pub(crate) struct Batch {
+    pub(crate) items: Vec<Item>,
+    /// How many of them certainly get a FileIndex.
+    pub(crate) files: u32,
+    /// Whether there are entries of which only their data can tell whether they get one.
+    pub(crate) uncertain: bool,
+    bytes: u64,
+}
+
+/// One thing of the walk, in its place.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// To be saved.
+    Entry(Entry),
+    /// To be said.
+    Message { kind: MessageType, text: Vec<u8>, failed: bool },
+    /// A plugin command, for which there is no plugin.
+    Plugin(Vec<u8>),
+}
+
+/// Collects events until they make a batch.
+#[derive(Default)]
+pub(crate) struct Batcher {
+    batch: Batch,
+}
+
+impl Batcher {
+    /// Takes the next event and hands each batch that is complete to `submit`, in order.
+    pub(crate) fn push<E>(
+        &mut self,
+        event: WalkEvent<'_>,
+        mut submit: impl FnMut(Batch) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (item, bytes) = match event {
+            WalkEvent::Entry(entry) => {
+                let bytes = data_len(&entry);
+                (Item::Entry(entry), bytes)
+            }
+            WalkEvent::Message(message) => {
+                let item = Item::Message {
+                    kind: message_type(message.kind),
+                    text: message.text.to_vec(),
+                    failed: message.error,
+                };
+                (item, 0)
+            }
+            WalkEvent::Plugin { command, .. } => (Item::Plugin(command.to_vec()), 0),
+        };
+        if bytes >= LARGE {
+            self.finish(&mut submit)?;
+        }
+        self.batch.add(item, bytes);
+        if self.batch.is_full() {
+            self.finish(&mut submit)?;
+        }
+        Ok(())
+    }
+
+    /// Hands over what was collected, if anything.
+    pub(crate) fn finish<E>(&mut self, mut submit: impl FnMut(Batch) -> Result<(), E>) -> Result<(), E> {
+        let batch = std::mem::take(&mut self.batch);
+        if batch.items.is_empty() { Ok(()) } else { submit(batch) }
+    }
+}
+
+impl Batch {
+    fn add(&mut self, item: Item, bytes: u64) {
+        if let Item::Entry(entry) = &item {
+            if entry.token.is_some_and(|token| Token::decode(token).needs_data()) {
+                self.uncertain = true;
+            } else {
+                self.files += 1;
+            }
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.items.push(item);
+    }
+
+    fn is_full(&self) -> bool {
+        self.items.len() >= MOST_ITEMS || self.bytes >= MOST_BYTES || self.bytes >= LARGE && self.items.len() == 1
+    }
+}
+
+/// How much data an entry brings, as far as its attributes tell.
+fn data_len(entry: &Entry) -> u64 {
+    match entry.file_type {
+        FileType::Regular => u64::try_from(entry.stat.size).unwrap_or_default(),
+        FileType::Raw | FileType::Fifo => u64::MAX,
+        _ => 0,
+    }
+}
+
+/// The type of a message of the walk.
+pub(crate) fn message_type(kind: MessageKind) -> MessageType {
+    match kind {
+        MessageKind::Info => MessageType::Info,
+        MessageKind::Skipped => MessageType::Skipped,
+        MessageKind::NotSaved => MessageType::NotSaved,
+        MessageKind::Verified => MessageType::Verified,
+        MessageKind::Warning => MessageType::Warning,
+        MessageKind::Error => MessageType::Error,
+    }
+}

@@ -1,0 +1,199 @@
+//! The data stream of one file: read, leave holes out, digest, compress, send (reference 04 §8).
+
+use fd_compress::Compressor;
+use fd_crypto::Digester;
+use fd_fileset::{Compression, EffectiveOptions, Flags};
+use fd_records::{FileType, Stat, Stream};
+use nix::errno::Errno;
+
+use crate::emit::Emitter;
+use crate::exchange::Stopped;
+use crate::halt::Halt;
+use crate::source::Source;
+
+/// The address in front of a record of a sparse stream.
+const ADDRESS_LEN: usize = 8;
+
+/// Which stream holds the data of an entry with these options. Every entry has an answer, also those without data:
+/// it stands in their attributes (reference 04 §7).
+pub(crate) fn data_stream(options: &EffectiveOptions) -> Stream {
+    match (options.has(Flags::SPARSE), options.compression) {
+        (false, None) => Stream::FILE_DATA,
+        (true, None) => Stream::SPARSE_DATA,
+        (false, Some(Compression::Gzip(_))) => Stream::GZIP_DATA,
+        (true, Some(Compression::Gzip(_))) => Stream::SPARSE_GZIP_DATA,
+        (false, Some(Compression::Lzo | Compression::Zstd(_))) => Stream::COMPRESSED_DATA,
+        (true, Some(Compression::Lzo | Compression::Zstd(_))) => Stream::SPARSE_COMPRESSED_DATA,
+    }
+}
+
+/// Whether an entry of this type is digested (reference 04 §9).
+pub(crate) fn is_digested(file_type: FileType) -> bool {
+    matches!(file_type, FileType::Regular | FileType::EmptyFile | FileType::Raw)
+}
+
+/// Whether an entry's data is read (reference 04 §8.2).
+pub(crate) fn is_read(file_type: FileType, stat: &Stat) -> bool {
+    match file_type {
+        FileType::Regular => stat.size > 0,
+        FileType::Raw | FileType::Fifo => true,
+        _ => false,
+    }
+}
+
+/// How the blocks of one file are to be cut and which of them are left out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    /// Bytes of a full block as read from the file.
+    pub(crate) block_len: usize,
+    /// Blocks have addresses, and blocks of zeros are left out.
+    sparse: bool,
+    file_type: FileType,
+    /// Size from the attributes.
+    size: u64,
+    /// The file takes less room on the disk than its size says.
+    has_holes: bool,
+}
+
+impl Cut {
+    /// How a file with these attributes is cut. `record_len` is the length of a full record.
+    pub(crate) fn new(file_type: FileType, stat: &Stat, sparse: bool, record_len: usize) -> Self {
+        let size = u64::try_from(stat.size).unwrap_or_default();
+        let on_disk = u64::try_from(stat.blocks).unwrap_or_default().saturating_mul(512);
+        Self {
+            block_len: if sparse { record_len - ADDRESS_LEN } else { record_len },
+            sparse,
+            file_type,
+            size,
+            has_holes: sparse && file_type == FileType::Regular && on_disk < size,
+        }
+    }
+
+    /// Whether the block of `len` bytes at `position` is left out if it holds nothing but zeros (reference 04 §8.3).
+    fn may_leave_out(&self, position: u64, len: usize) -> bool {
+        let full_and_not_last = len == self.block_len && position.saturating_add(len as u64) < self.size;
+        let endless = matches!(self.file_type, FileType::Raw | FileType::Fifo) && self.size == 0;
+        self.sparse && (full_and_not_last || endless)
+    }
+
+    /// Whether a read of `len` bytes that ended at `position` was the last one: nobody needs to ask a file again that
+    /// gave less than asked for and has given all it is said to have.
+    fn is_complete(&self, position: u64, len: usize) -> bool {
+        self.file_type == FileType::Regular && len < self.block_len && position == self.size
+    }
+}
+
+/// Where the holes of a file are. Asked of the kernel piece by piece, as reading comes along.
+struct Holes {
+    /// Up to here there is data for sure, or nobody can tell.
+    known_until: u64,
+}
+
+impl Holes {
+    fn new(cut: &Cut) -> Self {
+        Self { known_until: if cut.has_holes { 0 } else { u64::MAX } }
+    }
+
+    /// The block at `position`, or the first one behind it that is not sure to be left out because it lies in a hole.
+    /// What is sent is the same as if the hole had been read.
+    fn skip(&mut self, source: &mut Source, cut: &Cut, position: u64) -> Result<u64, Errno> {
+        if position < self.known_until {
+            return Ok(position);
+        }
+        let Some(data) = source.next_data(position) else {
+            self.known_until = u64::MAX;
+            return Ok(position);
+        };
+        self.known_until = source.next_hole(data).unwrap_or(u64::MAX);
+        let block_len = cut.block_len as u64;
+        // Blocks that end in front of the data, and in front of the end of the file as the attributes have it.
+        let last_end = data.min(cut.size.saturating_sub(1));
+        let blocks = last_end.saturating_sub(position) / block_len;
+        let next = position.saturating_add(blocks.saturating_mul(block_len));
+        source.seek(next)?;
+        Ok(next)
+    }
+}
+
+/// What became of the data.
+#[derive(Debug)]
+pub(crate) enum DataEnd {
+    /// Everything was read.
+    Complete,
+    /// Reading failed somewhere; what was read before is sent.
+    ReadError(Errno),
+}
+
+/// Reads a source to its end. `each` gets every block that is not left out, with its position.
+pub(crate) fn read_blocks<E: From<Stopped>>(
+    source: &mut Source,
+    cut: &Cut,
+    buffer: &mut [u8],
+    is_stopped: &dyn Fn() -> bool,
+    mut each: impl FnMut(u64, &[u8]) -> Result<(), E>,
+) -> Result<DataEnd, E> {
+    let mut position = 0_u64;
+    let mut holes = Holes::new(cut);
+    let buffer = buffer.get_mut(..cut.block_len).unwrap_or_default();
+    loop {
+        position = match holes.skip(source, cut, position) {
+            Ok(next) => next,
+            Err(errno) => return Ok(DataEnd::ReadError(errno)),
+        };
+        let len = match source.read(buffer, is_stopped) {
+            Ok(None) => return Err(Stopped.into()),
+            Ok(Some(0)) => return Ok(DataEnd::Complete),
+            Ok(Some(len)) => len,
+            Err(errno) => return Ok(DataEnd::ReadError(errno)),
+        };
+        let block = buffer.get(..len).unwrap_or_default();
+        if !(cut.may_leave_out(position, len) && is_zero(block)) {
+            each(position, block)?;
+        }
+        position = position.saturating_add(len as u64);
+        if cut.is_complete(position, len) {
+            return Ok(DataEnd::Complete);
+        }
+    }
+}
+
+/// What a block goes through on its way out.
+pub(crate) struct Transform<'t> {
+    pub(crate) digester: Option<&'t mut Digester>,
+    pub(crate) compressor: Option<&'t mut Compressor>,
+    /// Holds a compressed block.
+    pub(crate) compressed: &'t mut Vec<u8>,
+    /// Records begin with their address.
+    pub(crate) addresses: bool,
+}
+
+impl Transform<'_> {
+    /// Sends one block (reference 04 §8.7).
+    pub(crate) fn send<B>(&mut self, emitter: &mut Emitter<'_, B>, position: u64, block: &[u8]) -> Result<(), Halt> {
+        if let Some(digester) = &mut self.digester {
+            digester.update(block);
+        }
+        let body = match &mut self.compressor {
+            Some(compressor) => {
+                self.compressed.clear();
+                compressor.compress(block, self.compressed)?;
+                self.compressed.as_slice()
+            }
+            None => block,
+        };
+        let address = position.to_be_bytes();
+        let address: &[u8] = if self.addresses { &address } else { &[] };
+        emitter.payload(&[address, body])?;
+        let tally = &mut emitter.piece().tally;
+        tally.read_bytes += block.len() as u64;
+        tally.job_bytes += (address.len() + body.len()) as u64;
+        emitter.make_room()?;
+        Ok(())
+    }
+}
+
+/// Whether a block holds nothing but zeros.
+fn is_zero(block: &[u8]) -> bool {
+    // Looks at a stretch at a time without branches, which the compiler turns into vector instructions.
+    block.chunks(256).all(|stretch| stretch.iter().fold(0, |all, byte| all | byte) == 0)
+}

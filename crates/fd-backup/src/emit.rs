@@ -1,0 +1,118 @@
+//! Writes records as the Storage Daemon expects them, frame by frame into pieces (reference 04 §2).
+//!
+//! A worker has one [`Emitter`]; it opens a slot, writes the records of a batch, and closes the slot. Full pieces are
+//! published on the way.
+
+use fd_bsock::{Encoder, FrameError, Signal};
+use fd_records::{Stream, stream_header};
+
+use crate::exchange::{Exchange, Slot, Stopped};
+use crate::piece::{Event, Piece};
+
+/// The stream of one worker.
+pub(crate) struct Emitter<'x, B> {
+    exchange: &'x Exchange<B>,
+    piece_len: usize,
+    encoder: Encoder,
+    /// The slot that is open, and its present piece.
+    open: Option<Slot>,
+    piece: Piece,
+    header: Vec<u8>,
+}
+
+impl<'x, B> Emitter<'x, B> {
+    /// An emitter that publishes a piece when it holds `piece_len` bytes.
+    pub(crate) fn new(exchange: &'x Exchange<B>, piece_len: usize, comm_compression: bool) -> Self {
+        Self {
+            exchange,
+            piece_len,
+            encoder: Encoder::new(comm_compression),
+            open: None,
+            piece: Piece::default(),
+            header: Vec::new(),
+        }
+    }
+
+    /// Starts the output of a slot.
+    pub(crate) fn open(&mut self, slot: Slot) -> Result<(), Stopped> {
+        self.piece = self.exchange.obtain(slot)?;
+        self.open = Some(slot);
+        Ok(())
+    }
+
+    /// Ends the output of the slot.
+    pub(crate) fn close(&mut self) {
+        if let Some(slot) = self.open.take() {
+            let piece = self.complete_piece();
+            self.exchange.close(slot, piece);
+        }
+    }
+
+    /// The present piece, for its counters and notes.
+    pub(crate) fn piece(&mut self) -> &mut Piece {
+        &mut self.piece
+    }
+
+    /// Notes which entry is worked on. Once for each piece is enough for somebody who watches.
+    pub(crate) fn set_current(&mut self, path: &[u8]) {
+        if self.piece.current.is_empty() {
+            self.piece.current.extend_from_slice(path);
+        }
+    }
+
+    /// Notes an event at this point of the stream.
+    pub(crate) fn note(&mut self, event: Event) {
+        self.piece.note(event);
+    }
+
+    /// Begins a stream.
+    pub(crate) fn header(&mut self, file_index: i32, stream: Stream, size: i64) -> Result<(), FrameError> {
+        self.header.clear();
+        stream_header(&mut self.header, file_index, stream, size);
+        self.encoder.data(&mut self.piece.frames, &self.header)
+    }
+
+    /// One message of a stream. An empty one would end the stream, so it is not sent.
+    pub(crate) fn payload(&mut self, parts: &[&[u8]]) -> Result<(), FrameError> {
+        if parts.iter().all(|part| part.is_empty()) {
+            return Ok(());
+        }
+        self.encoder.data_parts(&mut self.piece.frames, parts)
+    }
+
+    /// Ends a stream.
+    pub(crate) fn end_stream(&mut self) {
+        self.encoder.signal(&mut self.piece.frames, Signal::Eod);
+    }
+
+    /// A stream of one message.
+    pub(crate) fn record(&mut self, file_index: i32, stream: Stream, payload: &[u8]) -> Result<(), FrameError> {
+        self.header(file_index, stream, 0)?;
+        self.payload(&[payload])?;
+        self.end_stream();
+        Ok(())
+    }
+
+    /// Publishes the piece if it is full.
+    pub(crate) fn make_room(&mut self) -> Result<(), Stopped> {
+        if self.piece.frames.len() >= self.piece_len {
+            self.publish()?;
+        }
+        Ok(())
+    }
+
+    /// Publishes the piece as it is.
+    pub(crate) fn publish(&mut self) -> Result<(), Stopped> {
+        if let Some(slot) = self.open {
+            let piece = self.complete_piece();
+            self.piece = self.exchange.exchange(slot, piece)?;
+        }
+        Ok(())
+    }
+
+    fn complete_piece(&mut self) -> Piece {
+        let mut piece = std::mem::take(&mut self.piece);
+        piece.count = self.encoder.take_count();
+        piece
+    }
+}

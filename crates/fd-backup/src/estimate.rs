@@ -1,0 +1,134 @@
+//! The console's `estimate`: what a backup would save, counted and listed, without reading it (reference 03 §9).
+
+use std::sync::Arc;
+
+use fd_fileset::FileSet;
+use fd_messages::{CancelToken, JobLog, MessageType};
+use fd_metadata::NameCache;
+use fd_os::local_time::local_time;
+use fd_records::{FileType, listing};
+use fd_walk::{Candidate, Comparison, Entry, Flow, MessageKind, WalkEnd, WalkEvent, WalkHost, WalkSettings};
+
+use crate::accurate::{AccurateList, Token};
+use crate::batch::message_type;
+use crate::plan::BackupError;
+use crate::tools::Tools;
+use crate::verify::{Verdict, Verifier};
+
+/// Block of data that is compared with the catalog, as in a backup with the usual network buffer.
+const RECORD_LEN: usize = 65_536;
+
+/// What is to be estimated.
+#[derive(Clone, Debug)]
+pub struct EstimatePlan {
+    /// What would be saved.
+    pub fileset: Arc<FileSet>,
+    /// How the tree is walked; its purpose should be [`fd_walk::Purpose::Estimate`].
+    pub walk: WalkSettings,
+    /// What the catalog knows, in an accurate job.
+    pub accurate: Option<Arc<AccurateList>>,
+    /// Whether each entry gets a line.
+    pub listing: bool,
+}
+
+/// The result.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Estimate {
+    /// Entries that would be saved.
+    pub files: u64,
+    /// Sizes of the regular files among them.
+    pub bytes: u64,
+}
+
+/// Estimates a backup. Lines go to `log` as information, and so do the walk's messages with their own types.
+///
+/// # Errors
+/// [`BackupError::Cancelled`].
+pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> Result<Estimate, BackupError> {
+    let host = Host { plan, log, cancel };
+    let mut verifier = DataCheck { tools: Tools::default(), block: Vec::new() };
+    let mut names = NameCache::new();
+    let mut result = Estimate::default();
+    let lists = plan.listing && log.wants(MessageType::Info);
+    let summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut |event| {
+        match event {
+            WalkEvent::Entry(entry) if verifier.is_saved(&entry, &host) => {
+                result.add(&entry);
+                if lists {
+                    log.message(MessageType::Info, &saved_line(&entry, &mut names));
+                }
+            }
+            WalkEvent::Message(message) => log.message(message_type(message.kind), message.text),
+            WalkEvent::Entry(_) | WalkEvent::Plugin { .. } => {}
+        }
+        Flow::Continue
+    });
+    if summary.end == WalkEnd::Complete { Ok(result) } else { Err(BackupError::Cancelled) }
+}
+
+impl Estimate {
+    fn add(&mut self, entry: &Entry) {
+        self.files = self.files.saturating_add(1);
+        if entry.file_type == FileType::Regular {
+            self.bytes = self.bytes.saturating_add(u64::try_from(entry.stat.size).unwrap_or_default());
+        }
+    }
+}
+
+/// The line of an entry in the style of `ls -l`, for listings and for the message about a saved file.
+pub(crate) fn saved_line(entry: &Entry, names: &mut NameCache) -> Vec<u8> {
+    let mut line = Vec::new();
+    let modified = local_time(entry.stat.mtime);
+    let target = (entry.file_type == FileType::Symlink).then_some(entry.link.as_slice());
+    listing::push_line(&mut line, &entry.stat, modified, names, &entry.path, target);
+    line
+}
+
+/// Compares data with the catalog where the FileSet asks for it.
+struct DataCheck {
+    tools: Tools,
+    block: Vec<u8>,
+}
+
+impl DataCheck {
+    /// Whether a backup would save the entry. Why its data can't be compared is a backup's to say.
+    fn is_saved(&mut self, entry: &Entry, host: &Host<'_>) -> bool {
+        let token = entry.token.map(Token::decode).filter(|token| token.needs_data());
+        let (Some(list), Some(token)) = (host.plan.accurate.as_deref(), token) else { return true };
+        self.block.resize(RECORD_LEN, 0);
+        let is_stopped = || host.cancel.is_cancelled();
+        let mut verifier = Verifier {
+            list,
+            tools: &mut self.tools,
+            block: &mut self.block,
+            record_len: RECORD_LEN,
+            is_stopped: &is_stopped,
+        };
+        verifier.examine(entry, token).is_ok_and(|finding| !matches!(finding.verdict, Verdict::Skip))
+    }
+}
+
+/// What the walk asks.
+struct Host<'h> {
+    plan: &'h EstimatePlan,
+    log: &'h dyn JobLog,
+    cancel: &'h CancelToken,
+}
+
+impl WalkHost for Host<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    fn wants(&self, kind: MessageKind) -> bool {
+        self.log.wants(message_type(kind))
+    }
+
+    fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
+        let walk = &self.plan.walk;
+        match &self.plan.accurate {
+            Some(list) => list.compare(candidate, walk.incremental, walk.since),
+            None => Comparison::ByTime,
+        }
+    }
+}

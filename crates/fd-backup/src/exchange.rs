@@ -1,0 +1,526 @@
+//! Where the walker, the workers and the sender meet: one lock, few visits, strict order.
+//!
+//! The walker submits batches; each gets the next *slot*. Workers take the batches in that order and publish [`Piece`]s
+//! to the batch's slot; the sender takes the pieces of the first slot only, and goes on to the next slot when the first
+//! is closed. So the order of the stream is the order of submission, whatever the number of workers.
+//!
+//! Each FileIndex follows from the same order. Most batches know how many records they make when they are submitted; where only
+//! the data can tell (an accurate job with checksums), the worker says it before it encodes, and the batches behind wait.
+//!
+//! Memory is the fixed stock of pieces. The last few of them are only for the worker of the first slot. That worker
+//! always exists (batches are taken in order) and gets a piece as soon as the sender gives one back, so the stream never
+//! stands still for lack of memory: what stands between the sender and the piece that it needs next is always at work.
+//!
+//! Not here: what is in a batch, and threads.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::piece::Piece;
+
+/// The sizes of an exchange, fixed for the job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How many pieces there are, at least 1.
+    pub(crate) pieces: usize,
+    /// Usual length in bytes of a piece's frames.
+    pub(crate) piece_len: usize,
+    /// How many batches may wait for a worker, at least 1.
+    pub(crate) queue: usize,
+}
+
+impl Limits {
+    /// Pieces kept back for the first slot: one being filled, one waiting, one being sent.
+    fn reserve(&self) -> usize {
+        self.pieces.min(3)
+    }
+
+    /// With so many pieces free, workers that wait for one are woken. Some more than needed, so that a waiting worker
+    /// does not wake up for each piece that is sent.
+    fn enough(&self) -> usize {
+        self.reserve() + 1 + (self.pieces - self.reserve()) / 4
+    }
+}
+
+/// The meeting point. `B` is a batch.
+pub(crate) struct Exchange<B> {
+    state: Mutex<State<B>>,
+    limits: Limits,
+    /// Workers: a batch waits, or there will be none.
+    work: Condvar,
+    /// Walker: there is room for batches.
+    room: Condvar,
+    /// Workers: pieces are free, or another slot is the first one.
+    memory: Condvar,
+    /// Sender: the first slot has a piece, or there will be none.
+    ready: Condvar,
+    /// Workers: the first FileIndex of more batches is known.
+    numbers: Condvar,
+    /// Workers: something that somebody looks out for may have come.
+    news: Condvar,
+    stopped: AtomicBool,
+}
+
+#[expect(clippy::struct_excessive_bools, reason = "each says who waits for what; all change on their own")]
+struct State<B> {
+    batches: VecDeque<(Slot, B)>,
+    outputs: VecDeque<Output>,
+    /// The slot of `outputs`' first element.
+    first: u64,
+    /// The first slot whose number of records is not known yet.
+    numbered: u64,
+    /// FileIndex of the first record of that slot.
+    next_file: u32,
+    /// Used pieces, to be used again.
+    spare: Vec<Piece>,
+    /// How many pieces may still be taken.
+    free: usize,
+    no_more_batches: bool,
+    idle_workers: usize,
+    walker_waits: bool,
+    sender_waits: bool,
+    memory_waiters: usize,
+    news_waiters: usize,
+    first_waits_for_memory: bool,
+}
+
+/// The place of a batch in the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot(u64);
+
+#[derive(Default)]
+struct Output {
+    pieces: VecDeque<Piece>,
+    closed: bool,
+    /// How many records with a FileIndex the batch makes, when that is known.
+    files: Option<u32>,
+    /// FileIndex of the first of them, when the counts of all slots before are known.
+    first_file: Option<u32>,
+}
+
+impl<B> State<B> {
+    /// The output of a slot. A slot is there until its worker closes it.
+    fn output(&mut self, slot: Slot) -> Option<&mut Output> {
+        let index = usize::try_from(slot.0.checked_sub(self.first)?).ok()?;
+        self.outputs.get_mut(index)
+    }
+
+    /// Gives the slots their first FileIndex in order, as far as their counts are known.
+    fn assign_file_indexes(&mut self) {
+        let mut next_file = self.next_file;
+        while let Some(output) = self.output(Slot(self.numbered)) {
+            output.first_file = Some(next_file);
+            let Some(files) = output.files else { break };
+            next_file = next_file.saturating_add(files);
+            self.numbered += 1;
+        }
+        self.next_file = next_file;
+    }
+}
+
+/// The pipeline is being taken down: leave.
+#[derive(Debug)]
+pub(crate) struct Stopped;
+
+impl<B> Exchange<B> {
+    /// An exchange whose first record gets the FileIndex `first_file`.
+    pub(crate) fn new(limits: Limits, first_file: u32) -> Self {
+        Self {
+            state: Mutex::new(State {
+                batches: VecDeque::new(),
+                outputs: VecDeque::new(),
+                first: 0,
+                next_file: first_file,
+                numbered: 0,
+                spare: Vec::new(),
+                free: limits.pieces,
+                no_more_batches: false,
+                idle_workers: 0,
+                walker_waits: false,
+                sender_waits: false,
+                memory_waiters: 0,
+                news_waiters: 0,
+                first_waits_for_memory: false,
+            }),
+            limits,
+            work: Condvar::new(),
+            room: Condvar::new(),
+            memory: Condvar::new(),
+            ready: Condvar::new(),
+            numbers: Condvar::new(),
+            news: Condvar::new(),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Walker: hands over the next batch; waits while too many lie there. `files` is the number of its records with a
+    /// FileIndex, if that is known.
+    pub(crate) fn submit(&self, batch: B, files: Option<u32>) -> Result<(), Stopped> {
+        let mut state = self.lock();
+        while state.batches.len() >= self.limits.queue && !self.is_stopped() {
+            state.walker_waits = true;
+            state = wait(&self.room, state);
+        }
+        if self.is_stopped() {
+            return Err(Stopped);
+        }
+        let slot = Slot(state.first + state.outputs.len() as u64);
+        state.outputs.push_back(Output { files, ..Output::default() });
+        state.batches.push_back((slot, batch));
+        state.assign_file_indexes();
+        if state.idle_workers > 0 {
+            self.work.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Walker: that was the last batch.
+    pub(crate) fn no_more_batches(&self) {
+        self.lock().no_more_batches = true;
+        self.work.notify_all();
+        self.ready.notify_all();
+    }
+
+    /// Worker: the next batch; `None` when there is none any more.
+    pub(crate) fn take_batch(&self) -> Option<(Slot, B)> {
+        let mut state = self.lock();
+        loop {
+            if self.is_stopped() {
+                return None;
+            }
+            if let Some(batch) = state.batches.pop_front() {
+                if state.walker_waits && state.batches.len() <= self.limits.queue / 2 {
+                    state.walker_waits = false;
+                    self.room.notify_one();
+                }
+                return Some(batch);
+            }
+            if state.no_more_batches {
+                return None;
+            }
+            state.idle_workers += 1;
+            state = wait(&self.work, state);
+            state.idle_workers -= 1;
+        }
+    }
+
+    /// Worker: the FileIndex of the first record of `slot`; `files` is the number of its records. Waits until those of
+    /// the slots before are known.
+    pub(crate) fn number(&self, slot: Slot, files: u32) -> Result<u32, Stopped> {
+        let mut state = self.lock();
+        if let Some(output) = state.output(slot)
+            && output.files.is_none()
+        {
+            output.files = Some(files);
+            state.assign_file_indexes();
+            self.numbers.notify_all();
+        }
+        loop {
+            if self.is_stopped() {
+                return Err(Stopped);
+            }
+            if let Some(first_file) = state.output(slot).and_then(|output| output.first_file) {
+                return Ok(first_file);
+            }
+            state = wait(&self.numbers, state);
+        }
+    }
+
+    /// Worker: waits until `look` finds something that the worker of an earlier slot announces. Earlier slots never wait
+    /// for later ones, so it comes.
+    pub(crate) fn wait_for<T>(&self, look: impl Fn() -> Option<T>) -> Result<T, Stopped> {
+        if let Some(found) = look() {
+            return Ok(found);
+        }
+        let mut state = self.lock();
+        loop {
+            if let Some(found) = look() {
+                return Ok(found);
+            }
+            if self.is_stopped() {
+                return Err(Stopped);
+            }
+            state.news_waiters += 1;
+            state = wait(&self.news, state);
+            state.news_waiters -= 1;
+        }
+    }
+
+    /// Worker: there is something that another worker may look out for.
+    pub(crate) fn announce(&self) {
+        if self.lock().news_waiters > 0 {
+            self.news.notify_all();
+        }
+    }
+
+    /// Worker: an empty piece for the frames of `slot`; waits while memory is short.
+    pub(crate) fn obtain(&self, slot: Slot) -> Result<Piece, Stopped> {
+        self.obtain_locked(self.lock(), slot)
+    }
+
+    /// Worker: publishes a piece of `slot` and obtains the next one.
+    pub(crate) fn exchange(&self, slot: Slot, piece: Piece) -> Result<Piece, Stopped> {
+        let mut state = self.lock();
+        self.push(&mut state, slot, piece, false);
+        self.obtain_locked(state, slot)
+    }
+
+    /// Worker: publishes the last piece of `slot`.
+    pub(crate) fn close(&self, slot: Slot, piece: Piece) {
+        let mut state = self.lock();
+        self.push(&mut state, slot, piece, true);
+    }
+
+    /// Sender: gives the piece sent last back and takes the next one of the stream; `None` at its end.
+    pub(crate) fn next(&self, sent: Option<Piece>) -> Option<Piece> {
+        let mut state = self.lock();
+        if let Some(mut piece) = sent {
+            piece.recycle(self.limits.piece_len);
+            state.spare.push(piece);
+            state.free += 1;
+            if state.first_waits_for_memory || (state.memory_waiters > 0 && state.free >= self.limits.enough()) {
+                self.memory.notify_all();
+            }
+        }
+        loop {
+            if self.is_stopped() {
+                return None;
+            }
+            let no_more = state.no_more_batches;
+            match state.outputs.front_mut() {
+                Some(output) => {
+                    if let Some(piece) = output.pieces.pop_front() {
+                        return Some(piece);
+                    }
+                    if output.closed {
+                        state.outputs.pop_front();
+                        state.first += 1;
+                        if state.memory_waiters > 0 {
+                            self.memory.notify_all();
+                        }
+                        continue;
+                    }
+                }
+                None if no_more => return None,
+                None => {}
+            }
+            state.sender_waits = true;
+            state = wait(&self.ready, state);
+            state.sender_waits = false;
+        }
+    }
+
+    /// Anyone: ends everything. Whoever waits here wakes up and leaves.
+    pub(crate) fn stop(&self) {
+        // Under the lock, so that nobody can look at the flag, find it down and then sleep.
+        let state = self.lock();
+        self.stopped.store(true, Ordering::Relaxed);
+        for condition in [&self.work, &self.room, &self.memory, &self.ready, &self.numbers, &self.news] {
+            condition.notify_all();
+        }
+        drop(state);
+    }
+
+    /// Whether [`Self::stop`] was called; cheap enough to ask for every block.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    fn obtain_locked(&self, mut state: MutexGuard<'_, State<B>>, slot: Slot) -> Result<Piece, Stopped> {
+        loop {
+            if self.is_stopped() {
+                return Err(Stopped);
+            }
+            let is_first = slot.0 == state.first;
+            let kept_back = if is_first { 0 } else { self.limits.reserve() };
+            if state.free > kept_back {
+                state.free -= 1;
+                return Ok(state.spare.pop().unwrap_or_else(|| Piece {
+                    frames: Vec::with_capacity(self.limits.piece_len),
+                    ..Piece::default()
+                }));
+            }
+            state.first_waits_for_memory |= is_first;
+            state.memory_waiters += 1;
+            state = wait(&self.memory, state);
+            state.memory_waiters -= 1;
+            if is_first {
+                state.first_waits_for_memory = false;
+            }
+        }
+    }
+
+    fn push(&self, state: &mut State<B>, slot: Slot, piece: Piece, closed: bool) {
+        let Some(output) = state.output(slot) else { return };
+        output.pieces.push_back(piece);
+        output.closed = closed;
+        if state.sender_waits && slot.0 == state.first {
+            self.ready.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<B>> {
+        // Nothing in here leaves the state half changed when it panics.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn wait<'a, B>(condition: &Condvar, state: MutexGuard<'a, State<B>>) -> MutexGuard<'a, State<B>> {
+    condition.wait(state).unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    fn exchange(pieces: usize, queue: usize) -> Exchange<u32> {
+        Exchange::new(Limits { pieces, piece_len: 16, queue }, 1)
+    }
+
+    fn piece(exchange: &Exchange<u32>, slot: Slot, text: &[u8]) -> Piece {
+        let mut piece = exchange.obtain(slot).unwrap();
+        piece.frames.extend_from_slice(text);
+        piece
+    }
+
+    #[test]
+    fn pieces_come_out_in_the_order_of_submission() {
+        let exchange = exchange(8, 8);
+        exchange.submit(1, Some(1)).unwrap();
+        exchange.submit(2, Some(1)).unwrap();
+        exchange.no_more_batches();
+        let (first, _) = exchange.take_batch().unwrap();
+        let (second, _) = exchange.take_batch().unwrap();
+        exchange.close(second, piece(&exchange, second, b"second"));
+        let next = exchange.exchange(first, piece(&exchange, first, b"first a")).unwrap();
+        exchange.close(first, next);
+        let mut sent = None;
+        let mut texts = Vec::new();
+        while let Some(piece) = exchange.next(sent.take()) {
+            texts.push(piece.frames.clone());
+            sent = Some(piece);
+        }
+        assert_eq!(texts, [&b"first a"[..], b"", b"second"]);
+        assert!(exchange.take_batch().is_none());
+    }
+
+    #[test]
+    fn the_last_pieces_are_for_the_first_slot() {
+        let exchange = exchange(4, 8);
+        exchange.submit(1, Some(1)).unwrap();
+        exchange.submit(2, Some(1)).unwrap();
+        let (first, _) = exchange.take_batch().unwrap();
+        let (second, _) = exchange.take_batch().unwrap();
+        let ahead = piece(&exchange, second, b"ahead");
+        thread::scope(|scope| {
+            // Nothing is left for the second slot: this waits until the first one is through.
+            let waiting = scope.spawn(|| exchange.exchange(second, ahead).unwrap());
+            let mut piece_of_first = piece(&exchange, first, b"1");
+            for _ in 0..100 {
+                piece_of_first = exchange.exchange(first, piece_of_first).unwrap();
+                let sent = exchange.next(None).unwrap();
+                assert!(!waiting.is_finished());
+                exchange.lock().free += 1;
+                drop(sent);
+            }
+            exchange.close(first, piece_of_first);
+            let last_of_first = exchange.next(None);
+            assert_eq!(exchange.next(last_of_first).unwrap().frames, b"ahead");
+            waiting.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn one_piece_is_enough() {
+        let exchange = exchange(1, 1);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for batch in 0..50 {
+                    exchange.submit(batch, Some(1)).unwrap();
+                }
+                exchange.no_more_batches();
+            });
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while let Some((slot, batch)) = exchange.take_batch() {
+                        let text = batch.to_string();
+                        let next = exchange.exchange(slot, piece(&exchange, slot, text.as_bytes())).unwrap();
+                        exchange.close(slot, next);
+                    }
+                });
+            }
+            let mut sent = None;
+            let mut texts = String::new();
+            while let Some(piece) = exchange.next(sent.take()) {
+                texts.push_str(std::str::from_utf8(&piece.frames).unwrap());
+                sent = Some(piece);
+            }
+            assert_eq!(texts, (0..50).map(|batch| batch.to_string()).collect::<String>());
+        });
+    }
+
+    #[test]
+    fn file_indexes_wait_for_the_counts_before() {
+        let exchange = exchange(8, 8);
+        for (batch, files) in [(1, Some(3)), (2, None), (3, Some(2)), (4, None), (5, Some(1))] {
+            exchange.submit(batch, files).unwrap();
+        }
+        let slots: Vec<Slot> = (0..5).map(|_| exchange.take_batch().unwrap().0).collect();
+        assert_eq!(exchange.number(slots[0], 3).unwrap(), 1);
+        thread::scope(|scope| {
+            let last = scope.spawn(|| exchange.number(slots[4], 1).unwrap());
+            let third = scope.spawn(|| exchange.number(slots[2], 2).unwrap());
+            assert_eq!(exchange.number(slots[1], 10).unwrap(), 4);
+            assert_eq!(third.join().unwrap(), 14);
+            assert!(!last.is_finished());
+            assert_eq!(exchange.number(slots[3], 0).unwrap(), 16);
+            assert_eq!(last.join().unwrap(), 16);
+        });
+    }
+
+    #[test]
+    fn stopping_wakes_everybody() {
+        let exchange = exchange(1, 1);
+        exchange.submit(1, Some(1)).unwrap();
+        let (slot, _) = exchange.take_batch().unwrap();
+        let held = exchange.obtain(slot).unwrap();
+        exchange.submit(2, Some(1)).unwrap();
+        let (ready, go) = mpsc::channel();
+        thread::scope(|scope| {
+            let waiters: [fn(&Exchange<u32>, Slot); 3] = [
+                |exchange, _| assert!(exchange.submit(3, Some(1)).is_err()),
+                |exchange, slot| assert!(exchange.obtain(slot).is_err()),
+                |exchange, _| assert!(exchange.next(None).is_none()),
+            ];
+            for waiter in waiters {
+                let (ready, exchange) = (ready.clone(), &exchange);
+                scope.spawn(move || {
+                    ready.send(()).unwrap();
+                    waiter(exchange, slot);
+                });
+            }
+            for _ in waiters {
+                go.recv().unwrap();
+            }
+            exchange.stop();
+        });
+        assert!(exchange.take_batch().is_none());
+        drop(held);
+    }
+
+    #[test]
+    fn a_long_record_does_not_stay_in_memory() {
+        let exchange = exchange(1, 1);
+        exchange.submit(1, Some(1)).unwrap();
+        let (slot, _) = exchange.take_batch().unwrap();
+        exchange.close(slot, piece(&exchange, slot, &vec![0; 100_000]));
+        exchange.no_more_batches();
+        let sent = exchange.next(None);
+        assert!(exchange.next(sent).is_none());
+        assert!(exchange.lock().spare[0].frames.capacity() < 100_000);
+    }
+}

@@ -1,0 +1,50 @@
+//! Why a worker can't go on.
+
+use fd_bsock::FrameError;
+use fd_compress::CompressError;
+
+use crate::exchange::Stopped;
+use crate::texts;
+
+/// Why a worker leaves in the middle of its work.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// Everything is being taken down.
+    Stopped,
+    /// A record is longer than a frame can be.
+    Record(FrameError),
+    /// A block can't be compressed.
+    Compression(CompressError),
+    /// More files than a FileIndex can count.
+    FileIndex,
+}
+
+impl Halt {
+    /// The fatal message, if there is one to be said; `path` is the entry worked on.
+    pub(crate) fn message(&self, path: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Self::Stopped => None,
+            Self::Record(error) => Some(texts::record_refused(path, error)),
+            Self::Compression(error) => Some(texts::compression_failed(*error)),
+            Self::FileIndex => Some(texts::too_many_files()),
+        }
+    }
+}
+
+impl From<Stopped> for Halt {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+impl From<FrameError> for Halt {
+    fn from(error: FrameError) -> Self {
+        Self::Record(error)
+    }
+}
+
+impl From<CompressError> for Halt {
+    fn from(error: CompressError) -> Self {
+        Self::Compression(error)
+    }
+}

@@ -1,0 +1,300 @@
+//! The threads of a backup, and the sender, which is the calling thread.
+
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fd_bsock::CommCount;
+use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_metadata::{WarningKind, WarningLimit};
+use fd_records::{FileType, listing};
+use fd_walk::{Candidate, Comparison, Flow, MessageKind, WalkEnd, WalkHost, WalkSummary};
+
+use crate::accurate::AccurateList;
+use crate::batch::{Batch, Batcher, message_type};
+use crate::exchange::Exchange;
+use crate::job::Job;
+use crate::piece::{Event, Piece, Tally};
+use crate::plan::{BackupError, BackupPlan, FrameSink, SinkError};
+use crate::tail::TailEncoder;
+use crate::texts;
+use crate::worker::Worker;
+
+/// Backs up what the plan says: sends everything that stands between the Storage Daemon's `3000 OK data` and the final
+/// end-of-data signal (reference 04 §1.1 steps 6 and 7), but not that signal.
+///
+/// Runs until everything is sent; all threads have ended when it returns. `sink` is used on the calling thread only.
+///
+/// # Errors
+/// See [`BackupError`]. The stream is incomplete then, and its connection of no more use.
+pub fn run(
+    plan: &BackupPlan,
+    progress: &Progress,
+    log: &dyn JobLog,
+    cancel: &CancelToken,
+    sink: &mut dyn FrameSink,
+) -> Result<(), BackupError> {
+    let job = Job::new(plan, cancel, log);
+    let mut sender = Sender {
+        progress,
+        log,
+        sink,
+        max_job_errors: plan.max_job_errors,
+        last_file: plan.files_before,
+        xattr_warnings: WarningLimit::new(WarningKind::Xattr),
+    };
+    let walked = run_threads(plan, &job, &mut sender)?;
+    if cancel.is_cancelled() || walked.end != WalkEnd::Complete {
+        return Err(BackupError::Cancelled);
+    }
+    sender.finish(&walked);
+    match &plan.accurate {
+        Some(list) => sender.send_tail(list, plan.comm_compression, job.piece_len),
+        None => Ok(()),
+    }
+}
+
+/// Runs the pipeline to its end, whatever that is; all threads but this one have ended then.
+fn run_threads(plan: &BackupPlan, job: &Job<'_>, sender: &mut Sender<'_>) -> Result<WalkSummary, BackupError> {
+    let host = Host { plan, job, progress: sender.progress, log: sender.log };
+    let result = thread::scope(|scope| {
+        // Whoever panics, the sink included, takes the others down with him, and only them.
+        let _stop = StopOnLeaving(&job.exchange);
+        let walker = start(scope, "walker", job, || walk(plan, &host))?;
+        let mut workers = Vec::new();
+        for _ in 0..plan.workers.max(1) {
+            workers.push(start(scope, "worker", job, || Worker::new(job).run())?);
+        }
+        let sent = sender.send_all(job);
+        job.exchange.stop();
+        let panicked = workers.into_iter().filter_map(|worker| worker.join().err()).count();
+        let summary = walker.join();
+        sent?;
+        summary.ok().filter(|_| panicked == 0).ok_or(BackupError::Panicked)
+    });
+    if let Err(error @ (BackupError::Panicked | BackupError::Thread { .. })) = &result {
+        sender.log.message(MessageType::Fatal, &texts::internal(&error.to_string()));
+    }
+    result
+}
+
+fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    job: &'scope Job<'_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, BackupError> {
+    let guarded = move || {
+        let stop = StopOnLeaving(&job.exchange);
+        let result = work();
+        stop.disarm();
+        result
+    };
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn_scoped(scope, guarded)
+        .map_err(|source| BackupError::Thread { source })
+}
+
+/// The walker's thread: the walk into batches.
+fn walk(plan: &BackupPlan, host: &Host<'_>) -> WalkSummary {
+    let mut batcher = Batcher::default();
+    let submit = |batch: Batch| {
+        let files = (!batch.uncertain).then_some(batch.files);
+        host.job.exchange.submit(batch, files)
+    };
+    let summary = fd_walk::walk(&plan.fileset, &plan.walk, host, &mut |event| match batcher.push(event, submit) {
+        Ok(()) => Flow::Continue,
+        Err(_stopped) => Flow::Stop,
+    });
+    let _stopped = batcher.finish(submit);
+    host.job.exchange.no_more_batches();
+    summary
+}
+
+/// What the walk asks.
+struct Host<'h> {
+    plan: &'h BackupPlan,
+    job: &'h Job<'h>,
+    progress: &'h Progress,
+    log: &'h dyn JobLog,
+}
+
+impl WalkHost for Host<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.job.is_stopped()
+    }
+
+    fn examined(&self, _path: &[u8]) {
+        self.progress.add_files_examined(1);
+    }
+
+    fn wants(&self, kind: MessageKind) -> bool {
+        self.log.wants(message_type(kind))
+    }
+
+    fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
+        let walk = &self.plan.walk;
+        match &self.plan.accurate {
+            Some(list) => list.compare(candidate, walk.incremental, walk.since),
+            None => Comparison::ByTime,
+        }
+    }
+}
+
+/// Sends the pieces in order, and tells and counts what happened.
+struct Sender<'s> {
+    progress: &'s Progress,
+    log: &'s dyn JobLog,
+    sink: &'s mut dyn FrameSink,
+    max_job_errors: u32,
+    /// FileIndex of the last record sent.
+    last_file: u32,
+    xattr_warnings: WarningLimit,
+}
+
+impl Sender<'_> {
+    fn send_all(&mut self, job: &Job<'_>) -> Result<(), BackupError> {
+        let mut sent = None;
+        while let Some(mut piece) = job.exchange.next(sent.take()) {
+            self.send(&mut piece)?;
+            sent = Some(piece);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, piece: &mut Piece) -> Result<(), BackupError> {
+        if !piece.current.is_empty() {
+            self.progress.set_current_file(&piece.current);
+        }
+        let mut count = std::mem::take(&mut piece.count);
+        let mut from = 0;
+        for note in piece.notes.drain(..) {
+            self.send_frames(piece.frames.get(from..note.at).unwrap_or_default(), &mut count)?;
+            from = note.at;
+            self.tell(note.event)?;
+        }
+        self.send_frames(piece.frames.get(from..).unwrap_or_default(), &mut count)?;
+        self.count(piece.tally);
+        Ok(())
+    }
+
+    fn send_frames(&mut self, frames: &[u8], count: &mut CommCount) -> Result<(), BackupError> {
+        if frames.is_empty() {
+            return Ok(());
+        }
+        self.sink.send_encoded(frames, std::mem::take(count)).map_err(|error| self.connection_lost(error))
+    }
+
+    fn connection_lost(&mut self, error: SinkError) -> BackupError {
+        self.log.message(MessageType::Fatal, &texts::network_send_error(&error.reason));
+        BackupError::Sink(error)
+    }
+
+    fn count(&mut self, tally: Tally) {
+        let progress = self.progress;
+        self.last_file = self.last_file.saturating_add(tally.files);
+        (0..tally.files).for_each(|_| progress.add_file());
+        progress.add_read_bytes(tally.read_bytes);
+        progress.add_job_bytes(tally.job_bytes);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        progress.touch(i64::try_from(now).unwrap_or(i64::MAX));
+    }
+
+    fn tell(&mut self, event: Event) -> Result<(), BackupError> {
+        match event {
+            Event::Message { kind, text, failed } => {
+                self.log.message(kind, &text);
+                if failed {
+                    self.progress.add_error();
+                }
+            }
+            Event::ReadError { text } => {
+                self.log.message(MessageType::Error, &text);
+                return self.check_error_limit();
+            }
+            Event::XattrWarning { text } => {
+                if self.xattr_warnings.admit() {
+                    self.log.message(MessageType::Warning, &text);
+                }
+            }
+            Event::Fatal { text } => return Err(self.fatal(&text)),
+        }
+        Ok(())
+    }
+
+    /// A read error counts a second time, and ends the job if it is one too many (reference 04 §8.2).
+    fn check_error_limit(&mut self) -> Result<(), BackupError> {
+        if self.max_job_errors == 0 {
+            return Ok(());
+        }
+        let errors = self.progress.errors();
+        self.progress.add_error();
+        if errors > self.max_job_errors {
+            return Err(self.fatal(&texts::too_many_errors(self.progress.errors())));
+        }
+        Ok(())
+    }
+
+    fn fatal(&self, text: &[u8]) -> BackupError {
+        self.log.message(MessageType::Fatal, text);
+        BackupError::Fatal(String::from_utf8_lossy(text).trim_end().to_owned())
+    }
+
+    /// What is said after the last file (reference 04 §1.1).
+    fn finish(&self, walked: &WalkSummary) {
+        if let Some(text) = self.xattr_warnings.summary() {
+            self.log.message(MessageType::Warning, &text);
+        }
+        if walked.skipped_directories > 0 {
+            let text = fd_walk::texts::skipped_directories(walked.skipped_directories);
+            self.log.message(MessageType::Warning, &text);
+        }
+    }
+}
+
+impl Sender<'_> {
+    /// The end of an accurate job.
+    fn send_tail(&mut self, list: &AccurateList, compress: bool, piece_len: usize) -> Result<(), BackupError> {
+        let mut tail = TailEncoder::new(compress);
+        list.tail(|record| {
+            let file_index = self.last_file.checked_add(1).and_then(|index| i32::try_from(index).ok());
+            let Some(file_index) = file_index else { return Err(self.fatal(&texts::too_many_files())) };
+            if self.log.wants(MessageType::Saved) && record.file_type == FileType::Deleted {
+                let mut line = Vec::new();
+                listing::push_deleted_line(&mut line, record.path);
+                self.log.message(MessageType::Saved, &line);
+            }
+            tail.push(&record, file_index).map_err(|error| self.fatal(&texts::record_refused(record.path, &error)))?;
+            self.count(Tally { files: 1, ..Tally::default() });
+            if tail.frames.len() >= piece_len { self.send_piece_of_tail(&mut tail) } else { Ok(()) }
+        })?;
+        self.send_piece_of_tail(&mut tail)?;
+        if let Some(bytes) = list.space_saved() {
+            self.log.message(MessageType::Info, &texts::space_saved(bytes));
+        }
+        Ok(())
+    }
+
+    fn send_piece_of_tail(&mut self, tail: &mut TailEncoder) -> Result<(), BackupError> {
+        let mut count = tail.encoder.take_count();
+        self.send_frames(&tail.frames, &mut count)?;
+        tail.frames.clear();
+        Ok(())
+    }
+}
+
+/// Takes the pipeline down when a thread leaves it unexpectedly.
+struct StopOnLeaving<'e, B>(&'e Exchange<B>);
+
+impl<B> StopOnLeaving<'_, B> {
+    /// The thread has left as it should.
+    fn disarm(self) {
+        let _no_drop = std::mem::ManuallyDrop::new(self);
+    }
+}
+
+impl<B> Drop for StopOnLeaving<'_, B> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

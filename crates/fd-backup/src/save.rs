@@ -1,0 +1,227 @@
+//! One entry of the walk becomes records (reference 04 §4).
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use fd_crypto::{DigestKind, DigestValue};
+use fd_fileset::Flags;
+use fd_messages::MessageType;
+use fd_metadata::{Place, Wanted};
+use fd_records::{Attributes, FileType, LStat, Stream};
+use fd_walk::Entry;
+use nix::errno::Errno;
+
+use crate::accurate::Token;
+use crate::data::{Cut, DataEnd, Transform, data_stream, is_digested, is_read, read_blocks};
+use crate::estimate::saved_line;
+use crate::halt::Halt;
+use crate::piece::Event;
+use crate::source::{Opening, Source};
+use crate::texts;
+use crate::tools::digest_kind;
+use crate::worker::Worker;
+
+/// What an entry has from the first name of its inode.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Inherited {
+    /// FileIndex of the first name.
+    pub(crate) link_fi: i32,
+    /// Its digest record.
+    pub(crate) digest: Option<DigestValue>,
+}
+
+/// How the saving of an entry went.
+#[derive(Debug)]
+pub(crate) enum Saved {
+    /// Everything that belongs to it is sent.
+    Complete {
+        /// Its digest record.
+        digest: Option<DigestValue>,
+    },
+    /// Only its attributes: it could not be opened.
+    NotOpened,
+}
+
+impl Worker<'_> {
+    /// Sends the records of one entry. With `update`, the catalog's digest, the data is known to be unchanged and only
+    /// the attributes are sent (reference 04 §6.8).
+    pub(crate) fn save(
+        &mut self,
+        entry: &Entry,
+        inherited: Inherited,
+        update: Option<&[u8]>,
+        file_index: i32,
+    ) -> Result<Saved, Halt> {
+        self.emitter.piece().tally.files += 1;
+        if self.job.wants_saved {
+            let text = saved_line(entry, &mut self.names);
+            self.emitter.note(Event::Message { kind: MessageType::Saved, text, failed: false });
+        }
+        self.send_attributes(entry, inherited.link_fi, update.is_some(), file_index)?;
+        if let Some(digest) = update {
+            self.send_metadata(entry, file_index, None)?;
+            let digest = entry.options.digest.and_then(|kind| DigestValue::from_bytes(digest_kind(kind), digest));
+            return self.send_digest(digest, file_index);
+        }
+
+        let digest_kind = self.choose_digest(entry);
+        let source = if is_read(entry.file_type, &entry.stat) {
+            match self.send_data(entry, file_index, digest_kind)? {
+                Ok(source) => Some(source),
+                Err(errno) => {
+                    let text = texts::cannot_open(&entry.path, errno);
+                    self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
+                    return Ok(Saved::NotOpened);
+                }
+            }
+        } else {
+            None
+        };
+        self.send_metadata(entry, file_index, source.as_ref())?;
+        drop(source);
+
+        let digest = match digest_kind {
+            Some(kind) => self.finish_digest(kind),
+            None => inherited.digest,
+        };
+        self.send_digest(digest, file_index)
+    }
+
+    fn send_digest(&mut self, digest: Option<DigestValue>, file_index: i32) -> Result<Saved, Halt> {
+        if let Some(digest) = &digest {
+            self.emitter.record(file_index, Stream(digest.kind().stream()), digest.as_bytes())?;
+        }
+        Ok(Saved::Complete { digest })
+    }
+
+    fn send_attributes(&mut self, entry: &Entry, link_fi: i32, is_update: bool, file_index: i32) -> Result<(), Halt> {
+        let names = entry.record_names();
+        self.record.clear();
+        Attributes {
+            file_index,
+            file_type: entry.file_type,
+            name: &names.name,
+            lstat: LStat { stat: entry.stat, link_fi, flags: 0, data_stream: data_stream(&entry.options).0 },
+            link: &names.link,
+            attr_ex: if is_update { Attributes::UPDATE_MARK } else { &[] },
+            delta_seq: if is_update && entry.file_type == FileType::Regular { 1 } else { self.delta_seq(entry) },
+        }
+        .encode(&mut self.record);
+        let stream = if is_update { Stream::ATTRIBUTES_UPDATE } else { Stream::ATTRIBUTES };
+        self.emitter.record(file_index, stream, &self.record)?;
+        Ok(())
+    }
+
+    /// What the catalog has, so that the chain of a plugin's deltas does not break.
+    fn delta_seq(&self, entry: &Entry) -> i32 {
+        match (self.job.accurate, entry.token) {
+            (Some(list), Some(token)) => list.delta_seq(Token::decode(token)),
+            _ => 0,
+        }
+    }
+
+    /// The digest to be made; a warning if OpenSSL refuses it.
+    fn choose_digest(&mut self, entry: &Entry) -> Option<DigestKind> {
+        if !is_digested(entry.file_type) {
+            return None;
+        }
+        let kind = digest_kind(entry.options.digest?);
+        if self.tools.prepare_digest(kind).is_err() {
+            self.warn(texts::digest_failed(kind.message_name()));
+            return None;
+        }
+        Some(kind)
+    }
+
+    fn finish_digest(&mut self, kind: DigestKind) -> Option<DigestValue> {
+        let result = self.tools.get(Some(kind), None).0.map(fd_crypto::Digester::finish)?;
+        if result.is_err() {
+            self.warn(texts::digest_failed(kind.message_name()));
+        }
+        result.ok()
+    }
+
+    /// Opens, reads and sends. The inner error says why the entry could not be opened.
+    fn send_data(
+        &mut self,
+        entry: &Entry,
+        file_index: i32,
+        digest: Option<DigestKind>,
+    ) -> Result<Result<Source, Errno>, Halt> {
+        let (options, file_type) = (&entry.options, entry.file_type);
+        let opening = Opening {
+            file_type,
+            size: entry.stat.size,
+            no_atime: options.has(Flags::NO_ATIME),
+            fifo_timeout: self.job.fifo_timeout,
+        };
+        let is_stopped = || self.job.is_stopped();
+        let mut source = match Source::open(&entry.path, opening, &is_stopped) {
+            Ok(source) => source,
+            Err(errno) => return Ok(Err(errno)),
+        };
+        if let Some(compression) = options.compression {
+            self.tools.prepare_compression(compression)?;
+        }
+        let sparse = options.has(Flags::SPARSE);
+        let cut = Cut::new(file_type, &entry.stat, sparse, self.job.record_len);
+        self.emitter.header(file_index, data_stream(options), entry.stat.size)?;
+        let (digester, compressor) = self.tools.get(digest, options.compression);
+        let mut transform = Transform { digester, compressor, compressed: &mut self.compressed, addresses: sparse };
+        let emitter = &mut self.emitter;
+        let end = read_blocks::<Halt>(&mut source, &cut, &mut self.block, &is_stopped, |position, block| {
+            transform.send(emitter, position, block)
+        })?;
+        if let DataEnd::ReadError(errno) = end {
+            self.emitter.note(Event::ReadError { text: texts::read_error(&entry.path, errno) });
+        }
+        self.emitter.end_stream();
+        if options.has(Flags::CHECK_CHANGES) && file_type == FileType::Regular {
+            self.check_changes(entry);
+        }
+        Ok(Ok(source))
+    }
+
+    /// Says whether a file changed since it was looked at: the first difference only (reference 04 §14.1).
+    fn check_changes(&mut self, entry: &Entry) {
+        let (path, before) = (&entry.path, &entry.stat);
+        let (kind, text) = match nix::sys::stat::lstat(OsStr::from_bytes(path)) {
+            Err(errno) => (MessageType::Warning, texts::cannot_stat(path, errno)),
+            Ok(now) if now.st_mtime != before.mtime => (MessageType::Error, texts::mtime_changed(path)),
+            Ok(now) if now.st_ctime != before.ctime => (MessageType::Error, texts::ctime_changed(path)),
+            Ok(now) if now.st_size != before.size => {
+                (MessageType::Error, texts::size_changed(path, before.size, now.st_size))
+            }
+            Ok(_) => return,
+        };
+        self.emitter.note(Event::Message { kind, text, failed: false });
+    }
+
+    /// ACLs and extended attributes (reference 04 §10, §11).
+    fn send_metadata(&mut self, entry: &Entry, file_index: i32, source: Option<&Source>) -> Result<(), Halt> {
+        let wanted = Wanted { acl: entry.options.has(Flags::ACL), xattr: entry.options.has(Flags::XATTR) };
+        if wanted == Wanted::default() {
+            return Ok(());
+        }
+        let place = source.map_or(Place::Path(&entry.path), |source| Place::File(source.descriptor()));
+        let found = &mut self.found;
+        if let Some(text) = self.metadata.read(place, &entry.path, entry.file_type, entry.stat.dev, wanted, found) {
+            self.emitter.note(Event::XattrWarning { text });
+        }
+        for (stream, payload) in [
+            (Stream::LINUX_ACCESS_ACL, &self.found.access_acl),
+            (Stream::LINUX_DEFAULT_ACL, &self.found.default_acl),
+            (Stream::LINUX_XATTR, &self.found.xattrs),
+        ] {
+            if !payload.is_empty() {
+                self.emitter.record(file_index, stream, payload)?;
+                self.emitter.piece().tally.job_bytes += payload.len() as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, text: Vec<u8>) {
+        self.emitter.note(Event::Message { kind: MessageType::Warning, text, failed: false });
+    }
+}

@@ -1,0 +1,186 @@
+//! Opening and reading what has data: files, raw devices, fifos (reference 04 §8.2, §8.9).
+//!
+//! Reading a fifo never blocks for long, so that a job that ends can end: nobody may ever write to it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use fd_records::FileType;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, PosixFadviseAdvice, fcntl, posix_fadvise};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::Whence;
+
+/// How often somebody who waits for a fifo looks whether the job goes on.
+const GLANCE: Duration = Duration::from_millis(200);
+/// From this size on, the kernel is told that the file is read from front to back.
+const WORTH_ADVICE: i64 = 1 << 20;
+
+/// An open file, device or fifo.
+#[derive(Debug)]
+pub(crate) struct Source {
+    file: File,
+    is_fifo: bool,
+}
+
+/// How something is to be opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    pub(crate) file_type: FileType,
+    /// Size from the attributes; only for advice to the kernel.
+    pub(crate) size: i64,
+    /// Leave the access time alone where we may.
+    pub(crate) no_atime: bool,
+    /// How long to wait for somebody to open a fifo for writing.
+    pub(crate) fifo_timeout: Duration,
+}
+
+impl Source {
+    /// Opens `path`. `is_stopped` is asked while waiting for a fifo's writer.
+    ///
+    /// # Errors
+    /// What the kernel says; `EINTR` for a fifo without writer, as the reference's timer makes it.
+    pub(crate) fn open(path: &[u8], opening: Opening, is_stopped: &dyn Fn() -> bool) -> Result<Self, Errno> {
+        let path = Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));
+        if opening.file_type == FileType::Fifo {
+            let file = open_fifo(path, opening.fifo_timeout, is_stopped)?;
+            return Ok(Self { file, is_fifo: true });
+        }
+        let file = open_file(path, opening)?;
+        if opening.size >= WORTH_ADVICE {
+            // Advice only: what comes of it does not matter.
+            let _ = posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_SEQUENTIAL);
+        }
+        Ok(Self { file, is_fifo: false })
+    }
+
+    /// The descriptor.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// One `read`: at most `buffer.len()` bytes, 0 at the end. `None` if the job is being taken down.
+    pub(crate) fn read(&mut self, buffer: &mut [u8], is_stopped: &dyn Fn() -> bool) -> Result<Option<usize>, Errno> {
+        loop {
+            if is_stopped() {
+                return Ok(None);
+            }
+            if self.is_fifo && !readable(&self.file)? {
+                continue;
+            }
+            match self.file.read(buffer) {
+                Ok(len) => return Ok(Some(len)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if self.is_fifo && error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(errno(&error)),
+            }
+        }
+    }
+
+    /// Where the next byte that is not in a hole stands, at `position` or behind it; where there is none any more, the
+    /// present end of the file. `None` if the file system can't tell. The place of the next read is lost.
+    pub(crate) fn next_data(&mut self, position: u64) -> Option<u64> {
+        match self.seek_special(position, Whence::SeekData) {
+            Err(Errno::ENXIO) => self.file.metadata().ok().map(|metadata| metadata.len()),
+            found => found.ok(),
+        }
+    }
+
+    /// Where the next hole begins, at `position` or behind it; the end of the file is one. The place of the next read
+    /// is lost.
+    pub(crate) fn next_hole(&mut self, position: u64) -> Option<u64> {
+        self.seek_special(position, Whence::SeekHole).ok()
+    }
+
+    fn seek_special(&self, position: u64, whence: Whence) -> Result<u64, Errno> {
+        let start = i64::try_from(position).map_err(|_| Errno::EOVERFLOW)?;
+        let found = nix::unistd::lseek(&self.file, start, whence)?;
+        u64::try_from(found).map_err(|_| Errno::EOVERFLOW)
+    }
+
+    /// Sets the place of the next read.
+    pub(crate) fn seek(&mut self, position: u64) -> Result<(), Errno> {
+        self.file.seek(SeekFrom::Start(position)).map(drop).map_err(|error| errno(&error))
+    }
+}
+
+/// The number of an error; there always is one where the kernel spoke.
+pub(crate) fn errno(error: &io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+}
+
+/// Opens a file or a device.
+///
+/// A regular file is opened without waiting: if a fifo has taken its place since it was looked at, the open would wait
+/// for a writer for ever. Only a file under lease is worth waiting for.
+fn open_file(path: &Path, opening: Opening) -> Result<File, Errno> {
+    let no_wait = if opening.file_type == FileType::Raw { OFlag::empty() } else { OFlag::O_NONBLOCK };
+    // Only the owner of a file may leave its access time alone; everybody else opens it without that.
+    let no_atime = if opening.no_atime { OFlag::O_NOATIME } else { OFlag::empty() };
+    let mut result = open_with(path, no_wait | no_atime);
+    if opening.no_atime && matches!(result, Err(Errno::EPERM)) {
+        result = open_with(path, no_wait);
+    }
+    if matches!(result, Err(Errno::EWOULDBLOCK)) {
+        result = open_with(path, OFlag::empty());
+    }
+    result
+}
+
+fn open_with(path: &Path, flags: OFlag) -> Result<File, Errno> {
+    File::options().read(true).custom_flags(flags.bits()).open(path).map_err(|error| errno(&error))
+}
+
+/// Opens a fifo as soon as somebody opens it for writing.
+///
+/// Only a blocking `open` knows when that happens, so a thread of its own waits in one. When the time is up, we open
+/// the fifo for writing ourselves for a moment, which ends that wait.
+fn open_fifo(path: &Path, timeout: Duration, is_stopped: &dyn Fn() -> bool) -> Result<File, Errno> {
+    // Names the very fifo, even if the path gets another meaning meanwhile.
+    let fifo = open_with(path, OFlag::O_PATH)?;
+    let name = format!("/proc/self/fd/{}", fifo.as_raw_fd());
+    let deadline = Instant::now() + timeout;
+    std::thread::scope(|scope| {
+        let (sender, opened) = mpsc::sync_channel(1);
+        let waiting_name = name.clone();
+        let open = move || {
+            let result = File::open(waiting_name).map_err(|error| errno(&error));
+            // Nobody listens any more when the time is up.
+            let _ = sender.send(result);
+        };
+        std::thread::Builder::new().name("fifo".to_owned()).spawn_scoped(scope, open).map_err(|error| errno(&error))?;
+        loop {
+            match opened.recv_timeout(GLANCE) {
+                Ok(result) => {
+                    let file = result?;
+                    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+                    return Ok(file);
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Errno::EIO),
+                Err(mpsc::RecvTimeoutError::Timeout) if !is_stopped() && Instant::now() < deadline => {}
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    // Kept open until the thread is through, wherever it stands.
+                    let _ends_the_wait =
+                        File::options().read(true).write(true).open(&name).map_err(|error| errno(&error))?;
+                    let _too_late = opened.recv();
+                    return Err(Errno::EINTR);
+                }
+            }
+        }
+    })
+}
+
+/// Whether a read of the fifo would not wait; waits a moment for that.
+fn readable(file: &File) -> Result<bool, Errno> {
+    let timeout = PollTimeout::try_from(GLANCE).unwrap_or(PollTimeout::ZERO);
+    match poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], timeout) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::EINTR) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}

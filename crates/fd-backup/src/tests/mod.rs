@@ -1,0 +1,6 @@
+//! Whole backups into memory.
+
+mod pipeline;
+mod sparse;
+mod stream;
+mod support;

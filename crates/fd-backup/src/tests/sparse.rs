@@ -1,0 +1,91 @@
+//! Sparse files: blocks of zeros are left out, and holes are not even read (reference 04 §8.3).
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use super::support::{Bed, Outcome, Record, hex};
+
+/// Length of a block with the usual network buffer.
+const BLOCK: u64 = 65_528;
+
+fn addresses(record: &Record) -> Vec<(u64, usize)> {
+    record
+        .messages
+        .iter()
+        .map(|message| (u64::from_be_bytes(message[..8].try_into().unwrap()), message.len() - 8))
+        .collect()
+}
+
+/// Saves a file of `len` bytes with data at some places, once with holes and once written out in full.
+fn both_ways(len: u64, data: &[(u64, &[u8])]) -> (Outcome, Vec<Record>) {
+    let bed = Bed::new("Ms");
+    let (holes, full) = (File::create(bed.path("holes")).unwrap(), File::create(bed.path("full")).unwrap());
+    full.write_all_at(&vec![0; usize::try_from(len).unwrap()], 0).unwrap();
+    holes.set_len(len).unwrap();
+    for (at, bytes) in data {
+        holes.write_all_at(bytes, *at).unwrap();
+        full.write_all_at(bytes, *at).unwrap();
+    }
+    assert_eq!(holes.metadata().unwrap().size(), full.metadata().unwrap().size());
+    let outcome = bed.run();
+    let (with_holes, in_full) = (outcome.of(&bed.name("holes")), outcome.of(&bed.name("full")));
+    assert_eq!(with_holes[0].attributes().lstat.data_stream, 6);
+    for (one, other) in with_holes[1..].iter().zip(&in_full[1..]) {
+        assert_eq!((one.stream, one.size, &one.messages), (other.stream, other.size, &other.messages));
+    }
+    assert_eq!(with_holes.len(), in_full.len());
+    (outcome, in_full)
+}
+
+/// The example of reference 04 §17.3.
+#[test]
+fn a_file_with_data_in_the_third_block() {
+    let (outcome, records) = both_ways(393_268, &[(131_056, b"DATA-AT-2")]);
+    assert_eq!(addresses(&records[1]), [(2 * BLOCK, 65_528), (6 * BLOCK, 100)]);
+    assert!(records[1].messages[0][8..].starts_with(b"DATA-AT-2\0"));
+    // The digest sees only what is sent.
+    assert_eq!(hex(&records[2].data()), "55c6a50be155178e3280290a90cb3844");
+    assert_eq!(outcome.progress.job_bytes(), 2 * (65_528 + 100 + 16));
+    assert_eq!(outcome.progress.read_bytes(), 2 * (65_528 + 100));
+}
+
+#[test]
+fn the_last_block_is_always_sent() {
+    let (_, records) = both_ways(200_000, &[]);
+    assert_eq!(addresses(&records[1]), [(3 * BLOCK, 3416)]);
+    assert_eq!(hex(&records[2].data()), "8664be969f675706105801b9ccacd55d");
+    let (_, records) = both_ways(2 * BLOCK, &[]);
+    assert_eq!(addresses(&records[1]), [(BLOCK, 65_528)]);
+    let (_, records) = both_ways(15, &[]);
+    assert_eq!(addresses(&records[1]), [(0, 15)]);
+    let (_, records) = both_ways(BLOCK, &[]);
+    assert_eq!(addresses(&records[1]), [(0, 65_528)]);
+}
+
+#[test]
+fn data_anywhere_is_found() {
+    for at in [0, 4095, 4096, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 77, 20 * BLOCK - 1, 20 * BLOCK, 20 * BLOCK + 9] {
+        let (_, records) = both_ways(20 * BLOCK + 10, &[(at, b"x")]);
+        let mut expected = vec![at / BLOCK * BLOCK, 20 * BLOCK];
+        expected.dedup();
+        assert_eq!(addresses(&records[1]).iter().map(|(address, _)| *address).collect::<Vec<_>>(), expected, "{at}");
+    }
+}
+
+#[test]
+fn a_hole_of_a_terabyte_takes_no_time() {
+    let bed = Bed::new("Ms");
+    let file = File::create(bed.path("huge")).unwrap();
+    let len = 1 << 40;
+    if file.set_len(len).is_err() {
+        return; // The file system has no files of this size.
+    }
+    file.write_all_at(b"data", len / 2).unwrap();
+    let outcome = bed.run();
+    let records = outcome.of(&bed.name("huge"));
+    let last = (len - 1) / BLOCK * BLOCK;
+    assert_eq!(
+        addresses(&records[1]),
+        [(len / 2 / BLOCK * BLOCK, 65_528), (last, usize::try_from(len - last).unwrap())]
+    );
+}

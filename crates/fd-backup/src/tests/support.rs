@@ -1,0 +1,283 @@
+//! A backup into memory: a tree, a FileSet, a sink that takes the stream apart, a log that keeps what was said.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crate::{BackupError, BackupPlan, FrameSink, SinkError};
+use fd_bsock::{CommCount, Parsed, Signal, decompress, parse};
+use fd_fileset::{FileSet, Parser, Regex, RegexCompiler};
+use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_records::AttributesRecord;
+use fd_walk::WalkSettings;
+
+/// A record of the stream: its header, and its messages up to the end-of-data signal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Record {
+    pub(super) file_index: i64,
+    pub(super) stream: u32,
+    pub(super) size: i64,
+    pub(super) messages: Vec<Vec<u8>>,
+}
+
+impl Record {
+    /// All messages in one piece.
+    pub(super) fn data(&self) -> Vec<u8> {
+        self.messages.concat()
+    }
+
+    /// An attribute record taken apart.
+    pub(super) fn attributes(&self) -> AttributesRecord<'_> {
+        assert!([1, 37].contains(&self.stream), "no attributes: {self:?}");
+        AttributesRecord::parse(&self.messages[0]).unwrap()
+    }
+
+    pub(super) fn name(&self) -> String {
+        String::from_utf8_lossy(self.attributes().name).into_owned()
+    }
+}
+
+/// Takes frames into memory.
+#[derive(Default)]
+pub(super) struct Collector {
+    pub(super) wire: Vec<u8>,
+    pub(super) count: CommCount,
+    /// Called before each call's frames are taken, with the number of the call; `false` refuses them.
+    hook: Option<Box<dyn FnMut(usize) -> bool>>,
+    calls: usize,
+}
+
+impl FrameSink for Collector {
+    fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), SinkError> {
+        self.calls += 1;
+        if let Some(hook) = &mut self.hook
+            && !hook(self.calls)
+        {
+            return Err(SinkError { reason: "Broken pipe".to_owned() });
+        }
+        self.wire.extend_from_slice(frames);
+        self.count += count;
+        Ok(())
+    }
+}
+
+impl Collector {
+    /// A collector that asks `hook` before each call.
+    pub(super) fn with_hook(hook: impl FnMut(usize) -> bool + 'static) -> Self {
+        Self { hook: Some(Box::new(hook)), ..Self::default() }
+    }
+
+    /// The records of the stream, in order. Fails on anything that a Storage Daemon would refuse.
+    pub(super) fn records(&self) -> Vec<Record> {
+        let mut records: Vec<Record> = Vec::new();
+        let mut open = false;
+        let mut rest = self.wire.as_slice();
+        let mut plain = 0;
+        while !rest.is_empty() {
+            let consumed = match parse(rest).unwrap() {
+                Parsed::Data { payload, compressed, consumed } => {
+                    let mut message = payload.to_vec();
+                    if compressed {
+                        decompress(payload, &mut message).unwrap();
+                    }
+                    plain += i64::try_from(message.len()).unwrap();
+                    if open {
+                        records.last_mut().unwrap().messages.push(message);
+                    } else {
+                        records.push(parse_header(&message));
+                        open = true;
+                    }
+                    consumed
+                }
+                Parsed::Signal { signal: Signal::Eod, consumed } => {
+                    assert!(open, "end of data without header");
+                    open = false;
+                    plain -= 1;
+                    consumed
+                }
+                other => panic!("not expected in a backup: {other:?}"),
+            };
+            rest = &rest[consumed..];
+        }
+        assert!(!open, "the last stream is not closed");
+        assert_eq!(self.count.plain, plain);
+        let mut last = 0;
+        for record in &records {
+            assert!(last == 0 || [last, last + 1].contains(&record.file_index), "FileIndex {record:?} after {last}");
+            last = record.file_index;
+        }
+        records
+    }
+}
+
+fn parse_header(message: &[u8]) -> Record {
+    let text = std::str::from_utf8(message).unwrap();
+    let numbers: Vec<i64> = text.split(' ').map(|number| number.parse().unwrap()).collect();
+    let [file_index, stream, size] = numbers[..] else { panic!("header {text}") };
+    assert!(file_index > 0);
+    Record { file_index, stream: u32::try_from(stream).unwrap(), size, messages: Vec::new() }
+}
+
+/// Keeps messages, and counts errors as the real one does.
+pub(super) struct Log {
+    pub(super) lines: Mutex<Vec<(MessageType, String)>>,
+    pub(super) wants_saved: bool,
+    progress: Arc<Progress>,
+}
+
+impl JobLog for Log {
+    fn message(&self, kind: MessageType, text: &[u8]) {
+        if kind == MessageType::Error {
+            self.progress.add_error();
+        }
+        self.lines.lock().unwrap().push((kind, String::from_utf8_lossy(text).into_owned()));
+    }
+
+    fn wants(&self, kind: MessageType) -> bool {
+        kind != MessageType::Saved || self.wants_saved
+    }
+}
+
+struct NoRegex;
+
+impl RegexCompiler for NoRegex {
+    fn compile(&self, _: &[u8], _: bool) -> Result<Box<dyn Regex>, String> {
+        Err("no regular expressions here".to_owned())
+    }
+}
+
+/// The FileSet that these lines make. `@` stands for the directory.
+pub(super) fn fileset(directory: &Path, lines: &[&str]) -> Arc<FileSet> {
+    let mut parser = Parser::new(&NoRegex);
+    for line in lines {
+        let line = line.replace('@', directory.to_str().unwrap());
+        let _reaction = parser.line(line.as_bytes()).unwrap();
+    }
+    Arc::new(parser.finish().unwrap())
+}
+
+/// A tree on the disk, and how to back it up.
+pub(super) struct Bed {
+    pub(super) directory: tempfile::TempDir,
+    pub(super) plan: BackupPlan,
+    pub(super) cancel: CancelToken,
+    pub(super) progress: Arc<Progress>,
+    pub(super) wants_saved: bool,
+}
+
+/// What came of a backup.
+pub(super) struct Outcome {
+    pub(super) result: Result<(), BackupError>,
+    pub(super) sink: Collector,
+    pub(super) messages: Vec<(MessageType, String)>,
+    pub(super) progress: Arc<Progress>,
+}
+
+impl Bed {
+    /// An empty directory, saved whole with these option letters.
+    pub(super) fn new(letters: &str) -> Self {
+        let options = format!("O {letters}");
+        Self::with_lines(&["I", &options, "N", "F @", "N", "N"])
+    }
+
+    /// An empty directory with a FileSet; `@` stands for the directory.
+    pub(super) fn with_lines(lines: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let plan = BackupPlan::new(fileset(directory.path(), lines), WalkSettings::default());
+        Self {
+            directory,
+            plan: BackupPlan { workers: 2, ..plan },
+            cancel: CancelToken::new(),
+            progress: Arc::default(),
+            wants_saved: false,
+        }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(super) fn name(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    pub(super) fn file(&self, name: &str, data: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, data).unwrap();
+        path
+    }
+
+    pub(super) fn raw_file(&self, name: &[u8], data: &[u8]) {
+        let path = self.directory.path().join(OsString::from_vec(name.to_vec()));
+        std::fs::write(path, data).unwrap();
+    }
+
+    pub(super) fn run(&self) -> Outcome {
+        self.run_with(Collector::default())
+    }
+
+    pub(super) fn run_with(&self, mut sink: Collector) -> Outcome {
+        let log = Log { lines: Mutex::default(), wants_saved: self.wants_saved, progress: Arc::clone(&self.progress) };
+        let result = crate::run(&self.plan, &self.progress, &log, &self.cancel, &mut sink);
+        let messages = log.lines.into_inner().unwrap();
+        Outcome { result, sink, messages, progress: Arc::clone(&self.progress) }
+    }
+
+    /// A further run of the same backup with its own counters.
+    pub(super) fn again(&mut self) -> Outcome {
+        self.progress = Arc::default();
+        self.run()
+    }
+}
+
+impl Outcome {
+    pub(super) fn records(&self) -> Vec<Record> {
+        assert!(self.result.is_ok(), "{:?} {:?}", self.result, self.messages);
+        self.sink.records()
+    }
+
+    /// The records of the entry with this name (a directory's with its slash).
+    pub(super) fn of(&self, name: &str) -> Vec<Record> {
+        let records = self.records();
+        let wanted: Vec<i64> = records
+            .iter()
+            .filter(|record| [1, 37].contains(&record.stream) && record.name() == name)
+            .map(|record| record.file_index)
+            .collect();
+        assert_eq!(wanted.len(), 1, "{name}: {wanted:?}");
+        records.into_iter().filter(|record| record.file_index == wanted[0]).collect()
+    }
+
+    /// The streams of an entry, in order.
+    pub(super) fn streams(&self, name: &str) -> Vec<u32> {
+        self.of(name).iter().map(|record| record.stream).collect()
+    }
+
+    pub(super) fn texts(&self, kind: MessageType) -> Vec<&str> {
+        self.messages.iter().filter(|(found, _)| *found == kind).map(|(_, text)| text.as_str()).collect()
+    }
+}
+
+/// Bytes that do not compress and do not repeat.
+pub(super) fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    (0..len)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_be_bytes()[3]
+        })
+        .collect()
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+/// Makes a fifo.
+pub(super) fn fifo(path: &Path) {
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::from_bits_truncate(0o644)).unwrap();
+}

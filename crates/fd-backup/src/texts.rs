@@ -1,0 +1,110 @@
+//! Every text of this crate that an operator can see, word for word (reference 04 §16, 03 §8).
+//!
+//! The `file.c:123 ` in front of some is part of the reference's texts: operators' scripts may look for it.
+
+use fd_bsock::FrameError;
+use fd_compress::CompressError;
+use fd_metadata::strerror;
+use nix::errno::Errno;
+
+/// A file could not be opened; its attributes are saved already.
+pub(crate) fn cannot_open(path: &[u8], errno: Errno) -> Vec<u8> {
+    [b"     Cannot open \"", path, b"\": ERR=", strerror(errno).as_bytes(), b".\n"].concat()
+}
+
+/// Reading failed in the middle of a file.
+pub(crate) fn read_error(path: &[u8], errno: Errno) -> Vec<u8> {
+    [b"Read error on file ", path, b". ERR=", strerror(errno).as_bytes(), b"\n"].concat()
+}
+
+/// A read error was one too many.
+pub(crate) fn too_many_errors(errors: u32) -> Vec<u8> {
+    format!("Too many errors. JobErrors={errors}.\n").into_bytes()
+}
+
+/// A file can't be looked at again after it was read.
+pub(crate) fn cannot_stat(path: &[u8], errno: Errno) -> Vec<u8> {
+    [b"Cannot stat file ", path, b": ERR=", strerror(errno).as_bytes(), b"\n"].concat()
+}
+
+/// The contents changed while the file was read.
+pub(crate) fn mtime_changed(path: &[u8]) -> Vec<u8> {
+    [path, b" mtime changed during backup.\n"].concat()
+}
+
+/// The inode changed while the file was read.
+pub(crate) fn ctime_changed(path: &[u8]) -> Vec<u8> {
+    [path, b" ctime changed during backup.\n"].concat()
+}
+
+/// The size changed while the file was read.
+pub(crate) fn size_changed(path: &[u8], from: i64, to: i64) -> Vec<u8> {
+    [path, format!(" size of {from} changed during backup to {to}.\n").as_bytes()].concat()
+}
+
+/// The list has no digest of a file that is to be compared by it.
+pub(crate) fn cannot_verify(path: &[u8]) -> Vec<u8> {
+    [b"Cannot verify checksum for ", path, b"\n"].concat()
+}
+
+/// A file can't be opened to be compared.
+pub(crate) fn cannot_open_to_verify(path: &[u8], errno: Errno) -> Vec<u8> {
+    [b"     Cannot open ", path, b": ERR=", strerror(errno).as_bytes(), b".\n"].concat()
+}
+
+/// Reading failed while a file was compared.
+pub(crate) fn cannot_read_to_verify(path: &[u8], errno: Errno) -> Vec<u8> {
+    [b"Error reading file ", path, b": ERR=", strerror(errno).as_bytes(), b"\n"].concat()
+}
+
+/// A file is as the catalog says.
+pub(crate) fn unchanged(path: &[u8]) -> Vec<u8> {
+    [b"     Unchanged file skipped: ", path, b"\n"].concat()
+}
+
+/// What base jobs save; `bytes` of files that need not be sent.
+pub(crate) fn space_saved(bytes: u64) -> Vec<u8> {
+    format!("Space saved with Base jobs: {} MB\n", bytes / (1024 * 1024)).into_bytes()
+}
+
+/// A thread could not be started, or ended by a defect.
+pub(crate) fn internal(error: &str) -> Vec<u8> {
+    format!("Backup failed: {error}\n").into_bytes()
+}
+
+/// A digest can't be made; the file is saved without.
+pub(crate) fn digest_failed(name: &str) -> Vec<u8> {
+    format!("{name} digest initialization failed\n").into_bytes()
+}
+
+/// A plugin command of the FileSet names no loaded plugin.
+pub(crate) fn no_plugin(command: &[u8]) -> Vec<u8> {
+    [b"Plugin: \"", command, b"\" not found.\n"].concat()
+}
+
+/// The connection to the Storage Daemon broke. The line number is that of the most frequent place, a data block: our
+/// frames leave many at a time, which one failed can't be told.
+pub(crate) fn network_send_error(error: &str) -> Vec<u8> {
+    format!("backup.c:1056 Network send error to SD. ERR={error}\n").into_bytes()
+}
+
+/// A block could not be compressed.
+pub(crate) fn compression_failed(error: CompressError) -> Vec<u8> {
+    match error {
+        CompressError::Deflate { code } => format!("Compression deflate error: {code}\n"),
+        CompressError::Zstd { code } => format!("Compression ZSTD error: {code}\n"),
+        CompressError::ZstdContext => "Compression ZSTD error. Unable to allocate the ZSTD context\n".to_owned(),
+        other => format!("Compression error: {other}\n"),
+    }
+    .into_bytes()
+}
+
+/// More files than a FileIndex can count.
+pub(crate) fn too_many_files() -> Vec<u8> {
+    format!("Too many files in one job: FileIndex can't exceed {}.\n", i32::MAX).into_bytes()
+}
+
+/// A record is longer than the Storage Daemon takes.
+pub(crate) fn record_refused(path: &[u8], error: &FrameError) -> Vec<u8> {
+    [b"Record of \"", path, b"\" can't be sent: ", error.to_string().as_bytes(), b"\n"].concat()
+}
