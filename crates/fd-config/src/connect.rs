@@ -175,7 +175,8 @@ impl Builder {
         self.run.minute = minute;
     }
 
-    /// What a word means. `hourly` counts as a given time; `daily`, `weekly` and `monthly` open sets again.
+    /// What a word means. Sets that `hourly`, `weekly` or `monthly` open stay open; so do the days of the month after
+    /// `daily`.
     fn add_word(&mut self, word: Word) {
         match word {
             Word::On => {}
@@ -188,13 +189,22 @@ impl Builder {
                 self.hours_given = true;
                 self.run.hours = all(HOURS) as u32;
             }
-            Word::Daily => self.run.week_days = all(Set::WeekDay.size()) as u8,
+            Word::Daily => {
+                self.days_given = true;
+                self.run.week_days = all(Set::WeekDay.size()) as u8;
+            }
             Word::Weekly => {
+                self.days_given = true;
+                self.weeks_of_month_given = true;
+                self.weeks_of_year_given = true;
                 self.run.days = all(DAYS_OF_MONTH) as u32;
                 self.run.weeks_of_month = all(Set::WeekOfMonth.size()) as u8;
                 self.run.weeks_of_year = all(WEEKS_OF_YEAR);
             }
-            Word::Monthly => self.run.months = all(Set::Month.size()) as u16,
+            Word::Monthly => {
+                self.months_given = true;
+                self.run.months = all(Set::Month.size()) as u16;
+            }
             Word::Member(set, index) => self.add_members(set, 1 << index),
         }
     }
@@ -390,7 +400,11 @@ mod tests {
         assert_eq!(built(&["mon", "daily"]).week_days, 0x7f);
         assert_eq!(built(&["daily", "mon"]).week_days, 0b10);
         assert_eq!(built(&["jan", "monthly"]).months, 0xfff);
+        assert_eq!(built(&["monthly", "jan"]).months, 0xfff);
         assert_eq!(built(&["w05", "weekly"]).weeks_of_year, (1 << 54) - 1);
+        assert_eq!(built(&["weekly", "w05"]).weeks_of_year, (1 << 54) - 1);
+        assert_eq!(built(&["daily", "5-6"]).days, 0x7fff_ffff);
+        assert_eq!(built(&["5-6", "daily"]).days, 0b11_0000);
         let run = built(&["lastday"]);
         assert_eq!((run.days, run.last_day), (0, true));
     }

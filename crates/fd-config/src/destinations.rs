@@ -135,7 +135,8 @@ impl Parser<'_> {
             return Err(error);
         };
         let bad = |reason: &str| self.lexer.fail(&texts::BAD_CUSTOM_MESSAGE_TYPE, [word.to_vec(), reason.into()]);
-        let name = tail.strip_prefix(b".").filter(|name| !name.is_empty());
+        // The stock daemon takes any character for the dot.
+        let name = tail.get(1..).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| bad(texts::BAD_CUSTOM_TYPE))?;
         if !messages.custom_events.iter().any(|known| known.eq_ignore_ascii_case(name)) {
             if messages.custom_events.len() >= TypeSet::MAX_CUSTOM {

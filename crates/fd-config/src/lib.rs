@@ -16,6 +16,7 @@ mod directives;
 mod document;
 mod error;
 mod explain;
+mod json;
 mod lexer;
 mod load;
 mod numbers;
@@ -30,7 +31,8 @@ mod values;
 pub use checks::{CheckFailure, DirectoryState, KeyProblem, Surroundings, Unchecked};
 pub use document::Document;
 pub use error::{Place, SyntaxError};
-pub use load::{LoadError, load, parse};
+pub use json::JsonOptions;
+pub use load::{LoadError, load, parse, parse_for_json};
 pub use resources::{
     COMMANDS, CalendarHour, Config, ConnectRun, Console, Destination, DestinationKind, Director, DisabledCommands,
     FileDaemon, Messages, PasswordKey, Pki, PkiCipher, PkiDigest, Schedule, Statistics, StatisticsKind, Tls, TypeSet,

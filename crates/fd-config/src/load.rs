@@ -2,7 +2,7 @@
 
 use crate::checks::{CheckFailure, Surroundings};
 use crate::error::SyntaxError;
-use crate::parser;
+use crate::parser::{self, Passwords};
 use crate::resources::Config;
 use crate::source::Source;
 use crate::stock::StockMessage;
@@ -50,7 +50,15 @@ impl LoadError {
 /// # Errors
 /// [`SyntaxError`] for the first line that can't be understood.
 pub fn parse(file_name: &[u8], source: &mut dyn Source) -> Result<Document, SyntaxError> {
-    parser::parse(file_name, source)
+    parser::parse(file_name, source, Passwords::Keys)
+}
+
+/// As [`parse`], for the JSON view: passwords are plain strings, also in messages.
+///
+/// # Errors
+/// [`SyntaxError`] for the first line that can't be understood.
+pub fn parse_for_json(file_name: &[u8], source: &mut dyn Source) -> Result<Document, SyntaxError> {
+    parser::parse(file_name, source, Passwords::Clear)
 }
 
 /// Reads a file with its includes and makes the daemon's configuration of it.

@@ -19,12 +19,21 @@ pub(crate) enum Pass {
     Second,
 }
 
+/// What becomes of passwords.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Passwords {
+    /// Keys, as the daemon uses them.
+    Keys,
+    /// Plain strings, as the JSON view shows them.
+    Clear,
+}
+
 /// Reads a file with all its includes, twice.
-pub(crate) fn parse(file: &[u8], source: &mut dyn Source) -> Result<Document, SyntaxError> {
+pub(crate) fn parse(file: &[u8], source: &mut dyn Source, passwords: Passwords) -> Result<Document, SyntaxError> {
     let mut resources = Vec::new();
     for pass in [Pass::First, Pass::Second] {
         let lexer = Lexer::open(file, &mut *source)?;
-        Parser { lexer, pass, resources: &mut resources, level: 0 }.run()?;
+        Parser { lexer, pass, passwords, resources: &mut resources, level: 0 }.run()?;
     }
     Ok(Document { file: file.to_vec(), resources })
 }
@@ -33,6 +42,7 @@ pub(crate) fn parse(file: &[u8], source: &mut dyn Source) -> Result<Document, Sy
 pub(crate) struct Parser<'s> {
     pub(crate) lexer: Lexer<'s>,
     pub(crate) pass: Pass,
+    pub(crate) passwords: Passwords,
     pub(crate) resources: &'s mut Vec<RawResource>,
     /// Open braces. Not reset between resources: a brace too many shows in the next one.
     level: i64,

@@ -8,7 +8,7 @@ use crate::error::SyntaxError;
 use crate::explain;
 use crate::lexer::Token;
 use crate::numbers;
-use crate::parser::{Parser, Pass};
+use crate::parser::{Parser, Pass, Passwords};
 use crate::resources::{PasswordKey, PkiCipher, PkiDigest, StatisticsKind};
 use crate::source::Source;
 use crate::split::split_command;
@@ -95,14 +95,17 @@ impl Parser<'_> {
         }
         let old = match resource.at(index) {
             Some(Value::Text(old)) => Some(old.clone()),
-            Some(Value::Secret(old)) => Some(old.key.as_bytes().to_vec()),
+            Some(Value::Secret(old)) => Some(match self.passwords {
+                Passwords::Keys => old.key.as_bytes().to_vec(),
+                Passwords::Clear => old.clear.clone(),
+            }),
             _ => None,
         };
         if let Some(old) = old {
             let failure: Option<&'static Text> = match directive.kind {
                 Type::Name => Some(&texts::NAME_REDEFINED),
                 Type::Directory => Some(&texts::DIRECTORY_REDEFINED),
-                Type::Password => Some(&texts::PASSWORD_REDEFINED),
+                Type::Password if self.passwords == Passwords::Keys => Some(&texts::PASSWORD_REDEFINED),
                 Type::Command => None,
                 _ => Some(&texts::STRING_REDEFINED),
             };

@@ -1,0 +1,312 @@
+//! The JSON view: what `bfdjson` prints of a file (reference 06 §13).
+//!
+//! Only what stands in the file is shown, passwords in clear text. Bytes that are not UTF-8 are passed through.
+
+use crate::destinations::MESSAGE_TYPES;
+use crate::directives::{Directive, Type};
+use crate::document::{Document, RawResource, Value};
+use crate::resources::{
+    ConnectRun, Destination, DestinationKind, FileDaemon, Messages, PkiCipher, PkiDigest, StatisticsKind, TypeSet,
+};
+
+/// What to show.
+#[derive(Clone, Copy, Default)]
+pub struct JsonOptions<'a> {
+    /// `-D`: without the types of the resources.
+    pub data_only: bool,
+    /// `-r`: only resources of this type, ignoring case.
+    pub resource: Option<&'a [u8]>,
+    /// `-n`: only resources of this name, ignoring case.
+    pub name: Option<&'a [u8]>,
+    /// `-l`: only directives of which this says yes, by their canonical names. Counts with `resource` only.
+    pub directives: Option<&'a dyn Fn(&str) -> bool>,
+}
+
+impl core::fmt::Debug for JsonOptions<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("JsonOptions")
+            .field("data_only", &self.data_only)
+            .field("resource", &self.resource)
+            .field("name", &self.name)
+            .field("directives", &self.directives.is_some())
+            .finish()
+    }
+}
+
+/// How resources are framed.
+struct Layout {
+    open: &'static str,
+    /// Before a resource's directives; `%` stands for its type or name.
+    head: &'static str,
+    tail: &'static str,
+    close: &'static str,
+}
+
+const PLAIN: Layout = Layout { open: "[", head: "{\n  \"%\": {", tail: "\n  }\n}", close: "\n]\n" };
+const DATA: Layout = Layout { open: "[", head: " {", tail: "\n }", close: "\n]\n" };
+const ONE: Layout = Layout { open: "{", head: "", tail: "", close: "\n}\n" };
+const SELECTED: Layout = Layout { open: "{", head: "\"%\": {\n", tail: "\n }", close: "\n}\n" };
+
+/// More types than this, and a destination is shown as "All" with exceptions.
+const MOST_LISTED: usize = 9;
+const EVENTS: u8 = 3;
+/// Types that "All" does not include.
+const NOT_IN_ALL: [&str; 3] = ["Debug", "Events", "Saved"];
+
+impl Document {
+    /// The file as JSON text, resources by type and name.
+    pub fn to_json(&self, options: &JsonOptions<'_>) -> Vec<u8> {
+        let selected = options.directives.is_some() && options.resource.is_some();
+        let layout = match (options.data_only, options.resource.is_some() && options.name.is_some(), selected) {
+            (true, ..) => DATA,
+            (_, true, _) => ONE,
+            (.., true) => SELECTED,
+            _ => PLAIN,
+        };
+        let everything = |_: &str| true;
+        let filter = options.directives.filter(|_| selected).unwrap_or(&everything);
+        let mut json = layout.open.as_bytes().to_vec();
+        for (index, resource) in self.shown(options).into_iter().enumerate() {
+            if index > 0 {
+                json.extend_from_slice(b",\n");
+            }
+            let title = if selected { resource.name() } else { resource.kind.name().as_bytes() };
+            let mut parts = layout.head.split('%');
+            json.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
+            if let Some(rest) = parts.next() {
+                json.extend_from_slice(title);
+                json.extend_from_slice(rest.as_bytes());
+            }
+            join(&mut json, &directives(resource, filter), |item, out| {
+                out.extend_from_slice(b"\n    ");
+                out.extend_from_slice(item);
+            });
+            json.extend_from_slice(layout.tail.as_bytes());
+        }
+        json.extend_from_slice(layout.close.as_bytes());
+        json
+    }
+
+    /// The resources in the order of the view.
+    fn shown(&self, options: &JsonOptions<'_>) -> Vec<&RawResource> {
+        let mut shown: Vec<&RawResource> = self
+            .resources
+            .iter()
+            .filter(|resource| {
+                options.resource.is_none_or(|kind| resource.kind.name().as_bytes().eq_ignore_ascii_case(kind))
+            })
+            .filter(|resource| options.name.is_none_or(|name| resource.name().eq_ignore_ascii_case(name)))
+            .collect();
+        shown.sort_by(|left, right| (left.kind, left.name()).cmp(&(right.kind, right.name())));
+        if options.resource.is_some() && options.name.is_some() {
+            shown.truncate(1);
+        }
+        shown
+    }
+}
+
+/// Writes items with a comma directly after each but the last.
+fn join<T>(out: &mut Vec<u8>, items: &[T], mut write: impl FnMut(&T, &mut Vec<u8>)) {
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(item, out);
+    }
+}
+
+/// `"KEY": VALUE` of each directive that is shown.
+fn directives(resource: &RawResource, filter: &dyn Fn(&str) -> bool) -> Vec<Vec<u8>> {
+    let mut items = Vec::new();
+    let mut destinations_shown = false;
+    for (directive, value) in resource.entries().filter(|(directive, _)| filter(directive.name)) {
+        if let Type::Destination(_) = directive.kind {
+            if *value != Value::Absent && !destinations_shown {
+                destinations_shown = true;
+                items.push(destinations(resource, filter));
+            }
+        } else if let Some(value) = shown_value(resource, directive, value) {
+            let mut item = format!("\"{}\": ", directive.name).into_bytes();
+            item.extend_from_slice(&value);
+            items.push(item);
+        }
+    }
+    items
+}
+
+fn shown_value(resource: &RawResource, directive: &Directive, value: &Value) -> Option<Vec<u8>> {
+    let first = || resource.addresses.to_list().first().copied();
+    match directive.kind {
+        Type::Port => {
+            let port = first()?.port();
+            return (port != FileDaemon::DEFAULT_PORT).then(|| port.to_string().into_bytes());
+        }
+        Type::Address => {
+            let address = first()?.ip().to_string();
+            return (address != "0.0.0.0").then(|| string(address.as_bytes()));
+        }
+        Type::SourceAddress => return resource.source_address.map(|address| string(address.to_string().as_bytes())),
+        Type::Connect => return (!resource.runs.is_empty()).then(|| runs(&resource.runs)),
+        _ => {}
+    }
+    match value {
+        Value::Absent | Value::Elsewhere => None,
+        Value::Text(text) | Value::Reference(text) => Some(string(text)),
+        Value::Secret(secret) => Some(string(&secret.clear)),
+        Value::Flag(flag) => Some(flag.to_string().into_bytes()),
+        Value::Integer(number) => Some(number.cast_signed().to_string().into_bytes()),
+        Value::Long(number) => Some(number.to_string().into_bytes()),
+        Value::List(items) => {
+            let shown: Vec<Vec<u8>> = items.iter().map(|item| string(item)).collect();
+            Some([b"[", shown.join(&b", "[..]).as_slice(), b"]"].concat())
+        }
+        Value::Cipher(cipher) => Some(string(cipher_name(*cipher).as_bytes())),
+        Value::Digest(digest) => Some(string(digest_name(*digest).as_bytes())),
+        Value::Statistics(StatisticsKind::Csv) => Some(string(b"CSV")),
+        Value::Statistics(StatisticsKind::Graphite) => Some(string(b"Graphite")),
+    }
+}
+
+const fn cipher_name(cipher: PkiCipher) -> &'static str {
+    match cipher {
+        PkiCipher::Aes128 => "aes128",
+        PkiCipher::Aes192 => "aes192",
+        PkiCipher::Aes256 => "aes256",
+        PkiCipher::Blowfish => "blowfish",
+    }
+}
+
+const fn digest_name(digest: PkiDigest) -> &'static str {
+    match digest {
+        PkiDigest::Md5 => "md5",
+        PkiDigest::Sha1 => "sha1",
+        PkiDigest::Sha256 => "sha256",
+        PkiDigest::XxHash64 => "xxhash64",
+        PkiDigest::Xxh3_128 => "xxh3_128",
+    }
+}
+
+/// A string with the few escapes that the view has.
+fn string(text: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'"'];
+    for byte in text {
+        match byte {
+            b'"' | b'\\' => quoted.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => quoted.extend_from_slice(b"\\n"),
+            b'\r' => quoted.extend_from_slice(b"\\r"),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'"');
+    quoted
+}
+
+fn strings(items: &[Vec<u8>]) -> Vec<u8> {
+    let shown: Vec<Vec<u8>> = items.iter().map(|item| string(item)).collect();
+    [b"[", shown.join(&b","[..]).as_slice(), b"]"].concat()
+}
+
+/// All destinations of a Messages resource: by kind, within a kind the newest first.
+fn destinations(resource: &RawResource, filter: &dyn Fn(&str) -> bool) -> Vec<u8> {
+    let messages = &resource.messages;
+    let mut shown: Vec<(&str, &Destination)> = Vec::new();
+    for directive in resource.kind.directives() {
+        if let (Type::Destination(kind), true) = (directive.kind, filter(directive.name)) {
+            let of_kind = messages.destinations.iter().rev().filter(|destination| destination.kind == kind);
+            shown.extend(of_kind.map(|destination| (directive.name, destination)));
+        }
+    }
+    let mut json = b"\"Destinations\": [".to_vec();
+    join(&mut json, &shown, |(name, destination), out| {
+        let mut fields = vec![
+            [b"\"Type\": ".as_slice(), &string(name.as_bytes())].concat(),
+            [b"\"MsgTypes\": ".as_slice(), &strings(&type_names(messages, destination.types))].concat(),
+        ];
+        if !destination.place.is_empty() {
+            let places: Vec<Vec<u8>> = destination.place.split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect();
+            fields.push([b"\"Where\": ".as_slice(), &strings(&places)].concat());
+        }
+        if sends_mail(destination.kind) {
+            let command = destination.command.as_ref().map_or_else(|| b"null".to_vec(), |command| string(command));
+            fields.push([b"\"Command\": ".as_slice(), &command].concat());
+        }
+        out.extend_from_slice(b"\n      {");
+        join(out, &fields, |field, out| {
+            out.extend_from_slice(b"\n        ");
+            out.extend_from_slice(field);
+        });
+        out.extend_from_slice(b"\n      }");
+    });
+    json.extend_from_slice(b"\n    ]");
+    json
+}
+
+const fn sends_mail(kind: DestinationKind) -> bool {
+    matches!(
+        kind,
+        DestinationKind::Mail
+            | DestinationKind::MailOnError
+            | DestinationKind::MailOnSuccess
+            | DestinationKind::Operator
+    )
+}
+
+/// The types of a destination: the list, or "All" with exceptions; then the custom types, sorted.
+fn type_names(messages: &Messages, types: TypeSet) -> Vec<Vec<u8>> {
+    let set = MESSAGE_TYPES.iter().filter(|(_, number)| types.contains(*number)).count();
+    let mut names: Vec<Vec<u8>> = Vec::new();
+    if set > MOST_LISTED {
+        names.push(b"All".to_vec());
+    }
+    for (name, number) in MESSAGE_TYPES {
+        let shown = match (types.contains(number), set > MOST_LISTED) {
+            (true, false) => name.to_owned(),
+            (true, true) if name != "Debug" && NOT_IN_ALL.contains(&name) => name.to_owned(),
+            (false, true) if !NOT_IN_ALL.contains(&name) => format!("!{name}"),
+            _ => continue,
+        };
+        names.push(shown.into_bytes());
+    }
+    let all_events = types.contains(EVENTS);
+    let mut custom: Vec<Vec<u8>> = (TypeSet::FIRST_CUSTOM..)
+        .zip(&messages.custom_events)
+        .filter(|(number, _)| types.contains(*number) != all_events)
+        .map(|(_, name)| [if all_events { b"!Events.".as_slice() } else { b"Events." }, name].concat())
+        .collect();
+    custom.sort();
+    names.extend(custom);
+    names
+}
+
+fn runs(runs: &[ConnectRun]) -> Vec<u8> {
+    let mut json = b"[".to_vec();
+    join(&mut json, runs, |run, out| {
+        let mut fields = Vec::new();
+        if let Some(time) = run.max_connect_time {
+            fields.push(format!("\"MaxConnectTime\": {}", time.as_secs()));
+        }
+        fields.push(format!("\"Hour\": {}", bits(run.hours.into())));
+        fields.push(format!("\"Minute\": {}", run.minute));
+        fields.push(format!("\"Day\": {}", bits(run.days.into())));
+        if run.last_day {
+            fields.push("\"LastDay\": 1".to_owned());
+        }
+        fields.push(format!("\"Month\": {}", bits(run.months.into())));
+        fields.push(format!("\"DayOfWeek\": {}", bits(run.week_days.into())));
+        fields.push(format!("\"WeekOfMonth\": {}", bits(run.weeks_of_month.into())));
+        fields.push(format!("\"WeekOfYear\": {}", bits(run.weeks_of_year)));
+        out.extend_from_slice(b"\n     {");
+        join(out, &fields, |field, out| {
+            out.extend_from_slice(b"\n      ");
+            out.extend_from_slice(field.as_bytes());
+        });
+        out.extend_from_slice(b"\n     }");
+    });
+    json.extend_from_slice(b"\n    ]");
+    json
+}
+
+fn bits(set: u64) -> String {
+    let members: Vec<String> = (0..64).filter(|bit| set & (1 << bit) != 0).map(|bit| bit.to_string()).collect();
+    format!("[{}]", members.join(", "))
+}
