@@ -266,7 +266,7 @@ impl Creator<'_, '_> {
             outcome = self.prepare_parent(entry, parent)?.and_then(|()| self.open_new(name));
         }
         match outcome {
-            Ok(file) => Ok(Created::Open(OutputFile::new(file))),
+            Ok(file) => Ok(Created::Open(OutputFile::empty(file))),
             Err(errno) => self.fail(texts::could_not_create(&entry.output, errno)),
         }
     }
@@ -292,7 +292,7 @@ impl Creator<'_, '_> {
             Err(errno) => Err(errno),
         });
         match regular {
-            Ok(file) => Ok(Created::Open(OutputFile::new(file))),
+            Ok(file) => Ok(Created::Open(OutputFile::existing(file))),
             Err(errno) => self.fail(texts::could_not_create(&entry.output, errno)),
         }
     }
@@ -353,7 +353,7 @@ impl Creator<'_, '_> {
             return Ok(Created::Made);
         }
         match self.open_special(name, entry.file_type == Some(FileType::Fifo)) {
-            Ok(file) => Ok(Created::Open(OutputFile::new(file))),
+            Ok(file) => Ok(Created::Open(OutputFile::existing(file))),
             Err(errno) => self.fail(texts::could_not_open(&entry.output, errno)),
         }
     }

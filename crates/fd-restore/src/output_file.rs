@@ -18,11 +18,19 @@ pub(crate) struct OutputFile {
     written: u64,
     /// Writes so far.
     writes: u64,
+    /// Behind the last byte that is known to be in the file; `None` if only the system knows.
+    end: Option<u64>,
 }
 
 impl OutputFile {
-    pub(crate) fn new(file: OwnedFd) -> Self {
-        Self { file: File::from(file), address: 0, written: 0, writes: 0 }
+    /// A file that was just made, so that it is empty.
+    pub(crate) fn empty(file: OwnedFd) -> Self {
+        Self { end: Some(0), ..Self::existing(file) }
+    }
+
+    /// A file or device that may hold something already.
+    pub(crate) fn existing(file: OwnedFd) -> Self {
+        Self { file: File::from(file), address: 0, written: 0, writes: 0, end: None }
     }
 
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
@@ -48,7 +56,8 @@ impl OutputFile {
                 Ok(count) if count > 0 => {
                     rest = rest.get(count..).unwrap_or_default();
                     self.written += count as u64;
-                    self.address += count as u64;
+                    self.address = self.address.saturating_add(count as u64);
+                    self.end = self.end.map(|end| end.max(self.address));
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 failed => {
@@ -62,7 +71,8 @@ impl OutputFile {
 
     /// The length of the file; `None` where it has none.
     pub(crate) fn length(&mut self) -> Option<i64> {
-        self.file.seek(SeekFrom::End(0)).ok().and_then(|end| i64::try_from(end).ok())
+        let end = self.end.or_else(|| self.file.seek(SeekFrom::End(0)).ok())?;
+        i64::try_from(end).ok()
     }
 }
 
