@@ -16,8 +16,9 @@ struct Memory<'a> {
 impl Source for Memory<'_> {
     fn read_file(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {
         self.asked += 1;
-        assert!(self.asked <= 100_000, "includes without end");
         match name {
+            // A file that includes itself comes to an end somewhere, outside as here.
+            _ if self.asked > 30 => Err("Too many open files".to_owned()),
             b"bacula-fd.conf" => Ok(self.file.to_vec()),
             b"part" => Ok(b"Name = part\n".to_vec()),
             _ => Err("No such file or directory".to_owned()),
