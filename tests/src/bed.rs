@@ -280,10 +280,15 @@ impl Bed {
         self.run(&format!("run job=backup-{client} {more} yes"))
     }
 
-    /// Restores everything that a job saved.
+    /// Restores everything that a job saved, and waits for the end.
     pub fn restore(&self, restore: &Restore<'_>) -> Result<JobResult> {
+        self.wait(self.queue_restore(restore)?)
+    }
+
+    /// Queues a restore of everything that a job saved.
+    pub fn queue_restore(&self, restore: &Restore<'_>) -> Result<u32> {
         let Restore { job, from, onto, to, replace } = restore;
-        self.run(&format!(
+        self.queue(&format!(
             "restore jobid={job} client={from}-fd restoreclient={onto}-fd where={} replace={replace} all done yes",
             to.display()
         ))

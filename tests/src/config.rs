@@ -5,12 +5,12 @@ use std::path::Path;
 use crate::options::{BedOptions, ClientOptions, FileSet, quoted};
 use crate::root::Root;
 
-/// Names that are the same in every bed.
-pub(crate) const DIRECTOR: &str = "bed-dir";
+/// The Director's resource name in every bed.
+pub const DIRECTOR: &str = "bed-dir";
 const STORAGE: &str = "bed-sd";
 
-/// The passwords of a bed guard loopback ports for a minute; what they are is no secret.
-pub(crate) const FD_PASSWORD: &str = "bed fd password";
+/// The password between Director and File Daemons. It guards a loopback port for a minute and is no secret.
+pub const FD_PASSWORD: &str = "bed fd password";
 const CONSOLE_PASSWORD: &str = "bed console password";
 const SD_PASSWORD: &str = "bed sd password";
 
@@ -114,7 +114,10 @@ impl Plan<'_> {
             text.open("FileSet", &set.name).lines(&set.lines).close();
         }
         text.lines(&self.options.director_resources);
-        text.text
+        let with_port = |text: String, (client, port): (&ClientOptions, &u16)| {
+            text.replace(&format!("@port-of-{}@", client.name), &port.to_string())
+        };
+        self.options.clients.iter().zip(self.client_ports).fold(text.text, with_port)
     }
 
     /// What the Director must know about one client.

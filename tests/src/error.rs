@@ -1,5 +1,6 @@
 //! What can go wrong in the bed, each with its place.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use nix::errno::Errno;
 pub type Result<T> = std::result::Result<T, BedError>;
 
 /// An error of the bed itself, or a daemon that did not do what the bed waited for.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum BedError {
     /// A file or directory could not be worked on.
     #[error("cannot {action} {}: {source}", path.display())]
@@ -113,5 +114,12 @@ impl BedError {
     /// A failed system call that names no file.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(Errno) -> Self {
         move |source| Self::System { what, source }
+    }
+}
+
+/// The same text as for a human: this is what the test harness prints when a test ends with an error.
+impl fmt::Debug for BedError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
     }
 }

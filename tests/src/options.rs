@@ -135,7 +135,8 @@ pub struct BedOptions {
     pub file_sets: Vec<FileSet>,
     /// More directives for the Director's own resource.
     pub director: Vec<String>,
-    /// Whole resources for the Director's configuration, one directive a line.
+    /// Whole resources for the Director's configuration, one directive a line. `@port-of-NAME@` becomes the port of that
+    /// client, for a second way to reach it.
     pub director_resources: Vec<String>,
     /// More directives for the Storage Daemon's own resource.
     pub storage: Vec<String>,
@@ -158,6 +159,12 @@ impl BedOptions {
             device: Vec::new(),
             tls_psk: true,
         })
+    }
+
+    /// A bed with the stock daemon as client `reference` and the daemon under test as client `test`.
+    pub fn side_by_side(label: &str) -> Result<Self> {
+        let reference = ClientOptions::new(Fd::Stock).named("reference");
+        Self::new(label, [reference, ClientOptions::new(Fd::under_test()?).named("test")])
     }
 
     /// The directory `source` of the folder, made when missing.

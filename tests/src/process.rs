@@ -12,7 +12,9 @@ use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::error::{BedError, Result};
@@ -106,6 +108,60 @@ impl Drop for Process {
         // Both only fail when the child is gone already, which is what is wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A daemon that left its starter and was inherited by us. Dropping it kills it and waits for it.
+#[derive(Debug)]
+pub struct Adopted {
+    pid: Pid,
+    ended: Option<WaitStatus>,
+}
+
+impl Adopted {
+    /// From now on, processes whose parents end become our children instead of init's.
+    pub fn become_heir() -> Result<()> {
+        prctl::set_child_subreaper(true).map_err(BedError::system("PR_SET_CHILD_SUBREAPER"))
+    }
+
+    /// Takes over a process that has been inherited. Any other is refused, so nobody else's is ever signalled.
+    pub fn take(pid: u32) -> Result<Self> {
+        let path = Path::new("/proc").join(pid.to_string()).join("status");
+        let status = fs::read_to_string(&path).map_err(BedError::file("read", &path))?;
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).map(str::trim);
+        let pid = i32::try_from(pid).map(Pid::from_raw).map_err(|error| BedError::Usage(error.to_string()))?;
+        if parent == Some(&std::process::id().to_string()) {
+            Ok(Self { pid, ended: None })
+        } else {
+            Err(BedError::Usage(format!("process {pid} is not ours: its parent is {parent:?}")))
+        }
+    }
+
+    /// `SIGTERM`, then waits for the end; gives the exit status (or the negative signal number).
+    pub fn stop(mut self, limit: Duration) -> Result<i32> {
+        kill(self.pid, Signal::SIGTERM).map_err(BedError::system("kill"))?;
+        let what = format!("the end of process {}", self.pid);
+        wait_for(&what, limit, || {
+            self.ended = match waitpid(self.pid, Some(WaitPidFlag::WNOHANG)).map_err(BedError::system("waitpid"))? {
+                WaitStatus::StillAlive => None,
+                status => Some(status),
+            };
+            Ok(match self.ended {
+                Some(WaitStatus::Exited(_, code)) => Ok(code),
+                Some(WaitStatus::Signaled(_, signal, _)) => Ok(-(signal as i32)),
+                _ => Err("still running".to_owned()),
+            })
+        })
+    }
+}
+
+impl Drop for Adopted {
+    fn drop(&mut self) {
+        if self.ended.is_none() {
+            // Not waited for yet, so the number is still this child's; both fail only when it has ended.
+            let _ = kill(self.pid, Signal::SIGKILL);
+            let _ = waitpid(self.pid, None);
+        }
     }
 }
 

@@ -1,0 +1,241 @@
+//! A job that is looked at, canceled, or left alone by the other daemons while it runs.
+//!
+//! The job reads a FIFO that the test writes: it is in the middle of its file for exactly as long as the test wants,
+//! and no clock decides anything.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test fails the test, like the test itself")]
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, Result, TreeOptions, build_every_type,
+    descriptors, set_fixed_times, wait_for,
+};
+
+/// The size of the pieces in which the daemon reads.
+const PIECE: usize = 65536;
+
+/// A bed whose file set `fifo` is one FIFO, and the FIFO's path.
+fn bed_with_fifo(label: &str) -> Result<(Bed, PathBuf)> {
+    let mut options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    let source = options.source()?;
+    std::fs::write(source.join("file"), b"small\n").unwrap();
+    let fifo = options.folder.path().join("fifo");
+    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    options.file_sets = vec![
+        FileSet::new("small", &["Signature = MD5"], &[&source]),
+        FileSet::new("fifo", &["Signature = MD5", "ReadFifo = yes"], &[&fifo]),
+    ];
+    Ok((Bed::start(options)?, fifo))
+}
+
+/// A backup job that has opened the FIFO and waits for what the test writes into it.
+struct Held {
+    job: u32,
+    name: String,
+    writer: File,
+    noise: Noise,
+}
+
+impl Held {
+    fn begin(bed: &Bed, fifo: &PathBuf) -> Result<Self> {
+        let job = bed.queue("run job=backup-test fileset=fifo yes")?;
+        // Opening for writing succeeds when somebody reads.
+        let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(fifo);
+        let writer =
+            wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
+        fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty()))
+            .map_err(|source| BedError::System { what: "fcntl", source })?;
+        let name = bed.catalog().job(job)?.job;
+        Ok(Self { job, name, writer, noise: Noise::new(3) })
+    }
+
+    /// Gives the daemon so many pieces. When this returns, it has read all but what a pipe holds.
+    fn feed(&mut self, pieces: usize) -> std::io::Result<()> {
+        (0..pieces).try_for_each(|_| self.writer.write_all(&self.noise.bytes(PIECE)))
+    }
+
+    /// Gives data until the daemon does not read any more; a healthy daemon that has lost its storage stops soon.
+    fn feed_until_refused(&mut self) {
+        for _ in 0..4096 {
+            match self.feed(1) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return,
+                Err(error) => panic!("writing the FIFO: {error}"),
+            }
+        }
+        panic!("the daemon read 256 MiB for a storage that is gone");
+    }
+}
+
+/// Asks for the client's status until `is_so` says yes.
+fn wait_for_status(bed: &Bed, what: &str, is_so: impl Fn(&str) -> bool) -> Result<String> {
+    wait_for(what, PATIENCE, || {
+        let status = bed.console(&["status client=test-fd"])?;
+        Ok(if is_so(&status) { Ok(status) } else { Err(status) })
+    })
+}
+
+/// No job runs, the history has the given job with the given state, and the next backup is good.
+fn assert_over(bed: &mut Bed, job: u32, states: &[&str]) -> Result<()> {
+    let shown =
+        wait_for_status(bed, "the daemon to be done with the job", |status| status.contains("No Jobs running."))?;
+    let terminated = shown.rsplit("Terminated Jobs:").next().unwrap_or_default();
+    let row = terminated.lines().find(|line| line.split_ascii_whitespace().next() == Some(&job.to_string()));
+    let row = row.unwrap_or_else(|| panic!("job {job} is not in the history:\n{shown}"));
+    let stands = |state: &&&str| row.split_ascii_whitespace().any(|word| word == **state);
+    assert!(states.iter().any(|state| stands(&state)), "expected one of {states:?} in {row:?}");
+    let next = bed.backup("test", "fileset=small")?.must_be('T')?;
+    assert_eq!(next.row.files, 2);
+    let pid = bed.client("test")?.pid()?;
+    wait_for("the FIFO and all connections to be closed", PATIENCE, || {
+        let open = descriptors(pid)?;
+        let left = open.iter().any(|target| target.ends_with("/fifo"));
+        Ok(if left { Err(format!("{open:?}")) } else { Ok(()) })
+    })
+}
+
+#[test]
+fn a_running_job_is_shown_and_can_be_canceled() -> Result<()> {
+    let (mut bed, fifo) = bed_with_fifo("cancel")?;
+    let mut held = Held::begin(&bed, &fifo)?;
+    held.feed(20).unwrap();
+    // The pipe holds one piece, the daemon one more: eighteen are through.
+    let processing = format!("Processing file: {}", fifo.display());
+    let status = wait_for_status(&bed, "the running job", |status| status.contains(&processing))?;
+    let running: Vec<_> = status.lines().skip_while(|line| *line != "Running Jobs:").collect();
+    let starts = [
+        "Running Jobs:".to_owned(),
+        format!("JobId {} Job {} is running.", held.job, held.name),
+        "    Full Backup Job started: ".to_owned(),
+        "    Files=1 Bytes=".to_owned(),
+        "    Bwlimit=0 ReadBytes=".to_owned(),
+        "    Files: Examined=1 Backed up=1".to_owned(),
+        format!("    {processing}"),
+        "    SDReadSeqNo=".to_owned(),
+        "Director connected using TLS at: ".to_owned(),
+        "====".to_owned(),
+    ];
+    for (line, start) in running.iter().zip(&starts) {
+        assert!(line.starts_with(start), "expected {start:?}, got {line:?} in:\n{status}");
+    }
+    assert!(status.contains("Jobs: run=0 running=1 max=20."), "{status}");
+    let canceled = bed.console(&[&format!("cancel jobid={} yes", held.job)])?;
+    assert!(canceled.contains(&format!("2001 Job \"{}\" marked to be canceled.", held.name)), "{canceled}");
+    // The daemon may stop reading now, or when what it waits for has come.
+    let (job, writer) = (held.job, held.writer);
+    drop(writer);
+    bed.wait(job)?.must_be('A')?;
+    assert_over(&mut bed, job, &["Cancel"])
+}
+
+#[test]
+fn a_lost_storage_daemon_fails_the_job_and_only_the_job() -> Result<()> {
+    let (mut bed, fifo) = bed_with_fifo("sd-killed")?;
+    let mut held = Held::begin(&bed, &fifo)?;
+    held.feed(20).unwrap();
+    bed.storage().kill()?;
+    held.feed_until_refused();
+    wait_for_status(&bed, "the daemon to be done with the job", |status| status.contains("No Jobs running."))?;
+    let fatal = "Fatal error: backup.c:1056 Network send error to SD. ERR=";
+    wait_for("the reason in the job's log", PATIENCE, || {
+        let log = bed.catalog().log(held.job)?;
+        Ok(if log.contains(fatal) { Ok(()) } else { Err(log) })
+    })?;
+    // This Director goes on waiting for the lost Storage Daemon's word about the job; a new one does not.
+    bed.director().kill()?;
+    bed.storage().start()?;
+    bed.director().start()?;
+    assert_over(&mut bed, held.job, &["Error"])
+}
+
+#[test]
+fn a_lost_director_does_not_hold_the_daemon() -> Result<()> {
+    let (mut bed, fifo) = bed_with_fifo("dir-killed")?;
+    let mut held = Held::begin(&bed, &fifo)?;
+    held.feed(20).unwrap();
+    bed.director().kill()?;
+    // Whether the Storage Daemon still takes the rest is up to it; the daemon under test reads on or stops, and ends.
+    let _ = held.feed(20);
+    let (job, writer) = (held.job, held.writer);
+    drop(writer);
+    bed.director().start()?;
+    assert_over(&mut bed, job, &["OK", "Error"])
+}
+
+#[test]
+fn the_history_survives_a_restart() -> Result<()> {
+    let (mut bed, _) = bed_with_fifo("history")?;
+    let job = bed.backup("test", "")?.must_be_good()?.row.id;
+    let history = |bed: &Bed| -> Result<String> {
+        let status = bed.console(&["status client=test-fd"])?;
+        Ok(status.rsplit("Terminated Jobs:").next().unwrap_or_default().to_owned())
+    };
+    let before = history(&bed)?;
+    assert!(before.contains(&format!("{job:6}  Full  ")) && before.contains(" backup-test"), "{before}");
+    let daemon = bed.client("test")?.daemon();
+    daemon.stop()?;
+    daemon.start()?;
+    assert_eq!(history(&bed)?, before);
+    Ok(())
+}
+
+#[test]
+fn the_status_has_the_shape_of_the_stock_daemon_s() -> Result<()> {
+    let options = BedOptions::side_by_side("status")?;
+    let source = options.source()?;
+    build_every_type(&source, &TreeOptions::default())?;
+    set_fixed_times(&source)?;
+    let bed = Bed::start(options)?;
+    let shapes = |bed: &Bed| -> Result<[String; 2]> {
+        Ok([shape(&bed.console(&["status client=reference-fd"])?), shape(&bed.console(&["status client=test-fd"])?)])
+    };
+    let [reference, test] = shapes(&bed)?;
+    assert_eq!(reference, test, "before the first job");
+    for client in ["reference", "test"] {
+        bed.backup(client, "")?.must_be_good()?;
+        bed.restore(&bed::Restore {
+            job: 1,
+            from: "reference",
+            onto: client,
+            to: &bed.folder().join(client),
+            replace: "always",
+        })?
+        .must_be_good()?;
+    }
+    let [reference, test] = shapes(&bed)?;
+    assert_eq!(reference, test, "after a backup and a restore");
+    assert!(reference.contains("Rest") && reference.contains("Full"), "{reference}");
+    Ok(())
+}
+
+/// The status without what belongs to one process, one moment or one name.
+fn shape(status: &str) -> String {
+    let line = |line: &str| -> Option<String> {
+        let keep = |words: usize| line.split(' ').take(words).collect::<Vec<_>>().join(" ");
+        // Each line's own volatile part; the Director's two lines about connecting are not the client's.
+        Some(match line.trim_start().split([' ', ':']).next()? {
+            // Plugins are a matter of what is installed.
+            "Connecting" | "status" | "quit" | "Plugin" => return None,
+            "reference-fd" | "test-fd" => keep(5).replace("reference-fd", "test-fd"),
+            "Daemon" => line.split(". Jobs:").nth(1)?.to_owned(),
+            "Director" => line.split(" at: ").next()?.to_owned(),
+            "Heap" | "Crypto" => line.split('=').next()?.to_owned(),
+            _ if line.ends_with("backup-reference") || line.ends_with("backup-test") || line.ends_with(" restore") => {
+                // JobId and time out, widths kept.
+                let tail = line.get(6..)?;
+                let (head, name) = tail.rsplit_once(' ')?;
+                format!("{} {}", head.get(..head.len().checked_sub(15)?)?, name.replace("reference", "test"))
+            }
+            _ => line.to_owned(),
+        })
+    };
+    status.lines().filter_map(line).collect::<Vec<_>>().join("\n")
+}

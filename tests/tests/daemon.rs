@@ -1,0 +1,265 @@
+//! The daemon as a daemon: command line, pid file, signals, background, and Debian's own configuration unchanged.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use nix::sched::{CloneFlags, setns};
+use nix::sys::signal::Signal;
+use nix::unistd::geteuid;
+
+use bed::peer::{Frame, Peer, TERMINATE, key_of_password};
+use bed::{
+    Adopted, Bed, BedError, BedOptions, ClientOptions, Fd, Finished, PATIENCE, Process, Result, Root, argv, fd_argv,
+    is_listening, our_program, run, wait_for,
+};
+
+/// The exit status after SIGTERM is the signal's number (reference 06 §5.5).
+const AFTER_SIGTERM: i32 = 15;
+
+/// A configured File Daemon that does not run yet.
+fn configured(label: &str) -> Result<Bed> {
+    Bed::prepare(BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?)
+}
+
+/// The command line of the daemon under test with the bed's configuration.
+fn command(bed: &mut Bed, more: &[&str]) -> Result<Vec<OsString>> {
+    let config = bed.client("test")?.config.clone();
+    let args = [OsStr::new("-c"), config.as_os_str()].into_iter().chain(more.iter().map(OsStr::new));
+    fd_argv(bed.root(), Fd::under_test()?, args)
+}
+
+fn pid_file(bed: &mut Bed) -> Result<PathBuf> {
+    let client = bed.client("test")?;
+    Ok(client.work.join(format!("bacula-fd.{}.pid", client.port())))
+}
+
+/// The daemon answers `Ping`.
+fn assert_pings(port: u16) -> Result<()> {
+    let mut peer = Peer::connect("FD", port)?;
+    peer.send(b"Ping")?;
+    peer.expect("2000 Ping OK\n").map(drop)
+}
+
+#[test]
+fn a_good_configuration_passes_the_test_without_a_word() -> Result<()> {
+    let mut bed = configured("t-good")?;
+    let done = run(&command(&mut bed, &["-t"])?, b"")?;
+    assert_eq!((done.status.code(), done.text().as_str()), (Some(0), ""));
+    assert!(!pid_file(&mut bed)?.exists(), "-t makes no pid file");
+    Ok(())
+}
+
+#[test]
+fn a_broken_configuration_fails_the_test_and_names_file_and_line() -> Result<()> {
+    let mut bed = configured("t-bad")?;
+    let config = bed.client("test")?.config.clone();
+    let good = fs::read_to_string(&config).unwrap();
+    let line = good.lines().position(|line| line.starts_with("WorkingDirectory")).unwrap() + 1;
+    fs::write(&config, good.replace("WorkingDirectory", "WorkingDyrectory")).unwrap();
+    let done = run(&command(&mut bed, &["-t"])?, b"")?;
+    assert_eq!(done.status.code(), Some(1), "{}", done.text());
+    for wanted in ["WorkingDyrectory", &format!("line {line}"), &config.display().to_string()] {
+        assert!(done.text().contains(wanted), "expected {wanted:?} in {:?}", done.text());
+    }
+    Ok(())
+}
+
+#[test]
+fn an_unknown_option_shows_the_usage_and_fails() -> Result<()> {
+    let mut bed = configured("usage")?;
+    for option in ["-?", "-Z", "--help"] {
+        let done = run(&command(&mut bed, &[option])?, b"")?;
+        assert_eq!(done.status.code(), Some(1), "{option}");
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(text.contains("Usage: bacula-fd [-f -s] [-c config_file]"), "{option}: {text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_pid_file_lives_as_long_as_the_daemon_and_guards_against_a_second() -> Result<()> {
+    let mut bed = configured("pid")?;
+    let file = pid_file(&mut bed)?;
+    bed.client("test")?.daemon().start()?;
+    let pid = bed.client("test")?.pid()?;
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("{pid}\n"));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+
+    let second = run(&command(&mut bed, &["-f"])?, b"")?;
+    assert_eq!(second.status.code(), Some(1), "{}", second.text());
+    let wanted = format!("bacula-fd is already running. pid={pid}, check file {}", file.display());
+    assert!(second.text().contains(&wanted), "expected {wanted:?} in {:?}", second.text());
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("{pid}\n"), "the second one left the file alone");
+
+    // SIGHUP is ignored: there is no reload.
+    bed.client("test")?.daemon().process()?.signal(Signal::SIGHUP)?;
+    assert_pings(bed.client("test")?.port())?;
+
+    let status = bed.client("test")?.daemon().stop()?;
+    assert_eq!(status.code(), Some(AFTER_SIGTERM), "{status}");
+    assert!(!file.exists(), "the pid file stays behind after an orderly end");
+    Ok(())
+}
+
+#[test]
+fn a_stale_pid_file_is_taken_over() -> Result<()> {
+    let mut bed = configured("stale")?;
+    let file = pid_file(&mut bed)?;
+    bed.client("test")?.daemon().start()?;
+    bed.client("test")?.daemon().kill()?;
+    assert!(file.exists(), "killed without a chance to clean up");
+    bed.client("test")?.daemon().start()?;
+    let pid = bed.client("test")?.pid()?;
+    assert_eq!(fs::read_to_string(&file).unwrap().lines().next(), Some(pid.to_string().as_str()));
+    let status = bed.client("test")?.daemon().stop()?;
+    assert_eq!(status.code(), Some(AFTER_SIGTERM), "{status}");
+    Ok(())
+}
+
+#[test]
+fn without_a_pid_file_when_told_so() -> Result<()> {
+    let mut bed = configured("no-pid")?;
+    let (file, port) = (pid_file(&mut bed)?, bed.client("test")?.port());
+    let output = bed.folder().join("log/fd.out");
+    let mut process = Process::start("bacula-fd", &command(&mut bed, &["-fP"])?, &output)?;
+    wait_for("the daemon to listen", PATIENCE, || {
+        process.must_run()?;
+        Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
+    })?;
+    assert_pings(port)?;
+    assert!(!file.exists());
+    assert_eq!(process.stop(PATIENCE)?.code(), Some(AFTER_SIGTERM));
+    Ok(())
+}
+
+#[test]
+fn in_the_background_the_starter_returns_and_the_daemon_serves() -> Result<()> {
+    let mut bed = configured("background")?;
+    let (file, port) = (pid_file(&mut bed)?, bed.client("test")?.port());
+    Adopted::become_heir()?;
+    let Finished { status, .. } = run(&command(&mut bed, &[])?, b"")?;
+    assert_eq!(status.code(), Some(0));
+    let daemon = wait_for("the pid file", PATIENCE, || {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        // Written at once, but read perhaps before that.
+        Ok(text
+            .strip_suffix('\n')
+            .and_then(|pid| pid.parse().ok())
+            .map_or(Err(text), |pid: u32| Ok(Adopted::take(pid))))
+    })??;
+    wait_for("the daemon to listen", PATIENCE, || Ok(if is_listening(port)? { Ok(()) } else { Err(String::new()) }))?;
+    assert_pings(port)?;
+    assert_eq!(daemon.stop(PATIENCE)?, AFTER_SIGTERM);
+    assert!(!file.exists(), "the pid file stays behind after an orderly end");
+    Ok(())
+}
+
+/// Debian's package as installed, in a world of its own: a private copy of the root (over a memory file system) and a
+/// private loopback, so that port 9102 and `/run/bacula` belong to it. Arguments: root, mount point, daemon or nothing.
+const INSTALLED: &str = r#"
+set -e
+mount -t tmpfs bed "$2"
+mkdir "$2/upper" "$2/work" "$2/root"
+mount -t overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" bed "$2/root"
+mount --bind /proc "$2/root/proc"
+mkdir -p "$2/root/run/bacula" "$2/root/var/lib/bacula"
+if [ -n "$3" ]; then cp "$3" "$2/root/usr/sbin/bacula-fd"; fi
+ip link set lo up
+exec chroot "$2/root" /usr/sbin/bacula-fd -f -c /etc/bacula/bacula-fd.conf
+"#;
+
+#[test]
+fn debian_s_default_configuration_works_unchanged() -> Result<()> {
+    let root = Root::find()?;
+    let folder = bed::Folder::new("debian")?;
+    let mount = folder.make("mount")?;
+    let ours = match Fd::under_test()? {
+        Fd::Stock => PathBuf::new(),
+        Fd::Ours => our_program()?,
+    };
+    let namespaces: &[&str] =
+        if geteuid().is_root() { &["--mount", "--net"] } else { &["--user", "--map-root-user", "--mount", "--net"] };
+    let mut words = argv(["unshare"]);
+    words.extend(argv(namespaces));
+    words.extend(argv(["sh", "-c", INSTALLED, "sh"]));
+    words.extend([root.path().into(), mount.into_os_string(), ours.into_os_string()]);
+    let mut process = Process::start("bacula-fd as installed", &words, &folder.path().join("out"))?;
+    let place = PathBuf::from(format!("/proc/{}", process.pid()));
+
+    // 0x238E is 9102, 0100007F is 127.0.0.1, 0A is LISTEN.
+    wait_for("port 9102 of its own loopback", PATIENCE, || {
+        process.must_run()?;
+        let table = fs::read_to_string(place.join("net/tcp")).unwrap_or_default();
+        let listens = table.lines().any(|line| line.contains(" 0100007F:238E ") && line.contains(" 0A "));
+        Ok(if listens { Ok(()) } else { Err(process.output()) })
+    })?;
+    assert!(place.join("root/run/bacula/bacula-fd.9102.pid").exists());
+
+    let config = fs::read_to_string(root.inside("etc/bacula/bacula-fd.conf")).unwrap();
+    let directors = directors_of(&config);
+    let names: Vec<_> = directors.iter().map(|(name, _)| name.rsplit('-').next().unwrap_or_default()).collect();
+    assert_eq!(names, ["dir", "mon"], "in {config}");
+    let said = std::thread::scope(|scope| {
+        // The thread that enters the daemon's network stays there, so it is one that ends.
+        scope.spawn(|| talk_to_installed(&place, &directors)).join().unwrap()
+    })?;
+    for status in &said {
+        assert!(status.contains("-fd Version: 15.0.3 ") && status.contains("No Jobs running."), "{status}");
+    }
+    assert_eq!(process.stop(PATIENCE)?.code(), Some(AFTER_SIGTERM));
+    Ok(())
+}
+
+/// Name and password of each Director resource, in order.
+fn directors_of(config: &str) -> Vec<(String, String)> {
+    let value = |block: &str, key: &str| {
+        let line = block.lines().find_map(|line| line.trim().strip_prefix(key)).unwrap_or_default();
+        line.trim_start_matches([' ', '=']).trim_matches('"').to_owned()
+    };
+    config.split("\nDirector {").skip(1).map(|block| (value(block, "Name"), value(block, "Password"))).collect()
+}
+
+/// The status as both of Debian's Directors see it; the one that only monitors may do nothing else.
+fn talk_to_installed(place: &Path, directors: &[(String, String)]) -> Result<Vec<String>> {
+    let network = File::open(place.join("ns/net")).unwrap();
+    if !geteuid().is_root() {
+        let user = File::open(place.join("ns/user")).unwrap();
+        setns(user, CloneFlags::CLONE_NEWUSER).map_err(|source| BedError::System { what: "setns", source })?;
+    }
+    setns(network, CloneFlags::CLONE_NEWNET).map_err(|source| BedError::System { what: "setns", source })?;
+    let mut said = Vec::new();
+    for (name, password) in directors {
+        let mut peer = Peer::connect("FD", 9102)?;
+        peer.send(format!("Hello Director {name} calling 10002 tlspsk=0\n").as_bytes())?;
+        peer.log_in(&key_of_password(password), name)?;
+        peer.expect("2000 OK Hello 15\n")?;
+        if name.ends_with("-mon") {
+            peer.send(b"estimate listing=0")?;
+            peer.expect("2997 Invalid command for a Director with Monitor directive enabled.\n")?;
+        }
+        peer.send(b"status")?;
+        peer.signal(TERMINATE)?;
+        let text = |frame: Frame| if let Frame::Data(bytes) = frame { bytes } else { Vec::new() };
+        let frames: Vec<_> = peer.rest()?.into_iter().flat_map(text).collect();
+        said.push(String::from_utf8_lossy(&frames).into_owned());
+    }
+    Ok(said)
+}
+
+#[test]
+fn the_configuration_may_be_reached_through_a_link_and_by_a_relative_name() -> Result<()> {
+    let mut bed = configured("names")?;
+    let config = bed.client("test")?.config.clone();
+    let link = bed.folder().join("linked.conf");
+    symlink(&config, &link).unwrap();
+    let program = fd_argv(bed.root(), Fd::under_test()?, ["-t".as_ref(), "-c".as_ref(), OsStr::new("./linked.conf")])?;
+    let mut words = argv([OsStr::new("env"), OsStr::new("-C"), bed.folder().as_os_str()]);
+    words.extend(program);
+    let done = run(&words, b"")?;
+    assert_eq!((done.status.code(), done.text().as_str()), (Some(0), ""));
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! The main job: what the daemon under test saves is, byte by byte, what the stock daemon saves; and each restores what
+//! the other saved.
+//!
+//! With `FD_UNDER_TEST=stock` a second stock daemon stands in, which shows that the comparison itself is sound.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, FileTimes};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bed::{
+    Bed, BedOptions, COUNTS_OF_A_REPORT, FileSet, JobResult, RecordRules, Restore, Result, Times, TreeOptions,
+    TreeRules, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times,
+};
+
+/// `FileSets` that between them use every digest and every choice about metadata and holes.
+fn file_sets(source: &Path) -> Vec<FileSet> {
+    let set = |name, options: &[&str]| FileSet::new(name, options, &[source]);
+    vec![
+        set("everything", &["Signature = MD5", "AclSupport = yes", "XattrSupport = yes"]),
+        set("attributes-without-acl", &["Signature = SHA256", "XattrSupport = yes"]),
+        set("acl-only", &["Signature = SHA1", "AclSupport = yes"]),
+        set("sparse", &["Signature = SHA512", "Sparse = yes"]),
+        set("no-hard-links", &["Signature = XXHASH64", "HardLinks = no"]),
+        set("plain", &["Signature = XXH3_128"]),
+        set("nothing", &[]),
+    ]
+}
+
+/// Queues a backup of each file set by each client, all at once, and waits for them.
+fn backups(bed: &Bed, sets: &[&str]) -> Result<Vec<[JobResult; 2]>> {
+    let queue = |client: &str, set: &str| bed.queue(&format!("run job=backup-{client} fileset={set} yes"));
+    let queued: Vec<_> =
+        sets.iter().map(|set| Ok([queue("reference", set)?, queue("test", set)?])).collect::<Result<_>>()?;
+    let wait = |job: u32| bed.wait(job)?.must_be_good();
+    queued.into_iter().map(|[reference, test]| Ok([wait(reference)?, wait(test)?])).collect()
+}
+
+#[test]
+fn volumes_catalog_and_report_are_those_of_the_stock_daemon() -> Result<()> {
+    let mut options = BedOptions::side_by_side("volumes")?;
+    let source = options.source()?;
+    build_every_type(&source.join("types"), &TreeOptions::default())?;
+    build_many_files(&source.join("many"), 2, 1000, 4000)?;
+    set_fixed_times(&source)?;
+    options.file_sets = file_sets(&source);
+    let names: Vec<_> = options.file_sets.iter().map(|set| set.name.clone()).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let bed = Bed::start(options)?;
+    for (name, [reference, test]) in names.iter().zip(backups(&bed, &names)?) {
+        let left = bed.records(&reference.row, "reference")?;
+        let right = bed.records(&test.row, "test")?;
+        let comparison = compare_records(left, right, RecordRules::default())?;
+        assert!(comparison.is_equal(), "{name}: {}", comparison.text());
+        assert!(comparison.records > 2000 && comparison.bytes > 5_000_000, "{name}: {comparison:?}");
+
+        let (left, right) = (bed.catalog().files(reference.row.id)?, bed.catalog().files(test.row.id)?);
+        assert_eq!(left.len() as u64, reference.row.files, "{name}");
+        let unequal = left.iter().zip(&right).find(|(left, right)| left != right);
+        assert!(unequal.is_none() && left.len() == right.len(), "{name}: catalog rows differ: {unequal:?}");
+
+        let counts = |result: &JobResult| {
+            let report = result.report();
+            COUNTS_OF_A_REPORT.map(|key| (key, report.get(key).cloned()))
+        };
+        assert_eq!(counts(&reference), counts(&test), "{name}");
+        let counts = |result: &JobResult| (result.row.files, result.row.bytes, result.row.read_bytes, result.row.level);
+        assert_eq!(counts(&reference), counts(&test), "{name}");
+        let told = |result: &JobResult, client: &str| result.messages_of(&format!("{client}-fd"));
+        assert_eq!(told(&reference, "reference"), told(&test, "test"), "{name}: messages differ");
+    }
+    Ok(())
+}
+
+#[test]
+fn each_daemon_restores_what_the_other_saved() -> Result<()> {
+    let options = BedOptions::side_by_side("restore")?;
+    let source = options.source()?;
+    build_every_type(&source.join("types"), &TreeOptions::default())?;
+    build_many_files(&source.join("many"), 3, 500, 150_000)?;
+    set_fixed_times(&source)?;
+    let bed = Bed::start(options)?;
+    let [reference, test] = backups(&bed, &["Source"])?.remove(0).map(|result| result.row);
+    let ways = [("test", &test, "test"), ("reference", &reference, "test"), ("test", &test, "reference")];
+    let mut queued = Vec::new();
+    for (from, row, onto) in ways {
+        let to = bed.folder().join(format!("from-{from}-by-{onto}"));
+        queued.push((bed.queue_restore(&Restore { job: row.id, from, onto, to: &to, replace: "always" })?, row, to));
+    }
+    for (job, row, to) in queued {
+        let result = bed.wait(job)?.must_be_good()?;
+        assert_eq!(
+            (result.row.files, result.row.bytes),
+            (row.files, row.read_bytes),
+            "{}: {}",
+            to.display(),
+            result.log
+        );
+        let differences = compare_trees(&source, &below(&to, &source), TreeRules::restored())?;
+        assert_eq!(differences, Vec::<String>::new(), "{}", to.display());
+    }
+    Ok(())
+}
+
+/// Where a path lands when it is restored with `where=`.
+fn below(to: &Path, path: &Path) -> PathBuf {
+    to.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// When the saved files were modified, and how much older or newer the files in their place are.
+const SAVED: Duration = Duration::from_secs(1_600_000_000);
+const AGE: Duration = Duration::from_secs(1000);
+
+/// The saved files; in their place stand one that is older, the same age, newer, and none.
+const NAMES: [&str; 4] = ["missing", "older", "same", "newer"];
+
+/// Writes a file, or a directory when `content` is nothing, with a time.
+fn place(path: &Path, content: Option<&str>, time: SystemTime) -> std::io::Result<()> {
+    match content {
+        Some(content) => fs::write(path, content)?,
+        None => fs::create_dir_all(path)?,
+    }
+    File::open(path)?.set_times(FileTimes::new().set_modified(time).set_accessed(time))
+}
+
+#[test]
+fn the_four_replace_modes_are_those_of_the_stock_daemon() -> Result<()> {
+    let options = BedOptions::side_by_side("replace")?;
+    let source = options.source()?;
+    let saved = UNIX_EPOCH + SAVED;
+    for name in NAMES {
+        place(&source.join(name), Some("saved\n"), saved).unwrap();
+    }
+    place(&source, None, saved).unwrap();
+    let bed = Bed::start(options)?;
+    let [reference, test] = backups(&bed, &["Source"])?.remove(0).map(|result| result.row.id);
+    for mode in ["always", "ifnewer", "ifolder", "never"] {
+        // Each from its own volume: two readers of one volume would wait for each other.
+        let sides = [("reference", reference), ("test", test)].map(|(client, job)| -> Result<(PathBuf, u32)> {
+            let to = bed.folder().join(format!("{mode}-by-{client}"));
+            let top = below(&to, &source);
+            fs::create_dir_all(&top).unwrap();
+            for (name, time) in [("older", saved - AGE), ("same", saved), ("newer", saved + AGE)] {
+                place(&top.join(name), Some("in place\n"), time).unwrap();
+            }
+            place(&top, None, saved - AGE).unwrap();
+            let restore = Restore { job, from: client, onto: client, to: &to, replace: mode };
+            Ok((top, bed.queue_restore(&restore)?))
+        });
+        let mut tops = Vec::new();
+        for side in sides {
+            let (top, job) = side?;
+            bed.wait(job)?.must_be_good()?;
+            let wanted: &[&str] = match mode {
+                "always" => &NAMES,
+                "ifnewer" => &["missing", "older"],
+                "ifolder" => &["missing", "newer"],
+                _ => &["missing"],
+            };
+            let is_saved = |name: &&&str| fs::read(top.join(name)).unwrap_or_default() == b"saved\n";
+            let replaced: BTreeSet<_> = NAMES.iter().filter(is_saved).copied().collect();
+            assert_eq!(replaced, wanted.iter().copied().collect(), "{mode} in {}", top.display());
+            tops.push(top);
+        }
+        // Also modes, owners and times must be the same. The directory has the time of the restore if it was left alone.
+        let rules = TreeRules { times: Times::Ignored, ..TreeRules::restored() };
+        assert_eq!(compare_trees(&tops[0], &tops[1], rules)?, Vec::<String>::new(), "{mode}");
+        let seconds = |path: PathBuf| path.metadata().unwrap().mtime();
+        let of_saved = i64::try_from(SAVED.as_secs()).unwrap();
+        let times = |top: &Path| (NAMES.map(|name| seconds(top.join(name))), seconds(top.to_owned()) == of_saved);
+        assert_eq!(times(&tops[0]), times(&tops[1]), "{mode}");
+    }
+    Ok(())
+}
