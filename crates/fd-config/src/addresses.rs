@@ -43,7 +43,8 @@ impl Parser<'_> {
     /// `FdSourceAddress`.
     pub(crate) fn source_address(&mut self, slot: &mut Option<Ipv4Addr>) -> Result<Option<Value>, SyntaxError> {
         if let Some((_, address)) = self.ipv4()? {
-            *slot = Some(address);
+            // Any address is no address.
+            *slot = Some(address).filter(|address| !address.is_unspecified());
         }
         Ok(Some(Value::Elsewhere))
     }

@@ -107,11 +107,13 @@ impl fmt::Display for SyntaxError {
         if let Some(place) = &self.place {
             write!(f, "{}:{}:{}: ", String::from_utf8_lossy(&place.file), place.line, place.column)?;
         }
-        let text = if self.secret {
-            fill(self.text.template, &vec![texts::HIDDEN.into(); self.values.len()])
-        } else {
-            self.text()
-        };
+        let mut values = self.values.clone();
+        for index in self.text.secrets.iter().filter(|_| self.secret) {
+            if let Some(value) = values.get_mut(*index) {
+                *value = texts::HIDDEN.into();
+            }
+        }
+        let text = fill(self.text.template, &values);
         f.write_str(String::from_utf8_lossy(&text).trim_end())
     }
 }

@@ -9,12 +9,14 @@ use crate::texts;
 /// Bytes of the line shown before and after the caret.
 const BEFORE: usize = 60;
 const AFTER: usize = 60;
+/// Characters of the message that an explanation begins with.
+const LONGEST_HEADLINE: usize = 240;
 /// Longest word that is compared with others.
 const MAX_WORD: usize = 64;
 
 /// File, line and column; the line with a caret; hints. Ends in LF.
 pub(crate) fn syntax_error(error: &SyntaxError) -> String {
-    let mut lines = vec![error.to_string()];
+    let mut lines = vec![headline(&error.to_string())];
     if let Some(place) = &error.place {
         let number = place.line.to_string();
         let margin = " ".repeat(number.len());
@@ -34,6 +36,16 @@ pub(crate) fn syntax_error(error: &SyntaxError) -> String {
         lines.push(format!("  {} {hint}", texts::HINT));
     }
     lines.join("\n") + "\n"
+}
+
+/// The message as one line of bearable length.
+fn headline(message: &str) -> String {
+    let mut line: String =
+        message.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST_HEADLINE).collect();
+    if message.chars().count() > LONGEST_HEADLINE {
+        line.push('…');
+    }
+    line
 }
 
 /// The line as text, cut to what stands around the caret, and where the caret belongs.
@@ -62,7 +74,10 @@ pub(crate) fn did_you_mean<'a>(word: &[u8], known: impl Iterator<Item = &'a str>
 }
 
 /// A directive that this resource does not know: one that it knows, or the resource that knows it.
-pub(crate) fn unknown_directive(word: &[u8], kind: Kind) -> Option<String> {
+pub(crate) fn unknown_directive(word: &[u8], kind: Kind, opens_a_block: bool) -> Option<String> {
+    if let Some(opened) = Kind::of(word).filter(|_| opens_a_block) {
+        return Some(texts::resource_inside(opened.name(), kind.name()));
+    }
     let elsewhere: Vec<&str> = Kind::ALL
         .into_iter()
         .filter(|other| other.directives().iter().any(|directive| directive.name.as_bytes().eq_ignore_ascii_case(word)))
@@ -70,9 +85,6 @@ pub(crate) fn unknown_directive(word: &[u8], kind: Kind) -> Option<String> {
         .collect();
     if !elsewhere.is_empty() {
         return Some(texts::belongs_to(&elsewhere, kind.name()));
-    }
-    if let Some(opened) = Kind::of(word) {
-        return Some(texts::resource_inside(opened.name(), kind.name()));
     }
     did_you_mean(word, kind.directives().iter().map(|directive| directive.name))
 }
@@ -92,7 +104,7 @@ fn closest<'a>(word: &[u8], known: impl Iterator<Item = &'a str>) -> Option<&'a 
         return None;
     }
     let word = word.to_ascii_lowercase();
-    let allowed = word.len() / 4 + 1;
+    let allowed = (word.len() / 4).max(1);
     known
         .map(|candidate| (changes(&word, &candidate.to_ascii_lowercase().into_bytes()), candidate))
         .filter(|(changes, _)| *changes <= allowed)

@@ -14,7 +14,9 @@ const MAX_LINE: usize = 1_000_000;
 /// Includes within includes. The stock daemon ends at the limit of open files, with the same text.
 const MAX_DEPTH: usize = 1000;
 /// Includes of one pass, so that files that include each other twice come to an end.
-const MAX_INCLUDES: u32 = 100_000;
+const MAX_INCLUDES: u32 = 20_000;
+/// Bytes of all files of one pass.
+const MAX_BYTES: usize = 256 << 20;
 /// Longest name.
 const MAX_NAME: usize = 127;
 /// What stands for the end of a line inside the quoted name of an include.
@@ -165,6 +167,7 @@ pub(crate) struct Lexer<'s> {
     input: Input,
     parents: Vec<Input>,
     includes: u32,
+    bytes: usize,
     /// Letters begin a string, not an identifier (only in `Connect`).
     pub(crate) no_identifiers: bool,
 }
@@ -173,7 +176,7 @@ impl<'s> Lexer<'s> {
     /// Opens the main file, or runs the program after `|`.
     pub(crate) fn open(file_name: &[u8], source: &'s mut dyn Source) -> Result<Self, SyntaxError> {
         let input = Input::new(file_name.to_vec(), Vec::new());
-        let mut lexer = Self { source, input, parents: Vec::new(), includes: 0, no_identifiers: false };
+        let mut lexer = Self { source, input, parents: Vec::new(), includes: 0, bytes: 0, no_identifiers: false };
         match lexer.contents(file_name) {
             Ok(bytes) => {
                 lexer.input.bytes = bytes;
@@ -557,13 +560,17 @@ impl<'s> Lexer<'s> {
     }
 
     fn contents(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {
-        let Some(command) = name.strip_prefix(b"|") else {
-            return self.source.read_file(name);
+        let contents = match name.strip_prefix(b"|") {
+            None => self.source.read_file(name)?,
+            Some(command) => {
+                let argv = split_command(command);
+                if argv.is_empty() {
+                    return Err(texts::NO_SUCH_FILE.to_owned());
+                }
+                self.source.run_program(&argv)
+            }
         };
-        let argv = split_command(command);
-        if argv.is_empty() {
-            return Err(texts::NO_SUCH_FILE.to_owned());
-        }
-        Ok(self.source.run_program(&argv))
+        self.bytes = self.bytes.saturating_add(contents.len());
+        if self.bytes > MAX_BYTES { Err(texts::FILE_TOO_LARGE.to_owned()) } else { Ok(contents) }
     }
 }

@@ -96,7 +96,7 @@ impl Parser<'_> {
         let known = directives.iter().enumerate().find(|(_, known)| known.name.as_bytes().eq_ignore_ascii_case(text));
         let Some((index, directive)) = known else {
             let mut error = self.lexer.fail_with_text(&texts::UNKNOWN_DIRECTIVE);
-            error.hint = explain::unknown_directive(self.lexer.text(), resource.kind);
+            error.hint = explain::unknown_directive(self.lexer.text(), resource.kind, self.lexer.ended_by(b'{'));
             return Err(error);
         };
         if self.lexer.next_on_any_line()? != Token::Equals {

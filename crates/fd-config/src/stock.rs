@@ -47,14 +47,14 @@ impl StockMessage {
         Self::new(format!("{name}: "), text.as_bytes(), Printing::Bare)
     }
 
-    /// Prefix and text; the whole is cut as the stock daemon cuts it, then ends in LF.
+    /// Prefix and text, which ends in LF; the whole is cut as the stock daemon cuts it, with the LF.
     fn new(prefix: String, text: &[u8], printing: Printing) -> Self {
         let mut whole = prefix.into_bytes();
         whole.extend_from_slice(text);
-        whole.truncate(MAX_MESSAGE);
         if !whole.ends_with(b"\n") {
             whole.push(b'\n');
         }
+        whole.truncate(MAX_MESSAGE);
         Self { text: whole, printing }
     }
 
@@ -95,6 +95,6 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut() {
-        assert_eq!(StockMessage::error("x", "y", &[b'z'; 9000]).text().len(), 5000);
+        assert_eq!(StockMessage::error("x", "y", &[b'z'; 9000]).text().len(), 4999);
     }
 }

@@ -24,15 +24,22 @@ pub(crate) struct Text {
     pub(crate) form: Form,
     /// Our advice, without a final dot.
     pub(crate) hint: Option<&'static str>,
+    /// Which of its values are secret when the directive is.
+    pub(crate) secrets: &'static [usize],
 }
 
 impl Text {
     const fn new(location: &'static str, template: &'static str) -> Self {
-        Self { location, template, form: Form::ConfigError, hint: None }
+        Self { location, template, form: Form::ConfigError, hint: None, secrets: &[] }
     }
 
     const fn hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
+        self
+    }
+
+    const fn secrets(mut self, secrets: &'static [usize]) -> Self {
+        self.secrets = secrets;
         self
     }
 
@@ -78,7 +85,7 @@ texts! {
         hint("the name is relative to the daemon's current directory, and wildcards are not expanded");
     EXPECTED_A_NAME = "lex.c:877", "expected a name, got %s: %s";
     NAME_TOO_LONG = "lex.c:881", "name %s length %s too long, max is 127\n";
-    EXPECTED_A_STRING = "lex.c:889", "expected a string, got %s: %s";
+    EXPECTED_A_STRING = "lex.c:889", "expected a string, got %s: %s", secrets(&[1]);
     TOO_MANY_INCLUDES = "lex.c:747", "Cannot open included config file %s: %s\n",
         hint("do the included files include each other?");
 }
@@ -98,13 +105,13 @@ texts! {
         hint("the directive stands twice in this resource; remove one");
     STRING_REDEFINED = "parse_conf.c:546",
         "Attempt to redefine \"%s\" from \"%s\" to \"%s\" referenced on line %s : %s\n",
-        hint("the directive stands twice in this resource; remove one");
+        hint("the directive stands twice in this resource; remove one"), secrets(&[1, 2, 4]);
     DIRECTORY_REDEFINED = "parse_conf.c:577",
         "Attempt to redefine \"%s\" from \"%s\" to \"%s\" referenced on line %s : %s\n",
         hint("the directive stands twice in this resource; remove one");
     PASSWORD_REDEFINED = "parse_conf.c:610",
         "Attempt to redefine \"%s\" from \"%s\" to \"%s\" referenced on line %s : %s\n",
-        hint("the directive stands twice in this resource; remove one");
+        hint("the directive stands twice in this resource; remove one"), secrets(&[1, 2, 4]);
     UNKNOWN_REFERENCE = "parse_conf.c:634", "Could not find config Resource \"%s\" referenced on line %s : %s\n";
     REFERENCE_REDEFINED = "parse_conf.c:639", "Attempt to redefine resource \"%s\" referenced on line %s : %s\n",
         hint("the directive stands twice in this resource; remove one");
@@ -129,7 +136,7 @@ texts! {
         "Currently we cannot handle UTF-16 source files. Please convert the conf file to UTF-8\n",
         hint("iconv -f UTF-16 -t UTF-8 converts it");
     EXPECTED_A_RESOURCE = "parse_conf.c:1636", "Expected a Resource name identifier, got: %s",
-        hint("is there a closing brace too many before this line?");
+        hint("here a resource begins, for example Director {; is there a closing brace too many before?");
     UNKNOWN_RESOURCE = "parse_conf.c:1652", "expected resource name, got: %s",
         hint("resources are Director, FileDaemon, Messages, Console, Statistics and Schedule");
     NOT_IN_RESOURCE = "parse_conf.c:1663", "not in resource definition: %s",
@@ -215,6 +222,8 @@ pub(crate) const TOO_MANY_CUSTOM_TYPES: &str = "Too much custom type";
 pub(crate) const BAD_CUSTOM_TYPE: &str = "Invalid format";
 /// A program include without a program.
 pub(crate) const NO_SUCH_FILE: &str = "No such file or directory";
+/// More bytes than a configuration can have.
+pub(crate) const FILE_TOO_LARGE: &str = "File too large";
 /// Includes that never end.
 pub(crate) const TOO_MANY_OPEN_FILES: &str = "Too many open files";
 /// What stands for a password in our explanations.

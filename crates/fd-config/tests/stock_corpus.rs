@@ -1,0 +1,197 @@
+//! Every input of the corpus, against what the stock programs said to it (tests/corpus/record.py recorded it).
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests, with their helpers")]
+
+mod world;
+
+use std::collections::HashMap;
+
+use fd_config::JsonOptions;
+use serde::Deserialize;
+use world::{DIRECTORY, World};
+
+#[derive(Deserialize)]
+struct Inputs {
+    base: String,
+    case: Vec<Input>,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    name: String,
+    at: String,
+    text: String,
+    #[serde(default)]
+    files: HashMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Recorded {
+    case: Vec<Stock>,
+}
+
+#[derive(Deserialize)]
+struct Stock {
+    name: String,
+    status: u8,
+    stdout: String,
+    json: Option<String>,
+}
+
+/// The corpus writes bytes as the characters U+0000 to U+00FF.
+fn bytes(text: &str) -> Vec<u8> {
+    text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect()
+}
+
+fn characters(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| char::from(*byte)).collect()
+}
+
+/// The whole file, as `build` in record.py makes it.
+fn whole(base: &str, input: &Input) -> String {
+    let text = &input.text;
+    let lines: Vec<&str> = base.split('\n').collect();
+    let replaced = |from: usize, to: usize| {
+        let line = format!("  {text}");
+        [&lines[..from], &[line.as_str()], &lines[to..]].concat().join("\n")
+    };
+    match input.at.as_str() {
+        "only" => text.clone(),
+        "top" => format!("{text}\n{base}"),
+        "director" => format!("Director {{\n Name = q\n Password = p\n {text}\n}}\n{base}"),
+        "schedule" => format!("Schedule {{\n Name = s\n {text}\n}}\n{base}"),
+        "statistics" => format!("Statistics {{\n Name = s\n {text}\n}}\n{base}"),
+        "daemon" => replaced(10, 10),
+        "addresses" => replaced(6, 8),
+        "messages" => replaced(13, 14),
+        other => panic!("{other}"),
+    }
+}
+
+fn corpus() -> Vec<(Input, World, Stock)> {
+    let inputs: Inputs = toml::from_str(include_str!("corpus/inputs.toml")).unwrap();
+    let recorded: Recorded = toml::from_str(include_str!("corpus/stock.toml")).unwrap();
+    assert_eq!(inputs.case.len(), recorded.case.len());
+    let world = |input: &Input| {
+        let mut files: HashMap<Vec<u8>, Vec<u8>> =
+            input.files.iter().map(|(name, text)| (bytes(&format!("{DIRECTORY}/{name}")), bytes(text))).collect();
+        files.insert(file_name(), bytes(&whole(&inputs.base, input)));
+        files.insert(b"/dev/null".to_vec(), Vec::new());
+        World { files }
+    };
+    let worlds: Vec<World> = inputs.case.iter().map(world).collect();
+    inputs
+        .case
+        .into_iter()
+        .zip(worlds)
+        .zip(recorded.case)
+        .map(|((input, world), stock)| (input, world, stock))
+        .collect()
+}
+
+fn file_name() -> Vec<u8> {
+    format!("{DIRECTORY}/fd.conf").into_bytes()
+}
+
+#[test]
+fn the_daemon_says_what_the_stock_daemon_says() {
+    let mut wrong = Vec::new();
+    for (input, mut world, stock) in corpus() {
+        assert_eq!(input.name, stock.name);
+        let mut surroundings = World::default();
+        let (status, stdout) = match fd_config::load(&file_name(), &mut world, &mut surroundings) {
+            Ok(_) => (0, Vec::new()),
+            Err(error) => {
+                let messages = error.messages();
+                // Of an abort only the first copy is recorded: the rest is the report of a crash.
+                let printed = messages.iter().flat_map(|message| match error.exit_status() {
+                    11 => message.text().to_vec(),
+                    _ => message.print("DD-Mon HH:MM"),
+                });
+                (error.exit_status(), printed.collect())
+            }
+        };
+        if (status, characters(&stdout)) != (stock.status, stock.stdout.clone()) {
+            wrong.push(format!(
+                "{}\nstock: {} {}\nours:  {status} {}",
+                stock.name,
+                stock.status,
+                stock.stdout,
+                characters(&stdout)
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+#[test]
+fn the_json_view_is_that_of_bfdjson() {
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for (_, mut world, stock) in corpus() {
+        let Some(expected) = stock.json else { continue };
+        let document = fd_config::parse_for_json(&file_name(), &mut world).unwrap();
+        document.check_for_json().unwrap();
+        let json = characters(&document.to_json(&JsonOptions::default()));
+        // Where the stock program writes what no JSON reader accepts, ours writes what was meant.
+        if serde_json_would_refuse(&expected) {
+            continue;
+        }
+        compared += 1;
+        if json != expected {
+            wrong.push(format!("{}\nstock: {expected}\nours:  {json}", stock.name));
+        }
+    }
+    assert!(compared > 300);
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// The three mistakes of the stock program: an object that ends without a line of its own, a comma before a brace, and
+/// numbers that it can't write.
+fn serde_json_would_refuse(text: &str) -> bool {
+    text.contains(",}") || text.contains("]}") || text.contains("-8ffeeaf0eb9cdaac909")
+}
+
+#[test]
+fn every_error_explains_itself() {
+    for (input, mut world, stock) in corpus() {
+        let Err(error) = fd_config::load(&file_name(), &mut world, &mut World::default()) else { continue };
+        let explanation = error.explanation();
+        if let fd_config::LoadError::Syntax(syntax) = &error {
+            assert!(explanation.ends_with('\n'), "{}", input.name);
+            assert!(explanation.lines().count() <= 8, "{}: {explanation}", input.name);
+            if syntax.place().is_some() {
+                assert!(explanation.contains('^'), "{}: {explanation}", stock.name);
+            }
+        }
+    }
+}
+
+/// What an error explains, for a file of this text.
+fn explained(text: &str) -> String {
+    let mut world = World::default();
+    world.files.insert(b"fd.conf".to_vec(), text.as_bytes().to_vec());
+    fd_config::load(b"fd.conf", &mut world, &mut World::default()).unwrap_err().explanation()
+}
+
+#[test]
+fn an_explanation_shows_the_line_and_what_was_probably_meant() {
+    let explanation = explained("Director {\n\tName = d\n\tPasword = \"x\"\n}\n");
+    let expected = "fd.conf:3:9: Keyword \"Pasword\" not permitted in this resource. \
+                    Perhaps you left the trailing brace off of the previous resource.\n  \
+                    |\n3 |  Pasword = \"x\"\n  |  ^\n  hint: did you mean \"Password\"?\n";
+    assert_eq!(explanation, expected);
+    let explanation = explained("Director {\n Name = d\n Password = x\nDirector {\n");
+    assert!(explanation.contains("is the closing brace of the Director resource missing?"), "{explanation}");
+    let explanation = explained("FileDaemon {\n Name = f\n Monitor = yes\n}\n");
+    assert!(explanation.contains("this is a directive of Director, not of FileDaemon"), "{explanation}");
+}
+
+#[test]
+fn an_explanation_keeps_passwords_to_itself() {
+    for text in ["Director {\n Password = 123456\n}", "Director {\n Password = s3cret\n Password = 123456 }"] {
+        let explanation = explained(text);
+        assert!(!explanation.contains("123456") && !explanation.contains("s3cret"), "{explanation}");
+        assert!(explanation.contains("(hidden)"), "{explanation}");
+    }
+}
