@@ -22,6 +22,7 @@ mod load;
 mod numbers;
 mod parser;
 mod resources;
+mod settings;
 mod source;
 mod split;
 mod stock;
@@ -37,6 +38,7 @@ pub use resources::{
     COMMANDS, CalendarHour, Config, ConnectRun, Console, Destination, DestinationKind, Director, DisabledCommands,
     FileDaemon, Messages, PasswordKey, Pki, PkiCipher, PkiDigest, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
+pub use settings::{JobSettings, LogFormat, LogLevel, LogSettings, SETTINGS_FILE, Settings, SettingsError};
 pub use source::{AddressFamily, Source};
 pub use split::split_command;
 pub use stock::StockMessage;

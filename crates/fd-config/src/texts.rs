@@ -352,3 +352,13 @@ pub(crate) static CONSOLE_TLS: ServerTlsChecks = ServerTlsChecks {
 pub(crate) const UNKNOWN_COMMAND: &str = "Disable Command \"%s\" not found.\n";
 /// In front of what the TLS library says.
 pub(crate) const OPENSSL_LINE: &str = "message.c:1839-0 openssl.c:108 ";
+/// A size in `bacula-fd.toml`.
+pub(crate) const EXPECTED_A_SIZE: &str = "a number of bytes is expected, such as 67108864 or \"64 MiB\"";
+
+pub(crate) fn workers_out_of_range(number: i64, most: u16) -> String {
+    format!("workers must be 1 to {most}, not {number}")
+}
+
+pub(crate) fn too_little_memory(least: u64) -> String {
+    format!("memory must be at least {least} bytes")
+}

@@ -1,0 +1,208 @@
+//! `bacula-fd.toml`: what the stock daemon does not know. The file is optional, and so is everything in it.
+//!
+//! Not here: anything that `bacula-fd.conf` can say.
+
+use core::fmt;
+use core::num::NonZeroU16;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
+
+use crate::texts;
+
+/// The file's name; it stands beside `bacula-fd.conf`.
+pub const SETTINGS_FILE: &str = "bacula-fd.toml";
+/// Most threads that read and compress for one job.
+const MOST_WORKERS: u16 = 512;
+/// Least memory of one job, in bytes.
+const LEAST_MEMORY: u64 = 4 << 20;
+
+/// All settings; [`Settings::default`] is what counts without a file.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// How jobs use this host.
+    pub job: JobSettings,
+    /// The daemon's own log.
+    pub log: LogSettings,
+}
+
+/// `[job]`
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct JobSettings {
+    /// Threads that read, digest and compress for one job, 1 to 512; `None`: as many as there are processors.
+    #[serde(deserialize_with = "workers")]
+    pub workers: Option<NonZeroU16>,
+    /// Bytes that one job's buffers may take, at least 4 MiB; `None`: the program's own choice.
+    #[serde(deserialize_with = "memory")]
+    pub memory: Option<u64>,
+}
+
+/// `[log]`
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogSettings {
+    /// How lines look.
+    pub format: LogFormat,
+    /// What is worth a line; a debug level on the command line counts more.
+    pub level: LogLevel,
+}
+
+/// `log.format`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// `log.level`
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// Only what failed.
+    Error,
+    /// What may fail soon, too.
+    #[default]
+    Warn,
+    /// What happens.
+    Info,
+    /// How it happens.
+    Debug,
+    /// Every step.
+    Trace,
+}
+
+/// A settings file that can't be used: which, where, and why, with the line and a caret.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}: {reason}", file.display())]
+pub struct SettingsError {
+    file: PathBuf,
+    reason: toml::de::Error,
+}
+
+impl Settings {
+    /// Reads the text of a settings file; `file` is only its name, for messages.
+    ///
+    /// # Errors
+    /// [`SettingsError`]: bad TOML, an unknown key, or a value out of its range.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, SettingsError> {
+        toml::from_str(text).map_err(|reason| SettingsError { file: file.to_owned(), reason })
+    }
+
+    /// Where the settings file of a configuration file is looked for.
+    pub fn path_beside(config_file: &OsStr) -> PathBuf {
+        Path::new(config_file).with_file_name(SETTINGS_FILE)
+    }
+}
+
+fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let workers = u16::try_from(number).ok().filter(|workers| *workers <= MOST_WORKERS).and_then(NonZeroU16::new);
+    workers.map(Some).ok_or_else(|| D::Error::custom(texts::workers_out_of_range(number, MOST_WORKERS)))
+}
+
+fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let bytes = deserializer.deserialize_any(Size)?;
+    if bytes >= LEAST_MEMORY { Ok(Some(bytes)) } else { Err(D::Error::custom(texts::too_little_memory(LEAST_MEMORY))) }
+}
+
+/// A number of bytes: a whole number, or a text such as `64 MiB`.
+struct Size;
+
+impl Visitor<'_> for Size {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(texts::EXPECTED_A_SIZE)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<u64, E> {
+        u64::try_from(number).map_err(|_| E::custom(texts::EXPECTED_A_SIZE))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
+        size(text).ok_or_else(|| E::custom(format!("{text:?}: {}", texts::EXPECTED_A_SIZE)))
+    }
+}
+
+fn size(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u64); 8] = [
+        ("", 1),
+        ("B", 1),
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ];
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let number: u64 = digits.parse().ok()?;
+    let unit = unit.trim();
+    let (_, factor) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
+    number.checked_mul(*factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Settings, String> {
+        Settings::parse(Path::new("/etc/bacula/bacula-fd.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_empty_file_means_the_defaults() {
+        let settings = parse("").unwrap();
+        assert_eq!(settings, Settings::default());
+        assert_eq!((settings.job.workers, settings.job.memory), (None, None));
+        assert_eq!((settings.log.format, settings.log.level), (LogFormat::Text, LogLevel::Warn));
+    }
+
+    #[test]
+    fn everything_can_be_set() {
+        let text = "[job]\nworkers = 4\nmemory = \"64 MiB\"\n[log]\nformat = \"json\"\nlevel = \"debug\"\n";
+        let settings = parse(text).unwrap();
+        assert_eq!(settings.job.workers.map(NonZeroU16::get), Some(4));
+        assert_eq!(settings.job.memory, Some(64 << 20));
+        assert_eq!((settings.log.format, settings.log.level), (LogFormat::Json, LogLevel::Debug));
+        assert_eq!(parse("job.memory = 8388608").unwrap().job.memory, Some(8 << 20));
+        assert_eq!(parse("job.memory = \"1gb\"").unwrap().job.memory, Some(1_000_000_000));
+    }
+
+    #[test]
+    fn mistakes_name_file_line_and_what_was_expected() {
+        let cases = [
+            ("[job]\nworker = 4", "unknown field `worker`"),
+            ("[jobs]", "unknown field `jobs`"),
+            ("[job]\nworkers = 0", "workers must be 1 to 512, not 0"),
+            ("[job]\nworkers = 513", "workers must be 1 to 512, not 513"),
+            ("[job]\nworkers = \"4\"", "invalid type"),
+            ("[job]\nmemory = \"64 apples\"", "\"64 apples\": a number of bytes"),
+            ("[job]\nmemory = -1", "a number of bytes"),
+            ("[job]\nmemory = \"1 MiB\"", "must be at least 4194304 bytes"),
+            ("[log]\nformat = \"xml\"", "unknown variant `xml`, expected `text` or `json`"),
+            ("[log\n", "line 1"),
+        ];
+        for (text, part) in cases {
+            let error = parse(text).unwrap_err();
+            assert!(error.starts_with("/etc/bacula/bacula-fd.toml: "), "{error}");
+            assert!(error.contains(part), "{text}: {error}");
+            assert!(error.contains("line ") && error.contains('^'), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_file_stands_beside_the_configuration() {
+        let beside = |file: &str| Settings::path_beside(OsStr::new(file));
+        assert_eq!(beside("/etc/bacula/bacula-fd.conf"), Path::new("/etc/bacula/bacula-fd.toml"));
+        assert_eq!(beside("fd.conf"), Path::new("bacula-fd.toml"));
+    }
+}
