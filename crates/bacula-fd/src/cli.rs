@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use fd_config::StockMessage;
 
 /// Where a configuration file without `/` in its name is looked for; packagers set `FERROFD_SYSCONFDIR` at build time.
-pub const CONFIGURATION_DIRECTORY: &str = match option_env!("FERROFD_SYSCONFDIR") {
+pub(crate) const CONFIGURATION_DIRECTORY: &str = match option_env!("FERROFD_SYSCONFDIR") {
     Some(directory) => directory,
     None => "/etc/bacula",
 };
@@ -42,47 +42,47 @@ Usage: bacula-fd [-f -s] [-c config_file] [-d debug_level]
 /// A command line that was understood.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub struct Cli {
+pub(crate) struct Cli {
     /// `-c` or the positional argument, with the directory put before it if it has no `/`.
-    pub config_file: OsString,
+    pub(crate) config_file: OsString,
     /// `-d N`: at least 1.
-    pub debug_level: Option<i32>,
+    pub(crate) debug_level: Option<i32>,
     /// `-d N,TAGS`: what stands behind the first comma, unchecked.
-    pub debug_tags: OsString,
+    pub(crate) debug_tags: OsString,
     /// `-dt`: date and time in debug lines.
-    pub debug_timestamps: bool,
+    pub(crate) debug_timestamps: bool,
     /// `-f`: stay in the foreground.
-    pub foreground: bool,
+    pub(crate) foreground: bool,
     /// `-g`: the group to become.
-    pub group: Option<String>,
+    pub(crate) group: Option<String>,
     /// `-k`: keep the capability to read everything.
-    pub keep_read_all: bool,
+    pub(crate) keep_read_all: bool,
     /// `-m`: show the traceback after a crash.
-    pub show_traceback: bool,
+    pub(crate) show_traceback: bool,
     /// `-P`: no pid file.
-    pub no_pid_file: bool,
+    pub(crate) no_pid_file: bool,
     /// `-s`: no signal handlers.
-    pub no_signals: bool,
+    pub(crate) no_signals: bool,
     /// `-t`: check the configuration and end.
-    pub test_only: bool,
+    pub(crate) test_only: bool,
     /// `-T`: debug output into the trace file.
-    pub trace: bool,
+    pub(crate) trace: bool,
     /// `-u`: the user to become.
-    pub user: Option<String>,
+    pub(crate) user: Option<String>,
     /// `-v`: how often.
-    pub verbose: u32,
+    pub(crate) verbose: u32,
 }
 
 impl Cli {
     /// Whether the program must go to the background.
-    pub const fn wants_background(&self) -> bool {
+    pub(crate) const fn wants_background(&self) -> bool {
         !self.foreground && !self.test_only
     }
 }
 
 /// A command line that ends the program with status 1.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum CliError {
+pub(crate) enum CliError {
     /// The usage is wanted, or there is a mistake; the complaint is `getopt`'s own line, without LF.
     #[error("{}", String::from_utf8_lossy(complaint))]
     Usage {
@@ -96,7 +96,7 @@ pub enum CliError {
 
 impl CliError {
     /// What goes to standard error.
-    pub fn standard_error(&self) -> Vec<u8> {
+    pub(crate) fn standard_error(&self) -> Vec<u8> {
         let Self::Usage { complaint } = self else { return Vec::new() };
         let mut text = complaint.clone();
         if !text.is_empty() {
@@ -107,7 +107,7 @@ impl CliError {
     }
 
     /// What goes to standard output.
-    pub fn message(&self) -> Option<StockMessage> {
+    pub(crate) fn message(&self) -> Option<StockMessage> {
         match self {
             Self::Usage { .. } => None,
             Self::KeepWithoutUser => {
@@ -123,7 +123,7 @@ impl CliError {
 ///
 /// # Errors
 /// [`CliError`]; the program ends with status 1.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, CliError> {
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, CliError> {
     let mut arguments = arguments.into_iter().map(OsString::into_vec);
     let program = arguments.next().unwrap_or_default();
     let mut cli = Cli::default();

@@ -14,16 +14,16 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{Gid, Group, Uid, User, getgid, getuid, initgroups, setgid, setresuid, setuid};
+use nix::unistd::{Gid, Group, Uid, User, getuid, initgroups, setgid, setresuid, setuid};
 
-pub use fd_os::daemonize::Role;
+pub(crate) use fd_os::daemonize::Role;
 
 /// Goes to the background (reference 06 §5.1 step 4). To be called before anything is opened and before there is a
 /// second thread. With `keep_output` standard input, output and error stay what they are, for debugging.
 ///
 /// # Errors
 /// When the system does not let us.
-pub fn go_background(keep_output: bool) -> io::Result<Role> {
+pub(crate) fn go_background(keep_output: bool) -> io::Result<Role> {
     fd_os::daemonize::into_background(if keep_output { 3 } else { 0 })
 }
 
@@ -43,14 +43,14 @@ fn errno_of(error: &io::Error) -> Errno {
 /// The pid file of a running daemon, locked as long as this lives. It stays on disk unless [`Self::remove`] is called, as
 /// the stock daemon's does after an error.
 #[derive(Debug)]
-pub struct PidFile {
+pub(crate) struct PidFile {
     path: PathBuf,
     _locked: File,
 }
 
 /// Why there is no pid file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum PidFileError {
+pub(crate) enum PidFileError {
     /// Another daemon holds the lock.
     #[error("bacula-fd is already running. pid={pid}, check file {}", path.display())]
     AlreadyRunning {
@@ -79,7 +79,7 @@ pub enum PidFileError {
 
 impl PidFileError {
     /// As the stock daemon prints it; the daemon of this name ends with status 1.
-    pub fn message(&self, daemon: &str) -> StockMessage {
+    pub(crate) fn message(&self, daemon: &str) -> StockMessage {
         StockMessage::termination(daemon, "bsys.c:705", self.to_string().as_bytes())
     }
 }
@@ -90,7 +90,7 @@ impl PidFile {
     ///
     /// # Errors
     /// [`PidFileError`]; the file is left as it was.
-    pub fn create(directory: &Path, port: u16) -> Result<Self, PidFileError> {
+    pub(crate) fn create(directory: &Path, port: u16) -> Result<Self, PidFileError> {
         let path = directory.join(format!("bacula-fd.{port}.pid"));
         // Not truncated: if another daemon holds it, its number must stay.
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o640).open(&path);
@@ -112,7 +112,8 @@ impl PidFile {
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -120,7 +121,7 @@ impl PidFile {
     ///
     /// # Errors
     /// The system's.
-    pub fn remove(self) -> io::Result<()> {
+    pub(crate) fn remove(self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
 }
@@ -146,7 +147,7 @@ fn running(file: &mut File) -> Option<i32> {
 
 /// The signals of the daemon, taken from a descriptor by a thread that waits for them (reference 06 §5.5).
 #[derive(Debug)]
-pub struct Signals {
+pub(crate) struct Signals {
     descriptor: SignalFd,
 }
 
@@ -176,7 +177,7 @@ impl Signals {
     ///
     /// # Errors
     /// The system's.
-    pub fn install() -> io::Result<Self> {
+    pub(crate) fn install() -> io::Result<Self> {
         let mask: SigSet = ENDING.into_iter().chain(IGNORED).collect();
         mask.thread_block()?;
         Ok(Self { descriptor: SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC)? })
@@ -187,7 +188,7 @@ impl Signals {
     ///
     /// # Errors
     /// The system's.
-    pub fn wait(&self) -> io::Result<i32> {
+    pub(crate) fn wait(&self) -> io::Result<i32> {
         loop {
             match self.descriptor.read_signal() {
                 Ok(Some(info)) => {
@@ -205,7 +206,7 @@ impl Signals {
 
 /// Why the daemon can't become another user.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum PrivilegeError {
+pub(crate) enum PrivilegeError {
     /// `-u`: no such user.
     #[error("Could not find userid={user}: ERR={}", words(*errno))]
     NoUser {
@@ -282,7 +283,7 @@ pub enum PrivilegeError {
 
 impl PrivilegeError {
     /// As the stock daemon prints it; the daemon of this name ends with status 1.
-    pub fn message(&self, daemon: &str) -> StockMessage {
+    pub(crate) fn message(&self, daemon: &str) -> StockMessage {
         let place = match self {
             Self::NoUser { .. } => "priv.c:59",
             Self::NoEntry { .. } => "priv.c:65",
@@ -306,7 +307,7 @@ impl PrivilegeError {
 ///
 /// # Errors
 /// [`PrivilegeError`]; what was done until then stays done, so the daemon must end.
-pub fn drop_privileges(user: Option<&str>, group: Option<&str>, keep_read_all: bool) -> Result<(), PrivilegeError> {
+pub(crate) fn drop_privileges(user: Option<&str>, group: Option<&str>, keep_read_all: bool) -> Result<(), PrivilegeError> {
     if user.is_none() && group.is_none() {
         return Ok(());
     }
@@ -357,11 +358,6 @@ fn identity(user: Option<&str>, group: Option<&str>) -> Result<Identity, Privile
         None => found.gid,
     };
     Ok(Identity { user: found.name, uid: found.uid, gid })
-}
-
-/// The user and group that the process has now, for the log.
-pub fn current_identity() -> (u32, u32) {
-    (getuid().as_raw(), getgid().as_raw())
 }
 
 #[cfg(test)]

@@ -22,36 +22,36 @@ const MAX_FILE: u64 = 1 << 20;
 
 /// A job that ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Number of errors.
-    pub errors: i32,
+    pub(crate) errors: i32,
     /// The code: `B`, `R`, `V` …
-    pub job_type: u8,
+    pub(crate) job_type: u8,
     /// The code: `T`, `E`, `f`, `A` …
-    pub job_status: u8,
+    pub(crate) job_status: u8,
     /// The code: `F`, `I`, `D` …
-    pub job_level: u8,
+    pub(crate) job_level: u8,
     /// Catalog number; never 0 in a file.
-    pub job_id: u32,
+    pub(crate) job_id: u32,
     /// The Storage Daemon's session.
-    pub vol_session_id: u32,
+    pub(crate) vol_session_id: u32,
     /// The Storage Daemon's session time.
-    pub vol_session_time: u32,
+    pub(crate) vol_session_time: u32,
     /// Files saved or restored.
-    pub job_files: u32,
+    pub(crate) job_files: u32,
     /// Bytes saved or restored.
-    pub job_bytes: u64,
+    pub(crate) job_bytes: u64,
     /// Seconds since 1970.
-    pub start_time: i64,
+    pub(crate) start_time: i64,
     /// Seconds since 1970.
-    pub end_time: i64,
+    pub(crate) end_time: i64,
     /// Unique name; more than 127 bytes are cut.
-    pub job: Vec<u8>,
+    pub(crate) job: Vec<u8>,
 }
 
 /// What is wrong with a state file. The daemon deletes such a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum DamagedState {
+pub(crate) enum DamagedState {
     /// Not the first bytes of a state file.
     #[error("it does not begin like a state file")]
     Magic,
@@ -67,7 +67,7 @@ pub enum DamagedState {
 }
 
 /// The bytes of a state file with the last ten of these jobs, oldest first.
-pub fn encode(entries: &[Entry]) -> Vec<u8> {
+pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
     let kept = entries.get(entries.len().saturating_sub(KEPT)..).unwrap_or_default();
     let end = HEADER_SIZE + 4 + kept.len() * RECORD_SIZE;
     let mut file = Vec::with_capacity(end);
@@ -106,7 +106,7 @@ fn encode_entry(entry: &Entry, file: &mut Vec<u8>) {
 ///
 /// # Errors
 /// [`DamagedState`] if the stock daemon would delete the file.
-pub fn decode(file: &[u8]) -> Result<Vec<Entry>, DamagedState> {
+pub(crate) fn decode(file: &[u8]) -> Result<Vec<Entry>, DamagedState> {
     let mut header = Fields { bytes: file, at: 0 };
     if header.take::<16>()?.get(..14) != MAGIC.get(..14) {
         return Err(DamagedState::Magic);
@@ -183,12 +183,12 @@ impl Fields<'_> {
 }
 
 /// `WORKING_DIRECTORY/bacula-fd.PORT.state`.
-pub fn path(working_directory: &Path, port: u16) -> PathBuf {
+pub(crate) fn path(working_directory: &Path, port: u16) -> PathBuf {
     working_directory.join(format!("bacula-fd.{port}.state"))
 }
 
 /// The jobs that the daemon before this one left. A damaged file is deleted.
-pub fn load(path: &Path) -> Vec<Entry> {
+pub(crate) fn load(path: &Path) -> Vec<Entry> {
     let readable = fs::metadata(path).is_ok_and(|about| about.len() <= MAX_FILE);
     let Some(file) = fs::read(path).ok().filter(|_| readable) else {
         return Vec::new();
@@ -209,7 +209,7 @@ pub fn load(path: &Path) -> Vec<Entry> {
 ///
 /// # Errors
 /// When it can't be created or written.
-pub fn save(path: &Path, entries: &[Entry]) -> io::Result<()> {
+pub(crate) fn save(path: &Path, entries: &[Entry]) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
