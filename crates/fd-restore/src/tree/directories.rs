@@ -49,6 +49,11 @@ impl Level {
         self.handle.as_fd()
     }
 
+    /// What its metadata is applied to.
+    fn target(&self) -> Target<'_> {
+        if self.readable { Target::Open(self.handle()) } else { Target::Pinned(self.handle()) }
+    }
+
     /// Whether nobody but us can change the names in it.
     fn is_guarded(&mut self, rule: &LinkRule) -> bool {
         let handle = &self.handle;
@@ -58,7 +63,7 @@ impl Level {
     fn give_times_back(&self) {
         if let Some((accessed, modified)) = self.times {
             // Nothing is said of a failure: the directory's record could set them, so this can too.
-            let _times = Target::Open(self.handle()).set_exact_times(accessed, modified);
+            let _times = self.target().set_exact_times(accessed, modified);
         }
     }
 }
@@ -322,12 +327,7 @@ impl Directories {
 
     /// What metadata of the current directory is applied to.
     pub(crate) fn current(&self) -> Option<Target<'_>> {
-        let level = self.levels.last()?;
-        Some(if level.readable {
-            Target::Open(level.handle())
-        } else {
-            Target::Named { directory: level.handle(), name: b"." }
-        })
+        self.levels.last().map(Level::target)
     }
 
     /// A second handle of a directory, without leaving the current one.
