@@ -65,6 +65,17 @@ pub struct Restore<'a> {
     pub replace: &'a str,
 }
 
+impl Restore<'_> {
+    /// The console's command for it.
+    pub fn command(&self) -> String {
+        let Self { job, from, onto, to, replace } = self;
+        format!(
+            "restore jobid={job} client={from}-fd restoreclient={onto}-fd where={} replace={replace} all done yes",
+            to.display()
+        )
+    }
+}
+
 impl Daemon {
     /// Starts it and waits until it listens.
     pub fn start(&mut self) -> Result<()> {
@@ -240,7 +251,9 @@ impl Bed {
         let answer = String::from_utf8_lossy(&stdout).into_owned();
         // What stands before the prompt's hint is about the console's own login.
         match answer.split_once("Enter a period to cancel a command.\n") {
-            Some((_, rest)) => Ok(rest.to_owned()),
+            Some((_, rest)) => {
+                Ok(rest.strip_suffix("quit\n").or_else(|| rest.strip_suffix("quit")).unwrap_or(rest).to_owned())
+            }
             None => Err(BedError::Console {
                 command: commands.join("; "),
                 problem: format!("no login, {status}"),
@@ -287,11 +300,7 @@ impl Bed {
 
     /// Queues a restore of everything that a job saved.
     pub fn queue_restore(&self, restore: &Restore<'_>) -> Result<u32> {
-        let Restore { job, from, onto, to, replace } = restore;
-        self.queue(&format!(
-            "restore jobid={job} client={from}-fd restoreclient={onto}-fd where={} replace={replace} all done yes",
-            to.display()
-        ))
+        self.queue(&restore.command())
     }
 
     /// The records of a job on its volumes, labels left out.

@@ -1,6 +1,9 @@
 //! `bed`: sets the bed up, raises one for a human, or shows that ferrofd can replace the stock daemon.
 
+mod demo;
+
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -26,6 +29,15 @@ enum Command {
         #[arg(value_enum, default_values = ["stock"])]
         clients: Vec<Which>,
     },
+    /// Show that ferrofd takes the stock daemon's place: save, restore, compare everything, measure both.
+    Demo {
+        /// A small tree made for it instead of a real one.
+        #[arg(long)]
+        short: bool,
+        /// The tree to save; /usr/share when large enough, else the largest of some.
+        #[arg(long, conflicts_with = "short")]
+        tree: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -47,6 +59,8 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Setup => bed::setup::root(&mut |step| say(step)).map(|_| ExitCode::SUCCESS),
         Command::Up { clients } => up(&clients),
+        Command::Demo { short, tree } => demo::run(demo::Choice { short, tree })
+            .map(|equal| if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
     };
     result.unwrap_or_else(|error| {
         // There is nothing left to tell when standard error is closed.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -33,6 +34,12 @@ const BLOCK_HEADER: usize = 32;
 const RECORD_HEADER: usize = 12;
 const IDENTIFIER: &[u8; 4] = b"BB03";
 const CHECKSUM_AT: usize = 24;
+/// Labels stand in the place of records, with these file indexes.
+const START_OF_SESSION: i32 = -4;
+const END_OF_SESSION: i32 = -5;
+/// A label's text; behind it version and `JobId`, then the time in microseconds.
+const LABEL_START: &[u8] = b"Bacula 1.0 immortal\n\0";
+const LABEL_TIME_AT: usize = 8;
 /// Bit 0 of the options word: the block carries a checksum. Any other bit means encryption, which the bed never uses.
 const WITH_CHECKSUM: u32 = 1;
 /// Bacula's largest possible block; a length above it is damage.
@@ -47,6 +54,8 @@ pub struct Records {
     partial: HashMap<Session, Partial>,
     ready: VecDeque<Record>,
     failed: bool,
+    begun: Option<u64>,
+    ended: Option<u64>,
 }
 
 /// A volume that is being read.
@@ -77,15 +86,22 @@ impl Records {
         if volumes.is_empty() {
             return Err(BedError::Usage("no volume to read".to_owned()));
         }
-        let empty = HashMap::new();
         Ok(Self {
             volumes: volumes.into(),
             current: None,
             wanted,
-            partial: empty,
+            partial: HashMap::new(),
             ready: VecDeque::new(),
             failed: false,
+            begun: None,
+            ended: None,
         })
+    }
+
+    /// How long the Storage Daemon says that the session took, from its label at the start to that at the end; known
+    /// when all records have been read.
+    pub fn elapsed(&self) -> Option<Duration> {
+        Some(Duration::from_micros(self.ended?.checked_sub(self.begun?)?))
     }
 
     /// The next record, read from as many blocks as it takes.
@@ -124,6 +140,19 @@ impl Records {
         }
     }
 
+    /// Takes the time out of a session's labels (reference 04 §19.3).
+    fn note_label(&mut self, file_index: i32, bytes: &[u8]) {
+        let time = || {
+            let bytes = bytes.strip_prefix(LABEL_START)?.get(LABEL_TIME_AT..LABEL_TIME_AT + 8)?;
+            Some(u64::from_be_bytes(bytes.try_into().ok()?))
+        };
+        match file_index {
+            START_OF_SESSION => self.begun = self.begun.or_else(time),
+            END_OF_SESSION => self.ended = time(),
+            _ => {}
+        }
+    }
+
     /// Takes the records out of a block.
     fn take(&mut self, path: &Path, block: &Block) -> Result<()> {
         let mut at = 0;
@@ -138,6 +167,7 @@ impl Records {
             let bytes = block.body.get(at..at + here).unwrap_or_default();
             at += here;
             if file_index <= 0 {
+                self.note_label(file_index, bytes);
                 continue;
             }
             let partial = if stream < 0 {
