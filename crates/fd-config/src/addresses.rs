@@ -4,12 +4,12 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::document::{Addresses, Value};
 use crate::error::{SyntaxError, fill};
-use crate::lexer::Token;
 use crate::numbers;
 use crate::parser::{Parser, Pass};
 use crate::resources::FileDaemon;
 use crate::source::{AddressFamily, Source};
 use crate::texts::{self, Text};
+use crate::token::Token;
 
 /// A block of `FdAddresses` while it is read.
 #[derive(Default)]

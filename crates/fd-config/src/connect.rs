@@ -4,11 +4,11 @@ use core::time::Duration;
 
 use crate::document::Value;
 use crate::error::SyntaxError;
-use crate::lexer::Token;
 use crate::numbers;
 use crate::parser::{Parser, Pass};
 use crate::resources::ConnectRun;
 use crate::texts::{self, Text};
+use crate::token::Token;
 
 /// What a word of a schedule means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

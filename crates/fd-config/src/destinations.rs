@@ -3,10 +3,10 @@
 use crate::document::{RawResource, Value};
 use crate::error::SyntaxError;
 use crate::explain;
-use crate::lexer::Token;
 use crate::parser::{Parser, Pass};
 use crate::resources::{Destination, DestinationKind, Messages, TypeSet};
 use crate::texts;
+use crate::token::Token;
 
 /// The keywords and numbers of message types (reference 06 §7.1).
 pub(crate) const MESSAGE_TYPES: [(&str, u8); 18] = [

@@ -3,14 +3,14 @@
 //! Knows nothing of resources. The positions that it counts are those that the stock daemon prints.
 
 use crate::error::{Place, SyntaxError};
+use crate::input::{Char, Input, State};
 use crate::source::Source;
 use crate::split::split_command;
 use crate::texts::{self, Text};
+use crate::token::Token;
 
 /// Bytes of one token; one more and the stock daemon breaks its heap.
 const MAX_TOKEN: usize = 4999;
-/// Bytes of one line; what follows is the next line.
-const MAX_LINE: usize = 1_000_000;
 /// Includes within includes. The stock daemon ends at the limit of open files, with the same text.
 const MAX_DEPTH: usize = 1000;
 /// Includes of one pass, so that files that include each other twice come to an end.
@@ -21,145 +21,6 @@ const MAX_BYTES: usize = 256 << 20;
 const MAX_NAME: usize = 127;
 /// What stands for the end of a line inside the quoted name of an include.
 const END_OF_LINE_BYTE: u8 = 0xfe;
-
-/// What the lexer hands out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Token {
-    EndOfFile,
-    Number,
-    Identifier,
-    UnquotedString,
-    QuotedString,
-    OpenBrace,
-    CloseBrace,
-    Equals,
-    Comma,
-    EndOfLine,
-    Error,
-    Utf8Mark,
-    Utf16Mark,
-}
-
-impl Token {
-    /// Number and name as they stand in messages (reference 06 §1.4).
-    pub(crate) const fn number_and_name(self) -> (u32, &'static str) {
-        match self {
-            Self::EndOfFile => (101, "T_EOF"),
-            Self::Number => (102, "T_NUMBER"),
-            Self::Identifier => (104, "T_IDENTIFIER"),
-            Self::UnquotedString => (105, "T_UNQUOTED_STRING"),
-            Self::QuotedString => (106, "T_QUOTED_STRING"),
-            Self::OpenBrace => (108, "T_BOB"),
-            Self::CloseBrace => (109, "T_EOB"),
-            Self::Equals => (110, "T_EQUALS"),
-            Self::Comma => (111, "T_COMMA"),
-            Self::EndOfLine => (112, "T_EOL"),
-            Self::Error => (200, "T_ERROR"),
-            Self::Utf8Mark => (201, "T_UTF8_BOM"),
-            Self::Utf16Mark => (202, "T_UTF16_BOM"),
-        }
-    }
-
-    /// A word in any spelling.
-    pub(crate) const fn is_string(self) -> bool {
-        matches!(self, Self::Identifier | Self::UnquotedString | Self::QuotedString)
-    }
-
-    /// A word or a number without quotes.
-    pub(crate) const fn is_bare(self) -> bool {
-        matches!(self, Self::Identifier | Self::UnquotedString | Self::Number)
-    }
-}
-
-/// One step through a line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Char {
-    Byte(u8),
-    EndOfLine,
-    EndOfFile,
-    /// An end of line that was pushed back and comes again.
-    Again,
-}
-
-impl Char {
-    /// ASCII blank, TAB, LF, VT, FF, CR.
-    const fn is_space(self) -> bool {
-        matches!(self, Self::Byte(b' ' | b'\t'..=b'\r'))
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    Between,
-    Comment,
-    Number,
-    Identifier,
-    String,
-    Quoted,
-    Include,
-    IncludeQuoted,
-}
-
-/// A file that is being read, with everything that comes back when an include ends.
-struct Input {
-    name: Vec<u8>,
-    bytes: Vec<u8>,
-    /// Where the next line begins in `bytes`.
-    next: usize,
-    line: Vec<u8>,
-    line_no: u32,
-    col_no: usize,
-    current: Char,
-    state: State,
-    text: Vec<u8>,
-    begin_line: u32,
-    begin_column: usize,
-}
-
-impl Input {
-    fn new(name: Vec<u8>, bytes: Vec<u8>) -> Self {
-        Self {
-            name,
-            bytes,
-            next: 0,
-            line: Vec::new(),
-            line_no: 0,
-            col_no: 0,
-            current: Char::EndOfLine,
-            state: State::Between,
-            text: Vec::new(),
-            begin_line: 0,
-            begin_column: 0,
-        }
-    }
-
-    /// Reads the next physical line; `false` at the end of the file. A CR, alone or before LF, counts as LF; a NUL hides
-    /// the rest of its line.
-    fn read_line(&mut self) -> bool {
-        self.line.clear();
-        let rest = self.bytes.get(self.next..).unwrap_or_default();
-        if rest.is_empty() {
-            return false;
-        }
-        let limit = rest.len().min(MAX_LINE);
-        let head = rest.get(..limit).unwrap_or_default();
-        if let Some(end) = head.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
-            self.line.extend_from_slice(head.get(..end).unwrap_or_default());
-            self.line.push(b'\n');
-            let crlf = rest.get(end..).is_some_and(|tail| tail.starts_with(b"\r\n"));
-            self.next += end + if crlf { 2 } else { 1 };
-        } else {
-            self.line.extend_from_slice(head);
-            self.next += limit;
-        }
-        if let Some(nul) = self.line.iter().position(|byte| *byte == 0) {
-            self.line.truncate(nul);
-        }
-        self.line_no = self.line_no.saturating_add(1);
-        self.col_no = 0;
-        true
-    }
-}
 
 /// Makes tokens of a file and its includes.
 pub(crate) struct Lexer<'s> {
@@ -314,7 +175,7 @@ impl<'s> Lexer<'s> {
             match self.next()? {
                 Token::EndOfLine | Token::EndOfFile => return Ok(()),
                 Token::CloseBrace => {
-                    self.push_back();
+                    self.input.push_back();
                     return Ok(());
                 }
                 _ => {}
@@ -339,38 +200,18 @@ impl<'s> Lexer<'s> {
             }
             Char::Byte(_) | Char::Again => {}
         }
-        let input = &mut self.input;
-        input.current = match input.line.get(input.col_no) {
-            Some(byte) => {
-                input.col_no += 1;
-                Char::Byte(*byte)
-            }
-            None => Char::EndOfLine,
-        };
-        Ok(input.current)
-    }
-
-    fn push_back(&mut self) {
-        if self.input.current == Char::EndOfLine {
-            self.input.current = Char::Again;
-        } else {
-            self.input.col_no = self.input.col_no.saturating_sub(1);
-        }
+        Ok(self.input.next_in_line())
     }
 
     /// A token ends before the current character.
     fn end_before(&mut self, token: Token) -> Token {
-        self.push_back();
+        self.input.push_back();
         self.input.state = State::Between;
         token
     }
 
     fn begin(&mut self, state: State, first: Option<u8>) -> Result<(), SyntaxError> {
-        let input = &mut self.input;
-        input.text.clear();
-        input.state = state;
-        input.begin_line = input.line_no;
-        input.begin_column = input.col_no.saturating_sub(1);
+        self.input.begin(state);
         first.map_or(Ok(()), |byte| self.append(byte))
     }
 
@@ -454,7 +295,7 @@ impl<'s> Lexer<'s> {
             Char::Byte(b',' | b';') | Char::EndOfLine => return Ok(Some(self.end_before(Token::Number))),
             _ if c.is_space() => return Ok(Some(self.end_before(Token::Number))),
             _ => {
-                self.push_back();
+                self.input.push_back();
                 self.input.state = State::String;
             }
         }

@@ -16,6 +16,7 @@ mod directives;
 mod document;
 mod error;
 mod explain;
+mod input;
 mod json;
 mod lexer;
 mod load;
@@ -27,6 +28,8 @@ mod source;
 mod split;
 mod stock;
 mod texts;
+mod token;
+mod typed;
 mod values;
 
 pub use checks::{CheckFailure, DirectoryState, KeyProblem, Surroundings, Unchecked};

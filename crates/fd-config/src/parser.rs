@@ -6,9 +6,10 @@ use crate::directives::Kind;
 use crate::document::{Document, RawResource, Value};
 use crate::error::SyntaxError;
 use crate::explain;
-use crate::lexer::{Lexer, Token};
+use crate::lexer::Lexer;
 use crate::source::Source;
 use crate::texts;
+use crate::token::Token;
 
 /// What a pass takes from the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,13 +6,13 @@ use crate::directives::{Directive, Kind, Type};
 use crate::document::{RawResource, Secret, Value};
 use crate::error::SyntaxError;
 use crate::explain;
-use crate::lexer::Token;
 use crate::numbers;
 use crate::parser::{Parser, Pass, Passwords};
 use crate::resources::{PasswordKey, PkiCipher, PkiDigest, StatisticsKind};
 use crate::source::Source;
 use crate::split::split_command;
 use crate::texts::{self, Text};
+use crate::token::Token;
 
 const CIPHERS: [(&str, PkiCipher); 4] = [
     ("aes128", PkiCipher::Aes128),
