@@ -2,7 +2,7 @@
 //!
 //! A plain record goes from the frame that it came in straight to the write.
 
-use fd_compress::Decompressor;
+use fd_compress::{DecompressError, Decompressor};
 use fd_messages::{MessageType, Progress};
 use fd_records::Stream;
 
@@ -12,11 +12,55 @@ use crate::report::Report;
 use crate::texts;
 use crate::win32::Win32Stream;
 
-/// Undoes what was done to the data of a file.
+/// Undoes what was done to the data of a file, and writes it.
 pub(crate) struct DataPath {
+    unpacker: Unpacker,
+    win32: Win32Stream,
+}
+
+/// Undoes what was done to one record.
+pub(crate) struct Unpacker {
     decompressor: Decompressor,
     plain: Vec<u8>,
-    win32: Win32Stream,
+}
+
+/// The data of a record.
+pub(crate) struct Unpacked<'a> {
+    /// Where it stands in the file, if the record says so.
+    pub(crate) address: Option<u64>,
+    /// As it was read from the file.
+    pub(crate) data: &'a [u8],
+}
+
+/// Why a record can't be unpacked.
+pub(crate) enum UnpackError {
+    /// It has no room for its address.
+    ShortAddress,
+    /// Its compressed data is damaged.
+    Compression(DecompressError),
+}
+
+impl Unpacker {
+    pub(crate) fn new() -> Self {
+        Self { decompressor: Decompressor::default(), plain: Vec::new() }
+    }
+
+    pub(crate) fn unpack<'a>(&'a mut self, layout: Layout, record: &'a [u8]) -> Result<Unpacked<'a>, UnpackError> {
+        let (address, packed) = if layout.has_address {
+            let (address, packed) = record.split_first_chunk().ok_or(UnpackError::ShortAddress)?;
+            (Some(u64::from_be_bytes(*address)), packed)
+        } else {
+            (None, record)
+        };
+        self.plain.clear();
+        match layout.packing {
+            Packing::Plain => return Ok(Unpacked { address, data: packed }),
+            Packing::Zlib => self.decompressor.zlib(packed, &mut self.plain),
+            Packing::WithHeader => self.decompressor.with_header(packed, &mut self.plain),
+        }
+        .map_err(UnpackError::Compression)?;
+        Ok(Unpacked { address, data: &self.plain })
+    }
 }
 
 /// A record could not be written; the operator knows why.
@@ -33,10 +77,11 @@ pub(crate) struct Destination<'a> {
 
 /// What a stream number says about its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Layout {
+pub(crate) struct Layout {
     has_address: bool,
     packing: Packing,
-    is_win32: bool,
+    /// Whether the data is in parts, see [`Win32Stream`].
+    pub(crate) is_win32: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +92,7 @@ enum Packing {
 }
 
 impl Layout {
-    fn of(stream: Stream, is_delta: bool) -> Self {
+    pub(crate) fn of(stream: Stream, is_delta: bool) -> Self {
         let offsets = stream.has(Stream::BIT_OFFSETS);
         let kind = stream.kind().0;
         Self {
@@ -64,7 +109,7 @@ impl Layout {
 
 impl DataPath {
     pub(crate) fn new() -> Self {
-        Self { decompressor: Decompressor::default(), plain: Vec::new(), win32: Win32Stream::default() }
+        Self { unpacker: Unpacker::new(), win32: Win32Stream::default() }
     }
 
     /// Another file begins.
@@ -85,35 +130,24 @@ impl DataPath {
         progress.add_read_bytes(record.len() as u64);
         let layout = Layout::of(stream, destination.is_delta);
         let path = destination.path;
-        let packed = if layout.has_address {
-            let Some((address, rest)) = record.split_first_chunk() else {
+        let unpacked = self.unpacker.unpack(layout, record);
+        let (address, data) = match unpacked {
+            Ok(unpacked) => (unpacked.address, unpacked.data),
+            Err(UnpackError::ShortAddress) => {
                 report.now(MessageType::Error, &texts::short_address(path, record.len()));
                 return Err(DataLost);
-            };
-            let address = u64::from_be_bytes(*address);
-            if let Err(errno) = destination.file.go_to(address) {
-                report.now(MessageType::Error, &texts::seek_failed(address, path, errno));
-                return Err(DataLost);
             }
-            rest
-        } else {
-            record
-        };
-        self.plain.clear();
-        let unpacked = match layout.packing {
-            Packing::Plain => Ok(packed),
-            Packing::Zlib => self.decompressor.zlib(packed, &mut self.plain).map(|()| self.plain.as_slice()),
-            Packing::WithHeader => {
-                self.decompressor.with_header(packed, &mut self.plain).map(|()| self.plain.as_slice())
-            }
-        };
-        let data = match unpacked {
-            Ok(data) => data,
-            Err(error) => {
+            Err(UnpackError::Compression(error)) => {
                 report.later(MessageType::Error, texts::decompression(&error, path));
                 return Err(DataLost);
             }
         };
+        if let Some(address) = address
+            && let Err(errno) = destination.file.go_to(address)
+        {
+            report.now(MessageType::Error, &texts::seek_failed(address, path, errno));
+            return Err(DataLost);
+        }
         digest.update(data);
         let written = if layout.is_win32 {
             write_win32(&mut self.win32, data, destination)

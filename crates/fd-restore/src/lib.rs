@@ -5,6 +5,8 @@
 //! no other user can lead a write out of the place that the operator chose (see `tree`), directories keep their recorded
 //! times whatever comes after them, and data is compared with the digests on the volume.
 //!
+//! [`verify`] reads a volume in the same way and compares instead of writing.
+//!
 //! Not here: the conversation with the Director and the Storage Daemon, and the status of the job.
 
 mod create;
@@ -14,17 +16,20 @@ mod entry;
 mod output_file;
 mod output_names;
 mod plan;
+mod records;
 mod regex_where;
 mod report;
 mod round;
 mod source;
 mod texts;
 mod tree;
+pub mod verify;
 mod win32;
 
 pub use output_names::OutputNames;
 pub use plan::{Replace, RestorePlan};
+pub use records::{End, SequenceError};
 pub use regex_where::RegexWhere;
 pub use report::QueuedMessage;
-pub use round::{End, Outcome, RestoreError, RestoreState, run};
+pub use round::{Outcome, RestoreState, run};
 pub use source::{RecordSource, SourceError};

@@ -5,7 +5,7 @@ use std::os::fd::AsFd as _;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_metadata::{MetadataWriter, Target, WriterWarning, pin};
 use fd_os::local_time::local_time;
-use fd_records::{AttributesRecord, FileType, PluginName, RecordHeader, Stat, Stream, listing};
+use fd_records::{AttributesRecord, FileType, PluginName, Stat, Stream, listing};
 
 use crate::create::{Created, Creator};
 use crate::data::{DataLost, DataPath, Destination};
@@ -13,8 +13,9 @@ use crate::digest_check::{DigestCheck, Verdict};
 use crate::entry::Entry;
 use crate::output_file::OutputFile;
 use crate::plan::RestorePlan;
+use crate::records::{self, End, Next, SequenceError};
 use crate::report::{QueuedMessage, Report};
-use crate::source::{RecordSource, SourceError};
+use crate::source::RecordSource;
 use crate::texts;
 use crate::tree::{Directories, OutputPath};
 
@@ -41,17 +42,6 @@ impl RestoreState {
     }
 }
 
-/// How a round ended that was not fatal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-    /// With the end of the data.
-    EndOfData,
-    /// The job was cancelled.
-    Cancelled,
-    /// The connection was lost between two records. The stock daemon takes this for the end of the data.
-    ConnectionLost,
-}
-
 /// The result of a round that was not fatal.
 #[derive(Debug)]
 pub struct Outcome {
@@ -60,25 +50,6 @@ pub struct Outcome {
     /// Messages that the stock daemon delivers only with its next one: deliver them before any other message of the
     /// job, and before its end, but after its status is settled (reference 05 §14.2).
     pub queued: Vec<QueuedMessage>,
-}
-
-/// Why a round could not be finished. The operator knows already.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum RestoreError {
-    /// What should be a record header is none.
-    #[error("no record header")]
-    Header,
-    /// The data of a record did not come.
-    #[error("record header without data")]
-    NoData(Option<SourceError>),
-    /// A record has another length than its header says.
-    #[error("record of {actual} bytes, announced as {announced}")]
-    Size {
-        /// Length of the record.
-        actual: usize,
-        /// Length in the header.
-        announced: i64,
-    },
 }
 
 /// Restores the records of one read session, from behind `3000 OK data` to the end of the data.
@@ -97,7 +68,7 @@ pub fn run(
     log: &dyn JobLog,
     cancel: &CancelToken,
     source: &mut dyn RecordSource,
-) -> Result<Outcome, RestoreError> {
+) -> Result<Outcome, SequenceError> {
     let mut round = Round {
         plan,
         progress,
@@ -153,37 +124,23 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// Takes all records.
-    fn records(&mut self, source: &mut dyn RecordSource) -> Result<End, RestoreError> {
-        let end = loop {
-            let header = match source.next_frame() {
-                _ if self.cancel.is_cancelled() => break End::Cancelled,
-                Ok(Some(header)) => RecordHeader::parse(header).map_err(|_| header.to_vec()),
-                Ok(None) => break End::EndOfData,
-                Err(_) => break End::ConnectionLost,
-            };
-            let header = header.map_err(|header| {
-                self.report.now(MessageType::Fatal, &texts::header_scan(&header));
-                RestoreError::Header
-            })?;
-            let record = match source.next_frame() {
-                Ok(Some(record)) => record,
-                _ if self.cancel.is_cancelled() => break End::Cancelled,
-                failed => {
-                    let error = failed.err();
-                    self.report.now(MessageType::Fatal, &texts::data_record(error.as_ref()));
-                    return Err(RestoreError::NoData(error));
+    fn records(&mut self, source: &mut dyn RecordSource) -> Result<End, SequenceError> {
+        loop {
+            match records::next(source, self.cancel) {
+                Ok(Next::Record(stream, record)) => {
+                    self.record(stream, record);
+                    self.previous = stream.kind();
                 }
-            };
-            if i64::try_from(record.len()) != Ok(header.size) {
-                let (actual, announced) = (record.len(), header.size);
-                self.report.now(MessageType::Fatal, &texts::data_size(actual, announced));
-                return Err(RestoreError::Size { actual, announced });
+                Ok(Next::End(end)) => {
+                    self.close();
+                    return Ok(end);
+                }
+                Err(error) => {
+                    self.report.now(MessageType::Fatal, &texts::sequence(&error, &texts::RESTORE_LINES));
+                    return Err(error);
+                }
             }
-            self.record(header.stream, record);
-            self.previous = header.stream.kind();
-        };
-        self.close();
-        Ok(end)
+        }
     }
 
     /// Takes one record (reference 05 §3.2).

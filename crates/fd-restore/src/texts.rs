@@ -9,7 +9,7 @@ use fd_metadata::strerror;
 use fd_records::{FileType, Stream, digest_text};
 use nix::errno::Errno;
 
-use crate::source::SourceError;
+use crate::records::SequenceError;
 use crate::tree::{LinkRefusal, PathError};
 
 /// Puts a text together.
@@ -24,17 +24,27 @@ fn with_error(before: &str, path: &[u8], errno: Errno) -> Vec<u8> {
     join(&[before.as_bytes(), path, b": ERR=", strerror(errno).as_bytes()])
 }
 
-pub(crate) fn header_scan(header: &[u8]) -> Vec<u8> {
-    join(&[b"restore.c:480 Record header scan error: ", header])
-}
+/// Where the stock daemon's messages about the sequence of records come from: header, data, length.
+pub(crate) struct SequenceLines([&'static str; 3]);
 
-pub(crate) fn data_record(error: Option<&SourceError>) -> Vec<u8> {
-    let reason = error.map_or_else(|| strerror(Errno::ENODATA), ToString::to_string);
-    join(&[b"restore.c:491 Data record error. ERR=", reason.as_bytes()])
-}
+/// Those of a restore.
+pub(crate) const RESTORE_LINES: SequenceLines = SequenceLines(["restore.c:480", "restore.c:491", "restore.c:498"]);
+/// Those of a verify.
+pub(crate) const VERIFY_LINES: SequenceLines =
+    SequenceLines(["verify_vol.c:378", "verify_vol.c:390", "verify_vol.c:397"]);
 
-pub(crate) fn data_size(actual: usize, announced: i64) -> Vec<u8> {
-    format!("restore.c:498 Actual data size {actual} not same as header {announced}\n").into_bytes()
+pub(crate) fn sequence(error: &SequenceError, lines: &SequenceLines) -> Vec<u8> {
+    let SequenceLines([of_header, of_data, of_size]) = lines;
+    match error {
+        SequenceError::Header(header) => join(&[of_header.as_bytes(), b" Record header scan error: ", header]),
+        SequenceError::NoData(error) => {
+            let reason = error.as_ref().map_or_else(|| strerror(Errno::ENODATA), ToString::to_string);
+            join(&[of_data.as_bytes(), b" Data record error. ERR=", reason.as_bytes()])
+        }
+        SequenceError::Size { actual, announced } => {
+            format!("{of_size} Actual data size {actual} not same as header {announced}\n").into_bytes()
+        }
+    }
 }
 
 pub(crate) fn attributes(record: &[u8]) -> Vec<u8> {
@@ -223,6 +233,50 @@ pub(crate) fn ignored_finder_info(count: u64) -> Vec<u8> {
     format!("{count} non-supported Finder Info streams ignored.\n").into_bytes()
 }
 
+/// The line about each file of a verify, in the stock daemon's spelling.
+pub(crate) fn verifying(name: &[u8]) -> Vec<u8> {
+    join(&[b"Veryfying: ", name])
+}
+
+pub(crate) fn no_signature() -> Vec<u8> {
+    b"Checksum verification required in Verify FileSet option, but no Signature found in the FileSet\n".to_vec()
+}
+
+pub(crate) fn director_lost(error: &str) -> Vec<u8> {
+    join(&[b"Network error in send to Director: ERR=", error.as_bytes()])
+}
+
+pub(crate) fn encrypted_not_verified() -> Vec<u8> {
+    b"Verification of encrypted file data is not supported.\n".to_vec()
+}
+
+pub(crate) fn size_differs(name: &[u8], counted: u64, recorded: i64) -> Vec<u8> {
+    let sizes = format!("\". Vol: {counted} File: {recorded}");
+    join(&[b"   st_size  differs on \"", name, sizes.as_bytes()])
+}
+
+/// Computed and stored are base 64.
+pub(crate) fn data_differs(stream: Stream, name: &[u8], computed: &[u8], stored: &[u8]) -> Vec<u8> {
+    let what = format!("   {stream} differs on \"");
+    join(&[what.as_bytes(), name, b"\". File=", computed, b" Vol=", stored])
+}
+
+pub(crate) fn catalog_size_differs(name: &[u8]) -> Vec<u8> {
+    join(&[b"Cat st_size differs: ", name])
+}
+
+pub(crate) fn catalog_digest_differs(name: &[u8]) -> Vec<u8> {
+    join(&[b"Cat checksum differs: ", name])
+}
+
+pub(crate) fn only_in_catalog() -> Vec<u8> {
+    b"The following files were in the Catalog, but not in the Job data:\n".to_vec()
+}
+
+pub(crate) fn listed(name: &[u8]) -> Vec<u8> {
+    join(&[b"    ", name])
+}
+
 // What the stock daemon does not say.
 
 /// The name or the link's target can't be used.
@@ -260,6 +314,12 @@ pub(crate) fn digest_differs(kind: DigestKind, path: &[u8], recorded: &[u8], res
         &now,
         b".",
     ])
+}
+
+/// The volume's digest can't be compared: the stock daemon says that it differs.
+pub(crate) fn other_digest(name: &[u8], stream: Stream, wanted: DigestKind) -> Vec<u8> {
+    let what = format!(" is a {stream}, the FileSet has {wanted}: such files are not compared.");
+    join(&[b"The digest of ", name, what.as_bytes()])
 }
 
 /// A record of sparse data that has no room for its address.

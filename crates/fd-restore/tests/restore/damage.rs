@@ -2,7 +2,7 @@
 
 use fd_messages::MessageType;
 use fd_records::{FileType, Stream};
-use fd_restore::{End, RestoreError, SourceError};
+use fd_restore::{End, SequenceError, SourceError};
 
 use crate::volume::{Frame, Place, Saved, Volume, job_below};
 
@@ -57,7 +57,7 @@ fn a_volume_that_ends_anywhere_does_no_harm() {
         if end % 2 == 0 {
             assert_eq!(finished.outcome, Ok(End::EndOfData));
         } else {
-            assert_eq!(finished.outcome, Err(RestoreError::NoData(None)));
+            assert_eq!(finished.outcome, Err(SequenceError::NoData(None)));
             let last = finished.messages.last().unwrap();
             let text = "restore.c:491 Data record error. ERR=No data available\n";
             assert_eq!((last.0, last.1.as_str()), (MessageType::Fatal, text));
@@ -68,7 +68,7 @@ fn a_volume_that_ends_anywhere_does_no_harm() {
             assert_eq!(finished.outcome, Ok(End::ConnectionLost));
         } else {
             let error = SourceError("Connection reset by peer".to_owned());
-            assert_eq!(finished.outcome, Err(RestoreError::NoData(Some(error))));
+            assert_eq!(finished.outcome, Err(SequenceError::NoData(Some(error))));
         }
     }
 }
@@ -131,7 +131,7 @@ fn headers_that_are_none_are_fatal() {
     volume.frames.push(Frame::Data(b"reckless 1 2 3".to_vec()));
     volume.file("/g", b"never");
     let finished = place.job().run(&volume);
-    assert_eq!(finished.outcome, Err(RestoreError::Header));
+    assert_eq!(finished.outcome, Err(SequenceError::Header(b"reckless 1 2 3".to_vec())));
     assert_eq!(finished.only(), (MessageType::Fatal, "restore.c:480 Record header scan error: reckless 1 2 3\n"));
     // Nothing is closed after a fatal error.
     assert_eq!((place.read("f"), place.mode("f")), (b"data".to_vec(), 0o100_600));
@@ -147,7 +147,7 @@ fn wrong_lengths_are_fatal() {
         volume.frames.push(Frame::Data(format!("rechdr 1 1 1 2 {announced}").into_bytes()));
         volume.frames.push(Frame::Data(b"data"[..actual].to_vec()));
         let finished = place.job().run(&volume);
-        assert_eq!(finished.outcome, Err(RestoreError::Size { actual, announced }));
+        assert_eq!(finished.outcome, Err(SequenceError::Size { actual, announced }));
         let text = format!("restore.c:498 Actual data size {actual} not same as header {announced}\n");
         assert_eq!(finished.only(), (MessageType::Fatal, text.as_str()));
     }

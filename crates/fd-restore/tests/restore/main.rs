@@ -14,4 +14,5 @@ mod messages;
 mod metadata;
 mod replace;
 mod types;
+mod verify;
 mod volume;

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_records::{Attributes, FileType, LStat, Stat, Stream};
 use fd_restore::{
-    End, Outcome, OutputNames, RecordSource, Replace, RestoreError, RestorePlan, RestoreState, SourceError, run,
+    End, Outcome, OutputNames, RecordSource, Replace, RestorePlan, RestoreState, SequenceError, SourceError, run,
 };
 
 /// When the files of the tests were changed.
@@ -136,8 +136,8 @@ impl Volume {
 
 /// Gives the frames of a volume.
 pub(crate) struct Reader<'a> {
-    frames: std::slice::Iter<'a, Frame>,
-    cancel: &'a CancelToken,
+    pub(crate) frames: std::slice::Iter<'a, Frame>,
+    pub(crate) cancel: &'a CancelToken,
 }
 
 impl RecordSource for Reader<'_> {
@@ -156,8 +156,8 @@ impl RecordSource for Reader<'_> {
 
 /// Collects messages.
 pub(crate) struct Log {
-    messages: Mutex<Vec<(MessageType, String)>>,
-    restored: bool,
+    pub(crate) messages: Mutex<Vec<(MessageType, String)>>,
+    pub(crate) restored: bool,
 }
 
 impl JobLog for Log {
@@ -173,7 +173,7 @@ impl JobLog for Log {
 /// What a job did.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    pub(crate) outcome: Result<End, RestoreError>,
+    pub(crate) outcome: Result<End, SequenceError>,
     /// Messages that were delivered.
     pub(crate) messages: Vec<(MessageType, String)>,
     /// Messages that wait at the end.

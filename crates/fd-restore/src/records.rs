@@ -1,0 +1,60 @@
+//! The sequence of a read session: header, data, header, data (reference 05 §2.2, §2.5).
+
+use fd_messages::CancelToken;
+use fd_records::{RecordHeader, Stream};
+
+use crate::source::{RecordSource, SourceError};
+
+/// How a read session ended that was not fatal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// With the end of the data.
+    EndOfData,
+    /// The job was cancelled.
+    Cancelled,
+    /// The connection was lost between two records. The stock daemon takes this for the end of the data.
+    ConnectionLost,
+}
+
+/// Why the sequence makes no sense any more. The operator has been told.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SequenceError {
+    /// What should be a record header is none.
+    #[error("no record header")]
+    Header(Vec<u8>),
+    /// The data of a record did not come.
+    #[error("record header without data")]
+    NoData(Option<SourceError>),
+    /// A record has another length than its header says.
+    #[error("record of {actual} bytes, announced as {announced}")]
+    Size {
+        /// Length of the record.
+        actual: usize,
+        /// Length in the header.
+        announced: i64,
+    },
+}
+
+/// What comes next.
+pub(crate) enum Next<'a> {
+    /// A record.
+    Record(Stream, &'a [u8]),
+    /// Nothing.
+    End(End),
+}
+
+/// Takes the next record.
+pub(crate) fn next<'a>(source: &'a mut dyn RecordSource, cancel: &CancelToken) -> Result<Next<'a>, SequenceError> {
+    let header = match source.next_frame() {
+        _ if cancel.is_cancelled() => return Ok(Next::End(End::Cancelled)),
+        Ok(Some(header)) => RecordHeader::parse(header).map_err(|_| SequenceError::Header(header.to_vec()))?,
+        Ok(None) => return Ok(Next::End(End::EndOfData)),
+        Err(_) => return Ok(Next::End(End::ConnectionLost)),
+    };
+    match source.next_frame() {
+        Ok(Some(record)) if i64::try_from(record.len()) == Ok(header.size) => Ok(Next::Record(header.stream, record)),
+        Ok(Some(record)) => Err(SequenceError::Size { actual: record.len(), announced: header.size }),
+        _ if cancel.is_cancelled() => Ok(Next::End(End::Cancelled)),
+        failed => Err(SequenceError::NoData(failed.err())),
+    }
+}

@@ -1,0 +1,57 @@
+//! The verify levels that read a volume: `volume` ([`volume()`], for the Director to compare with the catalog) and
+//! `data` ([`data()`], the files' data against their digests and sizes).
+//!
+//! Not here: the levels that walk the disk, which are made like a backup, and the Director's comparison.
+
+mod checks;
+mod data;
+mod volume;
+
+use fd_messages::{CancelToken, Progress};
+
+pub use checks::Checks;
+pub use data::{CatalogFile, CatalogList, data};
+pub use volume::{PacketSink, SendError, volume};
+
+use crate::records::{End, SequenceError};
+use crate::report::QueuedMessage;
+use crate::source::RecordSource;
+
+/// What a verify works with.
+pub struct VerifyJob<'a> {
+    /// Counters.
+    pub progress: &'a Progress,
+    /// Where messages go.
+    pub log: &'a dyn fd_messages::JobLog,
+    /// Tells to stop.
+    pub cancel: &'a CancelToken,
+    /// The records.
+    pub source: &'a mut dyn RecordSource,
+}
+
+/// What a verify found that was not fatal.
+#[derive(Debug)]
+pub struct VerifyOutcome {
+    /// How the session ended.
+    pub end: End,
+    /// Whether differences were found: the job ends with status `D`.
+    pub differs: bool,
+    /// Whether files of the catalog are missing on the volume: the job ends with status `E`.
+    pub missing: bool,
+    /// Messages to deliver before any other of the job.
+    pub queued: Vec<QueuedMessage>,
+}
+
+/// Why a verify could not be finished. The operator has been told.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The records make no sense.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+    /// The Director can't be reached.
+    #[error("packet to the Director: {0}")]
+    Director(SendError),
+    /// Data could not be unpacked; the stock daemon ends here.
+    #[error("damaged data of {0:?}")]
+    Data(String),
+}

@@ -1,0 +1,281 @@
+//! The data on a volume against the digests and sizes that were recorded with it (reference 05 §20).
+//!
+//! Unlike the stock daemon it does not call different what can't be compared: hard links, which have a digest but no
+//! data, encrypted files, and files whose digest is of another kind than the FileSet's.
+
+use fd_crypto::{DigestKind, Digester};
+use fd_messages::MessageType;
+use fd_records::{AttributesRecord, FileType, Stream, digest_text};
+
+use super::{Checks, VerifyError, VerifyJob, VerifyOutcome};
+use crate::data::{Layout, UnpackError, Unpacker};
+use crate::records::{self, Next};
+use crate::report::Report;
+use crate::texts;
+use crate::win32::Win32Stream;
+
+/// What the catalog knows of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CatalogFile {
+    /// Size in bytes.
+    pub size: i64,
+    /// Digest in base 64 without padding; empty if there is none.
+    pub digest: Vec<u8>,
+}
+
+/// The files that the catalog has of the job.
+pub trait CatalogList {
+    /// The file of this name (directories with `/` at the end), which counts as found from now on.
+    fn find(&mut self, name: &[u8]) -> Option<CatalogFile>;
+    /// Hands over the names that were never found.
+    fn missing(&mut self, tell: &mut dyn FnMut(&[u8]));
+}
+
+/// Compares the data of every file on the volume with its digest and size, and with the catalog if there is a list.
+///
+/// # Errors
+///
+/// Where the records make no sense or data can't be unpacked; the operator has been told.
+pub fn data(
+    job: &mut VerifyJob<'_>,
+    checks: Checks,
+    catalog: Option<&mut dyn CatalogList>,
+) -> Result<VerifyOutcome, VerifyError> {
+    let mut verify = Verify {
+        checks,
+        digester: checks.digest.and_then(|kind| Digester::new(kind).ok()),
+        unpacker: Unpacker::new(),
+        progress: job.progress,
+        report: Report::new(job.log),
+        catalog,
+        file: None,
+        told_encrypted: false,
+        told_other_kind: false,
+        differs: false,
+    };
+    if checks.unsigned {
+        verify.report.now(MessageType::Warning, &texts::no_signature());
+    }
+    let end = loop {
+        match records::next(job.source, job.cancel) {
+            Ok(Next::Record(stream, record)) => verify.record(stream, record)?,
+            Ok(Next::End(end)) => break end,
+            Err(error) => {
+                verify.report.now(MessageType::Fatal, &texts::sequence(&error, &texts::VERIFY_LINES));
+                return Err(error.into());
+            }
+        }
+    };
+    verify.close();
+    let missing = verify.tell_missing();
+    Ok(VerifyOutcome { end, differs: verify.differs, missing, queued: verify.report.into_queue() })
+}
+
+/// The file whose records come.
+struct CurrentFile {
+    name: Vec<u8>,
+    file_type: Option<FileType>,
+    recorded_size: i64,
+    /// How long the data is, as far as it has come.
+    size: u64,
+    has_data: bool,
+    is_encrypted: bool,
+    win32: Win32Stream,
+    /// The digest of the data in base 64, once it is complete.
+    computed: Option<Vec<u8>>,
+    stage: Stage,
+}
+
+/// What was done about a file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Stage {
+    /// Its data comes.
+    Open,
+    /// Its data is complete.
+    Finished,
+    /// It was compared with the catalog.
+    Compared,
+}
+
+struct Verify<'a, 'c> {
+    checks: Checks,
+    digester: Option<Digester>,
+    unpacker: Unpacker,
+    progress: &'a fd_messages::Progress,
+    report: Report<'a>,
+    catalog: Option<&'c mut dyn CatalogList>,
+    file: Option<CurrentFile>,
+    told_encrypted: bool,
+    told_other_kind: bool,
+    differs: bool,
+}
+
+impl Verify<'_, '_> {
+    fn record(&mut self, stream: Stream, record: &[u8]) -> Result<(), VerifyError> {
+        match stream.kind().0 {
+            1 | 5 => self.attributes(record),
+            20 | 21 | 23 | 24 | 32 | 33 => self.encrypted(),
+            2 | 4 | 6 | 7 | 11 | 12 | 27 | 29..=31 => return self.content(stream, record),
+            3 | 10 | 17 | 18 | 39..=41 => self.digest(stream, record),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn attributes(&mut self, record: &[u8]) {
+        self.close();
+        let Ok(attributes) = AttributesRecord::parse(record) else {
+            self.report.now(MessageType::Error, &texts::attributes(record));
+            return;
+        };
+        self.report.now(MessageType::Verified, &texts::verifying(attributes.name));
+        self.progress.add_file();
+        self.progress.add_files_examined(1);
+        self.progress.set_current_file(attributes.name);
+        self.file = Some(CurrentFile {
+            name: attributes.name.to_vec(),
+            file_type: attributes.file_type(),
+            recorded_size: attributes.lstat.stat.size,
+            size: 0,
+            has_data: false,
+            is_encrypted: false,
+            win32: Win32Stream::default(),
+            computed: None,
+            stage: Stage::Open,
+        });
+    }
+
+    fn encrypted(&mut self) {
+        if let Some(file) = &mut self.file {
+            file.is_encrypted = true;
+        }
+        if !self.told_encrypted {
+            self.told_encrypted = true;
+            self.report.now(MessageType::Warning, &texts::encrypted_not_verified());
+        }
+    }
+
+    /// Data of a file.
+    fn content(&mut self, stream: Stream, record: &[u8]) -> Result<(), VerifyError> {
+        let has_content = [FileType::EmptyFile, FileType::Regular, FileType::Raw, FileType::Fifo].map(Some);
+        let Some(file) = self.file.as_mut().filter(|file| has_content.contains(&file.file_type)) else {
+            return Ok(());
+        };
+        self.progress.add_read_bytes(record.len() as u64);
+        let layout = Layout::of(stream, false);
+        let unpacked = self.unpacker.unpack(layout, record).map_err(|error| {
+            let text = match error {
+                UnpackError::ShortAddress => texts::short_address(&file.name, record.len()),
+                UnpackError::Compression(error) => texts::decompression(&error, &file.name),
+            };
+            self.report.now(MessageType::Error, &text);
+            VerifyError::Data(String::from_utf8_lossy(&file.name).into_owned())
+        })?;
+        file.has_data = true;
+        file.size = file.size.max(unpacked.address.unwrap_or(0));
+        if let Some(digester) = &mut self.digester {
+            digester.update(unpacked.data);
+        }
+        let length = if layout.is_win32 {
+            let mut rest = unpacked.data;
+            let mut length = 0;
+            while let Some(piece) = file.win32.next_data(&mut rest) {
+                length += piece.len() as u64;
+            }
+            length
+        } else {
+            unpacked.data.len() as u64
+        };
+        file.size = file.size.saturating_add(length);
+        self.progress.add_job_bytes(length);
+        Ok(())
+    }
+
+    /// The digest that was recorded with the file.
+    fn digest(&mut self, stream: Stream, record: &[u8]) {
+        let (Some(wanted), true) = (self.checks.digest, self.file.is_some()) else { return };
+        self.finish();
+        let Some(file) = &self.file else { return };
+        if !file.is_encrypted && file.file_type != Some(FileType::HardLink) {
+            if DigestKind::from_stream(stream.kind().0) == Some(wanted) {
+                let mut stored = Vec::new();
+                digest_text::push(&mut stored, record);
+                let computed = file.computed.as_deref().unwrap_or_default();
+                if computed != stored {
+                    let text = texts::data_differs(stream, &file.name, computed, &stored);
+                    self.report.now(MessageType::Info, &text);
+                    self.differs = true;
+                }
+            } else if !self.told_other_kind {
+                self.told_other_kind = true;
+                let text = texts::other_digest(&file.name, stream, wanted);
+                self.report.now(MessageType::Warning, &text);
+            }
+        }
+        self.check_catalog();
+    }
+
+    /// The data of the current file is complete.
+    fn finish(&mut self) {
+        let Some(file) = self.file.as_mut().filter(|file| file.stage == Stage::Open) else { return };
+        file.stage = Stage::Finished;
+        let size_matters = self.checks.size && file.has_data && file.file_type == Some(FileType::Regular);
+        if size_matters && i64::try_from(file.size) != Ok(file.recorded_size) {
+            let text = texts::size_differs(&file.name, file.size, file.recorded_size);
+            self.report.now(MessageType::Info, &text);
+            self.differs = true;
+        }
+        if let Some(value) = self.digester.as_mut().and_then(|digester| digester.finish().ok()) {
+            let mut computed = Vec::new();
+            digest_text::push(&mut computed, value.as_bytes());
+            file.computed = Some(computed);
+        }
+    }
+
+    /// Compares the current file with the catalog, once.
+    fn check_catalog(&mut self) {
+        let (Some(catalog), Some(file)) = (self.catalog.as_mut(), self.file.as_mut()) else { return };
+        if file.stage == Stage::Compared {
+            return;
+        }
+        file.stage = Stage::Compared;
+        let Some(known) = catalog.find(&file.name) else {
+            self.differs = true;
+            return;
+        };
+        if known.size != file.recorded_size {
+            self.report.now(MessageType::Info, &texts::catalog_size_differs(&file.name));
+            self.differs = true;
+        }
+        let computed = file.computed.as_ref().filter(|_| file.has_data && !file.is_encrypted);
+        if let Some(computed) = computed
+            && !known.digest.is_empty()
+            && known.digest != *computed
+        {
+            self.report.now(MessageType::Info, &texts::catalog_digest_differs(&file.name));
+            self.differs = true;
+        }
+    }
+
+    /// Ends the current file.
+    fn close(&mut self) {
+        self.finish();
+        self.check_catalog();
+        self.file = None;
+    }
+
+    /// Names what the catalog has and the volume has not; true if there is anything.
+    fn tell_missing(&mut self) -> bool {
+        let mut any = false;
+        if let Some(catalog) = self.catalog.as_mut() {
+            catalog.missing(&mut |name| {
+                if !any {
+                    self.report.now(MessageType::Info, &texts::only_in_catalog());
+                    any = true;
+                }
+                self.report.now(MessageType::Info, &texts::listed(name));
+            });
+        }
+        any
+    }
+}

@@ -1,0 +1,100 @@
+//! What stands on a volume, told to the Director file by file (reference 05 §19).
+
+use fd_messages::MessageType;
+use fd_records::{AttributesRecord, FileType, Stream, digest_text};
+
+use super::{Checks, VerifyError, VerifyJob, VerifyOutcome};
+use crate::records::{self, Next};
+use crate::report::Report;
+use crate::texts;
+
+/// The verify options that the stock daemon claims whatever the FileSet says.
+const OPTIONS: &[u8] = b"pinsug5";
+
+/// Sends packets to the Director, between the job's messages.
+pub trait PacketSink {
+    /// Sends one packet.
+    fn send(&mut self, packet: &[u8]) -> Result<(), SendError>;
+}
+
+/// Why a packet could not be sent; the text of the system's error.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SendError(pub String);
+
+/// Tells the Director which files with which attributes and digests stand on the volume. The end of the packets is the
+/// caller's to tell.
+///
+/// # Errors
+///
+/// Where the records make no sense or the Director can't be reached; the operator has been told.
+pub fn volume(
+    job: &mut VerifyJob<'_>,
+    checks: Checks,
+    director: &mut dyn PacketSink,
+) -> Result<VerifyOutcome, VerifyError> {
+    let mut report = Report::new(job.log);
+    if checks.unsigned {
+        report.now(MessageType::Warning, &texts::no_signature());
+    }
+    loop {
+        match records::next(job.source, job.cancel) {
+            Ok(Next::Record(stream, record)) => {
+                if let Some(packet) = packet(stream, record, job.progress, &mut report)
+                    && let Err(error) = director.send(&packet)
+                {
+                    report.now(MessageType::Fatal, &texts::director_lost(&error.0));
+                    return Err(VerifyError::Director(error));
+                }
+            }
+            Ok(Next::End(end)) => {
+                return Ok(VerifyOutcome { end, differs: false, missing: false, queued: report.into_queue() });
+            }
+            Err(error) => {
+                report.now(MessageType::Fatal, &texts::sequence(&error, &texts::VERIFY_LINES));
+                return Err(error.into());
+            }
+        }
+    }
+}
+
+/// The packet that a record becomes.
+fn packet(stream: Stream, record: &[u8], progress: &fd_messages::Progress, report: &mut Report<'_>) -> Option<Vec<u8>> {
+    match stream.kind() {
+        Stream::ATTRIBUTES | Stream::ATTRIBUTES_EX => {
+            let Ok(attributes) = AttributesRecord::parse(record) else {
+                report.now(MessageType::Error, &texts::attributes(record));
+                return None;
+            };
+            report.now(MessageType::Verified, &texts::verifying(attributes.name));
+            count(progress, attributes.name);
+            Some(attribute_packet(&attributes, progress.files()))
+        }
+        Stream::RESTORE_OBJECT | Stream::PLUGIN_OBJECT => {
+            count(progress, b"");
+            None
+        }
+        kind => {
+            let digest = fd_crypto::DigestKind::from_stream(kind.0)?;
+            let mut packet = format!("{} {} ", progress.files(), kind.0).into_bytes();
+            digest_text::push(&mut packet, record.get(..digest.len()).unwrap_or(record));
+            packet.extend_from_slice(format!(" *{}-{}*", digest.name(), progress.files()).as_bytes());
+            Some(packet)
+        }
+    }
+}
+
+fn count(progress: &fd_messages::Progress, name: &[u8]) {
+    progress.add_file();
+    progress.add_files_examined(1);
+    progress.set_current_file(name);
+}
+
+fn attribute_packet(attributes: &AttributesRecord<'_>, number: u32) -> Vec<u8> {
+    let file_type = attributes.file_type();
+    // A deleted file has no place in the catalog's numbering.
+    let number = if file_type == Some(FileType::Deleted) { 0 } else { number };
+    let link = if matches!(file_type, Some(FileType::HardLink | FileType::Symlink)) { attributes.link } else { b"" };
+    let head = format!("{number} 1 ");
+    [head.as_bytes(), OPTIONS, b" ", attributes.name, b"\0", attributes.lstat_text, b"\0", link, b"\0"].concat()
+}
