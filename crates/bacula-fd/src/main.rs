@@ -1,3 +1,27 @@
-//! The program.
+//! `bacula-fd`: command line, start-up, and the wiring of the crates that do the work. Thin.
 
-fn main() {}
+mod backup;
+mod cli;
+mod clock;
+mod daemon;
+mod director;
+mod exchange;
+mod host;
+mod job;
+mod lifecycle;
+mod outbox;
+mod platform;
+mod program;
+mod restore;
+mod runscript;
+mod start;
+mod state_file;
+mod status;
+mod storage;
+mod supervisor;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    start::run(std::env::args_os())
+}

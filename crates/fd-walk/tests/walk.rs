@@ -1,6 +1,6 @@
 //! Walks over real trees: order, types, hard links, barriers, messages (reference 03 §5, §8 to §11).
 
-#![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test that can't go on fails")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that can't go on fails")]
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -258,6 +258,16 @@ fn paths_that_the_kernel_does_not_take_are_told_whole() {
     assert_eq!(found.len(), 1 + 16 + 1, "the message, the directories above it, the tree");
 }
 
+/// Notes the most descriptors that were open at once.
+struct Counting<'c>(&'c Cell<usize>);
+
+impl WalkHost for Counting<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.0.set(self.0.get().max(fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)));
+        false
+    }
+}
+
 #[test]
 fn deep_trees_need_few_descriptors() {
     let tree = Tree::new(&[]);
@@ -266,13 +276,6 @@ fn deep_trees_need_few_descriptors() {
     fs::create_dir_all(&path).expect("a deep tree");
     fs::write(path.join("f"), "x").expect("a file");
     let opened = Cell::new(0);
-    struct Counting<'c>(&'c Cell<usize>);
-    impl WalkHost for Counting<'_> {
-        fn is_cancelled(&self) -> bool {
-            self.0.set(self.0.get().max(fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)));
-            false
-        }
-    }
     let mut entries = 0;
     let fileset = tree.fileset(&["I", "F /t"]);
     walk(&fileset, &WalkSettings::default(), &Counting(&opened), &mut |_| {

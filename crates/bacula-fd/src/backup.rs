@@ -1,0 +1,121 @@
+//! A backup between its `2000 OK backup` and its last word to the Storage Daemon.
+
+use std::sync::Arc;
+
+use fd_backup::{BackupError, BackupPlan, FrameSink, SinkError};
+use fd_bsock::CommCount;
+use fd_config::Director;
+use fd_fileset::FileSet;
+use fd_messages::{JobLog, MessageType};
+use fd_session::JobStatus;
+use fd_session::storage::StorageError;
+use fd_session::texts;
+use fd_transport::{ChannelError, Fault};
+use fd_walk::{DirectoryLimits, WalkSettings};
+
+use crate::daemon::Daemon;
+use crate::job::Job;
+use crate::outbox::Outbox;
+use crate::storage::StorageConnection;
+
+/// What the configuration and the Director's commands come to.
+pub fn plan(
+    daemon: &Daemon,
+    resource: &Director,
+    fileset: Option<&Arc<FileSet>>,
+    since: Option<i64>,
+    file_index: u32,
+) -> BackupPlan {
+    let config = &daemon.config().file_daemon;
+    let walk = WalkSettings {
+        incremental: since.is_some(),
+        since: since.unwrap_or(0),
+        limits: DirectoryLimits {
+            allowed: resource.allowed_backup_directories.clone(),
+            excluded: resource.excluded_backup_directories.clone(),
+        },
+        ..WalkSettings::default()
+    };
+    let mut plan = BackupPlan::new(fileset.cloned().unwrap_or_default(), walk);
+    plan.network_buffer = usize::try_from(config.max_network_buffer_size).unwrap_or(0);
+    plan.files_before = file_index;
+    plan.max_job_errors = config.max_job_error_count;
+    plan
+}
+
+/// Runs the backup; what goes wrong is told to the operator and stands in the job's state. `before_files` is done when
+/// the Storage Daemon is ready.
+pub fn run(
+    job: &Job,
+    plan: &BackupPlan,
+    outbox: &Outbox,
+    storage: &mut StorageConnection,
+    before_files: impl FnOnce(),
+) {
+    let ticket = match storage.open_append() {
+        Ok(ticket) => ticket,
+        Err(error) => return fail(job, outbox, &error),
+    };
+    before_files();
+    job.change_status(JobStatus::Running);
+    let mut sink = Sink { job, outbox, storage };
+    if !all_sent(job, fd_backup::run(plan, &job.progress, outbox, &job.cancel, &mut sink)) {
+        return;
+    }
+    if let Err(error) = storage.end_of_data() {
+        report_send_error(job, outbox, &error);
+        outbox.message(MessageType::Fatal, &texts::send_error(340, &error.cause()));
+        return;
+    }
+    job.change_status(JobStatus::Terminated);
+    if !matches!(job.status(), JobStatus::Terminated | JobStatus::Warnings) {
+        return;
+    }
+    if let Err(error) = storage.close_append(ticket) {
+        fail(job, outbox, &error);
+    }
+}
+
+/// Whether the Storage Daemon is to be asked for its verdict.
+fn all_sent<T>(job: &Job, outcome: Result<T, BackupError>) -> bool {
+    match outcome {
+        Ok(_) => true,
+        // The operator has been told, or has asked for it.
+        Err(error) => {
+            tracing::debug!(%error, "the backup ended early");
+            job.change_status(JobStatus::Error);
+            false
+        }
+    }
+}
+
+fn fail(job: &Job, outbox: &Outbox, error: &StorageError) {
+    if !job.status().is_canceled() && !job.status().is_incomplete() {
+        outbox.message(MessageType::Fatal, &error.message());
+    }
+    job.change_status(JobStatus::Error);
+}
+
+/// The socket's own words before the job's, as in the stock daemon (reference 01 §20). Nobody wants to read them of a
+/// job that was cancelled.
+fn report_send_error(job: &Job, outbox: &Outbox, error: &ChannelError) {
+    let silent = matches!(error.fault, Fault::Cancelled | Fault::HasErrors | Fault::Terminated);
+    if !silent && !job.status().is_canceled() {
+        outbox.message(MessageType::Error, &texts::socket_error(&error.to_string()));
+    }
+}
+
+struct Sink<'s> {
+    job: &'s Job,
+    outbox: &'s Outbox,
+    storage: &'s mut StorageConnection,
+}
+
+impl FrameSink for Sink<'_> {
+    fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), SinkError> {
+        self.storage.channel().send_encoded(frames, count).map_err(|error| {
+            report_send_error(self.job, self.outbox, &error);
+            SinkError { reason: error.cause() }
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! The daemon: what all its threads share, the listening sockets and the threads that serve connections.
+//!
+//! Plain threads: a Director's connection is one blocking conversation, and at most `Maximum Concurrent Jobs` are
+//! served at once.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+
+use fd_config::Config;
+use fd_transport::Bandwidth;
+
+use crate::director;
+use crate::platform::Platform;
+use crate::state_file;
+use crate::supervisor::{Session, Supervisor};
+
+/// What all threads share.
+#[derive(Debug)]
+pub struct Daemon {
+    supervisor: Supervisor,
+    platform: Platform,
+    state_file: PathBuf,
+    default_bandwidth: Bandwidth,
+    slots: Slots,
+}
+
+impl Daemon {
+    /// A daemon with this configuration; reads the history of the one before it.
+    pub fn new(config: Config) -> Self {
+        let daemon = &config.file_daemon;
+        let state_file = state_file::path(&daemon.working_directory, daemon.port());
+        let history = state_file::load(&state_file);
+        let slots = Slots::new(daemon.max_concurrent_jobs);
+        let default_bandwidth = Bandwidth::new(daemon.max_bandwidth_per_job);
+        let supervisor = Supervisor::new(config, history);
+        Self { supervisor, platform: Platform::detect(), state_file, default_bandwidth, slots }
+    }
+
+    /// The configuration.
+    pub const fn config(&self) -> &Config {
+        &self.supervisor.config
+    }
+
+    /// What runs and what ran.
+    pub const fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
+    }
+
+    /// What kind of host this is.
+    pub const fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    /// Bytes per second of a job for which nobody has set another limit.
+    pub fn default_bandwidth(&self) -> u64 {
+        self.default_bandwidth.get()
+    }
+
+    /// Changes that limit until the daemon ends.
+    pub fn set_default_bandwidth(&self, limit: u64) {
+        self.default_bandwidth.set(limit);
+    }
+
+    /// A random number for a challenge.
+    pub fn random(&self) -> u32 {
+        let mut bytes = [0; 4];
+        match openssl::rand::rand_bytes(&mut bytes) {
+            Ok(()) => u32::from_ne_bytes(bytes),
+            // A challenge must only never repeat; the clock stands in for a broken generator.
+            Err(error) => {
+                tracing::error!(%error, "no random numbers");
+                u32::try_from(crate::clock::microseconds() & i64::from(u32::MAX)).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    /// A session is over: history, state file, log files.
+    pub fn session_ended(&self, session: &Session) {
+        self.supervisor.leave(session);
+        self.supervisor.close_local();
+        if session.job.get().is_some_and(|job| job.identity.job_id != 0) {
+            self.save_state();
+        }
+    }
+
+    /// Writes the state file.
+    pub fn save_state(&self) {
+        if let Err(error) = state_file::save(&self.state_file, &self.supervisor.history()) {
+            tracing::warn!(%error, path = %self.state_file.display(), "the state file can't be written");
+        }
+    }
+}
+
+/// Accepts connections of `listener` for ever.
+pub fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
+    loop {
+        match listener.accept() {
+            Ok((stream, peer)) => admit(daemon, stream, peer),
+            // Errors of one connection, and passing ones of the network or of this process (reference 01 §6.1).
+            Err(error) => {
+                tracing::warn!(%error, "accept failed");
+                if matches!(error.raw_os_error(), Some(libc_errno::EMFILE | libc_errno::ENFILE)) {
+                    // Descriptors come back when a session ends; asking again at once would only burn the processor.
+                    thread::sleep(std::time::Duration::from_millis(100));
+                }
+            }
+        }
+    }
+}
+
+mod libc_errno {
+    //! Errors of `accept` that need a breath.
+    pub const EMFILE: i32 = 24;
+    pub const ENFILE: i32 = 23;
+}
+
+/// Waits for a free slot, then serves the connection in a thread of its own.
+fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
+    daemon.slots.take();
+    let shared = Arc::clone(daemon);
+    let work = move || {
+        let _slot = Slot { daemon: &shared };
+        director::serve(&shared, stream);
+    };
+    let spawned: io::Result<_> = thread::Builder::new().name(format!("session {peer}")).spawn(work);
+    if let Err(error) = spawned {
+        tracing::error!(%error, %peer, "no thread for a connection");
+        daemon.slots.give();
+    }
+}
+
+/// How many connections may be served at once (reference 01 §6.3).
+#[derive(Debug)]
+struct Slots {
+    free: Mutex<u32>,
+    freed: Condvar,
+}
+
+impl Slots {
+    const fn new(count: u32) -> Self {
+        Self { free: Mutex::new(count), freed: Condvar::new() }
+    }
+
+    fn take(&self) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        while *free == 0 {
+            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+        *free -= 1;
+    }
+
+    fn give(&self) {
+        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.freed.notify_one();
+    }
+}
+
+/// Gives its slot back, also when the session panics.
+struct Slot<'d> {
+    daemon: &'d Daemon,
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.daemon.slots.give();
+    }
+}

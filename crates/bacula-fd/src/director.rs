@@ -1,0 +1,292 @@
+//! A Director's connection from its hello to its end: the command loop of reference 02.
+//!
+//! One thread serves it and owns its channel. While a job runs, the job has a thread of its own and this one passes on
+//! its messages and keeps the connection alive.
+
+mod commands;
+mod fileset;
+mod greet;
+mod jobs;
+mod scripts;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fd_bsock::{CommCount, Signal};
+use fd_config::{DestinationKind, Director};
+use fd_fileset::FileSet;
+use fd_messages::{MessageType, texts as lines};
+use fd_restore::RestoreState;
+use fd_session::command::{Access, Command, LevelFlags, Refusal, RunScript, Word};
+use fd_session::texts::{self, EndJob};
+use fd_transport::{Channel, ChannelError, IDLE_LIMIT, Received};
+
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::job::{Identity, Job, JobKind};
+use crate::runscript::Moment;
+use crate::storage::StorageConnection;
+use crate::supervisor::Session;
+
+pub use greet::serve;
+
+/// Whether the command loop goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Flow {
+    GoOn,
+    End,
+}
+
+/// What `level` commands have said.
+#[derive(Clone, Debug, Default)]
+struct Level {
+    flags: LevelFlags,
+    /// Set by `since_utime`: seconds since 1970 by our clock.
+    since: Option<i64>,
+    previous_job: Vec<u8>,
+}
+
+/// One authenticated connection.
+struct Conversation<'d> {
+    daemon: &'d Daemon,
+    channel: Channel,
+    resource: &'d Director,
+    session: Arc<Session>,
+    /// The Director has gone; what is said goes nowhere, and a running job ends in peace (reference 02 §9.4).
+    lost: bool,
+    key: Vec<u8>,
+    multi_storage: bool,
+    level: Level,
+    fileset: Option<Arc<FileSet>>,
+    scripts: Vec<RunScript>,
+    storage: Option<StorageConnection>,
+    restored: Option<RestoreState>,
+    comm: CommCount,
+    last_heartbeat: Instant,
+    last_progress: Option<Instant>,
+}
+
+impl<'d> Conversation<'d> {
+    fn new(daemon: &'d Daemon, channel: Channel, resource: &'d Director, session: Arc<Session>) -> Self {
+        Self {
+            daemon,
+            channel,
+            resource,
+            session,
+            lost: false,
+            key: Vec::new(),
+            multi_storage: false,
+            level: Level::default(),
+            fileset: None,
+            scripts: Vec::new(),
+            storage: None,
+            restored: None,
+            comm: CommCount::default(),
+            last_heartbeat: Instant::now(),
+            last_progress: None,
+        }
+    }
+
+    /// The command loop and what follows it.
+    fn run(mut self) {
+        loop {
+            let frame = match self.channel.recv(IDLE_LIMIT) {
+                Ok(Received::Data(frame)) => frame.to_vec(),
+                // Any signal between commands ends the connection (reference 01 §3.1).
+                Ok(Received::Empty | Received::Signal(_)) => break,
+                Err(error) => {
+                    tracing::debug!(%error, "the Director's connection ended");
+                    break;
+                }
+            };
+            if self.command(&frame) == Flow::End {
+                break;
+            }
+        }
+        self.finish();
+    }
+
+    fn command(&mut self, frame: &[u8]) -> Flow {
+        let Some(word) = Word::of(frame) else {
+            self.reply(texts::INVALID_COMMAND);
+            return Flow::End;
+        };
+        if !word.is_permitted(Access { monitor: self.resource.monitor, remote: self.resource.remote }) {
+            self.reply(texts::NOT_PERMITTED);
+            self.end_of_data();
+            return Flow::GoOn;
+        }
+        let disabled = self.daemon.config().file_daemon.disabled_commands.union(self.resource.disabled_commands);
+        if disabled.contains(word.prefix()) {
+            self.say(MessageType::Fatal, &texts::command_disabled(word.prefix()));
+            return Flow::End;
+        }
+        match Command::parse(word, frame) {
+            Ok(command) => self.obey(command, frame),
+            Err(refusal) => self.refuse(word, refusal),
+        }
+    }
+
+    fn refuse(&mut self, word: Word, refusal: Refusal) -> Flow {
+        if let Some(text) = refusal.fatal {
+            self.say(MessageType::Fatal, &text);
+        }
+        if let Some(reply) = refusal.reply {
+            self.reply(&reply);
+        }
+        if matches!(word, Word::Cancel | Word::Stop | Word::DotStatus) {
+            self.end_of_data();
+        }
+        if matches!(word, Word::Cancel | Word::Stop) { Flow::GoOn } else { Flow::End }
+    }
+
+    /// The job of this connection; without `JobId=` it is one without a number, like a console's.
+    fn job(&self) -> Arc<Job> {
+        let nameless = || Arc::new(Job::new(Identity::default(), self.session.connected));
+        Arc::clone(self.session.job.get_or_init(nameless))
+    }
+
+    /// Sends one frame to the Director and flushes.
+    fn reply(&mut self, frame: &[u8]) {
+        self.queue(frame);
+        self.flush();
+    }
+
+    /// Sends one frame; it may wait for the next flush.
+    fn queue(&mut self, frame: &[u8]) {
+        if !self.lost {
+            let sent = self.channel.send(frame);
+            self.note_loss(sent);
+        }
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        if !self.lost {
+            let sent = self.channel.signal(signal).and_then(|()| self.channel.flush());
+            self.note_loss(sent);
+        }
+    }
+
+    /// Ends an answer of many frames.
+    fn end_of_data(&mut self) {
+        self.signal(Signal::Eod);
+    }
+
+    fn flush(&mut self) {
+        if !self.lost {
+            let sent = self.channel.flush();
+            self.note_loss(sent);
+        }
+    }
+
+    fn note_loss(&mut self, sent: Result<(), ChannelError>) {
+        if let Err(error) = sent {
+            tracing::debug!(%error, "the Director can't be reached any more");
+            self.lost = true;
+        }
+    }
+
+    /// Says something to the operator. On a console's connection it is the bare text (reference 02 §6.5).
+    fn say(&mut self, kind: MessageType, text: &[u8]) {
+        let job = self.job();
+        if job.identity.job_id == 0 && !matches!(kind, MessageType::Security | MessageType::Events) {
+            self.reply(text);
+            return;
+        }
+        if job.note(kind, &self.daemon.config().file_daemon.messages) {
+            self.deliver(job.identity.job_id, kind, clock::seconds(), text);
+            self.flush();
+        }
+    }
+
+    /// Brings a message to every destination that takes its type. What it does to the job has been done.
+    fn deliver(&mut self, job_id: u32, kind: MessageType, time: i64, text: &[u8]) {
+        let daemon = &self.daemon.config().file_daemon;
+        let line = lines::job_line(&daemon.name, job_id, kind, text);
+        let to_director = daemon
+            .messages
+            .destinations_of(kind.number())
+            .filter(|destination| destination.kind == DestinationKind::Director)
+            .count();
+        for _destination in 0..to_director {
+            self.queue(&lines::jmsg(job_id, kind.number(), time, &line));
+        }
+        self.daemon.supervisor().deliver_locally(kind, &line);
+    }
+
+    /// What follows the command loop, in the order of reference 02 §1.4.
+    fn finish(mut self) {
+        if let Some(storage) = self.storage.take() {
+            self.comm = storage.terminate();
+        }
+        if let Some(job) = self.session.job.get().cloned() {
+            job.set_storage(None);
+            self.run_scripts(Moment::After);
+            if job.identity.job_id != 0 {
+                let end = self.end_job(&job).frame();
+                self.reply(&end);
+            }
+        }
+        self.deliver_daemon_messages();
+        self.signal(Signal::Terminate);
+        if let Err(error) = self.channel.close() {
+            tracing::debug!(%error, "the Director's connection did not end cleanly");
+        }
+    }
+
+    fn end_job(&self, job: &Job) -> EndJob {
+        EndJob {
+            term_code: job.status().code(),
+            files: job.progress.files(),
+            read_bytes: job.progress.read_bytes(),
+            job_bytes: job.progress.job_bytes(),
+            errors: job.progress.errors(),
+            vss: false,
+            encrypt: self.daemon.config().file_daemon.pki.encryption,
+            comm_bytes: self.comm.plain,
+            compress_comm_bytes: self.comm.sent,
+        }
+    }
+
+    /// What the daemon had to say goes to this Director, as security messages of no job (reference 01 §16.4).
+    fn deliver_daemon_messages(&mut self) {
+        if self.lost {
+            return;
+        }
+        for message in self.daemon.supervisor().take_waiting() {
+            let kind = match message.kind {
+                MessageType::Fatal | MessageType::Error => MessageType::Security,
+                other => other,
+            };
+            let text = match message.times {
+                0 | 1 => message.text,
+                times => [lines::repeated(times).as_bytes(), &message.text].concat(),
+            };
+            if self.daemon.config().file_daemon.messages.wants(kind.number()) {
+                self.deliver(0, kind, message.time, &text);
+            }
+        }
+        self.flush();
+    }
+
+    /// Keeps the Director informed while a job runs: a heartbeat when its interval has passed, progress every 30 s.
+    fn keep_alive(&mut self, job: &Job) {
+        let interval = self.daemon.config().file_daemon.heartbeat_interval;
+        if !interval.is_zero() && self.last_heartbeat.elapsed() >= interval {
+            self.last_heartbeat = Instant::now();
+            self.signal(Signal::Heartbeat);
+        }
+        match self.last_progress {
+            None => self.last_progress = Some(Instant::now()),
+            Some(last) if last.elapsed() >= PROGRESS_INTERVAL && job.kind() != JobKind::System => {
+                self.last_progress = Some(Instant::now());
+                let progress = &job.progress;
+                self.reply(&texts::progress(job.identity.job_id, progress.files(), progress.job_bytes()));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Between two progress lines (reference 02 §6.8).
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);

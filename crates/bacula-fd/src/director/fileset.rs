@@ -1,0 +1,147 @@
+//! The `fileset` command: its lines, and the lists of names that stand on this host (reference 03 §1).
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use fd_fileset::{
+    LineError, ListFailure, ListKind, ListRequest, Parser, Reaction, Regex, RegexCompiler, check_allowed,
+    split_arguments, texts as fileset_texts,
+};
+use fd_messages::MessageType;
+use fd_os::regex::{PosixRegex, RegexOptions};
+use fd_session::texts;
+use fd_transport::{IDLE_LIMIT, Received};
+
+use super::{Conversation, Flow};
+use crate::program;
+
+impl Conversation<'_> {
+    /// Reads the lines up to a signal. A bad FileSet gets no reply: the command loop just ends.
+    pub(super) fn read_fileset(&mut self) -> Flow {
+        if self.fileset.is_some() {
+            return Flow::End;
+        }
+        let mut parser = Parser::new(&PosixCompiler).without_plugins();
+        loop {
+            let line = match self.channel.recv(IDLE_LIMIT) {
+                Ok(Received::Data(line)) => line.to_vec(),
+                Ok(Received::Empty) => Vec::new(),
+                Ok(Received::Signal(_)) => break,
+                Err(error) => {
+                    tracing::debug!(%error, "the FileSet broke off");
+                    return Flow::End;
+                }
+            };
+            let done = match parser.line(&line) {
+                Ok(Reaction::Accepted) => Ok(()),
+                Ok(Reaction::UnknownLetters(letters)) => {
+                    for letter in letters {
+                        self.say(MessageType::Error, &fileset_texts::unknown_letter(letter));
+                    }
+                    Ok(())
+                }
+                Ok(Reaction::List(request)) => self.read_list(&mut parser, &request),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = done {
+                self.say(MessageType::Fatal, &error.text());
+            }
+        }
+        match parser.finish() {
+            Ok(fileset) => {
+                self.fileset = Some(Arc::new(fileset));
+                self.reply(texts::OK_INCLUDE);
+                Flow::GoOn
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a FileSet was refused");
+                Flow::End
+            }
+        }
+    }
+
+    fn read_list(&mut self, parser: &mut Parser<'_>, request: &ListRequest) -> Result<(), LineError> {
+        match request.kind {
+            ListKind::File => match File::open(OsStr::from_bytes(&request.argument)) {
+                Ok(file) => feed(parser, file),
+                Err(error) => parser.list_failed(ListFailure::CannotStart { error: program::system_words(&error) }),
+            },
+            ListKind::Program => self.run_list_program(parser, request),
+        }
+    }
+
+    fn run_list_program(&mut self, parser: &mut Parser<'_>, request: &ListRequest) -> Result<(), LineError> {
+        let command = self.expanded(&request.argument);
+        if let Err(refused) = check_allowed(&command, &self.resource.allowed_script_directories) {
+            return parser.list_failed(ListFailure::CannotStart { error: refused.to_string() });
+        }
+        let words = split_arguments(&command);
+        let Some((name, arguments)) = words.split_first() else {
+            return parser.list_failed(ListFailure::CannotStart { error: "Invalid argument".to_owned() });
+        };
+        let started = Command::new(OsStr::from_bytes(name))
+            .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = match started {
+            Ok(child) => child,
+            Err(error) => {
+                let status = program::exec_status(&error);
+                let error = program::system_words(&error);
+                return parser.list_failed(ListFailure::Status { status, error });
+            }
+        };
+        if let Some(output) = child.stdout.take() {
+            feed(parser, output)?;
+        }
+        match child.wait() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => {
+                let number = status.code().or_else(|| status.signal()).unwrap_or(-1);
+                parser.list_failed(ListFailure::Status { status: number, error: program::describe(status) })
+            }
+            Err(error) => {
+                parser.list_failed(ListFailure::Status { status: -1, error: program::system_words(&error) })
+            }
+        }
+    }
+}
+
+fn feed(parser: &mut Parser<'_>, mut list: impl Read) -> Result<(), LineError> {
+    let mut buffer = [0; 4096];
+    loop {
+        match list.read(&mut buffer) {
+            Ok(0) => return parser.list_end(),
+            Ok(n) => parser.list_data(buffer.get(..n).unwrap_or(&[]))?,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                return parser.list_failed(ListFailure::CannotStart { error: program::system_words(&error) });
+            }
+        }
+    }
+}
+
+/// The C library's regular expressions, as the FileSet wants them.
+struct PosixCompiler;
+
+struct Compiled(PosixRegex);
+
+impl RegexCompiler for PosixCompiler {
+    fn compile(&self, pattern: &[u8], ignore_case: bool) -> Result<Box<dyn Regex>, String> {
+        let options = RegexOptions { ignore_case, newline: false };
+        let compiled = PosixRegex::new(pattern, options).map_err(|error| error.to_string())?;
+        Ok(Box::new(Compiled(compiled)))
+    }
+}
+
+impl Regex for Compiled {
+    fn is_match(&self, text: &[u8]) -> bool {
+        self.0.is_match(text)
+    }
+}

@@ -1,0 +1,252 @@
+//! `storage`, `backup`, `restore`, `endrestore`: where a command becomes a running job.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use fd_messages::MessageType;
+use fd_restore::RestoreState;
+use fd_session::authenticate::Credentials;
+use fd_session::command::{Replace, Where};
+use fd_session::texts::{self, BadCommand};
+use fd_session::{JobStatus, Need};
+use fd_transport::{Channel, ConnectPlan, Peer, PeerKind};
+
+use super::{Conversation, Flow};
+use crate::clock;
+use crate::job::{Job, JobKind};
+use crate::outbox::Outbox;
+use crate::storage::{self, Patience, StorageConnection};
+use crate::{backup, restore};
+
+/// How often the Director's heartbeat is looked at (reference 01 §17).
+const BACKUP_TICK: Duration = Duration::from_secs(5);
+const RESTORE_TICK: Duration = Duration::from_secs(30);
+/// How long a Storage Daemon may take to call us (reference 01 §13).
+const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
+/// The brake after a Storage Daemon that does not know us.
+const STORAGE_REFUSED_PAUSE: Duration = Duration::from_secs(6);
+
+impl Conversation<'_> {
+    pub(super) fn connect_storage(&mut self, address: &[u8], port: u16, authorization: &[u8]) -> Flow {
+        self.take_key(authorization);
+        let job = self.job();
+        if job.bandwidth.get() == 0 {
+            let limit = match self.resource.max_bandwidth_per_job {
+                0 => self.daemon.default_bandwidth(),
+                limit => limit,
+            };
+            job.bandwidth.set(limit);
+        }
+        let host = String::from_utf8_lossy(address).into_owned();
+        match self.reach_storage(&job, &host, port) {
+            Some(connection) => {
+                self.adopt_storage(&job, connection, &host, port);
+                self.reply(texts::OK_STORAGE);
+                Flow::GoOn
+            }
+            None => Flow::End,
+        }
+    }
+
+    fn adopt_storage(&mut self, job: &Job, mut connection: StorageConnection, host: &str, port: u16) {
+        let encrypted = connection.is_encrypted();
+        job.set_storage(Some((connection.channel().canceller(), encrypted)));
+        self.storage = Some(connection);
+        self.key.fill(0);
+        if job.identity.job_id > 0 && port != 0 {
+            self.say(MessageType::Info, &texts::connected_to_storage(host, port, encrypted));
+        }
+    }
+
+    fn reach_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<StorageConnection> {
+        let channel = self.dial_storage(job, host, port)?;
+        let daemon = &self.daemon.config().file_daemon;
+        let (tls, psk) = daemon.tls.need();
+        let credentials = Credentials {
+            own_name: daemon.name.clone(),
+            key: self.key.clone(),
+            need: Need { tls, psk },
+            tls_authenticate: daemon.tls.authenticate,
+            random: self.daemon.random(),
+            time: clock::seconds(),
+        };
+        let (remote, compression) = (self.resource.remote, daemon.comm_compression);
+        let mut channel = channel;
+        channel.set_bandwidth(job.bandwidth.clone());
+        match StorageConnection::greet(channel, job, credentials, remote, compression) {
+            Ok(connection) => Some(connection),
+            Err(error) => {
+                tracing::warn!(%error, %host, port, "the Storage daemon's hello failed");
+                let text = error.message();
+                if text.is_empty() {
+                    thread::sleep(STORAGE_REFUSED_PAUSE);
+                    self.reply(texts::BAD_STORAGE);
+                } else {
+                    // Trouble with the capabilities has a message but no reply (reference 02 §4.6).
+                    self.say(MessageType::Fatal, &text);
+                }
+                None
+            }
+        }
+    }
+
+    fn dial_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<Channel> {
+        if port == 0 {
+            let called = job.await_call(CALL_TIMEOUT);
+            if called.is_none() {
+                self.say(MessageType::Fatal, texts::STORAGE_DID_NOT_CALL);
+                self.reply(texts::BAD_STORAGE);
+            }
+            return called;
+        }
+        let daemon = &self.daemon.config().file_daemon;
+        let heartbeat = daemon.heartbeat_interval;
+        let plan = ConnectPlan {
+            peer: Peer { kind: PeerKind::Storage, host: host.to_owned(), port },
+            source: daemon.source_address.map(Into::into),
+            retry_every: storage::RETRY_EVERY,
+            give_up_after: daemon.sd_connect_timeout,
+            keep_idle: (!heartbeat.is_zero()).then_some(heartbeat),
+            send_buffer: usize::try_from(daemon.max_network_buffer_size).ok().filter(|size| *size > 0),
+        };
+        let patience = Patience::new(job);
+        let dialled = storage::connect(&plan, &patience);
+        for warning in patience.into_warnings() {
+            self.say(MessageType::Warning, &texts::storage_retrying(&warning));
+        }
+        match dialled {
+            Ok(channel) => Some(channel),
+            Err(error) => {
+                if !job.cancel.is_cancelled() {
+                    self.say(MessageType::Fatal, format!("{error}\n").as_bytes());
+                }
+                self.reply(texts::BAD_STORAGE);
+                None
+            }
+        }
+    }
+
+    pub(super) fn backup(&mut self, file_index: u32) -> Flow {
+        let job = self.job();
+        job.set_kind(JobKind::Backup);
+        job.change_status(JobStatus::Blocked);
+        let Some(storage) = self.storage.take() else {
+            self.say(MessageType::Fatal, texts::NO_STORAGE);
+            self.reply(texts::BAD_BACKUP);
+            return Flow::End;
+        };
+        self.reply(texts::OK_BACKUP);
+        let mut plan = backup::plan(self.daemon, self.resource, self.fileset.as_ref(), self.level.since, file_index);
+        plan.comm_compression = storage.is_compressed();
+        let scripts = self.late_scripts();
+        self.storage = self.run_job(&job, BACKUP_TICK, storage, move |job, outbox, storage| {
+            backup::run(job, &plan, outbox, storage, || scripts.run(job, outbox));
+        });
+        Flow::End
+    }
+
+    pub(super) fn restore(&mut self, files: u32, replace: Replace, prelinks: bool, place: Where) -> Flow {
+        let job = self.job();
+        if !restore::is_allowed(self.resource, &place) {
+            let (Where::Folder(text) | Where::Regex(text)) = &place;
+            self.say(MessageType::Fatal, &texts::restore_path_not_allowed(text));
+            self.reply(texts::RESTORE_NOT_ALLOWED);
+            return Flow::End;
+        }
+        let plan = match restore::plan(replace, prelinks, &place) {
+            Ok(plan) => plan,
+            Err(expression) => {
+                self.say(MessageType::Fatal, &texts::bad_command(BadCommand::WhereRegex, &expression));
+                return Flow::End;
+            }
+        };
+        self.reply(texts::OK_RESTORE);
+        job.set_kind(JobKind::Restore);
+        job.progress.set_files_expected(files);
+        job.change_status(JobStatus::Blocked);
+        match self.storage.take() {
+            None => self.say(MessageType::Fatal, texts::IMPROPER_SEQUENCE),
+            Some(storage) => {
+                // What earlier rounds created is remembered: it is ours to change.
+                let mut state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
+                self.storage = self.run_job(&job, RESTORE_TICK, storage, |job, outbox, storage| {
+                    restore::run(job, &plan, &mut state, outbox, storage);
+                });
+                self.restored = Some(state);
+            }
+        }
+        if self.multi_storage {
+            self.reply(texts::STORAGE_END);
+            if !job.status().is_canceled() {
+                return Flow::GoOn;
+            }
+        }
+        self.end_restore()
+    }
+
+    /// A restore with errors is a failed one, whatever each step answered.
+    pub(super) fn end_restore(&mut self) -> Flow {
+        let job = self.job();
+        if job.progress.errors() > 0 {
+            job.change_status(JobStatus::Error);
+        }
+        Flow::End
+    }
+
+    /// Runs a job in a thread of its own and passes on what it says, with a look at the clock every `tick`.
+    fn run_job(
+        &mut self,
+        job: &Arc<Job>,
+        tick: Duration,
+        mut storage: StorageConnection,
+        work: impl FnOnce(&Job, &Outbox, &mut StorageConnection) + Send,
+    ) -> Option<StorageConnection> {
+        let (outbox, said) = Outbox::new(Arc::clone(job), self.daemon.config().file_daemon.messages.clone());
+        let ended = thread::scope(|scope| {
+            let worker = thread::Builder::new().name(format!("job {}", job.identity.job_id)).spawn_scoped(scope, {
+                let job = Arc::clone(job);
+                move || {
+                    work(&job, &outbox, &mut storage);
+                    storage
+                }
+            });
+            let worker = match worker {
+                Ok(worker) => worker,
+                Err(error) => return Err(format!("no thread for the job: {error}\n")),
+            };
+            self.pass_on(job, tick, &said);
+            worker.join().map_err(|panic| {
+                let why = panic.downcast_ref::<String>().cloned();
+                let why = why.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
+                format!("the job's thread panicked, please report this: {why}\n")
+            })
+        });
+        match ended {
+            Ok(storage) => Some(storage),
+            Err(text) => {
+                job.set_storage(None);
+                self.say(MessageType::Fatal, text.as_bytes());
+                None
+            }
+        }
+    }
+
+    /// Until the job's thread has dropped its end of the line.
+    fn pass_on(&mut self, job: &Job, tick: Duration, said: &crossbeam_channel::Receiver<crate::outbox::Outgoing>) {
+        loop {
+            match said.recv_timeout(tick) {
+                Ok(message) => {
+                    self.deliver(job.identity.job_id, message.kind, message.time, &message.text);
+                    if said.is_empty() {
+                        self.flush();
+                    }
+                }
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) => {}
+                Err(crossbeam_channel::RecvTimeoutError::Disconnected) => break,
+            }
+            self.keep_alive(job);
+        }
+        self.flush();
+    }
+}

@@ -1,0 +1,146 @@
+//! Leads a conversation of `fd-session` over a connection of `fd-transport`.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fd_bsock::Signal;
+use fd_session::storage::{SignalReaction, react};
+use fd_session::{Action, Input, Machine, TlsMode, TlsRole, texts};
+use fd_transport::{Channel, ChannelError, Fault, Received};
+
+/// How signals are taken while an answer is awaited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signals {
+    /// Each is handed over: hellos and the Director's socket.
+    All,
+    /// As on an authenticated Storage Daemon's socket: some are answered or ignored (reference 01 §3.2).
+    Storage,
+}
+
+/// Does what `machine` asks until it ends. `key` is the secret for TLS-PSK; the whole conversation may take `limit`.
+pub fn lead<M: Machine>(
+    channel: &mut Channel,
+    machine: &mut M,
+    first: Vec<Action<M::Done, M::Error>>,
+    key: &[u8],
+    signals: Signals,
+    limit: Duration,
+) -> Result<M::Done, M::Error> {
+    let deadline = Instant::now().checked_add(limit);
+    let left = |asked: Duration| deadline.map_or(asked, |end| asked.min(end.saturating_duration_since(Instant::now())));
+    let mut actions = first;
+    let mut broken: Option<String> = None;
+    loop {
+        let mut next = None;
+        for action in actions {
+            let done = match action {
+                Action::Send(frame) => channel.send(&frame),
+                Action::Signal(signal) => channel.signal(signal),
+                Action::DropTls => channel.drop_tls(),
+                Action::Pause(time) => {
+                    let flushed = channel.flush();
+                    thread::sleep(time);
+                    flushed
+                }
+                Action::StartTls(role, mode) => {
+                    next = Some(start_tls(channel, machine, role, mode, key));
+                    Ok(())
+                }
+                Action::Receive(wait) => {
+                    next = Some(match &broken {
+                        Some(why) => machine.handle(Input::Gone(why)),
+                        None => receive(channel, machine, signals, left(wait)),
+                    });
+                    Ok(())
+                }
+                Action::Done(done) => {
+                    // What the machine said last must not wait for the next answer; a broken connection shows there.
+                    let _shows_at_the_next_receive = channel.flush();
+                    return Ok(done);
+                }
+                Action::Failed(error) => {
+                    let _the_failure_counts = channel.flush();
+                    return Err(error);
+                }
+            };
+            if let Err(error) = done {
+                broken.get_or_insert_with(|| reason(&error));
+            }
+        }
+        // A machine's list always ends in one of the four; one that does not would leave us without anything to do.
+        actions = match next {
+            Some(next) => next,
+            None => machine.handle(Input::Gone("nothing left to do")),
+        };
+    }
+}
+
+fn start_tls<M: Machine>(
+    channel: &mut Channel,
+    machine: &mut M,
+    role: TlsRole,
+    mode: TlsMode,
+    key: &[u8],
+) -> Vec<Action<M::Done, M::Error>> {
+    let started = match (role, mode) {
+        (_, TlsMode::Certificate) => {
+            return machine.handle(Input::TlsFailed("TLS with certificates is not built into this File Daemon yet"));
+        }
+        (TlsRole::Server, TlsMode::Psk) => channel.start_tls_psk_server(key),
+        (TlsRole::Client, TlsMode::Psk) => channel.start_tls_psk_client(key),
+    };
+    match started {
+        Ok(()) => machine.handle(Input::TlsReady),
+        Err(error) => machine.handle(Input::TlsFailed(&reason(&error))),
+    }
+}
+
+fn receive<M: Machine>(
+    channel: &mut Channel,
+    machine: &mut M,
+    signals: Signals,
+    wait: Duration,
+) -> Vec<Action<M::Done, M::Error>> {
+    loop {
+        let signal = match channel.recv(wait) {
+            Ok(Received::Data(frame)) => return machine.handle(Input::Frame(frame)),
+            Ok(Received::Empty) => return machine.handle(Input::Empty),
+            Ok(Received::Signal(signal)) => signal,
+            Err(error) => return machine.handle(Input::Gone(&reason(&error))),
+        };
+        let handed_over = match signals {
+            Signals::All => Some(signal),
+            Signals::Storage => match answer_storage_signal(channel, signal) {
+                Ok(handed_over) => handed_over,
+                Err(error) => return machine.handle(Input::Gone(&reason(&error))),
+            },
+        };
+        if let Some(signal) = handed_over {
+            return machine.handle(Input::Signal(signal));
+        }
+    }
+}
+
+/// Answers what a Storage Daemon wants answered. `Some`: the signal is for whoever waits.
+pub fn answer_storage_signal(channel: &mut Channel, signal: Signal) -> Result<Option<Signal>, ChannelError> {
+    match react(signal) {
+        SignalReaction::Return => return Ok(Some(signal)),
+        SignalReaction::AcknowledgeAndReturn => {
+            channel.send(texts::STORE_OK)?;
+            return Ok(Some(Signal::Eod));
+        }
+        SignalReaction::Acknowledge => channel.send(texts::STORE_OK)?,
+        SignalReaction::Status => {
+            channel.send(texts::STORE_STATUS)?;
+            channel.signal(Signal::Eod)?;
+        }
+        SignalReaction::Ignore => {}
+        SignalReaction::Unknown => tracing::warn!(%signal, "unknown signal from the Storage daemon"),
+    }
+    Ok(None)
+}
+
+/// The words for `ERR=`; a peer that closed while its answer was awaited has the stock daemon's.
+pub fn reason(error: &ChannelError) -> String {
+    if matches!(error.fault, Fault::Closed) { "No data available".to_owned() } else { error.cause() }
+}

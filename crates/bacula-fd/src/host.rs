@@ -1,0 +1,141 @@
+//! This host, as the configuration asks for it: files, programs, names, directories, keys.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read as _;
+use std::net::{IpAddr, ToSocketAddrs as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use fd_config::{AddressFamily, DirectoryState, KeyProblem, Source, Surroundings, Tls};
+
+use crate::program::system_words;
+
+/// Longest configuration file that is read, in bytes.
+const MAX_FILE: u64 = 64 << 20;
+
+/// The host that the daemon runs on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Host;
+
+impl Source for Host {
+    fn read_file(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {
+        let path = Path::new(OsStr::from_bytes(name));
+        let file = fs::File::open(path).map_err(|error| system_words(&error))?;
+        let mut content = Vec::new();
+        match file.take(MAX_FILE).read_to_end(&mut content) {
+            Ok(_) => Ok(content),
+            Err(_) if path.is_dir() => Ok(Vec::new()),
+            Err(error) => Err(system_words(&error)),
+        }
+    }
+
+    fn run_program(&mut self, argv: &[Vec<u8>]) -> Vec<u8> {
+        output(argv).map(|(printed, _)| printed).unwrap_or_default()
+    }
+
+    fn run_shell(&mut self, argv: &[Vec<u8>]) -> Option<Vec<u8>> {
+        output(argv).filter(|(_, good)| *good).map(|(printed, _)| printed)
+    }
+
+    fn shell(&mut self) -> Option<Vec<u8>> {
+        std::env::var_os("SHELL").map(OsStringExt::into_vec)
+    }
+
+    fn resolve_host(&mut self, host: &[u8], family: AddressFamily) -> Result<IpAddr, String> {
+        const NOT_KNOWN: &str = "Name or service not known";
+        let name = std::str::from_utf8(host).map_err(|_| NOT_KNOWN.to_owned())?;
+        let found = (name, 0).to_socket_addrs().map_err(|error| {
+            let text = error.to_string();
+            text.rsplit_once("information: ").map_or(text.as_str(), |(_, own)| own).to_owned()
+        })?;
+        let wanted = |address: &IpAddr| address.is_ipv4() == (family == AddressFamily::V4);
+        found.map(|address| address.ip()).find(wanted).ok_or_else(|| NOT_KNOWN.to_owned())
+    }
+
+    fn service_port(&mut self, name: &[u8]) -> Option<u16> {
+        let services = fs::read_to_string("/etc/services").ok()?;
+        let name = std::str::from_utf8(name).ok()?;
+        services.lines().find_map(|line| {
+            let line = line.split('#').next()?;
+            let mut fields = line.split_whitespace();
+            let (official, place) = (fields.next()?, fields.next()?);
+            let port = place.strip_suffix("/tcp")?;
+            (official == name || fields.any(|alias| alias == name)).then(|| port.parse().ok())?
+        })
+    }
+}
+
+/// What a program printed, and whether it ended well.
+fn output(argv: &[Vec<u8>]) -> Option<(Vec<u8>, bool)> {
+    let (name, arguments) = argv.split_first()?;
+    let run = Command::new(OsStr::from_bytes(name))
+        .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    run.ok().map(|output| (output.stdout, output.status.success()))
+}
+
+/// A configuration that asks for what is not built in must not start: it would run without the protection it asks for.
+fn not_built_in(what: &str) -> Result<(), KeyProblem> {
+    Err(KeyProblem { lines: vec![format!("{what} is not built into this File Daemon yet")] })
+}
+
+impl Surroundings for Host {
+    fn tls_context(&mut self, _tls: &Tls) -> Result<(), KeyProblem> {
+        not_built_in("TLS with certificates")
+    }
+
+    fn certificate(&mut self, _file: &Path) -> Result<(), KeyProblem> {
+        not_built_in("PKI signing and encryption")
+    }
+
+    fn private_key(&mut self, _file: &Path) -> Result<(), KeyProblem> {
+        not_built_in("PKI signing and encryption")
+    }
+
+    fn mentions_private_key(&mut self, file: &Path) -> bool {
+        fs::read(file).is_ok_and(|content| content.windows(11).any(|window| window == b"PRIVATE KEY"))
+    }
+
+    fn directory(&mut self, path: &Path) -> DirectoryState {
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => DirectoryState::Directory,
+            Ok(_) => DirectoryState::NotADirectory,
+            Err(_) => DirectoryState::Missing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_reads_as_an_empty_file_and_a_missing_file_says_why() {
+        assert_eq!(Host.read_file(b"/"), Ok(Vec::new()));
+        assert_eq!(Host.read_file(b"/no/such/file"), Err("No such file or directory".to_owned()));
+    }
+
+    #[test]
+    fn programs_print() {
+        let argv = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        assert_eq!(Host.run_program(&argv(&["echo", "x"])), b"x\n");
+        assert_eq!(Host.run_shell(&argv(&["sh", "-c", "echo x; exit 1"])), None);
+        assert_eq!(Host.run_program(&argv(&["/no/such/program"])), b"");
+    }
+
+    #[test]
+    fn the_own_host_has_an_address() {
+        assert_eq!(Host.resolve_host(b"localhost", AddressFamily::V4), Ok(IpAddr::from([127, 0, 0, 1])));
+        assert!(Host.resolve_host(b"no.such.host.invalid", AddressFamily::V4).is_err());
+    }
+
+    #[test]
+    fn what_is_not_built_in_is_refused() {
+        assert!(Host.tls_context(&Tls::default()).is_err());
+        assert!(Host.certificate(Path::new("/x")).is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! A restore between its `2000 OK restore` and its last word to the Storage Daemon.
+
+use fd_config::Director;
+use fd_fileset::wildcard;
+use fd_messages::{JobLog as _, MessageType};
+use fd_restore::{OutputNames, RecordSource, RegexWhere, RestorePlan, RestoreState, SourceError};
+use fd_session::JobStatus;
+use fd_session::command::{Replace, Where};
+
+use crate::exchange;
+use crate::job::Job;
+use crate::outbox::Outbox;
+use crate::storage::StorageConnection;
+
+/// What the Director's command comes to; `Err` holds an expression list of which nothing is usable.
+pub fn plan(replace: Replace, prelinks: bool, place: &Where) -> Result<RestorePlan, Vec<u8>> {
+    let output = match place {
+        Where::Folder(folder) => OutputNames::below(folder.clone()),
+        Where::Regex(expressions) => {
+            OutputNames::Regex(RegexWhere::parse(expressions).ok_or_else(|| expressions.clone())?)
+        }
+    };
+    let replace = match replace {
+        Replace::Always => fd_restore::Replace::Always,
+        Replace::IfNewer => fd_restore::Replace::IfNewer,
+        Replace::IfOlder => fd_restore::Replace::IfOlder,
+        Replace::Never => fd_restore::Replace::Never,
+    };
+    Ok(RestorePlan { output, prelinks, replace, check_digests: true })
+}
+
+/// Whether the Director may restore there: `AllowedRestoreDirectories` (reference 05 §1.3). As in the stock daemon the
+/// raw text of an expression list counts as a place, so that lists are refused where there are limits.
+pub fn is_allowed(resource: &Director, place: &Where) -> bool {
+    let (Where::Folder(text) | Where::Regex(text)) = place;
+    let allowed = &resource.allowed_restore_directories;
+    allowed.is_empty() || allowed.iter().any(|pattern| leads_to(pattern, text))
+}
+
+/// Whether `pattern` matches `path` or a part of it that ends before a slash.
+fn leads_to(pattern: &[u8], path: &[u8]) -> bool {
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(place, _)| place);
+    ends.chain([path.len()]).filter_map(|end| path.get(..end)).any(|part| wildcard(pattern, part, false))
+}
+
+/// Restores what one Storage Daemon sends; what goes wrong is told to the operator and stands in the job's state.
+pub fn run(
+    job: &Job,
+    plan: &RestorePlan,
+    state: &mut RestoreState,
+    outbox: &Outbox,
+    storage: &mut StorageConnection,
+) {
+    let ticket = match storage.open_read(job) {
+        Ok(ticket) => ticket,
+        Err(error) => {
+            if !job.status().is_canceled() {
+                outbox.message(MessageType::Fatal, &error.message());
+            }
+            job.change_status(JobStatus::Error);
+            return;
+        }
+    };
+    job.change_status(JobStatus::Running);
+    let restored = fd_restore::run(plan, state, &job.progress, outbox, &job.cancel, &mut Records { storage });
+    match restored {
+        Ok(outcome) => {
+            // The stock daemon delivers these too late to count, so that a restore whose last file failed ends well.
+            for (kind, text) in outcome.queued {
+                outbox.message(kind, &text);
+            }
+            job.change_status(JobStatus::Terminated);
+        }
+        Err(error) => {
+            tracing::debug!(%error, "the records make no sense any more");
+            job.change_status(JobStatus::Error);
+        }
+    }
+    if let Err(error) = storage.close_read(ticket) {
+        tracing::debug!(%error, "the Storage daemon did not say good-bye");
+    }
+}
+
+struct Records<'s> {
+    storage: &'s mut StorageConnection,
+}
+
+impl RecordSource for Records<'_> {
+    fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
+        self.storage.next_frame().map_err(|error| SourceError(exchange::reason(&error)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_leads_to_what_lies_below_it() {
+        let allowed = |path: &str| [&b"/tmp/rf"[..], b"/opt/*"].iter().any(|pattern| leads_to(pattern, path.as_bytes()));
+        for good in ["/tmp/rf", "/tmp/rf/sub", "/opt/a", "/opt/a/b"] {
+            assert!(allowed(good), "{good}");
+        }
+        for bad in ["/tmp/rfx", "/tmp", "/opt", "", "/", "!^!/tmp/rf!"] {
+            assert!(!allowed(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_expression_list_without_an_expression_is_refused() {
+        let regex = |text: &str| plan(Replace::Always, false, &Where::Regex(text.as_bytes().to_vec()));
+        assert!(regex("!^/src!/tmp/x!").is_ok());
+        assert!(regex("!(!x!").is_err());
+    }
+}

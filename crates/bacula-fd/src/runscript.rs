@@ -1,0 +1,252 @@
+//! Programs that the Director has run on this host, before and after a job (reference 02 §10).
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+
+use fd_fileset::{JobCodes, check_allowed, expand_job_codes, split_arguments};
+use fd_messages::MessageType;
+use fd_session::JobStatus;
+use fd_session::command::RunScript;
+use fd_session::texts;
+
+use crate::job::Job;
+use crate::program;
+
+/// Longest piece of output that makes one message, in bytes.
+const LINE_MAX: u64 = 499;
+/// Status of a program that could not even be tried.
+const NOT_STARTED: i32 = -402_653_185;
+
+/// When scripts are run, and what messages call it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moment {
+    /// The command `RunBeforeJob` itself.
+    AtOnce,
+    /// The command `RunBeforeNow`.
+    Before,
+    /// Before the first file of a backup.
+    AfterVss,
+    /// At the end of the connection.
+    After,
+}
+
+impl Moment {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::AtOnce => "ClientRunBeforeJob",
+            Self::Before => "ClientBeforeJob",
+            Self::AfterVss => "ClientAfterVSS",
+            Self::After => "ClientAfterJob",
+        }
+    }
+
+    const fn bit(self) -> u32 {
+        match self {
+            Self::AtOnce | Self::Before => RunScript::BEFORE,
+            Self::AfterVss => RunScript::AFTER_VSS,
+            Self::After => RunScript::AFTER,
+        }
+    }
+
+    /// Whether a job in this state is well, seen from this moment.
+    const fn is_well(self, status: JobStatus) -> bool {
+        match self {
+            Self::AtOnce => true,
+            Self::Before => matches!(status, JobStatus::Running | JobStatus::Created),
+            Self::AfterVss => matches!(status, JobStatus::Blocked),
+            Self::After => matches!(status, JobStatus::Terminated | JobStatus::Warnings),
+        }
+    }
+
+    /// Whether `script` is to be run now, given the job's state.
+    pub const fn wants(self, script: &RunScript, status: JobStatus) -> bool {
+        let failed =
+            status.is_canceled() || (matches!(status, JobStatus::Differences) && !matches!(self, Self::AfterVss));
+        script.when & self.bit() != 0
+            && ((script.on_success && self.is_well(status)) || (script.on_failure && failed))
+    }
+}
+
+/// What a script needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// For the job codes.
+    pub codes: JobCodes<'a>,
+    /// `AllowedScriptDirectories` of the Director.
+    pub allowed: &'a [Vec<u8>],
+}
+
+/// Runs the scripts of this moment, one after the other; each sees the state that the one before it left.
+pub fn run_all(
+    scripts: &[RunScript],
+    moment: Moment,
+    job: &Job,
+    surroundings: &Surroundings<'_>,
+    say: &mut dyn FnMut(MessageType, &[u8]),
+) {
+    for script in scripts {
+        if moment.wants(script, job.status()) {
+            run(&script.command, moment, script.abort_on_error, job, surroundings, say);
+        }
+    }
+}
+
+/// Runs one command line. A failure is an error of the job, and with `abort_on_error` its end.
+pub fn run(
+    command: &[u8],
+    moment: Moment,
+    abort_on_error: bool,
+    job: &Job,
+    surroundings: &Surroundings<'_>,
+    say: &mut dyn FnMut(MessageType, &[u8]),
+) {
+    let label = moment.label();
+    let command = expand_job_codes(command, &surroundings.codes);
+    say(MessageType::Info, &texts::script_starts(label, &command));
+    let ended = execute(&command, surroundings.allowed, &mut |line| {
+        say(MessageType::Info, &texts::script_says(label, line));
+    });
+    if let Err(failure) = ended {
+        say(MessageType::Error, &texts::script_failed(label, failure.status, &failure.error));
+        if abort_on_error {
+            job.change_status(JobStatus::Error);
+        }
+    }
+}
+
+struct Failure {
+    status: i32,
+    error: String,
+}
+
+impl Failure {
+    fn not_started() -> Self {
+        Self { status: NOT_STARTED, error: "Unknown Error".to_owned() }
+    }
+
+    fn of_exec(error: &io::Error) -> Self {
+        let status = program::exec_status(error);
+        let words =
+            if status == 255 { "Unknown error during program execvp".to_owned() } else { program::system_words(error) };
+        Self { status, error: words }
+    }
+}
+
+/// Output and errors of the program come through one pipe, in the order in which it writes them.
+fn execute(command: &[u8], allowed: &[Vec<u8>], line: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
+    let words = split_arguments(command);
+    let Some((name, arguments)) = words.split_first().filter(|_| check_allowed(command, allowed).is_ok()) else {
+        return Err(Failure::not_started());
+    };
+    let (reader, writer) = io::pipe().map_err(|_| Failure::not_started())?;
+    let errors = writer.try_clone().map_err(|_| Failure::not_started())?;
+    let mut process = Command::new(OsStr::from_bytes(name));
+    process
+        .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(errors);
+    let mut child = process.spawn().map_err(|error| Failure::of_exec(&error))?;
+    // Our copies of the pipe's writing end stand in `process`; the reader would wait for them for ever.
+    drop(process);
+    let mut output = BufReader::new(reader);
+    let mut piece = Vec::new();
+    loop {
+        piece.clear();
+        match (&mut output).take(LINE_MAX).read_until(b'\n', &mut piece) {
+            Ok(0) => break,
+            Ok(_) => line(piece.strip_suffix(b"\n").unwrap_or(&piece)),
+            Err(error) => {
+                tracing::warn!(%error, "a script's output can't be read");
+                break;
+            }
+        }
+    }
+    match child.wait() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => {
+            let number = status.code().or_else(|| status.signal()).unwrap_or(NOT_STARTED);
+            Err(Failure { status: number, error: program::describe(status) })
+        }
+        Err(_) => Err(Failure::not_started()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Identity;
+
+    fn said_by(command: &str, allowed: &[Vec<u8>], abort: bool) -> (Vec<String>, JobStatus) {
+        let job = Job::new(Identity::default(), 0);
+        let surroundings =
+            Surroundings { codes: JobCodes { job: b"nightly.2026-11-21_02.19.56_04", ..JobCodes::default() }, allowed };
+        let mut said = Vec::new();
+        run(command.as_bytes(), Moment::Before, abort, &job, &surroundings, &mut |kind, text| {
+            said.push(format!("{kind:?} {}", String::from_utf8_lossy(text)));
+        });
+        (said, job.status())
+    }
+
+    #[test]
+    fn output_comes_line_by_line_and_codes_are_expanded() {
+        let (said, status) = said_by("sh -c \"echo one %n; echo two >&2\"", &[], true);
+        assert_eq!(
+            said,
+            [
+                "Info shell command: run ClientBeforeJob \"sh -c \"echo one nightly; echo two >&2\"\"\n",
+                "Info ClientBeforeJob: one nightly\n",
+                "Info ClientBeforeJob: two\n",
+            ]
+        );
+        assert_eq!(status, JobStatus::Created);
+    }
+
+    #[test]
+    fn failures_have_the_stock_numbers() {
+        let last = |command: &str, allowed: &[Vec<u8>]| said_by(command, allowed, false).0.pop().unwrap_or_default();
+        assert_eq!(
+            last("sh -c \"exit 3\"", &[]),
+            "Error Runscript: ClientBeforeJob returned non-zero status=3. ERR=Child exited with code 3\n"
+        );
+        assert_eq!(
+            last("/no/such/program", &[]),
+            "Error Runscript: ClientBeforeJob returned non-zero status=208. ERR=No such file or directory\n"
+        );
+        assert_eq!(
+            last("/bin/true", &[b"/opt/scripts".to_vec()]),
+            "Error Runscript: ClientBeforeJob returned non-zero status=-402653185. ERR=Unknown Error\n"
+        );
+        assert_eq!(
+            last("sh -c \"kill -TERM $$\"", &[]),
+            "Error Runscript: ClientBeforeJob returned non-zero status=15. ERR=Child died from signal 15: Termination\n"
+        );
+    }
+
+    #[test]
+    fn only_a_script_that_may_fails_the_job() {
+        assert_eq!(said_by("/bin/false", &[], false).1, JobStatus::Created);
+        assert_eq!(said_by("/bin/false", &[], true).1, JobStatus::Error);
+    }
+
+    #[test]
+    fn who_runs_when() {
+        let script = |on_success, on_failure, when| RunScript {
+            on_success,
+            on_failure,
+            abort_on_error: false,
+            when,
+            command: Vec::new(),
+        };
+        assert!(Moment::Before.wants(&script(true, false, 2), JobStatus::Created));
+        assert!(!Moment::Before.wants(&script(true, false, 1), JobStatus::Created));
+        assert!(Moment::After.wants(&script(true, false, 3), JobStatus::Terminated));
+        assert!(!Moment::After.wants(&script(true, false, 1), JobStatus::Fatal));
+        assert!(Moment::After.wants(&script(false, true, 1), JobStatus::Fatal));
+        assert!(Moment::After.wants(&script(false, true, 1), JobStatus::Differences));
+        assert!(!Moment::After.wants(&script(true, true, 1), JobStatus::Incomplete));
+    }
+}

@@ -1,0 +1,197 @@
+//! From the command line to a daemon that listens, and its end (reference 06 §5.1, §5.6).
+
+use std::ffi::OsString;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use fd_config::{Config, StockMessage};
+use fd_messages::{MessageType, texts as lines};
+use fd_session::texts;
+use tracing::level_filters::LevelFilter;
+
+use crate::cli::{self, Cli};
+use crate::clock;
+use crate::daemon::{self, Daemon};
+use crate::host::Host;
+use crate::lifecycle::{self, PidFile, Role, Signals};
+
+/// Between two tries to bind an address.
+const BIND_RETRY: Duration = Duration::from_secs(5);
+/// Tries to bind an address.
+const BIND_TRIES: u32 = 12;
+
+/// The whole life of the program; its exit status.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match cli::parse(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            print(&mut io::stderr(), &error.standard_error());
+            say(error.message());
+            return ExitCode::FAILURE;
+        }
+    };
+    if cli.wants_background() {
+        match lifecycle::go_background(cli.debug_level.is_some()) {
+            Ok(Role::Starter) => return ExitCode::SUCCESS,
+            Ok(Role::Daemon) => {}
+            Err(error) => {
+                print(&mut io::stderr(), texts::no_background(&error.to_string()).as_bytes());
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    fd_os::locale::set_from_environment();
+    trace(&cli);
+    match start(&cli) {
+        Ok(status) => ExitCode::from(status),
+        Err(Ended(status)) => ExitCode::from(status),
+    }
+}
+
+/// The daemon can't go on; whoever started it has been told why.
+struct Ended(u8);
+
+fn start(cli: &Cli) -> Result<u8, Ended> {
+    let signals = if cli.no_signals || cli.test_only { None } else { Some(signals()?) };
+    let config = load(cli)?;
+    if cli.test_only {
+        return Ok(0);
+    }
+    let name = config.file_daemon.name.clone();
+    let ended = |message: StockMessage| {
+        say(Some(message));
+        Ended(1)
+    };
+    let pid_file = if cli.no_pid_file {
+        None
+    } else {
+        let created = PidFile::create(&config.file_daemon.pid_directory, config.file_daemon.port());
+        Some(created.map_err(|error| ended(error.message(&name)))?)
+    };
+    let addresses = config.file_daemon.addresses.clone();
+    let daemon = Arc::new(Daemon::new(config));
+    lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
+        .map_err(|error| ended(error.message(&name)))?;
+    for address in addresses {
+        listen(&daemon, address)?;
+    }
+    tracing::info!(daemon = %name, "listening");
+    let status = wait_for_the_end(&daemon, signals)?;
+    daemon.save_state();
+    if let Some(Err(error)) = pid_file.map(PidFile::remove) {
+        tracing::warn!(%error, "the pid file can't be removed");
+    }
+    Ok(status)
+}
+
+fn signals() -> Result<Signals, Ended> {
+    Signals::install().map_err(|error| {
+        print(&mut io::stderr(), texts::no_signals(&error.to_string()).as_bytes());
+        Ended(1)
+    })
+}
+
+fn load(cli: &Cli) -> Result<Config, Ended> {
+    fd_config::load(cli.config_file.as_bytes(), &mut Host, &mut Host).map_err(|error| {
+        for message in error.messages() {
+            say(Some(message));
+        }
+        // Beside the stock daemon's own words, which stand on standard output: the place and a hint.
+        print(&mut io::stderr(), error.explanation().as_bytes());
+        Ended(error.exit_status())
+    })
+}
+
+fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<(), Ended> {
+    let listener = bind(daemon, address)?;
+    let shared = Arc::clone(daemon);
+    let spawned = thread::Builder::new()
+        .name(format!("listener {address}"))
+        .spawn(move || daemon::listen(&shared, &listener));
+    spawned.map(|_runs_for_ever| ()).map_err(|error| {
+        tracing::error!(%error, "no thread to listen with");
+        Ended(1)
+    })
+}
+
+/// Binds with patience: the daemon before this one may need a moment to end (reference 06 §5.4).
+fn bind(daemon: &Daemon, address: SocketAddr) -> Result<TcpListener, Ended> {
+    let mut tries = 0;
+    loop {
+        let error = match TcpListener::bind(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => crate::program::system_words(&error),
+        };
+        tries += 1;
+        if tries > BIND_TRIES {
+            let text = texts::cannot_bind(address.port(), &error, false);
+            daemon.supervisor().say(MessageType::Abort, "bnet_server.c:135", text.clone());
+            print(&mut io::stdout(), &text);
+            return Err(Ended(1));
+        }
+        if tries == 1 {
+            daemon.supervisor().say(
+                MessageType::Warning,
+                "bnet_server.c:131",
+                texts::cannot_bind(address.port(), &error, true),
+            );
+        }
+        thread::sleep(BIND_RETRY);
+    }
+}
+
+/// Waits for a signal that ends the daemon. Running jobs are not waited for.
+fn wait_for_the_end(daemon: &Daemon, signals: Option<Signals>) -> Result<u8, Ended> {
+    let Some(signals) = signals else {
+        // `-s`: signals do what they do to any program.
+        loop {
+            thread::park();
+        }
+    };
+    let number = signals.wait().map_err(|error| {
+        tracing::error!(%error, "signals can't be read");
+        Ended(1)
+    })?;
+    let text = texts::shutting_down(&daemon.config().file_daemon.name);
+    // A host without a log daemon ends all the same.
+    let _logged = fd_messages::syslog(MessageType::Error.number(), &text);
+    let _second_one_ends_at_once = thread::Builder::new().name("second signal".to_owned()).spawn(move || {
+        if signals.wait().is_ok() {
+            end_at_once();
+        }
+    });
+    Ok(u8::try_from(number).unwrap_or(1))
+}
+
+/// A second signal while the daemon ends (reference 06 §5.5).
+#[expect(clippy::exit, reason = "the operator asked twice; an orderly end is under way and may hang")]
+fn end_at_once() {
+    std::process::exit(1);
+}
+
+fn trace(cli: &Cli) {
+    let level = match cli.debug_level {
+        None => LevelFilter::WARN,
+        Some(..100) => LevelFilter::INFO,
+        Some(100..200) => LevelFilter::DEBUG,
+        Some(_) => LevelFilter::TRACE,
+    };
+    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
+}
+
+fn say(message: Option<StockMessage>) {
+    if let Some(message) = message {
+        let date = lines::date_prefix(clock::seconds());
+        print(&mut io::stdout(), &message.print(date.trim_end()));
+    }
+}
+
+fn print(out: &mut dyn io::Write, text: &[u8]) {
+    // Whoever closed our output does not want to read it.
+    let _unread = out.write_all(text).and_then(|()| out.flush());
+}

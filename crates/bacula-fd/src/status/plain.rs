@@ -1,0 +1,227 @@
+//! What `status client` shows.
+
+use fd_messages::texts::date_prefix;
+use fd_session::JobStatus;
+use fd_session::texts::{LONG_DATE, VERSION, commas, short_job_name};
+
+use crate::clock;
+use crate::job::{Job, JobKind, level_words};
+use crate::platform::Platform;
+use crate::state_file::Entry;
+use crate::supervisor::{Session, Supervisor};
+
+/// The frames of `status`, without the `\n` before them and the `EOD` after them. Each carries a NUL at its end.
+pub fn plain(supervisor: &Supervisor, platform: &Platform) -> Vec<Vec<u8>> {
+    let mut frames = header(supervisor, platform);
+    frames.push("\nRunning Jobs:\n".to_owned());
+    let mut jobs_listed = 0;
+    for session in supervisor.sessions() {
+        match session.job.get().filter(|job| job.identity.job_id != 0) {
+            Some(job) => {
+                jobs_listed += 1;
+                frames.extend(running(job));
+            }
+            None => frames.push(director(&session)),
+        }
+    }
+    if jobs_listed == 0 {
+        frames.push("No Jobs running.\n".to_owned());
+    }
+    frames.push("====\n".to_owned());
+    frames.push("\nTerminated Jobs:\n".to_owned());
+    let history = supervisor.history();
+    if !history.is_empty() {
+        frames.push(" JobId  Level    Files      Bytes   Status   Finished        Name \n".to_owned());
+        frames.push("===================================================================\n".to_owned());
+        frames.extend(history.iter().map(|entry| terminated(entry, "  ", " ")));
+    }
+    frames.push("====\n".to_owned());
+    frames.into_iter().map(with_nul).collect()
+}
+
+fn with_nul(text: String) -> Vec<u8> {
+    let mut frame = text.into_bytes();
+    frame.push(0);
+    frame
+}
+
+fn header(supervisor: &Supervisor, platform: &Platform) -> Vec<String> {
+    let daemon = &supervisor.config.file_daemon;
+    let running = supervisor
+        .sessions()
+        .iter()
+        .filter(|session| session.job.get().is_some_and(|job| job.identity.job_id != 0))
+        .count();
+    let memory = platform.memory();
+    vec![
+        format!("{} Version: {VERSION} ({LONG_DATE})  {}\n", daemon.name, platform.spaced()),
+        format!(
+            "Daemon started {}. Jobs: run={} running={running} max={}.\n",
+            day_and_time(supervisor.started),
+            supervisor.finished(),
+            daemon.max_concurrent_jobs
+        ),
+        format!(
+            " Heap: heap={} smbytes={} max_bytes={} bufs=0 max_bufs=0\n",
+            commas(memory.data),
+            commas(memory.resident),
+            commas(memory.peak_resident)
+        ),
+        format!(
+            " Sizes: boffset_t=8 size_t=8 debug=0 trace=0 mode=0,0 bwlimit={}kB/s\n",
+            daemon.max_bandwidth_per_job / 1024
+        ),
+        format!(" Crypto: fips=N/A crypto={}\n", platform.crypto()),
+    ]
+}
+
+fn director(session: &Session) -> String {
+    let how = if session.encrypted { " using TLS" } else { "" };
+    format!("Director connected{how} at: {}\n", day_and_time(session.connected))
+}
+
+fn running(job: &Job) -> Vec<String> {
+    let progress = &job.progress;
+    let seconds = u64::try_from(clock::seconds() - job.started).unwrap_or(0).max(1);
+    let rate = commas(progress.job_bytes() / seconds);
+    let mut frames = vec![
+        format!("JobId {} Job {} is running.\n", job.identity.job_id, job.name()),
+        format!("    {} {} Job started: {}\n", level_words(job.level()), job.kind().words(), day_and_time(job.started)),
+        format!(
+            "    Files={} Bytes={} AveBytes/sec={rate} LastBytes/sec={rate} Errors={}\n    Bwlimit={} ReadBytes={}\n",
+            commas(progress.files().into()),
+            commas(progress.job_bytes()),
+            progress.errors(),
+            commas(job.bandwidth.get()),
+            commas(progress.read_bytes())
+        ),
+        files_line(job),
+    ];
+    if progress.files() > 0 {
+        frames.push(format!("    Processing file: {}\n", mask_password(&progress.current_file())));
+    }
+    frames.push(match job.storage_encrypted() {
+        Some(encrypted) => format!("    SDReadSeqNo=0 fd=0 SDtls={}\n", u8::from(encrypted)),
+        None => "    SDSocket closed.\n".to_owned(),
+    });
+    frames
+}
+
+fn files_line(job: &Job) -> String {
+    let progress = &job.progress;
+    let (done, expected) = (u64::from(progress.files()), u64::from(progress.files_expected()));
+    if job.kind() != JobKind::Restore {
+        return format!("    Files: Examined={} Backed up={}\n", commas(progress.files_examined()), commas(done));
+    }
+    if expected == 0 {
+        return format!("    Files: Restored={}\n", commas(done));
+    }
+    let examined = progress.files_examined();
+    let percent = examined.saturating_mul(100) / expected;
+    format!("    Files: Restored={} Expected={} Completed={percent}%\n", commas(examined), commas(expected))
+}
+
+/// A plug-in's command line may hold a password; status shows none.
+fn mask_password(path: &[u8]) -> String {
+    let text = String::from_utf8_lossy(path);
+    let Some(at) = text.to_ascii_lowercase().find("password=") else { return text.into_owned() };
+    let value = at.saturating_add("password=".len());
+    let (head, tail) = text.split_at_checked(value).unwrap_or((&text, ""));
+    let rest = tail.find(' ').and_then(|end| tail.get(end..)).unwrap_or("");
+    format!("{head}***{rest}")
+}
+
+/// One row of the history; `wide` stands between the first columns, `narrow` between the others.
+pub(super) fn terminated(entry: &Entry, wide: &str, narrow: &str) -> String {
+    format!(
+        "{:>6}{wide}{:<6}{narrow}{:>8}{narrow}{:>10}{wide}{:<7}{wide}{:<8}{narrow}{}\n",
+        entry.job_id,
+        level_column(entry),
+        commas(entry.job_files.into()),
+        with_suffix(entry.job_bytes),
+        status_word(entry.job_status),
+        day_and_time(entry.end_time),
+        short_job_name(&String::from_utf8_lossy(&entry.job))
+    )
+}
+
+fn level_column(entry: &Entry) -> &'static str {
+    match entry.job_type {
+        b'R' => "Rest",
+        b'D' => "Admn",
+        _ => {
+            let words = level_words(entry.job_level);
+            words.get(..4).unwrap_or(words)
+        }
+    }
+}
+
+fn status_word(code: u8) -> &'static str {
+    match JobStatus::from_code(code) {
+        Some(JobStatus::Created) => "Created",
+        Some(JobStatus::Error | JobStatus::Fatal) => "Error",
+        Some(JobStatus::Differences) => "Diffs",
+        Some(JobStatus::Canceled) => "Cancel",
+        Some(JobStatus::Terminated) => "OK",
+        Some(JobStatus::Warnings) => "OK -- with warnings",
+        Some(JobStatus::Incomplete) => "Incomplete",
+        _ => "Other",
+    }
+}
+
+/// A number with its unit, five characters and a blank before the unit (reference 02 §11.5).
+fn with_suffix(number: u64) -> String {
+    let text = commas(number);
+    let thousands = text.matches(',').count();
+    let unit = ["", "K", "M", "G", "T", "P", "E"].get(thousands).unwrap_or(&"");
+    let shown: String = text.replacen(',', ".", 1).replace(',', "").chars().take(5).collect();
+    format!("{shown} {unit}")
+}
+
+/// `21-Nov-26 02:19`, local time.
+fn day_and_time(time: i64) -> String {
+    let date = date_prefix(time);
+    let year = fd_os::local_time::local_time(time).year.rem_euclid(100);
+    match date.split_once(' ') {
+        Some((day, clock)) => format!("{day}-{year:02} {}", clock.trim_end()),
+        None => date,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_units() {
+        assert_eq!(with_suffix(29), "29 ");
+        assert_eq!(with_suffix(851_968), "851.9 K");
+        assert_eq!(with_suffix(5_111_808), "5.111 M");
+        assert_eq!(with_suffix(12_345_678), "12.34 M");
+    }
+
+    #[test]
+    fn a_row_of_the_history() {
+        let entry = Entry {
+            job_id: 1,
+            job_type: b'B',
+            job_level: b'F',
+            job_status: b'T',
+            job_files: 7,
+            job_bytes: 17,
+            end_time: 0,
+            job: b"acc.2026-11-21_02.19.56_04".to_vec(),
+            ..Entry::default()
+        };
+        let row = terminated(&entry, "  ", " ");
+        assert!(row.starts_with("     1  Full          7        17   OK       "), "{row}");
+        assert!(row.ends_with(" acc\n"), "{row}");
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(mask_password(b"/x"), "/x");
+        assert_eq!(mask_password(b"p:Password=secret tail"), "p:Password=*** tail");
+        assert_eq!(mask_password(b"password=secret"), "password=***");
+    }
+}

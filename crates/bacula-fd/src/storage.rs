@@ -1,0 +1,164 @@
+//! Our connection to a Storage Daemon, from the first try to its `TERMINATE`.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use fd_bsock::{CommCount, Signal};
+use fd_session::append::{AppendClose, AppendOpen, Ticket};
+use fd_session::authenticate::Credentials;
+use fd_session::read::{ReadClose, ReadOpen};
+use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageHello};
+use fd_session::{Action, JobStatus, Machine};
+use fd_transport::{Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, IDLE_LIMIT, Limits, Received};
+
+use crate::exchange::{self, Signals};
+use crate::job::Job;
+
+/// Between two tries to connect (reference 01 §18.4).
+pub const RETRY_EVERY: Duration = Duration::from_secs(10);
+
+/// A connection to a Storage Daemon that knows us.
+#[derive(Debug)]
+pub struct StorageConnection {
+    channel: Channel,
+    greeting: StorageGreeting,
+    compressed: bool,
+    key: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+/// The warnings of a slow connect, to be said when it has ended: as in the stock daemon they come with the next message.
+#[derive(Debug)]
+pub struct Patience<'j> {
+    job: &'j Job,
+    warnings: RefCell<Vec<String>>,
+}
+
+impl<'j> Patience<'j> {
+    /// Connecting on behalf of `job`.
+    pub const fn new(job: &'j Job) -> Self {
+        Self { job, warnings: RefCell::new(Vec::new()) }
+    }
+
+    /// What there was to warn of.
+    pub fn into_warnings(self) -> Vec<String> {
+        self.warnings.into_inner()
+    }
+}
+
+impl ConnectWatch for Patience<'_> {
+    fn cancelled(&self) -> bool {
+        self.job.cancel.is_cancelled()
+    }
+
+    fn retrying(&self, text: &str) {
+        self.warnings.borrow_mut().push(text.to_owned());
+    }
+}
+
+/// Connects by TCP, with patience.
+pub fn connect(plan: &ConnectPlan, patience: &Patience<'_>) -> Result<Channel, ConnectError> {
+    Channel::connect(plan, Limits::default(), patience)
+}
+
+impl StorageConnection {
+    /// Says hello on a connected channel. `compression` is our side's wish for line compression.
+    pub fn greet(
+        mut channel: Channel,
+        job: &Job,
+        credentials: Credentials,
+        proxy: bool,
+        compression: bool,
+    ) -> Result<Self, StorageError> {
+        let key = credentials.key.clone();
+        let (mut machine, first) = StorageHello::start(&job.identity.name, credentials, proxy);
+        let greeting = exchange::lead(&mut channel, &mut machine, first, &key, Signals::All, HELLO_TIMEOUT)?;
+        let compressed = compression && greeting.version >= 1;
+        channel.set_compression(compressed);
+        Ok(Self { channel, greeting, compressed, key, frame: Vec::new() })
+    }
+
+    /// Whether the connection is encrypted.
+    pub const fn is_encrypted(&self) -> bool {
+        self.greeting.encrypted
+    }
+
+    /// Whether what we send is compressed where that pays.
+    pub const fn is_compressed(&self) -> bool {
+        self.compressed
+    }
+
+    /// The channel.
+    pub const fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+
+    /// Asks for a backup session; what is sent next is data.
+    pub fn open_append(&mut self) -> Result<Ticket, StorageError> {
+        let (mut machine, first) = AppendOpen::start();
+        self.lead(&mut machine, first)
+    }
+
+    /// After the last data: asks for the Storage Daemon's verdict.
+    pub fn close_append(&mut self, ticket: Ticket) -> Result<JobStatus, StorageError> {
+        let (mut machine, first) = AppendClose::start(ticket);
+        self.lead(&mut machine, first)
+    }
+
+    /// Asks for the records of this job's session; what comes next are records.
+    pub fn open_read(&mut self, job: &Job) -> Result<Ticket, StorageError> {
+        let (mut machine, first) = ReadOpen::start(job.identity.vol_session_id, job.identity.vol_session_time);
+        self.lead(&mut machine, first)
+    }
+
+    /// No more records are wanted.
+    pub fn close_read(&mut self, ticket: Ticket) -> Result<(), StorageError> {
+        let (mut machine, first) = ReadClose::start(ticket);
+        self.lead(&mut machine, first)
+    }
+
+    fn lead<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        first: Vec<Action<M::Done, M::Error>>,
+    ) -> Result<M::Done, M::Error> {
+        exchange::lead(&mut self.channel, machine, first, &self.key, Signals::Storage, IDLE_LIMIT)
+    }
+
+    /// The end of a sequence of frames: the only place that ends one towards a Storage Daemon.
+    pub fn end_of_data(&mut self) -> Result<(), ChannelError> {
+        self.channel.signal(Signal::Eod)?;
+        self.channel.flush()
+    }
+
+    /// The next frame of a sequence; `None` at its end. Signals that want an answer get it.
+    pub fn next_frame(&mut self) -> Result<Option<&[u8]>, ChannelError> {
+        loop {
+            let signal = match self.channel.recv(IDLE_LIMIT)? {
+                Received::Data(frame) => {
+                    self.frame.clear();
+                    self.frame.extend_from_slice(frame);
+                    return Ok(Some(&self.frame));
+                }
+                Received::Empty => return Ok(Some(&[])),
+                Received::Signal(signal) => signal,
+            };
+            if exchange::answer_storage_signal(&mut self.channel, signal)?.is_some() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Says good-bye and closes. Tells what was sent on the connection, the good-bye included.
+    pub fn terminate(mut self) -> CommCount {
+        // A Storage Daemon that has gone needs no good-bye.
+        let said = self.channel.signal(Signal::Terminate).and_then(|()| self.channel.flush());
+        let count = self.channel.counts();
+        if said.is_ok()
+            && let Err(error) = self.channel.close()
+        {
+            tracing::debug!(%error, "the Storage daemon's connection did not end cleanly");
+        }
+        count
+    }
+}

@@ -1,0 +1,174 @@
+//! What runs, what ran, and what the daemon itself has to say. Sessions put themselves here; status reads snapshots.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use fd_config::Config;
+use fd_messages::{LocalDestinations, MessageType, texts as lines};
+
+use crate::clock;
+use crate::job::{Job, JobKind};
+use crate::state_file::Entry;
+
+/// Jobs that the history keeps (reference 02 §13.1).
+const HISTORY: usize = 10;
+/// Daemon messages that wait for a Director; further ones are dropped, the log of the host has them.
+const WAITING_MESSAGES: usize = 1000;
+
+/// One authenticated connection of a Director.
+#[derive(Debug)]
+pub struct Session {
+    number: u64,
+    /// Name of the Director.
+    pub director: String,
+    /// Seconds since 1970.
+    pub connected: i64,
+    /// Whether the connection is encrypted.
+    pub encrypted: bool,
+    /// The job, as soon as `JobId=` named it.
+    pub job: OnceLock<Arc<Job>>,
+}
+
+/// A message without a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DaemonMessage {
+    /// Its type; fatal and error ones are shown as security (reference 01 §16.4).
+    pub kind: MessageType,
+    /// When it was said first, seconds since 1970.
+    pub time: i64,
+    /// Its text.
+    pub text: Vec<u8>,
+    /// How often it was said.
+    pub times: u32,
+}
+
+/// The daemon's memory.
+#[derive(Debug)]
+pub struct Supervisor {
+    /// The configuration, never changed.
+    pub config: Config,
+    /// When the daemon started, seconds since 1970.
+    pub started: i64,
+    next: AtomicU64,
+    sessions: Mutex<BTreeMap<u64, Arc<Session>>>,
+    history: Mutex<VecDeque<Entry>>,
+    finished: AtomicU64,
+    waiting: Mutex<Vec<DaemonMessage>>,
+    local: Mutex<LocalDestinations>,
+}
+
+impl Supervisor {
+    /// A daemon that has just started, with the history of the one before it.
+    pub fn new(config: Config, history: Vec<Entry>) -> Self {
+        let local = LocalDestinations::new(config.file_daemon.messages.clone());
+        Self {
+            config,
+            started: clock::seconds(),
+            next: AtomicU64::new(1),
+            sessions: Mutex::default(),
+            history: Mutex::new(history.into_iter().collect()),
+            finished: AtomicU64::new(0),
+            waiting: Mutex::default(),
+            local: Mutex::new(local),
+        }
+    }
+
+    /// A Director has authenticated.
+    pub fn enter(&self, director: String, encrypted: bool) -> Arc<Session> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let session = Session { number, director, connected: clock::seconds(), encrypted, job: OnceLock::new() };
+        let session = Arc::new(session);
+        lock(&self.sessions).insert(number, Arc::clone(&session));
+        session
+    }
+
+    /// A Director's connection has ended. A job of a kind that counts goes into the history.
+    pub fn leave(&self, session: &Session) {
+        lock(&self.sessions).remove(&session.number);
+        let Some(job) = session.job.get().filter(|job| job.identity.job_id != 0) else { return };
+        if job.kind() == JobKind::System {
+            return;
+        }
+        self.finished.fetch_add(1, Ordering::Relaxed);
+        let mut history = lock(&self.history);
+        history.push_back(entry(job));
+        while history.len() > HISTORY {
+            history.pop_front();
+        }
+    }
+
+    /// The connections of now, oldest first.
+    pub fn sessions(&self) -> Vec<Arc<Session>> {
+        lock(&self.sessions).values().cloned().collect()
+    }
+
+    /// The running job of this full name.
+    pub fn job(&self, name: &[u8]) -> Option<Arc<Job>> {
+        lock(&self.sessions).values().filter_map(|session| session.job.get()).find(|job| job.identity.name == name).cloned()
+    }
+
+    /// The jobs that ended, oldest first, at most ten.
+    pub fn history(&self) -> Vec<Entry> {
+        lock(&self.history).iter().cloned().collect()
+    }
+
+    /// Jobs that ended since the daemon started.
+    pub fn finished(&self) -> u64 {
+        self.finished.load(Ordering::Relaxed)
+    }
+
+    /// Says something that belongs to no job: to the host's log now, to the local destinations now, and to the next
+    /// authenticated Director (reference 01 §16.4).
+    pub fn say(&self, kind: MessageType, place: &str, text: Vec<u8>) {
+        let daemon = &self.config.file_daemon;
+        let line = lines::daemon_line(&daemon.name, kind, place, &text);
+        self.deliver_locally(kind, &line);
+        // A host without a log daemon keeps its messages in the destinations above.
+        let _logged = fd_messages::syslog(kind.number(), &line);
+        let mut waiting = lock(&self.waiting);
+        if let Some(last) = waiting.last_mut().filter(|last| last.kind == kind && last.text == text) {
+            last.times = last.times.saturating_add(1);
+        } else if waiting.len() < WAITING_MESSAGES {
+            waiting.push(DaemonMessage { kind, time: clock::seconds(), text, times: 1 });
+        }
+    }
+
+    /// Takes the messages that wait for a Director.
+    pub fn take_waiting(&self) -> Vec<DaemonMessage> {
+        std::mem::take(&mut *lock(&self.waiting))
+    }
+
+    /// Writes a line to this host's destinations.
+    pub fn deliver_locally(&self, kind: MessageType, line: &[u8]) {
+        lock(&self.local).deliver(kind.number(), clock::seconds(), line);
+    }
+
+    /// A session ended: file destinations are closed until the next message.
+    pub fn close_local(&self) {
+        lock(&self.local).close();
+    }
+}
+
+/// A panic of one session must not take the others' daemon away: what it had locked is still whole, for nothing under
+/// these locks can panic half-way.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn entry(job: &Job) -> Entry {
+    Entry {
+        errors: i32::try_from(job.progress.errors()).unwrap_or(i32::MAX),
+        job_type: job.kind().letter(),
+        job_status: job.status().code(),
+        job_level: job.level(),
+        job_id: job.identity.job_id,
+        vol_session_id: job.identity.vol_session_id,
+        vol_session_time: job.identity.vol_session_time,
+        job_files: job.progress.files(),
+        job_bytes: job.progress.job_bytes(),
+        start_time: job.started,
+        end_time: clock::seconds(),
+        job: job.identity.name.clone(),
+    }
+}

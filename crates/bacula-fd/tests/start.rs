@@ -1,0 +1,186 @@
+//! The program from outside: command line, `-t`, background, signals, pid file (reference 06 §4, §5, §15).
+
+#![expect(clippy::unwrap_used, reason = "tests, with their helpers")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_bacula-fd");
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A directory with a configuration, removed at the end.
+struct Place {
+    directory: PathBuf,
+    port: u16,
+}
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let directory = std::env::temp_dir().join(format!("ferrofd-start-{name}-{}", std::process::id()));
+        fs::create_dir_all(directory.join("work")).unwrap();
+        fs::create_dir_all(directory.join("run")).unwrap();
+        // A port that nobody has at the moment.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let place = Self { directory, port };
+        place.configure("");
+        place
+    }
+
+    fn configure(&self, more: &str) {
+        let text = format!(
+            "Director {{\n  Name = d-dir\n  Password = \"pw\"\n}}\nFileDaemon {{\n  Name = x-fd\n  FDport = {}\n  \
+             FDAddress = 127.0.0.1\n  WorkingDirectory = {1}/work\n  Pid Directory = {1}/run\n{more}}}\n\
+             Messages {{\n  Name = Standard\n  director = d-dir = all\n}}\n",
+            self.port,
+            self.directory.display()
+        );
+        fs::write(self.config(), text).unwrap();
+    }
+
+    fn config(&self) -> PathBuf {
+        self.directory.join("fd.conf")
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.directory.join(format!("run/bacula-fd.{}.pid", self.port))
+    }
+
+    fn run(&self, options: &[&str]) -> Output {
+        Command::new(PROGRAM).args(options).arg(self.config()).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// A daemon in the foreground that listens already.
+    fn daemon(&self) -> Child {
+        let mut child = Command::new(PROGRAM)
+            .args(["-f", "-d", "1", "-c"])
+            .arg(self.config())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("listening")), "the daemon ended instead of listening");
+        // Somebody must read on, or the daemon would block or break at its next line.
+        std::thread::spawn(move || lines.for_each(drop));
+        child
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Rubbish in the temporary directory is no reason to fail.
+        let _left = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_good_file_prints_nothing() {
+    let place = Place::new("good");
+    let output = place.run(&["-t", "-c"]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout), text(&output.stderr)),
+        (Some(0), String::new(), String::new())
+    );
+    assert_eq!(place.run(&["-t"]).status.code(), Some(0));
+    assert_eq!(place.run(&["-t", "-c", "/nope"]).status.code(), Some(0));
+    assert_eq!(place.run(&["-t", "-u", "nosuch", "-g", "nosuch", "-c"]).status.code(), Some(0));
+    assert!(!place.pid_file().exists());
+}
+
+#[test]
+fn mistakes_end_with_status_1() {
+    let place = Place::new("mistakes");
+    let output = place.run(&["-z"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
+    assert!(text(&output.stderr).starts_with(&format!("{PROGRAM}: invalid option -- 'z'\nCopyright (C) 2000-2025")));
+    place.configure("  Foo = bar\n");
+    let output = place.run(&["-t", "-c"]);
+    assert_eq!(output.status.code(), Some(1));
+    let block = format!(
+        "bacula-fd: ERROR TERMINATION at parse_conf.c:1698\nConfig error: Keyword \"Foo\" not permitted in this \
+         resource.\nPerhaps you left the trailing brace off of the previous resource.\n            \
+         : line 11, col 6 of file {}\n  Foo = bar\n\n",
+        place.config().display()
+    );
+    let stdout = text(&output.stdout);
+    assert!(stdout.starts_with(&block), "{stdout}");
+    assert!(stdout.ends_with(&block) && stdout.len() == 2 * block.len() + "21-Nov 01:46 ".len(), "{stdout}");
+    assert_eq!(place.run(&["-t", "-k", "-c"]).status.code(), Some(1));
+    // In the background nobody hears of it.
+    assert_eq!(place.run(&["-c"]).status.code(), Some(0));
+}
+
+#[test]
+fn signals_end_the_daemon_with_their_number() {
+    let place = Place::new("signals");
+    for (end, status) in [(Signal::SIGTERM, 15), (Signal::SIGINT, 2), (Signal::SIGUSR1, 10)] {
+        let mut daemon = place.daemon();
+        assert_eq!(fs::read_to_string(place.pid_file()).unwrap(), format!("{}\n", daemon.id()));
+        for ignored in [Signal::SIGHUP, Signal::SIGUSR2, Signal::SIGPIPE, Signal::SIGWINCH] {
+            signal(&daemon, ignored);
+        }
+        signal(&daemon, end);
+        assert_eq!(daemon.wait().unwrap().code(), Some(status));
+        assert!(!place.pid_file().exists());
+        assert_eq!(fs::read(place.directory.join(format!("work/bacula-fd.{}.state", place.port))).unwrap().len(), 196);
+    }
+}
+
+#[test]
+fn a_second_daemon_is_refused() {
+    let place = Place::new("second");
+    let mut daemon = place.daemon();
+    let output = place.run(&["-f", "-c"]);
+    assert_eq!(output.status.code(), Some(1));
+    let expected = format!(
+        "x-fd: ERROR TERMINATION at bsys.c:705\nbacula-fd is already running. pid={}, check file {}\n",
+        daemon.id(),
+        place.pid_file().display()
+    );
+    assert!(text(&output.stdout).starts_with(&expected), "{}", text(&output.stdout));
+    signal(&daemon, Signal::SIGTERM);
+    assert_eq!(daemon.wait().unwrap().code(), Some(15));
+}
+
+#[test]
+fn in_the_background_it_has_a_session_of_its_own() {
+    let place = Place::new("background");
+    let started = Command::new(PROGRAM).arg("-c").arg(place.config()).current_dir(&place.directory).output().unwrap();
+    assert_eq!((started.status.code(), text(&started.stdout)), (Some(0), String::new()));
+    wait_until("nobody listens", || TcpStream::connect(("127.0.0.1", place.port)).is_ok());
+    let pid: i32 = fs::read_to_string(place.pid_file()).unwrap().trim().parse().unwrap();
+    let about = |what: &str| PathBuf::from(format!("/proc/{pid}/{what}"));
+    assert_eq!(nix::unistd::getsid(Some(Pid::from_raw(pid))).unwrap().as_raw(), pid);
+    for descriptor in ["fd/0", "fd/1", "fd/2"] {
+        assert_eq!(fs::read_link(about(descriptor)).unwrap(), Path::new("/dev/null"));
+    }
+    assert_eq!(fs::read_link(about("cwd")).unwrap(), fs::canonicalize(&place.directory).unwrap());
+    let status = fs::read_to_string(about("status")).unwrap();
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap().trim();
+    assert_eq!(u32::from_str_radix(umask, 8).unwrap() & 0o026, 0o026, "{umask}");
+    kill(Pid::from_raw(pid), Signal::SIGTERM).unwrap();
+    wait_until("the pid file stays", || !place.pid_file().exists());
+}
