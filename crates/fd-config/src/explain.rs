@@ -14,8 +14,11 @@ const LONGEST_HEADLINE: usize = 240;
 /// Longest word that is compared with others.
 const MAX_WORD: usize = 64;
 
-/// File, line and column; the line with a caret; hints. Ends in LF.
+/// File, line and column; the line with a caret; hints. Ends in LF; empty where there is neither a line nor a hint.
 pub(crate) fn syntax_error(error: &SyntaxError) -> String {
+    if error.place.is_none() && error.hint.is_none() && error.text.hint.is_none() {
+        return String::new();
+    }
     let mut lines = vec![headline(&error.to_string())];
     if let Some(place) = &error.place {
         let number = place.line.to_string();
