@@ -2,6 +2,52 @@
 
 use std::fmt;
 
+/// Names of the kinds 0 to 41; 0 has none.
+const NAMES: [&str; 42] = [
+    "",
+    "Unix attributes",
+    "File data",
+    "MD5 digest",
+    "GZIP data",
+    "Extended attributes",
+    "Sparse data",
+    "GZIP sparse data",
+    "Program names",
+    "Program data",
+    "SHA1 digest",
+    "Win32 data",
+    "Win32 GZIP data",
+    "MacOS Fork data",
+    "HFS+ attribs",
+    "Standard Unix ACL attribs",
+    "Default Unix ACL attribs",
+    "SHA256 digest",
+    "SHA512 digest",
+    "Signed digest",
+    "Encrypted File data",
+    "Encrypted Win32 data",
+    "Encrypted session data",
+    "Encrypted GZIP data",
+    "Encrypted Win32 GZIP data",
+    "Encrypted MacOS fork data",
+    "Plugin Name",
+    "Plugin Data",
+    "Restore Object",
+    "Compressed data",
+    "Compressed sparse data",
+    "Win32 compressed data",
+    "Encrypted compressed data",
+    "Encrypted Win32 Compressed data",
+    "Plugin Object",
+    "Plugin Metadata Blob",
+    "Plugin Metadata Catalog",
+    "Unix attributes update",
+    "FileEvent",
+    "XXHASH64 digest",
+    "XXH3_64 digest",
+    "XXH3_128 digest",
+];
+
 /// A stream number: the kind in the low 11 bits, flags above.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Stream(pub u32);
@@ -139,54 +185,13 @@ impl Stream {
     }
 
     /// The reference's name; `None` where it prints the number.
-    const fn name(self) -> Option<&'static str> {
-        Some(match self.kind().0 {
-            1 => "Unix attributes",
-            2 => "File data",
-            3 => "MD5 digest",
-            4 => "GZIP data",
-            5 => "Extended attributes",
-            6 => "Sparse data",
-            7 => "GZIP sparse data",
-            8 => "Program names",
-            9 => "Program data",
-            10 => "SHA1 digest",
-            11 => "Win32 data",
-            12 => "Win32 GZIP data",
-            13 => "MacOS Fork data",
-            14 => "HFS+ attribs",
-            15 => "Standard Unix ACL attribs",
-            16 => "Default Unix ACL attribs",
-            17 => "SHA256 digest",
-            18 => "SHA512 digest",
-            19 => "Signed digest",
-            20 => "Encrypted File data",
-            21 => "Encrypted Win32 data",
-            22 => "Encrypted session data",
-            23 => "Encrypted GZIP data",
-            24 => "Encrypted Win32 GZIP data",
-            25 => "Encrypted MacOS fork data",
-            26 => "Plugin Name",
-            27 => "Plugin Data",
-            28 => "Restore Object",
-            29 => "Compressed data",
-            30 => "Compressed sparse data",
-            31 => "Win32 compressed data",
-            32 => "Encrypted compressed data",
-            33 => "Encrypted Win32 Compressed data",
-            34 => "Plugin Object",
-            35 => "Plugin Metadata Blob",
-            36 => "Plugin Metadata Catalog",
-            37 => "Unix attributes update",
-            38 => "FileEvent",
-            39 => "XXHASH64 digest",
-            40 => "XXH3_64 digest",
-            41 => "XXH3_128 digest",
-            1007 => "Linux Default ACL attribs",
-            1008 => "Linux Access ACL attribs",
-            1998 => "Linux Extended attribs",
-            _ => return None,
-        })
+    fn name(self) -> Option<&'static str> {
+        match self.kind() {
+            Self::LINUX_DEFAULT_ACL => Some("Linux Default ACL attribs"),
+            Self::LINUX_ACCESS_ACL => Some("Linux Access ACL attribs"),
+            Self::LINUX_XATTR => Some("Linux Extended attribs"),
+            Self(kind) => NAMES.get(usize::try_from(kind).ok()?).copied().filter(|name| !name.is_empty()),
+        }
     }
 }
 
@@ -219,6 +224,10 @@ mod tests {
         assert_eq!(Stream::XXH3_128.to_string(), "XXH3_128 digest");
         assert_eq!(Stream(2000).to_string(), "2000");
         assert_eq!(Stream(42).to_string(), "42");
+        assert_eq!(Stream::NONE.to_string(), "0");
+        assert_eq!(Stream::ATTRIBUTES.to_string(), "Unix attributes");
+        assert_eq!(Stream::FILE_EVENT.to_string(), "FileEvent");
+        assert_eq!(Stream(Stream::BIT_OFFSETS | 6).to_string(), "Sparse data");
         assert_eq!(Stream::LINUX_XATTR.to_string(), "Linux Extended attribs");
     }
 
