@@ -174,6 +174,10 @@ exec chroot "$2/root" /usr/sbin/bacula-fd -f -c /etc/bacula/bacula-fd.conf
 
 #[test]
 fn debian_s_default_configuration_works_unchanged() -> Result<()> {
+    if !geteuid().is_root() {
+        println!("left out: a daemon as Debian installs it runs as root");
+        return Ok(());
+    }
     let root = Root::find()?;
     let folder = bed::Folder::new("debian")?;
     let mount = folder.make("mount")?;
@@ -181,10 +185,7 @@ fn debian_s_default_configuration_works_unchanged() -> Result<()> {
         Fd::Stock => PathBuf::new(),
         Fd::Ours => our_program()?,
     };
-    let namespaces: &[&str] =
-        if geteuid().is_root() { &["--mount", "--net"] } else { &["--user", "--map-root-user", "--mount", "--net"] };
-    let mut words = argv(["unshare"]);
-    words.extend(argv(namespaces));
+    let mut words = argv(["unshare", "--mount", "--net"]);
     words.extend(argv(["sh", "-c", INSTALLED, "sh"]));
     words.extend([root.path().into(), mount.into_os_string(), ours.into_os_string()]);
     let mut process = Process::start("bacula-fd as installed", &words, &folder.path().join("out"))?;
@@ -226,10 +227,6 @@ fn directors_of(config: &str) -> Vec<(String, String)> {
 /// The status as both of Debian's Directors see it; the one that only monitors may do nothing else.
 fn talk_to_installed(place: &Path, directors: &[(String, String)]) -> Result<Vec<String>> {
     let network = File::open(place.join("ns/net")).unwrap();
-    if !geteuid().is_root() {
-        let user = File::open(place.join("ns/user")).unwrap();
-        setns(user, CloneFlags::CLONE_NEWUSER).map_err(|source| BedError::System { what: "setns", source })?;
-    }
     setns(network, CloneFlags::CLONE_NEWNET).map_err(|source| BedError::System { what: "setns", source })?;
     let mut said = Vec::new();
     for (name, password) in directors {
