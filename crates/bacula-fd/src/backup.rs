@@ -19,7 +19,7 @@ use crate::outbox::Outbox;
 use crate::storage::StorageConnection;
 
 /// What the configuration and the Director's commands come to.
-pub fn plan(
+pub(crate) fn plan(
     daemon: &Daemon,
     resource: &Director,
     fileset: Option<&Arc<FileSet>>,
@@ -45,7 +45,7 @@ pub fn plan(
 
 /// Runs the backup; what goes wrong is told to the operator and stands in the job's state. `before_files` is done when
 /// the Storage Daemon is ready.
-pub fn run(
+pub(crate) fn run(
     job: &Job,
     plan: &BackupPlan,
     outbox: &Outbox,

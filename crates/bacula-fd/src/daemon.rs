@@ -19,7 +19,7 @@ use crate::supervisor::{Session, Supervisor};
 
 /// What all threads share.
 #[derive(Debug)]
-pub struct Daemon {
+pub(crate) struct Daemon {
     supervisor: Supervisor,
     platform: Platform,
     state_file: PathBuf,
@@ -29,7 +29,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// A daemon with this configuration; reads the history of the one before it.
-    pub fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config) -> Self {
         let daemon = &config.file_daemon;
         let state_file = state_file::path(&daemon.working_directory, daemon.port());
         let history = state_file::load(&state_file);
@@ -40,45 +40,32 @@ impl Daemon {
     }
 
     /// The configuration.
-    pub const fn config(&self) -> &Config {
+    pub(crate) const fn config(&self) -> &Config {
         &self.supervisor.config
     }
 
     /// What runs and what ran.
-    pub const fn supervisor(&self) -> &Supervisor {
+    pub(crate) const fn supervisor(&self) -> &Supervisor {
         &self.supervisor
     }
 
     /// What kind of host this is.
-    pub const fn platform(&self) -> &Platform {
+    pub(crate) const fn platform(&self) -> &Platform {
         &self.platform
     }
 
     /// Bytes per second of a job for which nobody has set another limit.
-    pub fn default_bandwidth(&self) -> u64 {
+    pub(crate) fn default_bandwidth(&self) -> u64 {
         self.default_bandwidth.get()
     }
 
     /// Changes that limit until the daemon ends.
-    pub fn set_default_bandwidth(&self, limit: u64) {
+    pub(crate) fn set_default_bandwidth(&self, limit: u64) {
         self.default_bandwidth.set(limit);
     }
 
-    /// A random number for a challenge.
-    pub fn random(&self) -> u32 {
-        let mut bytes = [0; 4];
-        match openssl::rand::rand_bytes(&mut bytes) {
-            Ok(()) => u32::from_ne_bytes(bytes),
-            // A challenge must only never repeat; the clock stands in for a broken generator.
-            Err(error) => {
-                tracing::error!(%error, "no random numbers");
-                u32::try_from(crate::clock::microseconds() & i64::from(u32::MAX)).unwrap_or(u32::MAX)
-            }
-        }
-    }
-
     /// A session is over: history, state file, log files.
-    pub fn session_ended(&self, session: &Session) {
+    pub(crate) fn session_ended(&self, session: &Session) {
         self.supervisor.leave(session);
         self.supervisor.close_local();
         if session.job.get().is_some_and(|job| job.identity.job_id != 0) {
@@ -87,15 +74,28 @@ impl Daemon {
     }
 
     /// Writes the state file.
-    pub fn save_state(&self) {
+    pub(crate) fn save_state(&self) {
         if let Err(error) = state_file::save(&self.state_file, &self.supervisor.history()) {
             tracing::warn!(%error, path = %self.state_file.display(), "the state file can't be written");
         }
     }
 }
 
+/// A random number for a challenge.
+pub(crate) fn random() -> u32 {
+    let mut bytes = [0; 4];
+    match openssl::rand::rand_bytes(&mut bytes) {
+        Ok(()) => u32::from_ne_bytes(bytes),
+        // A challenge must only never repeat; the clock stands in for a broken generator.
+        Err(error) => {
+            tracing::error!(%error, "no random numbers");
+            u32::try_from(crate::clock::microseconds() & i64::from(u32::MAX)).unwrap_or(u32::MAX)
+        }
+    }
+}
+
 /// Accepts connections of `listener` for ever.
-pub fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
+pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
     loop {
         match listener.accept() {
             Ok((stream, peer)) => admit(daemon, stream, peer),
@@ -113,8 +113,8 @@ pub fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
 
 mod libc_errno {
     //! Errors of `accept` that need a breath.
-    pub const EMFILE: i32 = 24;
-    pub const ENFILE: i32 = 23;
+    pub(super) const EMFILE: i32 = 24;
+    pub(super) const ENFILE: i32 = 23;
 }
 
 /// Waits for a free slot, then serves the connection in a thread of its own.

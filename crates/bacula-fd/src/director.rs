@@ -28,7 +28,7 @@ use crate::runscript::Moment;
 use crate::storage::StorageConnection;
 use crate::supervisor::Session;
 
-pub use greet::serve;
+pub(crate) use greet::serve;
 
 /// Whether the command loop goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,7 +10,7 @@ use fd_transport::{Channel, ChannelError, Fault, Received};
 
 /// How signals are taken while an answer is awaited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Signals {
+pub(crate) enum Signals {
     /// Each is handed over: hellos and the Director's socket.
     All,
     /// As on an authenticated Storage Daemon's socket: some are answered or ignored (reference 01 §3.2).
@@ -18,7 +18,7 @@ pub enum Signals {
 }
 
 /// Does what `machine` asks until it ends. `key` is the secret for TLS-PSK; the whole conversation may take `limit`.
-pub fn lead<M: Machine>(
+pub(crate) fn lead<M: Machine>(
     channel: &mut Channel,
     machine: &mut M,
     first: Vec<Action<M::Done, M::Error>>,
@@ -122,7 +122,7 @@ fn receive<M: Machine>(
 }
 
 /// Answers what a Storage Daemon wants answered. `Some`: the signal is for whoever waits.
-pub fn answer_storage_signal(channel: &mut Channel, signal: Signal) -> Result<Option<Signal>, ChannelError> {
+pub(crate) fn answer_storage_signal(channel: &mut Channel, signal: Signal) -> Result<Option<Signal>, ChannelError> {
     match react(signal) {
         SignalReaction::Return => return Ok(Some(signal)),
         SignalReaction::AcknowledgeAndReturn => {
@@ -141,6 +141,6 @@ pub fn answer_storage_signal(channel: &mut Channel, signal: Signal) -> Result<Op
 }
 
 /// The words for `ERR=`; a peer that closed while its answer was awaited has the stock daemon's.
-pub fn reason(error: &ChannelError) -> String {
+pub(crate) fn reason(error: &ChannelError) -> String {
     if matches!(error.fault, Fault::Closed) { "No data available".to_owned() } else { error.cause() }
 }

@@ -17,7 +17,7 @@ const MAX_FILE: u64 = 64 << 20;
 
 /// The host that the daemon runs on.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Host;
+pub(crate) struct Host;
 
 impl Source for Host {
     fn read_file(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {

@@ -11,7 +11,7 @@ use fd_transport::{Bandwidth, Canceller, Channel};
 
 /// What a job is doing, the `JobType` of the catalog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum JobKind {
+pub(crate) enum JobKind {
     /// Nothing yet.
     System,
     /// A backup.
@@ -24,7 +24,7 @@ pub enum JobKind {
 
 impl JobKind {
     /// The letter of the catalog.
-    pub const fn letter(self) -> u8 {
+    pub(crate) const fn letter(self) -> u8 {
         match self {
             Self::System => b'I',
             Self::Backup => b'B',
@@ -34,7 +34,7 @@ impl JobKind {
     }
 
     /// As status and job codes show it.
-    pub const fn words(self) -> &'static str {
+    pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::System => "System or Console",
             Self::Backup => "Backup",
@@ -54,7 +54,7 @@ impl JobKind {
 }
 
 /// A level's letter as status and job codes show it; a blank for none.
-pub const fn level_words(letter: u8) -> &'static str {
+pub(crate) const fn level_words(letter: u8) -> &'static str {
     match letter {
         b'F' => "Full",
         b'B' => "Base",
@@ -72,7 +72,7 @@ pub const fn level_words(letter: u8) -> &'static str {
 
 /// A job's state, level and kind in words, as job codes show them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Words {
+pub(crate) struct Words {
     /// `%e`.
     pub status: &'static str,
     /// `%l`.
@@ -83,7 +83,7 @@ pub struct Words {
 
 /// Who a job is, as `JobId=` says it.
 #[derive(Clone, Debug, Default)]
-pub struct Identity {
+pub(crate) struct Identity {
     /// Catalog number; 0 for console commands.
     pub job_id: u32,
     /// Full name with date and number.
@@ -103,7 +103,7 @@ struct StorageSide {
 
 /// One job.
 #[derive(Debug)]
-pub struct Job {
+pub(crate) struct Job {
     /// Who it is.
     pub identity: Identity,
     /// When its connection was made, seconds since 1970.
@@ -125,7 +125,7 @@ pub struct Job {
 
 impl Job {
     /// A job that has just been named.
-    pub fn new(identity: Identity, started: i64) -> Self {
+    pub(crate) fn new(identity: Identity, started: i64) -> Self {
         Self {
             identity,
             started,
@@ -142,17 +142,17 @@ impl Job {
     }
 
     /// Its full name as text.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         String::from_utf8_lossy(&self.identity.name).into_owned()
     }
 
     /// Its state.
-    pub fn status(&self) -> JobStatus {
+    pub(crate) fn status(&self) -> JobStatus {
         JobStatus::from_code(self.status.load(Ordering::Relaxed)).unwrap_or(JobStatus::Created)
     }
 
     /// Asks for another state; the heavier one stays (reference 02 §7.2).
-    pub fn change_status(&self, new: JobStatus) {
+    pub(crate) fn change_status(&self, new: JobStatus) {
         let changed = |code| JobStatus::from_code(code).map(|old| old.changed_to(new).code());
         let _previous = self.status.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);
         if self.status().is_canceled() {
@@ -161,27 +161,27 @@ impl Job {
     }
 
     /// What it does.
-    pub fn kind(&self) -> JobKind {
+    pub(crate) fn kind(&self) -> JobKind {
         JobKind::from_letter(self.kind.load(Ordering::Relaxed))
     }
 
     /// Notes what it does.
-    pub fn set_kind(&self, kind: JobKind) {
+    pub(crate) fn set_kind(&self, kind: JobKind) {
         self.kind.store(kind.letter(), Ordering::Relaxed);
     }
 
     /// The level's letter, a blank before there is one.
-    pub fn level(&self) -> u8 {
+    pub(crate) fn level(&self) -> u8 {
         self.level.load(Ordering::Relaxed)
     }
 
     /// Notes the level.
-    pub fn set_level(&self, letter: u8) {
+    pub(crate) fn set_level(&self, letter: u8) {
         self.level.store(letter, Ordering::Relaxed);
     }
 
     /// The Storage Daemon's connection, for [`Self::abort`] and status; `None` when it is closed.
-    pub fn set_storage(&self, storage: Option<(Canceller, bool)>) {
+    pub(crate) fn set_storage(&self, storage: Option<(Canceller, bool)>) {
         let side = storage.map(|(canceller, encrypted)| StorageSide { canceller, encrypted });
         if self.cancel.is_cancelled()
             && let Some(side) = &side
@@ -193,14 +193,14 @@ impl Job {
     }
 
     /// Whether there is a connection to a Storage Daemon, and whether it is encrypted.
-    pub fn storage_encrypted(&self) -> Option<bool> {
+    pub(crate) fn storage_encrypted(&self) -> Option<bool> {
         let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner);
         side.as_ref().map(|side| side.encrypted)
     }
 
     /// The operator's `cancel`, or `stop` if the job is to be resumed: the state changes and every wait on the Storage
     /// Daemon ends.
-    pub fn abort(&self, stop: bool) {
+    pub(crate) fn abort(&self, stop: bool) {
         self.change_status(if stop { JobStatus::Incomplete } else { JobStatus::Canceled });
         self.cancel.cancel();
         if let Some(side) = self.storage.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
@@ -209,7 +209,7 @@ impl Job {
     }
 
     /// What job codes show of it (reference 02 §10.2).
-    pub fn words(&self) -> Words {
+    pub(crate) fn words(&self) -> Words {
         let status = match self.status() {
             JobStatus::Terminated if self.progress.errors() == 0 => "OK",
             JobStatus::Terminated | JobStatus::Warnings => "OK -- with warnings",
@@ -225,10 +225,10 @@ impl Job {
     }
 
     /// A Storage Daemon has called for this job; gives the connection back if another one waits already.
-    pub fn park(&self, channel: Channel) -> Result<(), Channel> {
+    pub(crate) fn park(&self, channel: Channel) -> Result<(), Box<Channel>> {
         let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
         if caller.is_some() {
-            return Err(channel);
+            return Err(Box::new(channel));
         }
         *caller = Some(channel);
         self.called.notify_all();
@@ -236,7 +236,7 @@ impl Job {
     }
 
     /// Waits for the Storage Daemon's call, at most `limit` or until the job is cancelled.
-    pub fn await_call(&self, limit: Duration) -> Option<Channel> {
+    pub(crate) fn await_call(&self, limit: Duration) -> Option<Channel> {
         /// How often a cancel is looked for.
         const STEP: Duration = Duration::from_millis(200);
         let start = Instant::now();
@@ -249,7 +249,7 @@ impl Job {
 
     /// What a message of this type does to the job. `false`: no destination takes the type, so it has no effect at all
     /// (reference 06 §7.3).
-    pub fn note(&self, kind: MessageType, messages: &Messages) -> bool {
+    pub(crate) fn note(&self, kind: MessageType, messages: &Messages) -> bool {
         if !messages.wants(kind.number()) {
             return false;
         }

@@ -307,7 +307,11 @@ impl PrivilegeError {
 ///
 /// # Errors
 /// [`PrivilegeError`]; what was done until then stays done, so the daemon must end.
-pub(crate) fn drop_privileges(user: Option<&str>, group: Option<&str>, keep_read_all: bool) -> Result<(), PrivilegeError> {
+pub(crate) fn drop_privileges(
+    user: Option<&str>,
+    group: Option<&str>,
+    keep_read_all: bool,
+) -> Result<(), PrivilegeError> {
     if user.is_none() && group.is_none() {
         return Ok(());
     }

@@ -14,7 +14,7 @@ const WAITING: usize = 256;
 
 /// A message on its way to the session.
 #[derive(Debug)]
-pub struct Outgoing {
+pub(crate) struct Outgoing {
     /// Its type.
     pub kind: MessageType,
     /// When it was said, seconds since 1970.
@@ -25,7 +25,7 @@ pub struct Outgoing {
 
 /// The job's end of the line to the session.
 #[derive(Clone, Debug)]
-pub struct Outbox {
+pub(crate) struct Outbox {
     job: Arc<Job>,
     messages: Messages,
     line: Sender<Outgoing>,
@@ -33,7 +33,7 @@ pub struct Outbox {
 
 impl Outbox {
     /// A line for `job`; the session holds the receiver.
-    pub fn new(job: Arc<Job>, messages: Messages) -> (Self, Receiver<Outgoing>) {
+    pub(crate) fn new(job: Arc<Job>, messages: Messages) -> (Self, Receiver<Outgoing>) {
         let (line, session) = bounded(WAITING);
         (Self { job, messages, line }, session)
     }

@@ -4,7 +4,7 @@ use std::fs;
 
 /// Host, distribution and release.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Platform {
+pub(crate) struct Platform {
     host: String,
     distribution: String,
     release: String,
@@ -12,7 +12,7 @@ pub struct Platform {
 
 /// Memory of this process, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// Data segment.
     pub data: u64,
     /// In RAM now.
@@ -23,14 +23,16 @@ pub struct Memory {
 
 impl Platform {
     /// Looks at `/etc/os-release`; what it does not say is `unknown`.
-    pub fn detect() -> Self {
+    pub(crate) fn detect() -> Self {
         Self::from_os_release(&fs::read_to_string("/etc/os-release").unwrap_or_default())
     }
 
     fn from_os_release(text: &str) -> Self {
         let value = |key: &str| {
             let found = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
-            found.map(|value| value.trim_matches(|c| c == '"' || c == '\'').to_owned()).filter(|value| !value.is_empty())
+            found
+                .map(|value| value.trim_matches(|c| c == '"' || c == '\'').to_owned())
+                .filter(|value| !value.is_empty())
         };
         Self {
             host: format!("{}-pc-linux-gnu", std::env::consts::ARCH),
@@ -40,22 +42,22 @@ impl Platform {
     }
 
     /// For the reply to `JobId=`: `x86_64-pc-linux-gnu,debian,trixie`.
-    pub fn with_commas(&self) -> String {
+    pub(crate) fn with_commas(&self) -> String {
         format!("{},{},{}", self.host, self.distribution, self.release)
     }
 
     /// For the status header: the same with blanks.
-    pub fn spaced(&self) -> String {
+    pub(crate) fn spaced(&self) -> String {
         format!("{} {} {}", self.host, self.distribution, self.release)
     }
 
     /// The library that encrypts the connections.
-    pub fn crypto(&self) -> &'static str {
+    pub(crate) fn crypto() -> &'static str {
         openssl::version::version()
     }
 
     /// Memory of this process; zeros where `/proc` can't be read.
-    pub fn memory(&self) -> Memory {
+    pub(crate) fn memory() -> Memory {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let kilobytes = |key: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
@@ -84,7 +86,7 @@ mod tests {
 
     #[test]
     fn this_process_uses_memory() {
-        let memory = Platform::detect().memory();
+        let memory = Platform::memory();
         assert!(memory.resident > 0 && memory.peak_resident >= memory.resident);
     }
 }

@@ -5,13 +5,13 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
 /// The C library's words for an error of the system, without Rust's `(os error 2)`.
-pub fn system_words(error: &io::Error) -> String {
+pub(crate) fn system_words(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 /// The exit status by which the stock daemon's child reports that a program could not be executed.
-pub fn exec_status(error: &io::Error) -> i32 {
+pub(crate) fn exec_status(error: &io::Error) -> i32 {
     // EACCES, ENOEXEC, EFAULT, EINTR, E2BIG, ENAMETOOLONG, ENOMEM, ETXTBSY, ENOENT: 200 and the place in this list.
     const NUMBERS: [i32; 9] = [13, 8, 14, 4, 7, 36, 12, 26, 2];
     let place = error.raw_os_error().and_then(|number| NUMBERS.iter().position(|known| *known == number));
@@ -19,7 +19,7 @@ pub fn exec_status(error: &io::Error) -> i32 {
 }
 
 /// How a program ended, in words.
-pub fn describe(status: ExitStatus) -> String {
+pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("Child exited with code {code}"),
         (None, Some(signal)) => format!("Child died from signal {signal}: {}", signal_words(signal)),

@@ -13,7 +13,7 @@ use crate::outbox::Outbox;
 use crate::storage::StorageConnection;
 
 /// What the Director's command comes to; `Err` holds an expression list of which nothing is usable.
-pub fn plan(replace: Replace, prelinks: bool, place: &Where) -> Result<RestorePlan, Vec<u8>> {
+pub(crate) fn plan(replace: Replace, prelinks: bool, place: &Where) -> Result<RestorePlan, Vec<u8>> {
     let output = match place {
         Where::Folder(folder) => OutputNames::below(folder.clone()),
         Where::Regex(expressions) => {
@@ -31,7 +31,7 @@ pub fn plan(replace: Replace, prelinks: bool, place: &Where) -> Result<RestorePl
 
 /// Whether the Director may restore there: `AllowedRestoreDirectories` (reference 05 §1.3). As in the stock daemon the
 /// raw text of an expression list counts as a place, so that lists are refused where there are limits.
-pub fn is_allowed(resource: &Director, place: &Where) -> bool {
+pub(crate) fn is_allowed(resource: &Director, place: &Where) -> bool {
     let (Where::Folder(text) | Where::Regex(text)) = place;
     let allowed = &resource.allowed_restore_directories;
     allowed.is_empty() || allowed.iter().any(|pattern| leads_to(pattern, text))
@@ -44,7 +44,7 @@ fn leads_to(pattern: &[u8], path: &[u8]) -> bool {
 }
 
 /// Restores what one Storage Daemon sends; what goes wrong is told to the operator and stands in the job's state.
-pub fn run(
+pub(crate) fn run(
     job: &Job,
     plan: &RestorePlan,
     state: &mut RestoreState,
@@ -97,7 +97,8 @@ mod tests {
 
     #[test]
     fn a_pattern_leads_to_what_lies_below_it() {
-        let allowed = |path: &str| [&b"/tmp/rf"[..], b"/opt/*"].iter().any(|pattern| leads_to(pattern, path.as_bytes()));
+        let allowed =
+            |path: &str| [&b"/tmp/rf"[..], b"/opt/*"].iter().any(|pattern| leads_to(pattern, path.as_bytes()));
         for good in ["/tmp/rf", "/tmp/rf/sub", "/opt/a", "/opt/a/b"] {
             assert!(allowed(good), "{good}");
         }

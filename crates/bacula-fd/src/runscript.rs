@@ -22,7 +22,7 @@ const NOT_STARTED: i32 = -402_653_185;
 
 /// When scripts are run, and what messages call it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Moment {
+pub(crate) enum Moment {
     /// The command `RunBeforeJob` itself.
     AtOnce,
     /// The command `RunBeforeNow`.
@@ -62,17 +62,16 @@ impl Moment {
     }
 
     /// Whether `script` is to be run now, given the job's state.
-    pub const fn wants(self, script: &RunScript, status: JobStatus) -> bool {
+    pub(crate) const fn wants(self, script: &RunScript, status: JobStatus) -> bool {
         let failed =
             status.is_canceled() || (matches!(status, JobStatus::Differences) && !matches!(self, Self::AfterVss));
-        script.when & self.bit() != 0
-            && ((script.on_success && self.is_well(status)) || (script.on_failure && failed))
+        script.when & self.bit() != 0 && ((script.on_success && self.is_well(status)) || (script.on_failure && failed))
     }
 }
 
 /// What a script needs to know.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'a> {
+pub(crate) struct Surroundings<'a> {
     /// For the job codes.
     pub codes: JobCodes<'a>,
     /// `AllowedScriptDirectories` of the Director.
@@ -80,7 +79,7 @@ pub struct Surroundings<'a> {
 }
 
 /// Runs the scripts of this moment, one after the other; each sees the state that the one before it left.
-pub fn run_all(
+pub(crate) fn run_all(
     scripts: &[RunScript],
     moment: Moment,
     job: &Job,
@@ -95,7 +94,7 @@ pub fn run_all(
 }
 
 /// Runs one command line. A failure is an error of the job, and with `abort_on_error` its end.
-pub fn run(
+pub(crate) fn run(
     command: &[u8],
     moment: Moment,
     abort_on_error: bool,

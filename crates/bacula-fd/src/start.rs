@@ -26,7 +26,7 @@ const BIND_RETRY: Duration = Duration::from_secs(5);
 const BIND_TRIES: u32 = 12;
 
 /// The whole life of the program; its exit status.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match cli::parse(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -48,8 +48,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     fd_os::locale::set_from_environment();
     trace(&cli);
     match start(&cli) {
-        Ok(status) => ExitCode::from(status),
-        Err(Ended(status)) => ExitCode::from(status),
+        Ok(status) | Err(Ended(status)) => ExitCode::from(status),
     }
 }
 
@@ -110,9 +109,8 @@ fn load(cli: &Cli) -> Result<Config, Ended> {
 fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<(), Ended> {
     let listener = bind(daemon, address)?;
     let shared = Arc::clone(daemon);
-    let spawned = thread::Builder::new()
-        .name(format!("listener {address}"))
-        .spawn(move || daemon::listen(&shared, &listener));
+    let spawned =
+        thread::Builder::new().name(format!("listener {address}")).spawn(move || daemon::listen(&shared, &listener));
     spawned.map(|_runs_for_ever| ()).map_err(|error| {
         tracing::error!(%error, "no thread to listen with");
         Ended(1)

@@ -3,5 +3,5 @@
 mod plain;
 mod short;
 
-pub use plain::plain;
-pub use short::{current, last, terminated};
+pub(crate) use plain::plain;
+pub(crate) use short::{current, last, terminated};

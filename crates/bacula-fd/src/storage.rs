@@ -15,11 +15,11 @@ use crate::exchange::{self, Signals};
 use crate::job::Job;
 
 /// Between two tries to connect (reference 01 §18.4).
-pub const RETRY_EVERY: Duration = Duration::from_secs(10);
+pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(10);
 
 /// A connection to a Storage Daemon that knows us.
 #[derive(Debug)]
-pub struct StorageConnection {
+pub(crate) struct StorageConnection {
     channel: Channel,
     greeting: StorageGreeting,
     compressed: bool,
@@ -29,19 +29,19 @@ pub struct StorageConnection {
 
 /// The warnings of a slow connect, to be said when it has ended: as in the stock daemon they come with the next message.
 #[derive(Debug)]
-pub struct Patience<'j> {
+pub(crate) struct Patience<'j> {
     job: &'j Job,
     warnings: RefCell<Vec<String>>,
 }
 
 impl<'j> Patience<'j> {
     /// Connecting on behalf of `job`.
-    pub const fn new(job: &'j Job) -> Self {
+    pub(crate) const fn new(job: &'j Job) -> Self {
         Self { job, warnings: RefCell::new(Vec::new()) }
     }
 
     /// What there was to warn of.
-    pub fn into_warnings(self) -> Vec<String> {
+    pub(crate) fn into_warnings(self) -> Vec<String> {
         self.warnings.into_inner()
     }
 }
@@ -57,13 +57,13 @@ impl ConnectWatch for Patience<'_> {
 }
 
 /// Connects by TCP, with patience.
-pub fn connect(plan: &ConnectPlan, patience: &Patience<'_>) -> Result<Channel, ConnectError> {
+pub(crate) fn connect(plan: &ConnectPlan, patience: &Patience<'_>) -> Result<Channel, ConnectError> {
     Channel::connect(plan, Limits::default(), patience)
 }
 
 impl StorageConnection {
     /// Says hello on a connected channel. `compression` is our side's wish for line compression.
-    pub fn greet(
+    pub(crate) fn greet(
         mut channel: Channel,
         job: &Job,
         credentials: Credentials,
@@ -79,40 +79,40 @@ impl StorageConnection {
     }
 
     /// Whether the connection is encrypted.
-    pub const fn is_encrypted(&self) -> bool {
+    pub(crate) const fn is_encrypted(&self) -> bool {
         self.greeting.encrypted
     }
 
     /// Whether what we send is compressed where that pays.
-    pub const fn is_compressed(&self) -> bool {
+    pub(crate) const fn is_compressed(&self) -> bool {
         self.compressed
     }
 
     /// The channel.
-    pub const fn channel(&mut self) -> &mut Channel {
+    pub(crate) const fn channel(&mut self) -> &mut Channel {
         &mut self.channel
     }
 
     /// Asks for a backup session; what is sent next is data.
-    pub fn open_append(&mut self) -> Result<Ticket, StorageError> {
+    pub(crate) fn open_append(&mut self) -> Result<Ticket, StorageError> {
         let (mut machine, first) = AppendOpen::start();
         self.lead(&mut machine, first)
     }
 
     /// After the last data: asks for the Storage Daemon's verdict.
-    pub fn close_append(&mut self, ticket: Ticket) -> Result<JobStatus, StorageError> {
+    pub(crate) fn close_append(&mut self, ticket: Ticket) -> Result<JobStatus, StorageError> {
         let (mut machine, first) = AppendClose::start(ticket);
         self.lead(&mut machine, first)
     }
 
     /// Asks for the records of this job's session; what comes next are records.
-    pub fn open_read(&mut self, job: &Job) -> Result<Ticket, StorageError> {
+    pub(crate) fn open_read(&mut self, job: &Job) -> Result<Ticket, StorageError> {
         let (mut machine, first) = ReadOpen::start(job.identity.vol_session_id, job.identity.vol_session_time);
         self.lead(&mut machine, first)
     }
 
     /// No more records are wanted.
-    pub fn close_read(&mut self, ticket: Ticket) -> Result<(), StorageError> {
+    pub(crate) fn close_read(&mut self, ticket: Ticket) -> Result<(), StorageError> {
         let (mut machine, first) = ReadClose::start(ticket);
         self.lead(&mut machine, first)
     }
@@ -126,13 +126,13 @@ impl StorageConnection {
     }
 
     /// The end of a sequence of frames: the only place that ends one towards a Storage Daemon.
-    pub fn end_of_data(&mut self) -> Result<(), ChannelError> {
+    pub(crate) fn end_of_data(&mut self) -> Result<(), ChannelError> {
         self.channel.signal(Signal::Eod)?;
         self.channel.flush()
     }
 
     /// The next frame of a sequence; `None` at its end. Signals that want an answer get it.
-    pub fn next_frame(&mut self) -> Result<Option<&[u8]>, ChannelError> {
+    pub(crate) fn next_frame(&mut self) -> Result<Option<&[u8]>, ChannelError> {
         loop {
             let signal = match self.channel.recv(IDLE_LIMIT)? {
                 Received::Data(frame) => {
@@ -150,7 +150,7 @@ impl StorageConnection {
     }
 
     /// Says good-bye and closes. Tells what was sent on the connection, the good-bye included.
-    pub fn terminate(mut self) -> CommCount {
+    pub(crate) fn terminate(mut self) -> CommCount {
         // A Storage Daemon that has gone needs no good-bye.
         let said = self.channel.signal(Signal::Terminate).and_then(|()| self.channel.flush());
         let count = self.channel.counts();

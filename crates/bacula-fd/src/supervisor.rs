@@ -18,10 +18,8 @@ const WAITING_MESSAGES: usize = 1000;
 
 /// One authenticated connection of a Director.
 #[derive(Debug)]
-pub struct Session {
+pub(crate) struct Session {
     number: u64,
-    /// Name of the Director.
-    pub director: String,
     /// Seconds since 1970.
     pub connected: i64,
     /// Whether the connection is encrypted.
@@ -32,7 +30,7 @@ pub struct Session {
 
 /// A message without a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DaemonMessage {
+pub(crate) struct DaemonMessage {
     /// Its type; fatal and error ones are shown as security (reference 01 §16.4).
     pub kind: MessageType,
     /// When it was said first, seconds since 1970.
@@ -45,7 +43,7 @@ pub struct DaemonMessage {
 
 /// The daemon's memory.
 #[derive(Debug)]
-pub struct Supervisor {
+pub(crate) struct Supervisor {
     /// The configuration, never changed.
     pub config: Config,
     /// When the daemon started, seconds since 1970.
@@ -60,7 +58,7 @@ pub struct Supervisor {
 
 impl Supervisor {
     /// A daemon that has just started, with the history of the one before it.
-    pub fn new(config: Config, history: Vec<Entry>) -> Self {
+    pub(crate) fn new(config: Config, history: Vec<Entry>) -> Self {
         let local = LocalDestinations::new(config.file_daemon.messages.clone());
         Self {
             config,
@@ -75,16 +73,16 @@ impl Supervisor {
     }
 
     /// A Director has authenticated.
-    pub fn enter(&self, director: String, encrypted: bool) -> Arc<Session> {
+    pub(crate) fn enter(&self, encrypted: bool) -> Arc<Session> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let session = Session { number, director, connected: clock::seconds(), encrypted, job: OnceLock::new() };
+        let session = Session { number, connected: clock::seconds(), encrypted, job: OnceLock::new() };
         let session = Arc::new(session);
         lock(&self.sessions).insert(number, Arc::clone(&session));
         session
     }
 
     /// A Director's connection has ended. A job of a kind that counts goes into the history.
-    pub fn leave(&self, session: &Session) {
+    pub(crate) fn leave(&self, session: &Session) {
         lock(&self.sessions).remove(&session.number);
         let Some(job) = session.job.get().filter(|job| job.identity.job_id != 0) else { return };
         if job.kind() == JobKind::System {
@@ -99,28 +97,32 @@ impl Supervisor {
     }
 
     /// The connections of now, oldest first.
-    pub fn sessions(&self) -> Vec<Arc<Session>> {
+    pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
         lock(&self.sessions).values().cloned().collect()
     }
 
     /// The running job of this full name.
-    pub fn job(&self, name: &[u8]) -> Option<Arc<Job>> {
-        lock(&self.sessions).values().filter_map(|session| session.job.get()).find(|job| job.identity.name == name).cloned()
+    pub(crate) fn job(&self, name: &[u8]) -> Option<Arc<Job>> {
+        lock(&self.sessions)
+            .values()
+            .filter_map(|session| session.job.get())
+            .find(|job| job.identity.name == name)
+            .cloned()
     }
 
     /// The jobs that ended, oldest first, at most ten.
-    pub fn history(&self) -> Vec<Entry> {
+    pub(crate) fn history(&self) -> Vec<Entry> {
         lock(&self.history).iter().cloned().collect()
     }
 
     /// Jobs that ended since the daemon started.
-    pub fn finished(&self) -> u64 {
+    pub(crate) fn finished(&self) -> u64 {
         self.finished.load(Ordering::Relaxed)
     }
 
     /// Says something that belongs to no job: to the host's log now, to the local destinations now, and to the next
     /// authenticated Director (reference 01 §16.4).
-    pub fn say(&self, kind: MessageType, place: &str, text: Vec<u8>) {
+    pub(crate) fn say(&self, kind: MessageType, place: &str, text: Vec<u8>) {
         let daemon = &self.config.file_daemon;
         let line = lines::daemon_line(&daemon.name, kind, place, &text);
         self.deliver_locally(kind, &line);
@@ -135,17 +137,17 @@ impl Supervisor {
     }
 
     /// Takes the messages that wait for a Director.
-    pub fn take_waiting(&self) -> Vec<DaemonMessage> {
+    pub(crate) fn take_waiting(&self) -> Vec<DaemonMessage> {
         std::mem::take(&mut *lock(&self.waiting))
     }
 
     /// Writes a line to this host's destinations.
-    pub fn deliver_locally(&self, kind: MessageType, line: &[u8]) {
+    pub(crate) fn deliver_locally(&self, kind: MessageType, line: &[u8]) {
         lock(&self.local).deliver(kind.number(), clock::seconds(), line);
     }
 
     /// A session ended: file destinations are closed until the next message.
-    pub fn close_local(&self) {
+    pub(crate) fn close_local(&self) {
         lock(&self.local).close();
     }
 }

@@ -26,7 +26,7 @@ impl Conversation<'_> {
             Command::SetBandwidth { limit, job } => self.set_bandwidth(limit, &job),
             Command::Storage { address, port, authorization } => self.connect_storage(&address, port, &authorization),
             Command::Backup { file_index } => self.backup(file_index),
-            Command::Restore { files, replace, prelinks, place } => self.restore(files, replace, prelinks, place),
+            Command::Restore { files, replace, prelinks, place } => self.restore(files, replace, prelinks, &place),
             Command::Cancel { job, stop } => self.abort_job(&job, stop),
             Command::DotStatus { what, .. } => self.dot_status(&what, frame),
             Command::RunBeforeJob(command) => self.run_before_job(&command),

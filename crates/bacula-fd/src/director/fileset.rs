@@ -106,9 +106,7 @@ impl Conversation<'_> {
                 let number = status.code().or_else(|| status.signal()).unwrap_or(-1);
                 parser.list_failed(ListFailure::Status { status: number, error: program::describe(status) })
             }
-            Err(error) => {
-                parser.list_failed(ListFailure::Status { status: -1, error: program::system_words(&error) })
-            }
+            Err(error) => parser.list_failed(ListFailure::Status { status: -1, error: program::system_words(&error) }),
         }
     }
 }

@@ -30,7 +30,7 @@ const BAD_HELLO_PAUSE: Duration = Duration::from_secs(5);
 const FAILURE_PAUSE: Duration = Duration::from_secs(6);
 
 /// Serves an accepted connection to its end.
-pub fn serve(daemon: &Daemon, stream: TcpStream) {
+pub(crate) fn serve(daemon: &Daemon, stream: TcpStream) {
     let ip = stream.peer_addr().map_or_else(|_| "client".to_owned(), |peer| peer.ip().to_canonical().to_string());
     let mut channel = match Channel::accept(stream, Limits::default()) {
         Ok(channel) => channel,
@@ -120,7 +120,7 @@ fn credentials(daemon: &Daemon, resource: &Director) -> Credentials {
         key: resource.password.as_bytes().to_vec(),
         need: Need { tls, psk },
         tls_authenticate: resource.tls.authenticate,
-        random: daemon.random(),
+        random: crate::daemon::random(),
         time: clock::seconds(),
     }
 }
@@ -138,7 +138,7 @@ fn converse(daemon: &Daemon, mut channel: Channel, resource: &Director, authenti
     if channel.send(hello::DIRECTOR_ACCEPTED).and_then(|()| channel.flush()).is_err() {
         return;
     }
-    let session = daemon.supervisor().enter(resource.name.clone(), authenticated.encrypted);
+    let session = daemon.supervisor().enter(authenticated.encrypted);
     let _registered = Registered { daemon, session: Arc::clone(&session) };
     Conversation::new(daemon, channel, resource, session).run();
 }

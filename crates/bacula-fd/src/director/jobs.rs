@@ -68,7 +68,7 @@ impl Conversation<'_> {
             key: self.key.clone(),
             need: Need { tls, psk },
             tls_authenticate: daemon.tls.authenticate,
-            random: self.daemon.random(),
+            random: crate::daemon::random(),
             time: clock::seconds(),
         };
         let (remote, compression) = (self.resource.remote, daemon.comm_compression);
@@ -146,15 +146,15 @@ impl Conversation<'_> {
         Flow::End
     }
 
-    pub(super) fn restore(&mut self, files: u32, replace: Replace, prelinks: bool, place: Where) -> Flow {
+    pub(super) fn restore(&mut self, files: u32, replace: Replace, prelinks: bool, place: &Where) -> Flow {
         let job = self.job();
-        if !restore::is_allowed(self.resource, &place) {
-            let (Where::Folder(text) | Where::Regex(text)) = &place;
+        if !restore::is_allowed(self.resource, place) {
+            let (Where::Folder(text) | Where::Regex(text)) = place;
             self.say(MessageType::Fatal, &texts::restore_path_not_allowed(text));
             self.reply(texts::RESTORE_NOT_ALLOWED);
             return Flow::End;
         }
-        let plan = match restore::plan(replace, prelinks, &place) {
+        let plan = match restore::plan(replace, prelinks, place) {
             Ok(plan) => plan,
             Err(expression) => {
                 self.say(MessageType::Fatal, &texts::bad_command(BadCommand::WhereRegex, &expression));

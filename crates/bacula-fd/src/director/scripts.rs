@@ -72,8 +72,7 @@ impl<'d> Conversation<'d> {
         work: impl FnOnce(&Surroundings<'_>, &mut dyn FnMut(fd_messages::MessageType, &[u8])),
     ) {
         let words = job.words();
-        let (client, previous_job) =
-            (self.daemon.config().file_daemon.name.clone(), self.level.previous_job.clone());
+        let (client, previous_job) = (self.daemon.config().file_daemon.name.clone(), self.level.previous_job.clone());
         let resource = self.resource;
         let codes = job_codes(job, &words, client.as_bytes(), resource.name.as_bytes(), &previous_job);
         let surroundings = Surroundings { codes, allowed: &resource.allowed_script_directories };

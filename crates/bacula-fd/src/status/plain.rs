@@ -11,7 +11,7 @@ use crate::state_file::Entry;
 use crate::supervisor::{Session, Supervisor};
 
 /// The frames of `status`, without the `\n` before them and the `EOD` after them. Each carries a NUL at its end.
-pub fn plain(supervisor: &Supervisor, platform: &Platform) -> Vec<Vec<u8>> {
+pub(crate) fn plain(supervisor: &Supervisor, platform: &Platform) -> Vec<Vec<u8>> {
     let mut frames = header(supervisor, platform);
     frames.push("\nRunning Jobs:\n".to_owned());
     let mut jobs_listed = 0;
@@ -52,7 +52,7 @@ fn header(supervisor: &Supervisor, platform: &Platform) -> Vec<String> {
         .iter()
         .filter(|session| session.job.get().is_some_and(|job| job.identity.job_id != 0))
         .count();
-    let memory = platform.memory();
+    let memory = Platform::memory();
     vec![
         format!("{} Version: {VERSION} ({LONG_DATE})  {}\n", daemon.name, platform.spaced()),
         format!(
@@ -71,7 +71,7 @@ fn header(supervisor: &Supervisor, platform: &Platform) -> Vec<String> {
             " Sizes: boffset_t=8 size_t=8 debug=0 trace=0 mode=0,0 bwlimit={}kB/s\n",
             daemon.max_bandwidth_per_job / 1024
         ),
-        format!(" Crypto: fips=N/A crypto={}\n", platform.crypto()),
+        format!(" Crypto: fips=N/A crypto={}\n", Platform::crypto()),
     ]
 }
 

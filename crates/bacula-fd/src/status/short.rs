@@ -5,20 +5,20 @@ use crate::state_file::Entry;
 use crate::supervisor::Supervisor;
 
 /// `.status current`: one line a running job. No NUL at the ends.
-pub fn current(supervisor: &Supervisor) -> Vec<Vec<u8>> {
+pub(crate) fn current(supervisor: &Supervisor) -> Vec<Vec<u8>> {
     let sessions = supervisor.sessions();
     let jobs = sessions.iter().filter_map(|session| session.job.get()).filter(|job| job.identity.job_id != 0);
     jobs.map(|job| line(job.identity.job_id, job.status().code(), i64::from(job.progress.errors()))).collect()
 }
 
 /// `.status last`: the newest job that ended.
-pub fn last(supervisor: &Supervisor) -> Vec<Vec<u8>> {
+pub(crate) fn last(supervisor: &Supervisor) -> Vec<Vec<u8>> {
     let history = supervisor.history();
     history.last().map(|entry| line(entry.job_id, entry.job_status, i64::from(entry.errors))).into_iter().collect()
 }
 
 /// `.status terminated` as older tools want it: one row a job, columns divided by tabs.
-pub fn terminated(history: &[Entry]) -> Vec<Vec<u8>> {
+pub(crate) fn terminated(history: &[Entry]) -> Vec<Vec<u8>> {
     let row = |entry| {
         let mut frame = plain::terminated(entry, "\t", "\t").into_bytes();
         frame.push(0);
