@@ -1,10 +1,13 @@
 #![no_main]
-//! `bacula-fd.conf`: any file parses to a configuration or to an error that can say itself, with includes, programs and
+//! `bacula-fd.conf` (and `bacula-fd.toml`): any file parses to a configuration or to an error that can say itself, with includes, programs and
 //! host names answered in memory.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 
-use fd_config::{AddressFamily, LoadError, Source, Unchecked, load, parse, split_command};
+use fd_config::{
+    AddressFamily, JsonOptions, LoadError, Settings, Source, Unchecked, load, parse, parse_for_json, split_command,
+};
 use libfuzzer_sys::fuzz_target;
 
 /// Knows the file itself, one small include, and a program that prints a line.
@@ -49,6 +52,13 @@ impl Source for Memory<'_> {
 
 fuzz_target!(|file: &[u8]| {
     let _ = split_command(file);
+    if let Ok(text) = std::str::from_utf8(file) {
+        let _ = Settings::parse(Path::new("bacula-fd.toml"), text);
+    }
+    if let Ok(document) = parse_for_json(b"bacula-fd.conf", &mut Memory { file, asked: 0 }) {
+        let all = JsonOptions::default();
+        assert!(document.to_json(&all).ends_with(b"\n"));
+    }
     match load(b"bacula-fd.conf", &mut Memory { file, asked: 0 }, &mut Unchecked) {
         Ok(config) => drop(format!("{config:?}")),
         Err(error) => {

@@ -1,7 +1,10 @@
 #![no_main]
 //! A FileSet line by line, with its lists answered, and then paths judged by whatever came out.
 
-use fd_fileset::{FileSet, ListFailure, Parser, Reaction, Regex, RegexCompiler, split_arguments, strip_path};
+use fd_fileset::{
+    FileSet, JobCodes, ListFailure, Parser, Reaction, Regex, RegexCompiler, expand_job_codes, split_arguments,
+    strip_path,
+};
 use libfuzzer_sys::fuzz_target;
 
 /// A literal search: the dialect is the C library's business.
@@ -25,7 +28,7 @@ fn read(data: &[u8]) -> Option<FileSet> {
     let mut parser = Parser::new(&Compiler);
     for line in data.split_inclusive(|byte| *byte == b'\n') {
         let Ok(Reaction::List(request)) = parser.line(line) else { continue };
-        let words = split_arguments(&request.argument);
+        let words = split_arguments(&expand_job_codes(&request.argument, &JobCodes::default()));
         assert!(words.len() <= 100);
         if request.argument.ends_with(b"!") {
             let failure = ListFailure::Status { status: 1, error: "no".to_owned() };
