@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use fd_backup::{BackupError, BackupPlan, FrameSink, SinkError};
 use fd_bsock::CommCount;
-use fd_config::Director;
 use fd_fileset::FileSet;
 use fd_messages::{JobLog, MessageType};
 use fd_session::JobStatus;
 use fd_session::storage::StorageError;
 use fd_session::texts;
 use fd_transport::{ChannelError, Fault};
-use fd_walk::{DirectoryLimits, WalkSettings};
+use fd_walk::WalkSettings;
 
 use crate::daemon::Daemon;
 use crate::job::Job;
@@ -19,23 +18,8 @@ use crate::outbox::Outbox;
 use crate::storage::StorageConnection;
 
 /// What the configuration and the Director's commands come to.
-pub(crate) fn plan(
-    daemon: &Daemon,
-    resource: &Director,
-    fileset: Option<&Arc<FileSet>>,
-    since: Option<i64>,
-    file_index: u32,
-) -> BackupPlan {
+pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSettings, file_index: u32) -> BackupPlan {
     let config = &daemon.config().file_daemon;
-    let walk = WalkSettings {
-        incremental: since.is_some(),
-        since: since.unwrap_or(0),
-        limits: DirectoryLimits {
-            allowed: resource.allowed_backup_directories.clone(),
-            excluded: resource.excluded_backup_directories.clone(),
-        },
-        ..WalkSettings::default()
-    };
     let mut plan = BackupPlan::new(fileset.cloned().unwrap_or_default(), walk);
     plan.network_buffer = usize::try_from(config.max_network_buffer_size).unwrap_or(0);
     plan.files_before = file_index;

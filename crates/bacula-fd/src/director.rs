@@ -4,6 +4,7 @@
 //! its messages and keeps the connection alive.
 
 mod commands;
+mod estimate;
 mod fileset;
 mod greet;
 mod jobs;
@@ -12,6 +13,7 @@ mod scripts;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fd_backup::AccurateList;
 use fd_bsock::{CommCount, Signal};
 use fd_config::{DestinationKind, Director};
 use fd_fileset::FileSet;
@@ -58,6 +60,7 @@ struct Conversation<'d> {
     multi_storage: bool,
     level: Level,
     fileset: Option<Arc<FileSet>>,
+    accurate: Option<Arc<AccurateList>>,
     scripts: Vec<RunScript>,
     storage: Option<StorageConnection>,
     restored: Option<RestoreState>,
@@ -78,6 +81,7 @@ impl<'d> Conversation<'d> {
             multi_storage: false,
             level: Level::default(),
             fileset: None,
+            accurate: None,
             scripts: Vec::new(),
             storage: None,
             restored: None,
@@ -186,16 +190,20 @@ impl<'d> Conversation<'d> {
         }
     }
 
-    /// Says something to the operator. On a console's connection it is the bare text (reference 02 §6.5).
+    /// Says something to the operator, now.
     fn say(&mut self, kind: MessageType, text: &[u8]) {
+        self.tell(kind, text);
+        self.flush();
+    }
+
+    /// Says something to the operator; it may wait for the next flush. On a console's connection it is the bare text
+    /// (reference 02 §6.5).
+    fn tell(&mut self, kind: MessageType, text: &[u8]) {
         let job = self.job();
         if job.identity.job_id == 0 && !matches!(kind, MessageType::Security | MessageType::Events) {
-            self.reply(text);
-            return;
-        }
-        if job.note(kind, &self.daemon.config().file_daemon.messages) {
+            self.queue(text);
+        } else if job.note(kind, &self.daemon.config().file_daemon.messages) {
             self.deliver(job.identity.job_id, kind, clock::seconds(), text);
-            self.flush();
         }
     }
 

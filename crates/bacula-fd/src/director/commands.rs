@@ -37,7 +37,8 @@ impl Conversation<'_> {
             Command::Session => self.replied(texts::OK_SESSION),
             Command::SnapshotRetention => self.replied(texts::OK_SNAPSHOT_RETENTION),
             Command::Plain(word) => self.plain_command(word, frame),
-            Command::Accurate { .. } | Command::Estimate { .. } => self.not_built_in(),
+            Command::Accurate { files } => self.read_accurate_list(files),
+            Command::Estimate { listing, limit } => self.estimate(listing, limit),
         }
     }
 

@@ -137,7 +137,8 @@ impl Conversation<'_> {
             return Flow::End;
         };
         self.reply(texts::OK_BACKUP);
-        let mut plan = backup::plan(self.daemon, self.resource, self.fileset.as_ref(), self.level.since, file_index);
+        let mut plan = backup::plan(self.daemon, self.fileset.as_ref(), self.walk_settings(), file_index);
+        plan.accurate.clone_from(&self.accurate);
         plan.comm_compression = storage.is_compressed();
         let scripts = self.late_scripts();
         self.storage = self.run_job(&job, BACKUP_TICK, storage, move |job, outbox, storage| {

@@ -1,0 +1,109 @@
+//! `accurate` and `estimate`: what the catalog knows, and what a backup would save (reference 02 §4.9, §4.17).
+
+use std::sync::Arc;
+use std::thread;
+
+use crossbeam_channel::{Sender, bounded};
+use fd_backup::{AccurateLevel, AccurateList, EstimatePlan};
+use fd_config::Messages;
+use fd_fileset::FileSet;
+use fd_messages::{JobLog, MessageType};
+use fd_session::JobStatus;
+use fd_session::command::BackupLevel;
+use fd_session::texts;
+use fd_transport::{IDLE_LIMIT, Received};
+use fd_walk::{DirectoryLimits, Purpose, WalkSettings};
+
+use super::{Conversation, Flow};
+
+/// Lines that may wait for the Director.
+const WAITING: usize = 256;
+
+impl Conversation<'_> {
+    /// Reads the list up to a signal. There is no reply, whatever it says.
+    pub(super) fn read_accurate_list(&mut self, announced: u64) -> Flow {
+        let level = self.job().level();
+        let full = level == BackupLevel::Full.letter() || level == BackupLevel::Base.letter();
+        let level = AccurateLevel { full, rerun: self.level.flags.rerunning };
+        self.level.flags.accurate = true;
+        let mut list = AccurateList::new(level, announced, self.fileset.as_deref().unwrap_or(&FileSet::default()));
+        loop {
+            match self.channel.recv(IDLE_LIMIT) {
+                Ok(Received::Data(message)) => list.add(message),
+                Ok(Received::Empty) => {}
+                Ok(Received::Signal(_)) => break,
+                Err(error) => {
+                    tracing::debug!(%error, "the accurate list broke off");
+                    return Flow::End;
+                }
+            }
+        }
+        list.complete();
+        self.accurate = Some(Arc::new(list));
+        Flow::GoOn
+    }
+
+    /// How the tree is walked: what counts as changed, and where this Director may look.
+    pub(super) fn walk_settings(&self) -> WalkSettings {
+        // An accurate job without a list takes every file for changed (reference 02 §4.9).
+        let by_list = self.level.flags.accurate && self.accurate.is_none();
+        WalkSettings {
+            incremental: self.level.since.is_some() && !by_list,
+            since: self.level.since.unwrap_or(0),
+            limits: DirectoryLimits {
+                allowed: self.resource.allowed_backup_directories.clone(),
+                excluded: self.resource.excluded_backup_directories.clone(),
+            },
+            ..WalkSettings::default()
+        }
+    }
+
+    pub(super) fn estimate(&mut self, listing: bool, limit: u64) -> Flow {
+        let job = self.job();
+        job.change_status(JobStatus::Running);
+        let plan = EstimatePlan {
+            fileset: self.fileset.clone().unwrap_or_default(),
+            walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..self.walk_settings() },
+            accurate: self.accurate.clone(),
+            listing,
+        };
+        let (line, lines) = bounded(WAITING);
+        let log = Lines { line, messages: self.daemon.config().file_daemon.messages.clone() };
+        let estimate = thread::scope(|scope| {
+            let job = &job;
+            let walker = thread::Builder::new()
+                .name("estimate".to_owned())
+                .spawn_scoped(scope, move || fd_backup::estimate(&plan, &log, &job.cancel));
+            while let Ok((kind, text)) = lines.recv() {
+                self.tell(kind, &text);
+                if lines.is_empty() {
+                    self.flush();
+                }
+            }
+            // Cancelled or not, the Director gets the line that ends his waiting (reference 02 §4.17).
+            walker.ok().and_then(|walker| walker.join().ok()).and_then(Result::ok).unwrap_or_default()
+        });
+        job.progress.set_files(u32::try_from(estimate.files).unwrap_or(u32::MAX));
+        job.progress.add_job_bytes(estimate.bytes);
+        self.queue(&texts::ok_estimate(estimate.files, estimate.bytes));
+        self.end_of_data();
+        Flow::GoOn
+    }
+}
+
+/// The walk's way to the session: what it says is said there, to a console as bare text.
+struct Lines {
+    line: Sender<(MessageType, Vec<u8>)>,
+    messages: Messages,
+}
+
+impl JobLog for Lines {
+    fn message(&self, kind: MessageType, text: &[u8]) {
+        // Without a session nobody is left to read it.
+        let _session_gone = self.line.send((kind, text.to_vec()));
+    }
+
+    fn wants(&self, kind: MessageType) -> bool {
+        kind != MessageType::Info || self.messages.wants(kind.number())
+    }
+}
