@@ -32,7 +32,7 @@ demo-short: setup ## The demo over a small tree, for CI
 test: setup ## Every test, those against the real daemons included
 	$(CARGO) build --release -p bacula-fd -p bed
 	$(CARGO) run --release -q -p bed -- setup
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --no-fail-fast
 
 lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, house rules
 	@scripts/lint
