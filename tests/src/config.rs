@@ -93,7 +93,7 @@ impl Plan<'_> {
         text.close();
         text.open("Catalog", "Catalog").set("DB Name", "bacula").set("DB User", "").set("DB Password", "").close();
         text.open("Messages", "Standard")
-            .line("Catalog = all")
+            .line(if self.options.every_message { "Catalog = all, saved" } else { "Catalog = all" })
             .line("Console = all, !skipped, !saved, !restored")
             .close();
         for (client, &port) in self.options.clients.iter().zip(self.client_ports) {
@@ -235,8 +235,9 @@ impl Plan<'_> {
             .lines(&client.file_daemon);
         self.psk(&mut text);
         text.close();
+        let classes = if self.options.every_message { "all, saved" } else { "all, !skipped, !restored, !saved" };
         text.open("Messages", "Standard")
-            .line(&format!("Director = {DIRECTOR} = all, !skipped, !restored, !saved"))
+            .line(&format!("Director = {DIRECTOR} = {classes}"))
             .close();
         text.text
     }

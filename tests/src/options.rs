@@ -144,6 +144,8 @@ pub struct BedOptions {
     pub device: Vec<String>,
     /// TLS-PSK between all daemons, as Bacula 15 does when nothing is said. `false` says `TLS PSK Enable = no`.
     pub tls_psk: bool,
+    /// The File Daemons also tell of each file that is saved or skipped, and the catalog's log keeps it.
+    pub every_message: bool,
 }
 
 impl BedOptions {
@@ -158,6 +160,7 @@ impl BedOptions {
             storage: Vec::new(),
             device: Vec::new(),
             tls_psk: true,
+            every_message: false,
         })
     }
 

@@ -1,0 +1,337 @@
+//! The rows.
+
+use crate::row::{Row, Tree, row};
+
+/// Rows in which ferrofd does what it should not, each with the reason. The test sees to it that they still differ.
+pub(crate) const KNOWN_FAULTS: &[(&str, &str)] = &[];
+
+/// The matrix.
+pub(crate) fn rows() -> Vec<Row> {
+    [streams(), examples(), patterns(), walks(), lists(), links(), levels(), accurate(), bases()].concat()
+}
+
+/// Every digest, compression, and choice of metadata, alone and together (reference 04 §7–11).
+fn streams() -> Vec<Row> {
+    let types = |name| row(name, Tree::Types);
+    vec![
+        types("no-options"),
+        types("empty-options").options(""),
+        types("md5").options("Signature = MD5"),
+        types("sha1").options("Signature = SHA1"),
+        types("sha256").options("Signature = SHA256"),
+        types("sha512").options("Signature = SHA512"),
+        types("xxh64").options("Signature = XXHASH64"),
+        types("xxh3-128").options("Signature = XXH3_128"),
+        types("md5-and-sha512").options("Signature = MD5 ; Signature = SHA512"),
+        types("gzip1").options("Compression = GZIP1"),
+        types("gzip6-md5").options("Signature = MD5 ; Compression = GZIP"),
+        types("gzip9-sha1").options("Signature = SHA1 ; Compression = GZIP9"),
+        types("gzip-sparse").options("Compression = GZIP6 ; Sparse = yes ; Signature = MD5"),
+        types("lzo").options("Compression = LZO"),
+        types("lzo-sha256").options("Compression = LZO ; Signature = SHA256"),
+        types("lzo-sparse").options("Compression = LZO ; Sparse = yes ; Signature = SHA1"),
+        types("lzo-after-gzip").options("Compression = GZIP9 ; Compression = LZO"),
+        types("sparse").options("Sparse = yes"),
+        types("sparse-md5").options("Sparse = yes ; Signature = MD5"),
+        types("acl").options("AclSupport = yes"),
+        types("xattr").options("XattrSupport = yes"),
+        types("acl-xattr").options("AclSupport = yes ; XattrSupport = yes"),
+        types("acl-xattr-gzip-sparse-md5")
+            .options("AclSupport = yes ; XattrSupport = yes ; Compression = GZIP1 ; Sparse = yes ; Signature = MD5"),
+        types("acl-lzo").options("AclSupport = yes ; Compression = LZO"),
+        types("noatime").options("NoAtime = yes ; Signature = MD5"),
+        types("keepatime").options("KeepAtime = yes ; Signature = MD5"),
+        types("enhanced-wild").options("EnhancedWild = yes ; Signature = MD5 ; Exclude = no"),
+        types("portable").options("Portable = yes ; Signature = SHA1"),
+        types("no-hard-links").options("HardLinks = no ; Signature = MD5"),
+        types("hard-links-said").options("HardLinks = yes ; OneFS = yes ; Recurse = yes ; Sparse = no"),
+        types("check-file-changes").options("CheckFileChanges = yes ; Signature = MD5"),
+        types("replace-letters").options("Replace = IfNewer ; Signature = MD5"),
+        types("dedup-letters").options("Dedup = BothSides ; Signature = MD5"),
+        types("verify-letters").options("Verify = pins5 ; Signature = SHA1"),
+        types("hfs").options("HfsPlusSupport = yes"),
+        types("all-switches").options(
+            "Signature = SHA256 ; Compression = GZIP2 ; Sparse = yes ; AclSupport = yes ; XattrSupport = yes ; \
+             NoAtime = yes ; CheckFileChanges = yes ; HardLinks = no ; OneFS = no ; MtimeOnly = yes",
+        ),
+        types("compressed-by-kind")
+            .options("WildFile = \"*words\" ; Compression = GZIP9 ; Signature = MD5")
+            .options("WildFile = \"*zeros\" ; Compression = LZO ; Signature = SHA1")
+            .options("WildFile = \"*/sparse/*\" ; Sparse = yes ; Signature = SHA512")
+            .options("WildFile = \"*noise*\" ; Signature = XXH3_128")
+            .options("AclSupport = yes"),
+        types("xxh3-64").options("Signature = XXH3_64").differs("`Signature = XXH3_64` never works", &["XXH3_64"]),
+        types("zstd").options("Compression = ZSTD").differs("`Compression = ZSTD` is ignored", &["COMPRESSED"]),
+    ]
+}
+
+/// The worked examples of reference 03 §10, by their numbers.
+fn examples() -> Vec<Row> {
+    let tree = |name| row(name, Tree::Match);
+    let home = |name| row(name, Tree::Home);
+    vec![
+        tree("example-01"),
+        tree("example-02").options(r#"Exclude = yes ; WildFile = "*.o""#),
+        tree("example-03").options(r#"Exclude = yes ; Wild = "*.o""#),
+        tree("example-04").options(r#"Exclude = yes ; Wild = "a.o""#),
+        tree("example-05").options(r#"Exclude = yes ; WildFile = "*/obj/*""#),
+        tree("example-06").options(r#"Exclude = yes ; WildDir = "*/obj""#),
+        tree("example-07").options(r#"Exclude = yes ; WildDir = "*/obj/""#),
+        tree("example-08").options(r#"Exclude = yes ; WildDir = "*/src/*""#),
+        tree("example-09").options(r#"WildFile = "*.c""#).options(r#"Exclude = yes ; RegexFile = ".*""#),
+        tree("example-10").options(r#"WildFile = "*.c""#).options("Exclude = yes"),
+        tree("example-11").options(r#"WildFile = "*.c" ; WildDir = "*""#).options("Exclude = yes"),
+        tree("example-12").options(r#"Exclude = yes ; Wild = "*.o""#).options(r#"Wild = "*/top.o""#),
+        tree("example-13").options(r#"Wild = "*/top.o""#).options(r#"Exclude = yes ; Wild = "*.o""#),
+        tree("example-14").options(r#"Exclude = yes ; WildFile = "*.txt""#),
+        tree("example-15").options(r#"Exclude = yes ; IgnoreCase = yes ; WildFile = "*.txt""#),
+        tree("example-16").options(r#"Exclude = yes ; Regex = "/[ab]\\.o$""#),
+        tree("example-17").options(r#"Exclude = yes ; IgnoreCase = yes ; RegexFile = "\\.txt$""#),
+        tree("example-18").options(r#"Exclude = yes ; RegexDir = "src$""#),
+        tree("example-19").options(r#"Exclude = yes ; Regex = "^a\\.c$""#),
+        tree("example-20").exclude("*.o").exclude("@/doc"),
+        tree("example-21").exclude("@/doc/"),
+        tree("example-22").exclude("doc").exclude("a.c"),
+        tree("example-23").exclude("@"),
+        tree("example-24").exclude("@*"),
+        tree("example-25").options(r#"WildFile = "*.o""#).exclude("*.o"),
+        tree("example-26").options(r#"Exclude = yes ; WildFile = "*/lnk*""#),
+        tree("example-27").options(r#"Exclude = yes ; Wild = "@""#),
+        tree("example-28").options("Exclude = yes ; FsType = ext2"),
+        tree("example-29").options(r#"Exclude = yes ; WildFile = "*""#),
+        home("example-30")
+            .options(r#"Signature = MD5 ; WildFile = "*/keep.*""#)
+            .options(r#"Exclude = yes ; IgnoreCase = yes ; WildFile = "*.mp3" ; RegexDir = "/home/[^/]+/\\.cache$""#)
+            .options("Signature = SHA1 ; Compression = GZIP6"),
+        tree("example-31")
+            .options(r#"Wild = "@/home" ; Wild = "@/home/u1" ; Wild = "@/home/u1/*""#)
+            .options(r#"Exclude = yes ; RegexDir = ".*" ; RegexFile = ".*""#),
+        tree("example-32")
+            .options(r#"RegexDir = ".*" ; RegexFile = "^@/.*\\.(mp3|odt)$""#)
+            .options(r#"Exclude = yes ; Wild = "*""#),
+        tree("example-33").file("@/two/a").and().file("@/two/b").exclude("*.tmp"),
+    ]
+}
+
+/// More of the pattern dialects, and the order in which blocks decide.
+fn patterns() -> Vec<Row> {
+    let tree = |name| row(name, Tree::Match);
+    vec![
+        tree("wild-set").options(r#"Exclude = yes ; Wild = "*/[a-c].o""#),
+        tree("wild-negated-set").options(r#"Exclude = yes ; Wild = "*/[!a].o""#),
+        tree("wild-question").options(r#"Exclude = yes ; WildFile = "*/?.c""#),
+        tree("wild-escaped").options(r#"Exclude = yes ; WildFile = "*/star\\*" ; WildFile = "*/br\\[a\\]*""#),
+        tree("wild-open-bracket").options(r#"Exclude = yes ; WildFile = "*/br[a*""#),
+        tree("wild-dot").options(r#"Exclude = yes ; WildFile = "*/*dot""#),
+        tree("wild-backslash").options(r#"Exclude = yes ; Wild = "*back\\\\slash""#),
+        tree("wild-dir-keeps-top").options(r#"Exclude = yes ; WildDir = "*""#),
+        tree("wild-case").options(r#"Exclude = yes ; IgnoreCase = yes ; Wild = "*/SRC/*.[CO]""#),
+        tree("regex-icase-class").options(r#"Exclude = yes ; IgnoreCase = yes ; Regex = "/[[:upper:]]+\\.txt$""#),
+        tree("regex-alternatives").options(r#"Exclude = yes ; RegexFile = "(a|top)\\.(o|c)$""#),
+        tree("regex-interval").options(r#"Exclude = yes ; RegexFile = "/[a-z]{1,3}\\.o$""#),
+        tree("regex-back-reference").options(r#"Exclude = yes ; Regex = "(o)b(j)""#),
+        tree("regex-empty-alternative").options(r#"Exclude = yes ; RegexFile = "^.*/(a|b)?\\.dot$""#),
+        tree("three-blocks")
+            .options(r#"Signature = MD5 ; Wild = "*.c""#)
+            .options(r#"Exclude = yes ; Wild = "*/obj" ; Wild = "*.mp3""#)
+            .options(r#"Signature = SHA1 ; Compression = GZIP ; Wild = "*""#),
+        tree("excluded-by-block-and-list").options(r#"Exclude = yes ; Wild = "*.c""#).exclude("*.o").exclude("*/home/*"),
+        tree("exclude-name-in-middle").exclude("@/home/u1").exclude("@/src/obj/b.o"),
+        tree("exclude-wild-directory").exclude("@/h*"),
+        tree("exclude-question").exclude("@/src/?.o"),
+        tree("top-level-file").options("Signature = MD5").file("@/top.o").file("@/src/a.c"),
+        tree("top-level-link").options("Signature = MD5").file("@/lnk.o"),
+        tree("top-level-slash").options("Signature = MD5").file("@/src/").file("@//doc"),
+        tree("top-level-missing").options("Signature = MD5").file("@/no/such").file("@/doc").ends('W'),
+        tree("overlapping-names").options("Signature = MD5").file("@").file("@/src").file("@/src/obj/b.o"),
+        tree("same-name-twice").options("Signature = MD5").file("@/src").file("@/src"),
+        tree("two-includes")
+            .options("Signature = MD5")
+            .file("@/src")
+            .and()
+            .options("Signature = SHA1 ; Compression = LZO")
+            .file("@/doc"),
+        tree("includes-with-patterns")
+            .options(r#"Exclude = yes ; Wild = "*.o""#)
+            .file("@/src")
+            .and()
+            .options(r#"Exclude = yes ; Wild = "*.c""#)
+            .file("@/src")
+            .and()
+            .options("Signature = MD5")
+            .file("@/home"),
+        tree("strip-1").options("StripPath = 1 ; Signature = MD5"),
+        tree("strip-2").options("StripPath = 2 ; Signature = MD5"),
+        tree("strip-3").options("StripPath = 3 ; Signature = MD5"),
+        tree("strip-5").options("StripPath = 5 ; Signature = MD5"),
+        tree("strip-first-block-only").options(r#"StripPath = 2 ; Wild = "*.o""#).options("Signature = MD5"),
+        tree("strip-last-block-only").options(r#"Wild = "*.o""#).options("StripPath = 2 ; Signature = MD5"),
+    ]
+}
+
+/// Mount points, flags, special files, recursion (reference 03 §5).
+fn walks() -> Vec<Row> {
+    let tree = |name| row(name, Tree::Walk);
+    vec![
+        tree("walk-plain").options("Signature = MD5"),
+        tree("onefs-no").options("OneFS = no ; Signature = MD5"),
+        tree("mount-named").options("Signature = MD5").file("@").file("@/m"),
+        tree("mount-excluded").options("Signature = MD5").exclude("@/m"),
+        tree("fstype-ext2").options("OneFS = no ; FsType = ext2"),
+        tree("fstype-two").options("OneFS = no ; FsType = ext2 ; FsType = tmpfs"),
+        tree("fstype-tmpfs").options("FsType = tmpfs").file("@").file("@/m"),
+        tree("fstype-ext4").options("FsType = ext4"),
+        tree("drivetype").options("DriveType = fixed"),
+        tree("recurse-no").options("Recurse = no ; Signature = MD5"),
+        tree("recurse-no-of-some").options(r#"Recurse = no ; WildDir = "*/half""#).options("Signature = MD5"),
+        tree("nodump").options("HonorNoDumpFlag = yes ; Signature = MD5"),
+        tree("nodump-top").options("HonorNoDumpFlag = yes").file("@/nodump-file").file("@/nodump-directory").file("@/x"),
+        tree("ignored-directory").setting("ExcludeDirContaining = .nobackup").options("Signature = MD5"),
+        tree("ignored-deeper").setting("ExcludeDirContaining = sub/.nobackup").options("Signature = MD5"),
+        tree("ignored-link").setting("ExcludeDirContaining = .ignore-link").options("Signature = MD5"),
+        tree("ignored-in-one-include")
+            .setting("ExcludeDirContaining = .nobackup")
+            .options("Signature = MD5")
+            .file("@/ignored")
+            .file("@/half")
+            .and()
+            .options("Signature = MD5")
+            .file("@/half"),
+        tree("ignored-and-excluded")
+            .setting("ExcludeDirContaining = .nobackup")
+            .options(r#"Exclude = yes ; WildDir = "*/ignored""#),
+        tree("fifo-top").options("Signature = MD5").file("@/fifo"),
+        tree("fifo-nested-read").options("ReadFifo = yes ; Signature = MD5"),
+        tree("fifo-read").options("ReadFifo = yes ; Signature = MD5").file("@/fifo").alone(),
+        tree("fifo-read-gzip").options("ReadFifo = yes ; Compression = GZIP").file("@/fifo").alone(),
+        tree("fifo-read-sparse").options("ReadFifo = yes ; Sparse = yes").file("@/fifo").alone(),
+        row("device-top", Tree::Types).options("Signature = MD5").file("@/special/character-device"),
+        row("socket-top", Tree::Types).options("Signature = MD5").file("@/special/socket").file("@/special"),
+    ]
+}
+
+/// Names that the File Daemon reads from a file or a program (reference 03 §1.5).
+fn lists() -> Vec<Row> {
+    let tree = |name| row(name, Tree::Walk).options("Signature = MD5");
+    vec![
+        tree("list-of-client").file(r"\\<@/lists/names").ends('W'),
+        tree("list-of-director").file("<@/lists/names").ends('W'),
+        tree("list-missing").file(r"\\<@/lists/none").ends('f'),
+        tree("program-of-client").file(r"\\|echo @/plain"),
+        tree("program-words").file(r"\\|sh -c 'echo @/x; echo; echo @/half'"),
+        tree("program-codes").file(r"\\|echo @/%% @/%d %l").ends('W'),
+        tree("program-fails").file(r"\\|sh -c 'echo @/x; exit 3'").ends('f'),
+        tree("program-missing").file(r"\\|/no/such/program").ends('f'),
+        tree("exclude-list").exclude(r"\\<@/lists/patterns"),
+        tree("exclude-program").exclude(r"\\|echo *.nobackup"),
+    ]
+}
+
+/// Hard links in and out of order.
+fn links() -> Vec<Row> {
+    let tree = |name| row(name, Tree::Links);
+    vec![
+        tree("links-plain").options("Signature = MD5"),
+        tree("links-gzip").options("Signature = SHA1 ; Compression = GZIP"),
+        tree("links-off").options("HardLinks = no ; Signature = MD5"),
+        tree("links-strip").options("StripPath = 3 ; Signature = MD5"),
+        tree("links-xattr").options("XattrSupport = yes ; AclSupport = yes"),
+        tree("links-by-name").options("Signature = MD5").file("@/three/a").file("@/three/b").file("@/four"),
+        tree("links-last-of-directory")
+            .options("Signature = MD5")
+            .file("@/only")
+            .file("@/other")
+            .differs("hard link", &["/other/y"]),
+        tree("links-first-name-left-out")
+            .options(r#"Exclude = yes ; WildFile = "*/three/*""#)
+            .options("Signature = MD5")
+            .file("@/three")
+            .file("@/four")
+            .differs("first name is left out by the Options", &["/four/c", "count", "FileIndex"]),
+    ]
+}
+
+/// Levels without a list of files (reference 03 §6).
+fn levels() -> Vec<Row> {
+    let tree = |name| row(name, Tree::Levels);
+    let all = ["Full", "Incremental", "Differential"];
+    vec![
+        tree("incremental").options("Signature = MD5").incremental(),
+        tree("incremental-twice").options("Signature = MD5").levels(&["Full", "Incremental", "Incremental"]),
+        tree("differential").options("Signature = MD5").levels(&["Full", "Differential", "Differential"]),
+        tree("incremental-differential").options("Signature = SHA1").levels(&all),
+        tree("differential-incremental").levels(&["Full", "Differential", "Incremental"]),
+        tree("incremental-without-full").options("Signature = MD5").levels(&["", "Incremental"]),
+        tree("incremental-mtime-only").options("MtimeOnly = yes ; Signature = MD5").incremental(),
+        tree("incremental-no-hard-links").options("HardLinks = no ; Signature = MD5").incremental(),
+        tree("incremental-gzip").options("Compression = GZIP ; Signature = MD5").incremental(),
+        tree("incremental-lzo-sparse").options("Compression = LZO ; Sparse = yes").levels(&all),
+        tree("incremental-excluding").options(r#"Exclude = yes ; WildDir = "*/many""#).incremental(),
+        tree("incremental-strip").options("StripPath = 2 ; Signature = MD5").incremental(),
+        tree("incremental-recurse-no").options("Recurse = no").incremental(),
+        tree("incremental-onefs-no").options("OneFS = no ; AclSupport = yes ; XattrSupport = yes").incremental(),
+        tree("incremental-two-names").options("Signature = MD5").file("@/kept").file("@/edit").file("@/keep").incremental(),
+        row("incremental-unchanged", Tree::Types).options("Signature = MD5").incremental(),
+        row("incremental-mounts", Tree::Walk).options("Signature = MD5").incremental(),
+        row("differential-mounts", Tree::Walk).options("OneFS = no").levels(&["Full", "Differential"]),
+    ]
+}
+
+/// Accurate jobs: each letter, deleted files (reference 04 §13).
+fn accurate() -> Vec<Row> {
+    let tree = |name| row(name, Tree::Levels).accurate();
+    let all = ["Full", "Incremental", "Differential"];
+    vec![
+        tree("accurate").options("Signature = MD5"),
+        tree("accurate-chain").options("Signature = MD5").levels(&all),
+        tree("accurate-incrementals").options("Signature = SHA1").levels(&["Full", "Incremental", "Incremental"]),
+        tree("accurate-differentials").levels(&["Full", "Differential", "Differential"]),
+        tree("accurate-no-options"),
+        tree("accurate-i").options("Accurate = i"),
+        tree("accurate-p").options("Accurate = p"),
+        tree("accurate-n").options("Accurate = n"),
+        tree("accurate-u").options("Accurate = u"),
+        tree("accurate-g").options("Accurate = g"),
+        tree("accurate-s").options("Accurate = s"),
+        tree("accurate-a").options("Accurate = a"),
+        tree("accurate-m").options("Accurate = m"),
+        tree("accurate-c").options("Accurate = c"),
+        tree("accurate-d").options("Accurate = d"),
+        tree("accurate-M").options("Accurate = M"),
+        tree("accurate-M-mtime-only").options("Accurate = M ; MtimeOnly = yes"),
+        tree("accurate-A").options("Accurate = A"),
+        tree("accurate-mcs").options("Accurate = mcs ; Signature = MD5"),
+        tree("accurate-pins5-md5").options("Accurate = pins5 ; Signature = MD5"),
+        tree("accurate-s1-sha1").options("Accurate = s1 ; Signature = SHA1"),
+        tree("accurate-s2-sha256").options("Accurate = s2 ; Signature = SHA256"),
+        tree("accurate-s3-sha512").options("Accurate = s3 ; Signature = SHA512"),
+        tree("accurate-5-xxh64").options("Accurate = s5 ; Signature = XXHASH64"),
+        tree("accurate-5-sparse").options("Accurate = s5 ; Signature = MD5 ; Sparse = yes"),
+        tree("accurate-5-no-signature").options("Accurate = s5"),
+        tree("accurate-5-gzip").options("Accurate = pins5 ; Signature = MD5 ; Compression = GZIP"),
+        tree("accurate-all-letters").options("Accurate = ipnugsamcd5 ; Signature = MD5").levels(&all),
+        tree("accurate-strip").options("StripPath = 2 ; Signature = MD5"),
+        tree("accurate-strip-list").options("StripPath = 2 ; Signature = MD5 ; Accurate = pins5").levels(&all),
+        tree("accurate-excluding").options(r#"Exclude = yes ; WildDir = "*/many""#).options("Signature = MD5"),
+        tree("accurate-last-letters-win").options(r#"Accurate = A ; Wild = "*.none""#).options("Accurate = s"),
+        tree("accurate-no-hard-links").options("HardLinks = no ; Signature = MD5 ; Accurate = pinms"),
+        row("accurate-unchanged", Tree::Types).options("Signature = MD5 ; Accurate = pinsm5").accurate(),
+        row("accurate-mounts", Tree::Walk).options("Signature = MD5").accurate(),
+        row("accurate-links", Tree::Links).options("Signature = MD5 ; Accurate = pinsm5").accurate(),
+        tree("accurate-o").options("Accurate = pinugsmo5 ; Signature = MD5"),
+    ]
+}
+
+/// Full jobs on a base (reference 04 §13.7).
+fn bases() -> Vec<Row> {
+    let tree = |name| row(name, Tree::Levels).levels(&["Base", "Full"]);
+    vec![
+        tree("base").options("Signature = MD5"),
+        tree("base-no-options"),
+        tree("base-letters").options("Signature = MD5 ; BaseJob = pmugcs5 ; Accurate = mcs"),
+        tree("base-size-only").options("BaseJob = s"),
+        tree("base-sha1-gzip").options("Signature = SHA1 ; BaseJob = pins1 ; Compression = GZIP"),
+        tree("base-incremental").options("Signature = MD5").levels(&["Base", "Full", "Incremental"]),
+        row("base-unchanged", Tree::Types).options("Signature = MD5 ; XattrSupport = yes").levels(&["Base", "Full"]),
+    ]
+}

@@ -1,0 +1,231 @@
+//! One row of the matrix: a `FileSet`, the tree that it is about, the jobs that are run with it, and what is expected.
+
+use std::path::Path;
+
+use bed::FileSet;
+
+/// The trees that rows are about (see `trees.rs`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tree {
+    /// Every type of file, with ACLs and attributes.
+    Types,
+    /// The tree of the worked matching examples (reference 03 §10).
+    Match,
+    /// The home directories of the same examples.
+    Home,
+    /// What a walk can meet: mount points, flags, special files, ignored directories.
+    Walk,
+    /// Hard links in every order.
+    Links,
+    /// Changes between the phases of the suite.
+    Levels,
+}
+
+impl Tree {
+    /// Its directory below the bed's `source`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Types => "types",
+            Self::Match => "match",
+            Self::Home => "match/home",
+            Self::Walk => "walk",
+            Self::Links => "links",
+            Self::Levels => "levels",
+        }
+    }
+}
+
+/// What the comparison must find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expect {
+    /// Nothing but equality.
+    Equal,
+    /// ferrofd does otherwise on purpose: a text that a row of `docs/differences.md` holds, and texts of which each
+    /// difference must hold one and which must all be found.
+    Differs { documented: &'static str, found: &'static [&'static str] },
+}
+
+/// One row.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) tree: Tree,
+    includes: Vec<Include>,
+    excludes: Vec<&'static str>,
+    /// Levels of its jobs, one for each phase, an empty text for none.
+    pub(crate) levels: Vec<&'static str>,
+    pub(crate) accurate: bool,
+    pub(crate) expect: Expect,
+    /// Its two jobs must not run at the same time.
+    pub(crate) alone: bool,
+    /// The state in which its jobs end.
+    pub(crate) status: char,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Include {
+    settings: Vec<&'static str>,
+    options: Vec<Vec<&'static str>>,
+    files: Vec<&'static str>,
+}
+
+/// A row that saves its whole tree with a Full and without any option.
+pub(crate) fn row(name: &'static str, tree: Tree) -> Row {
+    Row {
+        name,
+        tree,
+        includes: vec![Include::default()],
+        excludes: Vec::new(),
+        levels: vec!["Full"],
+        accurate: false,
+        expect: Expect::Equal,
+        alone: false,
+        status: 'T',
+    }
+}
+
+impl Row {
+    fn include(&mut self) -> &mut Include {
+        if self.includes.is_empty() {
+            self.includes.push(Include::default());
+        }
+        let last = self.includes.len() - 1;
+        &mut self.includes[last]
+    }
+
+    /// Adds an Options block to the last Include; directives are separated by ` ; `.
+    pub(crate) fn options(mut self, directives: &'static str) -> Self {
+        let block = directives.split(" ; ").filter(|text| !text.is_empty()).collect();
+        self.include().options.push(block);
+        self
+    }
+
+    /// A directive of the last Include itself.
+    pub(crate) fn setting(mut self, directive: &'static str) -> Self {
+        self.include().settings.push(directive);
+        self
+    }
+
+    /// A name of the last Include; `@` is the tree's path. Without any it is the tree.
+    pub(crate) fn file(mut self, name: &'static str) -> Self {
+        self.include().files.push(name);
+        self
+    }
+
+    /// Begins another Include.
+    pub(crate) fn and(mut self) -> Self {
+        self.includes.push(Include::default());
+        self
+    }
+
+    /// An entry of the Exclude block.
+    pub(crate) fn exclude(mut self, name: &'static str) -> Self {
+        self.excludes.push(name);
+        self
+    }
+
+    /// The levels of its jobs, phase by phase.
+    pub(crate) fn levels(mut self, levels: &[&'static str]) -> Self {
+        self.levels = levels.to_vec();
+        self
+    }
+
+    /// A Full and an Incremental.
+    pub(crate) fn incremental(self) -> Self {
+        self.levels(&["Full", "Incremental"])
+    }
+
+    /// The same with `Accurate = yes`.
+    pub(crate) fn accurate(mut self) -> Self {
+        self.accurate = true;
+        self.incremental()
+    }
+
+    pub(crate) fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+
+    pub(crate) fn ends(mut self, status: char) -> Self {
+        self.status = status;
+        self
+    }
+
+    pub(crate) fn differs(mut self, documented: &'static str, found: &'static [&'static str]) -> Self {
+        self.expect = Expect::Differs { documented, found };
+        self
+    }
+
+    /// Whether blocks are compressed, so that their lengths may differ.
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.includes.iter().flat_map(|include| &include.options).flatten().any(|line| line.starts_with("Compression"))
+    }
+
+    /// Whether it has a base job.
+    pub(crate) fn has_base(&self) -> bool {
+        self.levels.contains(&"Base")
+    }
+
+    /// The Director's resource.
+    pub(crate) fn file_set(&self, tree: &Path) -> FileSet {
+        let tree = tree.to_string_lossy();
+        let here = |text: &str| text.replace('@', &tree);
+        let quoted = |text: &str| format!("File = \"{}\"", here(text));
+        let mut lines = Vec::new();
+        for include in &self.includes {
+            lines.push("Include {".to_owned());
+            lines.extend(include.settings.iter().map(|line| here(line)));
+            for block in &include.options {
+                lines.push("Options {".to_owned());
+                lines.extend(block.iter().map(|line| here(line)));
+                lines.push("}".to_owned());
+            }
+            let files: &[&str] = if include.files.is_empty() { &["@"] } else { &include.files };
+            lines.extend(files.iter().map(|file| quoted(file)));
+            lines.push("}".to_owned());
+        }
+        if !self.excludes.is_empty() {
+            lines.push("Exclude {".to_owned());
+            lines.extend(self.excludes.iter().map(|file| quoted(file)));
+            lines.push("}".to_owned());
+        }
+        FileSet { name: self.name.to_owned(), lines }
+    }
+
+    /// The row's jobs for one client; a base job has a name of its own.
+    pub(crate) fn jobs(&self, client: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut job = |name: String, more: &[String]| {
+            lines.push("Job {".to_owned());
+            lines.push(format!("Name = \"{name}\""));
+            lines.push("Type = Backup".to_owned());
+            lines.push("Level = Full".to_owned());
+            lines.push(format!("Client = \"{client}-fd\""));
+            lines.push(format!("FileSet = \"{}\"", self.name));
+            lines.push(format!("Storage = \"{client}\""));
+            lines.push(format!("Pool = \"{client}\""));
+            lines.push("Messages = Standard".to_owned());
+            lines.push("Maximum Concurrent Jobs = 10".to_owned());
+            lines.extend_from_slice(more);
+            lines.push("}".to_owned());
+        };
+        let base = format!("{}-base-{client}", self.name);
+        let mut more = Vec::new();
+        if self.has_base() {
+            job(base.clone(), &[]);
+            more.push(format!("Base = \"{base}\""));
+        }
+        if self.accurate || self.has_base() {
+            more.push("Accurate = yes".to_owned());
+        }
+        job(format!("{}-{client}", self.name), &more);
+        lines
+    }
+
+    /// The console's command for the job of a phase, if there is one.
+    pub(crate) fn command(&self, phase: usize, client: &str) -> Option<String> {
+        let level = self.levels.get(phase).filter(|level| !level.is_empty())?;
+        let base = if *level == "Base" { "-base" } else { "" };
+        Some(format!("run job={}{base}-{client} level={level} yes", self.name))
+    }
+}

@@ -1,0 +1,223 @@
+//! The trees of the matrix, and what happens to one of them between the phases.
+//!
+//! Access times lie in the future, so reading does not change them (see the bed's `tree.rs`).
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use bed::{BedOptions, Noise, Result, TreeOptions, argv, build_every_type, run, set_fixed_times};
+use nix::fcntl::AT_FDCWD;
+use nix::sys::stat::{Mode, UtimensatFlags, utimensat};
+use nix::sys::time::TimeSpec;
+use nix::unistd::mkfifo;
+
+use crate::row::Tree;
+
+/// 2035-06-07, for access times.
+const ATIME: i64 = 2_064_787_200;
+/// 2023-11-14, for modification times.
+const MTIME: i64 = 1_700_000_000;
+
+/// What must be unmounted before the folder goes.
+#[derive(Debug, Default)]
+pub(crate) struct Mounts(Vec<PathBuf>);
+
+impl Drop for Mounts {
+    fn drop(&mut self) {
+        for path in self.0.iter().rev() {
+            let _ = run(&argv(["umount".as_ref(), "-l".as_ref(), path.as_os_str()]), b"");
+        }
+    }
+}
+
+/// Builds all of them.
+pub(crate) fn build(options: &BedOptions) -> Result<Mounts> {
+    let source = options.source()?;
+    let place = |tree: Tree| source.join(tree.name());
+    build_every_type(&place(Tree::Types), &TreeOptions { large_file: 150_003, longest_path: 1500 })?;
+    matching(&place(Tree::Match));
+    links(&place(Tree::Links));
+    levels(&place(Tree::Levels));
+    let mounts = walk(&place(Tree::Walk))?;
+    for tree in ["match", "links", "levels", "walk"] {
+        fixed_times(&source.join(tree))?;
+    }
+    set_fixed_times(&source)?;
+    Ok(mounts)
+}
+
+fn write(path: &Path, content: &[u8]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+/// The trees of reference 03 §10.
+fn matching(top: &Path) {
+    for name in ["src/a.o", "src/a.c", "src/obj/b.o", "doc/R.TXT", "doc/n.txt", "top.o"] {
+        write(&top.join(name), name.as_bytes());
+    }
+    symlink("top.o", top.join("lnk.o")).unwrap();
+    for name in ["home/u1/.cache/c", "home/u1/doc.odt", "home/u2/song.MP3", "home/u2/a.mp3", "home/u2/keep.mp3"] {
+        write(&top.join(name), name.as_bytes());
+    }
+    for name in ["two/a/x.tmp", "two/b/x.tmp", "two/b/y", "odd/br[a]ck{e}t", "odd/back\\slash", "odd/star*", "odd/.dot"] {
+        write(&top.join(name), name.as_bytes());
+    }
+    write(&top.join("list.dat"), b"");
+}
+
+/// Hard links whose names a walk meets in and out of the usual order.
+fn links(top: &Path) {
+    let link = |from: &str, to: &str| {
+        fs::create_dir_all(top.join(to).parent().unwrap()).unwrap();
+        fs::hard_link(top.join(from), top.join(to)).unwrap();
+    };
+    write(&top.join("only/x"), b"first of two\n");
+    link("only/x", "other/y");
+    write(&top.join("three/a"), &Noise::new(4).text(70_000));
+    link("three/a", "three/b");
+    link("three/a", "four/c");
+    write(&top.join("empty/one"), b"");
+    link("empty/one", "empty/two");
+    symlink("three/a", top.join("soft-one")).unwrap();
+    fs::hard_link(top.join("soft-one"), top.join("soft-two")).unwrap();
+    mkfifo(&top.join("fifo-one"), Mode::S_IRUSR).unwrap();
+    link("fifo-one", "fifo-two");
+}
+
+/// Mount points, flags, ignored directories, special files, names from a list.
+fn walk(top: &Path) -> Result<Mounts> {
+    for name in ["x/inside-x", "m/hidden-below", "ignored/.nobackup", "ignored/sub/file", "half/sub/.nobackup", "half/f"] {
+        write(&top.join(name), name.as_bytes());
+    }
+    for name in ["nodump-file", "nodump-directory/file", "plain"] {
+        write(&top.join(name), &Noise::new(5).text(3000));
+    }
+    fs::create_dir(top.join("bind")).unwrap();
+    symlink("nothing", top.join("half/.ignore-link")).unwrap();
+    mkfifo(&top.join("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let lines = ["plain", "x", "", "no/such/name", "half  "].map(|name| match name {
+        "" => String::new(),
+        name => top.join(name).display().to_string(),
+    });
+    write(&top.join("lists/names"), format!("{}\n", lines.join("\n")).as_bytes());
+    write(&top.join("lists/patterns"), b"*.nobackup\n*/sub\n");
+    // Where the file system has no such flag, the rows about it show less.
+    run(&argv(["chattr".as_ref(), "+d".as_ref(), top.join("nodump-file").as_os_str()]), b"")?;
+    run(&argv(["chattr".as_ref(), "+d".as_ref(), top.join("nodump-directory").as_os_str()]), b"")?;
+    let mut mounts = Mounts::default();
+    if nix::unistd::geteuid().is_root() {
+        let point = top.join("m");
+        let tmpfs = ["mount", "-t", "tmpfs", "-o", "size=1m", "compliance"].map(AsRef::as_ref);
+        if run(&argv(tmpfs.into_iter().chain([point.as_os_str()])), b"")?.status.success() {
+            mounts.0.push(point.clone());
+            write(&point.join("inside"), b"inside\n");
+            write(&point.join("sub/deeper"), b"deeper\n");
+        }
+        let bind = top.join("bind");
+        let words = ["mount".into(), "--bind".into(), top.join("x").into_os_string(), bind.clone().into_os_string()];
+        if run(&argv(words), b"")?.status.success() {
+            mounts.0.push(bind);
+        }
+    }
+    Ok(mounts)
+}
+
+/// What the first phase saves of the tree that changes.
+fn levels(top: &Path) {
+    let names = [
+        "keep", "grow", "shrink", "edit", "edit-quietly", "touch", "touch-back", "chmod", "chown", "atime", "rename-old",
+        "replace", "delete-me", "gone/a", "gone/b/c", "kept/f", "kept/deep/g", "hard-a", "type-changes", "twice",
+    ];
+    for (number, name) in names.into_iter().enumerate() {
+        write(&top.join(name), &Noise::new(number as u64 + 10).text(2000 + number));
+    }
+    fs::create_dir(top.join("chmod-directory")).unwrap();
+    fs::create_dir(top.join("empty-directory")).unwrap();
+    write(&top.join("empty"), b"");
+    fs::hard_link(top.join("hard-a"), top.join("hard-b")).unwrap();
+    symlink("keep", top.join("link-kept")).unwrap();
+    symlink("keep", top.join("link-turned")).unwrap();
+    mkfifo(&top.join("fifo"), Mode::S_IRUSR).unwrap();
+    for number in 0..40 {
+        write(&top.join(format!("many/file-{number}")), format!("{number}\n").as_bytes());
+    }
+}
+
+/// What happens between the phases: `phase` is the one that comes next.
+pub(crate) fn change(source: &Path, phase: usize) -> Result<()> {
+    let top = source.join(Tree::Levels.name());
+    let at = |name: &str| top.join(name);
+    if phase == 1 {
+        write(&at("grow"), &Noise::new(90).text(9000));
+        write(&at("shrink"), b"less");
+        write(&at("edit"), &Noise::new(91).text(2003));
+        let before = fs::metadata(at("edit-quietly")).unwrap().modified().unwrap();
+        write(&at("edit-quietly"), &Noise::new(92).text(2004));
+        fs::File::open(at("edit-quietly")).unwrap().set_modified(before).unwrap();
+        set_times(&at("touch"), ATIME, Some(MTIME + 500))?;
+        set_times(&at("touch-back"), ATIME, Some(MTIME - 500_000_000))?;
+        set_times(&at("atime"), ATIME + 7, None)?;
+        mode(&at("chmod"), 0o600);
+        mode(&at("chmod-directory"), 0o700);
+        if nix::unistd::geteuid().is_root() {
+            std::os::unix::fs::chown(at("chown"), Some(7), Some(8)).unwrap();
+        }
+        fs::rename(at("rename-old"), at("rename-new")).unwrap();
+        fs::remove_file(at("replace")).unwrap();
+        write(&at("replace"), &Noise::new(20).text(2010));
+        fs::remove_file(at("delete-me")).unwrap();
+        fs::remove_dir_all(at("gone")).unwrap();
+        fs::remove_file(at("type-changes")).unwrap();
+        symlink("keep", at("type-changes")).unwrap();
+        fs::remove_file(at("link-turned")).unwrap();
+        symlink("grow", at("link-turned")).unwrap();
+        fs::remove_file(at("hard-b")).unwrap();
+        write(&at("new"), b"new\n");
+        write(&at("fresh/deep/file"), b"fresh\n");
+        fs::hard_link(at("new"), at("fresh/new-too")).unwrap();
+        for number in 0..10 {
+            fs::remove_file(at(&format!("many/file-{}", number * 3))).unwrap();
+        }
+        write(&at("twice"), b"once\n");
+        for name in ["new", "replace", "type-changes", "link-turned", "fresh/deep/file", "fresh/deep", "fresh"] {
+            set_times(&at(name), ATIME, None)?;
+        }
+    } else {
+        write(&at("twice"), b"twice\n");
+        fs::remove_file(at("new")).unwrap();
+        write(&at("second"), b"second\n");
+        set_times(&at("second"), ATIME, None)?;
+        mode(&at("keep"), 0o640);
+        write(&at("delete-me"), b"back again\n");
+        set_times(&at("delete-me"), ATIME, None)?;
+        fs::remove_dir_all(at("many")).unwrap();
+    }
+    Ok(())
+}
+
+fn mode(path: &Path, bits: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
+}
+
+/// Gives everything below a directory, and the directory, times that do not depend on the clock.
+fn fixed_times(top: &Path) -> Result<()> {
+    let mut names: Vec<_> = fs::read_dir(top).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    for path in names {
+        if path.is_dir() && !path.is_symlink() {
+            fixed_times(&path)?;
+        } else {
+            set_times(&path, ATIME, Some(MTIME + path.as_os_str().len() as i64))?;
+        }
+    }
+    set_times(top, ATIME, Some(MTIME))
+}
+
+/// Seconds; without `mtime` that one stays.
+fn set_times(path: &Path, atime: i64, mtime: Option<i64>) -> Result<()> {
+    let mtime = mtime.map_or(TimeSpec::UTIME_OMIT, |seconds| TimeSpec::new(seconds, 123_456_789));
+    utimensat(AT_FDCWD, path, &TimeSpec::new(atime, 5), &mtime, UtimensatFlags::NoFollowSymlink)
+        .map_err(|errno| bed::BedError::Usage(format!("cannot set times of {}: {errno}", path.display())))
+}

@@ -1,0 +1,160 @@
+//! Compares what two jobs left: records, catalog rows, messages, the report's counts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+
+use bed::{Bed, COUNTS_OF_A_REPORT, JobResult, Record, RecordRules, Records, Result, Session, compare_records};
+
+use crate::row::Row;
+use crate::unpack::unpack;
+
+/// All records of a client's volumes by session, their content unpacked.
+pub(crate) type Sessions = HashMap<Session, Vec<Record>>;
+
+/// Messages of the other daemons that tell which volume a job got, or how long it took.
+const DEPENDS_ON_CHANCE: [&str; 14] = [
+    "dir: Start Backup JobId",
+    "dir: Connected to ",
+    "dir: Created new Volume",
+    "dir: Using Device",
+    "dir: Using BaseJobId",
+    "dir: Max configured use",
+    "sd: Elapsed time=",
+    "sd: Labeled new Volume",
+    "sd: Wrote label to ",
+    "sd: Volume \"",
+    "sd: Ready to append",
+    "sd: New volume",
+    "sd: Sending spooled attrs",
+    "sd: Recycled volume",
+];
+
+/// What comparing two jobs found.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) files: u64,
+    pub(crate) records: u64,
+    pub(crate) differences: Vec<String>,
+}
+
+/// Reads a client's volumes once.
+pub(crate) fn sessions(bed: &Bed, client: &str) -> Result<Sessions> {
+    let folder = bed.folder().join("volumes").join(client);
+    let mut volumes: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    volumes.sort();
+    let mut sessions = Sessions::new();
+    for record in Records::new(volumes, None)? {
+        let record = record?;
+        // What cannot be unpacked stays as it is, and so differs from what can.
+        let record = unpack(record.clone()).unwrap_or(record);
+        sessions.entry(record.session).or_default().push(record);
+    }
+    Ok(sessions)
+}
+
+/// Compares the two jobs of a row, the stock daemon's first.
+pub(crate) fn compare(bed: &Bed, row: &Row, jobs: [&JobResult; 2], sessions: [&Sessions; 2]) -> Result<Verdict> {
+    let [left, right] = [0, 1].map(|side| {
+        let records = sessions[side].get(&jobs[side].row.session).map(Vec::as_slice).unwrap_or_default();
+        records.iter().cloned().map(Ok)
+    });
+    let comparison = if row.alone {
+        compare_records(left.map(without_times), right.map(without_times), RecordRules::default())?
+    } else {
+        compare_records(left, right, RecordRules::default())?
+    };
+    let mut verdict =
+        Verdict { files: jobs[0].row.files, records: comparison.records, differences: comparison.differences };
+    let rows = [bed.catalog().files(jobs[0].row.id)?, bed.catalog().files(jobs[1].row.id)?];
+    let told = |file: &bed::FileRow| {
+        let lstat = if row.alone { masked(&file.lstat) } else { file.lstat.clone() };
+        let [path, lstat, digest] = [&file.path, &lstat, &file.digest].map(|bytes| bytes.escape_ascii().to_string());
+        format!("{} {path} {lstat} {digest} {}", file.file_index, file.delta_seq)
+    };
+    verdict.lines("catalog", rows.map(|rows| rows.iter().map(told).collect()));
+    verdict.lines("message", [messages(jobs[0], "reference"), messages(jobs[1], "test")]);
+    verdict.lines("count", [counts(row, jobs[0]), counts(row, jobs[1])]);
+    for (job, whose) in jobs.iter().zip(["the stock daemon's", "ours"]) {
+        if job.row.status != row.status {
+            let (got, wanted) = (job.row.status, row.status);
+            verdict.differences.push(format!("status of {whose} job: {got} instead of {wanted}\n{}", job.log));
+        }
+    }
+    Ok(verdict)
+}
+
+/// `LStat` without modification and change time: writing into a FIFO sets them.
+fn masked(lstat: &[u8]) -> Vec<u8> {
+    let fields = lstat.split(|&byte| byte == b' ').enumerate();
+    let fields: Vec<_> = fields.map(|(at, field)| if at == 11 || at == 12 { b"-" } else { field }).collect();
+    fields.join(&b' ')
+}
+
+/// A record without those times.
+fn without_times(record: Result<Record>) -> Result<Record> {
+    let mut record = record?;
+    if record.stream == 1 {
+        let fields = record.data.split(|&byte| byte == 0).enumerate();
+        let fields: Vec<_> =
+            fields.map(|(at, field)| if at == 1 { masked(field) } else { field.to_vec() }).collect();
+        record.data = fields.join(&0);
+    }
+    Ok(record)
+}
+
+impl Verdict {
+    /// Notes the lines that only one side has, or both in another order.
+    fn lines(&mut self, what: &str, [left, right]: [Vec<String>; 2]) {
+        if left == right {
+            return;
+        }
+        let mut balance: BTreeMap<&String, i32> = BTreeMap::new();
+        left.iter().for_each(|line| *balance.entry(line).or_default() += 1);
+        right.iter().for_each(|line| *balance.entry(line).or_default() -= 1);
+        let before = self.differences.len();
+        for (line, count) in balance {
+            match count {
+                0 => {}
+                1.. => self.differences.push(format!("{what} only of stock: {line}")),
+                _ => self.differences.push(format!("{what} only of ours: {line}")),
+            }
+        }
+        if self.differences.len() == before {
+            let place = left.iter().zip(&right).find(|(left, right)| left != right);
+            self.differences.push(format!("{what}: the same lines in another order, {place:?}"));
+        }
+    }
+}
+
+/// The job's messages without times, names and numbers of the job; the report is left out.
+fn messages(job: &JobResult, client: &str) -> Vec<String> {
+    let text = job.log.split("bed-dir 15.0.3").next().unwrap_or_default();
+    let number = format!(" JobId {}: ", job.row.id);
+    let whose = [(format!("{client}-fd{number}"), "fd: "), (format!("bed-dir{number}"), "dir: "), (format!("bed-sd{number}"), "sd: ")];
+    let plain = |line: &str| {
+        let told = whose.iter().find_map(|(head, short)| line.split_once(head).map(|(_, rest)| format!("{short}{rest}")));
+        told.unwrap_or_else(|| line.to_owned()).replace(&format!("{client}-"), "client-").replace(&format!("-{client}"), "-client")
+    };
+    text.lines().map(plain).filter(|line| !DEPENDS_ON_CHANCE.iter().any(|part| line.contains(part))).collect()
+}
+/// The counts of the report and of the catalog.
+fn counts(row: &Row, job: &JobResult) -> Vec<String> {
+    let report = job.report();
+    let depends_on_encoder = |key: &str| row.is_compressed() && ["FD Bytes Written", "Software Compression"].contains(&key);
+    let mut counts: Vec<_> = COUNTS_OF_A_REPORT
+        .into_iter()
+        .filter(|key| !depends_on_encoder(key))
+        .map(|key| {
+            let value = report.get(key).map(String::as_str).unwrap_or_default();
+            // The level's time is that of the job before.
+            format!("{key}: {}", value.split_once(", since=").map_or(value, |(level, _)| level))
+        })
+        .collect();
+    let row_of_job = &job.row;
+    counts.push(format!("files {} errors {}", row_of_job.files, row_of_job.errors));
+    counts.push(format!("level {} read {}", row_of_job.level, row_of_job.read_bytes));
+    if !row.is_compressed() {
+        counts.push(format!("bytes {}", row_of_job.bytes));
+    }
+    counts
+}
