@@ -5,8 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fd_bsock::CommCount;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_metadata::{WarningKind, WarningLimit};
-use fd_records::{FileType, listing};
+use fd_metadata::{NameCache, WarningKind, WarningLimit};
 use fd_walk::{Candidate, Comparison, Flow, MessageKind, WalkEnd, WalkHost, WalkSummary};
 
 use crate::accurate::AccurateList;
@@ -15,7 +14,7 @@ use crate::exchange::Exchange;
 use crate::job::Job;
 use crate::piece::{Event, Piece, Tally};
 use crate::plan::{BackupError, BackupPlan, FrameSink, SinkError};
-use crate::tail::TailEncoder;
+use crate::tail::{TailEncoder, saved_line_of_tail};
 use crate::texts;
 use crate::worker::Worker;
 
@@ -33,6 +32,7 @@ pub fn run(
     cancel: &CancelToken,
     sink: &mut dyn FrameSink,
 ) -> Result<(), BackupError> {
+    progress.set_files(plan.files_before);
     let job = Job::new(plan, cancel, log);
     let mut sender = Sender {
         progress,
@@ -256,13 +256,12 @@ impl Sender<'_> {
     /// The end of an accurate job.
     fn send_tail(&mut self, list: &AccurateList, compress: bool, piece_len: usize) -> Result<(), BackupError> {
         let mut tail = TailEncoder::new(compress);
+        let mut names = NameCache::new();
         list.tail(|record| {
             let file_index = self.last_file.checked_add(1).and_then(|index| i32::try_from(index).ok());
             let Some(file_index) = file_index else { return Err(self.fatal(&texts::too_many_files())) };
-            if self.log.wants(MessageType::Saved) && record.file_type == FileType::Deleted {
-                let mut line = Vec::new();
-                listing::push_deleted_line(&mut line, record.path);
-                self.log.message(MessageType::Saved, &line);
+            if self.log.wants(MessageType::Saved) {
+                self.log.message(MessageType::Saved, &saved_line_of_tail(&record, &mut names));
             }
             tail.push(&record, file_index).map_err(|error| self.fatal(&texts::record_refused(record.path, &error)))?;
             self.count(Tally { files: 1, ..Tally::default() });

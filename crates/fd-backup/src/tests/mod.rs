@@ -1,5 +1,7 @@
 //! Whole backups into memory.
 
+mod accurate;
+mod estimate;
 mod pipeline;
 mod sparse;
 mod stream;

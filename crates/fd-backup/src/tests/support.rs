@@ -126,6 +126,12 @@ pub(super) struct Log {
     progress: Arc<Progress>,
 }
 
+impl Log {
+    pub(super) fn new(progress: Arc<Progress>) -> Self {
+        Self { lines: Mutex::default(), wants_saved: false, progress }
+    }
+}
+
 impl JobLog for Log {
     fn message(&self, kind: MessageType, text: &[u8]) {
         if kind == MessageType::Error {
@@ -219,7 +225,7 @@ impl Bed {
     }
 
     pub(super) fn run_with(&self, mut sink: Collector) -> Outcome {
-        let log = Log { lines: Mutex::default(), wants_saved: self.wants_saved, progress: Arc::clone(&self.progress) };
+        let log = Log { wants_saved: self.wants_saved, ..Log::new(Arc::clone(&self.progress)) };
         let result = crate::run(&self.plan, &self.progress, &log, &self.cancel, &mut sink);
         let messages = log.lines.into_inner().unwrap();
         Outcome { result, sink, messages, progress: Arc::clone(&self.progress) }

@@ -1,0 +1,265 @@
+//! Accurate jobs: what the list decides, and what stands at the end (reference 04 §13).
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+
+use fd_messages::MessageType;
+use fd_records::{FileType, LStat, Stat};
+
+use super::support::{Bed, Outcome, fileset, hex};
+use crate::{AccurateLevel, AccurateList};
+
+const CHANGES: AccurateLevel = AccurateLevel { full: false, rerun: false };
+const BASE: AccurateLevel = AccurateLevel { full: true, rerun: false };
+
+fn stat_of(path: &Path) -> Stat {
+    let found = fs::symlink_metadata(path).unwrap();
+    Stat {
+        dev: found.dev(),
+        ino: found.ino(),
+        mode: found.mode(),
+        nlink: found.nlink(),
+        uid: found.uid(),
+        gid: found.gid(),
+        rdev: found.rdev(),
+        size: i64::try_from(found.size()).unwrap(),
+        blksize: i64::try_from(found.blksize()).unwrap(),
+        blocks: i64::try_from(found.blocks()).unwrap(),
+        atime: found.atime(),
+        mtime: found.mtime(),
+        ctime: found.ctime(),
+    }
+}
+
+/// A message of the Director.
+fn listed(name: &str, stat: Stat, digest: &str, delta: u16) -> Vec<u8> {
+    let mut message = name.as_bytes().to_vec();
+    message.push(0);
+    LStat { stat, link_fi: 0, flags: 0, data_stream: 2 }.encode(&mut message);
+    message.extend_from_slice(format!("\0{digest}\0{delta}").as_bytes());
+    message
+}
+
+/// A bed whose FileSet has these option letters, and the list that goes with it.
+struct Accurate {
+    bed: Bed,
+    list: AccurateList,
+}
+
+impl Accurate {
+    fn new(letters: &str, level: AccurateLevel, announced: u64) -> Self {
+        let mut bed = Bed::new(letters);
+        bed.plan.walk.incremental = !level.full;
+        // What the times say must not matter.
+        bed.plan.walk.since = i64::MAX;
+        fs::create_dir(bed.path("d")).unwrap();
+        let fileset = fileset(bed.directory.path(), &["I", &format!("O {letters}"), "N", "F @", "N", "N"]);
+        let list = AccurateList::new(level, announced, &fileset);
+        Self { bed, list }
+    }
+
+    /// Puts what is on the disk into the list.
+    fn list(&mut self, name: &str, digest: &str) {
+        let path = self.bed.path(name.trim_end_matches('/'));
+        self.list_as(name, stat_of(&path), digest, 0);
+    }
+
+    fn list_as(&mut self, name: &str, stat: Stat, digest: &str, delta: u16) {
+        let name = self.bed.name(name);
+        self.list.add(&listed(&name, stat, digest, delta));
+    }
+
+    fn run(mut self) -> (Bed, Outcome) {
+        self.list.complete();
+        self.bed.plan.accurate = Some(Arc::new(self.list));
+        let outcome = self.bed.run();
+        (self.bed, outcome)
+    }
+}
+
+const HELLO: &[u8] = b"Hello, Bacula!\n";
+/// Its MD5 in base 64.
+const HELLO_DIGEST: &str = "nWGq0wC1abvWwPrD+9ENdA";
+const HELLO_HEX: &str = "9d61aad300b569bbd6c0fac3fbd10d74";
+
+/// Names of the entries that have a record, without the directory of the bed, and their types.
+fn saved(bed: &Bed, outcome: &Outcome) -> Vec<(String, u16)> {
+    let root = format!("{}/", bed.directory.path().display());
+    let records = outcome.records();
+    let attributes = records.iter().filter(|record| [1, 37].contains(&record.stream));
+    attributes.map(|record| (record.name().replacen(&root, "", 1), record.attributes().type_code)).collect()
+}
+
+#[test]
+fn only_what_is_new_or_different_is_sent_and_what_is_gone_is_told() {
+    let mut accurate = Accurate::new("M", CHANGES, 4);
+    for name in ["d/same", "d/grown", "d/new"] {
+        accurate.bed.file(name, HELLO);
+    }
+    accurate.list("d/same", "");
+    let grown = stat_of(&accurate.bed.path("d/grown"));
+    accurate.list_as("d/grown", Stat { size: 3, ..grown }, "", 7);
+    accurate.list_as("d/gone", Stat { mtime: 1_700_000_000, ctime: 1_795_226_234, size: 9, ino: 5, ..grown }, "", 0);
+    accurate.list("d/", "");
+    accurate.list("", "");
+    let (bed, outcome) = accurate.run();
+    let mut names = saved(&bed, &outcome);
+    assert_eq!(names.pop(), Some(("d/gone".to_owned(), FileType::Deleted.code())));
+    names.sort();
+    assert_eq!(names, [("d/grown".to_owned(), 3), ("d/new".to_owned(), 3)]);
+
+    let records = outcome.of(&bed.name("d/gone"));
+    assert_eq!(records.len(), 1);
+    let text = String::from_utf8(records[0].attributes().lstat_text.to_vec()).unwrap();
+    assert_eq!(text, "A A A A A A A A A A A BlU/EA BrAPp6 A A C");
+    assert_eq!(outcome.of(&bed.name("d/grown"))[0].attributes().delta_seq, 7);
+    assert_eq!(outcome.of(&bed.name("d/new"))[0].attributes().delta_seq, 0);
+    assert_eq!(outcome.progress.files(), 3);
+    let skipped = outcome.texts(MessageType::Skipped);
+    assert!(skipped.contains(&format!("     Unchanged file skipped: {}\n", bed.name("d/same")).as_str()));
+}
+
+#[test]
+fn an_empty_list_makes_everything_new() {
+    let accurate = Accurate::new("M", CHANGES, 0);
+    accurate.bed.file("d/f", HELLO);
+    let (bed, outcome) = accurate.run();
+    assert_eq!(saved(&bed, &outcome).len(), 3);
+}
+
+/// Thirty deletions, several of them in the same bucket of the stock daemon's table.
+#[test]
+fn deleted_files_come_in_the_order_of_the_stock_daemon_s_table() {
+    let mut accurate = Accurate::new("M", CHANGES, 31);
+    for n in 0..30 {
+        accurate.list_as(&format!("d/gone{n}"), Stat::default(), "", 0);
+    }
+    let root = accurate.bed.directory.path().to_str().unwrap().to_owned();
+    let (bed, outcome) = accurate.run();
+    let names: Vec<String> =
+        saved(&bed, &outcome).into_iter().filter(|(_, code)| *code == 23).map(|(name, _)| name).collect();
+    // Eight buckets, the latest entry of each first.
+    let bucket = |name: &str| {
+        let hash = format!("{root}/{name}")
+            .bytes()
+            .fold(0_u64, |hash, byte| hash.wrapping_add(hash.rotate_left(5)).wrapping_add(u64::from(byte)));
+        hash.wrapping_mul(1_103_515_249) >> 27 & 7
+    };
+    let mut expected: Vec<String> = (0..30).rev().map(|n| format!("d/gone{n}")).collect();
+    expected.sort_by_key(|name| bucket(name));
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn checksums_find_what_the_attributes_do_not_show() {
+    let mut accurate = Accurate::new("MCmcs5:", CHANGES, 4);
+    for name in ["d/same", "d/altered", "d/unknown", "d/empty"] {
+        accurate.bed.file(name, if name == "d/empty" { b"" } else { HELLO });
+    }
+    accurate.list("d/same", HELLO_DIGEST);
+    accurate.list("d/altered", "nWGq0wC1abvWwPrD+9ENdB");
+    accurate.list("d/unknown", "");
+    accurate.list("d/empty", "1B2M2Y8AsgTpgAmY7PhCfg");
+    accurate.list("d/", "");
+    accurate.list("", "");
+    let (bed, outcome) = accurate.run();
+    let mut names = saved(&bed, &outcome);
+    names.sort();
+    assert_eq!(names, [("d/altered".to_owned(), 3), ("d/unknown".to_owned(), 3)]);
+    let warning = format!("Cannot verify checksum for {}\n", bed.name("d/unknown"));
+    assert_eq!(outcome.texts(MessageType::Warning), [warning]);
+    let skipped = outcome.texts(MessageType::Skipped);
+    for name in ["d/same", "d/empty"] {
+        assert!(skipped.contains(&format!("     Unchanged file skipped: {}\n", bed.name(name)).as_str()), "{name}");
+    }
+    // Two files read for comparison, two to be saved.
+    assert_eq!((outcome.progress.read_bytes(), outcome.progress.job_bytes()), (4 * 15, 2 * 15));
+}
+
+/// Each FileIndex of the batches behind depends on what the comparison finds.
+#[test]
+fn many_comparisons_give_the_same_stream_with_any_number_of_workers() {
+    let mut expected: Option<Vec<u8>> = None;
+    let mut accurate = Accurate::new("MKCmcs5:", CHANGES, 600);
+    for n in 0..600 {
+        accurate.bed.file(&format!("d/f{n}"), HELLO);
+        let digest = if n % 3 == 0 { "other" } else { HELLO_DIGEST };
+        if n % 5 != 0 {
+            accurate.list(&format!("d/f{n}"), digest);
+        }
+    }
+    accurate.list.complete();
+    let mut bed = accurate.bed;
+    bed.plan.accurate = Some(Arc::new(accurate.list));
+    assert!(bed.run().result.is_ok());
+    for (workers, memory_budget) in [(1, 1 << 24), (2, 1 << 24), (8, 1)] {
+        bed.plan.workers = workers;
+        bed.plan.memory_budget = memory_budget;
+        let outcome = bed.again();
+        assert_eq!(outcome.records().iter().filter(|record| record.stream == 2).count(), 280);
+        assert!(expected.as_ref().is_none_or(|expected| *expected == outcome.sink.wire), "{workers}");
+        expected = Some(outcome.sink.wire);
+    }
+}
+
+/// Reference 04 §6.8 and §13.5; one such file says nothing about the next (defect 18.1).
+#[test]
+fn equal_data_with_other_attributes_makes_an_update() {
+    let mut accurate = Accurate::new("MCmcspo5:", CHANGES, 4);
+    for name in ["d/a", "d/b", "d/c", "d/new"] {
+        accurate.bed.file(name, HELLO);
+    }
+    let stat = stat_of(&accurate.bed.path("d/a"));
+    accurate.list_as("d/a", Stat { mode: 0o100_600, ..stat }, HELLO_DIGEST, 0);
+    accurate.list_as("d/b", Stat { mtime: 5, ..stat_of(&accurate.bed.path("d/b")) }, "AAAAAAAAAAAAAAAAAAAAAA", 0);
+    accurate.list("d/c", HELLO_DIGEST);
+    accurate.list("d/", "");
+    accurate.list("", "");
+    let (bed, outcome) = accurate.run();
+    let update = outcome.of(&bed.name("d/a"));
+    assert_eq!(update.iter().map(|record| record.stream).collect::<Vec<_>>(), [37, 3]);
+    let attributes = update[0].attributes();
+    assert_eq!((attributes.attr_ex, attributes.delta_seq, attributes.type_code), (&b"<NULL>"[..], 1, 3));
+    assert_eq!(hex(&update[1].data()), HELLO_HEX);
+    for name in ["d/b", "d/new"] {
+        assert_eq!(outcome.streams(&bed.name(name)), [1, 2, 3], "{name}");
+    }
+    assert_eq!(saved(&bed, &outcome).len(), 3);
+}
+
+#[test]
+fn what_a_base_job_has_is_referred_to() {
+    let mut accurate = Accurate::new("MJpug5s:", BASE, 4);
+    let path = accurate.bed.file("d/base", HELLO);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
+    accurate.bed.file("d/changed", HELLO);
+    symlink("target", accurate.bed.path("d/link")).unwrap();
+    accurate.list("d/base", HELLO_DIGEST);
+    accurate.list("d/changed", "other");
+    accurate.list("d/link", "");
+    accurate.list_as("d/not in this job", Stat::default(), "", 0);
+    let stats = (stat_of(&accurate.bed.path("d/base")), stat_of(&accurate.bed.path("d/link")));
+    let (bed, outcome) = accurate.run();
+    let base = outcome.of(&bed.name("d/base"));
+    assert_eq!(base.len(), 1);
+    assert_eq!(base[0].attributes().type_code, 24);
+    assert_eq!(base[0].attributes().lstat, LStat { stat: stats.0, link_fi: 0, flags: 0, data_stream: 2 });
+    let link = outcome.of(&bed.name("d/link"));
+    assert_eq!((link[0].attributes().type_code, link[0].attributes().link), (24, &b""[..]));
+    assert_eq!(link[0].attributes().lstat.stat, stats.1);
+    assert_eq!(outcome.streams(&bed.name("d/changed")), [1, 2, 3]);
+    assert_eq!(saved(&bed, &outcome).len(), 5);
+    assert_eq!(outcome.texts(MessageType::Info), ["Space saved with Base jobs: 0 MB\n"]);
+}
+
+#[test]
+fn a_cancelled_job_tells_of_nothing_gone() {
+    let mut accurate = Accurate::new("M", CHANGES, 1);
+    accurate.list_as("d/gone", Stat::default(), "", 0);
+    accurate.bed.cancel.cancel();
+    let (_, outcome) = accurate.run();
+    assert!(outcome.result.is_err());
+    assert!(outcome.sink.wire.is_empty());
+}

@@ -1,0 +1,57 @@
+//! The console's estimate (reference 03 §9).
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+
+use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_walk::{Purpose, WalkSettings};
+
+use super::support::{Bed, Log};
+use crate::{BackupError, Estimate, EstimatePlan, estimate};
+
+fn run(bed: &Bed, listing: bool, limit: u64) -> (Estimate, Vec<String>) {
+    let plan = EstimatePlan {
+        fileset: Arc::clone(&bed.plan.fileset),
+        walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..WalkSettings::default() },
+        accurate: None,
+        listing,
+    };
+    let log = Log::new(Arc::new(Progress::default()));
+    let result = estimate(&plan, &log, &CancelToken::new()).unwrap();
+    let lines = log.lines.into_inner().unwrap();
+    assert!(lines.iter().all(|(kind, _)| *kind == MessageType::Info));
+    (result, lines.into_iter().map(|(_, line)| line).collect())
+}
+
+#[test]
+fn files_are_counted_and_listed_but_not_read() {
+    let bed = Bed::new("M");
+    let first = bed.file("one", &[1; 1000]);
+    fs::hard_link(&first, bed.path("two")).unwrap();
+    symlink("one", bed.path("link")).unwrap();
+    let _listener = UnixListener::bind(bed.path("socket")).unwrap();
+    let (result, lines) = run(&bed, true, 0);
+    // Sockets count here, further names of a file have no size.
+    assert_eq!(result, Estimate { files: 5, bytes: 1000 });
+    assert_eq!(lines.len(), 5);
+    assert!(lines.iter().any(|line| line.starts_with("lrwxrwxrwx") && line.ends_with("/link -> one\n")));
+    assert!(lines.iter().any(|line| line.starts_with('s')));
+    assert_eq!(run(&bed, false, 0), (result, Vec::new()));
+}
+
+#[test]
+fn a_cancelled_estimate_has_no_result() {
+    let bed = Bed::new("M");
+    let plan = EstimatePlan {
+        fileset: Arc::clone(&bed.plan.fileset),
+        walk: WalkSettings::default(),
+        accurate: None,
+        listing: false,
+    };
+    let cancel = CancelToken::new();
+    cancel.cancel();
+    let log: &dyn JobLog = &Log::new(Arc::default());
+    assert!(matches!(estimate(&plan, log, &cancel), Err(BackupError::Cancelled)));
+}
