@@ -68,7 +68,10 @@ impl Conversation<'_> {
     fn read_list(&mut self, parser: &mut Parser<'_>, request: &ListRequest) -> Result<(), LineError> {
         match request.kind {
             ListKind::File => match File::open(OsStr::from_bytes(&request.argument)) {
-                Ok(file) => feed(parser, file),
+                Ok(file) => {
+                    feed(parser, file)?;
+                    parser.list_end()
+                }
                 Err(error) => parser.list_failed(ListFailure::CannotStart { error: program::system_words(&error) }),
             },
             ListKind::Program => self.run_list_program(parser, request),
@@ -101,7 +104,7 @@ impl Conversation<'_> {
             feed(parser, output)?;
         }
         match child.wait() {
-            Ok(status) if status.success() => Ok(()),
+            Ok(status) if status.success() => parser.list_end(),
             Ok(status) => {
                 let number = status.code().or_else(|| status.signal()).unwrap_or(-1);
                 parser.list_failed(ListFailure::Status { status: number, error: program::describe(status) })
@@ -111,11 +114,12 @@ impl Conversation<'_> {
     }
 }
 
+/// Gives the parser all of a list. Only the caller knows whether that is a good end.
 fn feed(parser: &mut Parser<'_>, mut list: impl Read) -> Result<(), LineError> {
     let mut buffer = [0; 4096];
     loop {
         match list.read(&mut buffer) {
-            Ok(0) => return parser.list_end(),
+            Ok(0) => return Ok(()),
             Ok(n) => parser.list_data(buffer.get(..n).unwrap_or(&[]))?,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
