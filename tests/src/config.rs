@@ -236,9 +236,7 @@ impl Plan<'_> {
         self.psk(&mut text);
         text.close();
         let classes = if self.options.every_message { "all, saved" } else { "all, !skipped, !restored, !saved" };
-        text.open("Messages", "Standard")
-            .line(&format!("Director = {DIRECTOR} = {classes}"))
-            .close();
+        text.open("Messages", "Standard").line(&format!("Director = {DIRECTOR} = {classes}")).close();
         text.text
     }
 }

@@ -60,6 +60,8 @@ pub(crate) struct Row {
     pub(crate) alone: bool,
     /// The state in which its jobs end.
     pub(crate) status: char,
+    /// A stream that only ferrofd sends: counted, and then taken for what the stock daemon sends in its place.
+    pub(crate) beyond: Option<i32>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -81,6 +83,7 @@ pub(crate) fn row(name: &'static str, tree: Tree) -> Row {
         expect: Expect::Equal,
         alone: false,
         status: 'T',
+        beyond: None,
     }
 }
 
@@ -151,6 +154,13 @@ impl Row {
         self
     }
 
+    /// The stream that the stock daemon doesn't have.
+    pub(crate) fn beyond(mut self, stream: i32) -> Self {
+        self.beyond = Some(stream);
+        self
+    }
+
+    /// See [`Expect::Differs`]; `@` in the texts is the tree's path.
     pub(crate) fn differs(mut self, documented: &'static str, found: &'static [&'static str]) -> Self {
         self.expect = Expect::Differs { documented, found };
         self

@@ -61,7 +61,8 @@ fn matching(top: &Path) {
     for name in ["home/u1/.cache/c", "home/u1/doc.odt", "home/u2/song.MP3", "home/u2/a.mp3", "home/u2/keep.mp3"] {
         write(&top.join(name), name.as_bytes());
     }
-    for name in ["two/a/x.tmp", "two/b/x.tmp", "two/b/y", "odd/br[a]ck{e}t", "odd/back\\slash", "odd/star*", "odd/.dot"] {
+    for name in ["two/a/x.tmp", "two/b/x.tmp", "two/b/y", "odd/br[a]ck{e}t", "odd/back\\slash", "odd/star*", "odd/.dot"]
+    {
         write(&top.join(name), name.as_bytes());
     }
     write(&top.join("list.dat"), b"");
@@ -88,7 +89,9 @@ fn links(top: &Path) {
 
 /// Mount points, flags, ignored directories, special files, names from a list.
 fn walk(top: &Path) -> Result<Mounts> {
-    for name in ["x/inside-x", "m/hidden-below", "ignored/.nobackup", "ignored/sub/file", "half/sub/.nobackup", "half/f"] {
+    for name in
+        ["x/inside-x", "m/hidden-below", "ignored/.nobackup", "ignored/sub/file", "half/sub/.nobackup", "half/f"]
+    {
         write(&top.join(name), name.as_bytes());
     }
     for name in ["nodump-file", "nodump-directory/file", "plain"] {
@@ -127,8 +130,26 @@ fn walk(top: &Path) -> Result<Mounts> {
 /// What the first phase saves of the tree that changes.
 fn levels(top: &Path) {
     let names = [
-        "keep", "grow", "shrink", "edit", "edit-quietly", "touch", "touch-back", "chmod", "chown", "atime", "rename-old",
-        "replace", "delete-me", "gone/a", "gone/b/c", "kept/f", "kept/deep/g", "hard-a", "type-changes", "twice",
+        "keep",
+        "grow",
+        "shrink",
+        "edit",
+        "edit-quietly",
+        "touch",
+        "touch-back",
+        "chmod",
+        "chown",
+        "atime",
+        "rename-old",
+        "replace",
+        "delete-me",
+        "gone/a",
+        "gone/b/c",
+        "kept/f",
+        "kept/deep/g",
+        "hard-a",
+        "type-changes",
+        "twice",
     ];
     for (number, name) in names.into_iter().enumerate() {
         write(&top.join(name), &Noise::new(number as u64 + 10).text(2000 + number));
@@ -209,7 +230,7 @@ fn fixed_times(top: &Path) -> Result<()> {
         if path.is_dir() && !path.is_symlink() {
             fixed_times(&path)?;
         } else {
-            set_times(&path, ATIME, Some(MTIME + path.as_os_str().len() as i64))?;
+            set_times(&path, ATIME, Some(MTIME + i64::try_from(path.as_os_str().len()).unwrap()))?;
         }
     }
     set_times(top, ATIME, Some(MTIME))

@@ -6,7 +6,7 @@ use std::fs;
 use bed::{Bed, COUNTS_OF_A_REPORT, JobResult, Record, RecordRules, Records, Result, Session, compare_records};
 
 use crate::row::Row;
-use crate::unpack::unpack;
+use crate::unpack::{COMPRESSED, DATA, FRONT, unpack};
 
 /// All records of a client's volumes by session, their content unpacked.
 pub(crate) type Sessions = HashMap<Session, Vec<Record>>;
@@ -54,10 +54,9 @@ pub(crate) fn sessions(bed: &Bed, client: &str) -> Result<Sessions> {
 
 /// Compares the two jobs of a row, the stock daemon's first.
 pub(crate) fn compare(bed: &Bed, row: &Row, jobs: [&JobResult; 2], sessions: [&Sessions; 2]) -> Result<Verdict> {
-    let [left, right] = [0, 1].map(|side| {
-        let records = sessions[side].get(&jobs[side].row.session).map(Vec::as_slice).unwrap_or_default();
-        records.iter().cloned().map(Ok)
-    });
+    let [left, mut right] = [0, 1].map(|side| sessions[side].get(&jobs[side].row.session).cloned().unwrap_or_default());
+    let beyond = row.beyond.map(|stream| (stream, as_stock(&mut right, stream)));
+    let [left, right] = [left, right].map(|records| records.into_iter().map(Ok));
     let comparison = if row.alone {
         compare_records(left.map(without_times), right.map(without_times), RecordRules::default())?
     } else {
@@ -65,6 +64,9 @@ pub(crate) fn compare(bed: &Bed, row: &Row, jobs: [&JobResult; 2], sessions: [&S
     };
     let mut verdict =
         Verdict { files: jobs[0].row.files, records: comparison.records, differences: comparison.differences };
+    if let Some((stream, count @ 1..)) = beyond {
+        verdict.differences.push(format!("{count} records of stream {stream} only of ours"));
+    }
     let rows = [bed.catalog().files(jobs[0].row.id)?, bed.catalog().files(jobs[1].row.id)?];
     let told = |file: &bed::FileRow| {
         let lstat = if row.alone { masked(&file.lstat) } else { file.lstat.clone() };
@@ -72,7 +74,11 @@ pub(crate) fn compare(bed: &Bed, row: &Row, jobs: [&JobResult; 2], sessions: [&S
         format!("{} {path} {lstat} {digest} {}", file.file_index, file.delta_seq)
     };
     verdict.lines("catalog", rows.map(|rows| rows.iter().map(told).collect()));
-    verdict.lines("message", [messages(jobs[0], "reference"), messages(jobs[1], "test")]);
+    let told = |job, client| {
+        let lines = messages(job, client);
+        if row.alone { lines.into_iter().filter(|line| !line.contains(" frw")).collect() } else { lines }
+    };
+    verdict.lines("message", [told(jobs[0], "reference"), told(jobs[1], "test")]);
     verdict.lines("count", [counts(row, jobs[0]), counts(row, jobs[1])]);
     for (job, whose) in jobs.iter().zip(["the stock daemon's", "ours"]) {
         if job.row.status != row.status {
@@ -81,6 +87,22 @@ pub(crate) fn compare(bed: &Bed, row: &Row, jobs: [&JobResult; 2], sessions: [&S
         }
     }
     Ok(verdict)
+}
+
+/// Takes out a stream that the stock daemon does not have, or turns it into the plain data that it sends instead, and
+/// says how often.
+fn as_stock(records: &mut Vec<Record>, stream: i32) -> usize {
+    let is_beyond = |record: &Record| record.stream == stream;
+    let count = records.iter().filter(|record| is_beyond(record)).count();
+    if stream == COMPRESSED {
+        for record in records.iter_mut().filter(|record| is_beyond(record)) {
+            record.stream = DATA;
+            record.data.drain(..FRONT);
+        }
+    } else {
+        records.retain(|record| !is_beyond(record));
+    }
+    count
 }
 
 /// `LStat` without modification and change time: writing into a FIFO sets them.
@@ -95,8 +117,7 @@ fn without_times(record: Result<Record>) -> Result<Record> {
     let mut record = record?;
     if record.stream == 1 {
         let fields = record.data.split(|&byte| byte == 0).enumerate();
-        let fields: Vec<_> =
-            fields.map(|(at, field)| if at == 1 { masked(field) } else { field.to_vec() }).collect();
+        let fields: Vec<_> = fields.map(|(at, field)| if at == 1 { masked(field) } else { field.to_vec() }).collect();
         record.data = fields.join(&0);
     }
     Ok(record)
@@ -109,8 +130,11 @@ impl Verdict {
             return;
         }
         let mut balance: BTreeMap<&String, i32> = BTreeMap::new();
-        left.iter().for_each(|line| *balance.entry(line).or_default() += 1);
-        right.iter().for_each(|line| *balance.entry(line).or_default() -= 1);
+        for (lines, step) in [(&left, 1), (&right, -1)] {
+            for line in lines {
+                *balance.entry(line).or_default() += step;
+            }
+        }
         let before = self.differences.len();
         for (line, count) in balance {
             match count {
@@ -130,17 +154,25 @@ impl Verdict {
 fn messages(job: &JobResult, client: &str) -> Vec<String> {
     let text = job.log.split("bed-dir 15.0.3").next().unwrap_or_default();
     let number = format!(" JobId {}: ", job.row.id);
-    let whose = [(format!("{client}-fd{number}"), "fd: "), (format!("bed-dir{number}"), "dir: "), (format!("bed-sd{number}"), "sd: ")];
+    let whose = [
+        (format!("{client}-fd{number}"), "fd: "),
+        (format!("bed-dir{number}"), "dir: "),
+        (format!("bed-sd{number}"), "sd: "),
+    ];
     let plain = |line: &str| {
-        let told = whose.iter().find_map(|(head, short)| line.split_once(head).map(|(_, rest)| format!("{short}{rest}")));
-        told.unwrap_or_else(|| line.to_owned()).replace(&format!("{client}-"), "client-").replace(&format!("-{client}"), "-client")
+        let told =
+            whose.iter().find_map(|(head, short)| line.split_once(head).map(|(_, rest)| format!("{short}{rest}")));
+        told.unwrap_or_else(|| line.to_owned())
+            .replace(&format!("{client}-"), "client-")
+            .replace(&format!("-{client}"), "-client")
     };
     text.lines().map(plain).filter(|line| !DEPENDS_ON_CHANCE.iter().any(|part| line.contains(part))).collect()
 }
 /// The counts of the report and of the catalog.
 fn counts(row: &Row, job: &JobResult) -> Vec<String> {
     let report = job.report();
-    let depends_on_encoder = |key: &str| row.is_compressed() && ["FD Bytes Written", "Software Compression"].contains(&key);
+    let depends_on_encoder =
+        |key: &str| row.is_compressed() && ["FD Bytes Written", "Software Compression"].contains(&key);
     let mut counts: Vec<_> = COUNTS_OF_A_REPORT
         .into_iter()
         .filter(|key| !depends_on_encoder(key))
