@@ -3,34 +3,70 @@
 //! A worker has one [`Emitter`]; it opens a slot, writes the records of a batch, and closes the slot. Full pieces are
 //! published on the way.
 
-use fd_bsock::{Encoder, FrameError, Signal};
+use fd_bsock::{CommCount, Encoder, FrameError, Signal};
 use fd_records::{Stream, stream_header};
 
 use crate::exchange::{Exchange, Slot, Stopped};
 use crate::piece::{Event, Piece};
 
+/// Encodes records, frame by frame, to the end of a buffer.
+pub(crate) struct RecordWriter {
+    encoder: Encoder,
+    header: Vec<u8>,
+}
+
+impl RecordWriter {
+    pub(crate) fn new(comm_compression: bool) -> Self {
+        Self { encoder: Encoder::new(comm_compression), header: Vec::new() }
+    }
+
+    /// Begins a stream.
+    fn header(&mut self, out: &mut Vec<u8>, file_index: i32, stream: Stream, size: i64) -> Result<(), FrameError> {
+        self.header.clear();
+        stream_header(&mut self.header, file_index, stream, size);
+        self.encoder.data(out, &self.header)
+    }
+
+    /// Ends a stream.
+    fn end_stream(&mut self, out: &mut Vec<u8>) {
+        self.encoder.signal(out, Signal::Eod);
+    }
+
+    /// A stream of one message.
+    pub(crate) fn record(
+        &mut self,
+        out: &mut Vec<u8>,
+        file_index: i32,
+        stream: Stream,
+        payload: &[u8],
+    ) -> Result<(), FrameError> {
+        self.header(out, file_index, stream, 0)?;
+        self.encoder.data(out, payload)?;
+        self.end_stream(out);
+        Ok(())
+    }
+
+    /// What was encoded since the last call.
+    pub(crate) fn take_count(&mut self) -> CommCount {
+        self.encoder.take_count()
+    }
+}
+
 /// The stream of one worker.
 pub(crate) struct Emitter<'x, B> {
     exchange: &'x Exchange<B>,
     piece_len: usize,
-    encoder: Encoder,
+    writer: RecordWriter,
     /// The slot that is open, and its present piece.
     open: Option<Slot>,
     piece: Piece,
-    header: Vec<u8>,
 }
 
 impl<'x, B> Emitter<'x, B> {
     /// An emitter that publishes a piece when it holds `piece_len` bytes.
     pub(crate) fn new(exchange: &'x Exchange<B>, piece_len: usize, comm_compression: bool) -> Self {
-        Self {
-            exchange,
-            piece_len,
-            encoder: Encoder::new(comm_compression),
-            open: None,
-            piece: Piece::default(),
-            header: Vec::new(),
-        }
+        let writer = RecordWriter::new(comm_compression);
+        Self { exchange, piece_len, writer, open: None, piece: Piece::default() }
     }
 
     /// Starts the output of a slot.
@@ -65,11 +101,9 @@ impl<'x, B> Emitter<'x, B> {
         self.piece.note(event);
     }
 
-    /// Begins a stream.
+    /// Begins a stream of several messages.
     pub(crate) fn header(&mut self, file_index: i32, stream: Stream, size: i64) -> Result<(), FrameError> {
-        self.header.clear();
-        stream_header(&mut self.header, file_index, stream, size);
-        self.encoder.data(&mut self.piece.frames, &self.header)
+        self.writer.header(&mut self.piece.frames, file_index, stream, size)
     }
 
     /// One message of a stream. An empty one would end the stream, so it is not sent.
@@ -77,20 +111,17 @@ impl<'x, B> Emitter<'x, B> {
         if parts.iter().all(|part| part.is_empty()) {
             return Ok(());
         }
-        self.encoder.data_parts(&mut self.piece.frames, parts)
+        self.writer.encoder.data_parts(&mut self.piece.frames, parts)
     }
 
-    /// Ends a stream.
-    pub(crate) fn end_stream(&mut self) {
-        self.encoder.signal(&mut self.piece.frames, Signal::Eod);
+    /// Ends a stream of several messages.
+    pub(crate) fn close_stream(&mut self) {
+        self.writer.end_stream(&mut self.piece.frames);
     }
 
     /// A stream of one message.
     pub(crate) fn record(&mut self, file_index: i32, stream: Stream, payload: &[u8]) -> Result<(), FrameError> {
-        self.header(file_index, stream, 0)?;
-        self.payload(&[payload])?;
-        self.end_stream();
-        Ok(())
+        self.writer.record(&mut self.piece.frames, file_index, stream, payload)
     }
 
     /// Publishes the piece if it is full.
@@ -112,7 +143,7 @@ impl<'x, B> Emitter<'x, B> {
 
     fn complete_piece(&mut self) -> Piece {
         let mut piece = std::mem::take(&mut self.piece);
-        piece.count = self.encoder.take_count();
+        piece.count = self.writer.take_count();
         piece
     }
 }

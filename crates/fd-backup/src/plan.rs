@@ -67,7 +67,7 @@ fn default_workers() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4)
 }
 
-/// Where the frames go. Called on the thread that called [`crate::run`], which owns the connection.
+/// Where the frames go. Called on the thread that called [`crate::run()`], which owns the connection.
 pub trait FrameSink {
     /// Takes frames that are complete and in order; `count` is what they count as.
     ///

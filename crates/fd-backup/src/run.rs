@@ -37,6 +37,7 @@ pub fn run(
     let mut sender = Sender {
         progress,
         log,
+        cancel,
         sink,
         max_job_errors: plan.max_job_errors,
         last_file: plan.files_before,
@@ -145,6 +146,7 @@ impl WalkHost for Host<'_> {
 struct Sender<'s> {
     progress: &'s Progress,
     log: &'s dyn JobLog,
+    cancel: &'s CancelToken,
     sink: &'s mut dyn FrameSink,
     max_job_errors: u32,
     /// FileIndex of the last record sent.
@@ -185,7 +187,11 @@ impl Sender<'_> {
         self.sink.send_encoded(frames, std::mem::take(count)).map_err(|error| self.connection_lost(error))
     }
 
-    fn connection_lost(&mut self, error: SinkError) -> BackupError {
+    /// Whoever cancels a job cuts its connection; that is no error of the network.
+    fn connection_lost(&self, error: SinkError) -> BackupError {
+        if self.cancel.is_cancelled() {
+            return BackupError::Cancelled;
+        }
         self.log.message(MessageType::Fatal, &texts::network_send_error(&error.reason));
         BackupError::Sink(error)
     }
@@ -260,6 +266,9 @@ impl Sender<'_> {
         list.tail(|record| {
             let file_index = self.last_file.checked_add(1).and_then(|index| i32::try_from(index).ok());
             let Some(file_index) = file_index else { return Err(self.fatal(&texts::too_many_files())) };
+            if self.cancel.is_cancelled() {
+                return Err(BackupError::Cancelled);
+            }
             if self.log.wants(MessageType::Saved) {
                 self.log.message(MessageType::Saved, &saved_line_of_tail(&record, &mut names));
             }
@@ -275,7 +284,7 @@ impl Sender<'_> {
     }
 
     fn send_piece_of_tail(&mut self, tail: &mut TailEncoder) -> Result<(), BackupError> {
-        let mut count = tail.encoder.take_count();
+        let mut count = tail.writer.take_count();
         self.send_frames(&tail.frames, &mut count)?;
         tail.frames.clear();
         Ok(())

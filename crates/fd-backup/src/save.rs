@@ -175,7 +175,7 @@ impl Worker<'_> {
         if let DataEnd::ReadError(errno) = end {
             self.emitter.note(Event::ReadError { text: texts::read_error(&entry.path, errno) });
         }
-        self.emitter.end_stream();
+        self.emitter.close_stream();
         if options.has(Flags::CHECK_CHANGES) && file_type == FileType::Regular {
             self.check_changes(entry);
         }

@@ -1,31 +1,29 @@
 //! What an accurate job sends after its last file: the files that are gone, or those that a base job has
 //! (reference 04 §13.6, §13.7).
 
-use fd_bsock::{Encoder, FrameError, Signal};
+use fd_bsock::FrameError;
 use fd_metadata::NameCache;
 use fd_os::local_time::local_time;
-use fd_records::{Attributes, FileType, LStat, Stream, listing, stream_header};
+use fd_records::{Attributes, FileType, LStat, Stream, listing};
 
 use crate::accurate::TailRecord;
+use crate::emit::RecordWriter;
 
 /// Encodes records of the tail.
 pub(crate) struct TailEncoder {
-    pub(crate) encoder: Encoder,
+    pub(crate) writer: RecordWriter,
     pub(crate) frames: Vec<u8>,
-    scratch: Vec<u8>,
+    record: Vec<u8>,
 }
 
 impl TailEncoder {
     pub(crate) fn new(comm_compression: bool) -> Self {
-        Self { encoder: Encoder::new(comm_compression), frames: Vec::new(), scratch: Vec::new() }
+        Self { writer: RecordWriter::new(comm_compression), frames: Vec::new(), record: Vec::new() }
     }
 
     /// Appends one record.
     pub(crate) fn push(&mut self, record: &TailRecord<'_>, file_index: i32) -> Result<(), FrameError> {
-        self.scratch.clear();
-        stream_header(&mut self.scratch, file_index, Stream::ATTRIBUTES, 0);
-        self.encoder.data(&mut self.frames, &self.scratch)?;
-        self.scratch.clear();
+        self.record.clear();
         Attributes {
             file_index,
             file_type: record.file_type,
@@ -35,10 +33,8 @@ impl TailEncoder {
             attr_ex: &[],
             delta_seq: 0,
         }
-        .encode(&mut self.scratch);
-        self.encoder.data(&mut self.frames, &self.scratch)?;
-        self.encoder.signal(&mut self.frames, Signal::Eod);
-        Ok(())
+        .encode(&mut self.record);
+        self.writer.record(&mut self.frames, file_index, Stream::ATTRIBUTES, &self.record)
     }
 }
 

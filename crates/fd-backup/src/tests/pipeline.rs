@@ -127,6 +127,20 @@ fn a_cancelled_job_ends_soon() {
     }
 }
 
+/// Cancelling cuts the connection to the Storage Daemon, which is no error to be told of.
+#[test]
+fn a_connection_cut_by_cancelling_is_no_error() {
+    let bed = Bed::new("MK");
+    plant(&bed);
+    let cancel = bed.cancel.clone();
+    let outcome = bed.run_with(Collector::with_hook(move |_| {
+        cancel.cancel();
+        false
+    }));
+    assert!(matches!(outcome.result, Err(BackupError::Cancelled)), "{:?}", outcome.result);
+    assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
+}
+
 #[test]
 fn a_job_cancelled_before_it_starts_sends_nothing() {
     let bed = Bed::new("MK");
