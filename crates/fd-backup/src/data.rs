@@ -197,3 +197,48 @@ fn is_zero(block: &[u8]) -> bool {
     // Looks at a stretch at a time without branches, which the compiler turns into vector instructions.
     block.chunks(256).all(|stretch| stretch.iter().fold(0, |all, byte| all | byte) == 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(file_type: FileType, size: i64, sparse: bool) -> Cut {
+        Cut::new(file_type, &Stat { size, ..Stat::default() }, sparse, 65_536)
+    }
+
+    /// Reference 04 §8.3: only full blocks that do not reach the end, and any block of a device or fifo.
+    #[test]
+    fn which_blocks_of_zeros_are_left_out() {
+        let file = cut(FileType::Regular, 3 * 65_528, true);
+        assert_eq!(file.block_len, 65_528);
+        assert!(file.may_leave_out(0, 65_528) && file.may_leave_out(65_528, 65_528));
+        assert!(!file.may_leave_out(2 * 65_528, 65_528), "the last one");
+        assert!(!file.may_leave_out(0, 65_527), "a short read");
+        assert!(!file.may_leave_out(9 * 65_528, 65_528), "behind the size that the file had");
+        for endless in [FileType::Raw, FileType::Fifo] {
+            assert!(cut(endless, 0, true).may_leave_out(123, 4096));
+            assert!(!cut(endless, 0, false).may_leave_out(123, 4096));
+        }
+        assert!(!cut(FileType::Regular, 3 * 65_528, false).may_leave_out(0, 65_536));
+    }
+
+    #[test]
+    fn a_file_is_complete_only_when_a_read_says_so() {
+        let file = cut(FileType::Regular, 100, false);
+        assert!(file.is_complete(100, 100));
+        assert!(!file.is_complete(90, 90), "shorter than it was: ask again");
+        assert!(!cut(FileType::Regular, 65_536, false).is_complete(65_536, 65_536), "a full block may not be the last");
+        assert!(!cut(FileType::Raw, 0, false).is_complete(0, 0));
+    }
+
+    #[test]
+    fn zeros_are_zeros_at_every_place() {
+        let mut block = vec![0; 65_528];
+        assert!(is_zero(&block));
+        for at in [0, 255, 256, 65_527] {
+            block[at] = 1;
+            assert!(!is_zero(&block));
+            block[at] = 0;
+        }
+    }
+}
