@@ -97,6 +97,8 @@ fn verdicts(rows: &[Row]) -> Result<Vec<Verdict>> {
     options.file_sets = rows.iter().map(|row| row.file_set(&source.join(row.tree.name()))).collect();
     options.director_resources = rows.iter().flat_map(|row| CLIENTS.map(|client| row.jobs(client))).flatten().collect();
     let bed = Bed::start(options)?;
+    // Dropped before the bed, whose folder can't go while something is mounted in it.
+    let mounts = mounts;
     let mut queued = Vec::new();
     for phase in 0..PHASES {
         if phase > 0 {
