@@ -67,12 +67,10 @@ fn a_crate_uses_lower_floors_only() -> Outcome<()> {
             continue;
         };
         for dependency in package.ours() {
-            match floors.get(&dependency.name) {
-                Some(below) if below < floor => {}
-                Some(other) => {
-                    problems.push(format!("{} (floor {floor}) uses {} (floor {other})", package.name, dependency.name))
-                }
-                None => problems.push(format!("{} uses {}, which no crate is built on", package.name, dependency.name)),
+            let below = floors.get(&dependency.name);
+            if !below.is_some_and(|below| below < floor) {
+                let place = below.map_or_else(|| "no floor".to_owned(), |below| format!("floor {below}"));
+                problems.push(format!("{} (floor {floor}) uses {} ({place})", package.name, dependency.name));
             }
         }
     }
