@@ -68,7 +68,7 @@ fn a_crate_uses_lower_floors_only() -> Outcome<()> {
         };
         for dependency in package.ours() {
             let below = floors.get(&dependency.name);
-            if !below.is_some_and(|below| below < floor) {
+            if below.is_none_or(|below| below >= floor) {
                 let place = below.map_or_else(|| "no floor".to_owned(), |below| format!("floor {below}"));
                 problems.push(format!("{} (floor {floor}) uses {} ({place})", package.name, dependency.name));
             }
