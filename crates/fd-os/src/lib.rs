@@ -2,6 +2,9 @@
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
 pub mod daemonize;
+mod error_text;
 pub mod local_time;
 pub mod locale;
 pub mod regex;
+
+pub use error_text::error_text;

@@ -1,91 +1,157 @@
 //! The names in an open directory, in the kernel's order, a chunk at a time.
 
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RawDir};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
 /// Bytes asked of the kernel at once.
 const CHUNK: usize = 64 * 1024;
 
+/// Bytes of names above which a directory that is put aside goes on later where it stopped, instead of being held.
+const MOST_HELD: usize = 64 * 1024;
+
 /// Room for the kernel's answers, shared by all levels of a walk.
-pub(crate) struct Scratch(Box<[MaybeUninit<u8>]>);
+pub(crate) struct Scratch {
+    answer: Box<[MaybeUninit<u8>]>,
+    /// Emptied buffers of names, for the next directories.
+    spare: Vec<Vec<u8>>,
+}
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        Self(Box::new_uninit_slice(CHUNK))
+        Self { answer: Box::new_uninit_slice(CHUNK), spare: Vec::new() }
     }
 }
 
 /// A directory that is being read.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// `None` once the rest of the names has been taken in, to free the descriptor.
+    /// Device and inode: a directory that is opened again must be the same one.
+    identity: (u64, u64),
+    /// `None` while the directory is put aside.
     descriptor: Option<OwnedFd>,
     /// Names that are still to come, each with a NUL behind it.
     names: Vec<u8>,
     next: usize,
+    state: State,
+}
+
+/// What comes behind the names that are held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// More, from the descriptor.
+    Reading,
+    /// More, from this position of the directory, which has no descriptor.
+    Aside(u64),
+    /// Nothing.
+    Ended,
+    /// Nothing, because of this error.
+    Failed(Errno),
 }
 
 impl Directory {
-    /// Opens a directory, in the flags of `opendir`.
-    pub(crate) fn open(at: BorrowedFd<'_>, path: &[u8]) -> Result<Self, Errno> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::DIRECTORY;
-        let descriptor = rustix::fs::openat(at, path, flags, Mode::empty())?;
-        Ok(Self { descriptor: Some(descriptor), names: Vec::new(), next: 0 })
+    /// Opens a directory. Unlike `opendir` it does not follow a link that somebody put in its place; a `path` with a
+    /// final slash still means what the link points to.
+    pub(crate) fn open(
+        at: BorrowedFd<'_>,
+        path: &[u8],
+        identity: (u64, u64),
+        scratch: &mut Scratch,
+    ) -> Result<Self, Errno> {
+        let descriptor = Some(open(at, path)?);
+        let names = scratch.spare.pop().unwrap_or_default();
+        Ok(Self { identity, descriptor, names, next: 0, state: State::Reading })
     }
 
-    /// The open directory, for calls relative to it; `None` after [`Self::close_early`].
+    /// The open directory, for calls relative to it; `None` after [`Self::put_aside`].
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.descriptor.as_ref().map(std::os::fd::AsFd::as_fd)
+        self.descriptor.as_ref().map(AsFd::as_fd)
     }
 
-    /// Appends the next name to `path`; `false` at the end. A read error is an end (reference 03 §5.4 step 8).
-    pub(crate) fn next_name(&mut self, path: &mut Vec<u8>, scratch: &mut Scratch) -> bool {
+    /// Appends the next name to `path`, which is that of the directory with a final slash. `false` at the end, and then
+    /// every time.
+    pub(crate) fn next_name(&mut self, path: &mut Vec<u8>, scratch: &mut Scratch) -> Result<bool, Errno> {
         if self.next >= self.names.len() {
             self.names.clear();
             self.next = 0;
+            if let State::Aside(position) = self.state {
+                self.state = self.open_again(path, position).map_or_else(State::Failed, |()| State::Reading);
+            }
             self.read_chunk(scratch);
         }
         let rest = self.names.get(self.next..).unwrap_or_default();
-        let Some(len) = rest.iter().position(|byte| *byte == 0) else { return false };
+        let Some(len) = rest.iter().position(|byte| *byte == 0) else {
+            return match std::mem::replace(&mut self.state, State::Ended) {
+                State::Failed(errno) => Err(errno),
+                _ => Ok(false),
+            };
+        };
         path.extend_from_slice(rest.get(..len).unwrap_or_default());
         self.next += len + 1;
-        true
+        Ok(true)
     }
 
-    /// Takes in all names that are left and frees the descriptor.
-    pub(crate) fn close_early(&mut self, scratch: &mut Scratch) {
+    /// Frees the descriptor. A moderate number of names is held in memory; of a large directory only the position is
+    /// kept behind them.
+    pub(crate) fn put_aside(&mut self, scratch: &mut Scratch) {
         self.names.drain(..self.next);
         self.next = 0;
-        let mut known = self.names.len();
-        loop {
+        while self.state == State::Reading && self.names.len() < MOST_HELD {
             self.read_chunk(scratch);
-            if self.names.len() == known {
-                break;
-            }
-            known = self.names.len();
+        }
+        if let (State::Reading, Some(descriptor)) = (self.state, &self.descriptor) {
+            self.state = rustix::fs::tell(descriptor).map_or_else(State::Failed, State::Aside);
         }
         self.descriptor = None;
     }
 
-    /// Appends the names of one answer of the kernel, without `.` and `..`. At the end nothing is appended.
+    /// Gives the buffer back to `scratch`.
+    pub(crate) fn close(mut self, scratch: &mut Scratch) {
+        self.names.clear();
+        scratch.spare.push(self.names);
+    }
+
+    fn open_again(&mut self, path: &[u8], position: u64) -> Result<(), Errno> {
+        let descriptor = open(CWD, path)?;
+        let found = rustix::fs::fstat(&descriptor)?;
+        if (found.st_dev, found.st_ino) != self.identity {
+            return Err(Errno::STALE);
+        }
+        rustix::fs::seek(&descriptor, SeekFrom::Start(position))?;
+        self.descriptor = Some(descriptor);
+        Ok(())
+    }
+
+    /// Appends the names of one answer of the kernel, without `.` and `..`, or notes why there are none.
     fn read_chunk(&mut self, scratch: &mut Scratch) {
-        let Some(descriptor) = &self.descriptor else { return };
+        let (State::Reading, Some(descriptor)) = (self.state, &self.descriptor) else { return };
         let before = self.names.len();
-        let mut entries = RawDir::new(descriptor, &mut scratch.0);
-        while let Some(Ok(entry)) = entries.next() {
-            let name = entry.file_name().to_bytes_with_nul();
-            if !matches!(name, b".\0" | b"..\0" | b"\0") {
-                self.names.extend_from_slice(name);
+        let mut entries = RawDir::new(descriptor, &mut scratch.answer);
+        loop {
+            match entries.next() {
+                Some(Ok(entry)) => {
+                    let name = entry.file_name().to_bytes_with_nul();
+                    if !matches!(name, b".\0" | b"..\0" | b"\0") {
+                        self.names.extend_from_slice(name);
+                    }
+                }
+                // A directory that was removed meanwhile has no more names.
+                None | Some(Err(Errno::NOENT)) => return self.state = State::Ended,
+                Some(Err(errno)) => return self.state = State::Failed(errno),
             }
-            // A chunk of nothing but `.` and `..` is no end.
+            // An answer of nothing but `.` and `..` is no end.
             if entries.is_buffer_empty() && self.names.len() > before {
-                break;
+                return;
             }
         }
     }
+}
+
+fn open(at: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    rustix::fs::openat(at, path, flags, Mode::empty())
 }
 
 /// `lstat` relative to `at`.
@@ -97,40 +163,86 @@ pub(crate) fn stat_at(at: BorrowedFd<'_>, path: &[u8]) -> Result<rustix::fs::Sta
 mod tests {
     use super::*;
 
-    fn all(directory: &mut Directory, scratch: &mut Scratch) -> Vec<Vec<u8>> {
+    /// A directory of this many files with long names, its path with a final slash.
+    fn folder(files: usize) -> (tempfile::TempDir, Vec<u8>) {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..files {
+            std::fs::write(folder.path().join(format!("{number} {}", "long".repeat(40))), "").unwrap();
+        }
+        let path = [folder.path().as_os_str().as_encoded_bytes(), b"/"].concat();
+        (folder, path)
+    }
+
+    fn open_at(path: &[u8], scratch: &mut Scratch) -> Directory {
+        let found = stat_at(CWD, path).unwrap();
+        Directory::open(CWD, path, (found.st_dev, found.st_ino), scratch).unwrap()
+    }
+
+    fn rest(directory: &mut Directory, path: &[u8], scratch: &mut Scratch) -> Result<Vec<Vec<u8>>, Errno> {
         let mut names = Vec::new();
-        let mut path = Vec::new();
-        while directory.next_name(&mut path, scratch) {
-            names.push(std::mem::take(&mut path));
+        let mut whole = path.to_vec();
+        while directory.next_name(&mut whole, scratch)? {
+            names.push(whole.split_off(path.len()));
         }
-        names
+        Ok(names)
     }
 
     #[test]
-    fn a_directory_closed_early_has_the_same_names_in_the_same_order() {
-        let folder = tempfile::tempdir().unwrap();
-        for number in 0..3000 {
-            std::fs::write(folder.path().join(format!("a rather long name for a file {number}")), "").unwrap();
+    fn a_directory_put_aside_has_the_same_names_in_the_same_order() {
+        // 900 files are more than is held, 100 are less.
+        for files in [100, 900] {
+            let (_folder, path) = folder(files);
+            let mut scratch = Scratch::new();
+            let plain = rest(&mut open_at(&path, &mut scratch), &path, &mut scratch).unwrap();
+            assert_eq!(plain.len(), files);
+            let mut aside = open_at(&path, &mut scratch);
+            let mut first = path.clone();
+            assert_eq!(aside.next_name(&mut first, &mut scratch), Ok(true));
+            aside.put_aside(&mut scratch);
+            assert!(aside.descriptor().is_none());
+            assert_eq!(matches!(aside.state, State::Aside(_)), files == 900);
+            assert!(aside.names.len() < MOST_HELD + CHUNK);
+            let others = rest(&mut aside, &path, &mut scratch).unwrap();
+            assert_eq!([vec![first.split_off(path.len())], others].concat(), plain);
         }
-        let path = folder.path().as_os_str().as_encoded_bytes();
+    }
+
+    #[test]
+    fn another_directory_of_the_same_path_is_not_read_on() {
+        let (folder, path) = folder(900);
         let mut scratch = Scratch::new();
-        let open = || Directory::open(rustix::fs::CWD, path).unwrap();
-        let plain = all(&mut open(), &mut scratch);
-        assert_eq!(plain.len(), 3000);
-        let mut early = open();
-        let mut first = Vec::new();
-        assert!(early.next_name(&mut first, &mut scratch));
-        early.close_early(&mut scratch);
-        assert!(early.descriptor().is_none());
-        let rest = all(&mut early, &mut scratch);
-        assert_eq!([vec![first], rest].concat(), plain);
+        let mut directory = open_at(&path, &mut scratch);
+        directory.put_aside(&mut scratch);
+        let aside = folder.path().with_extension("aside");
+        std::fs::rename(folder.path(), &aside).unwrap();
+        std::fs::create_dir(folder.path()).unwrap();
+        assert_eq!(rest(&mut directory, &path, &mut scratch), Err(Errno::STALE));
+        assert_eq!(rest(&mut directory, &path, &mut scratch), Ok(Vec::new()), "told once");
+        std::fs::remove_dir_all(&aside).unwrap();
     }
 
     #[test]
-    fn an_empty_directory_has_no_names() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().as_os_str().as_encoded_bytes();
-        let mut directory = Directory::open(rustix::fs::CWD, path).unwrap();
-        assert!(all(&mut directory, &mut Scratch::new()).is_empty());
+    fn an_empty_directory_has_no_names_and_neither_has_a_removed_one() {
+        let (folder, path) = folder(0);
+        let mut scratch = Scratch::new();
+        let mut directory = open_at(&path, &mut scratch);
+        let mut removed = open_at(&path, &mut scratch);
+        assert_eq!(rest(&mut directory, &path, &mut scratch), Ok(Vec::new()));
+        folder.close().unwrap();
+        assert_eq!(rest(&mut removed, &path, &mut scratch), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_directory_is_not_followed_unless_a_slash_says_so() {
+        let (folder, path) = folder(1);
+        let link = folder.path().with_extension("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        let link = link.as_os_str().as_encoded_bytes();
+        let mut scratch = Scratch::new();
+        assert_eq!(Directory::open(CWD, link, (0, 0), &mut scratch).err(), Some(Errno::NOTDIR));
+        let slashed = [link, b"/"].concat();
+        assert_eq!(rest(&mut open_at(&slashed, &mut scratch), &slashed, &mut scratch).unwrap().len(), 1);
+        std::fs::remove_file(std::path::Path::new(std::str::from_utf8(link).unwrap())).unwrap();
+        drop(path);
     }
 }

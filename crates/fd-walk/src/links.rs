@@ -1,7 +1,9 @@
 //! Which inodes with several names were met, and what became of their first names (reference 03 §5.6).
+//!
+//! A job may meet millions of them and must remember each until its end, so the table is an arena: 32 bytes an inode, a
+//! few for the index, its name, its digest; names that follow each other in one directory share one copy of its path.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry as Place;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fd_records::{Stat, Stream};
@@ -33,38 +35,44 @@ pub enum LinkState {
 }
 
 /// What the names of one inode share.
-#[derive(Clone, Debug)]
-pub struct LinkSlot(Arc<Slot>);
-
-#[derive(Debug)]
-struct Slot {
-    path: Box<[u8]>,
-    state: Mutex<LinkState>,
+#[derive(Clone)]
+pub struct LinkSlot {
+    arena: Arc<Mutex<Arena>>,
+    number: u32,
 }
 
 impl LinkSlot {
-    fn new(path: &[u8]) -> Self {
-        Self(Arc::new(Slot { path: path.into(), state: Mutex::default() }))
-    }
-
     /// The first name, as walked.
-    pub fn path(&self) -> &[u8] {
-        &self.0.path
+    pub fn path(&self) -> Vec<u8> {
+        let arena = self.lock();
+        arena.record(self.number).map(|record| arena.path(record)).unwrap_or_default()
     }
 
     /// What became of it.
     pub fn get(&self) -> LinkState {
-        self.lock().clone()
+        let arena = self.lock();
+        arena.record(self.number).map(|record| arena.state(record)).unwrap_or_default()
     }
 
     /// Says what became of it.
     pub fn set(&self, state: LinkState) {
-        *self.lock() = state;
+        self.lock().set(self.number, state);
     }
 
-    fn lock(&self) -> MutexGuard<'_, LinkState> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Arena> {
+        lock(&self.arena)
     }
+}
+
+impl std::fmt::Debug for LinkSlot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = self.path();
+        f.debug_struct("LinkSlot").field("path", &path.escape_ascii().to_string()).field("state", &self.get()).finish()
+    }
+}
+
+fn lock(arena: &Mutex<Arena>) -> MutexGuard<'_, Arena> {
+    arena.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a name of an inode with several names is.
@@ -76,40 +84,255 @@ pub(crate) enum Met {
     Again,
     /// Another one.
     Later(LinkSlot),
+    /// The table is full (some 50 million inodes): the name is saved for itself.
+    Untracked,
 }
 
 /// The inodes met so far, for the whole job.
-#[derive(Default, Debug)]
+#[derive(Default)]
 pub(crate) struct LinkTable {
-    inodes: HashMap<(u64, u64), LinkSlot>,
+    arena: Arc<Mutex<Arena>>,
 }
 
 impl LinkTable {
     /// Looks an inode up, and notes `path` as its first name if it is new.
-    pub(crate) fn meet(&mut self, stat: &Stat, path: &[u8]) -> Met {
-        match self.inodes.entry((stat.dev, stat.ino)) {
-            Place::Vacant(place) => Met::First(place.insert(LinkSlot::new(path)).clone()),
-            Place::Occupied(place) if place.get().path() == path => Met::Again,
-            Place::Occupied(place) => Met::Later(place.get().clone()),
+    pub(crate) fn meet(&self, stat: &Stat, path: &[u8]) -> Met {
+        let mut arena = lock(&self.arena);
+        let slot = |number| LinkSlot { arena: Arc::clone(&self.arena), number };
+        match arena.find(stat.dev, stat.ino) {
+            Some(number) => {
+                let same = arena.record(number).is_some_and(|record| arena.is_path(record, path));
+                if same { Met::Again } else { Met::Later(slot(number)) }
+            }
+            None => arena.add(stat.dev, stat.ino, path).map_or(Met::Untracked, |number| Met::First(slot(number))),
         }
     }
+}
+
+/// Every inode, and the bytes that belong to them.
+#[derive(Default)]
+struct Arena {
+    records: Vec<Record>,
+    /// Paths of directories, names and digests, each behind its length.
+    bytes: Vec<u8>,
+    /// Devices; there are few.
+    devices: Vec<u64>,
+    /// Numbers of records plus one, by hash; 0 is a free place. Empty, or a power of two long.
+    places: Vec<u32>,
+    hasher: RandomState,
+    /// Where the path of the last new inode's directory stands.
+    directory: u32,
+}
+
+/// One inode. Texts are positions in [`Arena::bytes`].
+struct Record {
+    ino: u64,
+    device: u32,
+    directory: u32,
+    name: u32,
+    file_index: i32,
+    /// The length of the digest stands in front of its stream number and its bytes.
+    digest: u32,
+    state: Mark,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Pending,
+    NotSaved,
+    Saved,
+    SavedWithDigest,
+}
+
+impl Arena {
+    fn record(&self, number: u32) -> Option<&Record> {
+        self.records.get(usize::try_from(number).ok()?)
+    }
+
+    fn find(&self, dev: u64, ino: u64) -> Option<u32> {
+        let device = self.device(dev)?;
+        self.probe(device, ino)
+            .map_while(|place| self.places.get(place)?.checked_sub(1))
+            .find(|number| self.record(*number).is_some_and(|record| record.device == device && record.ino == ino))
+    }
+
+    fn device(&self, dev: u64) -> Option<u32> {
+        self.devices.iter().position(|known| *known == dev).and_then(|at| u32::try_from(at).ok())
+    }
+
+    /// The places where an inode may stand, the likeliest first. There is always a free one among them.
+    fn probe(&self, device: u32, ino: u64) -> impl Iterator<Item = usize> + use<> {
+        let len = self.places.len();
+        let mask = len.wrapping_sub(1);
+        #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is a hash")]
+        let start = self.hasher.hash_one((device, ino)) as usize;
+        (0..len).map(move |step| start.wrapping_add(step) & mask)
+    }
+
+    /// Notes an inode that is not there yet. `None` if positions do not fit their 32 bits any more.
+    fn add(&mut self, dev: u64, ino: u64, path: &[u8]) -> Option<u32> {
+        let number = u32::try_from(self.records.len()).ok().filter(|number| *number < u32::MAX)?;
+        if self.device(dev).is_none() {
+            self.devices.push(dev);
+        }
+        let device = self.device(dev)?;
+        let (directory, name) = split(path);
+        if self.records.is_empty() || self.text(self.directory) != directory {
+            self.directory = self.push_text(directory)?;
+        }
+        let name = self.push_text(name)?;
+        self.make_room();
+        let record =
+            Record { ino, device, directory: self.directory, name, file_index: 0, digest: 0, state: Mark::Pending };
+        self.records.push(record);
+        self.enter(number);
+        Some(number)
+    }
+
+    /// Keeps a quarter of the places free for one more record.
+    fn make_room(&mut self) {
+        if self.records.len() < self.places.len() / 4 * 3 {
+            return;
+        }
+        self.places = vec![0; self.places.len().saturating_mul(2).max(16)];
+        for number in 0..u32::try_from(self.records.len()).unwrap_or(u32::MAX) {
+            self.enter(number);
+        }
+    }
+
+    fn enter(&mut self, number: u32) {
+        let Some(record) = self.record(number) else { return };
+        let free = self.probe(record.device, record.ino).find(|place| self.places.get(*place) == Some(&0));
+        if let Some(place) = free.and_then(|place| self.places.get_mut(place)) {
+            *place = number.wrapping_add(1);
+        }
+    }
+
+    fn path(&self, record: &Record) -> Vec<u8> {
+        [self.text(record.directory), self.text(record.name)].concat()
+    }
+
+    fn is_path(&self, record: &Record, path: &[u8]) -> bool {
+        path.strip_prefix(self.text(record.directory)) == Some(self.text(record.name))
+    }
+
+    fn state(&self, record: &Record) -> LinkState {
+        let digest = match record.state {
+            Mark::Pending => return LinkState::Pending,
+            Mark::NotSaved => return LinkState::NotSaved,
+            Mark::Saved => None,
+            Mark::SavedWithDigest => self
+                .text(record.digest)
+                .split_first_chunk()
+                .map(|(stream, bytes)| LinkDigest { stream: Stream(u32::from_ne_bytes(*stream)), bytes: bytes.into() }),
+        };
+        LinkState::Saved { file_index: record.file_index, digest }
+    }
+
+    fn set(&mut self, number: u32, state: LinkState) {
+        let (mark, file_index, digest) = match state {
+            LinkState::Pending => (Mark::Pending, 0, None),
+            LinkState::NotSaved => (Mark::NotSaved, 0, None),
+            LinkState::Saved { file_index, digest } => (Mark::Saved, file_index, digest),
+        };
+        let digest = digest.and_then(|digest| {
+            let stream: &[u8] = &digest.stream.0.to_ne_bytes();
+            self.push_text(&[stream, &*digest.bytes].concat())
+        });
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let Some(record) = self.records.get_mut(number) else { return };
+        record.file_index = file_index;
+        record.state = if digest.is_some() { Mark::SavedWithDigest } else { mark };
+        record.digest = digest.unwrap_or_default();
+    }
+
+    /// The bytes that [`Self::push_text`] put there.
+    fn text(&self, at: u32) -> &[u8] {
+        let read = || {
+            let (len, rest) = self.bytes.get(usize::try_from(at).ok()?..)?.split_first_chunk()?;
+            rest.get(..usize::from(u16::from_ne_bytes(*len)))
+        };
+        read().unwrap_or_default()
+    }
+
+    fn push_text(&mut self, text: &[u8]) -> Option<u32> {
+        let at = u32::try_from(self.bytes.len()).ok()?;
+        let len = u16::try_from(text.len()).ok()?;
+        self.bytes.extend_from_slice(&len.to_ne_bytes());
+        self.bytes.extend_from_slice(text);
+        Some(at)
+    }
+}
+
+/// The path up to its last slash, and the rest.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    let name_at = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash.saturating_add(1));
+    path.split_at_checked(name_at).unwrap_or((path, b""))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn stat(dev: u64, ino: u64) -> Stat {
+        Stat { dev, ino, ..Stat::default() }
+    }
+
+    fn first(met: Met) -> LinkSlot {
+        let Met::First(slot) = met else { panic!("{met:?}") };
+        slot
+    }
+
     #[test]
     fn the_first_name_of_an_inode_is_the_one_met_first() {
-        let mut table = LinkTable::default();
-        let stat = Stat { dev: 1, ino: 2, ..Stat::default() };
-        let Met::First(slot) = table.meet(&stat, b"/a") else { panic!("new") };
-        assert!(matches!(table.meet(&stat, b"/a"), Met::Again));
-        slot.set(LinkState::Saved { file_index: 7, digest: None });
-        let Met::Later(same) = table.meet(&stat, b"/b") else { panic!("known") };
+        let table = LinkTable::default();
+        let slot = first(table.meet(&stat(1, 2), b"/a"));
+        assert!(matches!(table.meet(&stat(1, 2), b"/a"), Met::Again));
+        let saved =
+            LinkState::Saved { file_index: 7, digest: Some(LinkDigest { stream: Stream(3), bytes: [1, 2, 3].into() }) };
+        slot.set(saved.clone());
+        let Met::Later(same) = table.meet(&stat(1, 2), b"/b") else { panic!("known") };
         assert_eq!(same.path(), b"/a");
-        assert_eq!(same.get(), LinkState::Saved { file_index: 7, digest: None });
-        let other_device = Stat { dev: 2, ..stat };
-        assert!(matches!(table.meet(&other_device, b"/c"), Met::First(_)));
+        assert_eq!(same.get(), saved);
+        assert!(matches!(table.meet(&stat(2, 2), b"/c"), Met::First(_)), "another device");
+    }
+
+    #[test]
+    fn states_are_what_was_said_last() {
+        let slot = first(LinkTable::default().meet(&stat(1, 2), b"a"));
+        assert_eq!((slot.get(), slot.path()), (LinkState::Pending, b"a".to_vec()));
+        for state in [
+            LinkState::NotSaved,
+            LinkState::Saved { file_index: 0, digest: None },
+            LinkState::Saved { file_index: -1, digest: Some(LinkDigest { stream: Stream(41), bytes: [].into() }) },
+            LinkState::Pending,
+        ] {
+            slot.set(state.clone());
+            assert_eq!(slot.get(), state);
+        }
+    }
+
+    #[test]
+    fn many_inodes_in_many_directories_keep_their_names() {
+        let table = LinkTable::default();
+        let path = |ino: u64| format!("/some/directory {}/of many/name {ino}", ino / 7).into_bytes();
+        let slots: Vec<_> = (0..5000).map(|ino| first(table.meet(&stat(ino % 3, ino), &path(ino)))).collect();
+        for (ino, slot) in (0..).zip(slots) {
+            assert_eq!(slot.path(), path(ino));
+            assert!(matches!(table.meet(&stat(ino % 3, ino), &path(ino)), Met::Again));
+            assert!(matches!(table.meet(&stat(ino % 3, ino), b"/other"), Met::Later(_)));
+        }
+    }
+
+    #[test]
+    fn an_inode_costs_little_more_than_its_name_and_digest() {
+        let table = LinkTable::default();
+        for ino in 0..10_000 {
+            let path = format!("/a/long/path/to/the/directory/file-{ino:06}");
+            first(table.meet(&stat(1, ino), path.as_bytes()));
+        }
+        let arena = lock(&table.arena);
+        let bytes = arena.records.len() * size_of::<Record>() + arena.places.len() * 4 + arena.bytes.len();
+        assert!(bytes / 10_000 < 60, "{} bytes an inode", bytes / 10_000);
     }
 }

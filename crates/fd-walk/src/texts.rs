@@ -1,69 +1,71 @@
 //! What the walk says, word for word (reference 03 §8).
 
-/// The parts of a text, paths as they are.
-fn join(parts: &[&[u8]]) -> Vec<u8> {
-    parts.concat()
+/// Appends the parts of a text, paths as they are.
+fn join(text: &mut Vec<u8>, parts: &[&[u8]]) {
+    for part in parts {
+        text.extend_from_slice(part);
+    }
 }
 
 /// The five blanks before texts about single entries.
 const INDENT: &[u8] = b"     ";
 
-pub(crate) fn could_not(purpose: crate::Purpose, what: &str, path: &[u8], error: &str) -> Vec<u8> {
+pub(crate) fn could_not(text: &mut Vec<u8>, purpose: crate::Purpose, what: &str, path: &[u8], error: &str) {
     let quote: &[u8] = if purpose == crate::Purpose::Verify { b"" } else { b"\"" };
-    join(&[INDENT, what.as_bytes(), b" ", quote, path, quote, b": ERR=", error.as_bytes(), b"\n"])
+    join(text, &[INDENT, what.as_bytes(), b" ", quote, path, quote, b": ERR=", error.as_bytes(), b"\n"]);
 }
 
-pub(crate) fn unchanged(path: &[u8]) -> Vec<u8> {
-    join(&[INDENT, b"Unchanged file skipped: ", path, b"\n"])
+pub(crate) fn unchanged(text: &mut Vec<u8>, path: &[u8]) {
+    join(text, &[INDENT, b"Unchanged file skipped: ", path, b"\n"]);
 }
 
-pub(crate) fn socket(path: &[u8]) -> Vec<u8> {
-    join(&[INDENT, b"Socket file skipped: ", path, b"\n"])
+pub(crate) fn socket(text: &mut Vec<u8>, path: &[u8]) {
+    join(text, &[INDENT, b"Socket file skipped: ", path, b"\n"]);
 }
 
-pub(crate) fn no_recursion(top: &[u8], path: &[u8]) -> Vec<u8> {
-    join(&[INDENT, b"Recursion turned off. Will not descend from ", top, b" into ", path, b"\n"])
+pub(crate) fn no_recursion(text: &mut Vec<u8>, top: &[u8], path: &[u8]) {
+    join(text, &[INDENT, b"Recursion turned off. Will not descend from ", top, b" into ", path, b"\n"]);
 }
 
-pub(crate) fn other_file_system(top: &[u8], path: &[u8]) -> Vec<u8> {
-    join(&[INDENT, path, b" is a different filesystem. Will not descend from ", top, b" into it.\n"])
+pub(crate) fn other_file_system(text: &mut Vec<u8>, top: &[u8], path: &[u8]) {
+    join(text, &[INDENT, path, b" is a different filesystem. Will not descend from ", top, b" into it.\n"]);
 }
 
-pub(crate) fn disallowed_file_system(top: &[u8], path: &[u8]) -> Vec<u8> {
-    join(&[INDENT, b"Disallowed filesystem. Will not descend from ", top, b" into ", path, b"\n"])
+pub(crate) fn disallowed_file_system(text: &mut Vec<u8>, top: &[u8], path: &[u8]) {
+    join(text, &[INDENT, b"Disallowed filesystem. Will not descend from ", top, b" into ", path, b"\n"]);
 }
 
-pub(crate) fn verify_no_recursion(path: &[u8]) -> Vec<u8> {
-    join(&[INDENT, b"Recursion turned off. Directory skipped: ", path, b"\n"])
+pub(crate) fn verify_no_recursion(text: &mut Vec<u8>, path: &[u8]) {
+    join(text, &[INDENT, b"Recursion turned off. Directory skipped: ", path, b"\n"]);
 }
 
-pub(crate) fn verify_other_file_system(path: &[u8]) -> Vec<u8> {
-    join(&[INDENT, b"File system change prohibited. Directory skipped: ", path, b"\n"])
+pub(crate) fn verify_other_file_system(text: &mut Vec<u8>, path: &[u8]) {
+    join(text, &[INDENT, b"File system change prohibited. Directory skipped: ", path, b"\n"]);
 }
 
-pub(crate) fn verify_unknown_type(code: u16, path: &[u8]) -> Vec<u8> {
-    join(&[INDENT, b"Unknown file type ", code.to_string().as_bytes(), b": ", path, b"\n"])
+pub(crate) fn verify_unknown_type(text: &mut Vec<u8>, code: u16, path: &[u8]) {
+    join(text, &[INDENT, b"Unknown file type ", code.to_string().as_bytes(), b": ", path, b"\n"]);
 }
 
 /// The misspelling is the stock daemon's.
-pub(crate) fn verifying(path: &[u8]) -> Vec<u8> {
-    join(&[b"Veryfying: ", path, b"\n"])
+pub(crate) fn verifying(text: &mut Vec<u8>, path: &[u8]) {
+    join(text, &[b"Veryfying: ", path, b"\n"]);
 }
 
-pub(crate) fn unlisted_fstype(path: &[u8], name: &str) -> Vec<u8> {
-    join(&[b"Top level directory \"", path, b"\" has unlisted fstype \"", name.as_bytes(), b"\"\n"])
+pub(crate) fn unlisted_fstype(text: &mut Vec<u8>, path: &[u8], name: &str) {
+    join(text, &[b"Top level directory \"", path, b"\" has unlisted fstype \"", name.as_bytes(), b"\"\n"]);
 }
 
-pub(crate) fn unlisted_drivetype(path: &[u8]) -> Vec<u8> {
-    join(&[b"Top level directory \"", path, b"\" has an unlisted drive type \"unknown\"\n"])
+pub(crate) fn unlisted_drivetype(text: &mut Vec<u8>, path: &[u8]) {
+    join(text, &[b"Top level directory \"", path, b"\" has an unlisted drive type \"unknown\"\n"]);
 }
 
-pub(crate) fn ignored_directory(path: &[u8]) -> Vec<u8> {
-    join(&[b"Skipping ignored directory ", path, b" (found file with ExcludeDirContaining pattern)\n"])
+pub(crate) fn ignored_directory(text: &mut Vec<u8>, path: &[u8]) {
+    join(text, &[b"Skipping ignored directory ", path, b" (found file with ExcludeDirContaining pattern)\n"]);
 }
 
-pub(crate) fn out_of_limits(path: &[u8]) -> Vec<u8> {
-    join(&[b"Skipping directory ", path, b", it's out of allowed ones\n"])
+pub(crate) fn out_of_limits(text: &mut Vec<u8>, path: &[u8]) {
+    join(text, &[b"Skipping directory ", path, b", it's out of allowed ones\n"]);
 }
 
 /// The warning at the end of a backup that left directories out because the Director may not see them.
@@ -74,3 +76,5 @@ pub fn skipped_directories(count: u64) -> Vec<u8> {
 pub(crate) const STAT: &str = "Could not stat";
 pub(crate) const FOLLOW: &str = "Could not follow link";
 pub(crate) const OPEN_DIRECTORY: &str = "Could not open directory";
+/// Not a text of the reference: it takes a read error for the end of the directory.
+pub(crate) const READ_DIRECTORY: &str = "Could not read directory";

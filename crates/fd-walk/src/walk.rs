@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use fd_fileset::{EffectiveOptions, FileSet, Flags, Include};
+use fd_fileset::{EffectiveOptions, FileSet, Flags, Include, Verdict};
 use fd_records::{FileType, Stat};
 use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -18,7 +18,7 @@ use crate::texts;
 
 /// Longest path that the kernel takes, in bytes, without the NUL.
 const LONGEST_PATH: usize = 4095;
-/// Directories that are kept open; of those above, the rest of the names is held in memory.
+/// Directories that are kept open; those above are put aside.
 const MOST_OPEN: usize = 128;
 
 /// Walks over everything that `fileset` names and hands what it finds to `sink`, in order.
@@ -35,6 +35,7 @@ pub fn walk(
         sink,
         links: LinkTable::default(),
         scratch: Scratch::new(),
+        text: Vec::new(),
         summary: WalkSummary::default(),
     };
     if let Err(end) = walker.includes() {
@@ -53,6 +54,8 @@ struct Walker<'w> {
     sink: &'w mut dyn FnMut(WalkEvent<'_>) -> Flow,
     links: LinkTable,
     scratch: Scratch,
+    /// Where the texts of messages are built.
+    text: Vec<u8>,
     summary: WalkSummary,
 }
 
@@ -97,6 +100,8 @@ impl<'p> Place<'_, 'p> {
 struct Judgement<'f> {
     accepted: bool,
     options: &'f Arc<EffectiveOptions>,
+    /// It is a directory that the Director may not see, and that is to be said.
+    out_of_limits: bool,
 }
 
 impl<'w> Walker<'w> {
@@ -115,21 +120,22 @@ impl<'w> Walker<'w> {
     /// A name of the FileSet and everything below it.
     fn top_level(&mut self, include: &'w Include, name: &[u8]) -> Result<(), Ended> {
         let mut path = name.to_vec();
-        let mut levels: Vec<Level> = Vec::new();
         let place = Place { include, top: name, path: &path, name_at: 0, parent: None };
-        if let Some(level) = self.entry(&place)? {
-            levels.push(level);
-            path.truncate(without_slashes(name).len());
-            path.push(b'/');
-        }
+        let counted = self.summary.entries;
+        let Some(level) = self.entry(&place)? else {
+            let is_counted = self.summary.entries > counted;
+            return if is_counted { self.stop_beyond_limit() } else { Ok(()) };
+        };
+        path.truncate(without_slashes(name).len());
+        path.push(b'/');
+        let mut levels = vec![level];
         while let Some(level) = levels.last_mut() {
             let prefix = level.prefix;
             path.truncate(prefix);
-            if self.limit_reached() || !level.directory.next_name(&mut path, &mut self.scratch) {
-                let finished = levels.pop();
+            if self.limit_reached() || !self.next_name(level, &mut path)? {
                 path.truncate(prefix.saturating_sub(1));
-                if let Some(level) = finished {
-                    self.leave(level, &path)?;
+                if let Some(level) = levels.pop() {
+                    self.leave(level, if levels.is_empty() { name } else { &path })?;
                 }
                 continue;
             }
@@ -138,21 +144,36 @@ impl<'w> Walker<'w> {
             if let Some(below) = self.entry(&place)? {
                 path.push(b'/');
                 levels.push(below);
-                self.free_descriptors(&mut levels);
+                self.free_descriptor(&mut levels);
             }
         }
-        match self.settings.purpose {
-            Purpose::Estimate { limit } if limit > 0 && self.summary.entries > limit => Err(WalkEnd::Complete),
-            _ => Ok(()),
-        }
+        Ok(())
+    }
+
+    /// Appends the next name of the directory to its path. What can't be read is told: the reference takes it for the
+    /// end of the directory without a word.
+    fn next_name(&mut self, level: &mut Level, path: &mut Vec<u8>) -> Result<bool, Ended> {
+        level.directory.next_name(path, &mut self.scratch).or_else(|errno| {
+            let path = path.strip_suffix(b"/").filter(|path| !path.is_empty()).unwrap_or(path);
+            self.could_not(path, texts::READ_DIRECTORY, errno).map(|()| false)
+        })
     }
 
     /// Keeps the number of open directories bounded, however deep the tree.
-    fn free_descriptors(&mut self, levels: &mut [Level]) {
+    fn free_descriptor(&mut self, levels: &mut [Level]) {
         if let Some(outermost) = levels.len().checked_sub(MOST_OPEN + 1)
             && let Some(level) = levels.get_mut(outermost)
         {
-            level.directory.close_early(&mut self.scratch);
+            level.directory.put_aside(&mut self.scratch);
+        }
+    }
+
+    /// In an estimate with a limit: a name of the FileSet that is counted beyond it ends the walk, but not if it is a
+    /// directory that was entered.
+    fn stop_beyond_limit(&self) -> Result<(), Ended> {
+        match self.settings.purpose {
+            Purpose::Estimate { limit } if limit > 0 && self.summary.entries > limit => Err(WalkEnd::Complete),
+            _ => Ok(()),
         }
     }
 
@@ -175,7 +196,7 @@ impl<'w> Walker<'w> {
         let found = match found {
             Ok(found) => found,
             Err(errno) => {
-                if self.judge(place, false)?.accepted {
+                if self.judge(place, false).accepted {
                     self.failed(place.path, texts::STAT, errno)?;
                 }
                 return Ok(None);
@@ -194,7 +215,7 @@ impl<'w> Walker<'w> {
 
     /// Everything but directories.
     fn file(&mut self, place: &Place<'w, '_>, stat: Stat, nanoseconds: Nanoseconds) -> Result<(), Ended> {
-        let judgement = self.judge(place, false)?;
+        let judgement = self.judge(place, false);
         let options = judgement.options;
         if stat.mode_type() == Stat::MODE_REGULAR && no_dump(place, options) {
             return Ok(());
@@ -219,7 +240,7 @@ impl<'w> Walker<'w> {
         };
         if entry.stat.mode_type() == Stat::MODE_SOCKET && self.settings.purpose == Purpose::Backup {
             self.host.examined(place.path);
-            return self.say(MessageKind::Skipped, false, || texts::socket(place.path));
+            return self.say(MessageKind::Skipped, false, |text| texts::socket(text, place.path));
         }
         if entry.file_type == FileType::Symlink {
             let (at, path) = place.target();
@@ -234,9 +255,10 @@ impl<'w> Walker<'w> {
                 Met::First(slot) => entry.hard_link = Some(HardLink::First(slot)),
                 Met::Later(slot) => {
                     let own_type = std::mem::replace(&mut entry.file_type, FileType::HardLink);
-                    entry.link = slot.path().to_vec();
+                    entry.link = slot.path();
                     entry.hard_link = Some(HardLink::Later { slot, own_type });
                 }
+                Met::Untracked => {}
             }
         }
         self.host.examined(place.path);
@@ -252,18 +274,22 @@ impl<'w> Walker<'w> {
         stat: Stat,
         nanoseconds: Nanoseconds,
     ) -> Result<Option<Level>, Ended> {
-        if let Some(marker) = place.include.ignore_dir()
-            && holds(place.path, marker)
-        {
-            self.say(MessageKind::Skipped, false, || texts::ignored_directory(place.path))?;
-            return Ok(None);
-        }
-        let judgement = self.judge(place, true)?;
+        let judgement = self.judge(place, true);
         let options = judgement.options;
         if no_dump(place, options) {
             return Ok(None);
         }
+        if let Some(marker) = place.include.ignore_dir()
+            && holds(place.path, marker)
+        {
+            self.say(MessageKind::Skipped, false, |text| texts::ignored_directory(text, place.path))?;
+            return Ok(None);
+        }
         let comparison = self.compare(place, &stat, &judgement);
+        if judgement.out_of_limits {
+            self.summary.skipped_directories += 1;
+            self.say(MessageKind::Skipped, false, |text| texts::out_of_limits(text, place.path))?;
+        }
         if !judgement.accepted {
             return Ok(None);
         }
@@ -289,11 +315,11 @@ impl<'w> Walker<'w> {
             return Ok(None);
         }
         let (at, path) = place.target();
-        match Directory::open(at, path) {
+        match Directory::open(at, path, (stat.dev, stat.ino), &mut self.scratch) {
             Ok(directory) => Ok(Some(Level {
                 directory,
                 prefix: without_slashes(place.path).len() + 1,
-                dev: entry.stat.dev,
+                dev: stat.dev,
                 entry: changed.then_some(entry),
             })),
             Err(errno) => {
@@ -303,15 +329,16 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// A directory after its contents.
+    /// A directory after its contents. `path` is its path as it was met.
     fn leave(&mut self, level: Level, path: &[u8]) -> Result<(), Ended> {
+        level.directory.close(&mut self.scratch);
         match level.entry {
             Some(entry) => {
-                self.host.examined(&entry.path);
-                self.verifying(&entry.path)?;
+                self.host.examined(path);
+                self.verifying(path)?;
                 self.give_entry(entry)
             }
-            None => self.unchanged(if path.is_empty() { b"/" } else { path }),
+            None => self.unchanged(path),
         }
     }
 
@@ -323,45 +350,44 @@ impl<'w> Walker<'w> {
         match (self.settings.purpose, barrier) {
             (Purpose::Estimate { .. }, _) => {}
             (Purpose::Backup, Barrier::NoRecursion) => {
-                self.say(MessageKind::Info, false, || texts::no_recursion(top, path))?;
+                self.say(MessageKind::Info, false, |text| texts::no_recursion(text, top, path))?;
             }
             (Purpose::Backup, Barrier::OtherFileSystem) => {
                 if !self.fileset.lists(path) {
-                    self.say(MessageKind::Info, false, || texts::other_file_system(top, path))?;
+                    self.say(MessageKind::Info, false, |text| texts::other_file_system(text, top, path))?;
                 }
             }
             (Purpose::Backup, Barrier::FileSystemType) => {
-                self.say(MessageKind::Info, false, || texts::disallowed_file_system(top, path))?;
+                self.say(MessageKind::Info, false, |text| texts::disallowed_file_system(text, top, path))?;
             }
             (Purpose::Verify, Barrier::NoRecursion) => {
-                self.say(MessageKind::Skipped, false, || texts::verify_no_recursion(path))?;
+                self.say(MessageKind::Skipped, false, |text| texts::verify_no_recursion(text, path))?;
             }
             (Purpose::Verify, Barrier::OtherFileSystem) => {
-                return self.say(MessageKind::Skipped, false, || texts::verify_other_file_system(path));
+                return self.say(MessageKind::Skipped, false, |text| texts::verify_other_file_system(text, path));
             }
             (Purpose::Verify, Barrier::FileSystemType) => {
                 let code = FileType::InvalidFileSystem.code();
-                return self.say(MessageKind::NotSaved, true, || texts::verify_unknown_type(code, path));
+                return self.say(MessageKind::NotSaved, true, |text| texts::verify_unknown_type(text, code, path));
             }
         }
         self.give_entry(entry)
     }
 
     /// The limits of the Director, then the FileSet. Top-level names are never filtered by the FileSet.
-    fn judge(&mut self, place: &Place<'w, '_>, is_directory: bool) -> Result<Judgement<'w>, Ended> {
+    fn judge(&self, place: &Place<'w, '_>, is_directory: bool) -> Judgement<'w> {
         let include = place.include;
-        if let Err(out) = self.settings.limits.check(place.path) {
-            if out == OutOfLimits::NotAllowed && is_directory {
-                self.summary.skipped_directories += 1;
-                self.say(MessageKind::Skipped, false, || texts::out_of_limits(place.path))?;
-            }
-            return Ok(Judgement { accepted: false, options: include.top_level() });
+        let verdict = if place.is_top() {
+            Verdict { accepted: true, options: include.top_level() }
+        } else {
+            self.fileset.judge(include, place.path, is_directory)
+        };
+        let limits = self.settings.limits.check(place.path);
+        Judgement {
+            accepted: verdict.accepted && limits.is_ok(),
+            options: verdict.options,
+            out_of_limits: is_directory && limits == Err(OutOfLimits::NotAllowed),
         }
-        if place.is_top() {
-            return Ok(Judgement { accepted: true, options: include.top_level() });
-        }
-        let verdict = self.fileset.judge(include, place.path, is_directory);
-        Ok(Judgement { accepted: verdict.accepted, options: verdict.options })
     }
 
     fn compare(&self, place: &Place<'w, '_>, stat: &Stat, judgement: &Judgement<'_>) -> Changed {
@@ -386,12 +412,12 @@ impl<'w> Walker<'w> {
             let name = fs_type_name(place.path);
             if !fs_types::is_listed(&options.fs_types, name) {
                 let name = name.unwrap_or("unknown");
-                self.say(MessageKind::Info, false, || texts::unlisted_fstype(place.path, name))?;
+                self.say(MessageKind::Info, false, |text| texts::unlisted_fstype(text, place.path, name))?;
                 return Ok(false);
             }
         }
         if !options.drive_types.is_empty() {
-            self.say(MessageKind::Info, false, || texts::unlisted_drivetype(place.path))?;
+            self.say(MessageKind::Info, false, |text| texts::unlisted_drivetype(text, place.path))?;
             return Ok(false);
         }
         Ok(true)
@@ -403,14 +429,14 @@ impl<'w> Walker<'w> {
         if matches!(self.settings.purpose, Purpose::Estimate { .. }) {
             return Ok(());
         }
-        self.say(MessageKind::Skipped, false, || texts::unchanged(path))
+        self.say(MessageKind::Skipped, false, |text| texts::unchanged(text, path))
     }
 
     fn verifying(&mut self, path: &[u8]) -> Result<(), Ended> {
         if self.settings.purpose != Purpose::Verify {
             return Ok(());
         }
-        self.say(MessageKind::Verified, false, || texts::verifying(path))
+        self.say(MessageKind::Verified, false, |text| texts::verifying(text, path))
     }
 
     /// An entry that could not even be looked at.
@@ -425,16 +451,21 @@ impl<'w> Walker<'w> {
         if matches!(purpose, Purpose::Estimate { .. }) {
             return Ok(());
         }
-        let words = nix::errno::Errno::from_raw(errno.raw_os_error()).desc();
-        self.say(MessageKind::NotSaved, true, || texts::could_not(purpose, what, path, words))
+        let words = fd_os::error_text(errno.raw_os_error());
+        self.say(MessageKind::NotSaved, true, |text| texts::could_not(text, purpose, what, path, &words))
     }
 
     /// Says something, unless nobody wants to hear it and it is no error.
-    fn say(&mut self, kind: MessageKind, error: bool, text: impl FnOnce() -> Vec<u8>) -> Result<(), Ended> {
+    fn say(&mut self, kind: MessageKind, error: bool, build: impl FnOnce(&mut Vec<u8>)) -> Result<(), Ended> {
         if !error && !self.host.wants(kind) {
             return Ok(());
         }
-        self.give(WalkEvent::Message(Message { kind, text: &text(), error }))
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        build(&mut text);
+        let flow = self.give(WalkEvent::Message(Message { kind, text: &text, error }));
+        self.text = text;
+        flow
     }
 
     fn give_entry(&mut self, entry: Entry) -> Result<(), Ended> {
@@ -501,7 +532,8 @@ fn no_dump(place: &Place<'_, '_>, options: &EffectiveOptions) -> bool {
         return false;
     }
     let (at, path) = place.target();
-    let opened = rustix::fs::openat(at, path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty());
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let opened = rustix::fs::openat(at, path, flags, Mode::empty());
     opened.is_ok_and(|file| rustix::fs::ioctl_getflags(&file).is_ok_and(|flags| flags.contains(IFlags::NODUMP)))
 }
 
