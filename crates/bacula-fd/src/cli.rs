@@ -7,6 +7,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use fd_config::StockMessage;
 
+use crate::texts;
+
 /// Where a configuration file without `/` in its name is looked for; packagers set `FERROFD_SYSCONFDIR` at build time.
 pub(crate) const CONFIGURATION_DIRECTORY: &str = match option_env!("FERROFD_SYSCONFDIR") {
     Some(directory) => directory,
@@ -14,30 +16,6 @@ pub(crate) const CONFIGURATION_DIRECTORY: &str = match option_env!("FERROFD_SYSC
 };
 /// The configuration file when none is named.
 const DEFAULT_FILE: &str = "bacula-fd.conf";
-
-/// What `-?` and every mistake print on standard error.
-const USAGE: &str = "\
-Copyright (C) 2000-2025 Kern Sibbald.
-
-Version: 15.0.3 (25 March 2025)
-
-Usage: bacula-fd [-f -s] [-c config_file] [-d debug_level]
-     -c <file>        use <file> as configuration file
-     -d <n>[,<tags>]  set debug level to <nn>, debug tags to <tags>
-     -dt              print a timestamp in debug output
-     -f               run in foreground (for debugging)
-     -g               groupid
-     -k               keep readall capabilities
-     -m               print kaboom output (for debugging)
-     -P               do not create pid file
-     -s               no signals (for debugging)
-     -t               test configuration file and exit
-     -T               set trace on
-     -u               userid
-     -v               verbose user messages
-     -?               print this message.
-
-";
 
 /// A command line that was understood.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -102,7 +80,7 @@ impl CliError {
         if !text.is_empty() {
             text.push(b'\n');
         }
-        text.extend_from_slice(USAGE.as_bytes());
+        text.extend_from_slice(texts::USAGE.as_bytes());
         text
     }
 

@@ -121,6 +121,11 @@ fn receive<M: Machine>(
     }
 }
 
+/// Ends a sequence of frames: nothing else in the program sends `BNET_EOD`.
+pub(crate) fn end_of_data(channel: &mut Channel) -> Result<(), ChannelError> {
+    channel.signal(Signal::Eod)
+}
+
 /// Answers what a Storage Daemon wants answered. `Some`: the signal is for whoever waits.
 pub(crate) fn answer_storage_signal(channel: &mut Channel, signal: Signal) -> Result<Option<Signal>, ChannelError> {
     match react(signal) {
@@ -132,7 +137,7 @@ pub(crate) fn answer_storage_signal(channel: &mut Channel, signal: Signal) -> Re
         SignalReaction::Acknowledge => channel.send(texts::STORE_OK)?,
         SignalReaction::Status => {
             channel.send(texts::STORE_STATUS)?;
-            channel.signal(Signal::Eod)?;
+            end_of_data(channel)?;
         }
         SignalReaction::Ignore => {}
         SignalReaction::Unknown => tracing::warn!(%signal, "unknown signal from the Storage daemon"),

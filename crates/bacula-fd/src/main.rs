@@ -19,6 +19,7 @@ mod state_file;
 mod status;
 mod storage;
 mod supervisor;
+mod texts;
 
 use std::process::ExitCode;
 

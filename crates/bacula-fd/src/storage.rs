@@ -125,9 +125,9 @@ impl StorageConnection {
         exchange::lead(&mut self.channel, machine, first, &self.key, Signals::Storage, IDLE_LIMIT)
     }
 
-    /// The end of a sequence of frames: the only place that ends one towards a Storage Daemon.
+    /// The end of all data.
     pub(crate) fn end_of_data(&mut self) -> Result<(), ChannelError> {
-        self.channel.signal(Signal::Eod)?;
+        exchange::end_of_data(&mut self.channel)?;
         self.channel.flush()
     }
 

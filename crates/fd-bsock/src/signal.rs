@@ -107,39 +107,10 @@ const TABLE: [(i32, Signal, Option<&str>); 30] = [
 
 impl Signal {
     /// The number on the wire, negative for every signal with a name.
-    pub const fn code(self) -> i32 {
+    pub fn code(self) -> i32 {
         match self {
-            Self::Eod => -1,
-            Self::EodPoll => -2,
-            Self::Status => -3,
-            Self::Terminate => -4,
-            Self::Poll => -5,
-            Self::Heartbeat => -6,
-            Self::HbResponse => -7,
-            Self::BTime => -9,
-            Self::Break => -10,
-            Self::StartSelect => -11,
-            Self::EndSelect => -12,
-            Self::InvalidCmd => -13,
-            Self::CmdFailed => -14,
-            Self::CmdOk => -15,
-            Self::CmdBegin => -16,
-            Self::MsgsPending => -17,
-            Self::MainPrompt => -18,
-            Self::SelectInput => -19,
-            Self::WarningMsg => -20,
-            Self::ErrorMsg => -21,
-            Self::InfoMsg => -22,
-            Self::RunCmd => -23,
-            Self::YesNo => -24,
-            Self::StartRtree => -25,
-            Self::EndRtree => -26,
-            Self::SubPrompt => -27,
-            Self::TextInput => -28,
-            Self::ExtTerminate => -29,
-            Self::FdCalled => -30,
-            Self::IsAlive => -31,
-            Self::Other(code) => code,
+            Self::Other(number) => number,
+            named => TABLE.iter().find(|(_, signal, _)| *signal == named).map_or(0, |(number, ..)| *number),
         }
     }
 

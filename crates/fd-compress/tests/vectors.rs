@@ -1,4 +1,6 @@
 //! Records of the reference, byte by byte (04 §17.4, 05 §7.2).
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 use fd_compress::{Compressor, Decompressor};
 
 fn hex(text: &str) -> Vec<u8> {

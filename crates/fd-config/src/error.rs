@@ -76,7 +76,7 @@ impl SyntaxError {
                     body.extend_from_slice(&place.source_line);
                     body.push(b'\n');
                     if place.begin_line != place.line {
-                        let begin = format!("Problem probably begins at line {}.\n", place.begin_line);
+                        let begin = texts::begins_at(place.begin_line);
                         body.extend_from_slice(begin.as_bytes());
                     }
                 }

@@ -231,6 +231,11 @@ pub(crate) const HIDDEN: &str = "(hidden)";
 /// Before each advice.
 pub(crate) const HINT: &str = "hint:";
 
+/// Where an unfinished construct began.
+pub(crate) fn begins_at(line: u32) -> String {
+    format!("Problem probably begins at line {line}.\n")
+}
+
 pub(crate) fn begins_on_line(line: u32) -> String {
     format!("the word began on line {line}")
 }

@@ -358,6 +358,17 @@ impl Command {
                 let session = Lenient::new(frame).text("session ").map(|_| Self::Session);
                 session.ok_or_else(|| bad(BadCommand::Session))
             }
+            Word::RunBeforeJob | Word::RunAfterJob | Word::Run => Self::parse_script(word, frame),
+            Word::Snapshot if frame.starts_with(b"snapshot retention=") => Ok(Self::SnapshotRetention),
+            other => Ok(Self::Plain(other)),
+        }
+    }
+}
+
+impl Command {
+    /// The commands that bring a command line.
+    fn parse_script(word: Word, frame: &[u8]) -> Result<Self, Refusal> {
+        match word {
             Word::RunBeforeJob => Ok(Self::RunBeforeJob(script_text(frame, "RunBeforeJob "))),
             Word::RunAfterJob => Ok(Self::Run(
                 RunScript {
@@ -369,12 +380,11 @@ impl Command {
                 },
                 word,
             )),
-            Word::Run => {
+            _ => {
+                let bad = || Refusal { fatal: Some(texts::bad_command(BadCommand::RunScript, frame)), reply: None };
                 let script = run_script(frame).map(|script| Self::Run(script, word));
-                script.ok_or_else(|| bad(BadCommand::RunScript).replying(texts::BAD_RUN_SCRIPT))
+                script.ok_or_else(|| bad().replying(texts::BAD_RUN_SCRIPT))
             }
-            Word::Snapshot if frame.starts_with(b"snapshot retention=") => Ok(Self::SnapshotRetention),
-            other => Ok(Self::Plain(other)),
         }
     }
 }

@@ -60,6 +60,12 @@ impl<'a> Input<'a> {
             }
         }
     }
+    /// Two bytes: the upper fourteen bits, and the number of literals behind.
+    fn word(&mut self) -> Result<(usize, u8), Error> {
+        let low = self.byte()?;
+        let word = u16::from_le_bytes([low, self.byte()?]);
+        Ok((usize::from(word >> 2), low & 3))
+    }
     fn take(&mut self, len: usize) -> Result<&'a [u8], Error> {
         if self.0.len() < len.saturating_add(3) {
             return Err(Error::InputOverrun);
@@ -88,56 +94,76 @@ fn run(src: &[u8], limit: usize, start: usize, out: &mut Vec<u8>) -> Result<(), 
         None => return Err(Error::InputOverrun),
     }
     loop {
-        if input.0.len() < 3 {
-            return Err(Error::InputOverrun);
-        }
-        let op = input.byte()?;
-        let (length, distance, trailing) = match op {
-            0x40.. => {
-                let high = usize::from(input.byte()?);
-                (usize::from(op >> 5) + 1, 8 * high + usize::from((op >> 2) & 7) + 1, op & 3)
-            }
-            0x10.. => {
-                let m3 = op >= 0x20;
-                let length = if m3 { input.length(op, 31, 2)? } else { input.length(op, 7, 2)? };
-                let low = input.byte()?;
-                let word = usize::from(u16::from_le_bytes([low, input.byte()?]) >> 2);
-                if m3 {
-                    (length, word + 1, low & 3)
-                } else {
-                    let distance = 16384 + 2048 * usize::from(op & 8) + word;
-                    if distance == 16384 {
-                        return if input.0.is_empty() { Ok(()) } else { Err(Error::InputNotConsumed) };
-                    }
-                    (length, distance, low & 3)
-                }
-            }
-            _ if state == 0 => {
-                let len = input.length(op, 15, 3)?;
+        match step(&mut input, state)? {
+            Step::End => return if input.0.is_empty() { Ok(()) } else { Err(Error::InputNotConsumed) },
+            Step::Literals(len) => {
                 room(out, len)?;
                 out.extend_from_slice(input.take(len)?);
                 state = 4;
-                continue;
             }
-            _ => {
-                let high = usize::from(input.byte()?);
-                let low = 4 * high + usize::from(op >> 2);
-                if state == 4 { (3, low + 2049, op & 3) } else { (2, low + 1, op & 3) }
+            Step::Match { length, distance, trailing } => {
+                if distance > out.len() - start {
+                    return Err(Error::LookBehindOverrun);
+                }
+                room(out, length)?;
+                copy_back(out, distance, length);
+                state = usize::from(trailing);
+                if state > 0 {
+                    room(out, state)?;
+                    out.extend_from_slice(input.take(state)?);
+                }
             }
-        };
-        if distance > out.len() - start {
-            return Err(Error::LookBehindOverrun);
         }
-        room(out, length)?;
-        for _ in 0..length {
-            let byte = out.get(out.len() - distance).copied().unwrap_or_default();
-            out.push(byte);
+    }
+}
+
+/// What one instruction says.
+enum Step {
+    /// So many bytes follow as they are.
+    Literals(usize),
+    /// Bytes that were there before, and up to three that follow as they are.
+    Match { length: usize, distance: usize, trailing: u8 },
+    /// The end mark.
+    End,
+}
+
+/// Reads one instruction; `state` is the number of literals before it, 4 for four and more.
+fn step(input: &mut Input<'_>, state: usize) -> Result<Step, Error> {
+    if input.0.len() < 3 {
+        return Err(Error::InputOverrun);
+    }
+    let op = input.byte()?;
+    Ok(match op {
+        0x40.. => {
+            let distance = 8 * usize::from(input.byte()?) + usize::from((op >> 2) & 7) + 1;
+            Step::Match { length: usize::from(op >> 5) + 1, distance, trailing: op & 3 }
         }
-        let trailing = usize::from(trailing);
-        if trailing > 0 {
-            room(out, trailing)?;
-            out.extend_from_slice(input.take(trailing)?);
+        0x20.. => {
+            let length = input.length(op, 31, 2)?;
+            let (word, trailing) = input.word()?;
+            Step::Match { length, distance: word + 1, trailing }
         }
-        state = trailing;
+        0x10.. => {
+            let length = input.length(op, 7, 2)?;
+            let (word, trailing) = input.word()?;
+            match 2048 * usize::from(op & 8) + word {
+                0 => Step::End,
+                far => Step::Match { length, distance: 16384 + far, trailing },
+            }
+        }
+        _ if state == 0 => Step::Literals(input.length(op, 15, 3)?),
+        _ => {
+            let low = 4 * usize::from(input.byte()?) + usize::from(op >> 2);
+            let (length, distance) = if state == 4 { (3, low + 2049) } else { (2, low + 1) };
+            Step::Match { length, distance, trailing: op & 3 }
+        }
+    })
+}
+
+/// Repeats what stands `distance` bytes back, which may overlap what it writes.
+fn copy_back(out: &mut Vec<u8>, distance: usize, length: usize) {
+    for _ in 0..length {
+        let byte = out.get(out.len() - distance).copied().unwrap_or_default();
+        out.push(byte);
     }
 }
