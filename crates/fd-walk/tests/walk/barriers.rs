@@ -1,0 +1,184 @@
+//! What keeps the walk out of directories (reference 03 §4.3, §5.7 to §5.10).
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use fd_walk::{Candidate, Comparison, DirectoryLimits, Flow, WalkEvent, WalkHost, WalkSettings, walk};
+use rustix::fs::IFlags;
+
+use crate::tree::{Host, Tree};
+
+#[test]
+fn a_marker_file_leaves_its_directory_out() {
+    let tree = Tree::new(&["a/f", "a/.nobackup", "b/f"]);
+    let found = tree.sorted(&["I", "Z .nobackup", "F /t"]);
+    assert_eq!(
+        found,
+        [
+            "/t/",
+            "/t/b/",
+            "/t/b/f",
+            "[Skipped Skipping ignored directory /t/a (found file with ExcludeDirContaining pattern)]"
+        ]
+    );
+}
+
+#[test]
+fn recursion_off_saves_the_directories_but_not_what_is_in_them() {
+    let tree = Tree::new(&["d/f"]);
+    assert_eq!(
+        tree.full(&["I", "O h", "N", "F /t"]),
+        ["[Info      Recursion turned off. Will not descend from /t into /t/d]", "/t/d/", "/t/"]
+    );
+}
+
+#[test]
+fn limits_of_the_director() {
+    let tree = Tree::new(&["a/f", "a/in/g", "ab/h", "o/p/i", "rootf"]);
+    let limits = |allowed: &[&str], excluded: &[&str]| {
+        let list = |list: &[&str]| list.iter().map(|path| tree.with_root(path).into_bytes()).collect();
+        WalkSettings {
+            limits: DirectoryLimits { allowed: list(allowed), excluded: list(excluded) },
+            ..WalkSettings::default()
+        }
+    };
+    let walked = |settings: &WalkSettings, lines: &[&str]| {
+        let (mut found, summary) = tree.walk(lines, settings, &Host::default());
+        found.sort();
+        (found.join(" "), summary.skipped_directories)
+    };
+    assert_eq!(
+        walked(&limits(&["/t/a"], &[]), &["I", "F /t"]),
+        (
+            "/t/ /t/a/ /t/a/f /t/a/in/ /t/a/in/g /t/ab/ /t/ab/h [Skipped Skipping directory /t/o, it's out of allowed ones]"
+                .to_owned(),
+            1
+        )
+    );
+    assert_eq!(walked(&limits(&[], &["/t/a"]), &["I", "F /t"]).0, "/t/ /t/o/ /t/o/p/ /t/o/p/i /t/rootf");
+    assert_eq!(walked(&limits(&[], &["/t/a"]), &["I", "F /t/a", "F /t/ab/h"]).0, "");
+}
+
+#[test]
+fn a_file_system_type_that_is_not_listed() {
+    let tree = Tree::new(&["f"]);
+    let found = tree.full(&["I", "O ", "X nosuchfs", "N", "F /t"]);
+    assert!(found[0].starts_with("[Info Top level directory \"/t\" has unlisted fstype \""), "{found:?}");
+    assert_eq!(found.len(), 1);
+    let found = tree.full(&["I", "O ", "XD fixed", "N", "F /t"]);
+    assert_eq!(found, ["[Info Top level directory \"/t\" has an unlisted drive type \"unknown\"]"]);
+}
+
+#[test]
+fn a_marker_may_be_a_link_or_deeper_down_but_must_be_there() {
+    let tree = Tree::new(&["link/f", "dangling/f", "deep/sub/.no", "top/.no", "other"]);
+    symlink("../other", tree.path("link/.no")).expect("a symlink");
+    symlink("nowhere", tree.path("dangling/.no")).expect("a symlink");
+    let skipped =
+        |path| format!("[Skipped Skipping ignored directory {path} (found file with ExcludeDirContaining pattern)]");
+    assert_eq!(tree.full(&["I", "Z .no", "F /t/link"]), [skipped("/t/link")]);
+    assert_eq!(tree.sorted(&["I", "Z .no", "F /t/dangling"]).len(), 3);
+    assert_eq!(tree.full(&["I", "Z sub/.no", "F /t/deep/"]), [skipped("/t/deep/")]);
+    // Each Include has its own.
+    assert_eq!(
+        tree.full(&["I", "Z .no", "F /t/top", "N", "I", "F /t/top"]),
+        [&skipped("/t/top"), "/t/top/.no", "/t/top/"]
+    );
+}
+
+#[test]
+fn a_marker_is_told_even_where_the_options_leave_the_directory_out() {
+    let tree = Tree::new(&["d/.no"]);
+    assert_eq!(
+        tree.full(&["I", "Z .no", "O e", "WD */d", "N", "F /t"]),
+        ["[Skipped Skipping ignored directory /t/d (found file with ExcludeDirContaining pattern)]", "/t/"]
+    );
+}
+
+fn set_no_dump(tree: &Tree, name: &str) {
+    let file = fs::File::open(tree.path(name)).expect("open");
+    let flags = rustix::fs::ioctl_getflags(&file).expect("a file system that has inode flags");
+    rustix::fs::ioctl_setflags(&file, flags | IFlags::NODUMP).expect("a file system that knows the flag");
+}
+
+#[test]
+fn the_no_dump_flag_leaves_out_silently() {
+    let tree = Tree::new(&["d/f", "nd/f", "nd/.no", "file", "ndfile"]);
+    set_no_dump(&tree, "nd");
+    set_no_dump(&tree, "ndfile");
+    let lines = ["I", "Z .no", "O N", "N", "F /t", "F /t/nd", "F /t/ndfile"];
+    assert_eq!(tree.sorted(&lines), ["/t/", "/t/d/", "/t/d/f", "/t/file"]);
+    let outside = DirectoryLimits { allowed: vec![b"/nowhere".to_vec()], excluded: Vec::new() };
+    let settings = WalkSettings { limits: outside, ..WalkSettings::default() };
+    let (found, summary) = tree.walk(&["I", "O N", "N", "F /t/nd"], &settings, &Host::default());
+    assert_eq!((found, summary.skipped_directories), (vec![], 0), "the flag comes first");
+    assert_eq!(tree.full(&["I", "F /t/ndfile"]), ["/t/ndfile"], "without the option");
+}
+
+/// `/dev/shm` is a file system of its own wherever these tests run; nothing in it is touched, and of `/dev` only it.
+fn dev(more: &[&str]) -> Vec<String> {
+    let options = ["I", "O f", "WD /dev/shm", "N", "O e", "N", "F /dev"];
+    mount_points(&options, more)
+}
+
+fn mount_points(lines: &[&str], more: &[&str]) -> Vec<String> {
+    let device = |path| rustix::fs::stat(path).map(|found| found.st_dev).expect("it is there");
+    assert_ne!(device("/dev"), device("/dev/shm"), "these tests need a mount point");
+    Tree::new(&[]).full(&[lines, more].concat())
+}
+
+#[test]
+fn a_mount_point_is_saved_but_not_entered() {
+    let lines = ["I", "O ", "WD /dev/shm", "N", "O e", "N", "F /dev"];
+    let told = "[Info      /dev/shm is a different filesystem. Will not descend from /dev into it.]";
+    assert_eq!(mount_points(&lines, &[]), [told, "/dev/shm/", "/dev/"]);
+    // Nothing is said when the FileSet names it anywhere.
+    let listed = mount_points(&lines, &["N", "N", "E", "F /dev/shm"]);
+    assert_eq!(listed, ["/dev/shm/", "/dev/"]);
+    assert_eq!(mount_points(&lines, &["F /dev/shm"])[..2], ["/dev/shm/", "/dev/"]);
+}
+
+#[test]
+fn a_mount_point_is_entered_when_file_systems_may_be_crossed() {
+    assert_eq!(dev(&[]), ["/dev/shm/", "/dev/"]);
+}
+
+#[test]
+fn a_mount_point_of_a_type_that_is_not_listed_is_not_entered() {
+    let lines = ["I", "O f", "WD /dev/shm", "X ext2", "N", "O e", "N", "F /dev"];
+    let told = "[Info      Disallowed filesystem. Will not descend from /dev into /dev/shm]";
+    assert_eq!(mount_points(&lines, &[]), [told, "/dev/shm/", "/dev/"]);
+    let lines = ["I", "O f", "WD /dev/shm", "X ext2", "X tmpfs", "N", "O e", "N", "F /dev"];
+    assert_eq!(mount_points(&lines, &[]), ["/dev/shm/", "/dev/"]);
+}
+
+/// Puts a link in the place of the directory `d` after the walk has looked at it.
+struct Swap<'t>(&'t Tree);
+
+impl WalkHost for Swap<'_> {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
+        if candidate.path.ends_with(b"/d") {
+            fs::rename(self.0.path("d"), self.0.path("aside")).expect("rename");
+            symlink("elsewhere", self.0.path("d")).expect("a symlink");
+        }
+        Comparison::ByTime
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_a_directory_is_not_followed() {
+    let tree = Tree::new(&["d/f", "elsewhere/secret"]);
+    let mut found = Vec::new();
+    walk(&tree.fileset(&["I", "F /t/d"]), &WalkSettings::default(), &Swap(&tree), &mut |event| {
+        match event {
+            WalkEvent::Message(message) => found.push(tree.short(message.text)),
+            other => found.push(format!("{other:?}")),
+        }
+        Flow::Continue
+    });
+    assert_eq!(found, ["     Could not open directory \"/t/d\": ERR=Not a directory\n"]);
+}
