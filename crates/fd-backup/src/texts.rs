@@ -92,6 +92,7 @@ pub(crate) fn network_send_error(error: &str) -> Vec<u8> {
 pub(crate) fn compression_failed(error: CompressError) -> Vec<u8> {
     match error {
         CompressError::Deflate { code } => format!("Compression deflate error: {code}\n"),
+        CompressError::Lzo(error) => format!("Compression LZO error: {}\n", error.code()),
         CompressError::Zstd { code } => format!("Compression ZSTD error: {code}\n"),
         CompressError::ZstdContext => "Compression ZSTD error. Unable to allocate the ZSTD context\n".to_owned(),
         other => format!("Compression error: {other}\n"),

@@ -21,6 +21,9 @@ pub enum CompressError {
         /// In zlib's numbering (-5: the output buffer was too small).
         code: i32,
     },
+    /// `Compression LZO error: %d`, the number by [`lzo1x::Error::code`]. No block is known to cause it.
+    #[error("LZO1X: {0}")]
+    Lzo(lzo1x::Error),
     /// `Compression ZSTD error: %d`
     #[error("zstd failed with code {code}")]
     Zstd {

@@ -1,4 +1,10 @@
-//! The decoder.
+//! The decoder: executes one instruction after the other with all checks, in the order in which the C library makes
+//! them (§4.2, §4.3), so that verdict and number of bytes are those of the stock daemon for every input.
+//!
+//! What makes it fast stands in `fast`, which executes the common instructions as long as none of those checks can
+//! fail, and leaves every other one to this file.
+
+use super::fast::{self, Place};
 
 /// Why a stream is not valid (§4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,140 +36,183 @@ impl Error {
 }
 
 /// Appends the data of the stream `src`, at most `limit` bytes, to `out`. On an error `out` is as it was.
+///
+/// Memory grows with the data that really come out, never with what the stream announces.
 pub fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Error> {
     let start = out.len();
-    let result = run(src, limit, start, out);
-    if result.is_err() {
-        out.truncate(start);
-    }
-    result
+    let (written, verdict) = decode(src, limit, out, start);
+    out.truncate(if verdict.is_ok() { start + written } else { start });
+    verdict
 }
 
-struct Input<'a>(&'a [u8]);
+/// Decodes into `buffer` from `start` on. The bytes of the buffer after that are room; more is added as needed. Gives
+/// the number of bytes written, on an error too, and the verdict.
+pub(super) fn decode(src: &[u8], limit: usize, buffer: &mut Vec<u8>, start: usize) -> (usize, Result<(), Error>) {
+    let mut decoder =
+        Decoder { src, buffer, start, end: start.saturating_add(limit), place: Place { at: 0, w: start, state: 0 } };
+    let verdict = decoder.run();
+    (decoder.place.w - start, verdict)
+}
 
-impl<'a> Input<'a> {
-    fn byte(&mut self) -> Result<u8, Error> {
-        let (&first, rest) = self.0.split_first().ok_or(Error::InputOverrun)?;
-        self.0 = rest;
-        Ok(first)
-    }
-    fn length(&mut self, field: u8, mask: u8, base: usize) -> Result<usize, Error> {
-        let field = usize::from(field & mask);
-        if field != 0 {
-            return Ok(field + base);
+/// The block of a stock writer: a first guess at what comes out of a long stream.
+const USUAL_BLOCK: usize = 65536;
+
+struct Decoder<'a> {
+    src: &'a [u8],
+    buffer: &'a mut Vec<u8>,
+    /// Where the first byte went; no match may reach before it.
+    start: usize,
+    /// Where the limit ends.
+    end: usize,
+    place: Place,
+}
+
+/// What an instruction says.
+enum Instruction {
+    Literals(usize),
+    Match { distance: usize, length: usize, trailing: u8 },
+    End,
+}
+
+impl Decoder<'_> {
+    fn run(&mut self) -> Result<(), Error> {
+        let n = self.src.len();
+        self.make_room(n.saturating_mul(4).min(USUAL_BLOCK).max(n));
+        if let first @ 18.. = *self.src.first().ok_or(Error::InputOverrun)? {
+            self.place.at = 1;
+            let count = first - 17;
+            self.literals(usize::from(count))?;
+            self.place.state = count.min(4);
         }
-        let mut sum = usize::from(mask) + base;
         loop {
-            match self.byte()? {
-                0 => sum = sum.saturating_add(255),
-                last => return Ok(sum.saturating_add(usize::from(last))),
+            self.place = fast::advance(self.src, self.buffer, self.start, self.end, self.place);
+            match self.instruction()? {
+                Instruction::Literals(count) => {
+                    self.literals(count)?;
+                    self.place.state = 4;
+                }
+                Instruction::Match { distance, length, trailing } => {
+                    self.copy(distance, length)?;
+                    if trailing > 0 {
+                        self.literals(usize::from(trailing))?;
+                    }
+                    self.place.state = trailing;
+                }
+                Instruction::End if self.place.at == n => return Ok(()),
+                Instruction::End => return Err(Error::InputNotConsumed),
             }
         }
     }
-    /// Two bytes: the upper fourteen bits, and the number of literals behind.
+
+    /// Reads an instruction without its literals (§3.1).
+    fn instruction(&mut self) -> Result<Instruction, Error> {
+        if self.src.len() - self.place.at < 3 {
+            return Err(Error::InputOverrun);
+        }
+        let op = self.byte()?;
+        Ok(match op {
+            0x40.. => {
+                let high = usize::from(self.byte()?);
+                let distance = 8 * high + usize::from((op >> 2) & 7) + 1;
+                Instruction::Match { distance, length: usize::from(op >> 5) + 1, trailing: op & 3 }
+            }
+            0x20.. => {
+                let length = self.length(op & 31, 31, 2)?;
+                let (word, trailing) = self.word()?;
+                Instruction::Match { distance: word + 1, length, trailing }
+            }
+            0x10.. => {
+                let length = self.length(op & 7, 7, 2)?;
+                let (word, trailing) = self.word()?;
+                match 16384 + 2048 * usize::from(op & 8) + word {
+                    16384 => Instruction::End,
+                    distance => Instruction::Match { distance, length, trailing },
+                }
+            }
+            _ if self.place.state == 0 => Instruction::Literals(self.length(op, 15, 3)?),
+            _ => {
+                let high = usize::from(self.byte()?);
+                let near = 4 * high + usize::from(op >> 2) + 1;
+                let after_run = self.place.state == 4;
+                let (distance, length) = if after_run { (near + 2048, 3) } else { (near, 2) };
+                Instruction::Match { distance, length, trailing: op & 3 }
+            }
+        })
+    }
+
+    fn byte(&mut self) -> Result<u8, Error> {
+        let byte = *self.src.get(self.place.at).ok_or(Error::InputOverrun)?;
+        self.place.at += 1;
+        Ok(byte)
+    }
+
+    /// The operand of an M3 or M4: the upper 14 bits, and the number of trailing literals.
     fn word(&mut self) -> Result<(usize, u8), Error> {
         let low = self.byte()?;
         let word = u16::from_le_bytes([low, self.byte()?]);
         Ok((usize::from(word >> 2), low & 3))
     }
-    fn take(&mut self, len: usize) -> Result<&'a [u8], Error> {
-        if self.0.len() < len.saturating_add(3) {
+
+    /// A length of which `field`, at most `longest`, is what the opcode says; 0 means that more bytes say it (§3.2).
+    fn length(&mut self, field: u8, longest: usize, base: usize) -> Result<usize, Error> {
+        if field != 0 {
+            return Ok(base + usize::from(field));
+        }
+        let mut length = base + longest;
+        loop {
+            match self.byte()? {
+                0 => length = length.saturating_add(255),
+                last => return Ok(length.saturating_add(usize::from(last))),
+            }
+        }
+    }
+
+    /// Copies literals. There must be room for them and three more bytes of input behind them: an end marker.
+    fn literals(&mut self, count: usize) -> Result<(), Error> {
+        let Place { at, w, .. } = self.place;
+        if count > self.end - w {
+            return Err(Error::OutputOverrun);
+        }
+        if self.src.len() - at < count.saturating_add(3) {
             return Err(Error::InputOverrun);
         }
-        let (taken, rest) = self.0.split_at_checked(len).ok_or(Error::InputOverrun)?;
-        self.0 = rest;
-        Ok(taken)
+        self.make_room(count);
+        let literals = self.src.get(at..at + count).ok_or(Error::InputOverrun)?;
+        self.buffer.get_mut(w..w + count).ok_or(Error::OutputOverrun)?.copy_from_slice(literals);
+        self.place.at += count;
+        self.place.w += count;
+        Ok(())
     }
-}
 
-fn run(src: &[u8], limit: usize, start: usize, out: &mut Vec<u8>) -> Result<(), Error> {
-    let mut input = Input(src);
-    let room = |out: &Vec<u8>, len: usize| {
-        if len > limit - (out.len() - start) { Err(Error::OutputOverrun) } else { Ok(()) }
-    };
-    let mut state = 0;
-    match src.first() {
-        Some(&first @ 18..) => {
-            input.byte()?;
-            let len = usize::from(first) - 17;
-            room(out, len)?;
-            out.extend_from_slice(input.take(len)?);
-            state = len.min(4);
+    /// Copies a match, as if byte by byte (§4.4).
+    fn copy(&mut self, distance: usize, length: usize) -> Result<(), Error> {
+        let w = self.place.w;
+        if distance > w - self.start {
+            return Err(Error::LookBehindOverrun);
         }
-        Some(_) => {}
-        None => return Err(Error::InputOverrun),
+        if length > self.end - w {
+            return Err(Error::OutputOverrun);
+        }
+        self.make_room(length);
+        // What is there repeats itself with period `distance`: copy it, then both copies, and so on.
+        let pattern = self.buffer.get_mut(w - distance..w + length).ok_or(Error::OutputOverrun)?;
+        let mut done = distance;
+        while done < pattern.len() {
+            let count = done.min(pattern.len() - done);
+            pattern.copy_within(..count, done);
+            done += count;
+        }
+        self.place.w += length;
+        Ok(())
     }
-    loop {
-        match step(&mut input, state)? {
-            Step::End => return if input.0.is_empty() { Ok(()) } else { Err(Error::InputNotConsumed) },
-            Step::Literals(len) => {
-                room(out, len)?;
-                out.extend_from_slice(input.take(len)?);
-                state = 4;
-            }
-            Step::Match { length, distance, trailing } => {
-                if distance > out.len() - start {
-                    return Err(Error::LookBehindOverrun);
-                }
-                room(out, length)?;
-                copy_back(out, distance, length);
-                state = usize::from(trailing);
-                if state > 0 {
-                    room(out, state)?;
-                    out.extend_from_slice(input.take(state)?);
-                }
-            }
-        }
-    }
-}
 
-/// What one instruction says.
-enum Step {
-    /// So many bytes follow as they are.
-    Literals(usize),
-    /// Bytes that were there before, and up to three that follow as they are.
-    Match { length: usize, distance: usize, trailing: u8 },
-    /// The end mark.
-    End,
-}
-
-/// Reads one instruction; `state` is the number of literals before it, 4 for four and more.
-fn step(input: &mut Input<'_>, state: usize) -> Result<Step, Error> {
-    if input.0.len() < 3 {
-        return Err(Error::InputOverrun);
-    }
-    let op = input.byte()?;
-    Ok(match op {
-        0x40.. => {
-            let distance = 8 * usize::from(input.byte()?) + usize::from((op >> 2) & 7) + 1;
-            Step::Match { length: usize::from(op >> 5) + 1, distance, trailing: op & 3 }
+    /// Makes the buffer long enough for `count` bytes more and for what the fast path needs besides, within the
+    /// limit. It grows by doubling.
+    fn make_room(&mut self, count: usize) {
+        let most = self.end.saturating_add(fast::SLACK);
+        let needed = self.place.w.saturating_add(count).saturating_add(fast::REACH).min(most);
+        if self.buffer.len() < needed {
+            self.buffer.resize(self.buffer.len().saturating_mul(2).min(most).max(needed), 0);
         }
-        0x20.. => {
-            let length = input.length(op, 31, 2)?;
-            let (word, trailing) = input.word()?;
-            Step::Match { length, distance: word + 1, trailing }
-        }
-        0x10.. => {
-            let length = input.length(op, 7, 2)?;
-            let (word, trailing) = input.word()?;
-            match 2048 * usize::from(op & 8) + word {
-                0 => Step::End,
-                far => Step::Match { length, distance: 16384 + far, trailing },
-            }
-        }
-        _ if state == 0 => Step::Literals(input.length(op, 15, 3)?),
-        _ => {
-            let low = 4 * usize::from(input.byte()?) + usize::from(op >> 2);
-            let (length, distance) = if state == 4 { (3, low + 2049) } else { (2, low + 1) };
-            Step::Match { length, distance, trailing: op & 3 }
-        }
-    })
-}
-
-/// Repeats what stands `distance` bytes back, which may overlap what it writes.
-fn copy_back(out: &mut Vec<u8>, distance: usize, length: usize) {
-    for _ in 0..length {
-        let byte = out.get(out.len() - distance).copied().unwrap_or_default();
-        out.push(byte);
     }
 }

@@ -5,6 +5,11 @@
 
 mod decode;
 mod encode;
+mod fast;
+#[cfg(test)]
+#[expect(clippy::string_slice, reason = "a test that can't go on fails")]
+mod vectors;
+mod write;
 
 pub use decode::{Error, decompress};
 pub use encode::Encoder;
@@ -26,7 +31,7 @@ impl Lzo {
 
 impl CompressBlock for Lzo {
     fn compress(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
-        let stream = self.encoder.compress(block);
+        let stream = self.encoder.compress(block).map_err(CompressError::Lzo)?;
         out.extend_from_slice(&header::encode(header::MAGIC_LZO, stream.len())?);
         out.extend_from_slice(stream);
         Ok(())
