@@ -24,6 +24,7 @@ pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSe
     plan.network_buffer = usize::try_from(config.max_network_buffer_size).unwrap_or(0);
     plan.files_before = file_index;
     plan.max_job_errors = config.max_job_error_count;
+    plan.protection = daemon.protection().cloned();
     plan
 }
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
+use fd_backup::Protection;
 use fd_config::Config;
 use fd_transport::Bandwidth;
 
@@ -25,23 +26,36 @@ pub(crate) struct Daemon {
     state_file: PathBuf,
     default_bandwidth: Bandwidth,
     slots: Slots,
+    protection: Option<Arc<Protection>>,
 }
 
 impl Daemon {
-    /// A daemon with this configuration; reads the history of the one before it.
-    pub(crate) fn new(config: Config) -> Self {
+    /// A daemon with this configuration and its keys; reads the history of the one before it.
+    pub(crate) fn new(config: Config, protection: Option<Protection>) -> Self {
         let daemon = &config.file_daemon;
         let state_file = state_file::path(&daemon.working_directory, daemon.port());
         let history = state_file::load(&state_file);
         let slots = Slots::new(daemon.max_concurrent_jobs);
         let default_bandwidth = Bandwidth::new(daemon.max_bandwidth_per_job);
         let supervisor = Supervisor::new(config, history);
-        Self { supervisor, platform: Platform::detect(), state_file, default_bandwidth, slots }
+        Self {
+            supervisor,
+            platform: Platform::detect(),
+            state_file,
+            default_bandwidth,
+            slots,
+            protection: protection.map(Arc::new),
+        }
     }
 
     /// The configuration.
     pub(crate) const fn config(&self) -> &Config {
         &self.supervisor.config
+    }
+
+    /// How data is encrypted and signed; `None` if PKI is off.
+    pub(crate) fn protection(&self) -> Option<&Arc<Protection>> {
+        self.protection.as_ref()
     }
 
     /// What runs and what ran.

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use fd_config::{AddressFamily, DirectoryState, KeyProblem, Source, Surroundings, Tls};
 
+use crate::keys;
 use crate::program::system_words;
 
 /// Longest configuration file that is read, in bytes.
@@ -80,7 +81,7 @@ fn output(argv: &[Vec<u8>]) -> Option<(Vec<u8>, bool)> {
 
 /// A configuration that asks for what is not built in must not start: it would run without the protection it asks for.
 fn not_built_in(what: &str) -> Result<(), KeyProblem> {
-    Err(KeyProblem { lines: vec![format!("{what} is not built into this File Daemon yet")] })
+    Err(KeyProblem { lines: vec![format!("{what} is not built into this File Daemon yet")], hint: String::new() })
 }
 
 impl Surroundings for Host {
@@ -88,16 +89,16 @@ impl Surroundings for Host {
         not_built_in("TLS with certificates")
     }
 
-    fn certificate(&mut self, _file: &Path) -> Result<(), KeyProblem> {
-        not_built_in("PKI signing and encryption")
+    fn certificate(&mut self, file: &Path) -> Result<(), KeyProblem> {
+        keys::certificate(file).map(|_| ())
     }
 
-    fn private_key(&mut self, _file: &Path) -> Result<(), KeyProblem> {
-        not_built_in("PKI signing and encryption")
+    fn private_key(&mut self, file: &Path) -> Result<(), KeyProblem> {
+        keys::private_key(file).map(|_| ())
     }
 
     fn mentions_private_key(&mut self, file: &Path) -> bool {
-        fs::read(file).is_ok_and(|content| content.windows(11).any(|window| window == b"PRIVATE KEY"))
+        keys::holds_private_key(file)
     }
 
     fn directory(&mut self, path: &Path) -> DirectoryState {
@@ -136,6 +137,5 @@ mod tests {
     #[test]
     fn what_is_not_built_in_is_refused() {
         assert!(Host.tls_context(&Tls::default()).is_err());
-        assert!(Host.certificate(Path::new("/x")).is_err());
     }
 }

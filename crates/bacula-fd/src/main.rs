@@ -8,6 +8,7 @@ mod director;
 mod exchange;
 mod host;
 mod job;
+mod keys;
 mod lifecycle;
 mod outbox;
 mod platform;

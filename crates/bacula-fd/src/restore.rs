@@ -1,6 +1,9 @@
 //! A restore between its `2000 OK restore` and its last word to the Storage Daemon.
 
+use std::sync::Arc;
+
 use fd_config::Director;
+use fd_crypto::pki::KeyRing;
 use fd_fileset::wildcard;
 use fd_messages::{JobLog as _, MessageType};
 use fd_restore::{OutputNames, RecordSource, RegexWhere, RestorePlan, RestoreState, SourceError};
@@ -13,7 +16,12 @@ use crate::outbox::Outbox;
 use crate::storage::StorageConnection;
 
 /// What the Director's command comes to; `Err` holds an expression list of which nothing is usable.
-pub(crate) fn plan(replace: Replace, prelinks: bool, place: &Where) -> Result<RestorePlan, Vec<u8>> {
+pub(crate) fn plan(
+    replace: Replace,
+    prelinks: bool,
+    place: &Where,
+    keys: Option<Arc<KeyRing>>,
+) -> Result<RestorePlan, Vec<u8>> {
     let output = match place {
         Where::Folder(folder) => OutputNames::below(folder.clone()),
         Where::Regex(expressions) => {
@@ -26,7 +34,7 @@ pub(crate) fn plan(replace: Replace, prelinks: bool, place: &Where) -> Result<Re
         Replace::IfOlder => fd_restore::Replace::IfOlder,
         Replace::Never => fd_restore::Replace::Never,
     };
-    Ok(RestorePlan { output, prelinks, replace, check_digests: true })
+    Ok(RestorePlan { output, prelinks, replace, check_digests: true, keys })
 }
 
 /// Whether the Director may restore there: `AllowedRestoreDirectories` (reference 05 §1.3). As in the stock daemon the
@@ -109,7 +117,7 @@ mod tests {
 
     #[test]
     fn an_expression_list_without_an_expression_is_refused() {
-        let regex = |text: &str| plan(Replace::Always, false, &Where::Regex(text.as_bytes().to_vec()));
+        let regex = |text: &str| plan(Replace::Always, false, &Where::Regex(text.as_bytes().to_vec()), None);
         assert!(regex("!^/src!/tmp/x!").is_ok());
         assert!(regex("!(!x!").is_err());
     }

@@ -18,6 +18,7 @@ use crate::cli::{self, Cli};
 use crate::clock;
 use crate::daemon::{self, Daemon};
 use crate::host::Host;
+use crate::keys;
 use crate::lifecycle::{self, PidFile, Role, Signals};
 
 /// Between two tries to bind an address.
@@ -73,7 +74,12 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         Some(created.map_err(|error| ended(error.message(&name)))?)
     };
     let addresses = config.file_daemon.addresses.clone();
-    let daemon = Arc::new(Daemon::new(config));
+    // Before privileges are dropped: key files are root's.
+    let protection = keys::load(&config.file_daemon.pki).map_err(|problem| {
+        print(&mut io::stderr(), problem.lines.join("\n").as_bytes());
+        Ended(1)
+    })?;
+    let daemon = Arc::new(Daemon::new(config, protection));
     lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&name)))?;
     for address in addresses {

@@ -1,5 +1,7 @@
 //! What the program itself says; what it says to a Director stands in `fd-session`.
 
+use std::path::Path;
+
 /// What `-?` and every mistake print on standard error.
 pub(crate) const USAGE: &str = "\
 Copyright (C) 2000-2025 Kern Sibbald.
@@ -23,3 +25,54 @@ Usage: bacula-fd [-f -s] [-c config_file] [-d debug_level]
      -?               print this message.
 
 ";
+
+/// What could not be done with a certificate's file, in the stock daemon's words.
+pub(crate) const OPEN_CERTIFICATE: &str = "Unable to open certificate file";
+/// What could not be done with a private key's file, in the stock daemon's words.
+pub(crate) const OPEN_PRIVATE_KEY: &str = "Unable to open private key file";
+/// What OpenSSL adds where there is no file.
+pub(crate) const BIO_NO_SUCH_FILE: &str = "error:10000080:BIO routines::no such file";
+/// What OpenSSL adds where the system had another reason.
+pub(crate) const BIO_SYSTEM: &str = "error:10080002:BIO routines::system lib";
+
+/// An error of the system as OpenSSL writes it.
+pub(crate) fn openssl_system_error(number: i32, words: &str) -> String {
+    format!("error:{:08X}:system library::{words}", 0x8000_0000_u32 | number.unsigned_abs())
+}
+
+/// A key file can't be opened.
+pub(crate) fn unreadable_key_hint(file: &Path) -> String {
+    format!("{}: the daemon reads it as root at its start; does it exist, and may root read it?", file.display())
+}
+
+/// A file holds no certificate.
+pub(crate) fn certificate_hint(file: &Path) -> String {
+    format!(
+        "{}: must hold a certificate in PEM form (-----BEGIN CERTIFICATE-----); make key and certificate with: \
+         openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=NAME-fd -keyout fd.key -out fd.crt; \
+         cat fd.crt fd.key > fd.pem",
+        file.display()
+    )
+}
+
+/// A file holds no private key that can be read.
+pub(crate) fn private_key_hint(file: &Path) -> String {
+    format!(
+        "{}: must hold an RSA private key in PEM form without a pass phrase; openssl rsa -in FILE -out FILE.clear \
+         takes a pass phrase away",
+        file.display()
+    )
+}
+
+/// A certificate does not name its key.
+pub(crate) fn key_id_hint(file: &Path) -> String {
+    format!(
+        "{}: make the certificate anew with -addext subjectKeyIdentifier=hash, or with openssl req -x509, which adds it",
+        file.display()
+    )
+}
+
+/// A certificate has a key that can't encrypt.
+pub(crate) fn key_type_hint(file: &Path) -> String {
+    format!("{}: PKI needs RSA keys; openssl req -x509 -newkey rsa:2048 makes one", file.display())
+}

@@ -2,6 +2,7 @@
 
 use fd_compress::Compressor;
 use fd_crypto::Digester;
+use fd_crypto::pki::Encryptor;
 use fd_fileset::{Compression, EffectiveOptions, Flags};
 use fd_records::{FileType, Stat, Stream};
 use nix::errno::Errno;
@@ -15,8 +16,15 @@ use crate::source::Source;
 const ADDRESS_LEN: usize = 8;
 
 /// Which stream holds the data of an entry with these options. Every entry has an answer, also those without data:
-/// it stands in their attributes (reference 04 §7).
-pub(crate) fn data_stream(options: &EffectiveOptions) -> Stream {
+/// it stands in their attributes (reference 04 §7). Encrypted data has no addresses.
+pub(crate) fn data_stream(options: &EffectiveOptions, encrypted: bool) -> Stream {
+    if encrypted {
+        return match options.compression {
+            None => Stream::ENCRYPTED_FILE_DATA,
+            Some(Compression::Gzip(_)) => Stream::ENCRYPTED_GZIP_DATA,
+            Some(Compression::Lzo | Compression::Zstd(_)) => Stream::ENCRYPTED_COMPRESSED_DATA,
+        };
+    }
     match (options.has(Flags::SPARSE), options.compression) {
         (false, None) => Stream::FILE_DATA,
         (true, None) => Stream::SPARSE_DATA,
@@ -159,18 +167,21 @@ pub(crate) fn read_blocks<E: From<Stopped>>(
 
 /// What a block goes through on its way out.
 pub(crate) struct Transform<'t> {
-    pub(crate) digester: Option<&'t mut Digester>,
+    /// For the digest record and for the signature.
+    pub(crate) digesters: [Option<&'t mut Digester>; 2],
     pub(crate) compressor: Option<&'t mut Compressor>,
     /// Holds a compressed block.
     pub(crate) compressed: &'t mut Vec<u8>,
     /// Records begin with their address.
     pub(crate) addresses: bool,
+    /// What is sent is encrypted.
+    pub(crate) encryptor: Option<&'t mut Encryptor>,
 }
 
 impl Transform<'_> {
     /// Sends one block (reference 04 §8.7).
     pub(crate) fn send<B>(&mut self, emitter: &mut Emitter<'_, B>, position: u64, block: &[u8]) -> Result<(), Halt> {
-        if let Some(digester) = &mut self.digester {
+        for digester in self.digesters.iter_mut().flatten() {
             digester.update(block);
         }
         let body = match &mut self.compressor {
@@ -181,6 +192,10 @@ impl Transform<'_> {
             }
             None => block,
         };
+        let body = match &mut self.encryptor {
+            Some(encryptor) => encryptor.block(body)?,
+            None => body,
+        };
         let address = position.to_be_bytes();
         let address: &[u8] = if self.addresses { &address } else { &[] };
         emitter.payload(&[address, body])?;
@@ -188,6 +203,16 @@ impl Transform<'_> {
         tally.read_bytes += block.len() as u64;
         tally.job_bytes += (address.len() + body.len()) as u64;
         emitter.make_room()?;
+        Ok(())
+    }
+
+    /// Sends what is left when everything has been read.
+    pub(crate) fn finish<B>(&mut self, emitter: &mut Emitter<'_, B>) -> Result<(), Halt> {
+        if let Some(encryptor) = &mut self.encryptor {
+            let rest = encryptor.finish()?;
+            emitter.payload(&[rest])?;
+            emitter.piece().tally.job_bytes += rest.len() as u64;
+        }
         Ok(())
     }
 }

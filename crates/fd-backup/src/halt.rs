@@ -4,6 +4,7 @@ use fd_bsock::FrameError;
 use fd_compress::CompressError;
 
 use crate::exchange::Stopped;
+use crate::protect::Unprotected;
 use crate::texts;
 
 /// Why a worker leaves in the middle of its work.
@@ -17,9 +18,19 @@ pub(crate) enum Halt {
     Compression(CompressError),
     /// More files than a FileIndex can count.
     FileIndex,
+    /// A file can't be encrypted or signed as the configuration wants it.
+    Unprotected(Unprotected),
 }
 
 impl Halt {
+    /// What is said before the fatal message.
+    pub(crate) fn errors(&self) -> &[Vec<u8>] {
+        match self {
+            Self::Unprotected(unprotected) => &unprotected.errors,
+            _ => &[],
+        }
+    }
+
     /// The fatal message, if there is one to be said; `path` is the entry worked on.
     pub(crate) fn message(&self, path: &[u8]) -> Option<Vec<u8>> {
         match self {
@@ -27,6 +38,7 @@ impl Halt {
             Self::Record(error) => Some(texts::record_refused(path, error)),
             Self::Compression(error) => Some(texts::compression_failed(*error)),
             Self::FileIndex => Some(texts::too_many_files()),
+            Self::Unprotected(unprotected) => Some(unprotected.fatal.clone()),
         }
     }
 }

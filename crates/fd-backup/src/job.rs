@@ -8,6 +8,7 @@ use crate::accurate::AccurateList;
 use crate::batch::Batch;
 use crate::exchange::{Exchange, Limits};
 use crate::plan::BackupPlan;
+use crate::protect::{JobProtection, Unprotected};
 
 /// A piece is published when it holds this many bytes of frames.
 const PIECE_LEN: usize = 256 << 10;
@@ -28,16 +29,18 @@ pub(crate) struct Job<'j> {
     pub(crate) wants_saved: bool,
     /// Somebody wants the line of each unchanged file.
     pub(crate) wants_skipped: bool,
+    /// How files are encrypted and signed.
+    pub(crate) protection: Option<JobProtection<'j>>,
 }
 
 impl<'j> Job<'j> {
-    pub(crate) fn new(plan: &'j BackupPlan, cancel: &'j CancelToken, log: &dyn JobLog) -> Self {
+    pub(crate) fn new(plan: &'j BackupPlan, cancel: &'j CancelToken, log: &dyn JobLog) -> Result<Self, Unprotected> {
         let record_len = plan.block_len();
         let piece_len = PIECE_LEN.min(plan.memory_budget.max(1));
         // A piece is published when it is full: then one record may stand over its end.
         let capacity = piece_len + record_len + record_len / 8;
         let limits = Limits { pieces: (plan.memory_budget / capacity).max(1), piece_len: capacity, queue: QUEUE };
-        Self {
+        Ok(Self {
             exchange: Exchange::new(limits, plan.files_before.saturating_add(1)),
             cancel,
             accurate: plan.accurate.as_deref(),
@@ -47,7 +50,8 @@ impl<'j> Job<'j> {
             comm_compression: plan.comm_compression,
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),
-        }
+            protection: plan.protection.as_deref().map(JobProtection::new).transpose()?,
+        })
     }
 
     /// Whether there is no point in going on.

@@ -8,6 +8,7 @@ use fd_fileset::FileSet;
 use fd_walk::WalkSettings;
 
 use crate::accurate::AccurateList;
+use crate::protect::Protection;
 
 /// Everything that stays the same for the length of one backup.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct BackupPlan {
     pub max_job_errors: u32,
     /// How long to wait until somebody opens a fifo for writing; the stock daemon waits 60 s.
     pub fifo_timeout: Duration,
+    /// Encryption and signatures, where the configuration has them.
+    pub protection: Option<Arc<Protection>>,
 }
 
 impl BackupPlan {
@@ -48,6 +51,7 @@ impl BackupPlan {
             files_before: 0,
             max_job_errors: 1000,
             fifo_timeout: Duration::from_secs(60),
+            protection: None,
         }
     }
 

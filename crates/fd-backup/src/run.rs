@@ -14,6 +14,7 @@ use crate::exchange::Exchange;
 use crate::job::Job;
 use crate::piece::{Event, Piece, Tally};
 use crate::plan::{BackupError, BackupPlan, FrameSink, SinkError};
+use crate::protect::Unprotected;
 use crate::tail::{TailEncoder, saved_line_of_tail};
 use crate::texts;
 use crate::worker::Worker;
@@ -33,7 +34,6 @@ pub fn run(
     sink: &mut dyn FrameSink,
 ) -> Result<(), BackupError> {
     progress.set_files(plan.files_before);
-    let job = Job::new(plan, cancel, log);
     let mut sender = Sender {
         progress,
         log,
@@ -43,7 +43,10 @@ pub fn run(
         last_file: plan.files_before,
         xattr_warnings: WarningLimit::new(WarningKind::Xattr),
     };
-    let walked = run_threads(plan, &job, &mut sender)?;
+    let job = Job::new(plan, cancel, log).map_err(|unprotected| sender.unprotected(&unprotected))?;
+    let workers = (0..plan.workers.max(1)).map(|_| Worker::new(&job)).collect::<Result<Vec<_>, _>>();
+    let workers = workers.map_err(|unprotected| sender.unprotected(&unprotected))?;
+    let walked = run_threads(plan, &job, workers, &mut sender)?;
     if cancel.is_cancelled() || walked.end != WalkEnd::Complete {
         return Err(BackupError::Cancelled);
     }
@@ -55,16 +58,19 @@ pub fn run(
 }
 
 /// Runs the pipeline to its end, whatever that is; all threads but this one have ended then.
-fn run_threads(plan: &BackupPlan, job: &Job<'_>, sender: &mut Sender<'_>) -> Result<WalkSummary, BackupError> {
+fn run_threads<'j>(
+    plan: &BackupPlan,
+    job: &'j Job<'j>,
+    workers: Vec<Worker<'j>>,
+    sender: &mut Sender<'_>,
+) -> Result<WalkSummary, BackupError> {
     let host = Host { plan, job, progress: sender.progress, log: sender.log };
     let result = thread::scope(|scope| {
         // Whoever panics, the sink included, takes the others down with him, and only them.
         let _stop = StopOnLeaving(&job.exchange);
         let walker = start(scope, "walker", job, || walk(plan, &host))?;
-        let mut workers = Vec::new();
-        for _ in 0..plan.workers.max(1) {
-            workers.push(start(scope, "worker", job, || Worker::new(job).run())?);
-        }
+        let started = workers.into_iter().map(|mut worker| start(scope, "worker", job, move || worker.run()));
+        let workers = started.collect::<Result<Vec<_>, _>>()?;
         let sent = sender.send_all(job);
         job.exchange.stop();
         let panicked = workers.into_iter().filter_map(|worker| worker.join().err()).count();
@@ -244,6 +250,14 @@ impl Sender<'_> {
     fn fatal(&self, text: &[u8]) -> BackupError {
         self.log.message(MessageType::Fatal, text);
         BackupError::Fatal(String::from_utf8_lossy(text).trim_end().to_owned())
+    }
+
+    /// The configuration wants protection that can't be had.
+    fn unprotected(&self, unprotected: &Unprotected) -> BackupError {
+        for text in &unprotected.errors {
+            self.log.message(MessageType::Error, text);
+        }
+        self.fatal(&unprotected.fatal)
     }
 
     /// What is said after the last file (reference 04 §1.1).

@@ -16,6 +16,7 @@ use crate::data::{Cut, DataEnd, Transform, data_stream, is_digested, is_read, re
 use crate::estimate::saved_line;
 use crate::halt::Halt;
 use crate::piece::Event;
+use crate::protect::{Protector, Unprotected};
 use crate::source::{Opening, Source};
 use crate::texts;
 use crate::tools::digest_kind;
@@ -58,15 +59,21 @@ impl Worker<'_> {
             self.emitter.note(Event::Message { kind: MessageType::Saved, text, failed: false });
         }
         self.send_attributes(entry, inherited.link_fi, update.is_some(), file_index)?;
+        let signed_kind = self.signs(entry.file_type)?;
         if let Some(digest) = update {
             self.send_metadata(entry, file_index, None)?;
+            // As the stock daemon does: what is signed is the data of this record, and it has none.
+            self.send_signature(signed_kind, None, file_index)?;
             let digest = entry.options.digest.and_then(|kind| DigestValue::from_bytes(digest_kind(kind), digest));
             return self.send_digest(digest, file_index);
         }
 
         let digest_kind = self.choose_digest(entry);
+        if self.encrypts(entry.file_type) {
+            self.send_session(entry, file_index)?;
+        }
         let source = if is_read(entry.file_type, &entry.stat) {
-            match self.send_data(entry, file_index, digest_kind)? {
+            match self.send_data(entry, file_index, digest_kind, signed_kind)? {
                 Ok(source) => Some(source),
                 Err(errno) => {
                     let text = texts::cannot_open(&entry.path, errno);
@@ -84,7 +91,49 @@ impl Worker<'_> {
             Some(kind) => self.finish_digest(kind),
             None => inherited.digest,
         };
+        self.send_signature(signed_kind, digest, file_index)?;
         self.send_digest(digest, file_index)
+    }
+
+    fn encrypts(&self, file_type: FileType) -> bool {
+        self.protector.as_ref().is_some_and(|protector| protector.encrypts(file_type))
+    }
+
+    /// The digest to be signed; it is ready then.
+    fn signs(&mut self, file_type: FileType) -> Result<Option<DigestKind>, Halt> {
+        let kind = self.protector.as_ref().and_then(|protector| protector.signs(file_type));
+        if let Some(kind) = kind {
+            self.tools.prepare_digest(kind).map_err(Unprotected::from)?;
+        }
+        Ok(kind)
+    }
+
+    /// The record that holds the keys of the file's data. It goes first, and also where there is no data.
+    fn send_session(&mut self, entry: &Entry, file_index: i32) -> Result<(), Halt> {
+        let Some(protector) = &mut self.protector else { return Ok(()) };
+        let record = protector.begin_file()?;
+        self.emitter.header(file_index, Stream::ENCRYPTED_SESSION_DATA, entry.stat.size)?;
+        self.emitter.payload(&[record])?;
+        self.emitter.close_stream();
+        self.emitter.piece().tally.job_bytes += record.len() as u64;
+        Ok(())
+    }
+
+    /// The signature over what was read. `digest` is the file's digest, which may be the one to be signed.
+    fn send_signature(
+        &mut self,
+        kind: Option<DigestKind>,
+        digest: Option<DigestValue>,
+        file_index: i32,
+    ) -> Result<(), Halt> {
+        let (Some(kind), Some(protector)) = (kind, &mut self.protector) else { return Ok(()) };
+        let digest = match digest.filter(|digest| digest.kind() == kind) {
+            Some(digest) => digest,
+            None => self.tools.finish_digest(kind).map_err(Unprotected::from)?,
+        };
+        let record = protector.sign(&digest)?;
+        self.emitter.record(file_index, Stream::SIGNED_DIGEST, record)?;
+        Ok(())
     }
 
     fn send_digest(&mut self, digest: Option<DigestValue>, file_index: i32) -> Result<Saved, Halt> {
@@ -101,7 +150,12 @@ impl Worker<'_> {
             file_index,
             file_type: entry.file_type,
             name: &names.name,
-            lstat: LStat { stat: entry.stat, link_fi, flags: 0, data_stream: data_stream(&entry.options).0 },
+            lstat: LStat {
+                stat: entry.stat,
+                link_fi,
+                flags: 0,
+                data_stream: data_stream(&entry.options, self.encrypts(entry.file_type)).0,
+            },
             link: &names.link,
             attr_ex: if is_update { Attributes::UPDATE_MARK } else { &[] },
             delta_seq: if is_update && entry.file_type == FileType::Regular { 1 } else { self.delta_seq(entry) },
@@ -134,7 +188,7 @@ impl Worker<'_> {
     }
 
     fn finish_digest(&mut self, kind: DigestKind) -> Option<DigestValue> {
-        let result = self.tools.get(Some(kind), None).0.map(fd_crypto::Digester::finish)?;
+        let result = self.tools.finish_digest(kind);
         if result.is_err() {
             self.warn(texts::digest_failed(kind.message_name()));
         }
@@ -147,6 +201,7 @@ impl Worker<'_> {
         entry: &Entry,
         file_index: i32,
         digest: Option<DigestKind>,
+        signed: Option<DigestKind>,
     ) -> Result<Result<Source, Errno>, Halt> {
         let (options, file_type) = (&entry.options, entry.file_type);
         let opening = Opening {
@@ -163,17 +218,27 @@ impl Worker<'_> {
         if let Some(compression) = options.compression {
             self.tools.prepare_compression(compression)?;
         }
-        let sparse = options.has(Flags::SPARSE);
+        let encrypted = self.encrypts(file_type);
+        let sparse = options.has(Flags::SPARSE) && !encrypted;
         let cut = Cut::new(file_type, &entry.stat, sparse, self.job.record_len);
-        self.emitter.header(file_index, data_stream(options), entry.stat.size)?;
-        let (digester, compressor) = self.tools.get(digest, options.compression);
-        let mut transform = Transform { digester, compressor, compressed: &mut self.compressed, addresses: sparse };
+        self.emitter.header(file_index, data_stream(options, encrypted), entry.stat.size)?;
+        let (digesters, compressor) = self.tools.get(digest, signed, options.compression);
+        let mut transform = Transform {
+            digesters,
+            compressor,
+            compressed: &mut self.compressed,
+            addresses: sparse,
+            encryptor: self.protector.as_mut().filter(|_| encrypted).map(Protector::encryptor),
+        };
         let emitter = &mut self.emitter;
         let end = read_blocks::<Halt>(&mut source, &cut, &mut self.block, &is_stopped, |position, block| {
             transform.send(emitter, position, block)
         })?;
-        if let DataEnd::ReadError(errno) = end {
-            self.emitter.note(Event::ReadError { text: texts::read_error(&entry.path, errno) });
+        match end {
+            DataEnd::Complete => transform.finish(emitter)?,
+            DataEnd::ReadError(errno) => {
+                self.emitter.note(Event::ReadError { text: texts::read_error(&entry.path, errno) });
+            }
         }
         self.emitter.close_stream();
         if options.has(Flags::CHECK_CHANGES) && file_type == FileType::Regular {

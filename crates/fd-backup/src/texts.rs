@@ -109,3 +109,33 @@ pub(crate) fn too_many_files() -> Vec<u8> {
 pub(crate) fn record_refused(path: &[u8], error: &FrameError) -> Vec<u8> {
     [b"Record of \"", path, b"\" can't be sent: ", error.to_string().as_bytes(), b"\n"].concat()
 }
+
+/// What OpenSSL was doing when a cipher could not be set up.
+pub(crate) const CIPHER_CONTEXT: &str = "OpenSSL cipher context initialization failed";
+/// What OpenSSL was doing when data could not be encrypted.
+pub(crate) const CIPHER_UPDATE: &str = "OpenSSL cipher update failed";
+/// What OpenSSL was doing when nothing could be signed.
+pub(crate) const SIGNATURE_CREATION: &str = "Signature creation failed";
+/// The cipher can't be set up.
+pub(crate) const NO_ENCRYPTION_CONTEXT: &str = "crypto.c:46 Failed to initialize encryption context.\n";
+/// Data could not be encrypted.
+pub(crate) const ENCRYPTION_ERROR: &str = "Encryption error\n";
+/// The digest can't be signed.
+pub(crate) const ADDING_SIGNER_ERROR: &str = "An error occurred while adding signer the stream.\n";
+/// The key can't sign.
+pub(crate) const SIGNING_ERROR: &str = "An error occurred while signing the stream.\n";
+
+/// An error that OpenSSL left behind.
+pub(crate) fn openssl(what: &str, error: &str) -> Vec<u8> {
+    format!("openssl.c:108 {what}: ERR={error}\n").into_bytes()
+}
+
+/// No content key could be made for the recipients. The second line is ours.
+pub(crate) fn no_session(error: &str) -> Vec<u8> {
+    format!("An error occurred while encrypting the stream.\n{error}\n").into_bytes()
+}
+
+/// The digest to be signed can't be made.
+pub(crate) fn no_signature(error: &fd_crypto::DigestError) -> Vec<u8> {
+    format!("Failed to allocate memory for crypto signature.\n{error}\n").into_bytes()
+}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use fd_compress::{CompressError, Compressor};
-use fd_crypto::{DigestError, DigestKind, Digester};
+use fd_crypto::{DigestError, DigestKind, DigestValue, Digester};
 use fd_fileset::Compression;
 
 /// The digesters and compressors that the files so far have asked for.
@@ -35,15 +35,33 @@ impl Tools {
         Ok(())
     }
 
-    /// The digester and the compressor for one file; those that were prepared.
+    /// The digesters, each kind once, and the compressor for one file; those that were prepared.
     pub(crate) fn get(
         &mut self,
         digest: Option<DigestKind>,
+        signed: Option<DigestKind>,
         compression: Option<Compression>,
-    ) -> (Option<&mut Digester>, Option<&mut Compressor>) {
-        let digester = digest.and_then(|kind| self.digesters.get_mut(&kind));
+    ) -> ([Option<&mut Digester>; 2], Option<&mut Compressor>) {
+        let digesters = match (digest, signed.filter(|signed| digest != Some(*signed))) {
+            (Some(digest), Some(signed)) => self.digesters.get_disjoint_mut([&digest, &signed]),
+            (digest, signed) => [digest.or(signed).and_then(|kind| self.digesters.get_mut(&kind)), None],
+        };
         let compressor = compression.and_then(|compression| self.compressors.get_mut(&compression));
-        (digester, compressor)
+        (digesters, compressor)
+    }
+
+    /// A digester that was prepared.
+    pub(crate) fn digester(&mut self, kind: DigestKind) -> Option<&mut Digester> {
+        self.digesters.get_mut(&kind)
+    }
+
+    /// The digest of what the digester of this kind has seen since the last one.
+    pub(crate) fn finish_digest(&mut self, kind: DigestKind) -> Result<DigestValue, DigestError> {
+        self.prepare_digest(kind)?;
+        match self.digesters.get_mut(&kind) {
+            Some(digester) => digester.finish(),
+            None => Digester::new(kind)?.finish(),
+        }
     }
 }
 

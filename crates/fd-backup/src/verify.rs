@@ -61,7 +61,7 @@ impl Verifier<'_> {
         if self.tools.prepare_digest(kind).is_err() || !self.digest(entry, kind, &mut finding)? {
             return Ok(finding);
         }
-        let found = self.tools.get(Some(kind), None).0.and_then(|digester| digester.finish().ok());
+        let found = self.tools.finish_digest(kind).ok();
         if found.is_some_and(|found| found.as_bytes() == expected) {
             finding.verdict = match token.on_equal_data {
                 OnEqualData::Skip => Verdict::Skip,
@@ -96,7 +96,7 @@ impl Verifier<'_> {
             }
         };
         let cut = Cut::new(FileType::Regular, &entry.stat, options.has(Flags::SPARSE), self.record_len);
-        let Some(digester) = self.tools.get(Some(kind), None).0 else { return Ok(false) };
+        let Some(digester) = self.tools.digester(kind) else { return Ok(false) };
         let read_bytes = &mut finding.read_bytes;
         let end = read_blocks(&mut source, &cut, self.block, self.is_stopped, |_, block| {
             digester.update(block);

@@ -13,6 +13,7 @@ use crate::exchange::{Slot, Stopped};
 use crate::halt::Halt;
 use crate::job::Job;
 use crate::piece::Event;
+use crate::protect::{Protector, Unprotected};
 use crate::save::{Inherited, Saved};
 use crate::texts;
 use crate::tools::Tools;
@@ -32,11 +33,14 @@ pub(crate) struct Worker<'j> {
     pub(crate) compressed: Vec<u8>,
     /// An attribute record.
     pub(crate) record: Vec<u8>,
+    /// Encrypts and signs, where the configuration asks for it.
+    pub(crate) protector: Option<Protector<'j>>,
 }
 
 impl<'j> Worker<'j> {
-    pub(crate) fn new(job: &'j Job<'j>) -> Self {
-        Self {
+    pub(crate) fn new(job: &'j Job<'j>) -> Result<Self, Unprotected> {
+        let protector = job.protection.as_ref().map(Protector::new).transpose()?;
+        Ok(Self {
             job,
             emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression),
             tools: Tools::default(),
@@ -46,7 +50,8 @@ impl<'j> Worker<'j> {
             block: vec![0; job.record_len],
             compressed: Vec::new(),
             record: Vec::new(),
-        }
+            protector,
+        })
     }
 
     /// Works until there is nothing more to do.
@@ -174,6 +179,9 @@ impl<'j> Worker<'j> {
 
     /// Leaves the reason in the stream, if there is one to be told.
     fn give_up(&mut self, halt: &Halt, path: &[u8]) -> Stopped {
+        for text in halt.errors() {
+            self.emitter.note(Event::Message { kind: MessageType::Error, text: text.clone(), failed: false });
+        }
         if let Some(text) = halt.message(path) {
             self.emitter.note(Event::Fatal { text });
             self.emitter.close();

@@ -29,6 +29,8 @@ pub enum DirectoryState {
 pub struct KeyProblem {
     /// May be empty.
     pub lines: Vec<String>,
+    /// What to do about it, for the explanation beside the stock daemon's words. May be empty.
+    pub hint: String,
 }
 
 /// What the checks want to know of the outside world.
@@ -89,6 +91,7 @@ impl Surroundings for Unchecked {
 #[error("{}", first_line(messages))]
 pub struct CheckFailure {
     messages: Vec<StockMessage>,
+    hints: Vec<String>,
 }
 
 fn first_line(messages: &[StockMessage]) -> String {
@@ -99,6 +102,11 @@ impl CheckFailure {
     /// What the daemon prints, in this order; it ends with status 1.
     pub fn messages(&self) -> &[StockMessage] {
         &self.messages
+    }
+
+    /// What to do about it, a line each; often nothing.
+    pub fn explanation(&self) -> String {
+        self.hints.iter().map(|hint| format!("  {} {hint}\n", texts::HINT)).collect()
     }
 }
 
@@ -123,7 +131,7 @@ impl Document {
             Some(config) if checker.messages.is_empty() => {
                 match checker.working_directory(&config.file_daemon, surroundings) {
                     None => Ok(config),
-                    Some(message) => Err(CheckFailure { messages: vec![message] }),
+                    Some(message) => Err(CheckFailure { messages: vec![message], hints: Vec::new() }),
                 }
             }
             _ => Err(checker.failure()),
@@ -148,12 +156,20 @@ struct Checker<'d> {
     /// In front of messages: the program's name until the daemon's is known.
     name: String,
     messages: Vec<StockMessage>,
+    hints: Vec<String>,
     failed: bool,
 }
 
 impl<'d> Checker<'d> {
     fn new(document: &'d Document, program: Program) -> Self {
-        Self { document, program, name: texts::PROGRAM.to_owned(), messages: Vec::new(), failed: false }
+        Self {
+            document,
+            program,
+            name: texts::PROGRAM.to_owned(),
+            messages: Vec::new(),
+            hints: Vec::new(),
+            failed: false,
+        }
     }
 
     /// All checks that come before "Please correct configuration file".
@@ -188,7 +204,7 @@ impl<'d> Checker<'d> {
     fn failure(mut self) -> CheckFailure {
         let (text, location) = self.text(&texts::PLEASE_CORRECT, &[]);
         self.messages.push(StockMessage::error(&self.name, location.unwrap_or_default(), &text));
-        CheckFailure { messages: self.messages }
+        CheckFailure { messages: self.messages, hints: self.hints }
     }
 
     /// Values go in first, then the file's name.
@@ -213,6 +229,9 @@ impl<'d> Checker<'d> {
     fn key_problem(&mut self, problem: &KeyProblem, check: &Check, values: &[&[u8]]) {
         for line in &problem.lines {
             self.messages.push(StockMessage::debug(&self.name, &format!("{}{line}", texts::OPENSSL_LINE)));
+        }
+        if !problem.hint.is_empty() && !self.hints.contains(&problem.hint) {
+            self.hints.push(problem.hint.clone());
         }
         self.fail(check, values);
     }

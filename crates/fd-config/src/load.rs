@@ -32,7 +32,7 @@ impl LoadError {
     pub fn explanation(&self) -> String {
         match self {
             Self::Syntax(error) => explain::syntax_error(error),
-            Self::Checks(_) => String::new(),
+            Self::Checks(failure) => failure.explanation(),
         }
     }
 

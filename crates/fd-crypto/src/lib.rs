@@ -1,8 +1,12 @@
-//! The digests of a backup: one [`Digester`] for MD5, SHA-1, SHA-256, SHA-512, XXH64, XXH3-64 and XXH3-128, with the
-//! bytes exactly as they stand in a digest record (reference 04 §9).
+//! Digests, and the encryption and signatures of PKI.
 //!
-//! Not here: which bytes are digested and which option asks for it (`fd-backup`), and key files.
+//! One [`Digester`] makes MD5, SHA-1, SHA-256, SHA-512, XXH64, XXH3-64 and XXH3-128, with the bytes exactly as they stand
+//! in a digest record (reference 04 §9). [`pki`] makes and opens the records that hold encrypted data, its keys and
+//! signatures (reference 04 §12). The algorithms are OpenSSL's.
+//!
+//! Not here: which bytes are digested and which option asks for it (`fd-backup`), and where key files are.
 
 mod digest;
+pub mod pki;
 
 pub use digest::{DigestError, DigestKind, DigestValue, Digester};

@@ -117,7 +117,7 @@ impl DataPath {
         self.win32 = Win32Stream::default();
     }
 
-    /// Writes one record.
+    /// Writes one record, or one block of encrypted data once it is decrypted.
     pub(crate) fn record(
         &mut self,
         stream: Stream,
@@ -127,7 +127,6 @@ impl DataPath {
         progress: &Progress,
         report: &mut Report<'_>,
     ) -> Result<(), DataLost> {
-        progress.add_read_bytes(record.len() as u64);
         let layout = Layout::of(stream, destination.is_delta);
         let path = destination.path;
         let unpacked = self.unpacker.unpack(layout, record);

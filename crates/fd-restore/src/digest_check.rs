@@ -13,6 +13,9 @@ const GUESS_LIMIT: u64 = 4 << 20;
 /// After so many files in a row without a digest no more are computed, until one comes.
 const PATIENCE: u32 = 32;
 
+/// What a signature can be over (reference 04 §12.4).
+const SIGNED_KINDS: [DigestKind; 3] = [DigestKind::Md5, DigestKind::Sha1, DigestKind::Sha256];
+
 /// What a digest record said about the data.
 #[derive(Debug)]
 pub(crate) enum Verdict {
@@ -34,21 +37,41 @@ pub(crate) struct DigestCheck {
     kind_known: bool,
     /// Files in a row that had no digest.
     without: u32,
+    /// The digest of the current file, once its record has been compared.
+    compared: Option<DigestValue>,
+    /// For signatures: the kinds that signatures of this job were over so far; all there are before the first one.
+    signed: Vec<Digester>,
+    /// Whether a signature has said which kind is needed.
+    signed_kind_known: bool,
 }
 
 impl DigestCheck {
-    pub(crate) fn new(enabled: bool) -> Self {
+    /// With `enabled`, digest records are compared; with `signed`, there will be digests for signatures.
+    pub(crate) fn new(enabled: bool, signed: bool) -> Self {
         let digesters = if enabled {
             DigestKind::ALL.into_iter().filter_map(|kind| Digester::new(kind).ok()).collect()
         } else {
             Vec::new()
         };
-        Self { enabled, digesters, length: 0, active: false, kind_known: false, without: 0 }
+        let kinds = SIGNED_KINDS.into_iter().filter(|_| signed);
+        Self {
+            enabled,
+            digesters,
+            length: 0,
+            active: false,
+            kind_known: false,
+            without: 0,
+            compared: None,
+            signed: kinds.filter_map(|kind| Digester::new(kind).ok()).collect(),
+            signed_kind_known: false,
+        }
     }
 
     /// A file begins.
     pub(crate) fn begin(&mut self) {
         self.abandon();
+        self.compared = None;
+        self.signed.iter_mut().for_each(Digester::restart);
         self.active = self.enabled && self.without < PATIENCE;
         self.without = self.without.saturating_add(1);
     }
@@ -67,6 +90,9 @@ impl DigestCheck {
 
     /// The next bytes of the current file.
     pub(crate) fn update(&mut self, data: &[u8]) {
+        for digester in &mut self.signed {
+            digester.update(data);
+        }
         if !self.active {
             return;
         }
@@ -94,12 +120,31 @@ impl DigestCheck {
             None
         };
         self.abandon();
+        self.compared = computed;
         self.expect(kind);
         match (computed, DigestValue::from_bytes(kind, recorded)) {
             (Some(computed), Some(recorded)) if computed == recorded => Verdict::Fine,
             (Some(computed), _) => Verdict::Differs(kind, computed),
             (None, _) => Verdict::Fine,
         }
+    }
+
+    /// The digest of the current file that a signature is over; `None` if it is of a kind that was not expected. Files
+    /// that follow have it.
+    pub(crate) fn signed_digest(&mut self, kind: DigestKind) -> Option<DigestValue> {
+        if !self.signed_kind_known {
+            self.signed_kind_known = true;
+            self.signed.retain(|digester| digester.kind() == kind);
+        }
+        let running = self.signed.iter_mut().find(|digester| digester.kind() == kind);
+        let value = match running {
+            Some(digester) => digester.finish().ok(),
+            None => {
+                self.signed.extend(Digester::new(kind));
+                self.compared.filter(|value| value.kind() == kind)
+            }
+        };
+        value
     }
 
     /// From now on only this kind is computed.
@@ -135,7 +180,7 @@ mod tests {
     #[test]
     fn every_kind_is_checked_from_the_first_file_on() {
         for kind in DigestKind::ALL {
-            let mut check = DigestCheck::new(true);
+            let mut check = DigestCheck::new(true, false);
             for (data, right) in [(&b"one"[..], true), (b"two", false), (b"", true), (b"three", true), (b"four", false)]
             {
                 check.begin();
@@ -150,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_kind_may_change_between_jobs() {
-        let mut check = DigestCheck::new(true);
+        let mut check = DigestCheck::new(true, false);
         for (kind, checked) in [
             (DigestKind::Md5, true),
             (DigestKind::Sha256, false),
@@ -167,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_long_first_file_is_not_checked_and_a_wrong_length_differs() {
-        let mut check = DigestCheck::new(true);
+        let mut check = DigestCheck::new(true, false);
         check.begin();
         check.update(&vec![0; usize::try_from(GUESS_LIMIT).unwrap()]);
         check.update(b"x");
@@ -178,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_job_without_digests_stops_computing_and_can_start_again() {
-        let mut check = DigestCheck::new(true);
+        let mut check = DigestCheck::new(true, false);
         for _ in 0..PATIENCE {
             check.begin();
             assert!(check.active);
@@ -192,14 +237,14 @@ mod tests {
 
     #[test]
     fn an_abandoned_file_and_a_disabled_check_say_nothing() {
-        let mut check = DigestCheck::new(true);
+        let mut check = DigestCheck::new(true, false);
         check.begin();
         check.update(b"left");
         check.abandon();
         assert!(!differs(&check.compare(Stream::MD5, &[0; 16])));
         check.begin();
         assert!(!differs(&check.compare(Stream::MD5, &digest(DigestKind::Md5, b""))));
-        let mut check = DigestCheck::new(false);
+        let mut check = DigestCheck::new(false, false);
         check.begin();
         check.update(b"left");
         assert!(!differs(&check.compare(Stream::MD5, &[0; 16])));

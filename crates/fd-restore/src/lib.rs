@@ -12,6 +12,7 @@
 mod create;
 mod data;
 mod digest_check;
+mod encryption;
 mod entry;
 mod output_file;
 mod output_names;

@@ -1,5 +1,9 @@
 //! What a restore is asked to do.
 
+use std::sync::Arc;
+
+use fd_crypto::pki::KeyRing;
+
 use crate::output_names::OutputNames;
 
 /// When something that exists is replaced (reference 05 §6.1).
@@ -38,6 +42,8 @@ pub struct RestorePlan {
     pub replace: Replace,
     /// Whether the data is compared with the digests on the volume. The stock daemon does not.
     pub check_digests: bool,
+    /// The keys of the PKI directives. With them signatures are checked.
+    pub keys: Option<Arc<KeyRing>>,
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use fd_records::{AttributesRecord, FileType, PluginName, Stat, Stream, listing};
 use crate::create::{Created, Creator};
 use crate::data::{DataLost, DataPath, Destination};
 use crate::digest_check::{DigestCheck, Verdict};
+use crate::encryption::{Encryption, Undecipherable};
 use crate::entry::Entry;
 use crate::output_file::OutputFile;
 use crate::plan::RestorePlan;
@@ -28,6 +29,7 @@ pub struct RestoreState {
     writer: MetadataWriter,
     digest: DigestCheck,
     data: DataPath,
+    encryption: Encryption,
 }
 
 impl RestoreState {
@@ -36,8 +38,9 @@ impl RestoreState {
         Self {
             directories: Directories::new(),
             writer: MetadataWriter::new(),
-            digest: DigestCheck::new(plan.check_digests),
+            digest: DigestCheck::new(plan.check_digests, plan.keys.is_some()),
             data: DataPath::new(),
+            encryption: Encryption::new(plan.keys.clone()),
         }
     }
 }
@@ -148,14 +151,15 @@ impl Round<'_> {
         match stream.kind().0 {
             1 | 5 | 37 => self.attributes(stream, record),
             2 | 4 | 6 | 7 | 11 | 12 | 20 | 21 | 23 | 24 | 29..=33 => self.data(stream, record),
-            22 => self.session_data(),
+            22 => self.session_data(record),
+            19 => self.signature(record),
             13 | 25 => self.ignored.resource_forks += 1,
             14 => self.ignored.finder_info += 1,
             15 | 16 | 1000..=1019 | 1021 | 1022 | 1989..=1999 => self.metadata(stream, record),
             3 | 10 | 17 | 18 | 39..=41 => self.digest(stream, record),
             26 => self.plugin_name(record),
-            // Signatures, old programs, objects and events, and what only a plugin could use.
-            8 | 9 | 19 | 28 | 35 | 36 | 38 | 1020 | 1988 => {}
+            // Old programs, objects and events, and what only a plugin could use.
+            8 | 9 | 28 | 35 | 36 | 38 | 1020 | 1988 => {}
             _ => {
                 self.close();
                 self.report.now(MessageType::Warning, &texts::unexpected_stream(stream));
@@ -250,30 +254,34 @@ impl Round<'_> {
     fn data(&mut self, stream: Stream, record: &[u8]) {
         let follows = self.previous == stream.kind() || matches!(self.previous.0, 1 | 5 | 22 | 35 | 36);
         let (Some(file), Some(entry), true) = (self.file.as_mut(), self.entry.as_ref(), follows) else { return };
+        self.progress.add_read_bytes(record.len() as u64);
         let mut destination = Destination { file, path: &entry.output, is_delta: entry.delta_seq > 0 };
-        let written = if matches!(stream.kind().0, 20 | 21 | 23 | 24 | 32 | 33) {
-            self.report.now(MessageType::Error, &texts::no_session_data(&entry.output));
-            Err(DataLost)
+        let RestoreState { data, digest, encryption, .. } = &mut *self.state;
+        let (progress, report) = (self.progress, &mut self.report);
+        let written = if is_encrypted(stream) {
+            encryption
+                .record(stream, record, &entry.output, report)
+                .map_err(|Undecipherable| DataLost)
+                .and_then(|()| decrypted(stream, encryption, data, &mut destination, digest, progress, report))
         } else {
-            self.state.data.record(
-                stream,
-                record,
-                &mut destination,
-                &mut self.state.digest,
-                self.progress,
-                &mut self.report,
-            )
+            data.record(stream, record, &mut destination, digest, progress, report)
         };
         if written.is_err() {
             self.give_up();
         }
     }
 
-    /// The key of an encrypted file: there is none to open it with.
-    fn session_data(&mut self) {
-        if self.file.is_some() {
-            self.report.now(MessageType::Error, &texts::no_private_keys());
+    /// The keys of an encrypted file.
+    fn session_data(&mut self, record: &[u8]) {
+        if self.file.is_some() && self.state.encryption.session(record, &mut self.report).is_err() {
             self.give_up();
+        }
+    }
+
+    /// A signature: of the data that was just restored. It is checked when the file is complete.
+    fn signature(&mut self, record: &[u8]) {
+        if let (Some(_file), Some(entry)) = (&self.file, &self.entry) {
+            self.state.encryption.signature(record, &entry.output, &mut self.report);
         }
     }
 
@@ -282,6 +290,7 @@ impl Round<'_> {
         self.file = None;
         self.delayed.clear();
         self.state.digest.abandon();
+        self.state.encryption.forget();
     }
 
     /// A digest: of the data that was just restored.
@@ -348,10 +357,25 @@ impl Round<'_> {
         let delayed = std::mem::take(&mut self.delayed);
         let Some(entry) = &self.entry else { return };
         if let Some(mut file) = self.file.take() {
-            self.state.digest.abandon();
-            finish_file(&mut self.report, &mut file, entry);
+            let RestoreState { data, digest, encryption, writer, .. } = &mut *self.state;
+            let report = &mut self.report;
+            // After a session record there was no data, so that there is no end of it either.
+            if self.previous != Stream::ENCRYPTED_SESSION_DATA {
+                encryption.finish(&entry.output, report);
+                let mut destination =
+                    Destination { file: &mut file, path: &entry.output, is_delta: entry.delta_seq > 0 };
+                let stream = encryption.stream();
+                let rest = decrypted(stream, encryption, data, &mut destination, digest, self.progress, report);
+                if rest.is_ok() {
+                    encryption.check_rest(&entry.output, report);
+                }
+            }
+            finish_file(report, &mut file, entry);
             let target = Target::Open(file.descriptor());
-            apply_delayed(&mut self.state.writer, &mut self.report, entry, &target, &delayed);
+            apply_delayed(writer, report, entry, &target, &delayed);
+            encryption.verify(entry.file_type, &entry.output, report, |kind| digest.signed_digest(kind));
+            digest.abandon();
+            encryption.forget();
         } else if !delayed.is_empty() {
             self.apply_by_name(&delayed);
         }
@@ -427,6 +451,27 @@ fn finish_file(report: &mut Report<'_>, file: &mut OutputFile, entry: &Entry) {
 fn last_name(entry: &Entry) -> Option<&[u8]> {
     let path = entry.path.as_ref().ok()?.as_bytes();
     path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty())
+}
+
+fn is_encrypted(stream: Stream) -> bool {
+    matches!(stream.kind().0, 20 | 21 | 23 | 24 | 32 | 33)
+}
+
+/// Writes the blocks that have been decrypted.
+fn decrypted(
+    stream: Stream,
+    encryption: &mut Encryption,
+    data: &mut DataPath,
+    destination: &mut Destination<'_>,
+    digest: &mut DigestCheck,
+    progress: &Progress,
+    report: &mut Report<'_>,
+) -> Result<(), DataLost> {
+    let path = destination.path;
+    while let Some(block) = encryption.next_block(path, report).map_err(|Undecipherable| DataLost)? {
+        data.record(stream, block, destination, digest, progress, report)?;
+    }
+    Ok(())
 }
 
 fn is_acl(stream: Stream) -> bool {

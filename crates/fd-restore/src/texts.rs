@@ -4,6 +4,7 @@
 //! operators' scripts may look for it. Those that the stock daemon lacks are at the end. All end with a line end.
 
 use fd_compress::DecompressError;
+use fd_crypto::pki::{DataError, SessionError};
 use fd_crypto::{DigestKind, DigestValue};
 use fd_metadata::strerror;
 use fd_records::{FileType, Stream, digest_text};
@@ -215,6 +216,87 @@ pub(crate) fn times_not_set(path: &[u8], errno: Errno) -> Vec<u8> {
 
 pub(crate) fn no_private_keys() -> Vec<u8> {
     b"No private decryption keys have been defined to decrypt encrypted backup data.\n".to_vec()
+}
+
+pub(crate) fn second_session() -> Vec<u8> {
+    b"restore.c:656 Unexpected cryptographic session data stream.\n".to_vec()
+}
+
+pub(crate) fn session_refused(error: &SessionError) -> Vec<u8> {
+    match error {
+        SessionError::NoPrivateKey => b"Missing private key required to decrypt encrypted backup data.\n".as_slice(),
+        SessionError::Key(_) => b"Decrypt of the session key failed.\n",
+        SessionError::Cipher => b"Unsupported encryption algorithm. Decrypt failed.\n",
+        SessionError::Malformed(_) => {
+            b"restore.c:705 An error=7 occurred while decoding encrypted session data stream: ERR=Internal error\n"
+        }
+    }
+    .to_vec()
+}
+
+/// An error that OpenSSL left behind.
+pub(crate) fn openssl(error: &str) -> Vec<u8> {
+    format!("openssl.c:108 {error}\n").into_bytes()
+}
+
+pub(crate) fn session_decoding(error: &str) -> Vec<u8> {
+    openssl(&format!("CryptoData decoding failed: ERR={error}"))
+}
+
+pub(crate) fn key_decryption(error: &str) -> Vec<u8> {
+    openssl(&format!("Failure decrypting the session key: ERR={error}"))
+}
+
+pub(crate) fn cipher_context(error: &str) -> Vec<u8> {
+    openssl(&format!("OpenSSL cipher context initialization failed: ERR={error}"))
+}
+
+pub(crate) fn no_decryption_context(path: &[u8]) -> Vec<u8> {
+    join(&[b"restore.c:793 Failed to initialize decryption context for ", path])
+}
+
+/// The stock daemon ends the job here, without the file's name.
+pub(crate) fn decryption_error(path: &[u8], error: &DataError) -> Vec<u8> {
+    join(&[b"Decryption error on file ", path, b": ", error.to_string().as_bytes()])
+}
+
+pub(crate) fn decryption_end(path: &[u8], waiting: usize, decrypted: usize) -> Vec<u8> {
+    let lengths = format!("restore.c:1733 Decryption error. buf_len={waiting} decrypt_len={decrypted} on file ");
+    join(&[lengths.as_bytes(), path])
+}
+
+pub(crate) fn second_signature() -> Vec<u8> {
+    b"restore.c:1025 Unexpected cryptographic signature data stream.\n".to_vec()
+}
+
+pub(crate) fn signature_unreadable(path: &[u8]) -> Vec<u8> {
+    join(&[b"restore.c:1031 Failed to decode message signature for ", path])
+}
+
+pub(crate) fn signature_missing(path: &[u8]) -> Vec<u8> {
+    join(&[b"restore.c:1858 Missing cryptographic signature for ", path])
+}
+
+pub(crate) fn signature_differs(error: &str) -> Vec<u8> {
+    openssl(&format!("OpenSSL digest Verify final failed: ERR={error}"))
+}
+
+pub(crate) fn signature_invalid(path: &[u8], error: &str) -> Vec<u8> {
+    join(&[b"restore.c:1888 Signature validation failed for file ", path, b": ERR=", error.as_bytes()])
+}
+
+/// The stock daemon says nothing.
+pub(crate) fn unknown_signer(path: &[u8]) -> Vec<u8> {
+    join(&[
+        b"The signature of ",
+        path,
+        b" is of a key that no PKI Keypair or PKI Signer names; such signatures are not checked",
+    ])
+}
+
+/// The stock daemon has no such case.
+pub(crate) fn signature_unchecked(path: &[u8]) -> Vec<u8> {
+    join(&[b"The signature of ", path, b" is over another digest than those before, and could not be checked"])
 }
 
 pub(crate) fn no_session_data(path: &[u8]) -> Vec<u8> {

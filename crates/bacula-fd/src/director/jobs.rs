@@ -155,7 +155,8 @@ impl Conversation<'_> {
             self.reply(texts::RESTORE_NOT_ALLOWED);
             return Flow::End;
         }
-        let plan = match restore::plan(replace, prelinks, place) {
+        let keys = self.daemon.protection().map(|protection| Arc::clone(&protection.keys));
+        let plan = match restore::plan(replace, prelinks, place, keys) {
             Ok(plan) => plan,
             Err(expression) => {
                 self.say(MessageType::Fatal, &texts::bad_command(BadCommand::WhereRegex, &expression));

@@ -245,6 +245,7 @@ pub(crate) fn job_below(below: &str) -> Job {
             prelinks: false,
             replace: Replace::Always,
             check_digests: true,
+            keys: None,
         },
         restored_lines: false,
     }

@@ -1,0 +1,153 @@
+//! What PKI adds to a file: its session record, the encryption of its data, its signature (reference 04 §12).
+
+use std::sync::Arc;
+
+use fd_crypto::pki::{ContentCipher, Encryptor, KeyRing, OpenSslErrors, Session, Signer};
+use fd_crypto::{DigestError, DigestKind, DigestValue, Digester};
+use fd_records::FileType;
+
+use crate::data::is_digested;
+use crate::halt::Halt;
+use crate::texts;
+
+/// The PKI directives of the configuration.
+#[derive(Clone, Debug)]
+pub struct Protection {
+    /// Who signs, and for whom data is encrypted.
+    pub keys: Arc<KeyRing>,
+    /// `PKI Digest`: what is signed.
+    pub digest: DigestKind,
+    /// `PKI Cipher` where `PKI Encryption` is on.
+    pub encryption: Option<ContentCipher>,
+}
+
+/// Why nothing can be protected, as the operator reads it.
+#[derive(Debug)]
+pub(crate) struct Unprotected {
+    /// What OpenSSL says, as messages.
+    pub(crate) errors: Vec<Vec<u8>>,
+    /// What that means for the job.
+    pub(crate) fatal: Vec<u8>,
+}
+
+impl Unprotected {
+    fn new(what: &str, errors: &OpenSslErrors, fatal: &str) -> Self {
+        Self { errors: errors.lines().map(|line| texts::openssl(what, line)).collect(), fatal: fatal.into() }
+    }
+}
+
+/// What all workers of a job share: the job's session.
+#[derive(Debug)]
+pub(crate) struct JobProtection<'p> {
+    plan: &'p Protection,
+    session: Option<Session>,
+}
+
+impl<'p> JobProtection<'p> {
+    /// Makes the session, and tries everything that each file will need.
+    pub(crate) fn new(plan: &'p Protection) -> Result<Self, Unprotected> {
+        let session = plan
+            .encryption
+            .map(|cipher| Session::new(cipher, plan.keys.recipients()))
+            .transpose()
+            .map_err(|error| Unprotected { errors: Vec::new(), fatal: texts::no_session(&error.to_string()) })?;
+        let protection = Self { plan, session };
+        let mut protector = Protector::new(&protection)?;
+        let nothing = Digester::new(plan.digest)?.finish()?;
+        protector.sign(&nothing)?;
+        if protection.session.is_some() {
+            protector.begin_file()?;
+        }
+        Ok(protection)
+    }
+}
+
+/// What a worker protects files with, one after the other.
+pub(crate) struct Protector<'p> {
+    session: Option<&'p Session>,
+    encryptor: Encryptor,
+    signer: Signer,
+    /// The record that is being made.
+    record: Vec<u8>,
+}
+
+impl<'p> Protector<'p> {
+    pub(crate) fn new(protection: &'p JobProtection<'p>) -> Result<Self, Unprotected> {
+        let plan = protection.plan;
+        let encryptor = Encryptor::new().map_err(|error| cipher_failed(&error))?;
+        let signer = Signer::new(&plan.keys.own, plan.digest).map_err(|error| signing_failed(&error))?;
+        Ok(Self { session: protection.session.as_ref(), encryptor, signer, record: Vec::new() })
+    }
+
+    /// Whether the data of such an entry is encrypted. What comes out of a fifo is file data, too: the stock daemon
+    /// sends it in clear.
+    pub(crate) fn encrypts(&self, file_type: FileType) -> bool {
+        self.session.is_some() && (is_digested(file_type) || file_type == FileType::Fifo)
+    }
+
+    /// The digest that is signed for such an entry.
+    pub(crate) fn signs(&self, file_type: FileType) -> Option<DigestKind> {
+        is_digested(file_type).then_some(self.signer.kind())
+    }
+
+    /// Begins a file's encryption; its session record.
+    pub(crate) fn begin_file(&mut self) -> Result<&[u8], Unprotected> {
+        self.record.clear();
+        if let Some(session) = self.session {
+            let failed = |error| Unprotected { errors: Vec::new(), fatal: texts::no_session(&format!("{error}")) };
+            let iv = session.new_iv().map_err(failed)?;
+            session.record(&iv, &mut self.record).map_err(failed)?;
+            self.encryptor.begin(&session.file_key(&iv)).map_err(|error| cipher_failed(&error))?;
+        }
+        Ok(&self.record)
+    }
+
+    /// Encrypts the file's data.
+    pub(crate) fn encryptor(&mut self) -> &mut Encryptor {
+        &mut self.encryptor
+    }
+
+    /// The signature record of a file with this digest.
+    pub(crate) fn sign(&mut self, digest: &DigestValue) -> Result<&[u8], Unprotected> {
+        self.record.clear();
+        self.signer.record(digest, &mut self.record).map_err(|error| signing_failed(&error))?;
+        Ok(&self.record)
+    }
+}
+
+fn cipher_failed(error: &fd_crypto::pki::DataError) -> Unprotected {
+    use fd_crypto::pki::DataError;
+    match error {
+        DataError::Cipher(errors) => Unprotected::new(texts::CIPHER_CONTEXT, errors, texts::NO_ENCRYPTION_CONTEXT),
+        DataError::Data(errors) => Unprotected::new(texts::CIPHER_UPDATE, errors, texts::ENCRYPTION_ERROR),
+        DataError::Length(_) => Unprotected { errors: Vec::new(), fatal: texts::ENCRYPTION_ERROR.into() },
+    }
+}
+
+fn signing_failed(error: &fd_crypto::pki::SigningError) -> Unprotected {
+    use fd_crypto::pki::SigningError;
+    match error {
+        SigningError::OpenSsl(errors) => Unprotected::new(texts::SIGNATURE_CREATION, errors, texts::SIGNING_ERROR),
+        SigningError::Digest(_) | SigningError::Encoding(_) => {
+            Unprotected { errors: Vec::new(), fatal: texts::ADDING_SIGNER_ERROR.into() }
+        }
+    }
+}
+
+impl From<fd_crypto::pki::DataError> for Halt {
+    fn from(error: fd_crypto::pki::DataError) -> Self {
+        Self::Unprotected(cipher_failed(&error))
+    }
+}
+
+impl From<DigestError> for Unprotected {
+    fn from(error: DigestError) -> Self {
+        Self { errors: Vec::new(), fatal: texts::no_signature(&error) }
+    }
+}
+
+impl From<Unprotected> for Halt {
+    fn from(unprotected: Unprotected) -> Self {
+        Self::Unprotected(unprotected)
+    }
+}

@@ -1,0 +1,155 @@
+//! Certificates and private keys, from the text of PEM files (reference 04 §12.1, §12.2).
+
+use std::fmt;
+
+use openssl::pkey::{Id, PKey, Private, Public};
+use openssl::x509::X509;
+
+use super::error::OpenSslErrors;
+
+/// Why a file's content can't be used. Displayed in the stock daemon's words, without the `openssl.c:108 ` in front.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// OpenSSL can't read it.
+    #[error("{step}: ERR={errors}")]
+    Unreadable {
+        /// What was tried, in the stock daemon's words.
+        step: &'static str,
+        /// What OpenSSL says.
+        errors: OpenSslErrors,
+    },
+    /// The certificate has no name for its key.
+    #[error("Provided certificate does not include the required subjectKeyIdentifier extension.")]
+    NoKeyId,
+    /// Neither signatures nor session keys are made with this type of key.
+    #[error("Unsupported key type provided: {0}")]
+    KeyType(i32),
+}
+
+impl KeyError {
+    /// One line for each thing that went wrong, in the stock daemon's words.
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Unreadable { step, errors } => errors.lines().map(|line| format!("{step}: ERR={line}")).collect(),
+            other => vec![other.to_string()],
+        }
+    }
+}
+
+/// A certificate with an RSA key: whom data can be encrypted for, and whose signatures can be checked.
+#[derive(Clone)]
+pub struct Certificate {
+    key_id: Vec<u8>,
+    key: PKey<Public>,
+}
+
+impl Certificate {
+    /// The first certificate of a PEM file.
+    ///
+    /// # Errors
+    /// When there is none, when it has no `subjectKeyIdentifier`, or when its key is not an RSA key.
+    pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
+        let failed = |step| move |stack| KeyError::Unreadable { step, errors: OpenSslErrors::from(stack) };
+        let certificate = X509::from_pem(pem).map_err(failed("Unable to read certificate from file"))?;
+        let key = certificate.public_key().map_err(failed("Unable to extract public key from certificate"))?;
+        if key.id() != Id::RSA {
+            return Err(KeyError::KeyType(key.id().as_raw()));
+        }
+        let key_id = certificate.subject_key_id().ok_or(KeyError::NoKeyId)?.as_slice().to_vec();
+        Ok(Self { key_id, key })
+    }
+
+    /// The content of the `subjectKeyIdentifier` extension, usually 20 bytes: what records name a key by.
+    pub fn key_id(&self) -> &[u8] {
+        &self.key_id
+    }
+
+    pub(crate) fn key(&self) -> &PKey<Public> {
+        &self.key
+    }
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Certificate ")?;
+        self.key_id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A private key. OpenSSL overwrites its memory when it is dropped; it is never shown.
+#[derive(Clone)]
+pub struct PrivateKey(PKey<Private>);
+
+impl PrivateKey {
+    /// The first private key of a PEM file. It must not have a pass phrase: nobody is there to type it.
+    ///
+    /// # Errors
+    /// When there is none that can be read.
+    pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
+        let no_pass_phrase = |_: &mut [u8]| Ok(0);
+        let key = PKey::private_key_from_pem_callback(pem, no_pass_phrase).map_err(|stack| KeyError::Unreadable {
+            step: "Unable to read private key from file",
+            errors: OpenSslErrors::from(stack),
+        })?;
+        Ok(Self(key))
+    }
+
+    pub(crate) fn key(&self) -> &PKey<Private> {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PrivateKey(…)")
+    }
+}
+
+/// `PKI Keypair`: who this File Daemon is.
+#[derive(Clone, Debug)]
+pub struct KeyPair {
+    /// Signatures are made in its name, and data is encrypted for it.
+    pub certificate: Certificate,
+    /// Signs, and opens what was encrypted for it.
+    pub private: PrivateKey,
+}
+
+/// `PKI Signer`: somebody else whose signatures are known.
+#[derive(Clone, Debug)]
+pub struct TrustedSigner {
+    /// Whose signatures are checked with it.
+    pub certificate: Certificate,
+    /// If the same file holds one, it opens what was encrypted for its owner.
+    pub private: Option<PrivateKey>,
+}
+
+/// Every key that the configuration names.
+#[derive(Clone, Debug)]
+pub struct KeyRing {
+    /// `PKI Keypair`.
+    pub own: KeyPair,
+    /// `PKI Signer`.
+    pub signers: Vec<TrustedSigner>,
+    /// `PKI Master Key`: who can open our backups, too.
+    pub masters: Vec<Certificate>,
+}
+
+impl KeyRing {
+    /// Whom data is encrypted for.
+    pub fn recipients(&self) -> impl Iterator<Item = &Certificate> {
+        std::iter::once(&self.own.certificate).chain(&self.masters)
+    }
+
+    /// The private key with this name.
+    pub(crate) fn private(&self, key_id: &[u8]) -> Option<&PrivateKey> {
+        let own = (&self.own.certificate, Some(&self.own.private));
+        let signers = self.signers.iter().map(|signer| (&signer.certificate, signer.private.as_ref()));
+        std::iter::once(own).chain(signers).find_map(|(certificate, key)| key.filter(|_| certificate.key_id == key_id))
+    }
+
+    /// The certificate of a known signer.
+    pub(crate) fn signer(&self, key_id: &[u8]) -> Option<&Certificate> {
+        let own = std::iter::once(&self.own.certificate);
+        own.chain(self.signers.iter().map(|signer| &signer.certificate)).find(|known| known.key_id == key_id)
+    }
+}

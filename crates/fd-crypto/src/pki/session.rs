@@ -1,0 +1,173 @@
+//! Session records: the content key of a file, encrypted for each recipient (reference 04 §12.3, 05 §11.1).
+
+use std::fmt;
+
+use der::asn1::{OctetStringRef, SetOfVec};
+use der::{Decode, Encode};
+use openssl::error::ErrorStack;
+use openssl::pkey_ctx::PkeyCtx;
+use openssl::rsa::Padding;
+use zeroize::Zeroizing;
+
+use super::cipher::ContentCipher;
+use super::error::OpenSslErrors;
+use super::keys::{Certificate, KeyRing, PrivateKey};
+use super::records::{self, CryptoData, RSA_ENCRYPTION, Recipient, VERSION};
+
+/// Longest block of any [`ContentCipher`].
+const LONGEST_BLOCK: usize = 16;
+
+/// Why there is no session.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The record is damaged.
+    #[error("CryptoData decoding failed: {0}")]
+    Malformed(OpenSslErrors),
+    /// The record names a cipher that nobody here knows.
+    #[error("unsupported cipher")]
+    Cipher,
+    /// None of the recipients is one of ours.
+    #[error("no private key for any recipient")]
+    NoPrivateKey,
+    /// Our copy of the content key does not open, or could not be made.
+    #[error("the content key: {0}")]
+    Key(OpenSslErrors),
+}
+
+impl From<der::Error> for SessionError {
+    fn from(error: der::Error) -> Self {
+        Self::Malformed(OpenSslErrors::other(&error.to_string()))
+    }
+}
+
+/// An initialisation vector: no two files of a job have the same, so that equal files do not look equal.
+#[derive(Clone, Copy, Debug)]
+pub struct Iv([u8; LONGEST_BLOCK]);
+
+/// How a file's data is encrypted. The key is overwritten when it is dropped.
+pub struct FileKey {
+    pub(crate) cipher: ContentCipher,
+    pub(crate) key: Zeroizing<Vec<u8>>,
+    pub(crate) iv: Vec<u8>,
+}
+
+impl fmt::Debug for FileKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FileKey({}, …)", self.cipher)
+    }
+}
+
+/// The content key of a backup job, with its copies for the recipients. Encrypting those costs an RSA operation each,
+/// so that is done once a job and not for each file.
+pub struct Session {
+    cipher: ContentCipher,
+    key: Zeroizing<Vec<u8>>,
+    /// Key names and encrypted keys.
+    copies: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Session {
+    /// A new random key for these recipients.
+    ///
+    /// # Errors
+    /// When OpenSSL has no random numbers, or can't use a recipient's key.
+    pub fn new<'k>(
+        cipher: ContentCipher,
+        recipients: impl Iterator<Item = &'k Certificate>,
+    ) -> Result<Self, SessionError> {
+        let failed = |stack| SessionError::Key(OpenSslErrors::from(stack));
+        let mut key = Zeroizing::new(vec![0; cipher.key_len()]);
+        openssl::rand::rand_priv_bytes(&mut key).map_err(failed)?;
+        let copy = |certificate: &Certificate| Ok((certificate.key_id().to_vec(), encrypt_key(certificate, &key)?));
+        let copies = recipients.map(copy).collect::<Result<_, ErrorStack>>().map_err(failed)?;
+        Ok(Self { cipher, key, copies })
+    }
+
+    /// A new random initialisation vector.
+    ///
+    /// # Errors
+    /// When OpenSSL has no random numbers.
+    pub fn new_iv(&self) -> Result<Iv, SessionError> {
+        let mut iv = Iv([0; LONGEST_BLOCK]);
+        openssl::rand::rand_bytes(&mut iv.0).map_err(|stack| SessionError::Key(OpenSslErrors::from(stack)))?;
+        Ok(iv)
+    }
+
+    /// Appends the session record of a file with this initialisation vector.
+    ///
+    /// # Errors
+    /// When a key is longer than any structure may be.
+    pub fn record(&self, iv: &Iv, out: &mut Vec<u8>) -> Result<(), SessionError> {
+        let recipient = |(key_id, key): &'_ (Vec<u8>, Vec<u8>)| -> Result<Vec<u8>, der::Error> {
+            Recipient {
+                version: VERSION,
+                key_id: OctetStringRef::new(key_id)?,
+                algorithm: RSA_ENCRYPTION,
+                key: OctetStringRef::new(key)?,
+            }
+            .to_der()
+        };
+        let encoded = self.copies.iter().map(recipient).collect::<Result<Vec<_>, _>>()?;
+        let mut recipients = SetOfVec::new();
+        for recipient in &encoded {
+            recipients.insert(Recipient::from_der(recipient)?)?;
+        }
+        CryptoData { version: VERSION, cipher: self.cipher.oid(), iv: OctetStringRef::new(self.iv(iv))?, recipients }
+            .encode_to_vec(out)?;
+        Ok(())
+    }
+
+    /// The key of a file with this initialisation vector.
+    pub fn file_key(&self, iv: &Iv) -> FileKey {
+        FileKey { cipher: self.cipher, key: self.key.clone(), iv: self.iv(iv).to_vec() }
+    }
+
+    fn iv<'i>(&self, iv: &'i Iv) -> &'i [u8] {
+        iv.0.get(..self.cipher.block_len()).unwrap_or(&iv.0)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({}, {} recipients)", self.cipher, self.copies.len())
+    }
+}
+
+impl FileKey {
+    /// Opens a session record with one of our private keys.
+    ///
+    /// # Errors
+    /// When the record is damaged, or not for us.
+    pub fn open(record: &[u8], keys: &KeyRing) -> Result<Self, SessionError> {
+        let data = CryptoData::from_der(record)?;
+        records::check_versions(data.version, data.recipients.iter().map(|recipient| recipient.version))?;
+        let cipher = ContentCipher::from_oid(data.cipher).ok_or(SessionError::Cipher)?;
+        let ours = data
+            .recipients
+            .iter()
+            .find_map(|recipient| Some((keys.private(recipient.key_id.as_bytes())?, recipient.key.as_bytes())));
+        let (private, encrypted) = ours.ok_or(SessionError::NoPrivateKey)?;
+        let key = decrypt_key(private, encrypted).map_err(|stack| SessionError::Key(OpenSslErrors::from(stack)))?;
+        Ok(Self { cipher, key, iv: data.iv.as_bytes().to_vec() })
+    }
+}
+
+fn encrypt_key(certificate: &Certificate, key: &[u8]) -> Result<Vec<u8>, ErrorStack> {
+    let mut context = PkeyCtx::new(certificate.key())?;
+    context.encrypt_init()?;
+    context.set_rsa_padding(Padding::PKCS1)?;
+    let mut encrypted = Vec::new();
+    context.encrypt_to_vec(key, &mut encrypted)?;
+    Ok(encrypted)
+}
+
+fn decrypt_key(private: &PrivateKey, encrypted: &[u8]) -> Result<Zeroizing<Vec<u8>>, ErrorStack> {
+    let mut context = PkeyCtx::new(private.key())?;
+    context.decrypt_init()?;
+    context.set_rsa_padding(Padding::PKCS1)?;
+    // Room for the longest that can come out, so that no copy of the key is left behind by a growing vector.
+    let mut key = Zeroizing::new(vec![0; context.decrypt(encrypted, None)?]);
+    let len = context.decrypt(encrypted, Some(&mut key))?;
+    key.truncate(len);
+    Ok(key)
+}

@@ -1,0 +1,227 @@
+//! Signature records (reference 04 §12.4, 05 §11.3).
+
+use std::collections::HashMap;
+use std::fmt;
+
+use der::asn1::{ObjectIdentifier, OctetStringRef, SetOfVec};
+use der::{Decode, Encode};
+use openssl::error::ErrorStack;
+use openssl::md::Md;
+use openssl::pkey::Private;
+use openssl::pkey_ctx::PkeyCtx;
+use openssl::rsa::Padding;
+
+use super::error::OpenSslErrors;
+use super::keys::{KeyPair, KeyRing};
+use super::records::{self, SignatureData, SignerInfo, VERSION};
+use crate::{DigestKind, DigestValue};
+
+/// Signatures that are kept for files with the same content, about 1 MiB. Many trees hold the same small files again and
+/// again, and a signature costs as much time as reading a hundred of them.
+const KEPT: usize = 2048;
+
+/// The digests that can be signed: kind, its object identifier, that of its signature with RSA.
+const DIGESTS: [(DigestKind, ObjectIdentifier, ObjectIdentifier); 3] = [
+    (
+        DigestKind::Md5,
+        ObjectIdentifier::new_unwrap("1.2.840.113549.2.5"),
+        ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.4"),
+    ),
+    (
+        DigestKind::Sha1,
+        ObjectIdentifier::new_unwrap("1.3.14.3.2.26"),
+        ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.5"),
+    ),
+    (
+        DigestKind::Sha256,
+        ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.1"),
+        ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11"),
+    ),
+];
+
+/// Why nothing can be signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SigningError {
+    /// RSA signatures are defined over MD5, SHA-1 and SHA-256 only.
+    #[error("a {0} digest can't be signed")]
+    Digest(DigestKind),
+    /// OpenSSL refuses the key or the digest.
+    #[error("signing failed: {0}")]
+    OpenSsl(OpenSslErrors),
+    /// The key is longer than any structure may be.
+    #[error("the signature can't be encoded: {0}")]
+    Encoding(der::Error),
+}
+
+impl From<ErrorStack> for SigningError {
+    fn from(stack: ErrorStack) -> Self {
+        Self::OpenSsl(OpenSslErrors::from(stack))
+    }
+}
+
+/// Makes signature records; one for each thread.
+pub struct Signer {
+    context: PkeyCtx<Private>,
+    key_id: Vec<u8>,
+    kind: DigestKind,
+    oids: (ObjectIdentifier, ObjectIdentifier),
+    signature: Vec<u8>,
+    kept: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Signer {
+    /// Signs digests of this kind with this key.
+    ///
+    /// # Errors
+    /// When the kind can't be signed, or OpenSSL refuses the key.
+    pub fn new(pair: &KeyPair, kind: DigestKind) -> Result<Self, SigningError> {
+        let oids = DIGESTS.iter().find(|(known, ..)| *known == kind).ok_or(SigningError::Digest(kind))?;
+        Ok(Self {
+            context: signing_context(pair, kind)?,
+            key_id: pair.certificate.key_id().to_vec(),
+            kind,
+            oids: (oids.1, oids.2),
+            signature: Vec::new(),
+            kept: HashMap::new(),
+        })
+    }
+
+    /// The kind of digest that is signed.
+    pub const fn kind(&self) -> DigestKind {
+        self.kind
+    }
+
+    /// Appends the signature record of a file with this digest.
+    ///
+    /// # Errors
+    /// When the digest is of another kind, or OpenSSL fails.
+    pub fn record(&mut self, digest: &DigestValue, out: &mut Vec<u8>) -> Result<(), SigningError> {
+        if digest.kind() != self.kind {
+            return Err(SigningError::Digest(digest.kind()));
+        }
+        if let Some(record) = self.kept.get(digest.as_bytes()) {
+            out.extend_from_slice(record);
+            return Ok(());
+        }
+        self.signature.clear();
+        self.context.sign_to_vec(digest.as_bytes(), &mut self.signature)?;
+        let start = out.len();
+        self.encode(out).map_err(SigningError::Encoding)?;
+        if self.kept.len() >= KEPT {
+            self.kept.clear();
+        }
+        self.kept.insert(digest.as_bytes().to_vec(), out.get(start..).unwrap_or_default().to_vec());
+        Ok(())
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), der::Error> {
+        let mut signers = SetOfVec::new();
+        signers.insert(SignerInfo {
+            version: VERSION,
+            key_id: OctetStringRef::new(&self.key_id)?,
+            digest: self.oids.0,
+            algorithm: self.oids.1,
+            signature: OctetStringRef::new(&self.signature)?,
+        })?;
+        SignatureData { version: VERSION, signers }.encode_to_vec(out)?;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Signer({})", self.kind)
+    }
+}
+
+fn message_digest(kind: DigestKind) -> &'static openssl::md::MdRef {
+    match kind {
+        DigestKind::Md5 => Md::md5(),
+        DigestKind::Sha1 => Md::sha1(),
+        _ => Md::sha256(),
+    }
+}
+
+fn signing_context(pair: &KeyPair, kind: DigestKind) -> Result<PkeyCtx<Private>, ErrorStack> {
+    let mut context = PkeyCtx::new(pair.private.key())?;
+    context.sign_init()?;
+    context.set_rsa_padding(Padding::PKCS1)?;
+    context.set_signature_md(message_digest(kind))?;
+    Ok(context)
+}
+
+/// A record that is no signature record.
+#[derive(Debug, thiserror::Error)]
+#[error("Signature decoding failed: {0}")]
+pub struct SignatureError(der::Error);
+
+/// What a signature says about the data.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It was signed by somebody we know, and is the same.
+    Good,
+    /// It is not what was signed.
+    Bad(OpenSslErrors),
+    /// Nobody that we know has signed it.
+    UnknownSigner,
+    /// It was signed with an algorithm that nobody here knows.
+    UnsupportedDigest,
+    /// There is no digest of the kind that was signed.
+    NoDigest,
+}
+
+/// A signature record that was read.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    signers: Vec<OneSignature>,
+}
+
+#[derive(Clone, Debug)]
+struct OneSignature {
+    key_id: Vec<u8>,
+    /// `None` if nobody here knows the algorithm.
+    kind: Option<DigestKind>,
+    signature: Vec<u8>,
+}
+
+impl Signature {
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn parse(record: &[u8]) -> Result<Self, SignatureError> {
+        let data = SignatureData::from_der(record).map_err(SignatureError)?;
+        records::check_versions(data.version, data.signers.iter().map(|info| info.version)).map_err(SignatureError)?;
+        let one = |info: &SignerInfo<'_>| OneSignature {
+            key_id: info.key_id.as_bytes().to_vec(),
+            kind: DIGESTS.iter().find(|(_, oid, _)| *oid == info.digest).map(|(kind, ..)| *kind),
+            signature: info.signature.as_bytes().to_vec(),
+        };
+        Ok(Self { signers: data.signers.iter().map(one).collect() })
+    }
+
+    /// The kind of digest that the first signer whom we know has signed.
+    pub fn digest_kind(&self, keys: &KeyRing) -> Option<DigestKind> {
+        self.signers.iter().find(|one| keys.signer(&one.key_id).is_some())?.kind
+    }
+
+    /// Compares with the digest of the data. `digest` makes it; it is asked at most once.
+    pub fn verify(&self, keys: &KeyRing, digest: impl FnOnce(DigestKind) -> Option<DigestValue>) -> Verdict {
+        let known = self.signers.iter().find_map(|one| Some((one, keys.signer(&one.key_id)?)));
+        let Some((one, certificate)) = known else { return Verdict::UnknownSigner };
+        let Some(kind) = one.kind else { return Verdict::UnsupportedDigest };
+        let Some(value) = digest(kind).filter(|value| value.kind() == kind) else { return Verdict::NoDigest };
+        let verified = || -> Result<bool, ErrorStack> {
+            let mut context = PkeyCtx::new(certificate.key())?;
+            context.verify_init()?;
+            context.set_rsa_padding(Padding::PKCS1)?;
+            context.set_signature_md(message_digest(kind))?;
+            context.verify(value.as_bytes(), &one.signature)
+        };
+        match verified() {
+            Ok(true) => Verdict::Good,
+            Ok(false) => Verdict::Bad(OpenSslErrors::default()),
+            Err(stack) => Verdict::Bad(OpenSslErrors::from(stack)),
+        }
+    }
+}

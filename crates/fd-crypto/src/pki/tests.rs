@@ -1,0 +1,290 @@
+//! Keys, sessions, data and signatures against the reference's bytes, against OpenSSL, and against damage.
+
+use openssl::asn1::Asn1Time;
+use openssl::bn::BigNum;
+use openssl::ec::{EcGroup, EcKey};
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkey::{PKey, Private};
+use openssl::rsa::Rsa;
+use openssl::x509::extension::SubjectKeyIdentifier;
+use openssl::x509::{X509, X509NameBuilder};
+use zeroize::Zeroizing;
+
+use super::*;
+use crate::{DigestKind, DigestValue, Digester};
+
+/// A certificate and its key as one PEM file, as `openssl req -x509 -nodes` makes them.
+fn pem_of(key: &PKey<Private>, with_key_id: bool) -> Vec<u8> {
+    let mut name = X509NameBuilder::new().unwrap();
+    name.append_entry_by_text("CN", "test-fd").unwrap();
+    let name = name.build();
+    let mut builder = X509::builder().unwrap();
+    builder.set_version(2).unwrap();
+    builder.set_subject_name(&name).unwrap();
+    builder.set_issuer_name(&name).unwrap();
+    builder.set_pubkey(key).unwrap();
+    builder.set_serial_number(&BigNum::from_u32(1).unwrap().to_asn1_integer().unwrap()).unwrap();
+    builder.set_not_before(&Asn1Time::days_from_now(0).unwrap()).unwrap();
+    builder.set_not_after(&Asn1Time::days_from_now(1).unwrap()).unwrap();
+    if with_key_id {
+        let extension = SubjectKeyIdentifier::new().build(&builder.x509v3_context(None, None)).unwrap();
+        builder.append_extension(extension).unwrap();
+    }
+    builder.sign(key, MessageDigest::sha256()).unwrap();
+    [builder.build().to_pem().unwrap(), key.private_key_to_pem_pkcs8().unwrap()].concat()
+}
+
+fn rsa() -> PKey<Private> {
+    PKey::from_rsa(Rsa::generate(2048).unwrap()).unwrap()
+}
+
+fn pair() -> KeyPair {
+    let pem = pem_of(&rsa(), true);
+    KeyPair { certificate: Certificate::from_pem(&pem).unwrap(), private: PrivateKey::from_pem(&pem).unwrap() }
+}
+
+fn ring(own: &KeyPair) -> KeyRing {
+    KeyRing { own: own.clone(), signers: Vec::new(), masters: Vec::new() }
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    text.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+fn decrypt(file_key: &FileKey, records: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut decryptor = Decryptor::new(file_key).unwrap();
+    let mut blocks = Vec::new();
+    let mut take = |decryptor: &mut Decryptor| {
+        while let Some(block) = decryptor.next_block().unwrap() {
+            blocks.push(block.to_vec());
+        }
+    };
+    for record in records {
+        decryptor.record(record).unwrap();
+        take(&mut decryptor);
+    }
+    decryptor.finish().unwrap();
+    take(&mut decryptor);
+    assert_eq!(decryptor.pending(), 0);
+    blocks
+}
+
+/// Reference 04 §12.5: what a stock daemon put on a volume.
+#[test]
+fn data_of_the_stock_daemon_opens_and_ours_is_the_same() {
+    let cases = [
+        (
+            "a440738a8ef616f03888cdc5cb7d7892",
+            "3cb1d858ae3c28583d31ca3771fa8431",
+            vec!["9d6bc163c3cc900198515d962a76f11a", "7cbd1db27b63f9174a177ce4420c790c"],
+            "48656c6c6f2c20426163756c61210a",
+        ),
+        (
+            "a4ed96416e62b9857419ce811bb83e5f",
+            "df14f0b7ac1e47cbf024576c90fd454c",
+            vec!["c1ea96826b98e965f6662a0d83eef931", "ec3338be326c4b739e02404070b344f8"],
+            "789cf348cdc9c9d751704a4c2ecd4954e40200286704b4",
+        ),
+        (
+            "ca04c889b17637af3d71193fa9a7906f",
+            "e80762fcdcc256341030b7853234dad4",
+            vec![
+                "3712eac343f58d6d273356832f2431d7f3a4cb2b0c634e32ea0170b2bab3ed15",
+                "89f2d4f9e6fbeac21f577173a07c026b",
+            ],
+            "4c5a4f5800000013000000012048656c6c6f2c20426163756c61210a110000",
+        ),
+    ];
+    for (key, iv, records, block) in cases {
+        let file_key = FileKey { cipher: ContentCipher::Aes128, key: Zeroizing::new(unhex(key)), iv: unhex(iv) };
+        let records: Vec<_> = records.into_iter().map(unhex).collect();
+        assert_eq!(decrypt(&file_key, &records), [unhex(block)]);
+        let mut encryptor = Encryptor::new().unwrap();
+        encryptor.begin(&file_key).unwrap();
+        let first = encryptor.block(&unhex(block)).unwrap().to_vec();
+        assert_eq!([first, encryptor.finish().unwrap().to_vec()], records.as_slice());
+    }
+}
+
+/// Reference 04 §8.8: a small block may yield no record, the last record is always one block of the cipher.
+#[test]
+fn records_are_what_the_cipher_gives_so_far() {
+    let own = pair();
+    let session = Session::new(ContentCipher::Aes256, ring(&own).recipients()).unwrap();
+    let file_key = session.file_key(&session.new_iv().unwrap());
+    let mut encryptor = Encryptor::new().unwrap();
+    for (blocks, expected) in [
+        (vec![65_536, 65_536, 18_928], vec![65_536, 65_536, 18_928, 16]),
+        (vec![3, 5, 12], vec![0, 16, 16, 16]),
+        (vec![12], vec![16, 16]),
+        (vec![], vec![16]),
+    ] {
+        encryptor.begin(&file_key).unwrap();
+        let blocks: Vec<Vec<u8>> = blocks.into_iter().map(|len: usize| vec![7; len]).collect();
+        let mut records: Vec<_> = blocks.iter().map(|block| encryptor.block(block).unwrap().to_vec()).collect();
+        records.push(encryptor.finish().unwrap().to_vec());
+        assert_eq!(records.iter().map(Vec::len).collect::<Vec<_>>(), expected);
+        assert_eq!(decrypt(&file_key, &records), blocks);
+    }
+}
+
+#[test]
+fn every_recipient_opens_the_session_and_nobody_else() {
+    let (own, master, other) = (pair(), pair(), pair());
+    let keys = KeyRing { masters: vec![master.certificate.clone()], ..ring(&own) };
+    for cipher in ContentCipher::ALL {
+        let session = Session::new(cipher, keys.recipients()).unwrap();
+        let iv = session.new_iv().unwrap();
+        let mut record = Vec::new();
+        session.record(&iv, &mut record).unwrap();
+        if cipher == ContentCipher::Aes128 {
+            assert_eq!(record.len(), 640, "reference 04 §12.3");
+            assert_eq!(record.get(..13).unwrap(), unhex("3082027c020100060960864801"));
+        }
+        let wanted = session.file_key(&iv);
+        for keys in [ring(&own), ring(&master)] {
+            let opened = FileKey::open(&record, &keys).unwrap();
+            assert_eq!((opened.cipher, &opened.key, &opened.iv), (cipher, &wanted.key, &wanted.iv));
+        }
+        assert!(matches!(FileKey::open(&record, &ring(&other)), Err(SessionError::NoPrivateKey)));
+        let helper = TrustedSigner { certificate: own.certificate.clone(), private: Some(own.private.clone()) };
+        let with_helper = KeyRing { signers: vec![helper], ..ring(&other) };
+        assert_eq!(FileKey::open(&record, &with_helper).unwrap().key, wanted.key);
+    }
+}
+
+/// Equal files must not look equal (reference 04 §18.11).
+#[test]
+fn no_two_files_have_the_same_initialisation_vector() {
+    let session = Session::new(ContentCipher::Aes128, ring(&pair()).recipients()).unwrap();
+    let (one, other) = (session.new_iv().unwrap(), session.new_iv().unwrap());
+    assert_ne!(session.file_key(&one).iv, session.file_key(&other).iv);
+}
+
+#[test]
+fn a_damaged_session_record_is_an_error() {
+    let own = pair();
+    let session = Session::new(ContentCipher::Aes128, ring(&own).recipients()).unwrap();
+    let mut record = Vec::new();
+    session.record(&session.new_iv().unwrap(), &mut record).unwrap();
+    assert_eq!(record.len(), 340, "reference 04 §12.3");
+    for end in 0..record.len() {
+        assert!(FileKey::open(record.get(..end).unwrap(), &ring(&own)).is_err());
+    }
+    for place in 0..record.len() {
+        let mut damaged = record.clone();
+        damaged[place] ^= 0x41;
+        // Whatever comes of it: a session that does not fit, or an error, but no panic.
+        if let Ok(file_key) = FileKey::open(&damaged, &ring(&own)) {
+            let _fits_or_not = Decryptor::new(&file_key).is_ok();
+        }
+    }
+    record.push(0);
+    assert!(matches!(FileKey::open(&record, &ring(&own)), Err(SessionError::Malformed(_))));
+}
+
+#[test]
+fn damaged_data_is_an_error_and_never_more() {
+    let session = Session::new(ContentCipher::Aes128, ring(&pair()).recipients()).unwrap();
+    let file_key = session.file_key(&session.new_iv().unwrap());
+    let mut encryptor = Encryptor::new().unwrap();
+    encryptor.begin(&file_key).unwrap();
+    let mut data = encryptor.block(&[1; 100]).unwrap().to_vec();
+    data.extend_from_slice(encryptor.finish().unwrap());
+    for place in 0..data.len() {
+        for bit in 0..8 {
+            let mut damaged = data.clone();
+            damaged[place] ^= 1 << bit;
+            let mut decryptor = Decryptor::new(&file_key).unwrap();
+            decryptor.record(&damaged).unwrap();
+            let mut came = Vec::new();
+            while let Ok(Some(block)) = decryptor.next_block() {
+                came.push(block.to_vec());
+            }
+            let finished = decryptor.finish().is_ok();
+            while let Ok(Some(block)) = decryptor.next_block() {
+                came.push(block.to_vec());
+            }
+            let whole = finished && decryptor.pending() == 0 && came == [vec![1; 100]];
+            assert!(!whole, "byte {place} bit {bit}");
+        }
+    }
+    // Cut off in the middle: the end is missed.
+    let mut decryptor = Decryptor::new(&file_key).unwrap();
+    decryptor.record(data.get(..33).unwrap()).unwrap();
+    assert!(matches!(decryptor.finish(), Err(DataError::Data(_))));
+}
+
+fn digest(kind: DigestKind, data: &[u8]) -> DigestValue {
+    let mut digester = Digester::new(kind).unwrap();
+    digester.update(data);
+    digester.finish().unwrap()
+}
+
+#[test]
+fn signatures_are_those_that_openssl_verifies_and_cover_the_data() {
+    let key = rsa();
+    let pem = pem_of(&key, true);
+    let own =
+        KeyPair { certificate: Certificate::from_pem(&pem).unwrap(), private: PrivateKey::from_pem(&pem).unwrap() };
+    let keys = ring(&own);
+    for (kind, md, len) in [
+        (DigestKind::Md5, MessageDigest::md5(), 321),
+        (DigestKind::Sha1, MessageDigest::sha1(), 318),
+        (DigestKind::Sha256, MessageDigest::sha256(), 322),
+    ] {
+        let mut signer = Signer::new(&own, kind).unwrap();
+        let mut record = Vec::new();
+        signer.record(&digest(kind, b"data"), &mut record).unwrap();
+        assert_eq!(record.len(), len, "reference 04 §12.4");
+        let signature = record.get(record.len() - 256..).unwrap();
+        let mut verifier = openssl::sign::Verifier::new(md, &key).unwrap();
+        verifier.update(b"data").unwrap();
+        assert!(verifier.verify(signature).unwrap());
+
+        let mut again = Vec::new();
+        signer.record(&digest(kind, b"data"), &mut again).unwrap();
+        assert_eq!(again, record);
+
+        let parsed = Signature::parse(&record).unwrap();
+        assert_eq!(parsed.digest_kind(&keys), Some(kind));
+        assert!(matches!(parsed.verify(&keys, |kind| Some(digest(kind, b"data"))), Verdict::Good));
+        assert!(matches!(parsed.verify(&keys, |kind| Some(digest(kind, b"other"))), Verdict::Bad(_)));
+        assert!(matches!(parsed.verify(&keys, |_| None), Verdict::NoDigest));
+        assert!(matches!(parsed.verify(&ring(&pair()), |_| None), Verdict::UnknownSigner));
+        for place in 0..record.len() {
+            let mut damaged = record.clone();
+            damaged[place] ^= 0x10;
+            let Ok(parsed) = Signature::parse(&damaged) else { continue };
+            let verdict = parsed.verify(&keys, |kind| Some(digest(kind, b"data")));
+            // The second algorithm says nothing that the first does not: 9 bytes that nobody looks at.
+            let in_algorithm = (record.len() - 260 - 9..record.len() - 260).contains(&place);
+            assert!(in_algorithm || !matches!(verdict, Verdict::Good), "byte {place} of {kind}");
+        }
+        for end in 0..record.len() {
+            assert!(Signature::parse(record.get(..end).unwrap()).is_err());
+        }
+    }
+    assert!(matches!(Signer::new(&own, DigestKind::Xxh64), Err(SigningError::Digest(DigestKind::Xxh64))));
+}
+
+#[test]
+fn key_files_are_refused_with_the_reason() {
+    let key = rsa();
+    let lines = |pem: &[u8]| Certificate::from_pem(pem).map(|_| ()).unwrap_err().lines();
+    assert!(lines(b"nothing").first().unwrap().starts_with("Unable to read certificate from file: ERR=error:"));
+    assert_eq!(
+        lines(&pem_of(&key, false)),
+        ["Provided certificate does not include the required subjectKeyIdentifier extension."]
+    );
+    let curve = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
+    let elliptic = PKey::from_ec_key(EcKey::generate(&curve).unwrap()).unwrap();
+    assert_eq!(lines(&pem_of(&elliptic, true)), ["Unsupported key type provided: 408"]);
+    let locked = key.private_key_to_pem_pkcs8_passphrase(openssl::symm::Cipher::aes_128_cbc(), b"secret").unwrap();
+    for pem in [b"nothing".to_vec(), locked] {
+        let lines = PrivateKey::from_pem(&pem).unwrap_err().lines();
+        assert!(lines.first().unwrap().starts_with("Unable to read private key from file: ERR=error:"), "{lines:?}");
+    }
+    assert_eq!(format!("{:?}", PrivateKey::from_pem(&pem_of(&key, true)).unwrap()), "PrivateKey(…)");
+}

@@ -1,0 +1,210 @@
+//! What protects the current file: its keys, its decryption, its signature (reference 05 §11). Nothing of it outlives the
+//! file.
+
+use std::sync::Arc;
+
+use fd_crypto::DigestKind;
+use fd_crypto::DigestValue;
+use fd_crypto::pki::{DataError, Decryptor, FileKey, KeyRing, SessionError, Signature, Verdict};
+use fd_messages::MessageType;
+use fd_records::{FileType, Stream};
+
+use crate::report::Report;
+use crate::texts;
+
+/// The current file can't be decrypted; the operator knows why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Undecipherable;
+
+/// See the module.
+pub(crate) struct Encryption {
+    keys: Option<Arc<KeyRing>>,
+    file_key: Option<FileKey>,
+    decryptor: Option<Decryptor>,
+    /// Of the encrypted records.
+    stream: Stream,
+    signature: HeldSignature,
+    /// Whether the operator has been told of a signer whom nobody knows.
+    told_unknown_signer: bool,
+}
+
+/// The signature of the current file.
+enum HeldSignature {
+    None,
+    One(Signature),
+    /// There were several, so that none counts.
+    Dropped,
+}
+
+impl Encryption {
+    pub(crate) fn new(keys: Option<Arc<KeyRing>>) -> Self {
+        Self {
+            keys,
+            file_key: None,
+            decryptor: None,
+            stream: Stream::NONE,
+            signature: HeldSignature::None,
+            told_unknown_signer: false,
+        }
+    }
+
+    /// Forgets the current file.
+    pub(crate) fn forget(&mut self) {
+        self.file_key = None;
+        self.decryptor = None;
+        self.signature = HeldSignature::None;
+    }
+
+    /// A session record (reference 05 §11.1).
+    pub(crate) fn session(&mut self, record: &[u8], report: &mut Report<'_>) -> Result<(), Undecipherable> {
+        let Some(keys) = &self.keys else {
+            report.now(MessageType::Error, &texts::no_private_keys());
+            return Err(Undecipherable);
+        };
+        if self.file_key.is_some() {
+            report.now(MessageType::Error, &texts::second_session());
+            return Err(Undecipherable);
+        }
+        match FileKey::open(record, keys) {
+            Ok(file_key) => {
+                self.file_key = Some(file_key);
+                Ok(())
+            }
+            Err(error) => {
+                for line in session_lines(&error) {
+                    report.later(MessageType::Error, line);
+                }
+                report.now(MessageType::Error, &texts::session_refused(&error));
+                Err(Undecipherable)
+            }
+        }
+    }
+
+    /// The stream of the encrypted records.
+    pub(crate) const fn stream(&self) -> Stream {
+        self.stream
+    }
+
+    /// An encrypted record; then [`Self::next_block`] gives what it held.
+    pub(crate) fn record(
+        &mut self,
+        stream: Stream,
+        record: &[u8],
+        path: &[u8],
+        report: &mut Report<'_>,
+    ) -> Result<(), Undecipherable> {
+        self.stream = stream;
+        let decryptor = match &mut self.decryptor {
+            Some(decryptor) => decryptor,
+            none => {
+                let Some(file_key) = &self.file_key else {
+                    report.now(MessageType::Error, &texts::no_session_data(path));
+                    return Err(Undecipherable);
+                };
+                match Decryptor::new(file_key) {
+                    Ok(decryptor) => none.insert(decryptor),
+                    Err(error) => {
+                        if let DataError::Cipher(errors) = &error {
+                            for line in errors.lines() {
+                                report.later(MessageType::Error, texts::cipher_context(line));
+                            }
+                        }
+                        report.now(MessageType::Error, &texts::no_decryption_context(path));
+                        return Err(Undecipherable);
+                    }
+                }
+            }
+        };
+        decryptor.record(record).map_err(|error| {
+            report.now(MessageType::Error, &texts::decryption_error(path, &error));
+            Undecipherable
+        })
+    }
+
+    /// The next block that was decrypted.
+    pub(crate) fn next_block(&mut self, path: &[u8], report: &mut Report<'_>) -> Result<Option<&[u8]>, Undecipherable> {
+        let Some(decryptor) = &mut self.decryptor else { return Ok(None) };
+        decryptor.next_block().map_err(|error| {
+            report.now(MessageType::Error, &texts::decryption_error(path, &error));
+            Undecipherable
+        })
+    }
+
+    /// All records have come. Blocks may come out of the last one all the same.
+    pub(crate) fn finish(&mut self, path: &[u8], report: &mut Report<'_>) {
+        let Some(decryptor) = &mut self.decryptor else { return };
+        let waiting = decryptor.pending();
+        if decryptor.finish().is_err() {
+            report.now(MessageType::Error, &texts::decryption_end(path, waiting, 0));
+        }
+    }
+
+    /// What is left when all blocks have been taken: the beginning of a block that never ended.
+    pub(crate) fn check_rest(&self, path: &[u8], report: &mut Report<'_>) {
+        if let Some(rest) = self.decryptor.as_ref().map(Decryptor::pending).filter(|rest| *rest > 0) {
+            report.now(MessageType::Error, &texts::decryption_end(path, rest, 0));
+        }
+    }
+
+    /// A signature record (reference 05 §11.3).
+    pub(crate) fn signature(&mut self, record: &[u8], path: &[u8], report: &mut Report<'_>) {
+        if self.keys.is_none() {
+            return;
+        }
+        if !matches!(self.signature, HeldSignature::None) {
+            report.now(MessageType::Error, &texts::second_signature());
+            self.signature = HeldSignature::Dropped;
+            return;
+        }
+        match Signature::parse(record) {
+            Ok(signature) => self.signature = HeldSignature::One(signature),
+            Err(error) => {
+                report.later(MessageType::Error, texts::openssl(&error.to_string()));
+                report.now(MessageType::Error, &texts::signature_unreadable(path));
+            }
+        }
+    }
+
+    /// Checks the signature of the file that has just been restored; `digest` is that of its data.
+    pub(crate) fn verify(
+        &mut self,
+        file_type: Option<FileType>,
+        path: &[u8],
+        report: &mut Report<'_>,
+        digest: impl FnOnce(DigestKind) -> Option<DigestValue>,
+    ) {
+        let Some(keys) = &self.keys else { return };
+        let HeldSignature::One(signature) = &self.signature else {
+            if matches!(file_type, Some(FileType::EmptyFile | FileType::Regular | FileType::Raw)) {
+                report.now(MessageType::Error, &texts::signature_missing(path));
+            }
+            return;
+        };
+        match signature.verify(keys, digest) {
+            Verdict::Good => {}
+            Verdict::Bad(errors) => {
+                for line in errors.lines() {
+                    report.later(MessageType::Error, texts::signature_differs(line));
+                }
+                report.now(MessageType::Error, &texts::signature_invalid(path, "Signature is invalid"));
+            }
+            Verdict::UnsupportedDigest => {
+                report.now(MessageType::Error, &texts::signature_invalid(path, "Unsupported digest algorithm"));
+            }
+            Verdict::UnknownSigner if self.told_unknown_signer => {}
+            Verdict::UnknownSigner => {
+                self.told_unknown_signer = true;
+                report.now(MessageType::Warning, &texts::unknown_signer(path));
+            }
+            Verdict::NoDigest => report.now(MessageType::Warning, &texts::signature_unchecked(path)),
+        }
+    }
+}
+
+fn session_lines(error: &SessionError) -> Vec<Vec<u8>> {
+    match error {
+        SessionError::Malformed(errors) => errors.lines().map(texts::session_decoding).collect(),
+        SessionError::Key(errors) => errors.lines().map(texts::key_decryption).collect(),
+        SessionError::Cipher | SessionError::NoPrivateKey => Vec::new(),
+    }
+}
