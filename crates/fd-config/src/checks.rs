@@ -106,7 +106,7 @@ impl CheckFailure {
 
     /// What to do about it, a line each; often nothing.
     pub fn explanation(&self) -> String {
-        self.hints.iter().map(|hint| format!("  {} {hint}\n", texts::HINT)).collect()
+        self.hints.iter().fold(String::new(), |text, hint| format!("{text}  {} {hint}\n", texts::HINT))
     }
 }
 

@@ -39,10 +39,33 @@ pub(crate) struct DigestCheck {
     without: u32,
     /// The digest of the current file, once its record has been compared.
     compared: Option<DigestValue>,
-    /// For signatures: the kinds that signatures of this job were over so far; all there are before the first one.
-    signed: Vec<Digester>,
-    /// Whether a signature has said which kind is needed.
-    signed_kind_known: bool,
+    signed: SignedDigests,
+}
+
+/// Digests of the current file for its signature: the kinds that signatures of this job were over so far; all there are
+/// before the first one.
+struct SignedDigests {
+    digesters: Vec<Digester>,
+    kind_known: bool,
+}
+
+impl SignedDigests {
+    fn new(wanted: bool) -> Self {
+        let kinds = SIGNED_KINDS.into_iter().filter(|_| wanted);
+        Self { digesters: kinds.filter_map(|kind| Digester::new(kind).ok()).collect(), kind_known: false }
+    }
+
+    fn finish(&mut self, kind: DigestKind) -> Option<DigestValue> {
+        if !self.kind_known {
+            self.kind_known = true;
+            self.digesters.retain(|digester| digester.kind() == kind);
+        }
+        if let Some(digester) = self.digesters.iter_mut().find(|digester| digester.kind() == kind) {
+            return digester.finish().ok();
+        }
+        self.digesters.extend(Digester::new(kind));
+        None
+    }
 }
 
 impl DigestCheck {
@@ -53,7 +76,6 @@ impl DigestCheck {
         } else {
             Vec::new()
         };
-        let kinds = SIGNED_KINDS.into_iter().filter(|_| signed);
         Self {
             enabled,
             digesters,
@@ -62,8 +84,7 @@ impl DigestCheck {
             kind_known: false,
             without: 0,
             compared: None,
-            signed: kinds.filter_map(|kind| Digester::new(kind).ok()).collect(),
-            signed_kind_known: false,
+            signed: SignedDigests::new(signed),
         }
     }
 
@@ -71,7 +92,7 @@ impl DigestCheck {
     pub(crate) fn begin(&mut self) {
         self.abandon();
         self.compared = None;
-        self.signed.iter_mut().for_each(Digester::restart);
+        self.signed.digesters.iter_mut().for_each(Digester::restart);
         self.active = self.enabled && self.without < PATIENCE;
         self.without = self.without.saturating_add(1);
     }
@@ -90,7 +111,7 @@ impl DigestCheck {
 
     /// The next bytes of the current file.
     pub(crate) fn update(&mut self, data: &[u8]) {
-        for digester in &mut self.signed {
+        for digester in &mut self.signed.digesters {
             digester.update(data);
         }
         if !self.active {
@@ -132,19 +153,7 @@ impl DigestCheck {
     /// The digest of the current file that a signature is over; `None` if it is of a kind that was not expected. Files
     /// that follow have it.
     pub(crate) fn signed_digest(&mut self, kind: DigestKind) -> Option<DigestValue> {
-        if !self.signed_kind_known {
-            self.signed_kind_known = true;
-            self.signed.retain(|digester| digester.kind() == kind);
-        }
-        let running = self.signed.iter_mut().find(|digester| digester.kind() == kind);
-        let value = match running {
-            Some(digester) => digester.finish().ok(),
-            None => {
-                self.signed.extend(Digester::new(kind));
-                self.compared.filter(|value| value.kind() == kind)
-            }
-        };
-        value
+        self.signed.finish(kind).or_else(|| self.compared.filter(|value| value.kind() == kind))
     }
 
     /// From now on only this kind is computed.

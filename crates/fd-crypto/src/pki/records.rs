@@ -11,10 +11,8 @@ pub(crate) const VERSION: u8 = 0;
 
 /// A structure of another version would mean something else.
 pub(crate) fn check_versions(own: u8, parts: impl Iterator<Item = u8>) -> Result<(), der::Error> {
-    match std::iter::once(own).chain(parts).all(|version| version == VERSION) {
-        true => Ok(()),
-        false => Err(Tag::Integer.value_error().into()),
-    }
+    let all_known = std::iter::once(own).chain(parts).all(|version| version == VERSION);
+    if all_known { Ok(()) } else { Err(Tag::Integer.value_error().into()) }
 }
 
 /// Stream 22.
