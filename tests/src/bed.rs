@@ -272,6 +272,38 @@ impl Bed {
         id.ok_or_else(|| BedError::Console { command: command.to_owned(), problem: "no job queued".to_owned(), answer })
     }
 
+    /// Queues many jobs at once and returns their numbers in the same order.
+    pub fn queue_all(&self, commands: &[String]) -> Result<Vec<u32>> {
+        let words: Vec<_> = commands.iter().map(String::as_str).collect();
+        let answer = self.console(&words)?;
+        let number = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+        let ids: Vec<_> = answer.split("Job queued. JobId=").skip(1).filter_map(number).collect();
+        if ids.len() == commands.len() {
+            return Ok(ids);
+        }
+        let problem = format!("{} of {} jobs queued", ids.len(), commands.len());
+        Err(BedError::Console { command: commands.join("; "), problem, answer })
+    }
+
+    /// Waits until the reports of all these jobs stand in the catalog.
+    pub fn wait_for_reports(&self, jobs: &[u32]) -> Result<()> {
+        let list = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let rest = format!("FROM Log WHERE JobId IN ({list}) AND LogText LIKE '%  Termination: %'");
+        wait_for("all jobs to end", 3 * PATIENCE, || {
+            let rows = self.catalog.rows(&["COUNT(DISTINCT JobId)"], &rest)?;
+            let ended = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
+            // A question costs the Director its lock on the catalog.
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            let ended = String::from_utf8_lossy(&ended).into_owned();
+            Ok(if ended == jobs.len().to_string() { Ok(()) } else { Err(format!("{ended} of {}", jobs.len())) })
+        })
+    }
+
+    /// The row and the log of a job that has ended.
+    pub fn result(&self, job: u32) -> Result<JobResult> {
+        Ok(JobResult { log: self.catalog.log(job)?, row: self.catalog.job(job)? })
+    }
+
     /// Waits for the end of a job.
     pub fn wait(&self, job: u32) -> Result<JobResult> {
         let answer = self.console(&[&format!("wait jobid={job} timeout=600"), "messages"])?;

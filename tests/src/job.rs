@@ -42,10 +42,48 @@ impl JobResult {
         self.log.lines().filter_map(of_daemon).collect()
     }
 
+    /// The job's messages without times, names and numbers of the job, to be compared with those of the same job of
+    /// another client; the report is left out.
+    pub fn plain_messages(&self, client: &str) -> Vec<String> {
+        let text = self.log.split("bed-dir 15.0.3").next().unwrap_or_default();
+        let number = format!(" JobId {}: ", self.row.id);
+        let whose = [
+            (format!("{client}-fd{number}"), "fd: "),
+            (format!("bed-dir{number}"), "dir: "),
+            (format!("bed-sd{number}"), "sd: "),
+        ];
+        let plain = |line: &str| {
+            let told =
+                whose.iter().find_map(|(head, short)| line.split_once(head).map(|(_, rest)| format!("{short}{rest}")));
+            told.unwrap_or_else(|| line.to_owned())
+                .replace(&format!("{client}-"), "client-")
+                .replace(&format!("-{client}"), "-client")
+        };
+        text.lines().map(plain).filter(|line| !DEPENDS_ON_CHANCE.iter().any(|part| line.contains(part))).collect()
+    }
+
     fn problem(&self, problem: &str) -> BedError {
         BedError::Usage(format!("job {}: {problem}; status {}, log:\n{}", self.row.job, self.row.status, self.log))
     }
 }
+
+/// Messages of the Director and the Storage Daemon that tell which volume a job got, or how long it took.
+const DEPENDS_ON_CHANCE: [&str; 14] = [
+    "dir: Start Backup JobId",
+    "dir: Connected to ",
+    "dir: Created new Volume",
+    "dir: Using Device",
+    "dir: Using BaseJobId",
+    "dir: Max configured use",
+    "sd: Elapsed time=",
+    "sd: Labeled new Volume",
+    "sd: Wrote label to ",
+    "sd: Volume \"",
+    "sd: Ready to append",
+    "sd: New volume",
+    "sd: Sending spooled attrs",
+    "sd: Recycled volume",
+];
 
 /// Which part of the report must be the same when two File Daemons saved the same tree. Not in it: names, numbers and
 /// times of the job itself, and the ratio of the line compression, which depends on the skill of the LZ4 encoder.

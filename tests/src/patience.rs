@@ -1,7 +1,7 @@
 //! Waiting for a condition: asked again and again up to a limit, never slept through blindly.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::error::{BedError, Result};
 
@@ -28,4 +28,11 @@ pub fn wait_for<T>(
             Err(_) => thread::sleep(PAUSE),
         }
     }
+}
+
+/// Waits until the clock shows a later second than now, so that what was done before is older than what comes.
+pub fn next_second() -> Result<()> {
+    let seconds = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let start = seconds();
+    wait_for("the next second", PATIENCE, || Ok(if seconds() > start + 1 { Ok(()) } else { Err(String::new()) }))
 }

@@ -8,7 +8,9 @@ mod estimate;
 mod fileset;
 mod greet;
 mod jobs;
+mod restore_objects;
 mod scripts;
+mod verify;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,6 +28,7 @@ use fd_transport::{Channel, ChannelError, IDLE_LIMIT, Received};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::job::{Identity, Job, JobKind};
+use crate::outbox::Loss;
 use crate::runscript::Moment;
 use crate::storage::StorageConnection;
 use crate::supervisor::Session;
@@ -55,7 +58,9 @@ struct Conversation<'d> {
     resource: &'d Director,
     session: Arc<Session>,
     /// The Director has gone; what is said goes nowhere, and a running job ends in peace (reference 02 §9.4).
-    lost: bool,
+    loss: Loss,
+    /// The FileSet asks for snapshots.
+    snapshot: bool,
     key: Vec<u8>,
     multi_storage: bool,
     level: Level,
@@ -76,7 +81,8 @@ impl<'d> Conversation<'d> {
             channel,
             resource,
             session,
-            lost: false,
+            loss: Loss::default(),
+            snapshot: false,
             key: Vec::new(),
             multi_storage: false,
             level: Level::default(),
@@ -141,7 +147,7 @@ impl<'d> Conversation<'d> {
         if matches!(word, Word::Cancel | Word::Stop | Word::DotStatus) {
             self.end_of_data();
         }
-        if matches!(word, Word::Cancel | Word::Stop) { Flow::GoOn } else { Flow::End }
+        if matches!(word, Word::Cancel | Word::Stop | Word::RestoreFileList) { Flow::GoOn } else { Flow::End }
     }
 
     /// The job of this connection; without `JobId=` it is one without a number, like a console's.
@@ -158,14 +164,14 @@ impl<'d> Conversation<'d> {
 
     /// Sends one frame; it may wait for the next flush.
     fn queue(&mut self, frame: &[u8]) {
-        if !self.lost {
+        if !self.is_lost() {
             let sent = self.channel.send(frame);
             self.note_loss(sent);
         }
     }
 
     fn signal(&mut self, signal: Signal) {
-        if !self.lost {
+        if !self.is_lost() {
             let sent = self.channel.signal(signal).and_then(|()| self.channel.flush());
             self.note_loss(sent);
         }
@@ -177,16 +183,20 @@ impl<'d> Conversation<'d> {
     }
 
     fn flush(&mut self) {
-        if !self.lost {
+        if !self.is_lost() {
             let sent = self.channel.flush();
             self.note_loss(sent);
         }
     }
 
+    fn is_lost(&self) -> bool {
+        self.loss.get().is_some()
+    }
+
     fn note_loss(&mut self, sent: Result<(), ChannelError>) {
         if let Err(error) = sent {
             tracing::debug!(%error, "the Director can't be reached any more");
-            self.lost = true;
+            let _told_before = self.loss.set(error.cause());
         }
     }
 
@@ -249,7 +259,8 @@ impl<'d> Conversation<'d> {
             read_bytes: job.progress.read_bytes(),
             job_bytes: job.progress.job_bytes(),
             errors: job.progress.errors(),
-            vss: false,
+            // A Verify job makes none, but reports what was asked for (reference 02 §8.2).
+            vss: self.snapshot && job.kind() == JobKind::Verify,
             encrypt: self.daemon.config().file_daemon.pki.encryption,
             comm_bytes: self.comm.plain,
             compress_comm_bytes: self.comm.sent,
@@ -258,7 +269,7 @@ impl<'d> Conversation<'d> {
 
     /// What the daemon had to say goes to this Director, as security messages of no job (reference 01 §16.4).
     fn deliver_daemon_messages(&mut self) {
-        if self.lost {
+        if self.is_lost() {
             return;
         }
         for message in self.daemon.supervisor().take_waiting() {

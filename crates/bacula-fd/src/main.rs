@@ -21,6 +21,7 @@ mod status;
 mod storage;
 mod supervisor;
 mod texts;
+mod verify;
 
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! How a job's threads reach the Director: through the session, which alone owns his connection.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use fd_config::Messages;
-use fd_messages::{JobLog, MessageType};
+use fd_messages::{JobLog, MessageType, PacketSink, SendError};
 
 use crate::clock;
 use crate::job::Job;
@@ -12,16 +12,24 @@ use crate::job::Job;
 /// Messages that may wait for the session. A Director that reads slowly slows the job down instead of filling memory.
 const WAITING: usize = 256;
 
-/// A message on its way to the session.
+/// What is on its way to the session, in order.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
-    /// Its type.
-    pub kind: MessageType,
-    /// When it was said, seconds since 1970.
-    pub time: i64,
-    /// Its text.
-    pub text: Vec<u8>,
+pub(crate) enum Outgoing {
+    /// A message.
+    Message {
+        /// Its type.
+        kind: MessageType,
+        /// When it was said, seconds since 1970.
+        time: i64,
+        /// Its text.
+        text: Vec<u8>,
+    },
+    /// A packet of a Verify job.
+    Packet(Vec<u8>),
 }
+
+/// Why the Director can't be reached any more, once he can't.
+pub(crate) type Loss = Arc<OnceLock<String>>;
 
 /// The job's end of the line to the session.
 #[derive(Clone, Debug)]
@@ -29,20 +37,21 @@ pub(crate) struct Outbox {
     job: Arc<Job>,
     messages: Messages,
     line: Sender<Outgoing>,
+    loss: Loss,
 }
 
 impl Outbox {
-    /// A line for `job`; the session holds the receiver.
-    pub(crate) fn new(job: Arc<Job>, messages: Messages) -> (Self, Receiver<Outgoing>) {
+    /// A line for `job`; the session holds the receiver and says so if it loses the Director.
+    pub(crate) fn new(job: Arc<Job>, messages: Messages, loss: Loss) -> (Self, Receiver<Outgoing>) {
         let (line, session) = bounded(WAITING);
-        (Self { job, messages, line }, session)
+        (Self { job, messages, line, loss }, session)
     }
 }
 
 impl JobLog for Outbox {
     fn message(&self, kind: MessageType, text: &[u8]) {
         if self.job.note(kind, &self.messages) {
-            let outgoing = Outgoing { kind, time: clock::seconds(), text: text.to_vec() };
+            let outgoing = Outgoing::Message { kind, time: clock::seconds(), text: text.to_vec() };
             // Without a session nobody is left to read it; what it does to the job is done.
             let _session_gone = self.line.send(outgoing);
         }
@@ -50,5 +59,14 @@ impl JobLog for Outbox {
 
     fn wants(&self, kind: MessageType) -> bool {
         self.messages.wants(kind.number())
+    }
+}
+
+impl PacketSink for Outbox {
+    fn send(&mut self, packet: Vec<u8>) -> Result<(), SendError> {
+        if let Some(reason) = self.loss.get() {
+            return Err(SendError(reason.clone()));
+        }
+        self.line.send(Outgoing::Packet(packet)).map_err(|gone| SendError(gone.to_string()))
     }
 }

@@ -89,8 +89,10 @@ pub(crate) fn run(
     }
 }
 
-struct Records<'s> {
-    storage: &'s mut StorageConnection,
+/// The records of a read session.
+pub(crate) struct Records<'s> {
+    /// Where they come from.
+    pub storage: &'s mut StorageConnection,
 }
 
 impl RecordSource for Records<'_> {

@@ -1,7 +1,8 @@
 //! The backup: what the walk finds becomes the stream that a Storage Daemon stores (reference 04).
 //!
 //! A walker thread finds entries and hands them over in batches; workers read files, digest, compress and encode; the
-//! calling thread sends what they made, strictly in the walk's order. The accurate list and the estimate live here, too.
+//! calling thread sends what they made, strictly in the walk's order. The accurate list, the estimate and the levels of a
+//! Verify job that look at the disk live here, too.
 //! Not here: the dialogue round the stream, TLS, configuration, and what a walk finds.
 
 mod accurate;
@@ -24,10 +25,12 @@ mod tests;
 mod texts;
 mod tools;
 mod verify;
+mod verify_disk;
 mod worker;
 
-pub use accurate::{AccurateLevel, AccurateList};
+pub use accurate::{AccurateLevel, AccurateList, ListedFile};
 pub use estimate::{Estimate, EstimatePlan, estimate};
 pub use plan::{BackupError, BackupPlan, FrameSink, SinkError};
 pub use protect::Protection;
 pub use run::run;
+pub use verify_disk::{VerifyDiskError, VerifyPlan, verify_disk};

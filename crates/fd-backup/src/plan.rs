@@ -58,11 +58,16 @@ impl BackupPlan {
     /// Bytes of a full data record. Room is left for what compression may add: no record may exceed what a Storage
     /// Daemon takes.
     pub(crate) fn block_len(&self) -> usize {
-        const USUAL: usize = 65_536;
-        match self.network_buffer {
-            0 => USUAL,
-            asked => asked.clamp(1024, MAX_PAYLOAD - MAX_PAYLOAD / 16 - 1024),
-        }
+        block_len(self.network_buffer)
+    }
+}
+
+/// Bytes of a full data record with this `Maximum Network Buffer Size`.
+pub(crate) fn block_len(network_buffer: usize) -> usize {
+    const USUAL: usize = 65_536;
+    match network_buffer {
+        0 => USUAL,
+        asked => asked.clamp(1024, MAX_PAYLOAD - MAX_PAYLOAD / 16 - 1024),
     }
 }
 

@@ -57,6 +57,11 @@ pub(crate) fn cannot_read_to_verify(path: &[u8], errno: Errno) -> Vec<u8> {
     [b"Error reading file ", path, b": ERR=", strerror(errno).as_bytes(), b"\n"].concat()
 }
 
+/// The Director of a Verify job can't be reached.
+pub(crate) fn director_lost(error: &str) -> Vec<u8> {
+    [b"Network error in send to Director: ERR=", error.as_bytes(), b"\n"].concat()
+}
+
 /// A file is as the catalog says.
 pub(crate) fn unchanged(path: &[u8]) -> Vec<u8> {
     [b"     Unchanged file skipped: ", path, b"\n"].concat()

@@ -5,6 +5,7 @@ use fd_fileset::Flags;
 use fd_messages::MessageType;
 use fd_records::FileType;
 use fd_walk::Entry;
+use nix::errno::Errno;
 
 use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
 use crate::data::{Cut, DataEnd, read_blocks};
@@ -77,8 +78,48 @@ impl Verifier<'_> {
 
     /// Digests the data; `false` if it can't be had.
     fn digest(&mut self, entry: &Entry, kind: DigestKind, finding: &mut Finding) -> Result<bool, Stopped> {
+        let Some(digester) = self.tools.digester(kind) else { return Ok(false) };
+        let mut reading = Reading {
+            digester,
+            block: self.block,
+            record_len: self.record_len,
+            is_stopped: self.is_stopped,
+            read_bytes: &mut finding.read_bytes,
+        };
+        match reading.digest(entry)? {
+            Ok(DataEnd::Complete) => Ok(true),
+            Ok(DataEnd::ReadError(errno)) => {
+                Digester::restart(digester);
+                let text = texts::cannot_read_to_verify(&entry.path, errno);
+                finding.events.push(Event::Message { kind: MessageType::Error, text, failed: false });
+                Ok(false)
+            }
+            Err(errno) => {
+                let text = texts::cannot_open_to_verify(&entry.path, errno);
+                finding.events.push(Event::Message { kind: MessageType::Error, text, failed: true });
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Digests files as a backup does, without saving them.
+pub(crate) struct Reading<'r> {
+    pub(crate) digester: &'r mut Digester,
+    /// Room for a block.
+    pub(crate) block: &'r mut [u8],
+    pub(crate) record_len: usize,
+    pub(crate) is_stopped: &'r dyn Fn() -> bool,
+    /// Counts what was read and digested.
+    pub(crate) read_bytes: &'r mut u64,
+}
+
+impl Reading<'_> {
+    /// Adds the entry's data to the digest. A file of no size is not even opened. The inner error says why it could not
+    /// be.
+    pub(crate) fn digest(&mut self, entry: &Entry) -> Result<Result<DataEnd, Errno>, Stopped> {
         if entry.stat.size <= 0 {
-            return Ok(true);
+            return Ok(Ok(DataEnd::Complete));
         }
         let options = &entry.options;
         let opening = Opening {
@@ -89,29 +130,15 @@ impl Verifier<'_> {
         };
         let mut source = match Source::open(&entry.path, opening, self.is_stopped) {
             Ok(source) => source,
-            Err(errno) => {
-                let text = texts::cannot_open_to_verify(&entry.path, errno);
-                finding.events.push(Event::Message { kind: MessageType::Error, text, failed: true });
-                return Ok(false);
-            }
+            Err(errno) => return Ok(Err(errno)),
         };
         let cut = Cut::new(FileType::Regular, &entry.stat, options.has(Flags::SPARSE), self.record_len);
-        let Some(digester) = self.tools.digester(kind) else { return Ok(false) };
-        let read_bytes = &mut finding.read_bytes;
+        let (digester, read_bytes) = (&mut *self.digester, &mut *self.read_bytes);
         let end = read_blocks(&mut source, &cut, self.block, self.is_stopped, |_, block| {
             digester.update(block);
             *read_bytes += block.len() as u64;
             Ok::<(), Stopped>(())
-        });
-        match end {
-            Ok(DataEnd::Complete) => Ok(true),
-            Ok(DataEnd::ReadError(errno)) => {
-                Digester::restart(digester);
-                let text = texts::cannot_read_to_verify(&entry.path, errno);
-                finding.events.push(Event::Message { kind: MessageType::Error, text, failed: false });
-                Ok(false)
-            }
-            Err(Stopped) => Err(Stopped),
-        }
+        })?;
+        Ok(Ok(end))
     }
 }

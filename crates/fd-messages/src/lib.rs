@@ -1,13 +1,16 @@
 //! Job messages: their types, where each type goes, how a line is composed, and what a message does to its job.
 //!
-//! Also the handles that a running job shares between its threads: [`Progress`] (counters) and [`CancelToken`].
+//! Also the handles that a running job shares between its threads: [`Progress`] (counters) and [`CancelToken`], and the
+//! way of a Verify job's packets, which go between its messages ([`PacketSink`]).
 //! Not here: deciding what is an error. The crates that find one say which [`MessageType`] it is.
 
 mod local;
 mod message_type;
+mod packets;
 mod run;
 pub mod texts;
 
 pub use local::{LocalDestinations, syslog};
 pub use message_type::MessageType;
+pub use packets::{PacketSink, SendError};
 pub use run::{CancelToken, JobLog, Progress};

@@ -20,6 +20,7 @@ mod plugin_name;
 mod stream;
 #[cfg(test)]
 mod test_bytes;
+mod verify_packet;
 pub mod xattr;
 
 pub use accurate::AccurateEntry;
@@ -32,3 +33,4 @@ pub use lstat::{LStat, LStatError, Stat};
 pub use names::{Identities, Names};
 pub use plugin_name::PluginName;
 pub use stream::Stream;
+pub use verify_packet::{VerifyAttributes, VerifyDigest};

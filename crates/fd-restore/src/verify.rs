@@ -7,11 +7,11 @@ mod checks;
 mod data;
 mod volume;
 
-use fd_messages::{CancelToken, Progress};
+use fd_messages::{CancelToken, Progress, SendError};
 
 pub use checks::Checks;
 pub use data::{CatalogFile, CatalogList, data};
-pub use volume::{PacketSink, SendError, volume};
+pub use volume::volume;
 
 use crate::records::{End, SequenceError};
 use crate::report::QueuedMessage;

@@ -3,7 +3,7 @@
 //! [`Command::parse`] turns a frame into a command, or into the refusal that the stock daemon gives. Who may use which
 //! command is decided by [`Word::is_permitted`]. Doing it is not our business.
 
-use fd_bsock::scan::{Lenient, unbash_spaces};
+use fd_bsock::scan::{Lenient, Strict, unbash_spaces};
 
 use crate::texts::{self, BadCommand};
 
@@ -191,6 +191,45 @@ pub enum Replace {
     Never,
 }
 
+/// What a Verify job compares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VerifyLevel {
+    /// The disk, for the Director to keep.
+    Init,
+    /// The disk with what an `init` has kept.
+    Catalog,
+    /// The volume with the catalog.
+    Volume,
+    /// The data on the volume with its digests.
+    Data,
+    /// The disk with what a backup has saved.
+    DiskToCatalog,
+}
+
+impl VerifyLevel {
+    /// The level's letter in the catalog.
+    pub const fn letter(self) -> u8 {
+        match self {
+            Self::Init => b'V',
+            Self::Catalog => b'C',
+            Self::Volume => b'O',
+            Self::Data => b'A',
+            Self::DiskToCatalog => b'd',
+        }
+    }
+
+    fn of(word: &[u8]) -> Option<Self> {
+        match word.to_ascii_lowercase().as_slice() {
+            b"init" => Some(Self::Init),
+            b"catalog" => Some(Self::Catalog),
+            b"volume" => Some(Self::Volume),
+            b"data" => Some(Self::Data),
+            b"disk_to_catalog" => Some(Self::DiskToCatalog),
+            _ => None,
+        }
+    }
+}
+
 /// Where a restore puts what it restores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Where {
@@ -222,6 +261,27 @@ impl RunScript {
     pub const BEFORE: u32 = 2;
     /// When snapshots are made, before the first file.
     pub const AFTER_VSS: u32 = 4;
+}
+
+/// What a plugin saved for itself and gets back before a restore (reference 02 §4.16, 05 §1.6).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RestoreObject {
+    /// The backup that it comes from.
+    pub job_id: u32,
+    /// Bytes as they are sent.
+    pub length: i32,
+    /// Bytes of the object itself.
+    pub full_length: i32,
+    /// Number among the objects of its plugin.
+    pub index: i32,
+    /// Its type in the catalog.
+    pub object_type: i32,
+    /// 1: what is sent is a zlib stream.
+    pub compression: i32,
+    /// The record's FileIndex.
+    pub file_index: i32,
+    /// The plugin; empty if not said.
+    pub plugin: Vec<u8>,
 }
 
 /// A command with its values.
@@ -279,6 +339,19 @@ pub enum Command {
         /// The place.
         place: Where,
     },
+    /// `verify`.
+    Verify(VerifyLevel),
+    /// `pluginoptions=`: options for the plugins of a Verify job.
+    PluginOptions(Vec<u8>),
+    /// `restorefilelist`: a list for this plugin follows.
+    RestoreFileList {
+        /// The plugin's file name.
+        plugin: Vec<u8>,
+    },
+    /// `restoreobject`: the object's name and its bytes follow.
+    RestoreObject(RestoreObject),
+    /// `restoreobject end`.
+    RestoreObjectsEnd,
     /// `cancel` or `stop`.
     Cancel {
         /// Full job name.
@@ -345,6 +418,22 @@ impl Command {
             Word::Storage => storage(frame).ok_or_else(|| bad(BadCommand::Storage).replying(texts::BAD_STORAGE)),
             Word::Backup => Ok(Self::Backup { file_index: file_index(frame) }),
             Word::Restore => restore(frame).ok_or_else(|| bad(BadCommand::Replace)),
+            Word::Verify => verify(frame),
+            Word::PluginOptions => {
+                let refusal = || Refusal { fatal: None, reply: Some(texts::BAD_PLUGIN_OPTIONS.to_vec()) };
+                let options = Strict::new(frame).text("pluginoptions=").and_then(|scan| scan.word(usize::MAX));
+                options.map(|options| Self::PluginOptions(unbash_spaces(options))).ok_or_else(refusal)
+            }
+            Word::RestoreFileList => {
+                let refusal = || Refusal { fatal: None, reply: Some(texts::BAD_RESTORE_FILE_LIST.to_vec()) };
+                let mut scan = Lenient::new(frame);
+                let plugin = scan.text("restorefilelist plugin=").map(|scan| unbash_spaces(scan.word(JOB_MAX)));
+                plugin.map(|plugin| Self::RestoreFileList { plugin }).ok_or_else(refusal)
+            }
+            Word::RestoreObject if frame.starts_with(b"restoreobject end") => Ok(Self::RestoreObjectsEnd),
+            Word::RestoreObject => restore_object(frame)
+                .map(Self::RestoreObject)
+                .ok_or_else(|| bad(BadCommand::RestoreObject).replying(texts::BAD_RESTORE_OBJECT)),
             Word::Cancel | Word::Stop => cancel(frame, word == Word::Stop)
                 .ok_or_else(|| Refusal { fatal: None, reply: Some(texts::BAD_CANCEL.to_vec()) }),
             Word::Accurate => {
@@ -406,6 +495,8 @@ pub fn refused_dot_status(frame: &[u8]) -> Refusal {
 const JOB_MAX: usize = 127;
 /// Longest key, in bytes.
 const KEY_MAX: usize = 100;
+/// Longest level of a Verify job, in bytes.
+const LEVEL_MAX: usize = 30;
 
 fn job(frame: &[u8]) -> Option<Command> {
     let mut scan = Lenient::new(frame);
@@ -501,6 +592,30 @@ fn restore(frame: &[u8]) -> Option<Command> {
 /// A lone `/` means nothing; blanks come back (reference 05 §1.2).
 fn decoded(place: &[u8]) -> Vec<u8> {
     if place == b"/" { Vec::new() } else { unbash_spaces(place) }
+}
+
+fn verify(frame: &[u8]) -> Result<Command, Refusal> {
+    let mut scan = Lenient::new(frame);
+    let reply = match scan.text("verify level=").map(|scan| VerifyLevel::of(scan.word(LEVEL_MAX))) {
+        Some(Some(level)) => return Ok(Command::Verify(level)),
+        Some(None) => texts::bad_verify_level(frame),
+        None => texts::bad_verify_command(frame),
+    };
+    Err(Refusal { fatal: None, reply: Some(reply) })
+}
+
+/// `restoreobject JobId=%u %d,%d,%d,%d,%d,%d,%s`; the plugin's name may be missing, and its comma with it.
+fn restore_object(frame: &[u8]) -> Option<RestoreObject> {
+    let mut scan = Lenient::new(frame);
+    let job_id = scan.text("restoreobject JobId=")?.u32();
+    let length = scan.text(" ")?.i32();
+    let full_length = scan.text(",")?.i32();
+    let index = scan.text(",")?.i32();
+    let object_type = scan.text(",")?.i32();
+    let compression = scan.text(",")?.i32();
+    let file_index = scan.text(",")?.i32();
+    let plugin = scan.text(",").map(|scan| unbash_spaces(scan.word(JOB_MAX))).unwrap_or_default();
+    Some(RestoreObject { job_id, length, full_length, index, object_type, compression, file_index, plugin })
 }
 
 fn script_text(frame: &[u8], head: &str) -> Vec<u8> {
@@ -662,6 +777,54 @@ mod tests {
             restore(Replace::Always, false, folder(b""), 0)
         );
         assert_eq!(refused(b"restore x\n").0, "Bad replace command. CMD=restore x\n\n");
+    }
+
+    #[test]
+    fn verify_levels_ignore_case() {
+        let levels = [
+            (&b"verify level=init\n"[..], VerifyLevel::Init, b'V'),
+            (b"verify level=catalog\n", VerifyLevel::Catalog, b'C'),
+            (b"verify level=volume\n", VerifyLevel::Volume, b'O'),
+            (b"verify level=Data", VerifyLevel::Data, b'A'),
+            (b"verify  level=DISK_TO_CATALOG\n", VerifyLevel::DiskToCatalog, b'd'),
+        ];
+        for (frame, level, letter) in levels {
+            assert_eq!((parse(frame), level.letter()), (Ok(Command::Verify(level)), letter));
+        }
+        let refusal = |text: &str| (String::new(), text.to_owned());
+        assert_eq!(refused(b"verify level=disk\n"), refusal("2994 Bad verify level: verify level=disk\n\n"));
+        assert_eq!(refused(b"verify level=\n"), refusal("2994 Bad verify level: verify level=\n\n"));
+        assert_eq!(refused(b"verify all\n"), refusal("2994 Bad verify command: verify all\n\n"));
+    }
+
+    #[test]
+    fn what_plugins_get() {
+        let options = parse(b"pluginoptions=tp:\x01abc=1\x01def=\"two\x01words\"\n");
+        assert_eq!(options, Ok(Command::PluginOptions(b"tp: abc=1 def=\"two words\"".to_vec())));
+        assert_eq!(refused(b"pluginoptions\n").1, "2992 Bad pluginoptions command\n");
+        let list = Command::RestoreFileList { plugin: b"tp-fd.so".to_vec() };
+        assert_eq!(parse(b"restorefilelist plugin=tp-fd.so\n"), Ok(list));
+        assert_eq!(refused(b"restorefilelist x\n").1, "2999 restorefilelist command error\n");
+        let object = RestoreObject {
+            job_id: 4,
+            length: 111,
+            full_length: 112,
+            index: 1,
+            object_type: 28,
+            compression: 0,
+            file_index: 1,
+            plugin: b"bpipe:/a b".to_vec(),
+        };
+        assert_eq!(
+            parse(b"restoreobject JobId=4 111,112,1,28,0,1,bpipe:/a\x01b\n"),
+            Ok(Command::RestoreObject(object.clone()))
+        );
+        let old = RestoreObject { plugin: Vec::new(), ..object };
+        assert_eq!(parse(b"restoreobject JobId=4 111,112,1,28,0,1\n"), Ok(Command::RestoreObject(old)));
+        assert_eq!(parse(b"restoreobject end\n"), Ok(Command::RestoreObjectsEnd));
+        let (fatal, reply) = refused(b"restoreobject JobId=4 1,2\n");
+        assert_eq!(fatal, "job.c:1340 Bad RestoreObject command: restoreobject JobId=4 1,2\n\n");
+        assert_eq!(reply, "2909 Bad RestoreObject command.\n");
     }
 
     #[test]

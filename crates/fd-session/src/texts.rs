@@ -80,6 +80,17 @@ pub const BAD_DOT_STATUS: &[u8] = b"2900 Bad .status command, wrong argument.\n"
 /// Reply to a malformed `restorefilelist`.
 pub const BAD_RESTORE_FILE_LIST: &[u8] = b"2999 restorefilelist command error\n";
 
+/// Reply to `verify`.
+pub const OK_VERIFY: &[u8] = b"2000 OK verify\n";
+/// Reply to `pluginoptions=`.
+pub const OK_PLUGIN_OPTIONS: &[u8] = b"2000 OK plugin options\n";
+/// Reply to a malformed `pluginoptions=`.
+pub const BAD_PLUGIN_OPTIONS: &[u8] = b"2992 Bad pluginoptions command\n";
+/// Reply to `restoreobject end`.
+pub const OK_RESTORE_OBJECTS: &[u8] = b"2000 OK ObjectRestored\n";
+/// Reply to a malformed `restoreobject`.
+pub const BAD_RESTORE_OBJECT: &[u8] = b"2909 Bad RestoreObject command.\n";
+
 /// Answers to a Storage Daemon's signals (reference 01 §3.2).
 pub const STORE_OK: &[u8] = b"2000 OK\n";
 /// Answer to signal `STATUS`.
@@ -143,6 +154,27 @@ pub fn job_not_found(job: &[u8]) -> Vec<u8> {
 /// Reply to a malformed `setbandwidth=`.
 pub fn bad_bandwidth(command: &[u8]) -> Vec<u8> {
     [b"2991 Bad setbandwidth command: ", command, b"\n"].concat()
+}
+
+/// Reply to a `verify` of a level that there is not. The stock daemon adds what its memory holds behind the command.
+pub fn bad_verify_level(command: &[u8]) -> Vec<u8> {
+    [b"2994 Bad verify level: ", command, b"\n"].concat()
+}
+
+/// Reply to a malformed `verify`.
+pub fn bad_verify_command(command: &[u8]) -> Vec<u8> {
+    [b"2994 Bad verify command: ", command, b"\n"].concat()
+}
+
+/// Fatal message: options for a plugin that is not there.
+pub fn plugin_not_loaded(plugin: &[u8]) -> Vec<u8> {
+    [b"job.c:3735 Command plugin \"", plugin, b"\" requested, but is not loaded.\n"].concat()
+}
+
+/// Error: a restore object is not what it is said to be.
+pub fn object_not_unpacked(wanted: i32, got: usize, name: &[u8]) -> Vec<u8> {
+    let head = format!("job.c:1375 Decompression failed. Len wanted={wanted} got={got}. Object=");
+    [head.as_bytes(), name, b"\n"].concat()
 }
 
 /// Reply to a malformed `setdebug=`.
@@ -290,6 +322,7 @@ pub fn bad_command(kind: BadCommand, frame: &[u8]) -> Vec<u8> {
         BadCommand::Session => (b"Bad session command: ", b""),
         BadCommand::Replace => (b"Bad replace command. CMD=", b"\n"),
         BadCommand::RunScript => (b"job.c:1284 Bad RunScript command: ", b"\n"),
+        BadCommand::RestoreObject => (b"job.c:1340 Bad RestoreObject command: ", b"\n"),
         BadCommand::Estimate => (b"Bad estimate command: ", b""),
         BadCommand::DotStatus => (b"status.c:607 Bad .status command: ", b"\n"),
         BadCommand::WhereRegex => (b"Bad where regexp. where=", b"\n"),
@@ -316,6 +349,8 @@ pub enum BadCommand {
     RunScript,
     /// `estimate`.
     Estimate,
+    /// `restoreobject`.
+    RestoreObject,
     /// `.status`.
     DotStatus,
     /// `restore … regexwhere=` without one usable expression; what follows is the expression.

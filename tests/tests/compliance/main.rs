@@ -19,9 +19,9 @@ mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
-use bed::{Bed, BedOptions, Fd, JobResult, PATIENCE, Process, Result, argv, wait_for};
+use bed::{Bed, BedOptions, Fd, Process, Result, argv, next_second};
 use matrix::{KNOWN_FAULTS, rows};
 use row::{Expect, Row};
 use verdict::{Verdict, compare, sessions};
@@ -33,36 +33,6 @@ const PHASES: usize = 3;
 /// A phase of a row, and the numbers of its two jobs.
 type Queued = (usize, usize, [u32; 2]);
 
-/// Gives the console `run` commands and returns the numbers of the jobs in their order.
-fn queue(bed: &Bed, commands: &[String]) -> Result<Vec<u32>> {
-    let words: Vec<_> = commands.iter().map(String::as_str).collect();
-    let answer = bed.console(&words)?;
-    let number = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
-    let ids: Vec<_> = answer.split("Job queued. JobId=").skip(1).filter_map(number).collect();
-    assert_eq!(ids.len(), commands.len(), "{answer}");
-    Ok(ids)
-}
-
-/// Waits until the reports of all jobs stand in the catalog.
-fn wait_for_all(bed: &Bed, jobs: &[u32]) -> Result<()> {
-    let list = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let rest = format!("FROM Log WHERE JobId IN ({list}) AND LogText LIKE '%  Termination: %'");
-    wait_for("all jobs to end", 3 * PATIENCE, || {
-        let ended = bed.catalog().rows(&["COUNT(DISTINCT JobId)"], &rest)?;
-        let ended = String::from_utf8_lossy(&ended[0][0]).into_owned();
-        // A question costs the Director its lock on the catalog.
-        std::thread::sleep(Duration::from_millis(200));
-        Ok(if ended == jobs.len().to_string() { Ok(()) } else { Err(format!("{ended} of {}", jobs.len())) })
-    })
-}
-
-/// Waits until the clock shows a later second than now, so that what was done before is older than what comes.
-fn next_second() -> Result<()> {
-    let seconds = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let start = seconds();
-    wait_for("the next second", PATIENCE, || Ok(if seconds() > start + 1 { Ok(()) } else { Err(String::new()) }))
-}
-
 /// Runs one phase of all rows: those that may run side by side at once, then the others one by one.
 fn run_phase(bed: &Bed, rows: &[Row], phase: usize) -> Result<Vec<Queued>> {
     let wanted = |alone: bool| {
@@ -70,18 +40,18 @@ fn run_phase(bed: &Bed, rows: &[Row], phase: usize) -> Result<Vec<Queued>> {
     };
     let commands = |row: &Row| CLIENTS.map(|client| row.command(phase, client).unwrap());
     let batch: Vec<_> = wanted(false).collect();
-    let ids = queue(bed, &batch.iter().flat_map(|(_, row)| commands(row)).collect::<Vec<_>>())?;
+    let ids = bed.queue_all(&batch.iter().flat_map(|(_, row)| commands(row)).collect::<Vec<_>>())?;
     let mut queued: Vec<_> =
         batch.iter().zip(ids.chunks(2)).map(|((number, _), pair)| (*number, phase, [pair[0], pair[1]])).collect();
-    wait_for_all(bed, &ids)?;
+    bed.wait_for_reports(&ids)?;
     for (number, row) in wanted(true) {
         let mut pair = [0; 2];
         for (id, command) in pair.iter_mut().zip(commands(row)) {
             let fifo = bed.folder().join("source/walk/fifo");
             let script = format!("yes through the pipe | dd of={} bs=60000 count=1 iflag=fullblock", fifo.display());
             let _writer = Process::start("writer", &argv(["sh", "-c", &script]), &bed.folder().join("log/writer.out"))?;
-            *id = queue(bed, &[command])?[0];
-            wait_for_all(bed, &[*id])?;
+            *id = bed.queue(&command)?;
+            bed.wait_for_reports(&[*id])?;
         }
         queued.push((number, phase, pair));
     }
@@ -111,10 +81,8 @@ fn verdicts(rows: &[Row]) -> Result<Vec<Verdict>> {
     drop(mounts);
     let volumes = [sessions(&bed, CLIENTS[0])?, sessions(&bed, CLIENTS[1])?];
     let mut verdicts: Vec<_> = rows.iter().map(|_| Verdict::default()).collect();
-    let result =
-        |id: u32| -> Result<JobResult> { Ok(JobResult { log: bed.catalog().log(id)?, row: bed.catalog().job(id)? }) };
     for (number, phase, [reference, test]) in queued {
-        let jobs = [result(reference)?, result(test)?];
+        let jobs = [bed.result(reference)?, bed.result(test)?];
         let verdict = compare(&bed, &rows[number], jobs.each_ref(), volumes.each_ref())?;
         let whole = &mut verdicts[number];
         whole.files += verdict.files;

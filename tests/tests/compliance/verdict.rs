@@ -11,24 +11,6 @@ use crate::unpack::{COMPRESSED, DATA, FRONT, unpack};
 /// All records of a client's volumes by session, their content unpacked.
 pub(crate) type Sessions = HashMap<Session, Vec<Record>>;
 
-/// Messages of the other daemons that tell which volume a job got, or how long it took.
-const DEPENDS_ON_CHANCE: [&str; 14] = [
-    "dir: Start Backup JobId",
-    "dir: Connected to ",
-    "dir: Created new Volume",
-    "dir: Using Device",
-    "dir: Using BaseJobId",
-    "dir: Max configured use",
-    "sd: Elapsed time=",
-    "sd: Labeled new Volume",
-    "sd: Wrote label to ",
-    "sd: Volume \"",
-    "sd: Ready to append",
-    "sd: New volume",
-    "sd: Sending spooled attrs",
-    "sd: Recycled volume",
-];
-
 /// What comparing two jobs found.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
@@ -74,8 +56,8 @@ pub(crate) fn compare(bed: &Bed, row: &Row, jobs: [&JobResult; 2], sessions: [&S
         format!("{} {path} {lstat} {digest} {}", file.file_index, file.delta_seq)
     };
     verdict.lines("catalog", rows.map(|rows| rows.iter().map(told).collect()));
-    let told = |job, client| {
-        let lines = messages(job, client);
+    let told = |job: &JobResult, client| {
+        let lines = job.plain_messages(client);
         if row.alone { lines.into_iter().filter(|line| !line.contains(" frw")).collect() } else { lines }
     };
     verdict.lines("message", [told(jobs[0], "reference"), told(jobs[1], "test")]);
@@ -150,24 +132,6 @@ impl Verdict {
     }
 }
 
-/// The job's messages without times, names and numbers of the job; the report is left out.
-fn messages(job: &JobResult, client: &str) -> Vec<String> {
-    let text = job.log.split("bed-dir 15.0.3").next().unwrap_or_default();
-    let number = format!(" JobId {}: ", job.row.id);
-    let whose = [
-        (format!("{client}-fd{number}"), "fd: "),
-        (format!("bed-dir{number}"), "dir: "),
-        (format!("bed-sd{number}"), "sd: "),
-    ];
-    let plain = |line: &str| {
-        let told =
-            whose.iter().find_map(|(head, short)| line.split_once(head).map(|(_, rest)| format!("{short}{rest}")));
-        told.unwrap_or_else(|| line.to_owned())
-            .replace(&format!("{client}-"), "client-")
-            .replace(&format!("-{client}"), "-client")
-    };
-    text.lines().map(plain).filter(|line| !DEPENDS_ON_CHANCE.iter().any(|part| line.contains(part))).collect()
-}
 /// The counts of the report and of the catalog.
 fn counts(row: &Row, job: &JobResult) -> Vec<String> {
     let report = job.report();

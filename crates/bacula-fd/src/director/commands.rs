@@ -22,11 +22,19 @@ impl Conversation<'_> {
                 self.name_job(Identity { job_id, name: job, vol_session_id, vol_session_time }, &authorization, frame)
             }
             Command::Level(flags, level) => self.set_level(flags, level, frame),
-            Command::FileSet { .. } => self.read_fileset(),
+            Command::FileSet { snapshot } => {
+                self.snapshot = snapshot;
+                self.read_fileset()
+            }
             Command::SetBandwidth { limit, job } => self.set_bandwidth(limit, &job),
             Command::Storage { address, port, authorization } => self.connect_storage(&address, port, &authorization),
             Command::Backup { file_index } => self.backup(file_index),
             Command::Restore { files, replace, prelinks, place } => self.restore(files, replace, prelinks, &place),
+            Command::Verify(level) => self.verify(level),
+            Command::PluginOptions(options) => self.plugin_options(&options),
+            Command::RestoreObject(object) => self.read_restore_object(&object),
+            Command::RestoreObjectsEnd => self.replied(texts::OK_RESTORE_OBJECTS),
+            Command::RestoreFileList { plugin } => self.skip_restore_file_list(&plugin),
             Command::Cancel { job, stop } => self.abort_job(&job, stop),
             Command::DotStatus { what, .. } => self.dot_status(&what, frame),
             Command::RunBeforeJob(command) => self.run_before_job(&command),
@@ -62,10 +70,6 @@ impl Conversation<'_> {
                 self.skip_list();
                 self.replied(texts::OK_COMPONENT)
             }
-            Word::RestoreFileList => {
-                self.skip_list();
-                Flow::GoOn
-            }
             Word::Snapshot if frame.starts_with(b"snapshot list") => {
                 self.end_of_data();
                 Flow::GoOn
@@ -79,7 +83,7 @@ impl Conversation<'_> {
         }
     }
 
-    fn replied(&mut self, reply: &[u8]) -> Flow {
+    pub(super) fn replied(&mut self, reply: &[u8]) -> Flow {
         self.reply(reply);
         Flow::GoOn
     }
@@ -91,7 +95,7 @@ impl Conversation<'_> {
     }
 
     /// Reads and forgets the frames up to a signal.
-    fn skip_list(&mut self) {
+    pub(super) fn skip_list(&mut self) {
         while let Ok(Received::Data(_) | Received::Empty) = self.channel.recv(IDLE_LIMIT) {}
     }
 

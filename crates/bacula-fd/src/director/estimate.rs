@@ -24,9 +24,14 @@ impl Conversation<'_> {
     pub(super) fn read_accurate_list(&mut self, announced: u64) -> Flow {
         let level = self.job().level();
         let full = level == BackupLevel::Full.letter() || level == BackupLevel::Base.letter();
-        let level = AccurateLevel { full, rerun: self.level.flags.rerunning };
         self.level.flags.accurate = true;
-        let mut list = AccurateList::new(level, announced, self.fileset.as_deref().unwrap_or(&FileSet::default()));
+        // Only a Verify job has a list and no level yet.
+        let mut list = if level == b' ' {
+            AccurateList::for_verify(announced)
+        } else {
+            let level = AccurateLevel { full, rerun: self.level.flags.rerunning };
+            AccurateList::new(level, announced, self.fileset.as_deref().unwrap_or(&FileSet::default()))
+        };
         loop {
             match self.channel.recv(IDLE_LIMIT) {
                 Ok(Received::Data(message)) => list.add(message),

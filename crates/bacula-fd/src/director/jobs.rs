@@ -4,24 +4,25 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use fd_messages::MessageType;
 use fd_restore::RestoreState;
 use fd_session::authenticate::Credentials;
 use fd_session::command::{Replace, Where};
 use fd_session::texts::{self, BadCommand};
 use fd_session::{JobStatus, Need};
-use fd_transport::{Channel, ConnectPlan, Peer, PeerKind};
+use fd_transport::{Channel, ConnectPlan, IDLE_LIMIT, Peer, PeerKind};
 
 use super::{Conversation, Flow};
 use crate::clock;
 use crate::job::{Job, JobKind};
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Outgoing};
 use crate::storage::{self, Patience, StorageConnection};
 use crate::{backup, restore};
 
 /// How often the Director's heartbeat is looked at (reference 01 §17).
 const BACKUP_TICK: Duration = Duration::from_secs(5);
-const RESTORE_TICK: Duration = Duration::from_secs(30);
+pub(super) const RESTORE_TICK: Duration = Duration::from_secs(30);
 /// How long a Storage Daemon may take to call us (reference 01 §13).
 const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
 /// The brake after a Storage Daemon that does not know us.
@@ -141,7 +142,7 @@ impl Conversation<'_> {
         plan.accurate.clone_from(&self.accurate);
         plan.comm_compression = storage.is_compressed();
         let scripts = self.late_scripts();
-        self.storage = self.run_job(&job, BACKUP_TICK, storage, move |job, outbox, storage| {
+        self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {
             backup::run(job, &plan, outbox, storage, || scripts.run(job, outbox));
         });
         Flow::End
@@ -172,7 +173,7 @@ impl Conversation<'_> {
             Some(storage) => {
                 // What earlier rounds created is remembered: it is ours to change.
                 let mut state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
-                self.storage = self.run_job(&job, RESTORE_TICK, storage, |job, outbox, storage| {
+                self.storage = self.run_job(&job, Some(RESTORE_TICK), storage, |job, outbox, storage| {
                     restore::run(job, &plan, &mut state, outbox, storage);
                 });
                 self.restored = Some(state);
@@ -196,21 +197,23 @@ impl Conversation<'_> {
         Flow::End
     }
 
-    /// Runs a job in a thread of its own and passes on what it says, with a look at the clock every `tick`.
-    fn run_job(
+    /// Runs a job in a thread of its own and passes on what it says. With a `tick` the connection is kept alive, with a
+    /// look at the clock that often. What the job works with comes back, unless it panicked.
+    pub(super) fn run_job<W: Send>(
         &mut self,
         job: &Arc<Job>,
-        tick: Duration,
-        mut storage: StorageConnection,
-        work: impl FnOnce(&Job, &Outbox, &mut StorageConnection) + Send,
-    ) -> Option<StorageConnection> {
-        let (outbox, said) = Outbox::new(Arc::clone(job), self.daemon.config().file_daemon.messages.clone());
+        tick: Option<Duration>,
+        mut works_with: W,
+        work: impl FnOnce(&Job, &Outbox, &mut W) + Send,
+    ) -> Option<W> {
+        let messages = self.daemon.config().file_daemon.messages.clone();
+        let (outbox, said) = Outbox::new(Arc::clone(job), messages, Arc::clone(&self.loss));
         let ended = thread::scope(|scope| {
             let worker = thread::Builder::new().name(format!("job {}", job.identity.job_id)).spawn_scoped(scope, {
                 let job = Arc::clone(job);
                 move || {
-                    work(&job, &outbox, &mut storage);
-                    storage
+                    work(&job, &outbox, &mut works_with);
+                    works_with
                 }
             });
             let worker = match worker {
@@ -225,7 +228,7 @@ impl Conversation<'_> {
             })
         });
         match ended {
-            Ok(storage) => Some(storage),
+            Ok(works_with) => Some(works_with),
             Err(text) => {
                 job.set_storage(None);
                 self.say(MessageType::Fatal, text.as_bytes());
@@ -235,19 +238,26 @@ impl Conversation<'_> {
     }
 
     /// Until the job's thread has dropped its end of the line.
-    fn pass_on(&mut self, job: &Job, tick: Duration, said: &crossbeam_channel::Receiver<crate::outbox::Outgoing>) {
+    fn pass_on(&mut self, job: &Job, tick: Option<Duration>, said: &Receiver<Outgoing>) {
         loop {
-            match said.recv_timeout(tick) {
-                Ok(message) => {
-                    self.deliver(job.identity.job_id, message.kind, message.time, &message.text);
+            match said.recv_timeout(tick.unwrap_or(IDLE_LIMIT)) {
+                Ok(outgoing) => {
+                    match outgoing {
+                        Outgoing::Message { kind, time, text } => {
+                            self.deliver(job.identity.job_id, kind, time, &text);
+                        }
+                        Outgoing::Packet(packet) => self.queue(&packet),
+                    }
                     if said.is_empty() {
                         self.flush();
                     }
                 }
-                Err(crossbeam_channel::RecvTimeoutError::Timeout) => {}
-                Err(crossbeam_channel::RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.keep_alive(job);
+            if tick.is_some() {
+                self.keep_alive(job);
+            }
         }
         self.flush();
     }

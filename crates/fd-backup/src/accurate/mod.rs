@@ -33,6 +33,15 @@ pub struct AccurateList {
     state: Mutex<State>,
 }
 
+/// What the catalog has of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListedFile {
+    /// Size in bytes.
+    pub size: i64,
+    /// Bytes of its digest, `None` if there is none; empty if the catalog's text is no digest.
+    pub digest: Option<Vec<u8>>,
+}
+
 struct State {
     list: List,
     /// Bytes of the files that need not be sent because a base job has them.
@@ -61,6 +70,12 @@ impl AccurateList {
             })
         };
         Self { level, announced, state: Mutex::new(State { list: List::new(fields), space_saved: 0 }) }
+    }
+
+    /// An empty list for a Verify job, which asks for sizes and digests only.
+    pub fn for_verify(announced: u64) -> Self {
+        let level = AccurateLevel { full: false, rerun: false };
+        Self { level, announced, state: Mutex::new(State { list: List::new(Fields::SIZE), space_saved: 0 }) }
     }
 
     /// Takes a message of the Director. One that names no file, or whose attributes can't be read, is ignored: the file
@@ -93,6 +108,31 @@ impl AccurateList {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the list says about a file of a volume (a directory's name with its slash), which counts as seen from now
+    /// on.
+    pub fn find(&self, name: &[u8]) -> Option<ListedFile> {
+        let mut state = self.lock();
+        let id = state.list.find(name)?;
+        let known = state.list.get(id)?;
+        let digest = match known.digest {
+            KnownDigest::Missing => None,
+            KnownDigest::Bytes(bytes) => Some(bytes.to_vec()),
+            KnownDigest::Unreadable => Some(Vec::new()),
+        };
+        let file = ListedFile { size: known.stat.size, digest };
+        state.list.set_seen(id);
+        Some(file)
+    }
+
+    /// Names the files that nobody has seen, in the stock daemon's order.
+    pub fn unseen(&self, mut each: impl FnMut(&[u8])) {
+        let named: Result<(), std::convert::Infallible> = self.tail(|record| {
+            each(record.path);
+            Ok(())
+        });
+        let Ok(()) = named;
     }
 
     /// What the list says about an entry of the walk (reference 04 §13.4).

@@ -6,3 +6,4 @@ mod pipeline;
 mod sparse;
 mod stream;
 mod support;
+mod verify_disk;

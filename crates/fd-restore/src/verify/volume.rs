@@ -1,7 +1,7 @@
 //! What stands on a volume, told to the Director file by file (reference 05 §19).
 
-use fd_messages::MessageType;
-use fd_records::{AttributesRecord, FileType, Stream, digest_text};
+use fd_messages::{MessageType, PacketSink};
+use fd_records::{AttributesRecord, FileType, Stream, VerifyAttributes, VerifyDigest};
 
 use super::{Checks, VerifyError, VerifyJob, VerifyOutcome};
 use crate::records::{self, Next};
@@ -10,17 +10,6 @@ use crate::texts;
 
 /// The verify options that the stock daemon claims whatever the FileSet says.
 const OPTIONS: &[u8] = b"pinsug5";
-
-/// Sends packets to the Director, between the job's messages.
-pub trait PacketSink {
-    /// Sends one packet.
-    fn send(&mut self, packet: &[u8]) -> Result<(), SendError>;
-}
-
-/// Why a packet could not be sent; the text of the system's error.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct SendError(pub String);
 
 /// Tells the Director which files with which attributes and digests stand on the volume. The end of the packets is the
 /// caller's to tell.
@@ -41,7 +30,7 @@ pub fn volume(
         match records::next(job.source, job.cancel) {
             Ok(Next::Record(stream, record)) => {
                 if let Some(packet) = packet(stream, record, job.progress, &mut report)
-                    && let Err(error) = director.send(&packet)
+                    && let Err(error) = director.send(packet)
                 {
                     report.now(MessageType::Fatal, &texts::director_lost(&error.0));
                     return Err(VerifyError::Director(error));
@@ -76,10 +65,9 @@ fn packet(stream: Stream, record: &[u8], progress: &fd_messages::Progress, repor
         }
         kind => {
             let digest = fd_crypto::DigestKind::from_stream(kind.0)?;
-            let mut packet = format!("{} {} ", progress.files(), kind.0).into_bytes();
-            digest_text::push(&mut packet, record.get(..digest.len()).unwrap_or(record));
-            packet.extend_from_slice(format!(" *{}-{}*", digest.name(), progress.files()).as_bytes());
-            Some(packet)
+            let bytes = record.get(..digest.len()).unwrap_or(record);
+            let (number, name) = (progress.files(), digest.name());
+            Some(VerifyDigest { number, stream: kind.0, name, digest: bytes }.encode())
         }
     }
 }
@@ -95,6 +83,6 @@ fn attribute_packet(attributes: &AttributesRecord<'_>, number: u32) -> Vec<u8> {
     // A deleted file has no place in the catalog's numbering.
     let number = if file_type == Some(FileType::Deleted) { 0 } else { number };
     let link = if matches!(file_type, Some(FileType::HardLink | FileType::Symlink)) { attributes.link } else { b"" };
-    let head = format!("{number} 1 ");
-    [head.as_bytes(), OPTIONS, b" ", attributes.name, b"\0", attributes.lstat_text, b"\0", link, b"\0"].concat()
+    VerifyAttributes { number, options: OPTIONS, name: attributes.name, lstat_text: attributes.lstat_text, link }
+        .encode()
 }

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use fd_crypto::{DigestKind, Digester};
-use fd_messages::{CancelToken, MessageType, Progress};
+use fd_messages::{CancelToken, MessageType, PacketSink, Progress, SendError};
 use fd_records::{FileType, Stream, digest_text};
 use fd_restore::End;
-use fd_restore::verify::{
-    self, CatalogFile, CatalogList, Checks, PacketSink, SendError, VerifyError, VerifyJob, VerifyOutcome,
-};
+use fd_restore::verify::{self, CatalogFile, CatalogList, Checks, VerifyError, VerifyJob, VerifyOutcome};
 
 use crate::volume::{Frame, Log, Reader, Saved, Volume};
 
@@ -41,11 +39,11 @@ struct Director {
 }
 
 impl PacketSink for Director {
-    fn send(&mut self, packet: &[u8]) -> Result<(), SendError> {
+    fn send(&mut self, packet: Vec<u8>) -> Result<(), SendError> {
         if self.fails_after == Some(self.packets.len()) {
             return Err(SendError("Broken pipe".to_owned()));
         }
-        self.packets.push(packet.to_vec());
+        self.packets.push(packet);
         Ok(())
     }
 }

@@ -1,0 +1,49 @@
+//! What the Director sends to plugins before a restore: `restoreobject` and `restorefilelist` (reference 02 §4.13,
+//! §4.16). Without plugins it is read and checked, and goes nowhere, as in the stock daemon whose plugin is not loaded.
+
+use fd_compress::Decompressor;
+use fd_messages::MessageType;
+use fd_session::command::RestoreObject;
+use fd_session::texts;
+use fd_transport::{IDLE_LIMIT, Received};
+
+use super::{Conversation, Flow};
+
+/// What the stock daemon's buffer has room for beyond the announced length.
+const SLACK: usize = 100;
+
+impl Conversation<'_> {
+    /// Takes the two frames that follow: the object's name and its bytes. No reply, unless they don't come.
+    pub(super) fn read_restore_object(&mut self, object: &RestoreObject) -> Flow {
+        let (Some(name), Some(bytes)) = (self.frame_of_object(), self.frame_of_object()) else {
+            self.reply(texts::BAD_RESTORE_OBJECT);
+            return Flow::End;
+        };
+        if object.compression == 1 {
+            let wanted = usize::try_from(object.full_length).unwrap_or(0);
+            let limit = wanted.saturating_add(SLACK).min(fd_compress::DEFAULT_LIMIT);
+            let mut unpacked = Vec::new();
+            let done = Decompressor::new(limit).zlib(&bytes, &mut unpacked);
+            if done.is_err() || unpacked.len() != wanted {
+                let text = texts::object_not_unpacked(object.full_length, unpacked.len(), &name);
+                self.say(MessageType::Error, &text);
+            }
+        }
+        Flow::GoOn
+    }
+
+    fn frame_of_object(&mut self) -> Option<Vec<u8>> {
+        match self.channel.recv(IDLE_LIMIT) {
+            Ok(Received::Data(frame)) => Some(frame.to_vec()),
+            Ok(Received::Empty) => Some(Vec::new()),
+            Ok(Received::Signal(_)) | Err(_) => None,
+        }
+    }
+
+    /// Takes the list that follows. No reply.
+    pub(super) fn skip_restore_file_list(&mut self, plugin: &[u8]) -> Flow {
+        tracing::debug!(plugin = %plugin.escape_ascii(), "a list of files for a plugin that is not there");
+        self.skip_list();
+        Flow::GoOn
+    }
+}

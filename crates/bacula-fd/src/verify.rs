@@ -1,0 +1,109 @@
+//! A Verify job between its `2000 OK verify` and the end of its packets.
+
+use fd_backup::{AccurateList, VerifyDiskError, VerifyPlan};
+use fd_messages::{JobLog as _, MessageType};
+use fd_records::digest_text;
+use fd_restore::verify::{self, CatalogFile, CatalogList, Checks, VerifyError, VerifyJob, VerifyOutcome};
+use fd_session::JobStatus;
+
+use crate::job::Job;
+use crate::outbox::Outbox;
+use crate::restore::Records;
+use crate::storage::StorageConnection;
+
+/// Looks at the disk: `init`, `catalog` and `disk_to_catalog`.
+pub(crate) fn of_disk(job: &Job, plan: &VerifyPlan, outbox: &Outbox) {
+    let mut director = outbox.clone();
+    match fd_backup::verify_disk(plan, &job.progress, outbox, &job.cancel, &mut director) {
+        Ok(()) => job.change_status(JobStatus::Terminated),
+        Err(error @ (VerifyDiskError::Cancelled | VerifyDiskError::Director(_))) => {
+            tracing::debug!(%error, "the verify ended early");
+            job.change_status(JobStatus::Error);
+        }
+    }
+}
+
+/// What of a volume is looked at.
+#[derive(Clone, Copy)]
+pub(crate) enum VolumeLevel<'l> {
+    /// Which files with which attributes and digests it holds.
+    Files,
+    /// The data of the files, and what the catalog has of them in an accurate job.
+    Data(Option<&'l AccurateList>),
+}
+
+/// Looks at a volume. `false`: the Storage Daemon did not open the session.
+pub(crate) fn of_volume(
+    job: &Job,
+    checks: Checks,
+    level: VolumeLevel<'_>,
+    outbox: &Outbox,
+    storage: &mut StorageConnection,
+) -> bool {
+    let ticket = match storage.open_read(job) {
+        Ok(ticket) => ticket,
+        Err(error) => {
+            if !job.status().is_canceled() {
+                outbox.message(MessageType::Fatal, &error.message());
+            }
+            job.change_status(JobStatus::Error);
+            return false;
+        }
+    };
+    job.change_status(JobStatus::Running);
+    let mut source = Records { storage };
+    let mut parts = VerifyJob { progress: &job.progress, log: outbox, cancel: &job.cancel, source: &mut source };
+    let verified = match level {
+        VolumeLevel::Files => verify::volume(&mut parts, checks, &mut outbox.clone()),
+        VolumeLevel::Data(list) => {
+            let mut catalog = list.map(Catalog);
+            let catalog = catalog.as_mut().map(|catalog| catalog as &mut dyn CatalogList);
+            verify::data(&mut parts, checks, catalog)
+        }
+    };
+    conclude(job, outbox, verified);
+    if let Err(error) = storage.close_read(ticket) {
+        tracing::debug!(%error, "the Storage daemon did not say good-bye");
+    }
+    true
+}
+
+/// What a verify of a volume makes of the job.
+fn conclude(job: &Job, outbox: &Outbox, verified: Result<VerifyOutcome, VerifyError>) {
+    match verified {
+        Ok(outcome) => {
+            for (kind, text) in outcome.queued {
+                outbox.message(kind, &text);
+            }
+            if outcome.missing {
+                job.change_status(JobStatus::Error);
+            }
+            if outcome.differs {
+                job.change_status(JobStatus::Differences);
+            }
+            job.change_status(JobStatus::Terminated);
+        }
+        Err(error) => {
+            tracing::debug!(%error, "the verify ended early");
+            job.change_status(JobStatus::Error);
+        }
+    }
+}
+
+/// The accurate list as a Verify job asks it.
+struct Catalog<'l>(&'l AccurateList);
+
+impl CatalogList for Catalog<'_> {
+    fn find(&mut self, name: &[u8]) -> Option<CatalogFile> {
+        let file = self.0.find(name)?;
+        let mut digest = Vec::new();
+        if let Some(bytes) = &file.digest {
+            digest_text::push(&mut digest, bytes);
+        }
+        Some(CatalogFile { size: file.size, digest })
+    }
+
+    fn missing(&mut self, tell: &mut dyn FnMut(&[u8])) {
+        self.0.unseen(tell);
+    }
+}

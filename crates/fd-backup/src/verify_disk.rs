@@ -1,0 +1,193 @@
+//! The levels of a Verify job that look at the disk: `init`, `catalog` and `disk_to_catalog` (reference 05 §18). They are
+//! the same here: the Director is told what the FileSet finds, and compares or keeps it.
+//!
+//! Not here: the levels that read a volume (`fd-restore`), and the end of the packets.
+
+use std::sync::Arc;
+
+use fd_crypto::DigestKind;
+use fd_fileset::FileSet;
+use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendError};
+use fd_records::{FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
+use fd_walk::{Entry, Flow, MessageKind, WalkEnd, WalkEvent, WalkHost, WalkSettings};
+
+use crate::batch::message_type;
+use crate::data::DataEnd;
+use crate::plan::block_len;
+use crate::texts;
+use crate::tools::{Tools, digest_kind};
+use crate::verify::Reading;
+
+/// What is to be looked at.
+#[derive(Clone, Debug)]
+pub struct VerifyPlan {
+    /// What belongs to the job.
+    pub fileset: Arc<FileSet>,
+    /// How the tree is walked; its purpose should be [`fd_walk::Purpose::Verify`].
+    pub walk: WalkSettings,
+    /// `Maximum Network Buffer Size`: files are read in blocks of so many bytes; 0 for the usual 65,536.
+    pub network_buffer: usize,
+}
+
+/// Why a verify did not come to its end.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum VerifyDiskError {
+    /// Somebody cancelled the job.
+    #[error("the job was cancelled")]
+    Cancelled,
+    /// The Director can't be reached. The operator has been told.
+    #[error("packet to the Director: {0}")]
+    Director(#[from] SendError),
+}
+
+/// Tells the Director what the FileSet finds on the disk: the attributes of each entry and the digest of each regular
+/// file, further names of hard links left out.
+///
+/// # Errors
+/// See [`VerifyDiskError`].
+pub fn verify_disk(
+    plan: &VerifyPlan,
+    progress: &Progress,
+    log: &dyn JobLog,
+    cancel: &CancelToken,
+    director: &mut dyn PacketSink,
+) -> Result<(), VerifyDiskError> {
+    let record_len = block_len(plan.network_buffer);
+    let host = Host { progress, log, cancel };
+    let mut verify = Verify {
+        host: &host,
+        director,
+        tools: Tools::default(),
+        block: vec![0; record_len],
+        record_len,
+        lstat_text: Vec::new(),
+    };
+    let mut result = Ok(());
+    let summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut |event| {
+        result = verify.event(event);
+        if result.is_ok() { Flow::Continue } else { Flow::Stop }
+    });
+    result?;
+    if summary.end == WalkEnd::Complete { Ok(()) } else { Err(VerifyDiskError::Cancelled) }
+}
+
+/// What the walk asks.
+struct Host<'h> {
+    progress: &'h Progress,
+    log: &'h dyn JobLog,
+    cancel: &'h CancelToken,
+}
+
+impl WalkHost for Host<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    fn examined(&self, path: &[u8]) {
+        self.progress.add_files_examined(1);
+        self.progress.set_current_file(path);
+    }
+
+    fn wants(&self, kind: MessageKind) -> bool {
+        self.log.wants(message_type(kind))
+    }
+}
+
+impl Host<'_> {
+    /// An error that counts twice: as a message, and as a file that could not be verified (reference 05 §18.4).
+    fn failed(&self, text: &[u8]) {
+        self.log.message(MessageType::Error, text);
+        self.progress.add_error();
+    }
+}
+
+struct Verify<'v> {
+    host: &'v Host<'v>,
+    director: &'v mut dyn PacketSink,
+    tools: Tools,
+    /// Room for a block.
+    block: Vec<u8>,
+    record_len: usize,
+    lstat_text: Vec<u8>,
+}
+
+impl Verify<'_> {
+    fn event(&mut self, event: WalkEvent<'_>) -> Result<(), VerifyDiskError> {
+        match event {
+            WalkEvent::Entry(entry) => self.entry(&entry)?,
+            WalkEvent::Message(message) => {
+                self.host.log.message(message_type(message.kind), message.text);
+                if message.error {
+                    self.host.progress.add_error();
+                }
+            }
+            // What a plugin saves is not on the disk.
+            WalkEvent::Plugin { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, entry: &Entry) -> Result<(), VerifyDiskError> {
+        self.host.progress.add_file();
+        let number = self.host.progress.files();
+        self.lstat_text.clear();
+        LStat { stat: entry.stat, ..LStat::default() }.encode(&mut self.lstat_text);
+        let names = entry.record_names();
+        let packet = VerifyAttributes {
+            number,
+            options: &entry.options.verify,
+            name: &names.name,
+            lstat_text: &self.lstat_text,
+            link: &names.link,
+        };
+        self.send(packet.encode())?;
+        let has_digest = entry.stat.mode_type() == Stat::MODE_REGULAR && entry.file_type != FileType::HardLink;
+        match entry.options.digest.map(digest_kind) {
+            Some(kind) if has_digest => self.digest(entry, kind, number),
+            _ => Ok(()),
+        }
+    }
+
+    /// The digest of the entry's data, if it can be had. What could be read before an error is told all the same.
+    fn digest(&mut self, entry: &Entry, kind: DigestKind, number: u32) -> Result<(), VerifyDiskError> {
+        let host = self.host;
+        let warn = || host.log.message(MessageType::Warning, &texts::digest_failed(kind.message_name()));
+        if self.tools.prepare_digest(kind).is_err() {
+            warn();
+            return Ok(());
+        }
+        let Some(digester) = self.tools.digester(kind) else { return Ok(()) };
+        let mut read_bytes = 0;
+        let mut reading = Reading {
+            digester,
+            block: &mut self.block,
+            record_len: self.record_len,
+            is_stopped: &|| host.cancel.is_cancelled(),
+            read_bytes: &mut read_bytes,
+        };
+        let end = reading.digest(entry).map_err(|_stopped| VerifyDiskError::Cancelled)?;
+        host.progress.add_read_bytes(read_bytes);
+        host.progress.add_job_bytes(read_bytes);
+        match end {
+            Ok(DataEnd::Complete) => {}
+            Ok(DataEnd::ReadError(errno)) => host.failed(&texts::cannot_read_to_verify(&entry.path, errno)),
+            Err(errno) => {
+                host.failed(&texts::cannot_open_to_verify(&entry.path, errno));
+                return Ok(());
+            }
+        }
+        let Ok(value) = digester.finish() else {
+            warn();
+            return Ok(());
+        };
+        let packet = VerifyDigest { number, stream: kind.stream(), name: kind.name(), digest: value.as_bytes() };
+        self.send(packet.encode())
+    }
+
+    fn send(&mut self, packet: Vec<u8>) -> Result<(), VerifyDiskError> {
+        self.director.send(packet).map_err(|error| {
+            self.host.log.message(MessageType::Fatal, &texts::director_lost(&error.0));
+            VerifyDiskError::Director(error)
+        })
+    }
+}
