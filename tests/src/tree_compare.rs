@@ -79,7 +79,7 @@ pub fn compare_trees(left: &Path, right: &Path, rules: TreeRules) -> Result<Vec<
                 let told = differences.len();
                 facts.differences(theirs, &mut differences);
                 if differences.len() == told && facts.kind == "file" {
-                    differences.extend(content_difference(&left.join(path), &right.join(path))?);
+                    differences.extend(content_difference(&entry_path(left, path), &entry_path(right, path))?);
                 }
                 for difference in differences.iter_mut().skip(told) {
                     *difference = format!("{}: {difference}", shown(path));
@@ -135,7 +135,7 @@ fn entries(tree: &Path) -> Result<Vec<(PathBuf, &'static str, Metadata)>> {
     let mut found = Vec::new();
     let mut open = vec![PathBuf::new()];
     while let Some(path) = open.pop() {
-        let full = if path.as_os_str().is_empty() { tree.to_owned() } else { tree.join(&path) };
+        let full = entry_path(tree, &path);
         let status = fs::symlink_metadata(&full).map_err(BedError::file("look at", &full))?;
         let kind = kind(&status);
         if kind == "directory" {
@@ -147,6 +147,11 @@ fn entries(tree: &Path) -> Result<Vec<(PathBuf, &'static str, Metadata)>> {
         found.push((path, kind, status));
     }
     Ok(found)
+}
+
+/// Where an entry is. The top may be anything, so no slash may follow it.
+fn entry_path(tree: &Path, path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() { tree.to_owned() } else { tree.join(path) }
 }
 
 fn kind(status: &Metadata) -> &'static str {
@@ -170,7 +175,7 @@ fn survey(tree: &Path, rules: TreeRules) -> Result<BTreeMap<PathBuf, Facts>> {
     entries.sort_unstable_by(|(one, ..), (other, ..)| one.cmp(other));
     let mut facts = BTreeMap::new();
     for (path, kind, status) in entries {
-        let full = tree.join(&path);
+        let full = entry_path(tree, &path);
         let several = status.nlink() > 1 && kind != "directory";
         let first_name =
             several.then(|| first_names.entry((status.dev(), status.ino())).or_insert_with(|| path.clone()).clone());

@@ -75,6 +75,16 @@ impl MetadataWriter {
         &mut self.names
     }
 
+    /// What is said of a record whose object can't be looked at (reference 05 §9.2, §10). One that is not there is passed
+    /// over.
+    pub fn no_target(&self, path: &[u8], is_acl: bool, errno: Errno) -> Option<WriterWarning> {
+        match errno {
+            Errno::ENOENT => None,
+            errno if is_acl => self.acl_warning(texts::acl_no_stat(path, errno)),
+            errno => self.xattr_warning(texts::xattr_no_stat(path, errno)),
+        }
+    }
+
     /// Sets the ACL of one record. `path` stands in the message.
     pub fn set_acl(
         &mut self,
@@ -85,7 +95,7 @@ impl MetadataWriter {
     ) -> Option<WriterWarning> {
         let device = match device_of(target) {
             Ok(device) => device?,
-            Err(errno) => return self.acl_warning(texts::acl_no_stat(path, errno)),
+            Err(errno) => return self.no_target(path, true, errno),
         };
         let (name, is_default) = match stream.kind() {
             Stream::LINUX_ACCESS_ACL | Stream::UNIX_ACCESS_ACL => (ACCESS_ACL, false),
@@ -136,7 +146,7 @@ impl MetadataWriter {
     ) -> Option<WriterWarning> {
         let device = match device_of(target) {
             Ok(device) => device?,
-            Err(errno) => return self.xattr_warning(texts::xattr_no_stat(path, errno)),
+            Err(errno) => return self.no_target(path, false, errno),
         };
         if stream.kind() != Stream::LINUX_XATTR {
             return Some(WriterWarning::queued(texts::xattr_incompatible(path, stream)));

@@ -18,7 +18,7 @@ use crate::records::{self, End, Next, SequenceError};
 use crate::report::{QueuedMessage, Report};
 use crate::source::RecordSource;
 use crate::texts;
-use crate::tree::{Directories, OutputPath};
+use crate::tree::{Directories, OpenError, OutputPath};
 
 /// The most ACL and attribute records that one file may have. A backup writes three.
 const MOST_DELAYED: usize = 64;
@@ -344,11 +344,15 @@ impl Round<'_> {
     /// Directories get theirs at once, even if they were skipped.
     fn apply_to_directory(&mut self, stream: Stream, record: &[u8]) {
         let Some(Entry { path: Ok(path), output, .. }) = &self.entry else { return };
-        if self.state.directories.open(path).is_err() {
-            return;
-        }
-        let Some(target) = self.state.directories.current() else { return };
-        let warning = apply(&mut self.state.writer, &target, output, stream, record);
+        let warning = match self.state.directories.open(path) {
+            Ok(_level) => {
+                let Some(target) = self.state.directories.current() else { return };
+                apply(&mut self.state.writer, &target, output, stream, record)
+            }
+            // The file itself has been said to be refused.
+            Err(OpenError::Refused { .. }) => None,
+            Err(error) => self.state.writer.no_target(output, is_acl(stream), error.errno()),
+        };
         warn(&mut self.report, warning);
     }
 

@@ -1,0 +1,475 @@
+//! What is saved, and what stands in its place when it is restored: kinds × situations, one directory (a cell) for each
+//! pair, `<situation>/<kind>/x`.
+
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _, chown, lchown, symlink};
+use std::path::{Path, PathBuf};
+
+use bed::{Noise, Result, argv, run};
+use nix::fcntl::AT_FDCWD;
+use nix::sys::stat::{Mode, SFlag, UtimensatFlags, makedev, mknod, utimensat};
+use nix::sys::time::TimeSpec;
+use nix::unistd::mkfifo;
+
+/// When everything that is saved was changed, in seconds.
+pub(crate) const SAVED: i64 = 1_600_000_000;
+/// How much older or newer what stands in its place is.
+const AGE: i64 = 1000;
+/// In the future, so that reading does not change it.
+const ATIME: i64 = 2_064_787_200;
+
+/// What is saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Empty,
+    SetId,
+    Sparse,
+    Gzip,
+    Lzo,
+    Metadata,
+    Link,
+    AbsoluteLink,
+    HardLink,
+    Fifo,
+    Character,
+    Block,
+    Directory,
+    EmptyDirectory,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 15] = [
+        Self::File,
+        Self::Empty,
+        Self::SetId,
+        Self::Sparse,
+        Self::Gzip,
+        Self::Lzo,
+        Self::Metadata,
+        Self::Link,
+        Self::AbsoluteLink,
+        Self::HardLink,
+        Self::Fifo,
+        Self::Character,
+        Self::Block,
+        Self::Directory,
+        Self::EmptyDirectory,
+    ];
+
+    /// The name of its cells.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Empty => "empty-file",
+            Self::SetId => "set-id-file",
+            Self::Sparse => "sparse-file",
+            Self::Gzip => "gzip-file",
+            Self::Lzo => "lzo-file",
+            Self::Metadata => "acl-and-xattr",
+            Self::Link => "link",
+            Self::AbsoluteLink => "absolute-link",
+            Self::HardLink => "hard-link",
+            Self::Fifo => "fifo",
+            Self::Character => "character-device",
+            Self::Block => "block-device",
+            Self::Directory => "directory",
+            Self::EmptyDirectory => "empty-directory",
+        }
+    }
+
+    /// Makes the object that is saved.
+    fn make_saved(self, cell: &Path) {
+        let x = cell.join("x");
+        self.make(&x, b"saved\n");
+        match self {
+            Self::File => lchown(&x, Some(1001), Some(1002)).unwrap(),
+            Self::SetId => {
+                chown(&x, Some(1001), Some(1002)).unwrap();
+                mode(&x, 0o6755);
+            }
+            Self::Link => lchown(&x, Some(7), Some(8)).unwrap(),
+            Self::Metadata => {
+                xattr::set(&x, "user.saved", b"value").unwrap();
+                xattr::set(&x, "user.none", b"").unwrap();
+                xattr::set(&x, "system.posix_acl_access", &acl()).unwrap();
+            }
+            Self::HardLink => fs::hard_link(&x, cell.join("y")).unwrap(),
+            Self::Directory => {
+                let child = x.join("child");
+                fs::write(&child, b"child\n").unwrap();
+                set_time(&child, SAVED);
+                xattr::set(&x, "system.posix_acl_default", &acl()).unwrap();
+                xattr::set(&x, "user.saved", b"on a directory").unwrap();
+                mode(&x, 0o1777);
+            }
+            Self::EmptyDirectory => mode(&x, 0o2711),
+            _ => {}
+        }
+        set_time(&x, SAVED);
+    }
+
+    /// Makes an object of this kind, in its plainest form.
+    fn make(self, x: &Path, content: &[u8]) {
+        match self {
+            Self::Empty => fs::write(x, b"").unwrap(),
+            Self::File | Self::SetId | Self::Metadata | Self::HardLink => fs::write(x, content).unwrap(),
+            Self::Gzip | Self::Lzo => fs::write(x, [content, &Noise::new(3).text(150_000)].concat()).unwrap(),
+            Self::Sparse => {
+                let file = File::create(x).unwrap();
+                file.write_all_at(content, 0).unwrap();
+                file.write_all_at(&Noise::new(4).bytes(70_000), 600_000).unwrap();
+                file.set_len(1_000_000).unwrap();
+            }
+            Self::Link => symlink("where/it/leads", x).unwrap(),
+            Self::AbsoluteLink => symlink("/where/it/leads", x).unwrap(),
+            Self::Fifo => mkfifo(x, Mode::from_bits_truncate(0o640)).unwrap(),
+            Self::Character => device(x, SFlag::S_IFCHR, 1, 3),
+            Self::Block => device(x, SFlag::S_IFBLK, 7, 250),
+            Self::Directory | Self::EmptyDirectory => fs::create_dir(x).unwrap(),
+        }
+    }
+
+    /// Whether the flag "immutable" can be set on it.
+    fn takes_flags(self) -> bool {
+        !matches!(self, Self::Link | Self::AbsoluteLink | Self::Fifo | Self::Character | Self::Block)
+    }
+}
+
+/// What stands in the place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Situation {
+    /// Nothing, but the directory.
+    Nothing,
+    /// Not even that.
+    NoParent,
+    /// The same, older, of the same time, newer.
+    Older,
+    Equal,
+    Newer,
+    /// A regular file.
+    FileOlder,
+    FileNewer,
+    EmptyDirectory,
+    FullDirectory,
+    LinkToFile,
+    LinkToDirectory,
+    DanglingLink,
+    Fifo,
+    Immutable,
+    ImmutableParent,
+    AppendOnlyParent,
+    ReadOnlyMount,
+    /// The cell is a link to a directory elsewhere.
+    ParentIsLink,
+    /// A link to a directory is above the cell, which is missing.
+    MissingBelowLink,
+    ParentIsFile,
+    ParentIsDanglingLink,
+}
+
+impl Situation {
+    pub(crate) const ALL: [Self; 21] = [
+        Self::Nothing,
+        Self::NoParent,
+        Self::Older,
+        Self::Equal,
+        Self::Newer,
+        Self::FileOlder,
+        Self::FileNewer,
+        Self::EmptyDirectory,
+        Self::FullDirectory,
+        Self::LinkToFile,
+        Self::LinkToDirectory,
+        Self::DanglingLink,
+        Self::Fifo,
+        Self::Immutable,
+        Self::ImmutableParent,
+        Self::AppendOnlyParent,
+        Self::ReadOnlyMount,
+        Self::ParentIsLink,
+        Self::MissingBelowLink,
+        Self::ParentIsFile,
+        Self::ParentIsDanglingLink,
+    ];
+
+    /// The name of the directory of its cells.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::NoParent => "no-parent",
+            Self::Older => "same-but-older",
+            Self::Equal => "same-age",
+            Self::Newer => "same-but-newer",
+            Self::FileOlder => "older-file",
+            Self::FileNewer => "newer-file",
+            Self::EmptyDirectory => "empty-directory",
+            Self::FullDirectory => "full-directory",
+            Self::LinkToFile => "link-to-file",
+            Self::LinkToDirectory => "link-to-directory",
+            Self::DanglingLink => "dangling-link",
+            Self::Fifo => "fifo",
+            Self::Immutable => "immutable",
+            Self::ImmutableParent => "immutable-parent",
+            Self::AppendOnlyParent => "append-only-parent",
+            Self::ReadOnlyMount => "read-only-mount",
+            Self::ParentIsLink => "parent-is-link",
+            Self::MissingBelowLink => "missing-below-link",
+            Self::ParentIsFile => "parent-is-file",
+            Self::ParentIsDanglingLink => "parent-dangles",
+        }
+    }
+
+    /// Lays out the cell of a kind below `top`, which exists.
+    fn prepare(self, kind: Kind, top: &Path, flagged: &mut Flagged) {
+        let cell = top.join(kind.name());
+        let x = cell.join("x");
+        match self {
+            Self::NoParent | Self::MissingBelowLink => return,
+            Self::ParentIsFile => {
+                fs::write(&cell, b"in the way\n").unwrap();
+                return set_time(&cell, SAVED - AGE);
+            }
+            Self::ParentIsDanglingLink => {
+                symlink("no/such/directory", &cell).unwrap();
+                return set_time(&cell, SAVED - AGE);
+            }
+            Self::ParentIsLink => {
+                let elsewhere = top.join(format!("elsewhere-{}", kind.name()));
+                fs::create_dir(&elsewhere).unwrap();
+                symlink(elsewhere.file_name().unwrap(), &cell).unwrap();
+                set_time(&elsewhere, SAVED - AGE);
+                return set_time(&cell, SAVED - AGE);
+            }
+            _ => fs::create_dir(&cell).unwrap(),
+        }
+        match self {
+            Self::Older | Self::Immutable if self == Self::Older || kind.takes_flags() => {
+                existing(kind, &x, SAVED - AGE);
+            }
+            Self::Equal => existing(kind, &x, SAVED),
+            Self::Newer => existing(kind, &x, SAVED + AGE),
+            Self::FileOlder | Self::Immutable | Self::ReadOnlyMount => existing(Kind::File, &x, SAVED - AGE),
+            Self::FileNewer => existing(Kind::File, &x, SAVED + AGE),
+            Self::EmptyDirectory => existing(Kind::EmptyDirectory, &x, SAVED - AGE),
+            Self::FullDirectory => {
+                fs::create_dir(&x).unwrap();
+                existing(Kind::File, &x.join("inside"), SAVED - AGE);
+                set_time(&x, SAVED - AGE);
+            }
+            Self::LinkToFile | Self::LinkToDirectory | Self::DanglingLink => {
+                let victim = cell.join("victim");
+                match self {
+                    Self::LinkToFile => existing(Kind::File, &victim, SAVED - AGE),
+                    Self::LinkToDirectory => existing(Kind::EmptyDirectory, &victim, SAVED - AGE),
+                    _ => {}
+                }
+                symlink("victim", &x).unwrap();
+                set_time(&x, SAVED - AGE);
+            }
+            Self::Fifo => existing(Kind::Fifo, &x, SAVED - AGE),
+            _ => {}
+        }
+        if kind == Kind::HardLink && self != Self::FullDirectory && x.is_file() && !x.is_symlink() {
+            // The second name has a file of its own in its place.
+            existing(Kind::File, &cell.join("y"), fs::metadata(&x).unwrap().modified().map_or(0, seconds));
+        }
+        set_time(&cell, SAVED - AGE);
+        match self {
+            Self::Immutable => flagged.immutable.push(x),
+            Self::ImmutableParent => flagged.immutable.push(cell),
+            Self::AppendOnlyParent => flagged.append_only.push(cell),
+            _ => {}
+        }
+    }
+}
+
+fn seconds(time: std::time::SystemTime) -> i64 {
+    time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_secs()).unwrap())
+}
+
+/// Something that a restore finds in its place, with marks of its own.
+fn existing(kind: Kind, x: &Path, time: i64) {
+    kind.make(x, b"in place\n");
+    if !x.is_symlink() {
+        mode(x, 0o600);
+    }
+    if kind.takes_flags() {
+        xattr::set(x, "user.in-place", b"before").unwrap();
+    }
+    lchown(x, Some(70), Some(80)).unwrap();
+    set_time(x, time);
+}
+
+/// Objects with inode flags, which have to go before their folder can.
+#[derive(Debug, Default)]
+pub(crate) struct Flagged {
+    immutable: Vec<PathBuf>,
+    append_only: Vec<PathBuf>,
+}
+
+impl Flagged {
+    fn chattr(&self, sign: &str) -> Result<()> {
+        for (flag, paths) in [("i", &self.immutable), ("a", &self.append_only)] {
+            // Many at once; too many for one command line.
+            for some in paths.chunks(200) {
+                let words = ["chattr".into(), format!("{sign}{flag}").into()];
+                let done =
+                    run(&argv(words.into_iter().chain(some.iter().map(|path| path.clone().into_os_string()))), b"")?;
+                let told = String::from_utf8_lossy(&done.stderr).into_owned();
+                assert!(done.status.success(), "chattr {sign}{flag}: {told}");
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set(&self) -> Result<()> {
+        self.chattr("+")
+    }
+}
+
+impl Drop for Flagged {
+    fn drop(&mut self) {
+        let _ = self.chattr("-");
+    }
+}
+
+/// What must be unmounted before the folder goes.
+#[derive(Debug, Default)]
+pub(crate) struct Mounts(Vec<PathBuf>);
+
+impl Mounts {
+    fn tmpfs(&mut self, point: &Path) -> Result<()> {
+        let words = ["mount", "-t", "tmpfs", "-o", "size=20m", "restore"].map(AsRef::as_ref);
+        assert!(run(&argv(words.into_iter().chain([point.as_os_str()])), b"")?.status.success());
+        self.0.push(point.to_owned());
+        Ok(())
+    }
+
+    /// Nobody writes there any more.
+    fn freeze(&self) -> Result<()> {
+        for point in &self.0 {
+            let words = ["mount", "-o", "remount,ro"].map(AsRef::as_ref);
+            assert!(run(&argv(words.into_iter().chain([point.as_os_str()])), b"")?.status.success());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Mounts {
+    fn drop(&mut self) {
+        for point in self.0.iter().rev() {
+            let _ = run(&argv(["umount".as_ref(), "-l".as_ref(), point.as_os_str()]), b"");
+        }
+    }
+}
+
+/// Lays out what is saved.
+pub(crate) fn build_source(source: &Path) {
+    for situation in Situation::ALL {
+        let top = source.join(situation.name());
+        for kind in Kind::ALL {
+            let cell = top.join(kind.name());
+            fs::create_dir_all(&cell).unwrap();
+            kind.make_saved(&cell);
+            set_time(&cell, SAVED);
+        }
+        set_time(&top, SAVED);
+    }
+    set_time(source, SAVED);
+}
+
+/// Lays out what a restore finds at `top`; flags and read-only mounts come with [`Flagged::set`] and [`freeze`].
+pub(crate) fn build_target(top: &Path, flagged: &mut Flagged, mounts: &mut Mounts) -> Result<()> {
+    for situation in Situation::ALL {
+        let here = top.join(situation.name());
+        if situation == Situation::MissingBelowLink {
+            fs::create_dir_all(top.join("elsewhere")).unwrap();
+            symlink("elsewhere", &here).unwrap();
+        } else {
+            fs::create_dir_all(&here).unwrap();
+        }
+        if situation == Situation::ReadOnlyMount {
+            mounts.tmpfs(&here)?;
+        }
+        for kind in Kind::ALL {
+            situation.prepare(kind, &here, flagged);
+        }
+        set_time(&here, SAVED - AGE);
+    }
+    set_time(&top.join("elsewhere"), SAVED - AGE);
+    set_time(top, SAVED - AGE);
+    Ok(())
+}
+
+/// Makes everything ready for the restores.
+pub(crate) fn freeze(flagged: &Flagged, mounts: &Mounts) -> Result<()> {
+    flagged.set()?;
+    mounts.freeze()
+}
+
+fn device(path: &Path, kind: SFlag, major: u64, minor: u64) {
+    mknod(path, kind, Mode::from_bits_truncate(0o600), makedev(major, minor)).unwrap();
+}
+
+fn mode(path: &Path, bits: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
+}
+
+/// Times that do not depend on the clock. The nanoseconds are there to be lost by a restore.
+pub(crate) fn set_time(path: &Path, modified: i64) {
+    let (atime, mtime) = (TimeSpec::new(ATIME, 5), TimeSpec::new(modified, 123_456_789));
+    utimensat(AT_FDCWD, path, &atime, &mtime, UtimensatFlags::NoFollowSymlink).unwrap();
+}
+
+/// Gives everything that was changed between two times one time, that two runs can be compared.
+pub(crate) fn level_times(top: &Path, between: (i64, i64)) {
+    use std::os::unix::fs::MetadataExt as _;
+    const LEVEL: (i64, i64) = (4_000_000_000, 0);
+    let status = fs::symlink_metadata(top).unwrap();
+    if status.is_dir() {
+        for entry in fs::read_dir(top).unwrap() {
+            level_times(&entry.unwrap().path(), between);
+        }
+    }
+    let level = |time: (i64, i64)| if (between.0..=between.1).contains(&time.0) { LEVEL } else { time };
+    let (atime, mtime) = (level((status.atime(), status.atime_nsec())), level((status.mtime(), status.mtime_nsec())));
+    let spec = |time: (i64, i64)| TimeSpec::new(time.0, time.1);
+    // What lies on a read-only mount was not changed.
+    let _ = utimensat(AT_FDCWD, top, &spec(atime), &spec(mtime), UtimensatFlags::NoFollowSymlink);
+}
+
+/// An access list with a named user and a mask, in the kernel's form.
+fn acl() -> Vec<u8> {
+    let entries: [(u16, u16, u32); 5] =
+        [(1, 6, u32::MAX), (2, 6, 1234), (4, 4, u32::MAX), (16, 6, u32::MAX), (32, 4, u32::MAX)];
+    let mut bytes = 2u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        bytes.extend(tag.to_le_bytes());
+        bytes.extend(permissions.to_le_bytes());
+        bytes.extend(id.to_le_bytes());
+    }
+    bytes
+}
+
+/// The Options blocks that save some kinds in a stream of their own.
+pub(crate) fn file_set(source: &Path) -> bed::FileSet {
+    let common = ["Signature = MD5", "AclSupport = yes", "XattrSupport = yes"].map(str::to_owned);
+    let mut lines = vec!["Include {".to_owned()];
+    for (kind, option) in
+        [(Kind::Sparse, "Sparse = yes"), (Kind::Gzip, "Compression = GZIP"), (Kind::Lzo, "Compression = LZO")]
+    {
+        lines.push("Options {".to_owned());
+        lines.extend(common.clone());
+        lines.push(option.to_owned());
+        lines.push(format!("WildFile = \"*/{}/x\"", kind.name()));
+        lines.push("}".to_owned());
+    }
+    lines.push("Options {".to_owned());
+    lines.extend(common);
+    lines.push("}".to_owned());
+    lines.push(format!("File = \"{}\"", String::from_utf8_lossy(source.as_os_str().as_bytes())));
+    lines.push("}".to_owned());
+    bed::FileSet { name: "cells".to_owned(), lines }
+}

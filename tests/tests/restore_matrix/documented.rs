@@ -1,0 +1,45 @@
+//! Where ferrofd restores otherwise than the stock daemon on purpose.
+
+/// Cells that differ, and how.
+pub(crate) struct Documented {
+    /// Words that the row's name begins with, word by word; `*` is any word.
+    pub(crate) rows: &'static str,
+    /// Each difference of the row holds one of these, and each of these is in one.
+    pub(crate) found: &'static [&'static str],
+    /// What a row of `docs/differences.md` says.
+    pub(crate) text: &'static str,
+}
+
+/// All of them; the first that matches a row counts.
+pub(crate) const DOCUMENTED: &[Documented] = &[
+    Documented {
+        rows: "form in-place-regex-to-nothing",
+        found: &["test says Warning: File bare not restored: the name has no directory."],
+        text: "A file whose name has no directory after `regexwhere` is not restored, without a word.",
+    },
+    Documented {
+        rows: "form where-dots",
+        found: &["a/b: missing on the right"],
+        text: "Makes every directory that `where` goes through, also those that a `..` behind them leaves again.",
+    },
+    // The first name is a link that was there before and stays; the second becomes another name of it.
+    Documented { rows: "ifolder dangling-link hard-link", found: LINKED_LINK, text: TIMES_THROUGH_A_LINK },
+    Documented { rows: "never dangling-link hard-link", found: LINKED_LINK, text: TIMES_THROUGH_A_LINK },
+    Documented { rows: "ifolder link-to-directory hard-link", found: LINKED_VICTIM, text: TIMES_THROUGH_A_LINK },
+    Documented { rows: "never link-to-directory hard-link", found: LINKED_VICTIM, text: TIMES_THROUGH_A_LINK },
+    Documented { rows: "ifolder link-to-file hard-link", found: LINKED_VICTIM, text: TIMES_THROUGH_A_LINK },
+    Documented { rows: "never link-to-file hard-link", found: LINKED_VICTIM, text: TIMES_THROUGH_A_LINK },
+];
+
+const TIMES_THROUGH_A_LINK: &str =
+    "A hard link to a symbolic link that was kept gives its times to what that link leads to.";
+const LINKED_LINK: &[&str] = &["x: mtime", "x: atime", "y: mtime", "y: atime"];
+const LINKED_VICTIM: &[&str] = &["victim: mtime", "victim: atime", "x: mtime", "x: atime", "y: mtime", "y: atime"];
+
+/// The one for a row.
+pub(crate) fn of_row(name: &str) -> Option<&'static Documented> {
+    DOCUMENTED.iter().find(|documented| {
+        let mut words = name.split(' ');
+        documented.rows.split(' ').all(|wanted| words.next().is_some_and(|word| wanted == "*" || wanted == word))
+    })
+}
