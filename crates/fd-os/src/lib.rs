@@ -5,6 +5,7 @@ pub mod daemonize;
 mod error_text;
 pub mod local_time;
 pub mod locale;
+pub mod md5_lanes;
 pub mod regex;
 
 pub use error_text::error_text;
