@@ -23,7 +23,7 @@ use fd_messages::{MessageType, texts as lines};
 use fd_restore::RestoreState;
 use fd_session::command::{Access, Command, LevelFlags, Refusal, RunScript, Word};
 use fd_session::texts::{self, EndJob};
-use fd_transport::{Channel, ChannelError, IDLE_LIMIT, Received};
+use fd_transport::{Channel, ChannelError, Farewell, IDLE_LIMIT, Received};
 
 use crate::clock;
 use crate::daemon::Daemon;
@@ -70,6 +70,8 @@ struct Conversation<'d> {
     storage: Option<StorageConnection>,
     restored: Option<RestoreState>,
     comm: CommCount,
+    /// Connections on which all is said; waiting for the other side to close them comes last.
+    farewells: Vec<Farewell>,
     last_heartbeat: Instant,
     last_progress: Option<Instant>,
 }
@@ -92,13 +94,15 @@ impl<'d> Conversation<'d> {
             storage: None,
             restored: None,
             comm: CommCount::default(),
+            farewells: Vec::new(),
             last_heartbeat: Instant::now(),
             last_progress: None,
         }
     }
 
-    /// The command loop and what follows it.
-    fn run(mut self) {
+    /// The command loop and what follows it. The caller waits for the other sides to close when nothing else is left to
+    /// be done.
+    fn run(mut self) -> Vec<Farewell> {
         loop {
             let frame = match self.channel.recv(IDLE_LIMIT) {
                 Ok(Received::Data(frame)) => frame.to_vec(),
@@ -113,7 +117,7 @@ impl<'d> Conversation<'d> {
                 break;
             }
         }
-        self.finish();
+        self.finish()
     }
 
     fn command(&mut self, frame: &[u8]) -> Flow {
@@ -232,24 +236,36 @@ impl<'d> Conversation<'d> {
         self.daemon.supervisor().deliver_locally(kind, &line);
     }
 
-    /// What follows the command loop, in the order of reference 02 §1.4.
-    fn finish(mut self) {
+    /// Says good-bye to the Storage Daemon.
+    fn leave_storage(&mut self, storage: StorageConnection) {
+        let (comm, farewell) = storage.terminate();
+        self.comm = comm;
+        self.farewells.extend(farewell);
+    }
+
+    /// What follows the command loop, in the order of reference 02 §1.4. Nobody is waited for.
+    fn finish(mut self) -> Vec<Farewell> {
         if let Some(storage) = self.storage.take() {
-            self.comm = storage.terminate();
+            self.leave_storage(storage);
         }
         if let Some(job) = self.session.job.get().cloned() {
             job.set_storage(None);
             self.run_scripts(Moment::After);
             if job.identity.job_id != 0 {
                 let end = self.end_job(&job).frame();
-                self.reply(&end);
+                self.queue(&end);
             }
         }
         self.deliver_daemon_messages();
-        self.signal(Signal::Terminate);
-        if let Err(error) = self.channel.close() {
-            tracing::debug!(%error, "the Director's connection did not end cleanly");
+        if !self.lost {
+            let said = self.channel.signal(Signal::Terminate);
+            self.note_loss(said);
         }
+        match self.channel.leave() {
+            Ok(farewell) => self.farewells.push(farewell),
+            Err(error) => tracing::debug!(%error, "the Director's connection did not end cleanly"),
+        }
+        self.farewells
     }
 
     fn end_job(&self, job: &Job) -> EndJob {
@@ -285,7 +301,6 @@ impl<'d> Conversation<'d> {
                 self.deliver(0, kind, message.time, &text);
             }
         }
-        self.flush();
     }
 
     /// Keeps the Director informed while a job runs: a heartbeat when its interval has passed, progress every 30 s.

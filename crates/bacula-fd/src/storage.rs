@@ -9,7 +9,9 @@ use fd_session::authenticate::Credentials;
 use fd_session::read::{ReadClose, ReadOpen};
 use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageHello};
 use fd_session::{Action, JobStatus, Machine};
-use fd_transport::{Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, IDLE_LIMIT, Limits, Received};
+use fd_transport::{
+    Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, IDLE_LIMIT, Limits, Received,
+};
 
 use crate::exchange::{self, Signals};
 use crate::job::Job;
@@ -149,16 +151,15 @@ impl StorageConnection {
         }
     }
 
-    /// Says good-bye and closes. Tells what was sent on the connection, the good-bye included.
-    pub(crate) fn terminate(mut self) -> CommCount {
+    /// Says good-bye. Tells what was sent on the connection, the good-bye included. The Storage Daemon closes when it has
+    /// done its own part of the job's end, which the caller need not wait for at once.
+    pub(crate) fn terminate(mut self) -> (CommCount, Option<Farewell>) {
         // A Storage Daemon that has gone needs no good-bye.
-        let said = self.channel.signal(Signal::Terminate).and_then(|()| self.channel.flush());
+        let said = self.channel.signal(Signal::Terminate);
         let count = self.channel.counts();
-        if said.is_ok()
-            && let Err(error) = self.channel.close()
-        {
-            tracing::debug!(%error, "the Storage daemon's connection did not end cleanly");
-        }
-        count
+        let left = said.and_then(|()| self.channel.leave());
+        let farewell =
+            left.inspect_err(|error| tracing::debug!(%error, "the Storage daemon's connection did not end cleanly"));
+        (count, farewell.ok())
     }
 }

@@ -1,6 +1,6 @@
 //! What a caller hands to a backup and gets back from it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fd_bsock::{CommCount, MAX_PAYLOAD};
@@ -73,7 +73,9 @@ pub(crate) fn block_len(network_buffer: usize) -> usize {
 
 /// One worker for each processor, up to four: more only wait for the Storage Daemon.
 fn default_workers() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4)
+    // Asked once: the answer costs a dozen system calls.
+    static WORKERS: OnceLock<usize> = OnceLock::new();
+    *WORKERS.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4))
 }
 
 /// Where the frames go. Called on the thread that called [`crate::run()`], which owns the connection.

@@ -90,6 +90,24 @@ pub struct Channel {
     limits: Limits,
 }
 
+/// A connection on which everything is said; the peer has still to close. Dropped too early, it may take bytes with it
+/// that the peer has not read yet.
+#[derive(Debug)]
+#[must_use = "the peer may lose what was sent last"]
+pub struct Farewell {
+    link: Option<Link>,
+    deadline: Option<Instant>,
+}
+
+impl Farewell {
+    /// Waits until the peer has closed too, or its time is up.
+    pub fn wait(self) {
+        if let Some(mut link) = self.link {
+            link.linger(Wait::Until(self.deadline));
+        }
+    }
+}
+
 /// A whole frame at the front of the link's input.
 struct Frame {
     content: Content,
@@ -369,12 +387,21 @@ impl Channel {
     ///
     /// # Errors
     /// What was sent last could not be handed to the kernel. How the peer leaves is no error.
-    pub fn close(mut self) -> Result<(), ChannelError> {
-        if self.health == Health::Failed || self.is_cancelled() {
-            return Ok(());
-        }
+    pub fn close(self) -> Result<(), ChannelError> {
+        self.leave().map(Farewell::wait)
+    }
+
+    /// As [`Channel::close`], but leaves the waiting to the caller, who may have something better to do first.
+    ///
+    /// # Errors
+    /// As [`Channel::close`].
+    pub fn leave(mut self) -> Result<Farewell, ChannelError> {
         let deadline = Instant::now().checked_add(self.limits.goodbye);
-        self.link.close(Wait::Until(deadline)).map_err(|fault| self.failed(fault))
+        if self.health == Health::Failed || self.is_cancelled() {
+            return Ok(Farewell { link: None, deadline });
+        }
+        self.link.say_goodbye().map_err(|fault| self.failed(fault))?;
+        Ok(Farewell { link: Some(self.link), deadline })
     }
 
     fn is_cancelled(&self) -> bool {

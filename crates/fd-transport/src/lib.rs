@@ -19,7 +19,7 @@ mod tls;
 mod tls_link;
 mod wire;
 
-pub use channel::{Canceller, Channel, Limits, Received};
+pub use channel::{Canceller, Channel, Farewell, Limits, Received};
 pub use connect::{ConnectPlan, ConnectWatch};
 pub use error::{ChannelError, ConnectError, Fault};
 pub use pace::Bandwidth;

@@ -126,22 +126,27 @@ impl Link {
         Ok(())
     }
 
-    /// Says good-bye and reads what still comes, until the peer has closed too.
-    pub(crate) fn close(&mut self, wait: Wait) -> Result<(), Fault> {
-        self.flush()?;
+    /// Sends the rest and says good-bye.
+    pub(crate) fn say_goodbye(&mut self) -> Result<(), Fault> {
         if let Self::Tls(tls) = self {
             tls.say_goodbye()?;
         }
+        self.flush()?;
         if let Some(wire) = self.wire() {
             wire.end_output();
         }
+        Ok(())
+    }
+
+    /// Reads what still comes after the good-bye, until the peer has closed too.
+    pub(crate) fn linger(&mut self, wait: Wait) {
         loop {
             let n = self.input().len();
             self.consume(n);
             match self.fill(wait) {
                 Ok(Some(1..)) => {}
                 // The end, a peer that takes too long, or one that has reset the connection: all is said in any case.
-                Ok(Some(0) | None) | Err(_) => return Ok(()),
+                Ok(Some(0) | None) | Err(_) => return,
             }
         }
     }

@@ -115,11 +115,13 @@ impl TlsLink {
         }
     }
 
-    /// Sends `close_notify`.
+    /// Encrypts the rest and `close_notify` behind it, to leave with the next flush.
     pub(crate) fn say_goodbye(&mut self) -> Result<(), Fault> {
+        let output = std::mem::take(&mut self.output);
+        self.encrypt(&output)?;
         // A failure here means that the peer is gone already, which is as good.
         let _ignored = self.session.shutdown();
-        self.flush()
+        Ok(())
     }
 
     pub(crate) fn into_wire(self) -> Option<Wire> {

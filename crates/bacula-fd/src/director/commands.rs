@@ -117,7 +117,7 @@ impl Conversation<'_> {
             return;
         }
         if let Some(old) = self.storage.take() {
-            self.comm = old.terminate();
+            self.leave_storage(old);
             self.job().set_storage(None);
         }
         self.multi_storage = !self.key.is_empty();

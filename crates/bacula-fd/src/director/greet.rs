@@ -11,7 +11,7 @@ use fd_config::Director;
 use fd_messages::MessageType;
 use fd_session::authenticate::{AuthError, Authenticated, Authentication, Credentials};
 use fd_session::{Need, texts};
-use fd_transport::{Channel, Limits, Received};
+use fd_transport::{Channel, Farewell, Limits, Received};
 
 use super::Conversation;
 use crate::clock;
@@ -139,8 +139,10 @@ fn converse(daemon: &Daemon, mut channel: Channel, resource: &Director, authenti
         return;
     }
     let session = daemon.supervisor().enter(authenticated.encrypted);
-    let _registered = Registered { daemon, session: Arc::clone(&session) };
-    Conversation::new(daemon, channel, resource, session).run();
+    let registered = Registered { daemon, session: Arc::clone(&session) };
+    let farewells = Conversation::new(daemon, channel, resource, session).run();
+    drop(registered);
+    farewells.into_iter().for_each(Farewell::wait);
 }
 
 /// Takes the session off the list of running ones, also when its thread panics.
