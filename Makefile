@@ -3,11 +3,13 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench clean
+.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench bench-quick clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
+QUICK ?=
+BENCH_FLAGS ?=
 
 # The tests judge the optimised program, whatever else lies about in the target folder.
 export FERROFD_BIN ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/release/bacula-fd
@@ -48,8 +50,12 @@ fuzz-build: ## Build the fuzz targets only
 	@FUZZ_PACKAGES=1 scripts/system-packages
 	@scripts/fuzz build
 
-bench: ## Nothing is measured here yet; the demo's table is the only measurement
-	@echo "No benchmark exists yet. 'make demo' prints time, CPU and memory of both File Daemons." >&2; exit 1
+bench: setup ## Measure ferrofd beside the stock daemon; QUICK=1: three replicas; BENCH_CELLS="manyfiles10 full" chooses
+	$(CARGO) build --release -p bacula-fd -p bench
+	$(CARGO) run --release -q -p bench -- run $(if $(QUICK),--quick) $(BENCH_FLAGS)
+
+bench-quick: ## The same with three replicas
+	@$(MAKE) bench QUICK=1
 
 clean: ## Remove what was built here (the bed's Debian root and the lint tools stay in their caches)
 	$(CARGO) clean

@@ -1,3 +1,11 @@
-//! Criterion benches and the harness that sets ferrofd beside the stock File Daemon will live here.
+//! What `bench` is made of: trees, cells, watching connections, samples, statistics, reports.
 //!
-//! Nothing is measured here yet. What exists is the table at the end of `make demo`.
+//! It judges the program and uses nothing of it.
+
+pub mod cell;
+pub mod connection;
+pub mod group;
+pub mod report;
+pub mod sample;
+pub mod statistics;
+pub mod tree;

@@ -147,6 +147,7 @@ impl Plan<'_> {
             .line("Recycle = no")
             .line("AutoPrune = no")
             .set("Label Format", &format!("{name}-"))
+            .lines(&self.options.pool)
             .close();
         text.open("Job", &format!("backup-{name}"))
             .line("Type = Backup")

@@ -142,6 +142,8 @@ pub struct BedOptions {
     pub storage: Vec<String>,
     /// More directives for every device.
     pub device: Vec<String>,
+    /// More directives for every pool.
+    pub pool: Vec<String>,
     /// TLS-PSK between all daemons, as Bacula 15 does when nothing is said. `false` says `TLS PSK Enable = no`.
     pub tls_psk: bool,
     /// The File Daemons also tell of each file that is saved or skipped, and the catalog's log keeps it.
@@ -159,6 +161,7 @@ impl BedOptions {
             director_resources: Vec::new(),
             storage: Vec::new(),
             device: Vec::new(),
+            pool: Vec::new(),
             tls_psk: true,
             every_message: false,
         })

@@ -1,0 +1,307 @@
+//! The cells of one tree and variant on one bed: stock and ours in turn, replica after replica, each a job of its own.
+//!
+//! Before each job the page cache is brought to the same state, because the stock daemon drops what it reads. After the
+//! first replica of a cell what both have made is compared.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, JobResult, RecordRules, Restore, Result, Times, TreeRules,
+    Usage, compare_records, compare_trees, reset_peak, usage,
+};
+use nix::time::{ClockId, clock_getcpuclockid};
+use nix::unistd::{Pid, sync};
+
+use crate::cell::{Cell, Level, Variant};
+use crate::connection::Watch;
+use crate::sample::{Sample, Side};
+use crate::statistics::float;
+use crate::tree::{Standing, file, warm};
+
+/// A bed with one tree and one variant.
+pub struct Group<'a> {
+    bed: Bed,
+    tree: &'a Standing,
+    cell: Cell,
+    watch: &'a Watch,
+    /// The newest Full of each side.
+    full: BTreeMap<Side, JobResult>,
+}
+
+/// What a process has used, to the nanosecond, and how it is divided.
+#[derive(Clone, Copy)]
+struct Used {
+    cpu: Duration,
+    parts: Usage,
+}
+
+impl<'a> Group<'a> {
+    /// Raises the bed for a cell and its neighbours.
+    pub fn start(cell: Cell, tree: &'a Standing, watch: &'a Watch) -> Result<Self> {
+        let mut clients = [Fd::Stock, Fd::Ours].map(ClientOptions::new);
+        if cell.variant == Variant::Accurate {
+            for client in &mut clients {
+                client.job.push("Accurate = yes".to_owned());
+            }
+        }
+        let mut options = BedOptions::new("bench", clients)?;
+        if cell.variant == Variant::Pki {
+            let pair = key_pair(options.folder.path())?;
+            for client in &mut options.clients {
+                let lines = ["PKI Signatures = yes", "PKI Encryption = yes"].map(str::to_owned);
+                client.file_daemon.extend(lines);
+                client.file_daemon.push(format!("PKI Keypair = \"{}\"", pair.display()));
+            }
+        }
+        options.tls_psk = cell.variant != Variant::Clear;
+        // A volume for each job, so that old ones can go.
+        options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
+        options.file_sets = vec![FileSet::new("Bench", &cell.variant.options(), &[&tree.path])];
+        Ok(Self { bed: Bed::start(options)?, tree, cell, watch, full: BTreeMap::new() })
+    }
+
+    /// The sides of a cell, in the order of their turns.
+    pub fn sides(&self) -> Vec<Side> {
+        vec![Side::Stock, Side::Ours]
+    }
+
+    /// Makes sure that there is a Full to build on.
+    pub fn prepare(&mut self, level: Level) -> Result<()> {
+        for side in self.sides() {
+            if level != Level::Full && !self.full.contains_key(&side) {
+                self.tree.warm(self.cell.tree.kind)?;
+                let result = self.bed.backup(side.name(), "level=Full")?.must_be_good()?;
+                self.full.insert(side, result);
+            }
+        }
+        Ok(())
+    }
+
+    /// One replica of a cell: a job of each side; gives their samples.
+    pub fn replica(&mut self, cell: Cell, replica: u32) -> Result<Vec<Sample>> {
+        let touches = matches!(cell.level, Level::Differential | Level::Incremental);
+        if touches && cell.variant != Variant::Accurate {
+            self.tree.touch()?;
+        }
+        let mut samples = Vec::new();
+        let mut results = Vec::new();
+        for side in self.sides() {
+            self.bring_cache(cell, side)?;
+            let (sample, result) = self.measure(cell, side, replica)?;
+            samples.push(sample);
+            results.push((side, result));
+        }
+        self.compare(cell, &samples, &results, replica == 1)?;
+        for (side, result) in results {
+            self.tidy(cell, side, result)?;
+        }
+        Ok(samples)
+    }
+
+    fn bring_cache(&self, cell: Cell, side: Side) -> Result<()> {
+        // What earlier jobs have written is not to be written during this one.
+        sync();
+        if cell.variant == Variant::Cold {
+            let path = Path::new("/proc/sys/vm/drop_caches");
+            return fs::write(path, "3").map_err(file("write", path));
+        }
+        match cell.level {
+            Level::Full => self.tree.warm(cell.tree.kind),
+            Level::Differential | Level::Incremental => self.tree.warm_touched(),
+            Level::Restore => match self.full.get(&side) {
+                Some(full) => self.volumes(full, side)?.iter().try_for_each(|path| warm(path)),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn measure(&mut self, cell: Cell, side: Side, replica: u32) -> Result<(Sample, JobResult)> {
+        let command = self.command(cell, side)?;
+        let client = self.bed.client(side.name())?;
+        let (fd, port) = (client.pid()?, client.port());
+        let sd = self.bed.storage().process()?.pid();
+        let dir = self.bed.director().process()?.pid();
+        let load = load();
+        reset_peak(fd)?;
+        let now = || -> Result<[Used; 3]> { Ok([used(fd)?, used(sd)?, used(dir)?]) };
+        let before = now()?;
+        let (result, connection) = self.watch.during(fd, port, || self.bed.run(&command))?;
+        let after = now()?;
+        let result = result.must_be_good()?;
+        let [fd, sd, dir] = [0, 1, 2].map(|at| {
+            let (Some(after), Some(before)) = (after.get(at), before.get(at)) else { return Duration::ZERO };
+            after.cpu.saturating_sub(before.cpu)
+        });
+        let [parts, ..] = after;
+        let [old, ..] = before;
+        let sample = Sample {
+            cell,
+            side,
+            replica,
+            connection: connection.as_secs_f64() * 1e3,
+            job: self.job_seconds(result.row.id)?,
+            fd: fd.as_secs_f64(),
+            fd_user: parts.parts.user.saturating_sub(old.parts.user).as_secs_f64(),
+            fd_system: parts.parts.system.saturating_sub(old.parts.system).as_secs_f64(),
+            sd: sd.as_secs_f64(),
+            dir: dir.as_secs_f64(),
+            rss: float(parts.parts.peak_memory),
+            files: result.row.files,
+            bytes: result.row.bytes,
+            load,
+        };
+        Ok((sample, result))
+    }
+
+    /// What the console is told.
+    fn command(&self, cell: Cell, side: Side) -> Result<String> {
+        let name = side.name();
+        let level = match cell.level {
+            Level::Full => "Full",
+            Level::Differential => "Differential",
+            Level::Incremental => "Incremental",
+            Level::Restore => {
+                let full = self.full_of(side)?;
+                let to = self.restored(side);
+                let restore = Restore { job: full.row.id, from: name, onto: name, to: &to, replace: "always" };
+                return Ok(restore.command());
+            }
+        };
+        Ok(format!("run job=backup-{name} level={level} yes"))
+    }
+
+    fn full_of(&self, side: Side) -> Result<&JobResult> {
+        self.full.get(&side).ok_or_else(|| BedError::Usage(format!("{} has no Full yet", side.name())))
+    }
+
+    fn restored(&self, side: Side) -> PathBuf {
+        self.bed.folder().join("restored").join(side.name())
+    }
+
+    fn volumes(&self, job: &JobResult, side: Side) -> Result<Vec<PathBuf>> {
+        let folder = self.bed.folder().join("volumes").join(side.name());
+        Ok(self.bed.catalog().volumes(job.row.id)?.into_iter().map(|name| folder.join(name)).collect())
+    }
+
+    fn job_seconds(&self, job: u32) -> Result<f64> {
+        let column = "strftime('%s', EndTime) - strftime('%s', StartTime)";
+        let rows = self.bed.catalog().rows(&[column], &format!("FROM Job WHERE JobId = {job}"))?;
+        let text = rows.first().and_then(|row| row.first()).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        Ok(text.and_then(|text| text.parse().ok()).unwrap_or_default())
+    }
+
+    /// Fails if the two daemons have not made the same.
+    fn compare(&self, cell: Cell, samples: &[Sample], results: &[(Side, JobResult)], whole: bool) -> Result<()> {
+        let [(_, stock), (_, ours), ..] = results else { return Ok(()) };
+        let counts = |result: &JobResult| (result.row.files, result.row.read_bytes);
+        let bytes = |sample: &Sample| sample.bytes;
+        let [left, right, ..] = samples else { return Ok(()) };
+        let unequal_bytes = cell.variant.same_bytes() && bytes(left) != bytes(right);
+        if counts(stock) != counts(ours) || unequal_bytes {
+            return Err(BedError::Usage(format!(
+                "{cell}: files and bytes differ: stock {:?}, {}; ours {:?}, {}",
+                counts(stock),
+                bytes(left),
+                counts(ours),
+                bytes(right)
+            )));
+        }
+        if !whole {
+            return Ok(());
+        }
+        let differences = match cell.level {
+            Level::Restore => self.compare_restored()?,
+            _ if cell.variant.same_bytes() => self.compare_volumes(stock, ours)?,
+            _ => self.compare_rows(stock, ours)?,
+        };
+        if differences.is_empty() {
+            Ok(())
+        } else {
+            Err(BedError::Usage(format!("{cell}: what stock and ours made differs:\n{}", differences.join("\n"))))
+        }
+    }
+
+    fn compare_restored(&self) -> Result<Vec<String>> {
+        let mut differences = Vec::new();
+        // A part of the tree has been touched since the Full.
+        let rules = TreeRules { times: Times::Ignored, ..TreeRules::restored() };
+        for side in [Side::Stock, Side::Ours] {
+            let below = self.tree.path.strip_prefix("/").unwrap_or(&self.tree.path);
+            let found = compare_trees(&self.tree.path, &self.restored(side).join(below), rules)?;
+            differences.extend(found.into_iter().map(|difference| format!("{}: {difference}", side.name())));
+        }
+        Ok(differences)
+    }
+
+    fn compare_volumes(&self, stock: &JobResult, ours: &JobResult) -> Result<Vec<String>> {
+        if stock.row.files == 0 {
+            return Ok(Vec::new()); // Nothing was written, and how many files ours has was compared already.
+        }
+        let left = self.bed.records(&stock.row, Side::Stock.name())?;
+        let right = self.bed.records(&ours.row, Side::Ours.name())?;
+        let comparison = compare_records(left, right, RecordRules::default())?;
+        Ok(if comparison.is_equal() { Vec::new() } else { vec![comparison.text()] })
+    }
+
+    fn compare_rows(&self, stock: &JobResult, ours: &JobResult) -> Result<Vec<String>> {
+        let [left, right] = [stock, ours].map(|job| self.bed.catalog().files(job.row.id));
+        let (left, right) = (left?, right?);
+        let unequal = left.iter().zip(&right).filter(|(left, right)| left != right).take(5);
+        let mut differences: Vec<_> = unequal.map(|(left, right)| format!("{left:?}\n{right:?}")).collect();
+        if left.len() != right.len() {
+            differences.push(format!("{} against {} rows", left.len(), right.len()));
+        }
+        Ok(differences)
+    }
+
+    /// Removes what the next replica does not need: the Full before this one, a restored tree.
+    fn tidy(&mut self, cell: Cell, side: Side, result: JobResult) -> Result<()> {
+        if cell.level == Level::Restore {
+            let path = self.restored(side);
+            return fs::remove_dir_all(&path).map_err(file("remove", &path));
+        }
+        if cell.level != Level::Full {
+            return Ok(());
+        }
+        if let Some(old) = self.full.insert(side, result) {
+            for path in self.volumes(&old, side)? {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                self.bed.console(&[&format!("delete volume={name} yes")])?;
+                fs::remove_file(&path).map_err(file("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An RSA key and its certificate in one file, as `PKI Keypair` wants it.
+fn key_pair(folder: &Path) -> Result<PathBuf> {
+    let [key, certificate, pair] = ["key.pem", "certificate.pem", "pair.pem"].map(|name| folder.join(name));
+    let words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=bench"];
+    let mut argv = bed::argv(words);
+    argv.extend(["-keyout".into(), key.clone().into_os_string(), "-out".into(), certificate.clone().into_os_string()]);
+    let done = bed::run(&argv, b"")?;
+    if !done.status.success() {
+        return Err(BedError::Program { program: "openssl".to_owned(), problem: done.text() });
+    }
+    let read = |path: &Path| fs::read(path).map_err(file("read", path));
+    fs::write(&pair, [read(&key)?, read(&certificate)?].concat()).map_err(file("write", &pair))?;
+    Ok(pair)
+}
+
+/// CPU time from the process's own clock: ended threads count, and it is finer than the kernel's ticks.
+fn used(pid: u32) -> Result<Used> {
+    let raw = i32::try_from(pid).map_err(|error| BedError::Usage(error.to_string()))?;
+    let now = clock_getcpuclockid(Pid::from_raw(raw)).and_then(ClockId::now);
+    let time = now.map_err(|source| BedError::System { what: "the CPU clock of a process", source })?;
+    Ok(Used { cpu: Duration::from(time), parts: usage(pid)? })
+}
+
+/// The load average of the last minute.
+fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or_default()
+}

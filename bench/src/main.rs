@@ -1,0 +1,206 @@
+//! `bench`: ferrofd beside the stock File Daemon, measured with a real Director and Storage Daemon.
+//!
+//! Not here: whether ferrofd works; the suites of `tests/` say that. The bench fails when a job fails or the two daemons
+//! do not make the same, and never because of times, unless `--check` asks it to judge.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use bed::{BedError, Result};
+use clap::{Parser, Subcommand};
+use nix::sys::signal::{SigSet, Signal};
+
+use bench::cell::Cell;
+use bench::connection::Watch;
+use bench::group::Group;
+use bench::sample::{self, Sample};
+use bench::tree::file;
+
+/// Replicas of a measurement that is kept.
+const REPLICAS: u32 = 10;
+/// Replicas of a quick look.
+const QUICK: u32 = 3;
+
+/// ferrofd beside the stock File Daemon.
+#[derive(Debug, Parser)]
+#[command(name = "bench")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say which cells there are.
+    List,
+    /// Measure.
+    Run {
+        /// Three replicas instead of ten.
+        #[arg(long)]
+        quick: bool,
+        /// So many replicas.
+        #[arg(long, conflicts_with = "quick")]
+        replicas: Option<u32>,
+        /// Words that choose cells, such as "manyfiles10 full, mixed incr"; default: `BENCH_CELLS`, else all.
+        #[arg(long, env = "BENCH_CELLS", default_value = "")]
+        cells: String,
+        /// Where results go; samples are added to those that are there.
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// Where trees are kept.
+        #[arg(long)]
+        trees: Option<PathBuf>,
+    },
+    /// Make the tables anew from raw files.
+    Report {
+        /// Folders of results; the tables go to the first one.
+        #[arg(required = true)]
+        folders: Vec<PathBuf>,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::List => {
+            for cell in Cell::all() {
+                say(&cell.to_string());
+            }
+            Ok(true)
+        }
+        Command::Run { quick, replicas, cells, out, trees } => {
+            let replicas = replicas.unwrap_or(if quick { QUICK } else { REPLICAS });
+            run(replicas, &cells, out, trees)
+        }
+        Command::Report { folders } => report(&folders).map(|()| true),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // There is nothing left to tell when standard error is closed.
+            let _ = writeln!(io::stderr(), "bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints a line at once; a closed standard output is no reason to stop halfway.
+fn say(line: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// The target folder's part for the bench.
+fn home() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("target"), PathBuf::from);
+    target.join("bench")
+}
+
+/// After an interrupt the running job ends, the daemons die, the folder goes.
+fn watch_signals() -> Result<Arc<AtomicBool>> {
+    let mut ends = SigSet::empty();
+    ends.add(Signal::SIGINT);
+    ends.add(Signal::SIGTERM);
+    // Blocked before anything starts, so that every thread has them blocked.
+    ends.thread_block().map_err(|source| BedError::System { what: "sigprocmask", source })?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    thread::spawn(move || {
+        if ends.wait().is_ok() {
+            flag.store(true, Ordering::Relaxed);
+        }
+    });
+    Ok(interrupted)
+}
+
+/// Measures; `true` if every job was good and both daemons made the same.
+fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>) -> Result<bool> {
+    let cells = Cell::choose(choice)?;
+    // Before any thread: what it mounts is seen by this process and its children only.
+    let watch = Watch::best();
+    let interrupted = watch_signals()?;
+    bed::setup::root(&mut |step| say(step))?;
+    let out = out.unwrap_or_else(|| home().join("results"));
+    let trees = trees.unwrap_or_else(|| home().join("trees"));
+    for folder in [&out, &trees] {
+        fs::create_dir_all(folder).map_err(file("create", folder))?;
+    }
+    say(&format!("{} cells, {replicas} replicas, connections seen by {}", cells.len(), watch.name()));
+    let mut failures = Vec::new();
+    for neighbours in cells.chunk_by(|left, right| (left.tree, left.variant) == (right.tree, right.variant)) {
+        if interrupted.load(Ordering::Relaxed) {
+            failures.push("interrupted".to_owned());
+            break;
+        }
+        if let Err(error) = run_group(neighbours, replicas, &watch, &out, &trees, &interrupted) {
+            say(&format!("FAILED: {error}"));
+            failures.push(error.to_string());
+        }
+    }
+    if out.join("raw.csv").exists() {
+        report(std::slice::from_ref(&out))?;
+    }
+    for failure in &failures {
+        say(&format!("FAILED: {failure}"));
+    }
+    Ok(failures.is_empty())
+}
+
+fn run_group(
+    cells: &[Cell],
+    replicas: u32,
+    watch: &Watch,
+    out: &Path,
+    trees: &Path,
+    interrupted: &AtomicBool,
+) -> Result<()> {
+    let Some(&first) = cells.first() else { return Ok(()) };
+    let tree = first.tree.stand(trees)?;
+    let mut group = Group::start(first, &tree, watch)?;
+    for &cell in cells {
+        group.prepare(cell.level)?;
+        for replica in 1..=replicas {
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let samples = group.replica(cell, replica)?;
+            say(&line(cell, replica, &samples));
+            samples.iter().try_for_each(|sample| sample::append(&out.join("raw.csv"), sample))?;
+        }
+    }
+    Ok(())
+}
+
+/// One replica for the eye.
+fn line(cell: Cell, replica: u32, samples: &[Sample]) -> String {
+    let figures: Vec<_> = samples
+        .iter()
+        .map(|sample| {
+            let Sample { side, connection, fd, sd, rss, .. } = sample;
+            let mebibytes = rss / f64::from(1 << 20);
+            format!("{} {connection:.0} ms, CPU FD {fd:.3} SD {sd:.2} s, {mebibytes:.0} MiB", side.name())
+        })
+        .collect();
+    format!("{cell} #{replica}: {}", figures.join(" | "))
+}
+
+/// Makes the tables from the raw files of some folders.
+fn report(folders: &[PathBuf]) -> Result<()> {
+    let mut samples = Vec::new();
+    for folder in folders {
+        samples.extend(sample::read(&folder.join("raw.csv"))?);
+    }
+    let Some(first) = folders.first() else { return Ok(()) };
+    let text = bench::report::markdown(&samples);
+    let path = first.join("table.md");
+    fs::write(&path, &text).map_err(file("write", &path))?;
+    say(&text);
+    say(&format!("The raw samples and this table are in {}.", first.display()));
+    Ok(())
+}

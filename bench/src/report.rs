@@ -1,0 +1,87 @@
+//! The table: medians, 90th percentiles, ratios with their intervals, as Markdown.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::cell::Cell;
+use crate::sample::{Figure, Sample, Side};
+use crate::statistics::{Estimate, median, p90, quotient, ratio_of_medians};
+
+/// A figure of one side in one cell, in the order of the replicas.
+pub fn values(samples: &[Sample], cell: Cell, side: Side, figure: Figure) -> Vec<f64> {
+    let mut chosen: Vec<_> = samples.iter().filter(|sample| sample.cell == cell && sample.side == side).collect();
+    chosen.sort_by_key(|sample| sample.replica);
+    chosen.into_iter().map(figure).collect()
+}
+
+/// Ours and the stock daemon's figure of the same replicas.
+pub fn pairs(samples: &[Sample], cell: Cell, figure: Figure) -> Vec<(f64, f64)> {
+    values(samples, cell, Side::Ours, figure).into_iter().zip(values(samples, cell, Side::Stock, figure)).collect()
+}
+
+/// The cells that have samples, in their order.
+pub fn cells(samples: &[Sample]) -> Vec<Cell> {
+    let present: BTreeSet<Cell> = samples.iter().map(|sample| sample.cell).collect();
+    Cell::all().into_iter().filter(|cell| present.contains(cell)).collect()
+}
+
+/// The tables of all cells.
+pub fn markdown(samples: &[Sample]) -> String {
+    let mut text = String::from(
+        "Stock and ours; ratios are ours / stock with 95 % intervals (bootstrap of pairs of replicas). Connection: the \
+         life of the Director's connection to the File Daemon. RSS: the File Daemon's peak.\n\n\
+         | cell | n | connection ms: stock | ours | ratio | P90 ratio | FD CPU s: stock | ours | ratio | SD CPU ratio | DIR CPU ratio | peak MiB: stock | ours |\n\
+         | --- | --: | --: | --: | --- | --: | --: | --: | --- | --: | --: | --: | --: |\n",
+    );
+    for cell in cells(samples) {
+        row(&mut text, samples, cell);
+    }
+    let _ = write!(
+        text,
+        "\n| cell | files | bytes | job s: stock | ours | load |\n| --- | --: | --: | --: | --: | --- |\n"
+    );
+    for cell in cells(samples) {
+        let of = |figure| median(&values(samples, cell, Side::Stock, figure));
+        let job = |side| median(&values(samples, cell, side, |s| s.job));
+        let loads: Vec<f64> = samples.iter().filter(|sample| sample.cell == cell).map(|sample| sample.load).collect();
+        let (least, most) =
+            loads.iter().fold((f64::MAX, 0.0_f64), |(least, most), &load| (least.min(load), most.max(load)));
+        let _ = writeln!(
+            text,
+            "| {cell} | {:.0} | {:.0} | {:.1} | {:.1} | {least:.1}–{most:.1} |",
+            of(|s| crate::statistics::float(s.files)),
+            of(|s| crate::statistics::float(s.bytes)),
+            job(Side::Stock),
+            job(Side::Ours),
+        );
+    }
+    text
+}
+
+fn row(text: &mut String, samples: &[Sample], cell: Cell) {
+    let of = |side, figure| values(samples, cell, side, figure);
+    let ratio = |figure: Figure| ratio_of_medians(&pairs(samples, cell, figure));
+    let connection: Figure = |sample| sample.connection;
+    let cpu: Figure = |sample| sample.fd;
+    let tail = quotient(p90(&of(Side::Ours, connection)), p90(&of(Side::Stock, connection)));
+    let mebibytes = |side| median(&of(side, |sample| sample.rss)) / f64::from(1 << 20);
+    let _ = writeln!(
+        text,
+        "| {cell} | {} | {:.0} | {:.0} | {} | {tail:.2} | {:.3} | {:.3} | {} | {:.2} | {:.2} | {:.0} | {:.0} |",
+        of(Side::Ours, connection).len(),
+        median(&of(Side::Stock, connection)),
+        median(&of(Side::Ours, connection)),
+        shown(ratio(connection)),
+        median(&of(Side::Stock, cpu)),
+        median(&of(Side::Ours, cpu)),
+        shown(ratio(cpu)),
+        ratio(|sample| sample.sd).value,
+        ratio(|sample| sample.dir).value,
+        mebibytes(Side::Stock),
+        mebibytes(Side::Ours),
+    );
+}
+
+fn shown(estimate: Estimate) -> String {
+    format!("**{:.2}** [{:.2}, {:.2}]", estimate.value, estimate.low, estimate.high)
+}
