@@ -257,7 +257,7 @@ impl<'d> Conversation<'d> {
             }
         }
         self.deliver_daemon_messages();
-        if !self.lost {
+        if !self.is_lost() {
             let said = self.channel.signal(Signal::Terminate);
             self.note_loss(said);
         }
