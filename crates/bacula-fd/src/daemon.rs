@@ -14,6 +14,7 @@ use fd_config::Config;
 use fd_transport::Bandwidth;
 
 use crate::director;
+use crate::keyring::Keyring;
 use crate::platform::Platform;
 use crate::state_file;
 use crate::supervisor::{Session, Supervisor};
@@ -23,6 +24,7 @@ use crate::supervisor::{Session, Supervisor};
 pub(crate) struct Daemon {
     supervisor: Supervisor,
     platform: Platform,
+    keyring: Keyring,
     state_file: PathBuf,
     default_bandwidth: Bandwidth,
     slots: Slots,
@@ -30,8 +32,8 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// A daemon with this configuration and its keys; reads the history of the one before it.
-    pub(crate) fn new(config: Config, protection: Option<Protection>) -> Self {
+    /// A daemon with this configuration, its certificates and its keys; reads the history of the one before it.
+    pub(crate) fn new(config: Config, keyring: Keyring, protection: Option<Protection>) -> Self {
         let daemon = &config.file_daemon;
         let state_file = state_file::path(&daemon.working_directory, daemon.port());
         let history = state_file::load(&state_file);
@@ -41,6 +43,7 @@ impl Daemon {
         Self {
             supervisor,
             platform: Platform::detect(),
+            keyring,
             state_file,
             default_bandwidth,
             slots,
@@ -66,6 +69,11 @@ impl Daemon {
     /// What kind of host this is.
     pub(crate) const fn platform(&self) -> &Platform {
         &self.platform
+    }
+
+    /// The certificates of all resources.
+    pub(crate) const fn keyring(&self) -> &Keyring {
+        &self.keyring
     }
 
     /// Bytes per second of a job for which nobody has set another limit.

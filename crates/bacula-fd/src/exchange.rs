@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fd_bsock::Signal;
 use fd_session::storage::{SignalReaction, react};
 use fd_session::{Action, Input, Machine, TlsMode, TlsRole, texts};
-use fd_transport::{Channel, ChannelError, Fault, Received};
+use fd_transport::{Certificates, Channel, ChannelError, Fault, Received};
 
 /// How signals are taken while an answer is awaited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,12 +17,21 @@ pub(crate) enum Signals {
     Storage,
 }
 
-/// Does what `machine` asks until it ends. `key` is the secret for TLS-PSK; the whole conversation may take `limit`.
+/// What proves us to a peer, and the peer to us.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Secrets {
+    /// The key of CRAM-MD5 and TLS-PSK.
+    pub key: Vec<u8>,
+    /// For TLS with certificates, where the resource wants it.
+    pub certificates: Option<Certificates>,
+}
+
+/// Does what `machine` asks until it ends. The whole conversation may take `limit`.
 pub(crate) fn lead<M: Machine>(
     channel: &mut Channel,
     machine: &mut M,
     first: Vec<Action<M::Done, M::Error>>,
-    key: &[u8],
+    secrets: &Secrets,
     signals: Signals,
     limit: Duration,
 ) -> Result<M::Done, M::Error> {
@@ -43,7 +52,7 @@ pub(crate) fn lead<M: Machine>(
                     flushed
                 }
                 Action::StartTls(role, mode) => {
-                    next = Some(start_tls(channel, machine, role, mode, key));
+                    next = Some(start_tls(channel, machine, role, mode, secrets));
                     Ok(())
                 }
                 Action::Receive(wait) => {
@@ -80,18 +89,19 @@ fn start_tls<M: Machine>(
     machine: &mut M,
     role: TlsRole,
     mode: TlsMode,
-    key: &[u8],
+    secrets: &Secrets,
 ) -> Vec<Action<M::Done, M::Error>> {
-    let started = match (role, mode) {
-        (_, TlsMode::Certificate) => {
-            return machine.handle(Input::TlsFailed("TLS with certificates is not built into this File Daemon yet"));
-        }
-        (TlsRole::Server, TlsMode::Psk) => channel.start_tls_psk_server(key),
-        (TlsRole::Client, TlsMode::Psk) => channel.start_tls_psk_client(key),
+    let started = match (role, mode, &secrets.certificates) {
+        (TlsRole::Server, TlsMode::Psk, _) => channel.start_tls_psk_server(&secrets.key),
+        (TlsRole::Client, TlsMode::Psk, _) => channel.start_tls_psk_client(&secrets.key),
+        (TlsRole::Server, TlsMode::Certificate, Some(ours)) => channel.start_tls_certificate_server(ours),
+        (TlsRole::Client, TlsMode::Certificate, Some(ours)) => channel.start_tls_certificate_client(ours),
+        // A resource that says it can use certificates has read them at the start.
+        (_, TlsMode::Certificate, None) => return machine.handle(Input::TlsFailed(texts::NO_CERTIFICATES)),
     };
     match started {
         Ok(()) => machine.handle(Input::TlsReady),
-        Err(error) => machine.handle(Input::TlsFailed(&reason(&error))),
+        Err(error) => machine.handle(Input::TlsFailed(&error.to_string())),
     }
 }
 

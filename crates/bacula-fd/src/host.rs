@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use fd_config::{AddressFamily, DirectoryState, KeyProblem, Source, Surroundings, Tls};
 
+use crate::keyring;
 use crate::keys;
 use crate::program::system_words;
 
@@ -79,14 +80,12 @@ fn output(argv: &[Vec<u8>]) -> Option<(Vec<u8>, bool)> {
     run.ok().map(|output| (output.stdout, output.status.success()))
 }
 
-/// A configuration that asks for what is not built in must not start: it would run without the protection it asks for.
-fn not_built_in(what: &str) -> Result<(), KeyProblem> {
-    Err(KeyProblem { lines: vec![format!("{what} is not built into this File Daemon yet")], hint: String::new() })
-}
-
 impl Surroundings for Host {
-    fn tls_context(&mut self, _tls: &Tls) -> Result<(), KeyProblem> {
-        not_built_in("TLS with certificates")
+    fn tls_context(&mut self, tls: &Tls) -> Result<(), KeyProblem> {
+        match keyring::certificates(tls) {
+            Ok(_) => Ok(()),
+            Err(problem) => Err(KeyProblem { lines: problem.lines, hint: problem.hint.to_owned() }),
+        }
     }
 
     fn certificate(&mut self, file: &Path) -> Result<(), KeyProblem> {
@@ -132,10 +131,5 @@ mod tests {
     fn the_own_host_has_an_address() {
         assert_eq!(Host.resolve_host(b"localhost", AddressFamily::V4), Ok(IpAddr::from([127, 0, 0, 1])));
         assert!(Host.resolve_host(b"no.such.host.invalid", AddressFamily::V4).is_err());
-    }
-
-    #[test]
-    fn what_is_not_built_in_is_refused() {
-        assert!(Host.tls_context(&Tls::default()).is_err());
     }
 }

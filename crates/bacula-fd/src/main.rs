@@ -8,6 +8,7 @@ mod director;
 mod exchange;
 mod host;
 mod job;
+mod keyring;
 mod keys;
 mod lifecycle;
 mod outbox;

@@ -18,6 +18,7 @@ use crate::cli::{self, Cli};
 use crate::clock;
 use crate::daemon::{self, Daemon};
 use crate::host::Host;
+use crate::keyring::Keyring;
 use crate::keys;
 use crate::lifecycle::{self, PidFile, Role, Signals};
 
@@ -74,12 +75,17 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         Some(created.map_err(|error| ended(error.message(&name)))?)
     };
     let addresses = config.file_daemon.addresses.clone();
+    let keyring = Keyring::load(&config).map_err(|problem| {
+        // They were good a moment ago, when the configuration was checked.
+        tracing::error!(%problem, "the certificates can't be read");
+        Ended(1)
+    })?;
     // Before privileges are dropped: key files are root's.
     let protection = keys::load(&config.file_daemon.pki).map_err(|problem| {
         print(&mut io::stderr(), problem.lines.join("\n").as_bytes());
         Ended(1)
     })?;
-    let daemon = Arc::new(Daemon::new(config, protection));
+    let daemon = Arc::new(Daemon::new(config, keyring, protection));
     lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&name)))?;
     for address in addresses {

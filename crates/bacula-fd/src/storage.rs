@@ -10,10 +10,11 @@ use fd_session::read::{ReadClose, ReadOpen};
 use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageHello};
 use fd_session::{Action, JobStatus, Machine};
 use fd_transport::{
-    Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, IDLE_LIMIT, Limits, Received,
+    Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, IDLE_LIMIT, Limits,
+    Received,
 };
 
-use crate::exchange::{self, Signals};
+use crate::exchange::{self, Secrets, Signals};
 use crate::job::Job;
 
 /// Between two tries to connect (reference 01 §18.4).
@@ -25,7 +26,7 @@ pub(crate) struct StorageConnection {
     channel: Channel,
     greeting: StorageGreeting,
     compressed: bool,
-    key: Vec<u8>,
+    secrets: Secrets,
     frame: Vec<u8>,
 }
 
@@ -69,15 +70,16 @@ impl StorageConnection {
         mut channel: Channel,
         job: &Job,
         credentials: Credentials,
+        certificates: Option<Certificates>,
         proxy: bool,
         compression: bool,
     ) -> Result<Self, StorageError> {
-        let key = credentials.key.clone();
+        let secrets = Secrets { key: credentials.key.clone(), certificates };
         let (mut machine, first) = StorageHello::start(&job.identity.name, credentials, proxy);
-        let greeting = exchange::lead(&mut channel, &mut machine, first, &key, Signals::All, HELLO_TIMEOUT)?;
+        let greeting = exchange::lead(&mut channel, &mut machine, first, &secrets, Signals::All, HELLO_TIMEOUT)?;
         let compressed = compression && greeting.version >= 1;
         channel.set_compression(compressed);
-        Ok(Self { channel, greeting, compressed, key, frame: Vec::new() })
+        Ok(Self { channel, greeting, compressed, secrets, frame: Vec::new() })
     }
 
     /// Whether the connection is encrypted.
@@ -124,7 +126,7 @@ impl StorageConnection {
         machine: &mut M,
         first: Vec<Action<M::Done, M::Error>>,
     ) -> Result<M::Done, M::Error> {
-        exchange::lead(&mut self.channel, machine, first, &self.key, Signals::Storage, IDLE_LIMIT)
+        exchange::lead(&mut self.channel, machine, first, &self.secrets, Signals::Storage, IDLE_LIMIT)
     }
 
     /// The end of all data.

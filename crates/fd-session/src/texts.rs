@@ -21,6 +21,9 @@ pub const NO_AUTHORIZATION: &[u8] = b"2998 No Authorization\n";
 /// A command that this Director may not use.
 pub const NOT_PERMITTED: &[u8] = b"2997 Invalid command for a Director with Monitor directive enabled.\n";
 
+/// A peer and we agreed on TLS with certificates, and our resource names none.
+pub const NO_CERTIFICATES: &str = "no certificates were read for this resource";
+
 /// Reply to a malformed `JobId=`.
 pub const BAD_JOB: &[u8] = b"2901 Bad Job\n";
 /// Reply to `level`.

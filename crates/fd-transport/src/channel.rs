@@ -11,9 +11,9 @@ use fd_bsock::{CommCount, Encoder, FrameError, HEADER_LEN, Parsed, Signal, decom
 
 use crate::error::Fault;
 use crate::link::Link;
-use crate::tls::Side;
+use crate::tls::{Secret, Side};
 use crate::wire::{Wait, Wire, WireStats};
-use crate::{Bandwidth, ChannelError, IDLE_LIMIT, Peer, PeerKind};
+use crate::{Bandwidth, Certificates, ChannelError, IDLE_LIMIT, Peer, PeerKind};
 
 /// How long the steps of a connection may take.
 #[derive(Clone, Copy, Debug)]
@@ -298,7 +298,7 @@ impl Channel {
     /// # Errors
     /// After [`Fault::Handshake`] and [`Fault::HandshakeTimedOut`] clear frames can still be sent.
     pub fn start_tls_psk_server(&mut self, key: &[u8]) -> Result<(), ChannelError> {
-        self.start_tls(key, Side::Server)
+        self.start_tls(Secret::Key(key), Side::Server)
     }
 
     /// Makes a TLS handshake as the side that received `starttls`; otherwise as [`Channel::start_tls_psk_server`].
@@ -306,14 +306,39 @@ impl Channel {
     /// # Errors
     /// As [`Channel::start_tls_psk_server`].
     pub fn start_tls_psk_client(&mut self, key: &[u8]) -> Result<(), ChannelError> {
-        self.start_tls(key, Side::Client)
+        self.start_tls(Secret::Key(key), Side::Client)
     }
 
-    fn start_tls(&mut self, key: &[u8], side: Side) -> Result<(), ChannelError> {
+    /// Makes a TLS handshake with certificates as the side that sent `starttls`: the peer's must be signed by our
+    /// authorities and be on our list, if that is asked for.
+    ///
+    /// # Errors
+    /// After [`Fault::Handshake`], [`Fault::HandshakeTimedOut`] and [`Fault::Certificate`] clear frames can still be
+    /// sent.
+    pub fn start_tls_certificate_server(&mut self, ours: &Certificates) -> Result<(), ChannelError> {
+        let host = self.peer.host.clone();
+        self.start_tls(Secret::Certificates { ours, host: &host }, Side::Server)
+    }
+
+    /// Makes a TLS handshake with certificates as the side that received `starttls`: the peer's certificate must be for
+    /// the host that we connected to.
+    ///
+    /// # Errors
+    /// As [`Channel::start_tls_certificate_server`].
+    pub fn start_tls_certificate_client(&mut self, ours: &Certificates) -> Result<(), ChannelError> {
+        let host = self.peer.host.clone();
+        self.start_tls(Secret::Certificates { ours, host: &host }, Side::Client)
+    }
+
+    fn start_tls(&mut self, secret: Secret<'_>, side: Side) -> Result<(), ChannelError> {
         self.usable()?;
         self.take_back();
-        self.link.start_tls(key, side, self.limits.handshake).map_err(|fault| match fault {
-            Fault::Handshake { .. } | Fault::HandshakeTimedOut { .. } if !self.is_cancelled() => self.error(fault),
+        self.link.start_tls(secret, side, self.limits.handshake).map_err(|fault| match fault {
+            Fault::Handshake { .. } | Fault::HandshakeTimedOut { .. } | Fault::Certificate { .. }
+                if !self.is_cancelled() =>
+            {
+                self.error(fault)
+            }
             _ => self.failed(fault),
         })
     }

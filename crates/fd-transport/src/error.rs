@@ -61,6 +61,13 @@ pub enum Fault {
     Handshake {
         /// OpenSSL's text.
         reason: String,
+        /// What is wrong with the peer's certificates, in the stock daemon's words; empty with a pre-shared key.
+        certificates: Vec<String>,
+    },
+    /// The handshake was good, but the peer's certificate is not one that we want. The socket takes clear frames.
+    Certificate {
+        /// In the stock daemon's words.
+        reason: String,
     },
     /// The TLS handshake was not done in time.
     HandshakeTimedOut {

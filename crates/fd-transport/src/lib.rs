@@ -1,4 +1,4 @@
-//! An address and a secret become an authenticated channel of frames: TCP, TLS-PSK, bandwidth limit, retries.
+//! An address and a secret become an authenticated channel of frames: TCP, TLS, bandwidth limit, retries.
 //!
 //! A [`Channel`] is blocking and has one owner thread; others reach it through a [`Canceller`] and a [`Bandwidth`].
 //! It knows frames and signals but not what they mean: who says what and when is the business of `fd-session`.
@@ -8,6 +8,7 @@
 //! byte, and many TLS records leave in one system call.
 
 mod buffer;
+mod certificates;
 mod channel;
 mod connect;
 mod error;
@@ -19,6 +20,7 @@ mod tls;
 mod tls_link;
 mod wire;
 
+pub use certificates::{CertificateFiles, CertificateProblem, Certificates};
 pub use channel::{Canceller, Channel, Farewell, Limits, Received};
 pub use connect::{ConnectPlan, ConnectWatch};
 pub use error::{ChannelError, ConnectError, Fault};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::Fault;
 use crate::texts;
-use crate::tls::{self, Side};
+use crate::tls::{self, Secret, Side};
 use crate::tls_link::TlsLink;
 use crate::wire::{OUTPUT_MAX, Wait, Wire, WireStats};
 
@@ -96,21 +96,24 @@ impl Link {
     }
 
     /// Starts TLS; the bytes received so far belong to the handshake. After a failure the connection is clear again.
-    pub(crate) fn start_tls(&mut self, key: &[u8], side: Side, limit: Duration) -> Result<(), Fault> {
+    pub(crate) fn start_tls(&mut self, secret: Secret<'_>, side: Side, limit: Duration) -> Result<(), Fault> {
         let wire = match std::mem::replace(self, Self::Gone) {
             Self::Clear(wire) => wire,
             other => {
                 *self = other;
-                return Err(Fault::Handshake { reason: texts::TLS_NOT_POSSIBLE.to_owned() });
+                return Err(Fault::Handshake { reason: texts::TLS_NOT_POSSIBLE.to_owned(), certificates: Vec::new() });
             }
         };
-        match tls::handshake(wire, key, side, limit) {
+        match tls::handshake(wire, secret, side, limit) {
             Ok(session) => {
                 *self = Self::Tls(Box::new(TlsLink::new(session)));
                 self.flush()
             }
             Err(failure) => {
                 *self = failure.wire.map_or(Self::Gone, Self::Clear);
+                // The peer waits for our alert, or for the last flight of a handshake that we then did not like. If it
+                // can't be sent the next frame says so.
+                let _shows_at_the_next_frame = self.flush();
                 Err(failure.fault)
             }
         }

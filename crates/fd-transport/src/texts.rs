@@ -7,8 +7,10 @@ use std::io;
 use fd_bsock::{FrameError, MAX_PAYLOAD};
 use nix::errno::Errno;
 use openssl::error::ErrorStack;
+use openssl::x509::{X509Ref, X509StoreContextRef};
 
-use crate::{ChannelError, ConnectError, Fault, Peer, PeerKind};
+use crate::certificates::one_line;
+use crate::{CertificateProblem, ChannelError, ConnectError, Fault, Peer, PeerKind};
 
 /// What stands behind `ERR=` when the connection was closed or cancelled and no error number tells why.
 const NO_ERROR: &str = "Success";
@@ -58,9 +60,11 @@ impl fmt::Display for ChannelError {
             Fault::Write { len, source } => {
                 write!(f, "Write error sending {len} bytes to {peer}: ERR={}", io_text(source))
             }
-            Fault::Handshake { reason } => {
-                write!(f, "[FE0064] TLS Connect failure. Check the passwords. ERR={reason}")
+            Fault::Handshake { reason, certificates } => {
+                write!(f, "[FE0064] TLS Connect failure. Check the passwords. ERR={reason}")?;
+                certificates.iter().try_for_each(|problem| write!(f, "; {problem}"))
             }
+            Fault::Certificate { reason } => f.write_str(reason),
             Fault::HandshakeTimedOut { after } => {
                 write!(f, "[FE0064] TLS Connect failure. ERR=no handshake with {peer} in {} seconds", after.as_secs())
             }
@@ -74,7 +78,7 @@ impl ChannelError {
     pub fn cause(&self) -> String {
         match &self.fault {
             Fault::Read(source) | Fault::Write { source, .. } => io_text(source),
-            Fault::Handshake { reason } | Fault::Tls { reason } => reason.clone(),
+            Fault::Handshake { reason, .. } | Fault::Tls { reason } | Fault::Certificate { reason } => reason.clone(),
             Fault::TimedOut { .. } | Fault::HandshakeTimedOut { .. } => Errno::ETIMEDOUT.desc().to_owned(),
             Fault::Closed | Fault::Terminated | Fault::HasErrors | Fault::Cancelled => NO_ERROR.to_owned(),
             Fault::ShortRead { .. } | Fault::Frame(_) | Fault::Oversized { .. } => Errno::EIO.desc().to_owned(),
@@ -138,11 +142,88 @@ pub(crate) fn tls_text(error: &openssl::ssl::Error) -> String {
 
 /// The first entry of OpenSSL's error queue.
 pub(crate) fn stack_text(stack: &ErrorStack) -> String {
-    stack.errors().first().map_or_else(
-        || stack.to_string(),
-        |first| {
-            let library = first.library().unwrap_or_default();
-            format!("error:{:08X}:{library}::{}", first.code(), first.reason().unwrap_or_default())
-        },
+    stack.errors().first().map_or_else(|| stack.to_string(), entry_text)
+}
+
+fn entry_text(entry: &openssl::error::Error) -> String {
+    let library = entry.library().unwrap_or_default();
+    let reason = entry.reason().map_or_else(|| numbered(entry), ToOwned::to_owned);
+    format!("error:{:08X}:{library}::{reason}", entry.code())
+}
+
+/// A reason that OpenSSL has no words of its own for: an error of the system has its number.
+fn numbered(entry: &openssl::error::Error) -> String {
+    const OF_THE_SYSTEM: u64 = 0x8000_0000;
+    let number = entry.reason_code();
+    if entry.code() & OF_THE_SYSTEM != 0 {
+        Errno::from_raw(number).desc().to_owned()
+    } else {
+        format!("reason({number})")
+    }
+}
+
+/// What could not be done with a certificate's file, as the stock daemon begins its line (reference 06 §11.1).
+pub(crate) const NO_CONTEXT: &str = "Error initializing SSL context";
+pub(crate) const AUTHORITIES: &str = "Error loading certificate verification stores";
+pub(crate) const CERTIFICATE: &str = "Error loading certificate file";
+pub(crate) const KEY: &str = "Error loading private key";
+pub(crate) const DH_OPEN: &str = "Unable to open DH parameters file";
+pub(crate) const DH_LOAD: &str = "Unable to load DH parameters from specified file";
+pub(crate) const DH_SET: &str = "Failed to set TLS Diffie-Hellman parameters";
+
+/// What an operator may do about it.
+pub(crate) const HINT_AUTHORITIES: &str =
+    "\"TLS CA Certificate File\" must be a readable PEM file that holds the certificates of the authorities";
+pub(crate) const HINT_CERTIFICATE: &str =
+    "\"TLS Certificate\" must be a readable PEM file: the certificate first, then those that signed it";
+pub(crate) const HINT_KEY: &str =
+    "\"TLS Key\" must be a readable PEM file without a passphrase that belongs to \"TLS Certificate\"";
+pub(crate) const HINT_DH: &str = "make the file with: openssl dhparam -out FILE 2048";
+pub(crate) const NOT_UTF_8: &str = "the file's name is not UTF-8";
+
+/// A certificate's file failed with what stands in OpenSSL's error queue.
+pub(crate) fn certificate_problem(what: &str, hint: &'static str) -> impl FnOnce(ErrorStack) -> CertificateProblem {
+    let what = what.to_owned();
+    move |stack| {
+        let lines = stack.errors().iter().map(|entry| format!("{what}: ERR={}", entry_text(entry))).collect();
+        CertificateProblem { lines, hint }
+    }
+}
+
+/// A file that could not be read at all.
+pub(crate) fn unreadable(what: &str, error: &io::Error) -> CertificateProblem {
+    CertificateProblem { lines: vec![format!("{what}: ERR={}", io_text(error))], hint: "" }
+}
+
+/// A client's certificate is not on the list (reference 01 §11.3).
+pub(crate) const WRONG_COMMON_NAME: &str =
+    "[FE0068] TLS certificate verification failed. Peer certificate did not match a required commonName";
+/// A client has no certificate.
+pub(crate) const NO_PEER_CERTIFICATE: &str = "Peer failed to present a TLS certificate";
+
+/// A server has no certificate.
+pub(crate) fn no_certificate_of(host: &str) -> String {
+    format!("Peer {host} failed to present a TLS certificate")
+}
+
+/// A server's certificate is another host's.
+pub(crate) fn wrong_host(host: &str) -> String {
+    format!(
+        "[FE0068] TLS host certificate verification failed. Host name \"{host}\" did not match presented certificate"
+    )
+}
+
+/// Why a chain of certificates is not trusted (reference 01 §11.3).
+pub(crate) fn chain_error(chain: &X509StoreContextRef) -> String {
+    let error = chain.error();
+    let name = |name: Option<&openssl::x509::X509NameRef>| name.map(one_line).unwrap_or_default();
+    let certificate = chain.current_cert();
+    format!(
+        "Error with certificate at depth: {}, issuer = {}, subject = {}, ERR={}:{}",
+        chain.error_depth(),
+        name(certificate.map(X509Ref::issuer_name)),
+        name(certificate.map(X509Ref::subject_name)),
+        error.as_raw(),
+        error.error_string()
     )
 }

@@ -1,6 +1,7 @@
-//! TLS with a pre-shared key, by OpenSSL (reference 01 §11.2).
+//! The TLS handshake, by OpenSSL (reference 01 §11): with a pre-shared key or with certificates.
 //!
-//! TLS 1.3 with an external key and SHA-256, or TLS 1.2 with `PSK-AES256-CBC-SHA`. No certificates here.
+//! A key means TLS 1.3 with an external key and SHA-256, or TLS 1.2 with `PSK-AES256-CBC-SHA`. What certificates are
+//! worth is judged in `certificates`.
 
 use std::io::{self, Read, Write};
 use std::sync::OnceLock;
@@ -13,6 +14,7 @@ use openssl::ssl::{
     SslVersion,
 };
 
+use crate::certificates::{Certificates, Failures};
 use crate::error::Fault;
 use crate::texts;
 use crate::wire::{Wait, Wire};
@@ -22,6 +24,10 @@ const IDENTITY: &[u8] = b"Client_identity\0";
 /// Suites of TLS 1.3 in our order. Only SHA-256 goes with the external key.
 const SUITES_WITH_AES: &str = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 const SUITES_WITHOUT_AES: &str = "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256";
+/// Suites of TLS 1.3 that go with certificates only.
+const MORE_SUITES: &str = ":TLS_AES_256_GCM_SHA384";
+/// Ciphers of TLS 1.2 with certificates: the stock daemon's list without what authenticates nobody.
+const CERTIFICATE_CIPHERS: &str = "ALL:!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXP:!MD5:@STRENGTH";
 /// The one suite of TLS 1.2 that the stock daemons know here.
 const SUITE_OF_1_2: &str = "PSK-AES256-CBC-SHA";
 
@@ -30,6 +36,15 @@ const SUITE_OF_1_2: &str = "PSK-AES256-CBC-SHA";
 pub(crate) enum Side {
     Server,
     Client,
+}
+
+/// What proves the two sides to each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Secret<'s> {
+    /// A pre-shared key, as it is.
+    Key(&'s [u8]),
+    /// Certificates; as a client we connected to `host`.
+    Certificates { ours: &'s Certificates, host: &'s str },
 }
 
 /// The wire as OpenSSL sees it. It can be taken out again.
@@ -74,11 +89,16 @@ pub(crate) struct Failure {
 }
 
 /// Makes the handshake, in at most `limit`. On failure the wire comes back, with the alert in its output.
-pub(crate) fn handshake(mut wire: Wire, key: &[u8], side: Side, limit: Duration) -> Result<TlsSession, Box<Failure>> {
+pub(crate) fn handshake(
+    mut wire: Wire,
+    secret: Secret<'_>,
+    side: Side,
+    limit: Duration,
+) -> Result<TlsSession, Box<Failure>> {
     wire.wait = Wait::Until(Instant::now().checked_add(limit));
-    let refused = |stack: &ErrorStack| Fault::Handshake { reason: texts::stack_text(stack) };
-    let ssl = match new_session(key) {
-        Ok(ssl) => ssl,
+    let refused = |stack: &ErrorStack| Fault::Handshake { reason: texts::stack_text(stack), certificates: Vec::new() };
+    let (ssl, failures) = match new_session(secret) {
+        Ok(session) => session,
         Err(stack) => return Err(Box::new(Failure { wire: Some(wire), fault: refused(&stack) })),
     };
     let mut session = match SslStream::new(ssl, TlsWire(Some(wire))) {
@@ -89,22 +109,30 @@ pub(crate) fn handshake(mut wire: Wire, key: &[u8], side: Side, limit: Duration)
         Side::Server => session.accept(),
         Side::Client => session.connect(),
     };
-    match result {
-        Ok(()) => Ok(session),
-        Err(error) => {
-            let fault = handshake_fault(&error, &session, limit);
-            Err(Box::new(Failure { wire: take_wire(session), fault }))
-        }
+    let fault = match result {
+        Ok(()) => match judge(secret, &session, side) {
+            Ok(()) => return Ok(session),
+            Err(reason) => Fault::Certificate { reason },
+        },
+        Err(error) => handshake_fault(&error, &session, limit, &failures),
+    };
+    Err(Box::new(Failure { wire: take_wire(session), fault }))
+}
+
+fn judge(secret: Secret<'_>, session: &TlsSession, side: Side) -> Result<(), String> {
+    match secret {
+        Secret::Key(_) => Ok(()),
+        Secret::Certificates { ours, host } => ours.judge(session.ssl().peer_certificate().as_deref(), side, host),
     }
 }
 
-fn handshake_fault(error: &openssl::ssl::Error, session: &TlsSession, limit: Duration) -> Fault {
+fn handshake_fault(error: &openssl::ssl::Error, session: &TlsSession, limit: Duration, failures: &Failures) -> Fault {
     if error.code() == ErrorCode::WANT_READ {
         Fault::HandshakeTimedOut { after: limit }
     } else if wire_ref(session).is_some_and(|wire| wire.eof) {
         Fault::Closed
     } else {
-        Fault::Handshake { reason: texts::tls_text(error) }
+        Fault::Handshake { reason: texts::tls_text(error), certificates: failures.take() }
     }
 }
 
@@ -134,23 +162,47 @@ fn shared() -> Result<&'static Shared, ErrorStack> {
     SHARED.get_or_init(build).as_ref().map_err(Clone::clone)
 }
 
-fn new_session(key: &[u8]) -> Result<Ssl, ErrorStack> {
-    let shared = shared()?;
-    let mut ssl = Ssl::new(&shared.context)?;
-    ssl.set_ex_data(shared.key, key.to_vec());
-    Ok(ssl)
+fn new_session(secret: Secret<'_>) -> Result<(Ssl, Failures), ErrorStack> {
+    match secret {
+        Secret::Certificates { ours, .. } => ours.session(),
+        Secret::Key(key) => {
+            let shared = shared()?;
+            let mut ssl = Ssl::new(&shared.context)?;
+            ssl.set_ex_data(shared.key, key.to_vec());
+            Ok((ssl, Failures::default()))
+        }
+    }
+}
+
+/// What both kinds of contexts have in common.
+fn builder() -> Result<SslContextBuilder, ErrorStack> {
+    let mut builder = SslContextBuilder::new(SslMethod::tls())?;
+    builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
+    // Every connection proves itself anew, so tickets and stored sessions have no use.
+    builder.set_options(SslOptions::CIPHER_SERVER_PREFERENCE | SslOptions::NO_TICKET | SslOptions::NO_RENEGOTIATION);
+    builder.set_num_tickets(0)?;
+    builder.set_session_cache_mode(SslSessionCacheMode::OFF);
+    Ok(builder)
+}
+
+/// A context for certificates, without any.
+pub(crate) fn certificate_builder() -> Result<SslContextBuilder, ErrorStack> {
+    let mut builder = builder()?;
+    builder.set_ciphersuites(&format!("{}{MORE_SUITES}", suites()))?;
+    builder.set_cipher_list(CERTIFICATE_CIPHERS)?;
+    Ok(builder)
+}
+
+/// The suites of TLS 1.3 that go with everything.
+fn suites() -> &'static str {
+    if has_aes_instructions() { SUITES_WITH_AES } else { SUITES_WITHOUT_AES }
 }
 
 fn build() -> Result<Shared, ErrorStack> {
     let key = Ssl::new_ex_index()?;
-    let mut builder = SslContextBuilder::new(SslMethod::tls())?;
-    builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
-    builder.set_ciphersuites(if has_aes_instructions() { SUITES_WITH_AES } else { SUITES_WITHOUT_AES })?;
+    let mut builder = builder()?;
+    builder.set_ciphersuites(suites())?;
     builder.set_cipher_list(SUITE_OF_1_2)?;
-    // Every connection brings its key, so tickets and stored sessions have no use.
-    builder.set_options(SslOptions::CIPHER_SERVER_PREFERENCE | SslOptions::NO_TICKET | SslOptions::NO_RENEGOTIATION);
-    builder.set_num_tickets(0)?;
-    builder.set_session_cache_mode(SslSessionCacheMode::OFF);
     builder.set_psk_server_callback(move |ssl, _identity, psk| Ok(put_key(ssl, key, psk)));
     builder.set_psk_client_callback(move |ssl, _hint, identity, psk| {
         let Some(place) = identity.get_mut(..IDENTITY.len()) else {

@@ -16,7 +16,7 @@ use fd_transport::{Channel, Farewell, Limits, Received};
 use super::Conversation;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::exchange::{self, Signals};
+use crate::exchange::{self, Secrets, Signals};
 use crate::supervisor::Session;
 
 /// How long a peer may take for its first frame. The stock daemon waits for ever, so that twenty silent connections
@@ -108,9 +108,10 @@ fn authenticate(
     peer: Need,
 ) -> Result<Authenticated, AuthError> {
     let credentials = credentials(daemon, resource);
-    let key = credentials.key.clone();
+    let certificates = daemon.keyring().of_director(&resource.name).cloned();
+    let secrets = Secrets { key: credentials.key.clone(), certificates };
     let (mut machine, first) = Authentication::server(credentials, peer);
-    exchange::lead(channel, &mut machine, first, &key, Signals::All, AUTHENTICATION)
+    exchange::lead(channel, &mut machine, first, &secrets, Signals::All, AUTHENTICATION)
 }
 
 fn credentials(daemon: &Daemon, resource: &Director) -> Credentials {

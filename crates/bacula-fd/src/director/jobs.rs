@@ -73,9 +73,10 @@ impl Conversation<'_> {
             time: clock::seconds(),
         };
         let (remote, compression) = (self.resource.remote, daemon.comm_compression);
+        let certificates = self.daemon.keyring().own().cloned();
         let mut channel = channel;
         channel.set_bandwidth(job.bandwidth.clone());
-        match StorageConnection::greet(channel, job, credentials, remote, compression) {
+        match StorageConnection::greet(channel, job, credentials, certificates, remote, compression) {
             Ok(connection) => Some(connection),
             Err(error) => {
                 tracing::warn!(%error, %host, port, "the Storage daemon's hello failed");
