@@ -13,6 +13,7 @@ use fd_backup::Protection;
 use fd_config::Config;
 use fd_transport::Bandwidth;
 
+use crate::debug::Debug;
 use crate::director;
 use crate::keyring::Keyring;
 use crate::platform::Platform;
@@ -27,13 +28,14 @@ pub(crate) struct Daemon {
     keyring: Keyring,
     state_file: PathBuf,
     default_bandwidth: Bandwidth,
+    debug: Arc<Debug>,
     slots: Slots,
     protection: Option<Arc<Protection>>,
 }
 
 impl Daemon {
     /// A daemon with this configuration, its certificates and its keys; reads the history of the one before it.
-    pub(crate) fn new(config: Config, keyring: Keyring, protection: Option<Protection>) -> Self {
+    pub(crate) fn new(config: Config, keyring: Keyring, protection: Option<Protection>, debug: Arc<Debug>) -> Self {
         let daemon = &config.file_daemon;
         let state_file = state_file::path(&daemon.working_directory, daemon.port());
         let history = state_file::load(&state_file);
@@ -46,6 +48,7 @@ impl Daemon {
             keyring,
             state_file,
             default_bandwidth,
+            debug,
             slots,
             protection: protection.map(Arc::new),
         }
@@ -74,6 +77,17 @@ impl Daemon {
     /// The certificates of all resources.
     pub(crate) const fn keyring(&self) -> &Keyring {
         &self.keyring
+    }
+
+    /// Debug output: its level and where it goes.
+    pub(crate) fn debug(&self) -> &Debug {
+        &self.debug
+    }
+
+    /// The plugins that are loaded: none yet.
+    #[expect(clippy::unused_self, reason = "the plugin host will be a part of the daemon")]
+    pub(crate) const fn plugin_names(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Bytes per second of a job for which nobody has set another limit.

@@ -8,8 +8,11 @@ mod estimate;
 mod fileset;
 mod greet;
 mod jobs;
+mod network_test;
+mod proxy;
 mod restore_objects;
 mod scripts;
+mod tools;
 mod verify;
 
 use std::sync::Arc;
@@ -27,7 +30,7 @@ use fd_transport::{Channel, ChannelError, Farewell, IDLE_LIMIT, Received};
 
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::job::{Identity, Job, JobKind};
+use crate::job::{Identity, Job, JobKind, Phase};
 use crate::outbox::Loss;
 use crate::runscript::Moment;
 use crate::storage::StorageConnection;
@@ -137,18 +140,21 @@ impl<'d> Conversation<'d> {
         }
         match Command::parse(word, frame) {
             Ok(command) => self.obey(command, frame),
-            Err(refusal) => self.refuse(word, refusal),
+            Err(refusal) => self.refuse(word, frame, refusal),
         }
     }
 
-    fn refuse(&mut self, word: Word, refusal: Refusal) -> Flow {
+    fn refuse(&mut self, word: Word, frame: &[u8], refusal: Refusal) -> Flow {
+        if word == Word::JobId {
+            self.name_partial_job(frame);
+        }
         if let Some(text) = refusal.fatal {
             self.say(MessageType::Fatal, &text);
         }
         if let Some(reply) = refusal.reply {
             self.reply(&reply);
         }
-        if matches!(word, Word::Cancel | Word::Stop | Word::DotStatus) {
+        if matches!(word, Word::Cancel | Word::Stop | Word::DotStatus | Word::Statistics | Word::Snapshot) {
             self.end_of_data();
         }
         if matches!(word, Word::Cancel | Word::Stop | Word::RestoreFileList) { Flow::GoOn } else { Flow::End }
@@ -158,6 +164,15 @@ impl<'d> Conversation<'d> {
     fn job(&self) -> Arc<Job> {
         let nameless = || Arc::new(Job::new(Identity::default(), self.session.connected));
         Arc::clone(self.session.job.get_or_init(nameless))
+    }
+
+    /// Does one thing of the job, and says so to `.status activity`.
+    fn in_phase<T>(&mut self, phase: Phase, work: impl FnOnce(&mut Self) -> T) -> T {
+        let job = self.job();
+        job.enter(phase, clock::seconds());
+        let done = work(self);
+        job.enter(Phase::Waiting, clock::seconds());
+        done
     }
 
     /// Sends one frame to the Director and flushes.
@@ -250,7 +265,7 @@ impl<'d> Conversation<'d> {
         }
         if let Some(job) = self.session.job.get().cloned() {
             job.set_storage(None);
-            self.run_scripts(Moment::After);
+            self.in_phase(Phase::Script, |this| this.run_scripts(Moment::After));
             if job.identity.job_id != 0 {
                 let end = self.end_job(&job).frame();
                 self.queue(&end);

@@ -1,6 +1,6 @@
 //! A job as its threads, the operator's `cancel` and `status` share it. Not here: doing it.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -94,11 +94,61 @@ pub(crate) struct Identity {
     pub vol_session_time: u32,
 }
 
+/// What a job does right now, for `.status activity`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// The Director has the word.
+    Waiting,
+    /// The Storage Daemon is being called, or expected to call.
+    Connecting,
+    /// A program of the operator runs.
+    Script,
+    /// The Director sends the accurate list.
+    AccurateList,
+    /// Files are walked, saved, restored or compared.
+    Files,
+}
+
+impl Phase {
+    const ALL: [Self; 5] = [Self::Waiting, Self::Connecting, Self::Script, Self::AccurateList, Self::Files];
+
+    /// As `.status activity` shows it.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting for the Director",
+            Self::Connecting => "connecting to the Storage daemon",
+            Self::Script => "running a script",
+            Self::AccurateList => "receiving the accurate list",
+            Self::Files => "files",
+        }
+    }
+}
+
 /// The Storage Daemon's connection as status and cancel see it.
 #[derive(Clone, Debug)]
 struct StorageSide {
     canceller: Canceller,
     encrypted: bool,
+}
+
+/// What status shows of the Storage Daemon's connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StorageView {
+    /// Frames that it has sent us.
+    pub frames_read: u64,
+    /// Number of the socket.
+    pub descriptor: i32,
+    /// Whether it is encrypted.
+    pub encrypted: bool,
+}
+
+/// The last rate that a status has computed (reference 02 §11.1).
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    bytes_per_second: Option<u64>,
+    bytes: u64,
+    time: i64,
 }
 
 /// One job.
@@ -117,6 +167,10 @@ pub(crate) struct Job {
     status: AtomicU8,
     kind: AtomicU8,
     level: AtomicU8,
+    phase: AtomicU8,
+    phase_since: AtomicI64,
+    /// Only statuses take it.
+    rate: Mutex<Rate>,
     storage: Mutex<Option<StorageSide>>,
     /// A Storage Daemon that called us, until the job's own thread takes it.
     caller: Mutex<Option<Channel>>,
@@ -135,6 +189,9 @@ impl Job {
             status: AtomicU8::new(JobStatus::Created.code()),
             kind: AtomicU8::new(JobKind::System.letter()),
             level: AtomicU8::new(b' '),
+            phase: AtomicU8::new(Phase::Waiting as u8),
+            phase_since: AtomicI64::new(started),
+            rate: Mutex::new(Rate { bytes_per_second: None, bytes: 0, time: started }),
             storage: Mutex::new(None),
             caller: Mutex::new(None),
             called: Condvar::new(),
@@ -180,6 +237,39 @@ impl Job {
         self.level.store(letter, Ordering::Relaxed);
     }
 
+    /// What it does right now.
+    pub(crate) fn phase(&self) -> Phase {
+        let phase = self.phase.load(Ordering::Relaxed);
+        Phase::ALL.into_iter().find(|known| *known as u8 == phase).unwrap_or(Phase::Waiting)
+    }
+
+    /// Since when, seconds since 1970.
+    pub(crate) fn phase_since(&self) -> i64 {
+        self.phase_since.load(Ordering::Relaxed)
+    }
+
+    /// Notes what it does from `now` on.
+    pub(crate) fn enter(&self, phase: Phase, now: i64) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
+        self.phase_since.store(now, Ordering::Relaxed);
+    }
+
+    /// Bytes per second of late, smoothed as the stock daemon does it: only a plain status more than ten seconds after
+    /// the one before moves the base.
+    pub(crate) fn last_rate(&self, now: i64) -> u64 {
+        const BASE_MOVES_AFTER: i64 = 10;
+        let mut rate = self.rate.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = self.progress.job_bytes();
+        let seconds = u64::try_from(now.saturating_sub(rate.time)).unwrap_or(0).max(1);
+        let current = bytes.saturating_sub(rate.bytes) / seconds;
+        let last = rate.bytes_per_second.unwrap_or(current);
+        let smoothed = last.saturating_mul(2).saturating_add(current) / 3;
+        if now.saturating_sub(rate.time) > BASE_MOVES_AFTER {
+            *rate = Rate { bytes_per_second: Some(smoothed), bytes, time: now };
+        }
+        smoothed
+    }
+
     /// The Storage Daemon's connection, for [`Self::abort`] and status; `None` when it is closed.
     pub(crate) fn set_storage(&self, storage: Option<(Canceller, bool)>) {
         let side = storage.map(|(canceller, encrypted)| StorageSide { canceller, encrypted });
@@ -192,10 +282,11 @@ impl Job {
         *self.storage.lock().unwrap_or_else(PoisonError::into_inner) = side;
     }
 
-    /// Whether there is a connection to a Storage Daemon, and whether it is encrypted.
-    pub(crate) fn storage_encrypted(&self) -> Option<bool> {
-        let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner);
-        side.as_ref().map(|side| side.encrypted)
+    /// The connection to a Storage Daemon, if there is one. The lock is held for a copy only, by all who take it.
+    pub(crate) fn storage_view(&self) -> Option<StorageView> {
+        let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let (frames_read, descriptor) = (side.canceller.frames_received(), side.canceller.descriptor().unwrap_or(0));
+        Some(StorageView { frames_read, descriptor, encrypted: side.encrypted })
     }
 
     /// The operator's `cancel`, or `stop` if the job is to be resumed: the state changes and every wait on the Storage
@@ -203,7 +294,8 @@ impl Job {
     pub(crate) fn abort(&self, stop: bool) {
         self.change_status(if stop { JobStatus::Incomplete } else { JobStatus::Canceled });
         self.cancel.cancel();
-        if let Some(side) = self.storage.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+        let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(side) = side {
             side.canceller.cancel();
         }
     }

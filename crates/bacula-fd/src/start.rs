@@ -17,10 +17,12 @@ use tracing::level_filters::LevelFilter;
 use crate::cli::{self, Cli};
 use crate::clock;
 use crate::daemon::{self, Daemon};
+use crate::debug::Debug;
 use crate::host::Host;
 use crate::keyring::Keyring;
 use crate::keys;
 use crate::lifecycle::{self, PidFile, Role, Signals};
+use crate::log;
 
 /// Between two tries to bind an address.
 const BIND_RETRY: Duration = Duration::from_secs(5);
@@ -48,8 +50,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     }
     fd_os::locale::set_from_environment();
-    trace(&cli);
-    match start(&cli) {
+    let debug = trace(&cli);
+    match start(&cli, &debug) {
         Ok(status) | Err(Ended(status)) => ExitCode::from(status),
     }
 }
@@ -57,7 +59,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// The daemon can't go on; whoever started it has been told why.
 struct Ended(u8);
 
-fn start(cli: &Cli) -> Result<u8, Ended> {
+fn start(cli: &Cli, debug: &Arc<Debug>) -> Result<u8, Ended> {
     let signals = if cli.no_signals || cli.test_only { None } else { Some(signals()?) };
     let config = load(cli)?;
     if cli.test_only {
@@ -85,7 +87,8 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         print(&mut io::stderr(), problem.lines.join("\n").as_bytes());
         Ended(1)
     })?;
-    let daemon = Arc::new(Daemon::new(config, keyring, protection));
+    debug.settle(&name, &config.file_daemon.working_directory);
+    let daemon = Arc::new(Daemon::new(config, keyring, protection, Arc::clone(debug)));
     lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&name)))?;
     for address in addresses {
@@ -184,14 +187,13 @@ fn end_at_once() {
     std::process::exit(1);
 }
 
-fn trace(cli: &Cli) {
-    let level = match cli.debug_level {
-        None => LevelFilter::WARN,
-        Some(..100) => LevelFilter::INFO,
-        Some(100..200) => LevelFilter::DEBUG,
-        Some(_) => LevelFilter::TRACE,
-    };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
+/// From here on the program's own log has somewhere to go.
+fn trace(cli: &Cli) -> Arc<Debug> {
+    let tags = cli.debug_tags.as_bytes();
+    let debug = Debug::new(LevelFilter::WARN, cli.debug_level, tags, cli.debug_timestamps, cli.trace);
+    let debug = Arc::new(debug);
+    log::init(&debug);
+    debug
 }
 
 fn say(message: Option<StockMessage>) {

@@ -101,6 +101,15 @@ impl Supervisor {
         lock(&self.sessions).values().cloned().collect()
     }
 
+    /// The jobs of now that have a number, oldest first.
+    pub(crate) fn running_jobs(&self) -> Vec<Arc<Job>> {
+        let sessions = self.sessions();
+        sessions
+            .iter()
+            .filter_map(|session| session.job.get().filter(|job| job.identity.job_id != 0).cloned())
+            .collect()
+    }
+
     /// The running job of this full name.
     pub(crate) fn job(&self, name: &[u8]) -> Option<Arc<Job>> {
         lock(&self.sessions)

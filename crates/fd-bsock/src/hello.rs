@@ -29,8 +29,8 @@ pub const REGISTERED: &[u8] = b"OK\n";
 
 /// Longest name in a hello, in bytes.
 const NAME_MAX: usize = 127;
-/// Lengths in bytes that a first packet must have, but for `Ping`.
-const FIRST_PACKET: std::ops::RangeInclusive<usize> = 25..=500;
+/// Lengths in bytes that a first packet, and any hello, must have; but for `Ping`.
+pub const FIRST_PACKET: std::ops::RangeInclusive<usize> = 25..=500;
 
 /// What the first packet on an accepted connection is (reference 01 §6.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -87,6 +87,8 @@ pub struct FileDaemon {
     pub comm_compression: bool,
     /// Commands no Director may use.
     pub disabled_commands: DisabledCommands,
+    /// The same as the file has it.
+    pub disable_command: Vec<Vec<u8>>,
     /// File read errors after which a job fails; 0: unlimited.
     pub max_job_error_count: u32,
     /// After this many data packets a POLL is sent and its answer awaited; 0: never.

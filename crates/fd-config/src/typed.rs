@@ -95,6 +95,7 @@ pub(crate) fn file_daemon(
         max_bandwidth_per_job: long(raw, "MaximumBandwidthPerJob", 0),
         comm_compression: flag(raw, "CommCompression", true),
         disabled_commands,
+        disable_command: list(raw, "DisableCommand"),
         max_job_error_count: integer(raw, "MaximumJobErrorCount", 1000),
         sd_packet_check: integer(raw, "SdPacketCheck", 0),
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{PoisonError, TryLockError};
 
 use crate::MessageType;
 
@@ -114,9 +114,13 @@ impl Progress {
         self.last_activity.store(now, Ordering::Relaxed);
     }
 
-    /// The file being processed, as status shows it.
+    /// The file being processed, as status shows it. Never waits: empty if the job is just about to change it.
     pub fn current_file(&self) -> Vec<u8> {
-        self.current_file.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        match self.current_file.try_lock() {
+            Ok(current) => current.clone(),
+            Err(TryLockError::Poisoned(current)) => current.into_inner().clone(),
+            Err(TryLockError::WouldBlock) => Vec::new(),
+        }
     }
 
     /// Notes the file being processed. Reuses the buffer: no allocation per file.

@@ -54,11 +54,16 @@ pub fn repeated(times: u32) -> String {
     format!("Message repeated {times} times: ")
 }
 
+/// Three letters for a month, 1 to 12.
+pub fn month(number: u8) -> &'static str {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    MONTHS.get(usize::from(number).saturating_sub(1)).unwrap_or(&"Jan")
+}
+
 /// The date that stands before a line in a local destination: `21-Nov 02:20 `.
 pub fn date_prefix(time: i64) -> String {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let at = local_time(time);
-    let month = MONTHS.get(usize::from(at.month).saturating_sub(1)).unwrap_or(&"Jan");
+    let month = month(at.month);
     format!("{:02}-{month} {:02}:{:02} ", at.day, at.hour, at.minute)
 }
 

@@ -3,9 +3,13 @@
 //! [`Command::parse`] turns a frame into a command, or into the refusal that the stock daemon gives. Who may use which
 //! command is decided by [`Word::is_permitted`]. Doing it is not our business.
 
+mod tools;
+
 use fd_bsock::scan::{Lenient, Strict, unbash_spaces};
 
 use crate::texts::{self, BadCommand};
+
+pub use tools::{MetricFormat, SetDebug, SnapshotWish};
 
 /// The commands, in the order in which a frame is compared with them: the first prefix wins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -388,8 +392,28 @@ pub enum Command {
     Run(RunScript, Word),
     /// `session`, which nobody sends any more.
     Session,
-    /// `snapshot retention=`.
-    SnapshotRetention,
+    /// `snapshot`.
+    Snapshot(SnapshotWish),
+    /// `setdebug=`.
+    SetDebug(SetDebug),
+    /// `statistics`.
+    Statistics {
+        /// How metrics are written.
+        format: MetricFormat,
+        /// Which ones; `None`: all.
+        names: Option<Vec<Vec<u8>>>,
+    },
+    /// `query`: a plugin is asked.
+    Query {
+        /// What for.
+        parameter: Vec<u8>,
+        /// Its name.
+        plugin: Vec<u8>,
+        /// More about it.
+        value: Vec<u8>,
+    },
+    /// `testnetwork`: bytes to send and receive, and how many small packets; `None` if it does not scan.
+    TestNetwork(Option<(u64, u64)>),
     /// A command without values, or one that somebody else parses.
     Plain(Word),
 }
@@ -448,8 +472,7 @@ impl Command {
                 session.ok_or_else(|| bad(BadCommand::Session))
             }
             Word::RunBeforeJob | Word::RunAfterJob | Word::Run => Self::parse_script(word, frame),
-            Word::Snapshot if frame.starts_with(b"snapshot retention=") => Ok(Self::SnapshotRetention),
-            other => Ok(Self::Plain(other)),
+            other => Self::parse_tool(other, frame),
         }
     }
 }
@@ -483,6 +506,14 @@ impl Refusal {
         self.reply = Some(reply.to_vec());
         self
     }
+}
+
+/// What a `JobId=` that does not scan says nevertheless: the stock daemon has stored the number and the name by then.
+pub fn partial_job(frame: &[u8]) -> (u32, Vec<u8>) {
+    let mut scan = Lenient::new(frame);
+    let job_id = scan.text("JobId=").map_or(0, Lenient::u32);
+    let job = scan.text(" Job=").map(|scan| scan.word(JOB_MAX).to_vec()).unwrap_or_default();
+    (job_id, job)
 }
 
 /// What an unusable `.status` is answered with, besides an `EOD`.
@@ -653,7 +684,9 @@ fn dot_status(frame: &[u8]) -> Option<Command> {
         None => (word, &[][..]),
     };
     let (what, argument) = (what.to_ascii_lowercase(), unbash_spaces(argument));
-    let known: [&[u8]; 7] = [b"current", b"last", b"header", b"running", b"terminated", b"statistics", b"resources"];
+    // The last one is ours.
+    let known: [&[u8]; 8] =
+        [b"current", b"last", b"header", b"running", b"terminated", b"statistics", b"resources", b"activity"];
     if !known.contains(&what.as_slice()) {
         return None;
     }

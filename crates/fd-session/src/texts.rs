@@ -4,7 +4,11 @@
 //! scripts match it, and ends with its newline.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
+use fd_bsock::scan::bash_spaces;
+
+use crate::command::{MetricFormat, SetDebug};
 use crate::storage::StorageError;
 
 /// The version that the Director reads; below 13.0.0 it would shift every message type (reference 01 §7).
@@ -70,6 +74,98 @@ pub const BAD_CANCEL: &[u8] = b"2902 Error scanning cancel command.\n";
 pub const BAD_ACCURATE: &[u8] = b"2991 Bad accurate command\n";
 /// Reply to a malformed `estimate`.
 pub const BAD_ESTIMATE: &[u8] = b"2992 Bad estimate command.\n";
+/// Reply to a `statistics` that does not scan.
+pub const BAD_STATISTICS: &[u8] = b"2900 Bad statistics command, missing argument.\n";
+/// Reply to a `query` without parameter or plugin.
+pub const BAD_QUERY: &[u8] = b"2992 Bad query command\n";
+/// Reply to a `query` for a plugin that is not there; no newline.
+pub const PLUGIN_NOT_FOUND: &[u8] = b"error=plugin not found";
+/// To the Storage Daemon, about a `testnetwork` that does not scan.
+pub const BAD_TEST_NETWORK: &[u8] = b"2999 testnetwork command error\n";
+/// The `proxy` command has reached the Director.
+pub const OK_PROXY: &[u8] = b"2000 proxy OK.\n";
+/// Reply to `snapshot prune` where no snapshots are.
+pub const SNAPSHOT_PRUNED: &[u8] = b"2000 Snapshot pruned ERR=\n";
+
+/// Reply to `snapshot query` where the helper program does not answer; `why` in its words.
+pub fn snapshot_not_queried(why: &[u8]) -> Vec<u8> {
+    [b"2999 Snapshot status=0 size=-1 ERR=", bash_spaces(why).as_slice(), b"\n"].concat()
+}
+
+/// Reply to `snapshot del` where the helper program does not answer.
+pub fn snapshot_not_deleted(why: &[u8]) -> Vec<u8> {
+    [b"2999 Snapshot deleted ERR=", bash_spaces(why).as_slice(), b"\n"].concat()
+}
+
+/// Why a snapshot is not known or not deleted: its helper program is not there.
+pub fn snapshot_helper_failed(wish: &str, helper: &[u8]) -> Vec<u8> {
+    [b"Error while executing \"", wish.as_bytes(), b"\" ", helper, b".  Success\n"].concat()
+}
+
+/// Reply to `setdebug=`: what was asked for, and what is in force now.
+pub fn ok_setdebug(now: &SetDebug) -> Vec<u8> {
+    let SetDebug { level, trace, hangup, blowup, options, tags } = now;
+    let numbers = format!("2000 OK setdebug={level} trace={trace} hangup={hangup} blowup={blowup} options=");
+    [numbers.as_bytes(), options, b" tags=", tags, b"\n"].concat()
+}
+
+/// One metric of `statistics`: name, value, unit and description. `first` counts for JSON, which divides by commas.
+pub fn metric(format: MetricFormat, first: bool, name: &str, value: u64, unit: &str, description: &str) -> Vec<u8> {
+    let text = match format {
+        MetricFormat::Simple => format!("{name}={value}\n"),
+        MetricFormat::Full => {
+            format!("name=\"{name}\" value={value} type=Integer unit={unit} descr=\"{description}\"\n")
+        }
+        MetricFormat::Json => format!(
+            "{}\n  {{\n    \"name\": \"{name}\",\n    \"value\": {value},\n    \"type\": \"Integer\",\n    \"unit\": \
+             \"{unit}\",\n    \"description\": \"{description}\"\n  }}",
+            if first { "" } else { "," }
+        ),
+    };
+    let mut frame = text.into_bytes();
+    frame.push(0);
+    frame
+}
+
+/// The line to the Storage Daemon that begins a network test.
+pub fn test_network(bytes: u64, rounds: u64, bandwidth: u64) -> Vec<u8> {
+    format!("testnetwork bytes={bytes} rtt={rounds} bw={bandwidth}\n").into_bytes()
+}
+
+/// What the network test has written; `speed` has its unit, as status shows numbers.
+pub fn network_written(bytes: u64, milliseconds: u64, speed: &str) -> Vec<u8> {
+    format!("2000 OK FD wrote bytes={bytes} to SD duration={milliseconds}ms write_speed={speed}B/s\n").into_bytes()
+}
+
+/// What it has read.
+pub fn network_read(bytes: u64, milliseconds: u64, speed: &str) -> Vec<u8> {
+    format!("2000 OK FD read bytes={bytes} from SD duration={milliseconds}ms read_speed={speed}B/s\n").into_bytes()
+}
+
+/// How long small packets took, there and back.
+pub fn network_rounds(rounds: u64, total: Duration, least: Duration, most: Duration) -> Vec<u8> {
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
+    let one = total.checked_div(u32::try_from(rounds).unwrap_or(u32::MAX)).unwrap_or_default();
+    format!(
+        "2000 OK packets={rounds} duration={}ms rtt={:.2}ms min={:.2}ms max={:.2}ms\n",
+        total.as_millis(),
+        milliseconds(one),
+        milliseconds(least),
+        milliseconds(most)
+    )
+    .into_bytes()
+}
+
+/// The Storage Daemon went away during the test.
+pub fn network_failed(reason: &str) -> Vec<u8> {
+    format!("2999 network test failed ERR={reason}\n").into_bytes()
+}
+
+/// The `proxy` command has not reached the Director.
+pub fn proxy_failed(reason: &str) -> Vec<u8> {
+    format!("2999 proxy error. ERR={reason}\n").into_bytes()
+}
+
 /// Reply to `sm_dump`.
 pub const OK_SM_DUMP: &[u8] = b"2000 sm_dump OK\n";
 /// Reply to `snapshot retention=`.
@@ -328,6 +424,7 @@ pub fn bad_command(kind: BadCommand, frame: &[u8]) -> Vec<u8> {
         BadCommand::RestoreObject => (b"job.c:1340 Bad RestoreObject command: ", b"\n"),
         BadCommand::Estimate => (b"Bad estimate command: ", b""),
         BadCommand::DotStatus => (b"status.c:607 Bad .status command: ", b"\n"),
+        BadCommand::Statistics => (b"fdcollect.c:186 Bad statistics command: ", b"\n"),
         BadCommand::WhereRegex => (b"Bad where regexp. where=", b"\n"),
     };
     [head, frame, tail].concat()
@@ -356,6 +453,8 @@ pub enum BadCommand {
     RestoreObject,
     /// `.status`.
     DotStatus,
+    /// `statistics`.
+    Statistics,
     /// `restore … regexwhere=` without one usable expression; what follows is the expression.
     WhereRegex,
 }

@@ -3,7 +3,8 @@
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::AsRawFd as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -48,9 +49,20 @@ pub enum Received<'a> {
 pub struct Canceller {
     flag: Arc<AtomicBool>,
     socket: Weak<TcpStream>,
+    received: Arc<AtomicU64>,
 }
 
 impl Canceller {
+    /// Frames that the channel has received so far, signals included.
+    pub fn frames_received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Number of the socket's descriptor; `None` when the channel is gone.
+    pub fn descriptor(&self) -> Option<i32> {
+        self.socket.upgrade().map(|socket| socket.as_raw_fd())
+    }
+
     /// Ends the channel. Does nothing if the channel is gone already.
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
@@ -87,6 +99,7 @@ pub struct Channel {
     count: CommCount,
     health: Health,
     cancelled: Arc<AtomicBool>,
+    received: Arc<AtomicU64>,
     limits: Limits,
 }
 
@@ -148,6 +161,7 @@ impl Channel {
             count: CommCount::default(),
             health: Health::Good,
             cancelled: Arc::default(),
+            received: Arc::default(),
             limits,
         })
     }
@@ -264,6 +278,7 @@ impl Channel {
 
     fn lend(&mut self, frame: &Frame) -> Result<Received<'_>, ChannelError> {
         self.lent = frame.consumed;
+        self.received.fetch_add(1, Ordering::Relaxed);
         match &frame.content {
             Content::Empty => Ok(Received::Empty),
             Content::Signal(signal) => {
@@ -404,7 +419,7 @@ impl Channel {
     /// A handle that ends this channel from other threads.
     pub fn canceller(&self) -> Canceller {
         let socket = self.link.wire().map_or_else(Weak::new, Wire::socket);
-        Canceller { flag: Arc::clone(&self.cancelled), socket }
+        Canceller { flag: Arc::clone(&self.cancelled), socket, received: Arc::clone(&self.received) }
     }
 
     /// Sends the rest, says good-bye (`close_notify` in TLS), and waits a little until the peer has closed too. A

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fd_bsock::Signal;
-use fd_bsock::hello::FileDaemonCaps;
+use fd_bsock::hello::{self, FileDaemonCaps};
 use fd_messages::MessageType;
 use fd_session::clock::{ClockSync, parse_btime};
 use fd_session::command::{self, BackupLevel, Command, Level, LevelFlags, Word};
@@ -12,7 +12,7 @@ use fd_transport::{IDLE_LIMIT, Received};
 
 use super::{Conversation, Flow};
 use crate::clock;
-use crate::job::{Identity, Job};
+use crate::job::{Identity, Job, Phase};
 use crate::status;
 
 impl Conversation<'_> {
@@ -27,33 +27,51 @@ impl Conversation<'_> {
                 self.read_fileset()
             }
             Command::SetBandwidth { limit, job } => self.set_bandwidth(limit, &job),
-            Command::Storage { address, port, authorization } => self.connect_storage(&address, port, &authorization),
-            Command::Backup { file_index } => self.backup(file_index),
-            Command::Restore { files, replace, prelinks, place } => self.restore(files, replace, prelinks, &place),
-            Command::Verify(level) => self.verify(level),
+            Command::Storage { address, port, authorization } => {
+                self.in_phase(Phase::Connecting, |this| this.connect_storage(&address, port, &authorization))
+            }
+            Command::Backup { file_index } => self.in_phase(Phase::Files, |this| this.backup(file_index)),
+            Command::Restore { files, replace, prelinks, place } => {
+                self.in_phase(Phase::Files, |this| this.restore(files, replace, prelinks, &place))
+            }
+            Command::Verify(level) => self.in_phase(Phase::Files, |this| this.verify(level)),
             Command::PluginOptions(options) => self.plugin_options(&options),
             Command::RestoreObject(object) => self.read_restore_object(&object),
             Command::RestoreObjectsEnd => self.replied(texts::OK_RESTORE_OBJECTS),
             Command::RestoreFileList { plugin } => self.skip_restore_file_list(&plugin),
             Command::Cancel { job, stop } => self.abort_job(&job, stop),
-            Command::DotStatus { what, .. } => self.dot_status(&what, frame),
-            Command::RunBeforeJob(command) => self.run_before_job(&command),
+            Command::DotStatus { what, argument, api, api_opts } => {
+                self.dot_status(&what, &argument, api, &api_opts, frame)
+            }
+            Command::RunBeforeJob(command) => self.in_phase(Phase::Script, |this| this.run_before_job(&command)),
             Command::Run(script, word) => {
                 self.scripts.push(script);
                 self.replied(if word == Word::Run { texts::OK_RUN_SCRIPT } else { texts::OK_RUN_AFTER })
             }
             Command::Session => self.replied(texts::OK_SESSION),
-            Command::SnapshotRetention => self.replied(texts::OK_SNAPSHOT_RETENTION),
+            Command::Accurate { files } => self.in_phase(Phase::AccurateList, |this| this.read_accurate_list(files)),
+            Command::Estimate { listing, limit } => self.in_phase(Phase::Files, |this| this.estimate(listing, limit)),
             Command::Plain(word) => self.plain_command(word, frame),
-            Command::Accurate { files } => self.read_accurate_list(files),
-            Command::Estimate { listing, limit } => self.estimate(listing, limit),
+            tool => self.obey_tool(tool),
+        }
+    }
+
+    /// The commands beside backup and restore.
+    fn obey_tool(&mut self, command: Command) -> Flow {
+        match command {
+            Command::SetDebug(wanted) => self.set_debug(&wanted),
+            Command::Statistics { format, names } => self.statistics(format, names.as_deref()),
+            Command::Query { parameter, plugin, .. } => self.query(&parameter, &plugin),
+            Command::TestNetwork(wanted) => self.test_network(wanted),
+            Command::Snapshot(wish) => self.snapshot(wish),
+            _ => self.not_built_in(),
         }
     }
 
     fn plain_command(&mut self, word: Word, frame: &[u8]) -> Flow {
         match word {
             Word::EndRestore => self.end_restore(),
-            Word::RunBeforeNow => self.run_before_now(),
+            Word::RunBeforeNow => self.in_phase(Phase::Script, Self::run_before_now),
             Word::Status => self.plain_status(),
             Word::Caps => {
                 self.queue(&FileDaemonCaps { proxy: self.resource.remote }.encode());
@@ -70,15 +88,8 @@ impl Conversation<'_> {
                 self.skip_list();
                 self.replied(texts::OK_COMPONENT)
             }
-            Word::Snapshot if frame.starts_with(b"snapshot list") => {
-                self.end_of_data();
-                Flow::GoOn
-            }
-            Word::Snapshot => {
-                self.queue(texts::BAD_SNAPSHOT);
-                self.end_of_data();
-                Flow::End
-            }
+            Word::Hello => self.second_hello(frame),
+            Word::Proxy => self.proxy(),
             _ => self.not_built_in(),
         }
     }
@@ -109,6 +120,22 @@ impl Conversation<'_> {
         self.take_key(authorization);
         let platform = self.daemon.platform().with_commas();
         self.replied(&texts::ok_job(&platform, ""))
+    }
+
+    /// A `JobId=` that does not scan has named the job all the same, as far as it went (reference 02 §4.1).
+    pub(super) fn name_partial_job(&mut self, frame: &[u8]) {
+        let (job_id, name) = command::partial_job(frame);
+        let identity = Identity { job_id, name, ..Identity::default() };
+        self.session.job.get_or_init(|| Arc::new(Job::new(identity, self.session.connected)));
+    }
+
+    /// A Director that has authenticated has no reason to greet again. The stock daemon would authenticate him anew.
+    fn second_hello(&mut self, frame: &[u8]) -> Flow {
+        if hello::FIRST_PACKET.contains(&frame.len()) {
+            return self.not_built_in();
+        }
+        self.reply(&texts::bad_hello_length("client", frame.len()));
+        Flow::End
     }
 
     /// A new key closes the old connection; a second one makes the restore one of several storages (reference 02 §4.1).
@@ -204,22 +231,29 @@ impl Conversation<'_> {
 
     fn plain_status(&mut self) -> Flow {
         self.queue(b"\n");
-        for frame in status::plain(self.daemon.supervisor(), self.daemon.platform()) {
+        for frame in status::plain(self.daemon) {
             self.queue(&frame);
         }
         self.end_of_data();
         Flow::GoOn
     }
 
-    fn dot_status(&mut self, what: &[u8], frame: &[u8]) -> Flow {
+    fn dot_status(&mut self, what: &[u8], argument: &[u8], api: i32, api_opts: &[u8], frame: &[u8]) -> Flow {
         let supervisor = self.daemon.supervisor();
         let frames = match what {
+            b"header" => status::header(self.daemon, api_opts),
+            b"running" => status::running(self.daemon, api_opts),
+            b"terminated" if api > 1 => status::api_terminated(&supervisor.history(), api_opts),
+            b"resources" => status::resources(self.daemon, api_opts),
+            b"statistics" if api > 1 => status::statistics(self.daemon, argument, api_opts),
+            b"statistics" => status::plain_statistics(self.daemon, argument),
+            b"activity" => status::activity(self.daemon, api_opts),
             b"current" => [vec![texts::OK_DOT_STATUS.to_vec()], status::current(supervisor)].concat(),
             b"last" => [vec![texts::OK_DOT_STATUS.to_vec()], status::last(supervisor)].concat(),
             b"terminated" => status::terminated(&supervisor.history()),
             _ => {
                 let refusal = command::refused_dot_status(frame);
-                self.refuse(Word::DotStatus, refusal);
+                self.refuse(Word::DotStatus, frame, refusal);
                 return Flow::End;
             }
         };

@@ -3,16 +3,19 @@
 use fd_messages::texts::date_prefix;
 use fd_session::JobStatus;
 use fd_session::texts::{LONG_DATE, VERSION, commas, short_job_name};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
 use crate::clock;
-use crate::job::{Job, JobKind, level_words};
+use crate::daemon::Daemon;
+use crate::job::{Job, JobKind, StorageView, level_words};
 use crate::platform::Platform;
 use crate::state_file::Entry;
-use crate::supervisor::{Session, Supervisor};
+use crate::supervisor::Session;
 
 /// The frames of `status`, without the `\n` before them and the `EOD` after them. Each carries a NUL at its end.
-pub(crate) fn plain(supervisor: &Supervisor, platform: &Platform) -> Vec<Vec<u8>> {
-    let mut frames = header(supervisor, platform);
+pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
+    let supervisor = daemon.supervisor();
+    let mut frames = header(daemon);
     frames.push("\nRunning Jobs:\n".to_owned());
     let mut jobs_listed = 0;
     for session in supervisor.sessions() {
@@ -45,22 +48,23 @@ fn with_nul(text: String) -> Vec<u8> {
     frame
 }
 
-fn header(supervisor: &Supervisor, platform: &Platform) -> Vec<String> {
-    let daemon = &supervisor.config.file_daemon;
-    let running = supervisor
-        .sessions()
-        .iter()
-        .filter(|session| session.job.get().is_some_and(|job| job.identity.job_id != 0))
-        .count();
+fn header(daemon: &Daemon) -> Vec<String> {
+    let (supervisor, own, debug) = (daemon.supervisor(), &daemon.config().file_daemon, daemon.debug());
     let memory = Platform::memory();
-    vec![
-        format!("{} Version: {VERSION} ({LONG_DATE})  {}\n", daemon.name, platform.spaced()),
+    let mut lines = vec![
+        format!("{} Version: {VERSION} ({LONG_DATE})  {}\n", own.name, daemon.platform().spaced()),
         format!(
-            "Daemon started {}. Jobs: run={} running={running} max={}.\n",
+            "Daemon started {}. Jobs: run={} running={} max={}.\n",
             day_and_time(supervisor.started),
             supervisor.finished(),
-            daemon.max_concurrent_jobs
+            supervisor.running_jobs().len(),
+            own.max_concurrent_jobs
         ),
+    ];
+    if debug.level() > 0 {
+        lines.push(ulimits());
+    }
+    lines.extend([
         format!(
             " Heap: heap={} smbytes={} max_bytes={} bufs=0 max_bufs=0\n",
             commas(memory.data),
@@ -68,11 +72,60 @@ fn header(supervisor: &Supervisor, platform: &Platform) -> Vec<String> {
             commas(memory.peak_resident)
         ),
         format!(
-            " Sizes: boffset_t=8 size_t=8 debug=0 trace=0 mode=0,0 bwlimit={}kB/s\n",
-            daemon.max_bandwidth_per_job / 1024
+            " Sizes: boffset_t=8 size_t=8 debug={} trace={} mode=0,0 bwlimit={}kB/s\n",
+            debug.level(),
+            u8::from(debug.traces()),
+            daemon.default_bandwidth() / 1024
         ),
         format!(" Crypto: fips=N/A crypto={}\n", Platform::crypto()),
-    ]
+    ]);
+    if debug.level() > 0 {
+        lines.push(" APIs: !GPFS\n".to_owned());
+    }
+    lines
+}
+
+/// What this process may have open and lock.
+fn ulimits() -> String {
+    let limit = |resource| match getrlimit(resource) {
+        Ok((soft, _)) if soft == RLIM_INFINITY => "unlimited".to_owned(),
+        Ok((soft, _)) => soft.to_string(),
+        Err(_) => "0".to_owned(),
+    };
+    let files = limit(Resource::RLIMIT_NOFILE);
+    let few = files.parse::<u64>().is_ok_and(|files| files < 1000);
+    let verdict = if few { "nofile" } else { "ok" };
+    format!(" Ulimits: nofile={files} memlock={} status={verdict}\n", limit(Resource::RLIMIT_MEMLOCK))
+}
+
+/// What statuses show of a job's counters: a copy.
+#[derive(Clone, Debug)]
+pub(super) struct JobView {
+    pub(super) files: u32,
+    pub(super) bytes: u64,
+    pub(super) read_bytes: u64,
+    pub(super) errors: u32,
+    pub(super) examined: u64,
+    pub(super) expected: u32,
+    /// Since its start, at least one.
+    pub(super) seconds: u64,
+    pub(super) current_file: Vec<u8>,
+}
+
+impl JobView {
+    pub(super) fn of(job: &Job) -> Self {
+        let progress = &job.progress;
+        Self {
+            files: progress.files(),
+            bytes: progress.job_bytes(),
+            read_bytes: progress.read_bytes(),
+            errors: progress.errors(),
+            examined: progress.files_examined(),
+            expected: progress.files_expected(),
+            seconds: u64::try_from(clock::seconds() - job.started).unwrap_or(0).max(1),
+            current_file: progress.current_file(),
+        }
+    }
 }
 
 fn director(session: &Session) -> String {
@@ -82,13 +135,13 @@ fn director(session: &Session) -> String {
 
 fn running(job: &Job) -> Vec<String> {
     let progress = &job.progress;
-    let seconds = u64::try_from(clock::seconds() - job.started).unwrap_or(0).max(1);
-    let rate = commas(progress.job_bytes() / seconds);
+    let view = JobView::of(job);
+    let (rate, last_rate) = (commas(view.bytes / view.seconds), commas(job.last_rate(clock::seconds())));
     let mut frames = vec![
         format!("JobId {} Job {} is running.\n", job.identity.job_id, job.name()),
         format!("    {} {} Job started: {}\n", level_words(job.level()), job.kind().words(), day_and_time(job.started)),
         format!(
-            "    Files={} Bytes={} AveBytes/sec={rate} LastBytes/sec={rate} Errors={}\n    Bwlimit={} ReadBytes={}\n",
+            "    Files={} Bytes={} AveBytes/sec={rate} LastBytes/sec={last_rate} Errors={}\n    Bwlimit={} ReadBytes={}\n",
             commas(progress.files().into()),
             commas(progress.job_bytes()),
             progress.errors(),
@@ -100,8 +153,10 @@ fn running(job: &Job) -> Vec<String> {
     if progress.files() > 0 {
         frames.push(format!("    Processing file: {}\n", mask_password(&progress.current_file())));
     }
-    frames.push(match job.storage_encrypted() {
-        Some(encrypted) => format!("    SDReadSeqNo=0 fd=0 SDtls={}\n", u8::from(encrypted)),
+    frames.push(match job.storage_view() {
+        Some(StorageView { frames_read, descriptor, encrypted }) => {
+            format!("    SDReadSeqNo={frames_read} fd={descriptor} SDtls={}\n", u8::from(encrypted))
+        }
         None => "    SDSocket closed.\n".to_owned(),
     });
     frames
@@ -156,7 +211,7 @@ fn level_column(entry: &Entry) -> &'static str {
     }
 }
 
-fn status_word(code: u8) -> &'static str {
+pub(super) fn status_word(code: u8) -> &'static str {
     match JobStatus::from_code(code) {
         Some(JobStatus::Created) => "Created",
         Some(JobStatus::Error | JobStatus::Fatal) => "Error",
@@ -170,7 +225,7 @@ fn status_word(code: u8) -> &'static str {
 }
 
 /// A number with its unit, five characters and a blank before the unit (reference 02 §11.5).
-fn with_suffix(number: u64) -> String {
+pub(crate) fn with_suffix(number: u64) -> String {
     let text = commas(number);
     let thousands = text.matches(',').count();
     let unit = ["", "K", "M", "G", "T", "P", "E"].get(thousands).unwrap_or(&"");
@@ -178,8 +233,13 @@ fn with_suffix(number: u64) -> String {
     format!("{shown} {unit}")
 }
 
+/// `21-Nov 02:19`, local time.
+pub(super) fn short_date(time: i64) -> String {
+    date_prefix(time).trim_end().to_owned()
+}
+
 /// `21-Nov-26 02:19`, local time.
-fn day_and_time(time: i64) -> String {
+pub(super) fn day_and_time(time: i64) -> String {
     let date = date_prefix(time);
     let year = fd_os::local_time::local_time(time).year.rem_euclid(100);
     match date.split_once(' ') {

@@ -1,0 +1,298 @@
+//! Debug output: its level, its tags, and where it goes; what `-d`, `-dt`, `-T` and `setdebug` change
+//! (reference 06 §8, 02 §4.20).
+//!
+//! The lines themselves come from `tracing`; their texts are ours, and no part of the interface.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fd_session::command::SetDebug;
+use tracing::level_filters::LevelFilter;
+
+/// Tags in the order in which status lists them, and their bits.
+const TAGS: [(&str, u32); 12] = [
+    ("cloud", 1 << 17),
+    ("lock", 1 << 30),
+    ("network", 1 << 29),
+    ("plugin", 1 << 28),
+    ("volume", 1 << 27),
+    ("sql", 1 << 26),
+    ("bvfs", 1 << 25),
+    ("memory", 1 << 24),
+    ("scheduler", 1 << 23),
+    ("protocol", 1 << 22),
+    ("snapshot", 1 << 19),
+    ("record", 1 << 18),
+];
+/// The tag `all`.
+const ALL_TAGS: u32 = 0x7fff_0000;
+
+/// What is in force. One for the whole process; every part can be changed at any time.
+#[derive(Debug)]
+pub(crate) struct Debug {
+    level: AtomicI32,
+    /// What is worth a line while the debug level is 0.
+    base: LevelFilter,
+    tags: AtomicU32,
+    hangup: AtomicI64,
+    blowup: AtomicI64,
+    timestamps: AtomicBool,
+    thread_ids: AtomicBool,
+    place: Mutex<Place>,
+}
+
+/// Where lines go.
+#[derive(Debug)]
+struct Place {
+    /// Into the file; else to standard error.
+    trace: bool,
+    path: PathBuf,
+    file: Option<File>,
+    /// The name before each line.
+    name: String,
+}
+
+impl Debug {
+    /// As the command line says; `base` is what counts at level 0.
+    pub(crate) fn new(base: LevelFilter, level: Option<i32>, tags: &[u8], timestamps: bool, trace: bool) -> Self {
+        let directory = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+        let path = directory.join("bacula-fd.trace");
+        Self {
+            level: AtomicI32::new(level.unwrap_or(0)),
+            base,
+            tags: AtomicU32::new(parse_tags(tags).unwrap_or(0)),
+            hangup: AtomicI64::new(0),
+            blowup: AtomicI64::new(0),
+            timestamps: AtomicBool::new(timestamps),
+            thread_ids: AtomicBool::new(false),
+            place: Mutex::new(Place { trace, path, file: None, name: "bacula-fd".to_owned() }),
+        }
+    }
+
+    /// The daemon knows its name and its working directory: the trace file moves there.
+    pub(crate) fn settle(&self, name: &str, working_directory: &Path) {
+        let mut place = self.place();
+        place.path = working_directory.join(format!("{name}.trace"));
+        place.file = None;
+        name.clone_into(&mut place.name);
+    }
+
+    /// Does what the Director asks for, and what it is answered: level, trace, hangup, blowup as they are now.
+    pub(crate) fn change(&self, wanted: &SetDebug) -> SetDebug {
+        if let Ok(level) = i32::try_from(wanted.level)
+            && level >= 0
+        {
+            self.level.store(level, Ordering::Relaxed);
+        }
+        if wanted.trace >= 0 {
+            let mut place = self.place();
+            place.trace = wanted.trace > 0;
+            place.file = None;
+        }
+        for (kept, number) in [(&self.hangup, wanted.hangup), (&self.blowup, wanted.blowup)] {
+            if number != -1 {
+                kept.store(number, Ordering::Relaxed);
+            }
+        }
+        self.set_options(&wanted.options);
+        let tags = parse_tags(&wanted.tags);
+        self.tags.store(tags.unwrap_or(0), Ordering::Relaxed);
+        SetDebug {
+            level: wanted.level,
+            trace: i64::from(self.traces()),
+            hangup: self.hangup.load(Ordering::Relaxed),
+            blowup: self.blowup.load(Ordering::Relaxed),
+            options: wanted.options.clone(),
+            tags: if tags.is_some() { wanted.tags.clone() } else { Vec::new() },
+        }
+    }
+
+    fn set_options(&self, letters: &[u8]) {
+        for letter in letters {
+            match letter {
+                b't' => self.timestamps.store(true, Ordering::Relaxed),
+                b'T' => self.timestamps.store(false, Ordering::Relaxed),
+                b'h' => self.thread_ids.store(true, Ordering::Relaxed),
+                b'H' => self.thread_ids.store(false, Ordering::Relaxed),
+                b'c' => self.place().truncate(),
+                // Locks that don't exist here, and a platform that this is not.
+                _ => {}
+            }
+        }
+    }
+
+    /// The level, 0 for none.
+    pub(crate) fn level(&self) -> i32 {
+        self.level.load(Ordering::Relaxed)
+    }
+
+    /// Whether lines go into the trace file.
+    pub(crate) fn traces(&self) -> bool {
+        self.place().trace
+    }
+
+    /// Whether lines carry date and time.
+    pub(crate) fn has_timestamps(&self) -> bool {
+        self.timestamps.load(Ordering::Relaxed)
+    }
+
+    /// Whether lines carry the number of their thread.
+    pub(crate) fn has_thread_ids(&self) -> bool {
+        self.thread_ids.load(Ordering::Relaxed)
+    }
+
+    /// The test aids `hangup` and `blowup`: kept and shown, without effect.
+    pub(crate) fn aids(&self) -> (i64, i64) {
+        (self.hangup.load(Ordering::Relaxed), self.blowup.load(Ordering::Relaxed))
+    }
+
+    /// The tags in force.
+    pub(crate) fn tag_names(&self) -> Vec<&'static str> {
+        let tags = self.tags.load(Ordering::Relaxed);
+        TAGS.iter().filter(|(_, bit)| tags & bit != 0).map(|(name, _)| *name).collect()
+    }
+
+    /// The name before each line.
+    pub(crate) fn name(&self) -> String {
+        self.place().name.clone()
+    }
+
+    /// What is worth a line now.
+    pub(crate) fn filter(&self) -> LevelFilter {
+        match self.level() {
+            ..=0 => self.base,
+            1..100 => self.base.max(LevelFilter::INFO),
+            100..200 => self.base.max(LevelFilter::DEBUG),
+            200.. => LevelFilter::TRACE,
+        }
+    }
+
+    /// Writes a line where lines go now. A file that can't be opened switches the trace off.
+    pub(crate) fn write(&self, line: &[u8]) {
+        let mut place = self.place();
+        if place.trace {
+            match place.open().and_then(|file| file.write_all(line)) {
+                Ok(()) => return,
+                Err(_) => place.trace = false,
+            }
+        }
+        drop(place);
+        // A daemon without standard error keeps its lines to itself.
+        let _unread = io::stderr().lock().write_all(line);
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    fn open(&mut self) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            self.file = Some(OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?);
+        }
+        self.file.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+
+    fn truncate(&mut self) {
+        if let Some(file) = &self.file
+            && let Err(error) = file.set_len(0)
+        {
+            tracing::debug!(%error, "the trace file can't be truncated");
+        }
+    }
+}
+
+/// A list such as `network,plugin`, `all,!sql` or `cloud+lock-lock`; `None` if a name or a character is unknown.
+fn parse_tags(text: &[u8]) -> Option<u32> {
+    let mut tags = 0;
+    let mut rest = text;
+    let mut remove = false;
+    while let Some((&first, behind)) = rest.split_first() {
+        if b",+-!".contains(&first) {
+            remove = matches!(first, b'-' | b'!');
+            rest = behind;
+            continue;
+        }
+        let end = rest.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let (name, behind) = rest.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
+        let bit = if name.eq_ignore_ascii_case(b"all") {
+            ALL_TAGS
+        } else {
+            TAGS.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name)).map(|(_, bit)| *bit)?
+        };
+        tags = if remove { tags & !bit } else { tags | bit };
+        remove = false;
+        rest = behind;
+    }
+    Some(tags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn debug() -> Debug {
+        Debug::new(LevelFilter::WARN, None, b"", false, false)
+    }
+
+    fn wanted(level: i64, trace: i64, hangup: i64, options: &str, tags: &str) -> SetDebug {
+        let (options, tags) = (options.as_bytes().to_vec(), tags.as_bytes().to_vec());
+        SetDebug { level, trace, hangup, blowup: -1, options, tags }
+    }
+
+    #[test]
+    fn what_is_negative_stays() {
+        let debug = debug();
+        let answer = debug.change(&wanted(20, -1, 3, "th", "network,protocol"));
+        assert_eq!((answer.level, answer.trace, answer.hangup, answer.blowup), (20, 0, 3, 0));
+        assert!(debug.has_timestamps() && debug.has_thread_ids());
+        assert_eq!(debug.tag_names(), ["network", "protocol"]);
+        let answer = debug.change(&wanted(-7, -1, -1, "TH", "nonsense"));
+        assert_eq!((answer.level, answer.hangup, answer.tags.len()), (-7, 3, 0));
+        assert_eq!((debug.level(), debug.tag_names().len()), (20, 0));
+        assert!(!debug.has_timestamps() && !debug.has_thread_ids());
+    }
+
+    #[test]
+    fn tags_are_added_and_taken_away() {
+        assert_eq!(parse_tags(b""), Some(0));
+        assert_eq!(parse_tags(b"NETWORK,,lock"), Some(1 << 29 | 1 << 30));
+        assert_eq!(parse_tags(b"cloud+lock-lock"), Some(1 << 17));
+        assert_eq!(parse_tags(b"all,!network"), Some(ALL_TAGS & !(1 << 29)));
+        assert_eq!(parse_tags(b"!all"), Some(0));
+        assert_eq!(parse_tags(b"network,"), Some(1 << 29));
+        assert_eq!((parse_tags(b"foo"), parse_tags(b"lock;")), (None, None));
+    }
+
+    #[test]
+    fn the_trace_file_is_appended_to_and_truncated_on_demand() {
+        let directory = std::env::temp_dir().join(format!("ferrofd-trace-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let debug = debug();
+        debug.settle("x-fd", &directory);
+        debug.change(&wanted(1, 1, -1, "", ""));
+        debug.write(b"one\n");
+        debug.write(b"two\n");
+        let path = directory.join("x-fd.trace");
+        assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
+        debug.change(&wanted(1, -1, -1, "c", ""));
+        debug.write(b"three\n");
+        assert_eq!(std::fs::read(&path).unwrap(), b"three\n");
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn levels_choose_what_is_worth_a_line() {
+        let debug = debug();
+        assert_eq!(debug.filter(), LevelFilter::WARN);
+        for (level, filter) in [(1, LevelFilter::INFO), (150, LevelFilter::DEBUG), (999, LevelFilter::TRACE)] {
+            debug.change(&wanted(level, -1, -1, "", ""));
+            assert_eq!(debug.filter(), filter);
+        }
+    }
+}

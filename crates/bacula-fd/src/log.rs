@@ -1,0 +1,89 @@
+//! The program's own log: what no operator's message tells. Lines look as the stock daemon's debug lines do.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use fd_os::local_time::local_time;
+use tracing::{Event, Metadata, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::layer::{Context, Filter, Layer as _, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::clock;
+use crate::debug::Debug;
+
+/// Every thread's log goes to where `debug` says, from now on. To be called once.
+pub(crate) fn init(debug: &Arc<Debug>) {
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(StockLines(Arc::clone(debug)))
+        .with_writer(Out(Arc::clone(debug)))
+        .with_filter(ByLevel(Arc::clone(debug)));
+    tracing_subscriber::registry().with(lines).init();
+}
+
+/// Lets through what the debug level of the moment wants.
+struct ByLevel(Arc<Debug>);
+
+impl<S> Filter<S> for ByLevel {
+    fn enabled(&self, metadata: &Metadata<'_>, _context: &Context<'_, S>) -> bool {
+        *metadata.level() <= self.0.filter()
+    }
+}
+
+/// Where whole lines go.
+struct Out(Arc<Debug>);
+
+impl<'w> MakeWriter<'w> for Out {
+    type Writer = OutLine<'w>;
+
+    fn make_writer(&'w self) -> Self::Writer {
+        OutLine(&self.0)
+    }
+}
+
+struct OutLine<'d>(&'d Debug);
+
+impl io::Write for OutLine<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.write(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `[21-Nov-2026 02:00:41 ]x-fd[[ThreadId(3)]]: bacula_fd::start:82 WARN text` (reference 06 §8.2).
+struct StockLines(Arc<Debug>);
+
+impl<S, N> FormatEvent<S, N> for StockLines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        if self.0.has_timestamps() {
+            write!(out, "{} ", date(clock::seconds()))?;
+        }
+        write!(out, "{}", self.0.name())?;
+        if self.0.has_thread_ids() {
+            write!(out, "[{:?}]", std::thread::current().id())?;
+        }
+        let metadata = event.metadata();
+        let line = metadata.line().unwrap_or(0);
+        write!(out, ": {}:{line} {} ", metadata.target(), metadata.level())?;
+        context.format_fields(out.by_ref(), event)?;
+        writeln!(out)
+    }
+}
+
+/// `21-Nov-2026 02:00:41`, local time.
+fn date(seconds: i64) -> String {
+    let at = local_time(seconds);
+    let month = fd_messages::texts::month(at.month);
+    format!("{:02}-{month}-{} {:02}:{:02}:{:02}", at.day, at.year, at.hour, at.minute, at.second)
+}

@@ -1,0 +1,188 @@
+//! The groups of `.status`: `header`, `running`, `terminated`, `resources`, `statistics`, and our own `activity`
+//! (reference 02 §11.3).
+
+use fd_session::texts::{LONG_DATE, VERSION, short_job_name};
+
+use super::output::Output;
+use super::plain::{JobView, status_word};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::job::{Job, JobKind};
+use crate::platform::Platform;
+use crate::state_file::Entry;
+use crate::supervisor::Session;
+
+/// `.status header`: one frame.
+pub(crate) fn header(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
+    let (supervisor, debug) = (daemon.supervisor(), daemon.debug());
+    let pki = &daemon.config().file_daemon.pki;
+    let mut out = Output::new(api_opts);
+    out.begin_object_group("header");
+    out.text("name", daemon.config().file_daemon.name.as_bytes());
+    out.text("version", format!("{VERSION} ({LONG_DATE})").as_bytes());
+    out.text("uname", daemon.platform().spaced().as_bytes());
+    out.time("started", supervisor.started);
+    out.number("pid", std::process::id());
+    out.number("jobs_run", supervisor.finished());
+    out.number("jobs_running", u32::try_from(supervisor.running_jobs().len()).unwrap_or(u32::MAX));
+    out.text("winver", b"");
+    out.number("debug", debug.level());
+    out.number("trace", u8::from(debug.traces()));
+    out.list("tags", &debug.tag_names());
+    out.number("bwlimit", daemon.default_bandwidth());
+    out.list("plugins", daemon.plugin_names());
+    out.number("pkiencryption", u8::from(pki.encryption));
+    out.number("pkisignature", u8::from(pki.encryption || pki.signatures));
+    out.text("pkicipher", b"");
+    out.text("pkidigest", b"");
+    out.number("fips", 0);
+    out.text("crypto", Platform::crypto().as_bytes());
+    out.flag("gpfs", false);
+    out.end_object_group();
+    vec![out.frame()]
+}
+
+/// `.status running`: a frame for the beginning, three for each job and one for each other connection, one for the end.
+pub(crate) fn running(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
+    let mut out = Output::new(api_opts);
+    out.begin_list_group("running");
+    let mut frames = vec![out.frame()];
+    for session in daemon.supervisor().sessions() {
+        if let Some(job) = session.job.get().filter(|job| job.identity.job_id != 0) {
+            running_job(&mut out, &mut frames, &session, job);
+        } else {
+            out.begin_object();
+            out.time("DirectorConnected", session.connected);
+            out.number("DirTLS", u8::from(session.encrypted));
+            out.end_object();
+            frames.push(out.frame());
+        }
+    }
+    out.end_list_group();
+    frames.push(out.frame());
+    frames
+}
+
+fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, job: &Job) {
+    let view = JobView::of(job);
+    out.begin_object();
+    out.number("JobId", job.identity.job_id);
+    out.text("Job", &job.identity.name);
+    out.number("VSS", 0);
+    out.text("Level", &[job.level()]);
+    out.text("Type", &[job.kind().letter()]);
+    out.text("Status", &[job.status().code()]);
+    out.time("StartTime", job.started);
+    frames.push(out.frame());
+    out.number("JobFiles", view.files);
+    out.number("JobBytes", view.bytes);
+    out.number("Bytes/sec", view.bytes / view.seconds);
+    out.number("Errors", view.errors);
+    out.number("Bwlimit", job.bandwidth.get());
+    out.number("ReadBytes", view.read_bytes);
+    out.number("ReadBytes/sec", view.read_bytes / view.seconds);
+    out.number("Files Examined", view.examined);
+    if job.kind() == JobKind::Restore && view.expected > 0 {
+        out.number("Expected Files", view.expected);
+        // Whole numbers, and divided first: 0 until the end, as the stock daemon has it.
+        out.number("Percent Complete", 100 * (view.examined / u64::from(view.expected)));
+    }
+    frames.push(out.frame());
+    if view.files > 0 {
+        out.text("Processing file", &view.current_file);
+    }
+    match job.storage_view() {
+        Some(storage) => {
+            out.number("SDReadSeqNo", storage.frames_read);
+            out.number("fd", storage.descriptor);
+            out.number("SDtls", u8::from(storage.encrypted));
+        }
+        None => out.text("SDSocket", b"closed"),
+    }
+    out.number("DirTLS", u8::from(session.encrypted));
+    out.end_object();
+    frames.push(out.frame());
+}
+
+/// `.status terminated` from API 2 on: a frame for the beginning, one for each job, one for the end.
+pub(crate) fn terminated(history: &[Entry], api_opts: &[u8]) -> Vec<Vec<u8>> {
+    let mut out = Output::new(api_opts);
+    out.begin_list_group("terminated");
+    let mut frames = vec![out.frame()];
+    for entry in history {
+        out.begin_object();
+        out.number("jobid", entry.job_id);
+        out.text("level", &[entry.job_level]);
+        out.text("type", &[entry.job_type]);
+        out.text("status", &[entry.job_status]);
+        out.text("status_desc", status_word(entry.job_status).as_bytes());
+        out.number("jobbytes", entry.job_bytes);
+        out.number("jobfiles", entry.job_files);
+        out.text("job", &entry.job);
+        out.text("name", short_job_name(&String::from_utf8_lossy(&entry.job)).as_bytes());
+        out.time("starttime", entry.start_time);
+        out.time("endtime", entry.end_time);
+        out.number("errors", entry.errors);
+        out.end_object();
+        frames.push(out.frame());
+    }
+    out.end_list_group();
+    frames.push(out.frame());
+    frames
+}
+
+/// `.status resources`: one frame.
+pub(crate) fn resources(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let own = &daemon.config().file_daemon;
+    let path = |path: Option<&std::path::PathBuf>| path.map_or(&b""[..], |path| path.as_os_str().as_bytes()).to_vec();
+    let mut out = Output::new(api_opts);
+    out.begin_object_group("resource");
+    out.text("Name", own.name.as_bytes());
+    out.text("WorkingDirectory", &path(Some(&own.working_directory)));
+    out.text("PidDirectory", &path(Some(&own.pid_directory)));
+    out.text("SubsysDirectory", &path(own.subsys_directory.as_ref()));
+    out.text("ScriptsDirectory", &path(own.scripts_directory.as_ref()));
+    out.text("PluginDirectory", &path(own.plugin_directory.as_ref()));
+    out.number("HeartbeatInterval", own.heartbeat_interval.as_secs());
+    out.number("MaximumConcurrentJobs", own.max_concurrent_jobs);
+    out.number("FDPort", own.port());
+    // Empty in the stock daemon, too, whatever the address is.
+    out.text("FDAddress", b"");
+    out.number("SDConnectTimeout", own.sd_connect_timeout.as_secs());
+    out.number("MaximumNetworkBufferSize", own.max_network_buffer_size);
+    out.number("MaximumBandwidthPerJob", daemon.default_bandwidth());
+    out.flag("CommCommpression", own.comm_compression);
+    out.list("DisableCommand", &own.disable_command);
+    out.flag("TLSEnable", own.tls.enable);
+    out.flag("TLSPSKEnable", own.tls.psk_enable);
+    out.flag("TLSRequire", own.tls.require);
+    out.flag("TLSAuthenticate", own.tls.authenticate);
+    out.end_object_group();
+    vec![out.frame()]
+}
+
+/// `.status activity`, which only we know: what each job does right now, and for how long nothing has moved.
+pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
+    let mut out = Output::new(api_opts);
+    out.begin_list_group("activity");
+    let mut frames = vec![out.frame()];
+    for job in daemon.supervisor().running_jobs() {
+        let view = JobView::of(&job);
+        let last = job.progress.last_activity().max(job.phase_since());
+        out.begin_object();
+        out.number("JobId", job.identity.job_id);
+        out.text("Job", &job.identity.name);
+        out.text("Phase", job.phase().words().as_bytes());
+        out.text("File", &view.current_file);
+        out.number("JobFiles", view.files);
+        out.number("JobBytes", view.bytes);
+        out.number("SecondsSinceProgress", (clock::seconds() - last).max(0));
+        out.flag("Canceled", job.cancel.is_cancelled());
+        out.end_object();
+        frames.push(out.frame());
+    }
+    out.end_list_group();
+    frames.push(out.frame());
+    frames
+}
