@@ -11,7 +11,8 @@ use fd_transport::{Channel, ConnectPlan, ConnectWatch, Fault, Limits, Peer, Peer
 
 use super::{Conversation, Flow};
 use crate::clock;
-use crate::exchange::{self, Signals};
+use crate::exchange::{self, Secrets, Signals};
+use crate::keyring;
 
 /// Between two tries to connect, and when to give up; also how long the Director may take to know us.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
@@ -102,8 +103,10 @@ impl Conversation<'_> {
             random: crate::daemon::random(),
             time: clock::seconds(),
         };
+        let certificates = keyring::certificates(identity.tls).map_err(|problem| problem.to_string())?;
+        let secrets = Secrets { key, certificates };
         let (mut machine, first) = Authentication::client(credentials);
-        exchange::lead(&mut channel, &mut machine, first, &key, Signals::All, GIVE_UP_AFTER)
+        exchange::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)
             .map_err(|error| error.to_string())?;
         match channel.recv(GIVE_UP_AFTER) {
             Ok(Received::Data(line)) if director_accepted(line).is_some() => Ok(channel),
