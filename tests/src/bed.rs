@@ -189,7 +189,12 @@ impl Bed {
         let mut clients = Vec::new();
         for (client, port) in options.clients.iter().zip(reserved) {
             let name = client.daemon_name();
-            let config = write(&format!("{name}.conf"), plan.file_daemon(client, port.number()))?;
+            // A directory of its own, because the settings of ferrofd stand beside the configuration.
+            folder.make(&format!("etc/{}", client.name))?;
+            let config = write(&format!("{}/bacula-fd.conf", client.name), plan.file_daemon(client, port.number()))?;
+            if !client.settings.is_empty() {
+                write(&format!("{}/bacula-fd.toml", client.name), client.settings.join("\n"))?;
+            }
             folder.make(&format!("volumes/{}", client.name))?;
             let work = folder.make(&format!("work/{}", client.name))?;
             let argv = fd_argv(&root, client.fd, ["-c".as_ref(), config.as_os_str(), "-f".as_ref()])?;
@@ -287,15 +292,20 @@ impl Bed {
 
     /// Waits until the reports of all these jobs stand in the catalog.
     pub fn wait_for_reports(&self, jobs: &[u32]) -> Result<()> {
+        self.wait_for_messages(jobs, "  Termination: ")
+    }
+
+    /// Waits until a message with this text stands in the catalog for each of these jobs.
+    pub fn wait_for_messages(&self, jobs: &[u32], text: &str) -> Result<()> {
         let list = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let rest = format!("FROM Log WHERE JobId IN ({list}) AND LogText LIKE '%  Termination: %'");
-        wait_for("all jobs to end", 3 * PATIENCE, || {
+        let rest = format!("FROM Log WHERE JobId IN ({list}) AND LogText LIKE '%{text}%'");
+        wait_for(&format!("{text:?} in the log of all jobs"), 3 * PATIENCE, || {
             let rows = self.catalog.rows(&["COUNT(DISTINCT JobId)"], &rest)?;
-            let ended = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
+            let seen = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
             // A question costs the Director its lock on the catalog.
             std::thread::sleep(std::time::Duration::from_millis(200));
-            let ended = String::from_utf8_lossy(&ended).into_owned();
-            Ok(if ended == jobs.len().to_string() { Ok(()) } else { Err(format!("{ended} of {}", jobs.len())) })
+            let seen = String::from_utf8_lossy(&seen).into_owned();
+            Ok(if seen == jobs.len().to_string() { Ok(()) } else { Err(format!("{seen} of {}", jobs.len())) })
         })
     }
 

@@ -68,7 +68,9 @@ impl JobResult {
 }
 
 /// Messages of the Director and the Storage Daemon that tell which volume a job got, or how long it took.
-const DEPENDS_ON_CHANCE: [&str; 14] = [
+const DEPENDS_ON_CHANCE: [&str; 15] = [
+    // Of a job that failed early: whether Director or Storage Daemon hangs up first.
+    "dir: Error: Director's connection to SD for this Job was lost.",
     "dir: Start Backup JobId",
     "dir: Connected to ",
     "dir: Created new Volume",

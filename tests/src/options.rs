@@ -68,6 +68,8 @@ pub struct ClientOptions {
     pub dir_client: Vec<String>,
     /// More directives for its backup job in the Director.
     pub job: Vec<String>,
+    /// Lines of `bacula-fd.toml`; without any there is no such file. The stock daemon does not look for it.
+    pub settings: Vec<String>,
 }
 
 impl ClientOptions {
@@ -80,7 +82,15 @@ impl ClientOptions {
             fd_director: Vec::new(),
             dir_client: Vec::new(),
             job: Vec::new(),
+            settings: Vec::new(),
         }
+    }
+
+    /// The same with so many threads that read files (ferrofd only).
+    #[must_use]
+    pub fn with_workers(mut self, workers: u16) -> Self {
+        self.settings.push(format!("job.workers = {workers}"));
+        self
     }
 
     /// The same under another name.

@@ -25,6 +25,13 @@ pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSe
     plan.files_before = file_index;
     plan.max_job_errors = config.max_job_error_count;
     plan.protection = daemon.protection().cloned();
+    let settings = daemon.job_settings();
+    if let Some(workers) = settings.workers {
+        plan.workers = workers.get().into();
+    }
+    if let Some(memory) = settings.memory {
+        plan.memory_budget = usize::try_from(memory).unwrap_or(usize::MAX);
+    }
     plan
 }
 

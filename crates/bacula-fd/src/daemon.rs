@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use fd_backup::Protection;
-use fd_config::Config;
+use fd_config::{Config, JobSettings};
 use fd_transport::Bandwidth;
 
 use crate::debug::Debug;
@@ -26,6 +26,7 @@ pub(crate) struct Daemon {
     supervisor: Supervisor,
     platform: Platform,
     keyring: Keyring,
+    job_settings: JobSettings,
     state_file: PathBuf,
     default_bandwidth: Bandwidth,
     debug: Arc<Debug>,
@@ -34,8 +35,15 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// A daemon with this configuration, its certificates and its keys; reads the history of the one before it.
-    pub(crate) fn new(config: Config, keyring: Keyring, protection: Option<Protection>, debug: Arc<Debug>) -> Self {
+    /// A daemon with this configuration, its certificates, its keys and these settings; reads the history of the one
+    /// before it.
+    pub(crate) fn new(
+        config: Config,
+        keyring: Keyring,
+        protection: Option<Protection>,
+        debug: Arc<Debug>,
+        job_settings: JobSettings,
+    ) -> Self {
         let daemon = &config.file_daemon;
         let state_file = state_file::path(&daemon.working_directory, daemon.port());
         let history = state_file::load(&state_file);
@@ -46,6 +54,7 @@ impl Daemon {
             supervisor,
             platform: Platform::detect(),
             keyring,
+            job_settings,
             state_file,
             default_bandwidth,
             debug,
@@ -62,6 +71,11 @@ impl Daemon {
     /// How data is encrypted and signed; `None` if PKI is off.
     pub(crate) fn protection(&self) -> Option<&Arc<Protection>> {
         self.protection.as_ref()
+    }
+
+    /// How jobs use this host.
+    pub(crate) const fn job_settings(&self) -> &JobSettings {
+        &self.job_settings
     }
 
     /// What runs and what ran.

@@ -21,6 +21,16 @@ const MAX_FILE: u64 = 64 << 20;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Host;
 
+/// The text of the optional settings file.
+///
+/// # Errors
+/// What the system says; [`std::io::ErrorKind::NotFound`] when there is none, which is no fault.
+pub(crate) fn read_settings(file: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(file)?.take(MAX_FILE).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 impl Source for Host {
     fn read_file(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {
         let path = Path::new(OsStr::from_bytes(name));

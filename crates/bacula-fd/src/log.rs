@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use fd_config::LogFormat;
 use fd_os::local_time::local_time;
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
@@ -16,12 +17,14 @@ use crate::clock;
 use crate::debug::Debug;
 
 /// Every thread's log goes to where `debug` says, from now on. To be called once.
-pub(crate) fn init(debug: &Arc<Debug>) {
-    let lines = tracing_subscriber::fmt::layer()
-        .event_format(StockLines(Arc::clone(debug)))
-        .with_writer(Out(Arc::clone(debug)))
-        .with_filter(ByLevel(Arc::clone(debug)));
-    tracing_subscriber::registry().with(lines).init();
+pub(crate) fn init(debug: &Arc<Debug>, format: LogFormat) {
+    let lines = tracing_subscriber::fmt::layer().with_writer(Out(Arc::clone(debug)));
+    let filter = ByLevel(Arc::clone(debug));
+    let log = tracing_subscriber::registry();
+    match format {
+        LogFormat::Text => log.with(lines.event_format(StockLines(Arc::clone(debug))).with_filter(filter)).init(),
+        LogFormat::Json => log.with(lines.json().with_filter(filter)).init(),
+    }
 }
 
 /// Lets through what the debug level of the moment wants.

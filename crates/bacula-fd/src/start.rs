@@ -1,6 +1,7 @@
 //! From the command line to a daemon that listens, and its end (reference 06 §5.1, §5.6).
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use fd_config::{Config, StockMessage};
+use fd_config::{Config, LogLevel, LogSettings, Settings, StockMessage};
 use fd_messages::{MessageType, texts as lines};
 use fd_session::texts;
 use tracing::level_filters::LevelFilter;
@@ -18,11 +19,12 @@ use crate::cli::{self, Cli};
 use crate::clock;
 use crate::daemon::{self, Daemon};
 use crate::debug::Debug;
-use crate::host::Host;
+use crate::host::{self, Host};
 use crate::keyring::Keyring;
 use crate::keys;
 use crate::lifecycle::{self, PidFile, Role, Signals};
 use crate::log;
+use crate::texts as own_texts;
 
 /// Between two tries to bind an address.
 const BIND_RETRY: Duration = Duration::from_secs(5);
@@ -50,8 +52,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     }
     fd_os::locale::set_from_environment();
-    let debug = trace(&cli);
-    match start(&cli, &debug) {
+    match start(&cli) {
         Ok(status) | Err(Ended(status)) => ExitCode::from(status),
     }
 }
@@ -59,7 +60,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// The daemon can't go on; whoever started it has been told why.
 struct Ended(u8);
 
-fn start(cli: &Cli, debug: &Arc<Debug>) -> Result<u8, Ended> {
+fn start(cli: &Cli) -> Result<u8, Ended> {
+    let settings = settings(cli)?;
+    let debug = trace(cli, &settings.log);
     let signals = if cli.no_signals || cli.test_only { None } else { Some(signals()?) };
     let config = load(cli)?;
     if cli.test_only {
@@ -88,7 +91,7 @@ fn start(cli: &Cli, debug: &Arc<Debug>) -> Result<u8, Ended> {
         Ended(1)
     })?;
     debug.settle(&name, &config.file_daemon.working_directory);
-    let daemon = Arc::new(Daemon::new(config, keyring, protection, Arc::clone(debug)));
+    let daemon = Arc::new(Daemon::new(config, keyring, protection, debug, settings.job));
     lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&name)))?;
     for address in addresses {
@@ -119,6 +122,20 @@ fn load(cli: &Cli) -> Result<Config, Ended> {
         print(&mut io::stderr(), error.explanation().as_bytes());
         Ended(error.exit_status())
     })
+}
+
+/// `bacula-fd.toml`, which the stock daemon does not know; so what is wrong with it is told in words of our own.
+fn settings(cli: &Cli) -> Result<Settings, Ended> {
+    let file = Settings::path_beside(&cli.config_file);
+    let ended = |text: &dyn Display| {
+        print(&mut io::stderr(), format!("{text}\n").as_bytes());
+        Ended(1)
+    };
+    match host::read_settings(&file) {
+        Ok(text) => Settings::parse(&file, &text).map_err(|error| ended(&error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Settings::default()),
+        Err(error) => Err(ended(&own_texts::unreadable_settings(&file.to_string_lossy(), &error.to_string()))),
+    }
 }
 
 fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<(), Ended> {
@@ -187,12 +204,20 @@ fn end_at_once() {
     std::process::exit(1);
 }
 
-/// From here on the program's own log has somewhere to go.
-fn trace(cli: &Cli) -> Arc<Debug> {
+/// From here on the program's own log has somewhere to go. A debug level on the command line counts more than the
+/// settings.
+fn trace(cli: &Cli, settings: &LogSettings) -> Arc<Debug> {
+    let level = match settings.level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
     let tags = cli.debug_tags.as_bytes();
-    let debug = Debug::new(LevelFilter::WARN, cli.debug_level, tags, cli.debug_timestamps, cli.trace);
+    let debug = Debug::new(level, cli.debug_level, tags, cli.debug_timestamps, cli.trace);
     let debug = Arc::new(debug);
-    log::init(&debug);
+    log::init(&debug, settings.format);
     debug
 }
 

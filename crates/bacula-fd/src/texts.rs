@@ -76,3 +76,8 @@ pub(crate) fn key_id_hint(file: &Path) -> String {
 pub(crate) fn key_type_hint(file: &Path) -> String {
     format!("{}: PKI needs RSA keys; openssl req -x509 -newkey rsa:2048 makes one", file.display())
 }
+
+/// `bacula-fd.toml` is there and can't be read.
+pub(crate) fn unreadable_settings(file: &str, error: &str) -> String {
+    format!("{file}: cannot be read: {error}")
+}

@@ -134,6 +134,42 @@ fn mistakes_end_with_status_1() {
 }
 
 #[test]
+fn settings_beside_the_configuration_are_read_and_a_mistake_names_file_and_line() {
+    let place = Place::new("settings");
+    let settings = place.directory.join("bacula-fd.toml");
+    fs::write(&settings, "[job]\nworkers = 2\nmemory = \"8 MiB\"\n[log]\nformat = \"json\"\nlevel = \"info\"\n")
+        .unwrap();
+    assert_eq!(place.run(&["-t", "-c"]).status.code(), Some(0));
+    let mut daemon = place.daemon();
+    signal(&daemon, Signal::SIGTERM);
+    assert_eq!(daemon.wait().unwrap().code(), Some(15));
+    let name = settings.display();
+    let wrong = [
+        ("[job]\nworkers = 0\n", format!("{name}: TOML parse error at line 2, column 11")),
+        ("[job]\nwokers = 2\n", "unknown field `wokers`".to_owned()),
+        ("[log]\nlevel = \"loud\"\n", format!("{name}: TOML parse error at line 2")),
+    ];
+    for (content, said) in wrong {
+        fs::write(&settings, content).unwrap();
+        for options in [&["-t", "-c"][..], &["-f", "-c"]] {
+            let output = place.run(options);
+            assert_eq!(output.status.code(), Some(1));
+            let told = text(&output.stderr);
+            assert!(told.contains(&said), "{said:?} in {told}");
+        }
+    }
+    fs::remove_file(&settings).unwrap();
+    fs::create_dir(&settings).unwrap();
+    let output = place.run(&["-t", "-c"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains(&format!("{name}: cannot be read: Is a directory")),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
 fn signals_end_the_daemon_with_their_number() {
     let place = Place::new("signals");
     for (end, status) in [(Signal::SIGTERM, 15), (Signal::SIGINT, 2), (Signal::SIGUSR1, 10)] {

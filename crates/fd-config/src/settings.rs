@@ -33,7 +33,7 @@ pub struct Settings {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JobSettings {
-    /// Threads that read, digest and compress for one job, 1 to 512; `None`: as many as there are processors.
+    /// Threads that read, digest and compress for one job, 1 to 512; `None`: the program's own choice.
     #[serde(deserialize_with = "workers")]
     pub workers: Option<NonZeroU16>,
     /// Bytes that one job's buffers may take, at least 4 MiB; `None`: the program's own choice.

@@ -1,6 +1,6 @@
 //! The compliance matrix: options of a `FileSet` × trees × levels. Each row is saved by the stock daemon and by the daemon
-//! under test, on one bed; what lands on the volume, in the catalog and in the job's log is compared, line by line and
-//! byte by byte.
+//! under test; what lands on the volume, in the catalog and in the job's log is compared, line by line and byte by byte.
+//! Then each of the two restores what the other saved, and the trees are compared.
 //!
 //! With `FD_UNDER_TEST=stock` a second stock daemon stands in, which shows that the comparison itself is sound; only the
 //! rows that differ on purpose are then equal.
@@ -11,7 +11,9 @@
     reason = "what helps a test fails the test, like the test itself"
 )]
 
+mod beds;
 mod matrix;
+mod restores;
 mod row;
 mod trees;
 mod unpack;
@@ -21,79 +23,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use bed::{Bed, BedOptions, Fd, Process, Result, argv, next_second};
-use matrix::{KNOWN_FAULTS, rows};
+use bed::{ClientOptions, Fd, Result};
+use beds::{Plan, verdicts};
+use matrix::{KNOWN_FAULTS, has_all_worker_counts, rows};
 use row::{Expect, Row};
-use verdict::{Verdict, compare, sessions};
-
-const CLIENTS: [&str; 2] = ["reference", "test"];
-/// Full or Base; Incremental, Differential or Full on a base; the next of these.
-const PHASES: usize = 3;
-
-/// A phase of a row, and the numbers of its two jobs.
-type Queued = (usize, usize, [u32; 2]);
-
-/// Runs one phase of all rows: those that may run side by side at once, then the others one by one.
-fn run_phase(bed: &Bed, rows: &[Row], phase: usize) -> Result<Vec<Queued>> {
-    let wanted = |alone: bool| {
-        rows.iter().enumerate().filter(move |(_, row)| row.alone == alone && row.command(phase, "").is_some())
-    };
-    let commands = |row: &Row| CLIENTS.map(|client| row.command(phase, client).unwrap());
-    let batch: Vec<_> = wanted(false).collect();
-    let ids = bed.queue_all(&batch.iter().flat_map(|(_, row)| commands(row)).collect::<Vec<_>>())?;
-    let mut queued: Vec<_> =
-        batch.iter().zip(ids.chunks(2)).map(|((number, _), pair)| (*number, phase, [pair[0], pair[1]])).collect();
-    bed.wait_for_reports(&ids)?;
-    for (number, row) in wanted(true) {
-        let mut pair = [0; 2];
-        for (id, command) in pair.iter_mut().zip(commands(row)) {
-            let fifo = bed.folder().join("source/walk/fifo");
-            let script = format!("yes through the pipe | dd of={} bs=60000 count=1 iflag=fullblock", fifo.display());
-            let _writer = Process::start("writer", &argv(["sh", "-c", &script]), &bed.folder().join("log/writer.out"))?;
-            *id = bed.queue(&command)?;
-            bed.wait_for_reports(&[*id])?;
-        }
-        queued.push((number, phase, pair));
-    }
-    Ok(queued)
-}
-
-/// Runs everything, and compares.
-fn verdicts(rows: &[Row]) -> Result<Vec<Verdict>> {
-    let mut options = BedOptions::side_by_side("compliance")?;
-    options.every_message = true;
-    let source = options.source()?;
-    let mounts = trees::build(&options)?;
-    options.file_sets = rows.iter().map(|row| row.file_set(&source.join(row.tree.name()))).collect();
-    options.director_resources = rows.iter().flat_map(|row| CLIENTS.map(|client| row.jobs(client))).flatten().collect();
-    let bed = Bed::start(options)?;
-    // Dropped before the bed, whose folder can't go while something is mounted in it.
-    let mounts = mounts;
-    let mut queued = Vec::new();
-    for phase in 0..PHASES {
-        if phase > 0 {
-            next_second()?;
-            trees::change(&source, phase)?;
-        }
-        next_second()?;
-        queued.extend(run_phase(&bed, rows, phase)?);
-    }
-    drop(mounts);
-    let volumes = [sessions(&bed, CLIENTS[0])?, sessions(&bed, CLIENTS[1])?];
-    let mut verdicts: Vec<_> = rows.iter().map(|_| Verdict::default()).collect();
-    for (number, phase, [reference, test]) in queued {
-        let jobs = [bed.result(reference)?, bed.result(test)?];
-        let verdict = compare(&bed, &rows[number], jobs.each_ref(), volumes.each_ref())?;
-        let whole = &mut verdicts[number];
-        whole.files += verdict.files;
-        whole.records += verdict.records;
-        let level = rows[number].levels[phase];
-        let tree = source.join(rows[number].tree.name()).display().to_string();
-        let told = verdict.differences.into_iter().map(|text| format!("{level}: {}", text.replace(&tree, "@")));
-        whole.differences.extend(told);
-    }
-    Ok(verdicts)
-}
 
 /// Whether the differences of a row are those that it says.
 fn is_as_expected(row: &Row, differences: &[String]) -> bool {
@@ -106,15 +39,19 @@ fn is_as_expected(row: &Row, differences: &[String]) -> bool {
     }
 }
 
-#[test]
-fn every_row_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()> {
+/// The stock daemon as `reference`, and those that are compared with it.
+fn clients(test: impl IntoIterator<Item = ClientOptions>) -> Vec<ClientOptions> {
+    std::iter::once(ClientOptions::new(Fd::Stock).named("reference")).chain(test).collect()
+}
+
+/// Runs the plan, prints its table, and fails with the rows that are not as expected.
+fn judge(plan: &Plan) -> Result<()> {
     let start = Instant::now();
-    let rows = selected(rows());
-    let verdicts = verdicts(&rows)?;
+    let verdicts = verdicts(plan)?;
     let both_stock = Fd::under_test()? == Fd::Stock;
     let known: BTreeMap<_, _> = KNOWN_FAULTS.iter().copied().collect();
-    let (mut table, mut wrong, mut equal, mut documented) = (String::new(), String::new(), 0, 0);
-    for (row, verdict) in rows.iter().zip(&verdicts) {
+    let (mut table, mut wrong, mut equal, mut documented, mut restored) = (String::new(), String::new(), 0, 0, 0);
+    for (row, verdict) in plan.rows.iter().zip(&verdicts) {
         let expected =
             if both_stock { verdict.differences.is_empty() } else { is_as_expected(row, &verdict.differences) };
         let fault = known.get(row.name).filter(|_| !both_stock);
@@ -127,15 +64,35 @@ fn every_row_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()
         };
         equal += usize::from(word == "equal");
         documented += usize::from(word == "differs as documented");
-        let _ = writeln!(table, "{:38} {:6} {:7}  {word}", row.name, verdict.files, verdict.records);
+        restored += verdict.restored;
+        let _ =
+            writeln!(table, "{:38} {:6} {:7} {:8}  {word}", row.name, verdict.files, verdict.records, verdict.restored);
         if expected == fault.is_some() {
             let _ = writeln!(wrong, "{}: {word}\n    {}", row.name, verdict.differences.join("\n    "));
         }
     }
-    println!("{:38} {:>6} {:>7}  verdict\n{table}", "row", "files", "records");
-    println!("{} rows: {equal} equal, {documented} differ as documented; {:?}", rows.len(), start.elapsed());
+    println!("{:38} {:>6} {:>7} {:>8}  verdict\n{table}", "row", "files", "records", "restored");
+    let count = plan.rows.len();
+    println!("{count} rows: {equal} equal, {documented} differ as documented; {restored} files restored");
+    println!("{:?}", start.elapsed());
     assert!(wrong.is_empty(), "{wrong}");
     Ok(())
+}
+
+#[test]
+fn every_row_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()> {
+    let test = ClientOptions::new(Fd::under_test()?).named("test").with_workers(2);
+    judge(&Plan { label: "compliance", rows: selected(rows()), clients: clients([test]), beds: 4, restores: true })
+}
+
+/// What two workers do is part of the whole matrix.
+#[test]
+fn one_worker_and_eight_give_the_volumes_of_the_stock_daemon() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let test =
+        [("worker1", 1), ("worker8", 8)].map(|(name, count)| ClientOptions::new(fd).named(name).with_workers(count));
+    let rows = selected(rows()).into_iter().filter(has_all_worker_counts).collect();
+    judge(&Plan { label: "workers", rows, clients: clients(test), beds: 2, restores: false })
 }
 
 /// All rows, or those whose names hold one of the words in `COMPLIANCE_ROWS`.

@@ -5,6 +5,13 @@ use crate::row::{Row, Tree, row};
 /// Rows in which ferrofd does what it should not, each with the reason. The test sees to it that they still differ.
 pub(crate) const KNOWN_FAULTS: &[(&str, &str)] = &[];
 
+/// Whether a row is also run with one worker and with eight: what is read, transformed and put in order depends on them,
+/// what is selected does not.
+pub(crate) fn has_all_worker_counts(row: &Row) -> bool {
+    let names = ["incremental-gzip", "accurate-chain", "accurate-5-gzip", "accurate-all-letters", "base-sha1-gzip"];
+    matches!(row.tree, Tree::Types | Tree::Links) || names.contains(&row.name)
+}
+
 /// The matrix.
 pub(crate) fn rows() -> Vec<Row> {
     [streams(), examples(), patterns(), walks(), lists(), links(), levels(), accurate(), bases()].concat()

@@ -171,6 +171,11 @@ impl Row {
         self.includes.iter().flat_map(|include| &include.options).flatten().any(|line| line.starts_with("Compression"))
     }
 
+    /// Whether the stock daemon can't read its volumes: Debian's build has no ZSTD.
+    pub(crate) fn is_for_ferrofd_only(&self) -> bool {
+        self.beyond == Some(29)
+    }
+
     /// Whether it has a base job.
     pub(crate) fn has_base(&self) -> bool {
         self.levels.contains(&"Base")

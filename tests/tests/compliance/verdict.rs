@@ -16,6 +16,8 @@ pub(crate) type Sessions = HashMap<Session, Vec<Record>>;
 pub(crate) struct Verdict {
     pub(crate) files: u64,
     pub(crate) records: u64,
+    /// Files that came back.
+    pub(crate) restored: u64,
     pub(crate) differences: Vec<String>,
 }
 
@@ -25,6 +27,9 @@ pub(crate) fn sessions(bed: &Bed, client: &str) -> Result<Sessions> {
     let mut volumes: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     volumes.sort();
     let mut sessions = Sessions::new();
+    if volumes.is_empty() {
+        return Ok(sessions);
+    }
     for record in Records::new(volumes, None)? {
         let record = record?;
         // What cannot be unpacked stays as it is, and so differs from what can.
@@ -34,8 +39,11 @@ pub(crate) fn sessions(bed: &Bed, client: &str) -> Result<Sessions> {
     Ok(sessions)
 }
 
-/// Compares the two jobs of a row, the stock daemon's first.
-pub(crate) fn compare(bed: &Bed, row: &Row, jobs: [&JobResult; 2], sessions: [&Sessions; 2]) -> Result<Verdict> {
+/// Compares the jobs of two clients for a row, the stock daemon's first; each with the name of its client and all that
+/// its volumes hold.
+pub(crate) fn compare(bed: &Bed, row: &Row, sides: [(&str, &JobResult, &Sessions); 2]) -> Result<Verdict> {
+    let jobs = sides.map(|(_, job, _)| job);
+    let sessions = sides.map(|(_, _, sessions)| sessions);
     let [left, mut right] = [0, 1].map(|side| sessions[side].get(&jobs[side].row.session).cloned().unwrap_or_default());
     let beyond = row.beyond.map(|stream| (stream, as_stock(&mut right, stream)));
     let [left, right] = [left, right].map(|records| records.into_iter().map(Ok));
@@ -44,8 +52,12 @@ pub(crate) fn compare(bed: &Bed, row: &Row, jobs: [&JobResult; 2], sessions: [&S
     } else {
         compare_records(left, right, RecordRules::default())?
     };
-    let mut verdict =
-        Verdict { files: jobs[0].row.files, records: comparison.records, differences: comparison.differences };
+    let mut verdict = Verdict {
+        files: jobs[0].row.files,
+        records: comparison.records,
+        restored: 0,
+        differences: comparison.differences,
+    };
     if let Some((stream, count @ 1..)) = beyond {
         verdict.differences.push(format!("{count} records of stream {stream} only of ours"));
     }
@@ -60,7 +72,7 @@ pub(crate) fn compare(bed: &Bed, row: &Row, jobs: [&JobResult; 2], sessions: [&S
         let lines = job.plain_messages(client);
         if row.alone { lines.into_iter().filter(|line| !line.contains(" frw")).collect() } else { lines }
     };
-    verdict.lines("message", [told(jobs[0], "reference"), told(jobs[1], "test")]);
+    verdict.lines("message", [told(jobs[0], sides[0].0), told(jobs[1], sides[1].0)]);
     verdict.lines("count", [counts(row, jobs[0]), counts(row, jobs[1])]);
     for (job, whose) in jobs.iter().zip(["the stock daemon's", "ours"]) {
         if job.row.status != row.status {
@@ -137,9 +149,11 @@ fn counts(row: &Row, job: &JobResult) -> Vec<String> {
     let report = job.report();
     let depends_on_encoder =
         |key: &str| row.is_compressed() && ["FD Bytes Written", "Software Compression"].contains(&key);
+    // The Director counts its own message about the Storage Daemon among them.
+    let depends_on_chance = |key: &str| row.status == 'f' && key == "Non-fatal FD errors";
     let mut counts: Vec<_> = COUNTS_OF_A_REPORT
         .into_iter()
-        .filter(|key| !depends_on_encoder(key))
+        .filter(|key| !depends_on_encoder(key) && !depends_on_chance(key))
         .map(|key| {
             let value = report.get(key).map(String::as_str).unwrap_or_default();
             // The level's time is that of the job before.
@@ -147,7 +161,10 @@ fn counts(row: &Row, job: &JobResult) -> Vec<String> {
         })
         .collect();
     let row_of_job = &job.row;
-    counts.push(format!("files {} errors {}", row_of_job.files, row_of_job.errors));
+    counts.push(format!("files {}", row_of_job.files));
+    if row.status != 'f' {
+        counts.push(format!("errors {}", row_of_job.errors));
+    }
     counts.push(format!("level {} read {}", row_of_job.level, row_of_job.read_bytes));
     if !row.is_compressed() {
         counts.push(format!("bytes {}", row_of_job.bytes));
