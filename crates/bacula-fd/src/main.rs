@@ -16,6 +16,7 @@ mod log;
 mod outbox;
 mod platform;
 mod program;
+mod record_feed;
 mod restore;
 mod runscript;
 mod start;

@@ -1,18 +1,22 @@
 //! A restore between its `2000 OK restore` and its last word to the Storage Daemon.
 
 use std::sync::Arc;
+use std::thread;
 
 use fd_config::Director;
 use fd_crypto::pki::KeyRing;
 use fd_fileset::wildcard;
 use fd_messages::{JobLog as _, MessageType};
-use fd_restore::{OutputNames, RecordSource, RegexWhere, RestorePlan, RestoreState, SourceError};
+use fd_restore::{
+    End, Outcome, OutputNames, RecordSource, RegexWhere, RestorePlan, RestoreState, SequenceError, SourceError,
+};
 use fd_session::JobStatus;
 use fd_session::command::{Replace, Where};
 
 use crate::exchange;
 use crate::job::Job;
 use crate::outbox::Outbox;
+use crate::record_feed::feed;
 use crate::storage::StorageConnection;
 
 /// What the Director's command comes to; `Err` holds an expression list of which nothing is usable.
@@ -70,9 +74,11 @@ pub(crate) fn run(
         }
     };
     job.change_status(JobStatus::Running);
-    let restored = fd_restore::run(plan, state, &job.progress, outbox, &job.cancel, &mut Records { storage });
-    match restored {
+    match receive_and_restore(job, plan, state, outbox, storage) {
         Ok(outcome) => {
+            if matches!(outcome.end, End::ConnectionLost(_)) {
+                job.change_status(JobStatus::Error);
+            }
             // The stock daemon delivers these too late to count, so that a restore whose last file failed ends well.
             for (kind, text) in outcome.queued {
                 outbox.message(kind, &text);
@@ -87,6 +93,29 @@ pub(crate) fn run(
     if let Err(error) = storage.close_read(ticket) {
         tracing::debug!(%error, "the Storage daemon did not say good-bye");
     }
+}
+
+/// Restores while another thread receives.
+fn receive_and_restore(
+    job: &Job,
+    plan: &RestorePlan,
+    state: &mut RestoreState,
+    outbox: &Outbox,
+    storage: &mut StorageConnection,
+) -> Result<Outcome, SequenceError> {
+    let (line, mut feed) = feed();
+    thread::scope(|scope| {
+        let receiver = thread::Builder::new().name("receiver".to_owned());
+        match receiver.spawn_scoped(scope, || line.receive(storage)) {
+            Ok(_thread) => {
+                let restored = fd_restore::run(plan, state, &job.progress, outbox, &job.cancel, &mut feed);
+                // From here on the receiver knows that nothing more is wanted.
+                drop(feed);
+                restored
+            }
+            Err(error) => Err(SequenceError::NoData(Some(SourceError(error.to_string())))),
+        }
+    })
 }
 
 /// The records of a read session.

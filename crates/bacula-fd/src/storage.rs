@@ -30,6 +30,17 @@ pub(crate) struct StorageConnection {
     frame: Vec<u8>,
 }
 
+/// What [`StorageConnection::receive_into`] found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// A frame, which may be empty.
+    Frame,
+    /// No frame: none is there, or a signal that concerns nobody else.
+    Nothing,
+    /// The end of the sequence.
+    EndOfData,
+}
+
 /// The warnings of a slow connect, to be said when it has ended: as in the stock daemon they come with the next message.
 #[derive(Debug)]
 pub(crate) struct Patience<'j> {
@@ -151,6 +162,31 @@ impl StorageConnection {
                 return Ok(None);
             }
         }
+    }
+
+    /// Appends the next frame of a sequence to `bytes`. Signals that want an answer get it. Without patience it takes only
+    /// what is there; with it, a wait that is too long is a timeout, after which one can go on.
+    pub(crate) fn receive_into(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        patience: Option<Duration>,
+    ) -> Result<Arrival, ChannelError> {
+        let received = match patience {
+            Some(patience) => self.channel.recv(patience)?,
+            None => match self.channel.try_recv()? {
+                Some(received) => received,
+                None => return Ok(Arrival::Nothing),
+            },
+        };
+        match received {
+            Received::Data(frame) => bytes.extend_from_slice(frame),
+            Received::Empty => {}
+            Received::Signal(signal) => {
+                let ended = exchange::answer_storage_signal(&mut self.channel, signal)?.is_some();
+                return Ok(if ended { Arrival::EndOfData } else { Arrival::Nothing });
+            }
+        }
+        Ok(Arrival::Frame)
     }
 
     /// Says good-bye. Tells what was sent on the connection, the good-bye included. The Storage Daemon closes when it has

@@ -6,14 +6,14 @@ use fd_records::{RecordHeader, Stream};
 use crate::source::{RecordSource, SourceError};
 
 /// How a read session ended that was not fatal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {
     /// With the end of the data.
     EndOfData,
     /// The job was cancelled.
     Cancelled,
     /// The connection was lost between two records. The stock daemon takes this for the end of the data.
-    ConnectionLost,
+    ConnectionLost(SourceError),
 }
 
 /// Why the sequence makes no sense any more. The operator has been told.
@@ -49,7 +49,7 @@ pub(crate) fn next<'a>(source: &'a mut dyn RecordSource, cancel: &CancelToken) -
         _ if cancel.is_cancelled() => return Ok(Next::End(End::Cancelled)),
         Ok(Some(header)) => RecordHeader::parse(header).map_err(|_| SequenceError::Header(header.to_vec()))?,
         Ok(None) => return Ok(Next::End(End::EndOfData)),
-        Err(_) => return Ok(Next::End(End::ConnectionLost)),
+        Err(error) => return Ok(Next::End(End::ConnectionLost(error))),
     };
     match source.next_frame() {
         Ok(Some(record)) if i64::try_from(record.len()) == Ok(header.size) => Ok(Next::Record(header.stream, record)),

@@ -80,6 +80,7 @@ pub fn run(
         state,
         entry: None,
         file: None,
+        is_complete: false,
         delayed: Vec::new(),
         previous: Stream::NONE,
         failed_parent: None,
@@ -117,6 +118,8 @@ struct Round<'a> {
     entry: Option<Entry>,
     /// Its file, if its data is wanted.
     file: Option<OutputFile>,
+    /// Whether its digest has come and is right: it is the last record of a file, so nothing of it is missing.
+    is_complete: bool,
     /// ACLs and extended attributes that wait for the attributes.
     delayed: Vec<(Stream, Vec<u8>)>,
     /// The stream of the record before, without flag bits.
@@ -136,9 +139,15 @@ impl Round<'_> {
                 }
                 Ok(Next::End(end)) => {
                     self.close();
+                    if let End::ConnectionLost(error) = &end {
+                        self.report.now(MessageType::Error, &texts::connection_lost(error));
+                    }
                     return Ok(end);
                 }
                 Err(error) => {
+                    if self.is_complete {
+                        self.close();
+                    }
                     self.report.now(MessageType::Fatal, &texts::sequence(&error, &texts::RESTORE_LINES));
                     return Err(error);
                 }
@@ -273,6 +282,10 @@ impl Round<'_> {
 
     /// The keys of an encrypted file.
     fn session_data(&mut self, record: &[u8]) {
+        if self.is_complete {
+            // It stands at the wrong place: the file that it would belong to is done.
+            self.close();
+        }
         if self.file.is_some() && self.state.encryption.session(record, &mut self.report).is_err() {
             self.give_up();
         }
@@ -288,6 +301,7 @@ impl Round<'_> {
     /// Leaves the current file as it is: private, without attributes.
     fn give_up(&mut self) {
         self.file = None;
+        self.is_complete = false;
         self.delayed.clear();
         self.state.digest.abandon();
         self.state.encryption.forget();
@@ -299,6 +313,8 @@ impl Round<'_> {
         if let Verdict::Differs(kind, restored) = self.state.digest.compare(stream, record) {
             let text = texts::digest_differs(kind, &entry.output, record, &restored);
             self.report.now(MessageType::Error, &text);
+        } else {
+            self.is_complete = true;
         }
     }
 
@@ -359,6 +375,7 @@ impl Round<'_> {
     /// Ends the current file: attributes, then ACLs and extended attributes (reference 05 §3.5).
     fn close(&mut self) {
         let delayed = std::mem::take(&mut self.delayed);
+        self.is_complete = false;
         let Some(entry) = &self.entry else { return };
         if let Some(mut file) = self.file.take() {
             let RestoreState { data, digest, encryption, writer, .. } = &mut *self.state;

@@ -11,6 +11,7 @@ use fd_records::{FileType, Stream, digest_text};
 use nix::errno::Errno;
 
 use crate::records::SequenceError;
+use crate::source::SourceError;
 use crate::tree::{LinkRefusal, PathError};
 
 /// Puts a text together.
@@ -360,6 +361,11 @@ pub(crate) fn listed(name: &[u8]) -> Vec<u8> {
 }
 
 // What the stock daemon does not say.
+
+/// The Storage daemon went away without the end of the data: how much is missing, nobody knows.
+pub(crate) fn connection_lost(error: &SourceError) -> Vec<u8> {
+    join(&[b"The records ended before the end of the data. ERR=", error.0.as_bytes()])
+}
 
 /// The name or the link's target can't be used.
 pub(crate) fn name_refused(name: &[u8], why: PathError) -> Vec<u8> {

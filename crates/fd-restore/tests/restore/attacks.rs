@@ -324,3 +324,62 @@ fn what_others_can_swap_is_looked_at_before_it_gets_attributes() {
     assert_eq!(place.stat("w/hard").mtime(), MTIME);
     assert_eq!((place.stat("w/greedy").uid(), place.mode("w/greedy")), (0, 0o100_600));
 }
+
+/// Swaps two names of a directory until told to stop; gives the number of swaps.
+fn swap_until(stop: &std::sync::atomic::AtomicBool, one: &std::path::Path, other: &std::path::Path) -> u64 {
+    use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+    let mut swaps = 0;
+    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+        renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE).unwrap();
+        swaps += 1;
+    }
+    swaps
+}
+
+#[test]
+fn directories_swapped_for_links_all_the_time_redirect_nothing() {
+    const ROUNDS: usize = 50;
+    const FILES: usize = 200;
+    if !is_root() {
+        return;
+    }
+    let place = scene();
+    let before = victim(&place);
+    // The attacker owns a link to what is not his, in a directory where he may rename.
+    fs::create_dir(place.path("w/d")).unwrap();
+    symlink(place.path("victim"), place.path("w/trap")).unwrap();
+    lchown(place.path("w/trap"), Some(4711), Some(4711)).unwrap();
+    fs::set_permissions(place.path("w"), fs::Permissions::from_mode(0o777)).unwrap();
+    let mut volume = Volume::new();
+    for number in 0..FILES {
+        // Every kind of object, each after having left the directory, so that each has to find it again.
+        let name = format!("/d/{number}");
+        match number % 5 {
+            0 => volume.file(&name, b"data"),
+            1 => volume.symlink(&name, "x"),
+            2 => volume.put(&Saved::new(&name, FileType::Special, 0o010_666)),
+            3 => volume.directory(&format!("{name}/")),
+            _ => volume.put(&Saved {
+                stat: fd_records::Stat { mode: 0o106_777, ..Saved::file(&name).stat },
+                ..Saved::file(&name)
+            }),
+        };
+        volume.file(&format!("/e/{number}"), b"elsewhere");
+    }
+    volume.directory("/d/");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let (one, other) = (place.path("w/d"), place.path("w/trap"));
+    let swaps = std::thread::scope(|scope| {
+        let swapper = scope.spawn(|| swap_until(&stop, &one, &other));
+        for _ in 0..ROUNDS {
+            let job = job_below(&place.text("w"));
+            let finished = job.run(&volume);
+            assert_eq!(finished.outcome, Ok(fd_restore::End::EndOfData));
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        swapper.join().unwrap()
+    });
+    println!("{} objects, {swaps} swaps", ROUNDS * FILES);
+    assert!(swaps > 1000);
+    assert_eq!(victim(&place), before);
+}

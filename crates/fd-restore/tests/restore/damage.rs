@@ -65,7 +65,8 @@ fn a_volume_that_ends_anywhere_does_no_harm() {
         cut.frames.push(Frame::Lost);
         let finished = Place::new().job().run(&cut);
         if end % 2 == 0 {
-            assert_eq!(finished.outcome, Ok(End::ConnectionLost));
+            let lost = SourceError("Connection reset by peer".to_owned());
+            assert_eq!(finished.outcome, Ok(End::ConnectionLost(lost)));
         } else {
             let error = SourceError("Connection reset by peer".to_owned());
             assert_eq!(finished.outcome, Err(SequenceError::NoData(Some(error))));
