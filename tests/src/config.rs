@@ -125,7 +125,7 @@ impl Plan<'_> {
         let name = &client.name;
         text.open("Client", &client.daemon_name())
             .line("Address = 127.0.0.1")
-            .port("FDPort", port)
+            .port("FDPort", client.director_port.unwrap_or(port))
             .set("Catalog", "Catalog")
             .set("Password", FD_PASSWORD)
             .line("Maximum Concurrent Jobs = 10")

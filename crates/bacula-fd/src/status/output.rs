@@ -224,7 +224,7 @@ impl Output {
     /// A moment, as two items: seconds since 1970, and in the form that was chosen.
     pub(super) fn time(&mut self, name: &str, seconds: i64) {
         let formatted = match self.options.times {
-            Times::Unix => seconds.to_string(),
+            Times::Unix => self.quoted_text(&seconds.to_string()),
             Times::Iso => self.quoted_text(&iso_date(seconds)),
             Times::Short => self.quoted_text(&short_date(seconds)),
         };

@@ -1,0 +1,184 @@
+//! What a tool may say to a File Daemon that no Director of today says: bad syntax, old forms, wrong order, and the
+//! Directors that may do little.
+
+use bed::peer::{EOD, Frame, Peer, TERMINATE, key_of_password};
+use bed::{DIRECTOR, FD_PASSWORD, Result};
+
+use crate::normal;
+
+const MONITOR: &str = "watcher-dir";
+const REMOTE: &str = "console-dir";
+const CONSOLE: &[u8] = b"JobId=0 Job=-Console-.2026-11-21_02.19.55_02 SDid=0 SDtime=0 Authorization=dummy\n";
+const JOB: &[u8] = b"JobId=7 Job=b.2026-11-21_02.19.56_04 SDid=1 SDtime=2 Authorization=dummy\n";
+
+/// One conversation: who calls, what he says, and how many answers he waits for after each.
+pub(crate) struct Talk {
+    /// For messages.
+    pub(crate) name: &'static str,
+    director: &'static str,
+    says: Vec<Say>,
+}
+
+enum Say {
+    Frame(&'static [u8]),
+    Signal(i32),
+    /// Waits for so many frames or signals.
+    Hear(usize),
+    /// Waits for a signal.
+    HearAll,
+}
+
+/// Two more Directors, as lines of the `FileDaemon` resource that they follow.
+pub(crate) fn more_directors() -> Vec<String> {
+    let director = |name: &str, only: &str| {
+        [
+            "TLS PSK Enable = no",
+            "}",
+            "Director {",
+            &format!("Name = {name}"),
+            &format!("Password = \"{FD_PASSWORD}\""),
+            only,
+        ]
+        .map(str::to_owned)
+    };
+    [director(MONITOR, "Monitor = yes"), director(REMOTE, "Remote = yes")].concat()
+}
+
+impl Talk {
+    /// Everything that the File Daemon says in it, as lines.
+    pub(crate) fn with(&self, client: &str, port: u16) -> Result<String> {
+        let mut peer = Peer::connect(client, port)?;
+        peer.send(format!("Hello Director {} calling 10002 tlspsk=0\n", self.director).as_bytes())?;
+        peer.log_in(&key_of_password(FD_PASSWORD), self.director)?;
+        peer.expect("2000 OK Hello 15\n")?;
+        let mut heard = Vec::new();
+        for say in &self.says {
+            match say {
+                Say::Frame(text) => peer.send(text)?,
+                Say::Signal(signal) => peer.signal(*signal)?,
+                Say::Hear(count) => {
+                    for _frame in 0..*count {
+                        heard.push(peer.receive()?);
+                    }
+                }
+                Say::HearAll => loop {
+                    heard.push(peer.receive()?);
+                    if !matches!(heard.last(), Some(Frame::Data(_))) {
+                        break;
+                    }
+                },
+            }
+        }
+        if heard.last() != Some(&Frame::Closed) {
+            // An open end, and no reset: what comes last must not be lost.
+            peer.finish()?;
+            heard.extend(peer.rest()?);
+        }
+        let lines: Vec<String> = heard.iter().filter_map(|frame| normal::line(frame, client)).collect();
+        Ok(lines.join("\n"))
+    }
+}
+
+/// On a console's connection: the answer to `JobId=`, then one frame and everything that follows.
+fn console(name: &'static str, text: &'static [u8]) -> Talk {
+    Talk { name, director: DIRECTOR, says: vec![Say::Frame(CONSOLE), Say::Hear(1), Say::Frame(text)] }
+}
+
+fn more(mut talk: Talk, says: impl IntoIterator<Item = Say>) -> Talk {
+    talk.says.extend(says);
+    talk
+}
+
+/// On a job's connection.
+fn job(name: &'static str, text: &'static [u8]) -> Talk {
+    Talk { name, director: DIRECTOR, says: vec![Say::Frame(JOB), Say::Hear(1), Say::Frame(text)] }
+}
+
+/// The talks.
+pub(crate) fn talks() -> Vec<Talk> {
+    let caps = || [Say::HearAll, Say::Frame(b"caps\n"), Say::HearAll];
+    let as_director = |name, director, says| Talk { name, director, says };
+    let mut talks = vec![
+        console("caps", b"caps\n"),
+        console("sm_dump", b"sm_dump\n"),
+        console("no such command", b"bootstrap\n"),
+        console("exit", b"exit\n"),
+        as_director("before any job", DIRECTOR, vec![Say::Frame(b"jobid=1\n")]),
+        console("short status", b".status\n"),
+        console("resources", b".status resources api=2 api_opts=j"),
+        console("resources, other separators", b".status resources api=2 api_opts=s59e58l124S36"),
+        console("header, quoted", b".status header api=2 api_opts=q"),
+        console("statistics as JSON", b".status statistics api=2 api_opts=j"),
+        console("statistics of one collector", b".status statistics=x api=2 api_opts=s59"),
+        console("terminated, old form", b".status terminated api=1 api_opts="),
+        console("terminated, Unix times", b".status terminated api=2 api_opts=jt1"),
+        console("setdebug, three words", b"setdebug=0 trace=0 hangup=-1\n"),
+        console("setdebug, two words", b"setdebug=0 trace=0\n"),
+        console("setdebug, unknown tag", b"setdebug=0 trace=0 hangup=0 blowup=0 options=zz tags=foo\n"),
+        console("setdebug, bad", b"setdebug=x y\n"),
+        console("statistics by name", b"statistics format=full bacula.client.x.memory.bufs \n"),
+        console("statistics, bad", b"statistics foo\n"),
+        more(console("cancel, unknown", b"cancel Job=nobody\n"), caps()),
+        more(console("cancel, bad", b"cancel nobody\n"), caps()),
+        more(console("stop, unknown", b"stop Job=nobody\n"), caps()),
+        more(console("stop, bad", b"stop nobody\n"), caps()),
+        more(console("query of an unknown plugin", b"query parameter=\"a\\\"b\" plugin=\"p\" value=\"v\"\n"), caps()),
+        console("query without a plugin", b"query parameter=\"x\"\n"),
+        more(
+            console("testnetwork without storage", b"testnetwork bytes=100 rtt=1\n"),
+            [Say::Frame(b"caps\n"), Say::HearAll],
+        ),
+        console("plugin options", b"pluginoptions=nosuch:a=b\n"),
+        console("plugin options, bad", b"pluginoptions\n"),
+        more(console("restore file list, bad", b"restorefilelist x\n"), [Say::Frame(b"caps\n"), Say::HearAll]),
+        console("restore object, bad", b"restoreobject x\n"),
+        console("no restore objects", b"restoreobject end\n"),
+        console("plugin features", b"PluginFeatures\n"),
+        console("snapshot retention", b"snapshot retention=5\n"),
+        console("snapshot list", b"snapshot list\n"),
+        console("snapshot prune", b"snapshot prune volume=/ type=btrfs"),
+        console("snapshot, unknown", b"snapshot bogus\n"),
+        console("estimate without a FileSet", b"estimate listing=0\n"),
+        console("estimate, bad", b"estimate\n"),
+        console("session", b"session x\n"),
+        console("bandwidth of an unknown job", b"setbandwidth=1000 Job=nobody\n"),
+        console("bandwidth, bad", b"setbandwidth=-5 Job=nobody\n"),
+        console("storage, bad", b"storage foo\n"),
+        console("level, unknown", b"level = bogus\n"),
+        console("backup without storage", b"backup FileIndex=0\n"),
+        console("a fileset nobody knows", b"fileset\n"),
+        job("job: backup without storage", b"backup FileIndex=0\n"),
+        job("job: restore without storage", b"restore files=7 replace=a prelinks=0 where=/tmp/r\n"),
+        job("job: restore, bad", b"restore x\n"),
+        job("job: level, unknown", b"level = bogus\n"),
+        job("job: script, bad", b"Runxyz\n"),
+        job("job: script fails", b"RunBeforeJob /bin/false\n"),
+        as_director("job: a signal between commands", DIRECTOR, vec![Say::Frame(JOB), Say::Hear(1), Say::Signal(EOD)]),
+        job("job: an empty frame", b""),
+        as_director("job that does not scan", DIRECTOR, vec![Say::Frame(b"JobId=5 Job=x SDid=1\n")]),
+        as_director(
+            "monitor may not",
+            MONITOR,
+            vec![Say::Frame(CONSOLE), Say::HearAll, Say::Frame(b"cancel Job=x\n"), Say::HearAll],
+        ),
+        as_director(
+            "monitor may",
+            MONITOR,
+            vec![Say::Frame(b"status"), Say::HearAll, Say::Frame(b"caps\n"), Say::HearAll],
+        ),
+        as_director(
+            "remote may not",
+            REMOTE,
+            vec![Say::Frame(CONSOLE), Say::HearAll, Say::Frame(b"estimate\n"), Say::HearAll],
+        ),
+        as_director(
+            "remote may",
+            REMOTE,
+            vec![Say::Frame(b"cancel Job=x\n"), Say::HearAll, Say::Frame(b".status header"), Say::HearAll],
+        ),
+        as_director("remote proxy to nowhere", REMOTE, vec![Say::Frame(b"proxy\n"), Say::Hear(3)]),
+    ];
+    talks.push(more(console("component", b"component_info\n"), [Say::Frame(b"a"), Say::Frame(b"b"), Say::Signal(EOD)]));
+    talks.push(more(console("a good end", b"caps\n"), [Say::HearAll, Say::Signal(TERMINATE)]));
+    talks
+}

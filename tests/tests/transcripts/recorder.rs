@@ -1,0 +1,110 @@
+//! A proxy between a Director and a File Daemon that takes down every frame, in clear text.
+//!
+//! Each connection is a conversation of its own. What one side says after the other has gone is taken down, too.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use bed::peer::Frame;
+use bed::{BedError, PATIENCE, Result, wait_for};
+
+/// One connection: what each side said, in its order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Conversation {
+    /// The Director's frames.
+    pub(crate) director: Vec<Frame>,
+    /// The File Daemon's frames.
+    pub(crate) daemon: Vec<Frame>,
+    ended: u8,
+}
+
+type Shared = Arc<Mutex<Conversation>>;
+
+/// The proxy of one File Daemon.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    port: u16,
+    target: Arc<AtomicU16>,
+    conversations: Arc<Mutex<Vec<Shared>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Recorder {
+    /// Listens on a port of its own; [`Self::lead_to`] says where to.
+    pub(crate) fn new() -> Result<Self> {
+        let problem = |error: std::io::Error| BedError::Usage(format!("the recorder can't listen: {error}"));
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(problem)?;
+        let port = listener.local_addr().map_err(problem)?.port();
+        let recorder = Self { port, target: Arc::default(), conversations: Arc::default() };
+        let (target, conversations) = (Arc::clone(&recorder.target), Arc::clone(&recorder.conversations));
+        thread::spawn(move || {
+            for near in listener.incoming().map_while(std::io::Result::ok) {
+                let shared = Shared::default();
+                lock(&conversations).push(Arc::clone(&shared));
+                match TcpStream::connect(("127.0.0.1", target.load(Ordering::Relaxed))) {
+                    Ok(far) => join(near, far, &shared),
+                    Err(_) => lock(&shared).ended = 2,
+                }
+            }
+        });
+        Ok(recorder)
+    }
+
+    /// The port for the Director.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The port of the File Daemon.
+    pub(crate) fn lead_to(&self, port: u16) {
+        self.target.store(port, Ordering::Relaxed);
+    }
+
+    /// The conversations since the last call, when all of them have ended.
+    pub(crate) fn take(&self, what: &str) -> Result<Vec<Conversation>> {
+        wait_for(&format!("the end of all connections of {what}"), PATIENCE, || {
+            let open = lock(&self.conversations).iter().filter(|shared| lock(shared).ended < 2).count();
+            Ok(if open == 0 { Ok(()) } else { Err(format!("{open} are open")) })
+        })?;
+        Ok(std::mem::take(&mut *lock(&self.conversations)).iter().map(|shared| lock(shared).clone()).collect())
+    }
+}
+
+fn join(near: TcpStream, far: TcpStream, shared: &Shared) {
+    let Ok((near_again, far_again)) = near.try_clone().and_then(|near| Ok((near, far.try_clone()?))) else {
+        lock(shared).ended = 2;
+        return;
+    };
+    let (from_director, from_daemon) = (Arc::clone(shared), Arc::clone(shared));
+    thread::spawn(move || copy(near, far, &from_director, |conversation| &mut conversation.director));
+    thread::spawn(move || copy(far_again, near_again, &from_daemon, |conversation| &mut conversation.daemon));
+}
+
+fn copy(mut from: TcpStream, mut to: TcpStream, shared: &Shared, side: fn(&mut Conversation) -> &mut Vec<Frame>) {
+    while let Some((bytes, frame)) = next(&mut from) {
+        side(&mut lock(shared)).push(frame);
+        // The other side may have gone; the rest is still taken down.
+        let _gone = to.write_all(&bytes);
+    }
+    // Already closed, then.
+    let _closed = to.shutdown(Shutdown::Write);
+    lock(shared).ended += 1;
+}
+
+fn next(from: &mut TcpStream) -> Option<(Vec<u8>, Frame)> {
+    let mut head = [0; 4];
+    from.read_exact(&mut head).ok()?;
+    let length = i32::from_be_bytes(head);
+    if length < 0 {
+        return Some((head.to_vec(), Frame::Signal(length)));
+    }
+    let mut payload = vec![0; usize::try_from(length & 0x1fff_ffff).ok()?];
+    from.read_exact(&mut payload).ok()?;
+    Some(([head.as_slice(), &payload].concat(), Frame::Data(payload)))
+}
