@@ -7,6 +7,7 @@
 
 mod bed;
 mod catalog;
+mod certificates;
 mod config;
 mod error;
 mod folder;
@@ -17,6 +18,7 @@ mod patience;
 pub mod peer;
 mod ports;
 mod process;
+mod relay;
 mod root;
 pub mod setup;
 mod tree;
@@ -26,6 +28,7 @@ mod volume_compare;
 
 pub use bed::{Bed, Client, Daemon, Restore, fd_argv};
 pub use catalog::{Catalog, FileRow, JobRow};
+pub use certificates::Authority;
 pub use config::{DIRECTOR, FD_PASSWORD};
 pub use error::{BedError, Result};
 pub use folder::Folder;
@@ -35,6 +38,7 @@ pub use options::{BedOptions, ClientOptions, Fd, FileSet, our_program};
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use ports::{ReservedPort, is_listening};
 pub use process::{Adopted, Finished, Process, argv, run};
+pub use relay::{Recorded, Relay};
 pub use root::{Root, VERSION};
 pub use tree::{Noise, TreeOptions, build_every_type, build_many_files, set_fixed_times};
 pub use tree_compare::{Times, TreeRules, compare_trees, measure_tree, read_once};

@@ -1,0 +1,104 @@
+//! A relay between two daemons that keeps what went over each connection.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::error::{BedError, Result};
+
+/// What went over one connection, in both directions.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// From the side that called.
+    pub sent: Vec<u8>,
+    /// From the side that was called.
+    pub received: Vec<u8>,
+}
+
+impl Recorded {
+    /// Whether a text went over the line in clear, in either direction.
+    pub fn shows(&self, text: &str) -> bool {
+        let has = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+        has(&self.sent) || has(&self.received)
+    }
+
+    /// The cipher suite that the called side chose as a TLS server, from its `ServerHello`: 0x1301 to 0x1303 are those of
+    /// TLS 1.3.
+    pub fn cipher_chosen_by_called(&self) -> Option<u16> {
+        let start = self.received.windows(3).position(|window| window == [0x16, 3, 3])?;
+        // Record header, handshake header, version and random number stand before the session's length.
+        let hello = self.received.get(start + 43..)?;
+        let session = usize::from(*hello.first()?);
+        let cipher = hello.get(1 + session..3 + session)?;
+        Some(u16::from_be_bytes(cipher.try_into().ok()?))
+    }
+}
+
+/// A port of 127.0.0.1 that leads to another one. It lives as long as the test's process.
+#[derive(Debug, Clone)]
+pub struct Relay {
+    port: u16,
+    target: Arc<AtomicU16>,
+    connections: Arc<Mutex<Vec<Arc<Mutex<Recorded>>>>>,
+}
+
+impl Relay {
+    /// A relay that does not know yet where it leads to.
+    pub fn new() -> Result<Self> {
+        let broken = |error: std::io::Error| BedError::Usage(format!("relay: {error}"));
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(broken)?;
+        let port = listener.local_addr().map_err(broken)?.port();
+        let connections: Arc<Mutex<Vec<_>>> = Arc::default();
+        let target = Arc::<AtomicU16>::default();
+        let aim = Arc::clone(&target);
+        let kept = Arc::clone(&connections);
+        thread::spawn(move || {
+            for caller in listener.incoming().flatten() {
+                let Ok(called) = TcpStream::connect(("127.0.0.1", aim.load(Ordering::Relaxed))) else { continue };
+                let record = Arc::<Mutex<Recorded>>::default();
+                kept.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&record));
+                let (Ok(back_to), Ok(back_from)) = (caller.try_clone(), called.try_clone()) else { continue };
+                let answers = Arc::clone(&record);
+                thread::spawn(move || pass(caller, called, |bytes| lock(&record).sent.extend_from_slice(bytes)));
+                thread::spawn(move || {
+                    pass(back_from, back_to, |bytes| lock(&answers).received.extend_from_slice(bytes));
+                });
+            }
+        });
+        Ok(Self { port, target, connections })
+    }
+
+    /// From now on it leads to this port of 127.0.0.1.
+    pub fn aim(&self, port: u16) {
+        self.target.store(port, Ordering::Relaxed);
+    }
+
+    /// The port to call.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What went over the connections so far, oldest first.
+    pub fn recorded(&self) -> Vec<Recorded> {
+        lock(&self.connections).iter().map(|record| lock(record).clone()).collect()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, mut keep: impl FnMut(&[u8])) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        let bytes = buffer.get(..count).unwrap_or_default();
+        keep(bytes);
+        if to.write_all(bytes).is_err() {
+            break;
+        }
+    }
+    // The other side may be gone already.
+    let _ = to.shutdown(Shutdown::Write);
+}
