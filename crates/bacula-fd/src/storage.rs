@@ -10,8 +10,8 @@ use fd_session::read::{ReadClose, ReadOpen};
 use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageHello};
 use fd_session::{Action, JobStatus, Machine};
 use fd_transport::{
-    Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, IDLE_LIMIT, Limits,
-    Received,
+    Canceller, Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, IDLE_LIMIT,
+    Limits, Received,
 };
 
 use crate::exchange::{self, Secrets, Signals};
@@ -45,13 +45,14 @@ pub(crate) enum Arrival {
 #[derive(Debug)]
 pub(crate) struct Patience<'j> {
     job: &'j Job,
+    director: Canceller,
     warnings: RefCell<Vec<String>>,
 }
 
 impl<'j> Patience<'j> {
-    /// Connecting on behalf of `job`.
-    pub(crate) const fn new(job: &'j Job) -> Self {
-        Self { job, warnings: RefCell::new(Vec::new()) }
+    /// Connecting on behalf of `job`, as long as its Director is there.
+    pub(crate) const fn new(job: &'j Job, director: Canceller) -> Self {
+        Self { job, director, warnings: RefCell::new(Vec::new()) }
     }
 
     /// What there was to warn of.
@@ -62,7 +63,7 @@ impl<'j> Patience<'j> {
 
 impl ConnectWatch for Patience<'_> {
     fn cancelled(&self) -> bool {
-        self.job.cancel.is_cancelled()
+        self.job.cancel.is_cancelled() || self.director.peer_has_left()
     }
 
     fn retrying(&self, text: &str) {

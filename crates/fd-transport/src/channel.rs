@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use fd_bsock::{CommCount, Encoder, FrameError, HEADER_LEN, Parsed, Signal, decompress, parse};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::error::Fault;
 use crate::link::Link;
@@ -61,6 +62,15 @@ impl Canceller {
     /// Number of the socket's descriptor; `None` when the channel is gone.
     pub fn descriptor(&self) -> Option<i32> {
         self.socket.upgrade().map(|socket| socket.as_raw_fd())
+    }
+
+    /// Whether the peer has closed its side. What it sent before may not have been received yet.
+    pub fn peer_has_left(&self) -> bool {
+        let Some(socket) = self.socket.upgrade() else { return true };
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut asked = [PollFd::new(&*socket, PollFlags::RDHUP)];
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        poll(&mut asked, Some(&now)).is_ok() && asked.iter().any(|socket| socket.revents().intersects(gone))
     }
 
     /// Ends the channel. Does nothing if the channel is gone already.

@@ -112,7 +112,7 @@ impl Conversation<'_> {
             keep_idle: (!heartbeat.is_zero()).then_some(heartbeat),
             send_buffer: usize::try_from(daemon.max_network_buffer_size).ok().filter(|size| *size > 0),
         };
-        let patience = Patience::new(job);
+        let patience = Patience::new(job, self.channel.canceller());
         let dialled = storage::connect(&plan, &patience);
         for warning in patience.into_warnings() {
             self.say(MessageType::Warning, &texts::storage_retrying(&warning));

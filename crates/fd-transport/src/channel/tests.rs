@@ -368,6 +368,22 @@ fn a_timeout_in_the_middle_of_a_frame_loses_nothing() {
 }
 
 #[test]
+fn a_peer_that_has_left_is_seen_although_its_last_words_were_not_read() {
+    for (server, mut client) in [pair(), tls_pair()] {
+        let watcher = server.canceller();
+        client.send(b"last words").unwrap();
+        client.flush().unwrap();
+        assert!(!watcher.peer_has_left());
+        drop(client);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !watcher.peer_has_left() {
+            assert!(Instant::now() < deadline, "the peer's end is not seen");
+            thread::yield_now();
+        }
+    }
+}
+
+#[test]
 fn a_canceller_wakes_a_reader_and_a_writer() {
     for (mut server, client) in [pair(), tls_pair()] {
         let canceller = server.canceller();
