@@ -21,6 +21,8 @@ pub(crate) struct Encryption {
     keys: Option<Arc<KeyRing>>,
     file_key: Option<FileKey>,
     decryptor: Option<Decryptor>,
+    /// All records have come.
+    finished: bool,
     /// Of the encrypted records.
     stream: Stream,
     signature: HeldSignature,
@@ -42,6 +44,7 @@ impl Encryption {
             keys,
             file_key: None,
             decryptor: None,
+            finished: false,
             stream: Stream::NONE,
             signature: HeldSignature::None,
             told_unknown_signer: false,
@@ -52,6 +55,7 @@ impl Encryption {
     pub(crate) fn forget(&mut self) {
         self.file_key = None;
         self.decryptor = None;
+        self.finished = false;
         self.signature = HeldSignature::None;
     }
 
@@ -130,13 +134,15 @@ impl Encryption {
         })
     }
 
-    /// All records have come. Blocks may come out of the last one all the same.
-    pub(crate) fn finish(&mut self, path: &[u8], report: &mut Report<'_>) {
-        let Some(decryptor) = &mut self.decryptor else { return };
+    /// All records have come; says whether that was news. Blocks may come out of the last one.
+    pub(crate) fn finish(&mut self, path: &[u8], report: &mut Report<'_>) -> bool {
+        let Some(decryptor) = self.decryptor.as_mut().filter(|_| !self.finished) else { return false };
+        self.finished = true;
         let waiting = decryptor.pending();
         if decryptor.finish().is_err() {
             report.now(MessageType::Error, &texts::decryption_end(path, waiting, 0));
         }
+        true
     }
 
     /// What is left when all blocks have been taken: the beginning of a block that never ended.

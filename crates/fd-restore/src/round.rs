@@ -280,6 +280,21 @@ impl Round<'_> {
         }
     }
 
+    /// The end of encrypted data, which only the record behind it tells: the cipher's last block and what it holds.
+    fn end_decryption(&mut self) {
+        let (Some(file), Some(entry)) = (self.file.as_mut(), self.entry.as_ref()) else { return };
+        let RestoreState { data, digest, encryption, .. } = &mut *self.state;
+        let report = &mut self.report;
+        if !encryption.finish(&entry.output, report) {
+            return;
+        }
+        let mut destination = Destination { file, path: &entry.output, is_delta: entry.delta_seq > 0 };
+        let stream = encryption.stream();
+        if decrypted(stream, encryption, data, &mut destination, digest, self.progress, report).is_ok() {
+            encryption.check_rest(&entry.output, report);
+        }
+    }
+
     /// The keys of an encrypted file.
     fn session_data(&mut self, record: &[u8]) {
         if self.is_complete {
@@ -309,6 +324,7 @@ impl Round<'_> {
 
     /// A digest: of the data that was just restored.
     fn digest(&mut self, stream: Stream, record: &[u8]) {
+        self.end_decryption();
         let (Some(_file), Some(entry)) = (&self.file, &self.entry) else { return };
         if let Verdict::Differs(kind, restored) = self.state.digest.compare(stream, record) {
             let text = texts::digest_differs(kind, &entry.output, record, &restored);
@@ -374,23 +390,13 @@ impl Round<'_> {
 
     /// Ends the current file: attributes, then ACLs and extended attributes (reference 05 §3.5).
     fn close(&mut self) {
+        self.end_decryption();
         let delayed = std::mem::take(&mut self.delayed);
         self.is_complete = false;
         let Some(entry) = &self.entry else { return };
         if let Some(mut file) = self.file.take() {
-            let RestoreState { data, digest, encryption, writer, .. } = &mut *self.state;
+            let RestoreState { digest, encryption, writer, .. } = &mut *self.state;
             let report = &mut self.report;
-            // After a session record there was no data, so that there is no end of it either.
-            if self.previous != Stream::ENCRYPTED_SESSION_DATA {
-                encryption.finish(&entry.output, report);
-                let mut destination =
-                    Destination { file: &mut file, path: &entry.output, is_delta: entry.delta_seq > 0 };
-                let stream = encryption.stream();
-                let rest = decrypted(stream, encryption, data, &mut destination, digest, self.progress, report);
-                if rest.is_ok() {
-                    encryption.check_rest(&entry.output, report);
-                }
-            }
             finish_file(report, &mut file, entry);
             let target = Target::Open(file.descriptor());
             apply_delayed(writer, report, entry, &target, &delayed);
