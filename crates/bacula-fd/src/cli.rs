@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use fd_config::StockMessage;
 
-use crate::texts;
+use crate::getopt;
 
 /// Where a configuration file without `/` in its name is looked for; packagers set `FERROFD_SYSCONFDIR` at build time.
 pub(crate) const CONFIGURATION_DIRECTORY: &str = match option_env!("FERROFD_SYSCONFDIR") {
@@ -73,14 +73,14 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
-    /// What goes to standard error.
-    pub(crate) fn standard_error(&self) -> Vec<u8> {
+    /// What goes to standard error, with the program's usage.
+    pub(crate) fn standard_error(&self, usage: &str) -> Vec<u8> {
         let Self::Usage { complaint } = self else { return Vec::new() };
         let mut text = complaint.clone();
         if !text.is_empty() {
             text.push(b'\n');
         }
-        text.extend_from_slice(texts::USAGE.as_bytes());
+        text.extend_from_slice(usage.as_bytes());
         text
     }
 
@@ -97,68 +97,41 @@ impl CliError {
 
 /// Reads the arguments; the first one is the program's own name.
 ///
-/// Options may be joined (`-fP`, `-cFILE`), stand after the positional argument, and end at `--`.
-///
 /// # Errors
 /// [`CliError`]; the program ends with status 1.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, CliError> {
-    let mut arguments = arguments.into_iter().map(OsString::into_vec);
-    let program = arguments.next().unwrap_or_default();
+    let usage = |complaint| CliError::Usage { complaint };
+    let mut apart = getopt::take_apart(arguments, b"cdguD", b"fkmPstTv").map_err(usage)?;
     let mut cli = Cli::default();
-    let mut file: Option<Vec<u8>> = None;
-    let mut positional: Vec<Vec<u8>> = Vec::new();
-    while let Some(argument) = arguments.next() {
-        match argument.strip_prefix(b"-") {
-            Some(b"-") => {
-                positional.extend(arguments.by_ref());
-            }
-            Some(options @ [_, ..]) => {
-                let mut options = options;
-                while let Some((&option, rest)) = options.split_first() {
-                    options = rest;
-                    if b"cdguD".contains(&option) {
-                        let value = if rest.is_empty() { arguments.next() } else { Some(rest.to_vec()) };
-                        let value = value.ok_or_else(|| complain(&program, "option requires an argument", option))?;
-                        valued(&mut cli, &mut file, option, value)?;
-                        options = &[];
-                    } else if !flag(&mut cli, option) {
-                        return Err(if option == b'?' {
-                            CliError::Usage { complaint: Vec::new() }
-                        } else {
-                            complain(&program, "invalid option", option)
-                        });
-                    }
-                }
-            }
-            _ => positional.push(argument),
+    let mut file = None;
+    for (option, value) in apart.options {
+        match option {
+            // -D is declared with a value, and nothing handles it.
+            b'D' => return Err(usage(Vec::new())),
+            b'c' => file = Some(value),
+            b'd' => debug(&mut cli, &value),
+            b'g' => cli.group = Some(String::from_utf8_lossy(&value).into_owned()),
+            b'u' => cli.user = Some(String::from_utf8_lossy(&value).into_owned()),
+            letter => flag(&mut cli, letter),
         }
     }
-    if positional.len() > 1 {
-        return Err(CliError::Usage { complaint: Vec::new() });
+    if apart.positional.len() > 1 {
+        return Err(usage(Vec::new()));
     }
     if cli.keep_read_all && cli.user.is_none() {
         return Err(CliError::KeepWithoutUser);
     }
-    let file = positional.pop().or(file).unwrap_or_else(|| DEFAULT_FILE.into());
-    cli.config_file = resolve(file);
+    cli.config_file = resolve(apart.positional.pop().or(file).unwrap_or_else(default_file));
     Ok(cli)
 }
 
-/// An option with a value.
-fn valued(cli: &mut Cli, file: &mut Option<Vec<u8>>, option: u8, value: Vec<u8>) -> Result<(), CliError> {
-    match option {
-        b'c' => *file = Some(value),
-        b'd' => debug(cli, &value),
-        b'g' => cli.group = Some(String::from_utf8_lossy(&value).into_owned()),
-        b'u' => cli.user = Some(String::from_utf8_lossy(&value).into_owned()),
-        // -D is declared with a value, and nothing handles it.
-        _ => return Err(CliError::Usage { complaint: Vec::new() }),
-    }
-    Ok(())
+/// The name of the configuration file when none is named.
+pub(crate) fn default_file() -> Vec<u8> {
+    DEFAULT_FILE.into()
 }
 
-/// An option without a value; `false` if there is none of this letter.
-const fn flag(cli: &mut Cli, option: u8) -> bool {
+/// An option without a value.
+const fn flag(cli: &mut Cli, option: u8) {
     match option {
         b'f' => cli.foreground = true,
         b'k' => cli.keep_read_all = true,
@@ -167,10 +140,8 @@ const fn flag(cli: &mut Cli, option: u8) -> bool {
         b's' => cli.no_signals = true,
         b't' => cli.test_only = true,
         b'T' => cli.trace = true,
-        b'v' => cli.verbose = cli.verbose.saturating_add(1),
-        _ => return false,
+        _ => cli.verbose = cli.verbose.saturating_add(1),
     }
-    true
 }
 
 fn debug(cli: &mut Cli, value: &[u8]) {
@@ -189,17 +160,9 @@ fn debug(cli: &mut Cli, value: &[u8]) {
     cli.debug_tags = OsString::from_vec(tags.get(1..).unwrap_or_default().to_vec());
 }
 
-fn complain(program: &[u8], what: &str, option: u8) -> CliError {
-    let mut complaint = program.to_vec();
-    complaint.extend_from_slice(format!(": {what} -- '").as_bytes());
-    complaint.push(option);
-    complaint.push(b'\'');
-    CliError::Usage { complaint }
-}
-
 /// A name without `/` stands in the configuration directory; the empty name is that directory itself, and is shown as
 /// empty.
-fn resolve(file: Vec<u8>) -> OsString {
+pub(crate) fn resolve(file: Vec<u8>) -> OsString {
     if file.is_empty() || file.contains(&b'/') {
         return OsString::from_vec(file);
     }
@@ -212,6 +175,7 @@ fn resolve(file: Vec<u8>) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::texts;
 
     fn parsed(arguments: &[&str]) -> Result<Cli, CliError> {
         parse(std::iter::once("/usr/sbin/bacula-fd").chain(arguments.iter().copied()).map(OsString::from))
@@ -280,7 +244,7 @@ mod tests {
         assert_eq!(complaint(&["--version"]), "/usr/sbin/bacula-fd: invalid option -- '-'");
         assert_eq!(complaint(&["-t", "-c"]), "/usr/sbin/bacula-fd: option requires an argument -- 'c'");
         assert_eq!(complaint(&["-D"]), "/usr/sbin/bacula-fd: option requires an argument -- 'D'");
-        let text = parsed(&["-z"]).unwrap_err().standard_error();
+        let text = parsed(&["-z"]).unwrap_err().standard_error(texts::USAGE);
         assert!(
             text.starts_with(b"/usr/sbin/bacula-fd: invalid option -- 'z'\nCopyright (C) 2000-2025 Kern Sibbald.\n\n")
         );
@@ -290,7 +254,7 @@ mod tests {
     #[test]
     fn keeping_capabilities_needs_a_user() {
         let error = parsed(&["-t", "-k", "-c", "/file"]).unwrap_err();
-        assert!(error.standard_error().is_empty());
+        assert!(error.standard_error(texts::USAGE).is_empty());
         let message = error.message().unwrap();
         let expected = "bacula-fd: ERROR TERMINATION at filed.c:198\n-k option has no meaning without -u option.\n";
         assert_eq!(String::from_utf8_lossy(message.text()), expected);

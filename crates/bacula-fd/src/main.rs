@@ -1,12 +1,14 @@
 //! `bacula-fd`: command line, start-up, and the wiring of the crates that do the work. Thin.
 
 mod backup;
+mod bfdjson;
 mod cli;
 mod clock;
 mod daemon;
 mod debug;
 mod director;
 mod exchange;
+mod getopt;
 mod host;
 mod job;
 mod keyring;
@@ -28,8 +30,10 @@ mod supervisor;
 mod texts;
 mod verify;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    start::run(std::env::args_os())
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if bfdjson::is_meant(&arguments) { ExitCode::from(bfdjson::run(arguments)) } else { start::run(arguments) }
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match cli::parse(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            print(&mut io::stderr(), &error.standard_error());
+            print(&mut io::stderr(), &error.standard_error(crate::texts::USAGE));
             say(error.message());
             return ExitCode::FAILURE;
         }
@@ -221,14 +221,14 @@ fn trace(cli: &Cli, settings: &LogSettings) -> Arc<Debug> {
     debug
 }
 
-fn say(message: Option<StockMessage>) {
+pub(crate) fn say(message: Option<StockMessage>) {
     if let Some(message) = message {
         let date = lines::date_prefix(clock::seconds());
         print(&mut io::stdout(), &message.print(date.trim_end()));
     }
 }
 
-fn print(out: &mut dyn io::Write, text: &[u8]) {
+pub(crate) fn print(out: &mut dyn io::Write, text: &[u8]) {
     // Whoever closed our output does not want to read it.
     let _unread = out.write_all(text).and_then(|()| out.flush());
 }

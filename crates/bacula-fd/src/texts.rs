@@ -2,6 +2,31 @@
 
 use std::path::Path;
 
+/// What `bfdjson -?` and every mistake print on standard error.
+pub(crate) const JSON_USAGE: &str = "\
+Copyright (C) 2012-2025 Kern Sibbald.
+
+Version: 15.0.3 (25 March 2025)
+
+Usage: bfdjson [options] [config_file]
+        -r <res>    get resource type <res>
+        -n <name>   get resource <name>
+        -l <dirs>   get only directives matching dirs (use with -r)
+        -D          get only data
+        -c <file>   use <file> as configuration file
+        -d <nn>     set debug level to <nn>
+        -dt         print a timestamp in debug output
+        -t          test configuration file and exit
+        -v          verbose user messages
+        -?          print this message.
+
+";
+
+/// An expression for `bfdjson -l` that is none.
+pub(crate) fn bad_directives(expression: &[u8]) -> Vec<u8> {
+    [b"Please use valid -l argument: ", expression, b"\n"].concat()
+}
+
 /// What `-?` and every mistake print on standard error.
 pub(crate) const USAGE: &str = "\
 Copyright (C) 2000-2025 Kern Sibbald.

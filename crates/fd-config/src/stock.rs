@@ -27,6 +27,11 @@ impl StockMessage {
         Self::new(format!("{name}: ERROR TERMINATION at {location}\n"), text, Printing::Twice)
     }
 
+    /// The same in the form of a job's message, printed once: `NAME ERROR TERMINATION` and the text.
+    pub fn job_termination(name: &str, text: &[u8]) -> Self {
+        Self::new(format!("{name} ERROR TERMINATION\n"), text, Printing::Dated)
+    }
+
     pub(crate) fn abort(name: &str, location: &str, text: &[u8]) -> Self {
         Self::new(format!("{name}: ABORTING via segfault due to ERROR in {location}\n"), text, Printing::Twice)
     }
