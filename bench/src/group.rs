@@ -17,9 +17,10 @@ use nix::unistd::{Pid, sync};
 
 use crate::cell::{Cell, Level, Variant};
 use crate::connection::Watch;
+use crate::floor::{self, Stream};
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
-use crate::tree::{Standing, file, warm};
+use crate::tree::{Kind, Standing, file, warm};
 
 /// A bed with one tree and one variant.
 pub struct Group<'a> {
@@ -29,6 +30,8 @@ pub struct Group<'a> {
     watch: &'a Watch,
     /// The newest Full of each side.
     full: BTreeMap<Side, JobResult>,
+    /// What the floor sends.
+    stream: Option<Stream>,
 }
 
 /// What a process has used, to the nanosecond, and how it is divided.
@@ -41,11 +44,14 @@ struct Used {
 impl<'a> Group<'a> {
     /// Raises the bed for a cell and its neighbours.
     pub fn start(cell: Cell, tree: &'a Standing, watch: &'a Watch) -> Result<Self> {
-        let mut clients = [Fd::Stock, Fd::Ours].map(ClientOptions::new);
+        let mut clients: Vec<_> = [Fd::Stock, Fd::Ours].map(ClientOptions::new).into();
         if cell.variant == Variant::Accurate {
             for client in &mut clients {
                 client.job.push("Accurate = yes".to_owned());
             }
+        }
+        if has_floor(cell) {
+            clients.push(ClientOptions::new(Fd::Stock).named(Side::Floor.name()));
         }
         let mut options = BedOptions::new("bench", clients)?;
         if cell.variant == Variant::Pki {
@@ -60,17 +66,23 @@ impl<'a> Group<'a> {
         // A volume for each job, so that old ones can go.
         options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
         options.file_sets = vec![FileSet::new("Bench", &cell.variant.options(), &[&tree.path])];
-        Ok(Self { bed: Bed::start(options)?, tree, cell, watch, full: BTreeMap::new() })
+        let mut bed = Bed::start(options)?;
+        if has_floor(cell) {
+            // We take its place.
+            bed.client(Side::Floor.name())?.daemon().kill()?;
+        }
+        Ok(Self { bed, tree, cell, watch, full: BTreeMap::new(), stream: None })
     }
 
     /// The sides of a cell, in the order of their turns.
-    pub fn sides(&self) -> Vec<Side> {
-        vec![Side::Stock, Side::Ours]
+    fn sides(&self, level: Level) -> Vec<Side> {
+        let floor = (level == Level::Full && has_floor(self.cell)).then_some(Side::Floor);
+        [Side::Stock, Side::Ours].into_iter().chain(floor).collect()
     }
 
     /// Makes sure that there is a Full to build on.
     pub fn prepare(&mut self, level: Level) -> Result<()> {
-        for side in self.sides() {
+        for side in [Side::Stock, Side::Ours] {
             if level != Level::Full && !self.full.contains_key(&side) {
                 self.tree.warm(self.cell.tree.kind)?;
                 let result = self.bed.backup(side.name(), "level=Full")?.must_be_good()?;
@@ -88,7 +100,10 @@ impl<'a> Group<'a> {
         }
         let mut samples = Vec::new();
         let mut results = Vec::new();
-        for side in self.sides() {
+        for side in self.sides(cell.level) {
+            if side == Side::Floor {
+                self.record(&results)?;
+            }
             self.bring_cache(cell, side)?;
             let (sample, result) = self.measure(cell, side, replica)?;
             samples.push(sample);
@@ -118,17 +133,30 @@ impl<'a> Group<'a> {
         }
     }
 
+    /// Makes what the floor sends from the stock daemon's volume, once.
+    fn record(&mut self, results: &[(Side, JobResult)]) -> Result<()> {
+        if let (None, Some((side, job))) = (&self.stream, results.first()) {
+            let records = self.bed.records(&job.row, side.name())?;
+            self.stream = Some(Stream::of(records, job.row.files, job.row.read_bytes, job.row.bytes)?);
+        }
+        Ok(())
+    }
+
     fn measure(&mut self, cell: Cell, side: Side, replica: u32) -> Result<(Sample, JobResult)> {
         let command = self.command(cell, side)?;
         let client = self.bed.client(side.name())?;
-        let (fd, port) = (client.pid()?, client.port());
+        let port = client.port();
+        let fd = if side == Side::Floor { std::process::id() } else { client.pid()? };
         let sd = self.bed.storage().process()?.pid();
         let dir = self.bed.director().process()?.pid();
         let load = load();
         reset_peak(fd)?;
         let now = || -> Result<[Used; 3]> { Ok([used(fd)?, used(sd)?, used(dir)?]) };
         let before = now()?;
-        let (result, connection) = self.watch.during(fd, port, || self.bed.run(&command))?;
+        let (result, connection) = self.watch.during(fd, port, || match (&self.stream, side) {
+            (Some(stream), Side::Floor) => floor::during(port, stream, || self.bed.run(&command)),
+            _ => self.bed.run(&command),
+        })?;
         let after = now()?;
         let result = result.must_be_good()?;
         let [fd, sd, dir] = [0, 1, 2].map(|at| {
@@ -275,6 +303,12 @@ impl<'a> Group<'a> {
         }
         Ok(())
     }
+}
+
+/// Which beds have a client that sends what was recorded: those whose Full is saved with all defaults.
+fn has_floor(cell: Cell) -> bool {
+    cell.variant == Variant::Default
+        && matches!(cell.tree.kind, Kind::Manyfiles | Kind::Media | Kind::Mixed | Kind::Empty)
 }
 
 /// An RSA key and its certificate in one file, as `PKI Keypair` wants it.

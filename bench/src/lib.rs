@@ -4,8 +4,12 @@
 
 pub mod cell;
 pub mod connection;
+pub mod floor;
 pub mod group;
+pub mod hot_set;
+pub mod plot;
 pub mod report;
 pub mod sample;
 pub mod statistics;
+pub mod target;
 pub mod tree;

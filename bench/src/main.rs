@@ -18,7 +18,10 @@ use nix::sys::signal::{SigSet, Signal};
 use bench::cell::Cell;
 use bench::connection::Watch;
 use bench::group::Group;
+use bench::hot_set;
+use bench::plot;
 use bench::sample::{self, Sample};
+use bench::target::{self, Verdict};
 use bench::tree::file;
 
 /// Replicas of a measurement that is kept.
@@ -55,12 +58,20 @@ enum Command {
         /// Where trees are kept.
         #[arg(long)]
         trees: Option<PathBuf>,
+        /// Fail as well if a promise is not kept.
+        #[arg(long)]
+        check: bool,
     },
+    /// See what a Full leaves of a file that the host has in memory.
+    HotSet,
     /// Make the tables anew from raw files.
     Report {
         /// Folders of results; the tables go to the first one.
         #[arg(required = true)]
         folders: Vec<PathBuf>,
+        /// Fail if a promise is not kept.
+        #[arg(long)]
+        check: bool,
     },
 }
 
@@ -72,11 +83,15 @@ fn main() -> ExitCode {
             }
             Ok(true)
         }
-        Command::Run { quick, replicas, cells, out, trees } => {
+        Command::Run { quick, replicas, cells, out, trees, check } => {
             let replicas = replicas.unwrap_or(if quick { QUICK } else { REPLICAS });
-            run(replicas, &cells, out, trees)
+            run(replicas, &cells, out, trees).map(|(good, kept)| good && (kept || !check))
         }
-        Command::Report { folders } => report(&folders).map(|()| true),
+        Command::HotSet => bed::setup::root(&mut |step| say(step)).and_then(|_| hot_set::measure()).map(|found| {
+            say(&hot_set::markdown(&found));
+            true
+        }),
+        Command::Report { folders, check } => report(&folders).map(|kept| kept || !check),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -119,8 +134,8 @@ fn watch_signals() -> Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-/// Measures; `true` if every job was good and both daemons made the same.
-fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>) -> Result<bool> {
+/// Measures; whether every job was good and both daemons made the same, and whether the promises are kept.
+fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>) -> Result<(bool, bool)> {
     let cells = Cell::choose(choice)?;
     // Before any thread: what it mounts is seen by this process and its children only.
     let watch = Watch::best();
@@ -143,13 +158,11 @@ fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>
             failures.push(error.to_string());
         }
     }
-    if out.join("raw.csv").exists() {
-        report(std::slice::from_ref(&out))?;
-    }
+    let kept = if out.join("raw.csv").exists() { report(std::slice::from_ref(&out))? } else { true };
     for failure in &failures {
         say(&format!("FAILED: {failure}"));
     }
-    Ok(failures.is_empty())
+    Ok((failures.is_empty(), kept))
 }
 
 fn run_group(
@@ -190,17 +203,22 @@ fn line(cell: Cell, replica: u32, samples: &[Sample]) -> String {
     format!("{cell} #{replica}: {}", figures.join(" | "))
 }
 
-/// Makes the tables from the raw files of some folders.
-fn report(folders: &[PathBuf]) -> Result<()> {
+/// Makes tables and figures from the raw files of some folders; whether the promises are kept.
+fn report(folders: &[PathBuf]) -> Result<bool> {
     let mut samples = Vec::new();
     for folder in folders {
         samples.extend(sample::read(&folder.join("raw.csv"))?);
     }
-    let Some(first) = folders.first() else { return Ok(()) };
-    let text = bench::report::markdown(&samples);
-    let path = first.join("table.md");
-    fs::write(&path, &text).map_err(file("write", &path))?;
+    let Some(first) = folders.first() else { return Ok(true) };
+    let verdicts = target::verdicts(&samples);
+    let text = format!("{}\n{}", bench::report::markdown(&samples), target::markdown(&verdicts));
+    let mut files = plot::figures(&samples);
+    files.push(("table.md", text.clone()));
+    for (name, content) in &files {
+        let path = first.join(name);
+        fs::write(&path, content).map_err(file("write", &path))?;
+    }
     say(&text);
-    say(&format!("The raw samples and this table are in {}.", first.display()));
-    Ok(())
+    say(&format!("The raw samples, these tables and the figures are in {}.", first.display()));
+    Ok(verdicts.iter().all(Verdict::is_met))
 }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use crate::cell::Cell;
 use crate::sample::{Figure, Sample, Side};
-use crate::statistics::{Estimate, median, p90, quotient, ratio_of_medians};
+use crate::statistics::{Estimate, float, median, p90, quotient, ratio_of_medians};
+use crate::target::above_the_floor;
 
 /// A figure of one side in one cell, in the order of the replicas.
 pub fn values(samples: &[Sample], cell: Cell, side: Side, figure: Figure) -> Vec<f64> {
@@ -36,6 +37,7 @@ pub fn markdown(samples: &[Sample]) -> String {
     for cell in cells(samples) {
         row(&mut text, samples, cell);
     }
+    floors(&mut text, samples);
     let _ = write!(
         text,
         "\n| cell | files | bytes | job s: stock | ours | load |\n| --- | --: | --: | --: | --: | --- |\n"
@@ -49,13 +51,36 @@ pub fn markdown(samples: &[Sample]) -> String {
         let _ = writeln!(
             text,
             "| {cell} | {:.0} | {:.0} | {:.1} | {:.1} | {least:.1}–{most:.1} |",
-            of(|s| crate::statistics::float(s.files)),
-            of(|s| crate::statistics::float(s.bytes)),
+            of(|s| float(s.files)),
+            of(|s| float(s.bytes)),
             job(Side::Stock),
             job(Side::Ours),
         );
     }
     text
+}
+
+/// What Director and Storage Daemon need for themselves, where it was measured.
+fn floors(text: &mut String, samples: &[Sample]) {
+    let rows: Vec<_> =
+        cells(samples).into_iter().filter_map(|cell| Some((cell, above_the_floor(samples, cell)?))).collect();
+    if rows.is_empty() {
+        return;
+    }
+    text.push_str(
+        "\nThe floor sends the recorded stream without reading a file. Above it: (ours − floor) / (stock − floor).\n\n\
+         | cell | floor ms | stock ms | ours ms | above the floor |\n| --- | --: | --: | --: | --: |\n",
+    );
+    for (cell, above) in rows {
+        let time = |side| median(&values(samples, cell, side, |sample| sample.connection));
+        let _ = writeln!(
+            text,
+            "| {cell} | {:.0} | {:.0} | {:.0} | **{above:.2}** |",
+            time(Side::Floor),
+            time(Side::Stock),
+            time(Side::Ours)
+        );
+    }
 }
 
 fn row(text: &mut String, samples: &[Sample], cell: Cell) {

@@ -127,16 +127,15 @@ pub fn read(path: &Path) -> Result<Vec<Sample>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    #[test]
-    fn a_sample_is_read_as_it_was_written() {
-        let cell = Cell::choose("manyfiles10 full default").unwrap()[0];
-        let sample = Sample {
-            cell,
-            side: Side::Ours,
-            replica: 3,
+    /// A sample of one cell, for the tests of what uses samples.
+    pub(crate) fn sample(side: Side, replica: u32) -> Sample {
+        Sample {
+            cell: Cell::choose("manyfiles10 full default").unwrap()[0],
+            side,
+            replica,
             connection: 1234.567,
             job: 2.0,
             fd: 1.234_567,
@@ -148,7 +147,12 @@ mod tests {
             files: 55_000,
             bytes: 1_000_000_007,
             load: 2.31,
-        };
+        }
+    }
+
+    #[test]
+    fn a_sample_is_read_as_it_was_written() {
+        let sample = sample(Side::Ours, 3);
         assert_eq!(Sample::parse(sample.line().trim_end()), Some(sample));
         assert_eq!(Sample::parse("nonsense"), None);
     }

@@ -161,6 +161,19 @@ pub fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BedE
     move |source| BedError::File { action, path, source }
 }
 
+/// Makes a file of so many MiB of noise that repeats nowhere.
+pub fn noise_file(path: &Path, megabytes: usize) -> Result<()> {
+    write_noise(path, megabytes, &mut Noise::new(1))
+}
+
+fn write_noise(path: &Path, megabytes: usize, noise: &mut Noise) -> Result<()> {
+    let mut out = File::create(path).map_err(file("create", path))?;
+    for _ in 0..megabytes {
+        out.write_all(&noise.bytes(1 << 20)).map_err(file("write", path))?;
+    }
+    Ok(())
+}
+
 /// A tree in the making.
 struct Builder {
     base: PathBuf,
@@ -294,13 +307,9 @@ impl Builder {
         Ok(())
     }
 
-    /// A file of noise that repeats nowhere.
     fn noise_file(&mut self, name: &str, megabytes: usize) -> Result<()> {
         let path = self.base.join(name);
-        let mut out = File::create(&path).map_err(file("create", &path))?;
-        for _ in 0..megabytes {
-            out.write_all(&self.noise.bytes(1 << 20)).map_err(file("write", &path))?;
-        }
+        write_noise(&path, megabytes, &mut self.noise)?;
         self.files.push(path.clone());
         self.entries.push(path);
         Ok(())
