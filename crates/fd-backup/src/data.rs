@@ -174,6 +174,8 @@ pub(crate) struct Transform<'t> {
     pub(crate) compressed: &'t mut Vec<u8>,
     /// Records begin with their address.
     pub(crate) addresses: bool,
+    /// The digest is made later, with those of other files.
+    pub(crate) late: bool,
     /// What is sent is encrypted.
     pub(crate) encryptor: Option<&'t mut Encryptor>,
 }
@@ -183,6 +185,9 @@ impl Transform<'_> {
     pub(crate) fn send<B>(&mut self, emitter: &mut Emitter<'_, B>, position: u64, block: &[u8]) -> Result<(), Halt> {
         for digester in self.digesters.iter_mut().flatten() {
             digester.update(block);
+        }
+        if self.late {
+            emitter.keep_for_digest(block)?;
         }
         let body = match &mut self.compressor {
             Some(compressor) => {
@@ -198,7 +203,11 @@ impl Transform<'_> {
         };
         let address = position.to_be_bytes();
         let address: &[u8] = if self.addresses { &address } else { &[] };
-        emitter.payload(&[address, body])?;
+        if self.addresses {
+            emitter.payload(&[address, body])?;
+        } else {
+            emitter.payload(&[body])?;
+        }
         let tally = &mut emitter.piece().tally;
         tally.read_bytes += block.len() as u64;
         tally.job_bytes += (address.len() + body.len()) as u64;

@@ -4,10 +4,15 @@
 //! published on the way.
 
 use fd_bsock::{CommCount, Encoder, FrameError, Signal};
+use fd_crypto::{DigestError, DigestKind};
+use fd_os::md5_lanes::VALUE_LEN;
 use fd_records::{Stream, stream_header};
 
 use crate::exchange::{Exchange, Slot, Stopped};
+use crate::halt::Halt;
+use crate::late::LateDigests;
 use crate::piece::{Event, Piece};
+use crate::texts;
 
 /// Encodes records, frame by frame, to the end of a buffer.
 pub(crate) struct RecordWriter {
@@ -18,6 +23,11 @@ pub(crate) struct RecordWriter {
 impl RecordWriter {
     pub(crate) fn new(comm_compression: bool) -> Self {
         Self { encoder: Encoder::new(comm_compression), header: Vec::new() }
+    }
+
+    /// What did not compress in one slot says nothing about the next one, so that a slot's bytes depend on nothing else.
+    fn begin_slot(&mut self) {
+        self.encoder.spare_effort();
     }
 
     /// Begins a stream.
@@ -46,6 +56,14 @@ impl RecordWriter {
         Ok(())
     }
 
+    /// A stream of one message whose payload is filled in later; says where it begins.
+    fn reserve(&mut self, out: &mut Vec<u8>, file_index: i32, stream: Stream, len: usize) -> Result<usize, FrameError> {
+        self.header(out, file_index, stream, 0)?;
+        let place = self.encoder.reserve(out, len)?;
+        self.end_stream(out);
+        Ok(place.start)
+    }
+
     /// What was encoded since the last call.
     pub(crate) fn take_count(&mut self) -> CommCount {
         self.encoder.take_count()
@@ -60,19 +78,21 @@ pub(crate) struct Emitter<'x, B> {
     /// The slot that is open, and its present piece.
     open: Option<Slot>,
     piece: Piece,
+    late: LateDigests,
 }
 
 impl<'x, B> Emitter<'x, B> {
     /// An emitter that publishes a piece when it holds `piece_len` bytes.
     pub(crate) fn new(exchange: &'x Exchange<B>, piece_len: usize, comm_compression: bool) -> Self {
         let writer = RecordWriter::new(comm_compression);
-        Self { exchange, piece_len, writer, open: None, piece: Piece::default() }
+        Self { exchange, piece_len, writer, open: None, piece: Piece::default(), late: LateDigests::default() }
     }
 
     /// Starts the output of a slot.
     pub(crate) fn open(&mut self, slot: Slot) -> Result<(), Stopped> {
         self.piece = self.exchange.obtain(slot)?;
         self.open = Some(slot);
+        self.writer.begin_slot();
         Ok(())
     }
 
@@ -124,6 +144,24 @@ impl<'x, B> Emitter<'x, B> {
         self.writer.record(&mut self.piece.frames, file_index, stream, payload)
     }
 
+    /// Begins a file whose digest is made later, with those of others.
+    pub(crate) fn begin_late_digest(&mut self) {
+        self.late.begin();
+    }
+
+    /// A block of its data.
+    pub(crate) fn keep_for_digest(&mut self, block: &[u8]) -> Result<(), DigestError> {
+        self.late.keep(block)
+    }
+
+    /// Its digest record. Until the piece is published it may hold zeros.
+    pub(crate) fn late_digest(&mut self, file_index: i32) -> Result<(), Halt> {
+        let stream = Stream(DigestKind::Md5.stream());
+        let at = self.writer.reserve(&mut self.piece.frames, file_index, stream, VALUE_LEN)?;
+        self.late.end(&mut self.piece.frames, at)?;
+        Ok(())
+    }
+
     /// Publishes the piece if it is full.
     pub(crate) fn make_room(&mut self) -> Result<(), Stopped> {
         if self.piece.frames.len() >= self.piece_len {
@@ -143,6 +181,12 @@ impl<'x, B> Emitter<'x, B> {
 
     fn complete_piece(&mut self) -> Piece {
         let mut piece = std::mem::take(&mut self.piece);
+        if self.late.settle(&mut piece.frames).is_err() {
+            // OpenSSL took its word back in the middle of the job: better no backup than one with wrong digests.
+            piece.frames.clear();
+            piece.notes.clear();
+            piece.note(Event::Fatal { text: texts::digest_failed(DigestKind::Md5.message_name()) });
+        }
         piece.count = self.writer.take_count();
         piece
     }

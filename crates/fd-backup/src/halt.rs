@@ -2,6 +2,7 @@
 
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
+use fd_crypto::{DigestError, DigestKind};
 
 use crate::exchange::Stopped;
 use crate::protect::Unprotected;
@@ -16,6 +17,8 @@ pub(crate) enum Halt {
     Record(FrameError),
     /// A block can't be compressed.
     Compression(CompressError),
+    /// A digest can't be made any more.
+    Digest(DigestKind),
     /// More files than a FileIndex can count.
     FileIndex,
     /// A file can't be encrypted or signed as the configuration wants it.
@@ -37,6 +40,7 @@ impl Halt {
             Self::Stopped => None,
             Self::Record(error) => Some(texts::record_refused(path, error)),
             Self::Compression(error) => Some(texts::compression_failed(*error)),
+            Self::Digest(kind) => Some(texts::digest_failed(kind.message_name())),
             Self::FileIndex => Some(texts::too_many_files()),
             Self::Unprotected(unprotected) => Some(unprotected.fatal.clone()),
         }
@@ -52,6 +56,12 @@ impl From<Stopped> for Halt {
 impl From<FrameError> for Halt {
     fn from(error: FrameError) -> Self {
         Self::Record(error)
+    }
+}
+
+impl From<DigestError> for Halt {
+    fn from(error: DigestError) -> Self {
+        Self::Digest(error.kind())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::plan::BackupPlan;
 use crate::protect::{JobProtection, Unprotected};
 
 /// A piece is published when it holds this many bytes of frames.
-const PIECE_LEN: usize = 256 << 10;
+const PIECE_LEN: usize = 512 << 10;
 /// Batches that wait for a worker: enough that nobody waits for the walker, few enough to be no memory at all.
 const QUEUE: usize = 16;
 

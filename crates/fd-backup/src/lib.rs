@@ -13,6 +13,8 @@ mod estimate;
 mod exchange;
 mod halt;
 mod job;
+mod late;
+mod page_cache;
 mod piece;
 mod plan;
 mod protect;

@@ -15,6 +15,7 @@ use crate::accurate::Token;
 use crate::data::{Cut, DataEnd, Transform, data_stream, is_digested, is_read, read_blocks};
 use crate::estimate::saved_line;
 use crate::halt::Halt;
+use crate::late::LateDigests;
 use crate::piece::Event;
 use crate::protect::{Protector, Unprotected};
 use crate::source::{Opening, Source};
@@ -41,6 +42,23 @@ pub(crate) enum Saved {
     },
     /// Only its attributes: it could not be opened.
     NotOpened,
+}
+
+/// Which digests are made of an entry's data.
+#[derive(Clone, Copy)]
+struct Digests {
+    /// For its digest record, while it is read.
+    now: Option<DigestKind>,
+    /// For its digest record, later.
+    late: bool,
+    /// For its signature.
+    signed: Option<DigestKind>,
+}
+
+/// Whether the digest can wait: nothing but its record needs it.
+fn may_be_late(kind: DigestKind, signed: Option<DigestKind>, entry: &Entry) -> bool {
+    let is_needed = signed.is_some() || entry.hard_link.is_some() || entry.file_type == FileType::Raw;
+    !is_needed && LateDigests::suits(kind, entry.stat.size)
 }
 
 impl Worker<'_> {
@@ -72,8 +90,13 @@ impl Worker<'_> {
         if self.encrypts(entry.file_type) {
             self.send_session(entry, file_index)?;
         }
+        let late = digest_kind.is_some_and(|kind| may_be_late(kind, signed_kind, entry));
+        if late {
+            self.emitter.begin_late_digest();
+        }
+        let digests = Digests { now: digest_kind.filter(|_| !late), late, signed: signed_kind };
         let source = if is_read(entry.file_type, &entry.stat) {
-            match self.send_data(entry, file_index, digest_kind, signed_kind)? {
+            match self.send_data(entry, file_index, digests)? {
                 Ok(source) => Some(source),
                 Err(errno) => {
                     let text = texts::cannot_open(&entry.path, errno);
@@ -87,6 +110,10 @@ impl Worker<'_> {
         self.send_metadata(entry, file_index, source.as_ref())?;
         drop(source);
 
+        if late {
+            self.emitter.late_digest(file_index)?;
+            return Ok(Saved::Complete { digest: None });
+        }
         let digest = match digest_kind {
             Some(kind) => self.finish_digest(kind),
             None => inherited.digest,
@@ -196,17 +223,12 @@ impl Worker<'_> {
     }
 
     /// Opens, reads and sends. The inner error says why the entry could not be opened.
-    fn send_data(
-        &mut self,
-        entry: &Entry,
-        file_index: i32,
-        digest: Option<DigestKind>,
-        signed: Option<DigestKind>,
-    ) -> Result<Result<Source, Errno>, Halt> {
+    fn send_data(&mut self, entry: &Entry, file_index: i32, digests: Digests) -> Result<Result<Source, Errno>, Halt> {
         let (options, file_type) = (&entry.options, entry.file_type);
         let opening = Opening {
             file_type,
             size: entry.stat.size,
+            device: entry.stat.dev,
             no_atime: options.has(Flags::NO_ATIME),
             fifo_timeout: self.job.fifo_timeout,
         };
@@ -222,12 +244,13 @@ impl Worker<'_> {
         let sparse = options.has(Flags::SPARSE) && !encrypted;
         let cut = Cut::new(file_type, &entry.stat, sparse, self.job.record_len);
         self.emitter.header(file_index, data_stream(options, encrypted), entry.stat.size)?;
-        let (digesters, compressor) = self.tools.get(digest, signed, options.compression);
+        let (digesters, compressor) = self.tools.get(digests.now, digests.signed, options.compression);
         let mut transform = Transform {
             digesters,
             compressor,
             compressed: &mut self.compressed,
             addresses: sparse,
+            late: digests.late,
             encryptor: self.protector.as_mut().filter(|_| encrypted).map(Protector::encryptor),
         };
         let emitter = &mut self.emitter;

@@ -16,6 +16,8 @@ use nix::fcntl::{FcntlArg, OFlag, PosixFadviseAdvice, fcntl, posix_fadvise};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Whence;
 
+use crate::page_cache::PageCache;
+
 /// How often somebody who waits for a fifo looks whether the job goes on.
 const GLANCE: Duration = Duration::from_millis(200);
 /// From this size on, the kernel is told that the file is read from front to back.
@@ -25,7 +27,29 @@ const WORTH_ADVICE: i64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Source {
     file: File,
-    is_fifo: bool,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// A regular file.
+    Regular {
+        /// Place of the next read.
+        position: u64,
+        /// Size from the attributes.
+        size: u64,
+        cache: PageCache,
+    },
+    Device,
+    Fifo,
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        if let Kind::Regular { cache, .. } = &mut self.kind {
+            cache.leave(&self.file);
+        }
+    }
 }
 
 /// How something is to be opened.
@@ -34,6 +58,8 @@ pub(crate) struct Opening {
     pub(crate) file_type: FileType,
     /// Size from the attributes; only for advice to the kernel.
     pub(crate) size: i64,
+    /// Device from the attributes.
+    pub(crate) device: u64,
     /// Leave the access time alone where we may.
     pub(crate) no_atime: bool,
     /// How long to wait for somebody to open a fifo for writing.
@@ -49,14 +75,21 @@ impl Source {
         let path = Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));
         if opening.file_type == FileType::Fifo {
             let file = open_fifo(path, opening.fifo_timeout, is_stopped)?;
-            return Ok(Self { file, is_fifo: true });
+            return Ok(Self { file, kind: Kind::Fifo });
         }
         let file = open_file(path, opening)?;
         if opening.size >= WORTH_ADVICE {
             // Advice only: what comes of it does not matter.
             let _ = posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_SEQUENTIAL);
         }
-        Ok(Self { file, is_fifo: false })
+        let kind = match opening.file_type {
+            FileType::Regular => {
+                let size = u64::try_from(opening.size).unwrap_or_default();
+                Kind::Regular { position: 0, size, cache: PageCache::new(&file, opening.device, size) }
+            }
+            _ => Kind::Device,
+        };
+        Ok(Self { file, kind })
     }
 
     /// The descriptor.
@@ -70,14 +103,22 @@ impl Source {
             if is_stopped() {
                 return Ok(None);
             }
-            if self.is_fifo && !readable(&self.file)? {
-                continue;
-            }
-            match self.file.read(buffer) {
+            let result = match &mut self.kind {
+                Kind::Regular { position, size, cache } => match cache.read(&self.file, buffer, *position, *size) {
+                    Ok(len) => {
+                        *position = position.saturating_add(len as u64);
+                        Ok(len)
+                    }
+                    Err(error) => Err(Errno::from_raw(error.raw_os_error())),
+                },
+                Kind::Fifo if !readable(&self.file)? => continue,
+                Kind::Fifo | Kind::Device => self.file.read(buffer).map_err(|error| errno(&error)),
+            };
+            match result {
                 Ok(len) => return Ok(Some(len)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if self.is_fifo && error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(errno(&error)),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) if matches!(self.kind, Kind::Fifo) => {}
+                Err(error) => return Err(error),
             }
         }
     }
@@ -104,8 +145,12 @@ impl Source {
     }
 
     /// Sets the place of the next read.
-    pub(crate) fn seek(&mut self, position: u64) -> Result<(), Errno> {
-        self.file.seek(SeekFrom::Start(position)).map(drop).map_err(|error| errno(&error))
+    pub(crate) fn seek(&mut self, to: u64) -> Result<(), Errno> {
+        if let Kind::Regular { position, .. } = &mut self.kind {
+            *position = to;
+            return Ok(());
+        }
+        self.file.seek(SeekFrom::Start(to)).map(drop).map_err(|error| errno(&error))
     }
 }
 

@@ -125,6 +125,7 @@ impl Reading<'_> {
         let opening = Opening {
             file_type: FileType::Regular,
             size: entry.stat.size,
+            device: entry.stat.dev,
             no_atime: options.has(Flags::NO_ATIME),
             fifo_timeout: std::time::Duration::ZERO,
         };

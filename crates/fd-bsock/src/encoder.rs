@@ -1,5 +1,8 @@
 //! Making frames.
 
+use std::ops::Range;
+
+use crate::effort::Effort;
 use crate::frame::{COMPRESSED, MAX_PAYLOAD};
 use crate::lz4::Compressor;
 use crate::{CommCount, FrameError, Signal};
@@ -8,6 +11,8 @@ use crate::{CommCount, FrameError, Signal};
 /// so that a frame costs no allocation beside the growth of the buffer.
 pub struct Encoder {
     compressor: Option<Compressor>,
+    /// Says what is worth trying; without, everything is.
+    effort: Option<Effort>,
     /// Where the parts of a payload come together for the compressor.
     joined: Vec<u8>,
     count: CommCount,
@@ -16,7 +21,7 @@ pub struct Encoder {
 impl Encoder {
     /// An encoder; with `compress`, payloads are compressed where that pays (reference 01 §4.1).
     pub fn new(compress: bool) -> Self {
-        let mut encoder = Self { compressor: None, joined: Vec::new(), count: CommCount::default() };
+        let mut encoder = Self { compressor: None, effort: None, joined: Vec::new(), count: CommCount::default() };
         encoder.set_compress(compress);
         encoder
     }
@@ -27,6 +32,12 @@ impl Encoder {
             self.compressor = on.then(Compressor::new);
             self.joined = Vec::new();
         }
+    }
+
+    /// From now on payloads like those that did not compress lately are left out, and tried again now and then. Whatever
+    /// was found out before is forgotten.
+    pub fn spare_effort(&mut self) {
+        self.effort = Some(Effort::default());
     }
 
     /// Whether compression is on.
@@ -42,7 +53,15 @@ impl Encoder {
         if payload.len() > MAX_PAYLOAD {
             return Err(FrameError::TooBig { len: payload.len() });
         }
-        let block = self.compressor.as_mut().and_then(|compressor| compressor.compress(payload));
+        let mut block = None;
+        if let Some(compressor) = &mut self.compressor
+            && self.effort.as_mut().is_none_or(|effort| effort.is_worth(payload.len()))
+        {
+            block = compressor.compress(payload);
+            if let Some(effort) = &mut self.effort {
+                effort.tried(payload.len(), block.map(<[u8]>::len));
+            }
+        }
         let (flag, body) = block.map_or((0, payload), |block| (COMPRESSED, block));
         out.reserve(4 + body.len());
         out.extend_from_slice(&header(flag, body.len()));
@@ -61,6 +80,9 @@ impl Encoder {
         if len > MAX_PAYLOAD {
             return Err(FrameError::TooBig { len });
         }
+        if let Some((only, [])) = parts.split_first() {
+            return self.data(out, only);
+        }
         if self.compressor.is_some() {
             let mut joined = std::mem::take(&mut self.joined);
             joined.clear();
@@ -78,6 +100,22 @@ impl Encoder {
         }
         self.count += CommCount::data(len, len);
         Ok(())
+    }
+
+    /// Appends a frame whose payload of `len` bytes, zeros for now, is filled in later; says where it stands. Such a frame
+    /// is never compressed.
+    ///
+    /// # Errors
+    /// As [`Encoder::data`].
+    pub fn reserve(&mut self, out: &mut Vec<u8>, len: usize) -> Result<Range<usize>, FrameError> {
+        if len > MAX_PAYLOAD {
+            return Err(FrameError::TooBig { len });
+        }
+        out.extend_from_slice(&header(0, len));
+        let start = out.len();
+        out.resize(start + len, 0);
+        self.count += CommCount::data(len, len);
+        Ok(start..start + len)
     }
 
     /// Appends a signal.
@@ -200,6 +238,41 @@ mod tests {
             assert_eq!(whole, parts);
             assert_eq!(encoder.take_count(), count);
         }
+    }
+
+    #[test]
+    fn noise_is_not_tried_for_ever_and_text_is_compressed_again() {
+        let mut encoder = Encoder::new(true);
+        encoder.spare_effort();
+        let mut state = 1_u32;
+        let noise: Vec<u8> = (0..4096)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                state.to_be_bytes()[0]
+            })
+            .collect();
+        let mut sent = |payload: &[u8]| {
+            let mut out = Vec::new();
+            encoder.data(&mut out, payload).unwrap();
+            out.len()
+        };
+        assert!((0..100).all(|_| sent(&noise) == 4100));
+        let text = vec![b'x'; 4096];
+        let plain = (0..100).take_while(|_| sent(&text) == 4100).count();
+        assert!((1..64).contains(&plain), "{plain}");
+        assert!((0..100).all(|_| sent(&text) < 100));
+    }
+
+    #[test]
+    fn a_reserved_frame_is_that_of_its_payload() {
+        let mut encoder = Encoder::new(true);
+        let (mut plain, mut reserved) = (b"before".to_vec(), b"before".to_vec());
+        encoder.data(&mut plain, b"sixteen bytes...").unwrap();
+        let count = encoder.take_count();
+        let place = encoder.reserve(&mut reserved, 16).unwrap();
+        reserved[place].copy_from_slice(b"sixteen bytes...");
+        assert_eq!((reserved, encoder.take_count()), (plain, count));
+        assert!(encoder.reserve(&mut Vec::new(), MAX_PAYLOAD + 1).is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod lz4;
 pub mod scan;
 
 mod count;
+mod effort;
 mod encoder;
 mod error;
 mod frame;

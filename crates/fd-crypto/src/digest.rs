@@ -24,6 +24,13 @@ pub struct DigestError {
     source: ErrorStack,
 }
 
+impl DigestError {
+    /// Which digest can't be made.
+    pub const fn kind(&self) -> DigestKind {
+        self.kind
+    }
+}
+
 /// The digest algorithms of the `Signature` option.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DigestKind {

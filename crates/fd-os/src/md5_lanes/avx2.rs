@@ -121,8 +121,6 @@ macro_rules! round {
 
 /// Takes one block of each lane.
 #[target_feature(enable = "avx2")]
-#[expect(clippy::indexing_slicing, reason = "the remainder of 16 is an index of 16 words")]
-#[expect(clippy::many_single_char_names, reason = "these are the names of RFC 1321")]
 pub(super) fn compress(state: &mut State, blocks: Blocks<'_>) {
     let words = transpose(&blocks);
     let start: [Pair; 4] = state.each_ref().map(|words| load_pair(words));
@@ -148,7 +146,7 @@ fn choose(b: Pair, c: Pair, d: Pair) -> Pair {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn choose_back(b: Pair, c: Pair, d: Pair) -> Pair {
-    [0, 1].map(|set| _mm256_or_si256(_mm256_and_si256(d[set], b[set]), _mm256_andnot_si256(d[set], c[set])))
+    or(and(d, b), and_not(d, c))
 }
 
 /// H.
@@ -163,7 +161,7 @@ fn parity(b: Pair, c: Pair, d: Pair) -> Pair {
 #[target_feature(enable = "avx2")]
 fn twist(b: Pair, c: Pair, d: Pair) -> Pair {
     let ones = splat(u32::MAX);
-    [0, 1].map(|set| _mm256_xor_si256(c[set], _mm256_or_si256(b[set], _mm256_xor_si256(d[set], ones[set]))))
+    xor(c, or(b, xor(d, ones)))
 }
 
 #[inline]
@@ -176,6 +174,19 @@ fn add(a: Pair, b: Pair) -> Pair {
 #[target_feature(enable = "avx2")]
 fn and(a: Pair, b: Pair) -> Pair {
     [_mm256_and_si256(a[0], b[0]), _mm256_and_si256(a[1], b[1])]
+}
+
+/// `b` where `a` has zeros.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn and_not(a: Pair, b: Pair) -> Pair {
+    [_mm256_andnot_si256(a[0], b[0]), _mm256_andnot_si256(a[1], b[1])]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn or(a: Pair, b: Pair) -> Pair {
+    [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])]
 }
 
 #[inline]

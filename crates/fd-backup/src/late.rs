@@ -1,0 +1,231 @@
+//! Digests of small files, made many at a time, which costs a fifth of making them one by one.
+//!
+//! A file's digest stands behind its data. Room is left for it there, the data is kept, and before the piece of stream
+//! leaves the worker the digests are made and filled in. Only MD5, and only where the processor has the lanes for it.
+
+use std::ops::Range;
+
+use fd_crypto::{DigestError, DigestKind, Digester};
+use fd_os::md5_lanes::{LANES, has_lanes, md5_each};
+
+/// The largest file whose digest waits, in bytes as far as its attributes tell.
+const LARGEST: i64 = 256 << 10;
+/// A file that turns out to be longer than this is digested while it is read, as large ones are.
+const MOST_OF_ONE: usize = 512 << 10;
+/// With so many bytes kept, the digests are made at once.
+const MOST: usize = 2 << 20;
+/// What a byte of the longest message in the lanes costs, in hundredths of what a byte costs alone.
+const LANE_COST: usize = 240;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct LateDigests {
+    /// The data of the files whose digests are promised, and of the one that is being read.
+    kept: Vec<u8>,
+    /// Where that of the file that is being read begins.
+    begun: usize,
+    promises: Vec<Promise>,
+    /// For a file that stands out among the others.
+    alone: Option<Digester>,
+    /// For the file that is being read, once it is too long to be kept.
+    long: Option<Digester>,
+    is_long: bool,
+}
+
+struct Promise {
+    data: Range<usize>,
+    /// Where its digest belongs in the piece.
+    at: usize,
+}
+
+impl LateDigests {
+    /// Whether a digest of this kind over a file of this size can wait.
+    pub(crate) fn suits(kind: DigestKind, size: i64) -> bool {
+        kind == DigestKind::Md5 && (0..=LARGEST).contains(&size) && has_lanes()
+    }
+
+    /// A file's data comes next.
+    pub(crate) fn begin(&mut self) {
+        self.kept.truncate(self.begun);
+        self.is_long = false;
+    }
+
+    /// A block of it.
+    pub(crate) fn keep(&mut self, block: &[u8]) -> Result<(), DigestError> {
+        if !self.is_long {
+            self.kept.extend_from_slice(block);
+            if self.kept.len() - self.begun <= MOST_OF_ONE {
+                return Ok(());
+            }
+        }
+        let long = ready(&mut self.long)?;
+        if self.is_long {
+            long.update(block);
+        } else {
+            long.restart();
+            long.update(self.kept.get(self.begun..).unwrap_or_default());
+            self.kept.truncate(self.begun);
+            self.is_long = true;
+        }
+        Ok(())
+    }
+
+    /// All of it has come. Its digest belongs to `at` in the frames of the present piece; it will be there when they are
+    /// settled.
+    pub(crate) fn end(&mut self, frames: &mut [u8], at: usize) -> Result<(), DigestError> {
+        if self.is_long {
+            self.is_long = false;
+            let value = ready(&mut self.long)?.finish()?;
+            fill_in(frames, at, value.as_bytes());
+            return Ok(());
+        }
+        self.promises.push(Promise { data: self.begun..self.kept.len(), at });
+        self.begun = self.kept.len();
+        if self.kept.len() >= MOST { self.settle(frames) } else { Ok(()) }
+    }
+
+    /// Fills in what was promised. What was read of the present file stays.
+    pub(crate) fn settle(&mut self, frames: &mut [u8]) -> Result<(), DigestError> {
+        if self.promises.is_empty() {
+            return Ok(());
+        }
+        let mut promises = std::mem::take(&mut self.promises);
+        promises.sort_unstable_by_key(|promise| std::cmp::Reverse(promise.data.len()));
+        let (apart, together) = promises.split_at_checked(stand_out(&promises)).unwrap_or((&promises, &[]));
+        let kept = &self.kept;
+        let data = |promise: &Promise| kept.get(promise.data.clone()).unwrap_or_default();
+        if !apart.is_empty() {
+            let digester = ready(&mut self.alone)?;
+            for promise in apart {
+                digester.update(data(promise));
+                fill_in(frames, promise.at, digester.finish()?.as_bytes());
+            }
+        }
+        // `suits` has seen that there are lanes.
+        md5_each(together.iter().map(data), |number, value| {
+            if let Some(promise) = together.get(number) {
+                fill_in(frames, promise.at, &value);
+            }
+        });
+        promises.clear();
+        self.promises = promises;
+        self.kept.drain(..self.begun);
+        self.begun = 0;
+        Ok(())
+    }
+}
+
+/// How many of the messages, the longest first, are better digested alone: the lanes are busy until the longest one in
+/// them is through.
+fn stand_out(promises: &[Promise]) -> usize {
+    let total: usize = promises.iter().map(|promise| promise.data.len()).sum();
+    let mut alone = 0_usize;
+    let mut best = (0, usize::MAX);
+    for (number, promise) in promises.iter().enumerate() {
+        let longest = promise.data.len().max((total - alone) / LANES);
+        let cost = alone.saturating_add(longest.saturating_mul(LANE_COST) / 100);
+        if cost < best.1 {
+            best = (number, cost);
+        }
+        alone = alone.saturating_add(promise.data.len());
+    }
+    if alone < best.1 { promises.len() } else { best.0 }
+}
+
+fn ready(digester: &mut Option<Digester>) -> Result<&mut Digester, DigestError> {
+    match digester {
+        Some(digester) => Ok(digester),
+        None => Ok(digester.insert(Digester::new(DigestKind::Md5)?)),
+    }
+}
+
+fn fill_in(frames: &mut [u8], at: usize, value: &[u8]) {
+    if let Some(place) = frames.get_mut(at..at.saturating_add(value.len())) {
+        place.copy_from_slice(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fd_os::md5_lanes::VALUE_LEN;
+
+    use super::*;
+
+    fn md5(bytes: &[u8]) -> Vec<u8> {
+        let mut digester = Digester::new(DigestKind::Md5).unwrap();
+        digester.update(bytes);
+        digester.finish().unwrap().as_bytes().to_vec()
+    }
+
+    fn bytes(len: usize) -> Vec<u8> {
+        (0..len).map(|at| (at * 7 + len).to_le_bytes()[0]).collect()
+    }
+
+    /// Files of these sizes, settled after each `settle_every`; `blocks` bytes come at a time.
+    fn all(sizes: &[usize], settle_every: usize, blocks: usize) {
+        if !has_lanes() {
+            return;
+        }
+        let mut late = LateDigests::default();
+        let mut frames = vec![0; sizes.len() * VALUE_LEN];
+        for (number, size) in sizes.iter().enumerate() {
+            let at = number * VALUE_LEN;
+            late.begin();
+            for (count, block) in bytes(*size).chunks(blocks).enumerate() {
+                late.keep(block).unwrap();
+                if count == 1 {
+                    // In the middle of a file a piece may be full.
+                    late.settle(&mut frames).unwrap();
+                }
+            }
+            late.end(&mut frames, at).unwrap();
+            if number % settle_every == 0 {
+                late.settle(&mut frames).unwrap();
+            }
+        }
+        late.settle(&mut frames).unwrap();
+        assert!(late.kept.is_empty());
+        for (number, size) in sizes.iter().enumerate() {
+            assert_eq!(frames[number * VALUE_LEN..][..VALUE_LEN], md5(&bytes(*size)), "{size}");
+        }
+    }
+
+    #[test]
+    fn every_file_gets_its_own_digest() {
+        let even: Vec<usize> = (0..70).collect();
+        let mixed: Vec<usize> = (0..70).map(|n| if n % 9 == 0 { 90_000 + n } else { n * 37 }).collect();
+        for settle_every in [1, 17, 1000] {
+            all(&even, settle_every, 65_536);
+            all(&mixed, settle_every, 65_536);
+            all(&mixed, settle_every, 1000);
+        }
+        all(&[600_000, 5, 1_200_000, 0, 524_288, 524_289], 1000, 65_536);
+    }
+
+    #[test]
+    fn a_file_that_is_given_up_leaves_nothing_behind() {
+        if !has_lanes() {
+            return;
+        }
+        let mut late = LateDigests::default();
+        let mut frames = vec![0; VALUE_LEN];
+        late.begin();
+        late.keep(b"the beginning of a file that can't be read on").unwrap();
+        late.begin();
+        late.keep(b"abc").unwrap();
+        late.end(&mut frames, 0).unwrap();
+        late.settle(&mut frames).unwrap();
+        assert_eq!(frames, md5(b"abc"));
+    }
+
+    #[test]
+    fn a_long_message_does_not_hold_up_the_lanes() {
+        let promises =
+            |lens: &[usize]| -> Vec<Promise> { lens.iter().map(|len| Promise { data: 0..*len, at: 0 }).collect() };
+        assert_eq!(stand_out(&promises(&[8192; 32])), 0, "all are alike");
+        assert_eq!(stand_out(&promises(&[200_000, 5000, 5000, 5000, 5000, 5000, 5000, 5000])), 1);
+        assert_eq!(stand_out(&promises(&[100, 100])), 2, "two are too few");
+        assert_eq!(stand_out(&promises(&[100_000])), 1);
+        assert_eq!(stand_out(&[]), 0);
+    }
+}

@@ -1,0 +1,194 @@
+//! Reading a file without pushing out of memory what the host's own programs use.
+//!
+//! Where the kernel can read a file without keeping it (`RWF_DONTCACHE`, Linux 6.14), it does; pages that were in memory
+//! before stay. Elsewhere we look stretch by stretch what is in memory before we read, and let go of those stretches
+//! afterwards of which nothing was. Nothing is ever written out for that.
+
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fd_os::page_cache::resident_pages;
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+
+/// `RWF_DONTCACHE`.
+const UNCACHED: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+/// Length of a stretch in bytes, a multiple of any page size.
+const STRETCH: u64 = 8 << 20;
+/// How many stretches are looked at together: 32 GiB of file.
+const GROUP: u64 = 4096;
+/// No device has this number.
+const NO_DEVICE: u64 = u64::MAX;
+
+/// The device that last refused to be read uncached. A job reads from one or two, and only the first file of each, or
+/// the first after a change, asks in vain.
+static REFUSING: AtomicU64 = AtomicU64::new(NO_DEVICE);
+
+/// How a file is read.
+#[derive(Debug)]
+pub(crate) enum PageCache {
+    /// By the kernel, uncached.
+    Uncached { device: u64 },
+    /// Watched by us.
+    Watched(Stretches),
+}
+
+impl PageCache {
+    /// For a regular file of this size in bytes on this device.
+    pub(crate) fn new(file: &File, device: u64, size: u64) -> Self {
+        if REFUSING.load(Ordering::Relaxed) == device {
+            Self::Watched(Stretches::new(file, size))
+        } else {
+            Self::Uncached { device }
+        }
+    }
+
+    /// One read at `position`.
+    pub(crate) fn read(&mut self, file: &File, buffer: &mut [u8], position: u64, size: u64) -> Result<usize, Errno> {
+        if let Self::Uncached { device } = *self {
+            match preadv2(file, &mut [IoSliceMut::new(buffer)], position, UNCACHED) {
+                // What a kernel or file system says that does not know the flag. Nothing was read yet.
+                Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
+                    REFUSING.store(device, Ordering::Relaxed);
+                    *self = Self::Watched(Stretches::new(file, size));
+                }
+                result => return result,
+            }
+        }
+        if let Self::Watched(stretches) = self {
+            stretches.reach(file, position);
+        }
+        rustix::io::pread(file, buffer, position)
+    }
+
+    /// The file has been read as far as it is going to be.
+    pub(crate) fn leave(&mut self, file: &File) {
+        if let Self::Watched(stretches) = self {
+            stretches.leave(file);
+        }
+    }
+}
+
+/// What we know of the stretches of a file. They are looked at many at a time and in advance, because the kernel reads
+/// far ahead.
+#[derive(Debug)]
+pub(crate) struct Stretches {
+    size: u64,
+    /// The stretch that is being read.
+    number: u64,
+    /// Of which stretches nothing was in memory, from the first one of the present group on.
+    cold: Vec<bool>,
+}
+
+impl Stretches {
+    fn new(file: &File, size: u64) -> Self {
+        let mut stretches = Self { size, number: 0, cold: Vec::new() };
+        stretches.look(file);
+        stretches
+    }
+
+    /// Reading has come to `position`.
+    fn reach(&mut self, file: &File, position: u64) {
+        let before = self.number;
+        let number = position / STRETCH;
+        if number == before {
+            return;
+        }
+        self.leave(file);
+        self.number = number;
+        if number / GROUP != before / GROUP {
+            self.look(file);
+        }
+    }
+
+    /// Lets go of the present stretch if it came into memory by our reading.
+    fn leave(&self, file: &File) {
+        let range = self.range(self.number);
+        let is_cold = usize::try_from(self.number % GROUP).ok().and_then(|at| self.cold.get(at)).copied();
+        if let (Some(true), Ok(start), Ok(len)) =
+            (is_cold, i64::try_from(range.start), i64::try_from(range.end - range.start))
+        {
+            // Advice: what comes of it does not matter.
+            let _ = posix_fadvise(file, start, len, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
+        }
+    }
+
+    /// Looks at all stretches of the group that the present one is in. What can't be found out counts as in memory.
+    fn look(&mut self, file: &File) {
+        let first = self.number - self.number % GROUP;
+        let ranges = (first..first + GROUP).map(|number| self.range(number)).take_while(|range| !range.is_empty());
+        let is_cold = |range: Range<u64>| {
+            resident_pages(file.as_fd(), range.start, range.end - range.start).is_ok_and(|pages| pages == 0)
+        };
+        self.cold = ranges.map(is_cold).collect();
+    }
+
+    fn range(&self, number: u64) -> Range<u64> {
+        let start = number.saturating_mul(STRETCH).min(self.size);
+        start..start.saturating_add(STRETCH).min(self.size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    const PAGE: u64 = 4096;
+
+    /// A file of three stretches and a bit, written out, so that its pages can be dropped; `None` on a file system that
+    /// keeps them anyway.
+    fn cold_file() -> Option<File> {
+        let file = tempfile::tempfile().unwrap();
+        let block = vec![7; usize::try_from(STRETCH).unwrap()];
+        (0..3).for_each(|number| file.write_all_at(&block, number * STRETCH).unwrap());
+        file.write_all_at(&block[..100], 3 * STRETCH).unwrap();
+        file.sync_all().unwrap();
+        posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).unwrap();
+        (resident(&file, 0, 4 * STRETCH) == 0).then_some(file)
+    }
+
+    fn resident(file: &File, start: u64, len: u64) -> u64 {
+        resident_pages(file.as_fd(), start, len).unwrap()
+    }
+
+    fn read_all(file: &File, cache: &mut PageCache) -> usize {
+        let size = file.metadata().unwrap().len();
+        let mut buffer = vec![0; 65_536];
+        let mut total = 0;
+        loop {
+            let len = cache.read(file, &mut buffer, total as u64, size).unwrap();
+            if len == 0 {
+                cache.leave(file);
+                return total;
+            }
+            total += len;
+        }
+    }
+
+    /// Reads the second stretch into memory, then all of the file in both ways.
+    #[test]
+    fn what_was_in_memory_stays_and_what_was_not_goes() {
+        let Some(file) = cold_file() else { return };
+        let size = file.metadata().unwrap().len();
+        let mut buffer = vec![0; usize::try_from(STRETCH).unwrap()];
+        let watched = PageCache::Watched(Stretches::new(&file, size));
+        let chosen = PageCache::new(&file, NO_DEVICE - 1, size);
+        for mut cache in [watched, chosen] {
+            file.read_exact_at(&mut buffer, STRETCH).unwrap();
+            let before = resident(&file, 0, size);
+            assert!(resident(&file, STRETCH, STRETCH) == STRETCH / PAGE);
+            if let PageCache::Watched(stretches) = &mut cache {
+                *stretches = Stretches::new(&file, size);
+            }
+            assert_eq!(read_all(&file, &mut cache) as u64, size);
+            assert_eq!(resident(&file, STRETCH, STRETCH), STRETCH / PAGE, "{cache:?}");
+            let after = resident(&file, 0, size);
+            assert!(after <= before, "{after} pages instead of {before}, {cache:?}");
+        }
+    }
+}

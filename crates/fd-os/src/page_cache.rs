@@ -1,0 +1,120 @@
+//! Which pages of a file are in memory.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// The system call `cachestat` (Linux 6.5), whose number is the same everywhere.
+const CACHESTAT: libc::c_long = 451;
+
+/// What `cachestat` is asked.
+#[repr(C)]
+struct Range {
+    offset: u64,
+    len: u64,
+}
+
+/// What it answers, in pages.
+#[repr(C)]
+#[derive(Default)]
+struct Answer {
+    cached: u64,
+    dirty: u64,
+    under_writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+/// How many pages of a regular file's bytes from `offset` on, `len` of them, are in memory. Where the kernel does not
+/// tell that (up to Linux 6.4) of a file that is not ours, all of them count.
+///
+/// # Errors
+/// What the kernel says; `offset` must be a multiple of the page size.
+pub fn resident_pages(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<u64> {
+    if len == 0 {
+        return Ok(0);
+    }
+    cached_pages(file, offset, len).or_else(|_| mapped_pages(file, offset, len))
+}
+
+fn cached_pages(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<u64> {
+    let range = Range { offset, len };
+    let mut answer = Answer::default();
+    let flags: libc::c_uint = 0;
+    // SAFETY: the kernel reads `range` and writes `answer`, which live here and have the layout of its interface.
+    let result = unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut answer, flags) };
+    if result == 0 { Ok(answer.cached) } else { Err(io::Error::last_os_error()) }
+}
+
+fn mapped_pages(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<u64> {
+    let mapping = Mapping::new(file, offset, len)?;
+    let mut pages = vec![0_u8; mapping.len.get().div_ceil(page_size())];
+    // SAFETY: the mapping covers `len` bytes, and `pages` has a byte for each of its pages.
+    let result = unsafe { libc::mincore(mapping.start, mapping.len.get(), pages.as_mut_ptr()) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(pages.iter().map(|page| u64::from(page & 1)).sum())
+}
+
+fn page_size() -> usize {
+    // SAFETY: `sysconf` has no preconditions.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).ok().filter(|size| *size > 0).unwrap_or(4096)
+}
+
+/// A stretch of a file in the address space. Never looked into, only asked about.
+struct Mapping {
+    start: *mut libc::c_void,
+    len: NonZeroUsize,
+}
+
+impl Mapping {
+    fn new(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<Self> {
+        let too_large = |_| io::Error::from_raw_os_error(libc::EOVERFLOW);
+        let len = usize::try_from(len).map_err(too_large)?;
+        let len = NonZeroUsize::new(len).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        let offset = libc::off_t::try_from(offset).map_err(too_large)?;
+        let (protection, flags) = (libc::PROT_READ, libc::MAP_SHARED);
+        // SAFETY: the kernel chooses the address; nothing that exists is replaced.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), len.get(), protection, flags, file.as_raw_fd(), offset) };
+        if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self { start, len }) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `new` mapped, and nobody has a pointer into it.
+        unsafe { libc::munmap(self.start, self.len.get()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn what_was_just_written_is_in_memory() {
+        let path = std::env::temp_dir().join(format!("fd-os-resident-{}", std::process::id()));
+        let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        let page = page_size();
+        file.write_all(&vec![7; 10 * page]).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let len = 10 * page as u64;
+        assert_eq!(resident_pages(file.as_fd(), 0, len).unwrap(), 10);
+        assert_eq!(resident_pages(file.as_fd(), 4 * page as u64, 2 * page as u64).unwrap(), 2);
+        assert_eq!(resident_pages(file.as_fd(), 0, 0).unwrap(), 0);
+        assert_eq!(mapped_pages(file.as_fd(), 0, len).unwrap(), 10);
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_an_error() {
+        let (reader, _writer) = std::io::pipe().unwrap();
+        assert!(mapped_pages(reader.as_fd(), 0, 4096).is_err());
+        assert!(mapped_pages(reader.as_fd(), u64::MAX, 4096).is_err());
+    }
+}
