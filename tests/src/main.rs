@@ -1,6 +1,7 @@
 //! `bed`: sets the bed up, raises one for a human, or shows that ferrofd can replace the stock daemon.
 
 mod demo;
+mod matching;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -38,6 +39,15 @@ enum Command {
         #[arg(long, conflicts_with = "short")]
         tree: Option<PathBuf>,
     },
+    /// Measure what a FileSet with many patterns costs both daemons.
+    Matching {
+        /// How many patterns.
+        #[arg(long, default_value_t = 1000)]
+        patterns: usize,
+        /// How many estimates of each kind.
+        #[arg(long, default_value_t = 3)]
+        rounds: usize,
+    },
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -56,11 +66,12 @@ impl From<Which> for Fd {
 }
 
 fn main() -> ExitCode {
+    let code = |good: bool| if good { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     let result = match Arguments::parse().command {
         Command::Setup => bed::setup::root(&mut |step| say(step)).map(|_| ExitCode::SUCCESS),
         Command::Up { clients } => up(&clients),
-        Command::Demo { short, tree } => demo::run(demo::Choice { short, tree })
-            .map(|equal| if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
+        Command::Demo { short, tree } => demo::run(demo::Choice { short, tree }).map(code),
+        Command::Matching { patterns, rounds } => matching::run(patterns, rounds).map(code),
     };
     result.unwrap_or_else(|error| {
         // There is nothing left to tell when standard error is closed.

@@ -4,12 +4,14 @@
 //! feeds back what it read. Regular expressions are compiled by the caller's [`RegexCompiler`].
 //! Not here: walking a tree, running a program, reading a file.
 
+mod candidates;
 mod effective;
 mod fileset;
 mod flags;
 mod letters;
 mod line;
 mod lists;
+mod literals;
 mod options;
 mod parser;
 mod patterns;

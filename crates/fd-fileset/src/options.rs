@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::flags::Flags;
 use crate::patterns::PatternSet;
-use crate::regex::Regex;
+use crate::regex::RegexSet;
 use crate::wildcard::WildcardFlags;
 
 /// How the data of a file is compressed.
@@ -101,7 +101,7 @@ pub(crate) struct RawPatterns {
 #[derive(Default)]
 pub(crate) struct PathPatterns {
     pub(crate) wild: PatternSet,
-    pub(crate) regex: Vec<Box<dyn Regex>>,
+    pub(crate) regex: RegexSet,
 }
 
 impl PathPatterns {
@@ -114,12 +114,12 @@ impl PathPatterns {
     }
 
     fn regex_matches(&self, path: &[u8]) -> bool {
-        self.regex.iter().any(|regex| regex.is_match(path))
+        self.regex.is_match(path)
     }
 }
 
 impl Options {
-    /// Compiles the wild-cards. To be called once, when the block is complete.
+    /// Compiles the wild-cards, and gets the regular expressions ready. To be called once, when the block is complete.
     pub(crate) fn seal(&mut self) {
         let flags = self.wildcard_flags();
         let raw = std::mem::take(&mut self.wild);
@@ -127,6 +127,9 @@ impl Options {
         self.directory.wild = PatternSet::new(raw.directory, flags);
         self.file.wild = PatternSet::new(raw.file, flags);
         self.base_name = PatternSet::new(raw.base_name, flags);
+        for kind in [&mut self.any, &mut self.directory, &mut self.file] {
+            kind.regex.seal();
+        }
     }
 
     /// How the block's wild-cards are read.

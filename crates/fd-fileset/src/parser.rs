@@ -274,14 +274,16 @@ impl<'c> Parser<'c> {
     fn regex(&mut self, line: &Line<'_>) -> Result<Reaction, LineError> {
         let compiler = self.compiler;
         let added = self.option(|options| {
-            let regex = compiler.compile(line.argument, options.wildcard_flags().fold_case);
+            let ignore_case = options.wildcard_flags().fold_case;
+            let regex = compiler.compile(line.argument, ignore_case);
             let patterns = match line.sub {
                 b' ' => Some(&mut options.any),
                 b'D' => Some(&mut options.directory),
                 b'F' => Some(&mut options.file),
                 _ => None,
             };
-            Some(regex.map(|regex| patterns.map(|patterns| patterns.regex.push(regex)).is_some()))
+            let add = |regex| patterns.map(|patterns| patterns.regex.push(regex, line.argument, ignore_case)).is_some();
+            Some(regex.map(add))
         });
         match added {
             Some(Err(error)) => return self.fail(LineError::BadRegex { pattern: line.argument.to_vec(), error }),

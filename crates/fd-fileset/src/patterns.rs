@@ -1,7 +1,9 @@
-//! A set of wild-cards asked as one: plain names are looked up, only true patterns are tried one by one.
+//! A set of wild-cards asked as one: plain names are looked up, and of true patterns only those are tried whose
+//! fixed parts are there.
 
 use std::cmp::Ordering;
 
+use crate::candidates::Candidates;
 use crate::wildcard::{Wildcard, WildcardFlags};
 
 /// Many wild-cards, any of which may match.
@@ -10,6 +12,7 @@ pub(crate) struct PatternSet {
     /// Patterns that match exactly one text, ordered by [`by_length`]. Empty when case is folded.
     names: Vec<Box<[u8]>>,
     patterns: Vec<Wildcard>,
+    candidates: Candidates,
 }
 
 impl PatternSet {
@@ -24,6 +27,8 @@ impl PatternSet {
             }
         }
         set.names.sort_unstable_by(|a, b| by_length(a, b));
+        let literals: Vec<_> = set.patterns.iter().map(|pattern| pattern.literals().collect()).collect();
+        set.candidates = Candidates::new(&literals, flags.fold_case);
         set
     }
 
@@ -34,7 +39,7 @@ impl PatternSet {
     /// Whether any pattern matches the whole text.
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
         self.names.binary_search_by(|name| by_length(name, text)).is_ok()
-            || self.patterns.iter().any(|pattern| pattern.is_match(text))
+            || self.candidates.any(text, |at| self.patterns.get(at).is_some_and(|pattern| pattern.is_match(text)))
     }
 }
 
@@ -67,6 +72,31 @@ mod tests {
     fn names_fold_case_when_asked() {
         assert!(set(&["/t/Doc"], true).is_match(b"/T/dOC"));
         assert!(!set(&["/t/Doc"], false).is_match(b"/T/dOC"));
+    }
+
+    #[test]
+    fn many_patterns_are_each_one_of_them() {
+        let words = ["a", "b", "ab", "ba", "*", "?", "[ab]", "[!a]", "/", "\\*"];
+        let mut patterns = Vec::new();
+        for first in words {
+            for second in words {
+                for third in words {
+                    patterns.push(format!("{first}{second}{third}x"));
+                }
+            }
+        }
+        for (fold_case, path_name) in [(false, false), (true, false), (false, true), (true, true)] {
+            let flags = WildcardFlags { fold_case, path_name };
+            for ten in patterns.chunks(10) {
+                let set = PatternSet::new(ten.iter().map(|p| p.as_bytes().to_vec()), flags);
+                for text in
+                    ["abax", "ABAX", "a/bx", "aa*x", "bbx", "babax", "/x", "x", "", "ababababx", "*ax", "ab/ba/x"]
+                {
+                    let one = ten.iter().any(|p| Wildcard::new(p.as_bytes(), flags).is_match(text.as_bytes()));
+                    assert_eq!(set.is_match(text.as_bytes()), one, "{ten:?} {text} {flags:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -91,6 +91,16 @@ impl Wildcard {
         !pattern.iter().any(|byte| matches!(byte, b'*' | b'?' | b'[' | b'\\'))
     }
 
+    /// Runs of bytes that stand in every text that the pattern matches, in small letters if case is folded.
+    pub(crate) fn literals(&self) -> impl Iterator<Item = Vec<u8>> {
+        let segments = [&self.head].into_iter().chain(&self.middle).chain(&self.tail);
+        let runs = segments.flat_map(|segment| segment.0.split(|item| !matches!(item, Item::Byte(_))));
+        runs.filter(|run| !run.is_empty()).map(|run| {
+            let bytes = run.iter().filter_map(|item| if let Item::Byte(byte) = item { Some(*byte) } else { None });
+            bytes.collect()
+        })
+    }
+
     /// Whether the pattern matches the whole of `text`.
     ///
     /// Each part between two stars is taken at its leftmost place. That is enough: a later place leaves less of the

@@ -8,6 +8,8 @@
     reason = "what helps a test fails the test, like the test itself"
 )]
 
+use std::ffi::CStr;
+
 use fd_fileset::{
     BadFileSet, Compression, DigestKind, FileSet, Flags, LineError, ListFailure, ListKind, ListRequest, Parser,
     Reaction, Regex, RegexCompiler,
@@ -28,7 +30,8 @@ impl RegexCompiler for Literal {
 }
 
 impl Regex for Needle {
-    fn is_match(&self, text: &[u8]) -> bool {
+    fn is_match(&self, text: &CStr) -> bool {
+        let text = text.to_bytes();
         let text = if self.1 { text.to_ascii_lowercase() } else { text.to_vec() };
         text.windows(self.0.len()).any(|part| part == self.0)
     }

@@ -2,7 +2,7 @@
 //!
 //! A FileSet and `RegexWhere` are written for this dialect, and no other engine matches it exactly (reference 03 §4.5).
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -83,6 +83,11 @@ impl PosixRegex {
         self.execute(text, &mut []).is_some()
     }
 
+    /// Whether the expression matches anywhere in `text`, without a copy of it.
+    pub fn is_match_c(&self, text: &CStr) -> bool {
+        self.execute_c(text, &mut []).is_some()
+    }
+
     /// The first match, leftmost and then longest: the whole and its nine groups, as places in `text`. A group that took
     /// no part is `None`.
     pub fn captures(&self, text: &[u8]) -> Option<[Option<Range<usize>>; GROUPS]> {
@@ -96,7 +101,10 @@ impl PosixRegex {
 
     fn execute(&self, text: &[u8], places: &mut [libc::regmatch_t]) -> Option<()> {
         let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
-        let text = CString::new(until_nul).ok()?;
+        self.execute_c(&CString::new(until_nul).ok()?, places)
+    }
+
+    fn execute_c(&self, text: &CStr, places: &mut [libc::regmatch_t]) -> Option<()> {
         // SAFETY: the regex_t was made by regcomp and lives as long as `self`; the text is a C string; `places` has the
         // length that is said.
         let code =

@@ -1,6 +1,6 @@
 //! The `fileset` command: its lines, and the lists of names that stand on this host (reference 03 §1).
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt as _;
@@ -143,7 +143,7 @@ impl RegexCompiler for PosixCompiler {
 }
 
 impl Regex for Compiled {
-    fn is_match(&self, text: &[u8]) -> bool {
-        self.0.is_match(text)
+    fn is_match(&self, text: &CStr) -> bool {
+        self.0.is_match_c(text)
     }
 }

@@ -1,8 +1,10 @@
 //! Which entries Options and Exclude blocks let through (reference 03 §10).
 
 use std::os::unix::fs::symlink;
+use std::process::Command;
 
 use fd_fileset::{Compression, DigestKind};
+use fd_os::regex::{PosixRegex, RegexOptions};
 
 use crate::tree::Tree;
 
@@ -171,4 +173,97 @@ fn excludes_hold_for_all_includes() {
     let tree = Tree::new(&["a/x.tmp", "b/x.tmp", "b/y"]);
     let found = tree.full(&["I", "F /t/a", "N", "N", "I", "F /t/b", "N", "N", "E", "F *.tmp"]);
     assert_eq!(found, ["/t/a/", "/t/b/y", "/t/b/"]);
+}
+
+/// Many expressions of a block are not tried one by one; the verdict has to be that of each by itself. The locale
+/// belongs to the process, so each one gets a process of its own.
+#[test]
+fn many_expressions_are_each_one_of_them() {
+    for name in ["C", "C.UTF-8"] {
+        let program = std::env::current_exe().expect("this program");
+        let arguments = ["--exact", "matching::many_expressions_in_the_locale_of_this_process"];
+        let status = Command::new(program).args(arguments).env("LC_ALL", name).status();
+        assert!(status.expect("a process").success(), "{name}");
+    }
+}
+
+#[test]
+fn many_expressions_in_the_locale_of_this_process() {
+    if !["C", "C.UTF-8"].contains(&std::env::var("LC_ALL").as_deref().unwrap_or_default()) {
+        return;
+    }
+    fd_os::locale::set_from_environment();
+    let tree = Tree::new(&[]);
+    let mut state = 0x1234_5678_u32;
+    let mut below = |end: usize| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        usize::try_from(state).expect("a small number") % end
+    };
+    let pieces = [
+        "a",
+        "b",
+        "K",
+        "s",
+        "ab",
+        "/",
+        "\\.",
+        ".",
+        "[ab]",
+        "[^]a]",
+        "[[:alpha:]]",
+        "(ab|K)",
+        "(a(b)?)",
+        "^",
+        "$",
+        "\\b",
+        "\\<",
+        "\\w",
+        "é",
+        "{0,1}",
+        "*",
+        "?",
+        "+",
+        "{2}",
+        "|",
+        ")",
+        "-",
+        "~",
+        "\\\\",
+        "[)(]",
+        "[\\]",
+    ];
+    let words =
+        ["a", "b", "k", "K", "s", "S", "i", "/", ".", "é", "x", "~", "-", "\\", ")", "ab", "\u{17f}", "\u{212a}"];
+    let (mut expressions, mut hits, mut misses) = (Vec::new(), 0, 0);
+    while expressions.len() < 1200 {
+        let expression: String = (0..3 + below(5)).map(|_| pieces[below(pieces.len())]).collect();
+        if PosixRegex::new(expression.as_bytes(), RegexOptions::default()).is_ok() {
+            expressions.push(expression);
+        }
+    }
+    let texts: Vec<String> = (0..300).map(|_| (0..below(9)).map(|_| words[below(words.len())]).collect()).collect();
+    for (number, some) in expressions.chunks(9).enumerate() {
+        let ignore_case = number % 2 == 1;
+        let letters = if ignore_case { "O ei" } else { "O e" };
+        let lines: Vec<String> = some.iter().map(|expression| format!("RF {expression}")).collect();
+        let lines: Vec<&str> = ["I", letters].into_iter().chain(lines.iter().map(String::as_str)).collect();
+        let fileset = tree.fileset(&[&lines[..], &["N"]].concat());
+        let alone: Vec<_> = some
+            .iter()
+            .map(|expression| {
+                let options = RegexOptions { ignore_case, newline: false };
+                PosixRegex::new(expression.as_bytes(), options).expect("a good one")
+            })
+            .collect();
+        for text in &texts {
+            let wanted = alone.iter().any(|expression| expression.is_match(text.as_bytes()));
+            let found = !fileset.judge(&fileset.includes()[0], text.as_bytes(), false).accepted;
+            assert_eq!(found, wanted, "{text:?} with {some:?}");
+            hits += usize::from(found);
+            misses += usize::from(!found);
+        }
+    }
+    assert!(hits > 5000 && misses > 5000, "{hits} hits, {misses} misses");
 }

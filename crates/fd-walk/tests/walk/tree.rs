@@ -1,6 +1,7 @@
 //! Temporary trees, and walks over them as lists of words.
 
 use std::cell::{Cell, RefCell};
+use std::ffi::CStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,8 @@ impl RegexCompiler for Posix {
 }
 
 impl Regex for Compiled {
-    fn is_match(&self, text: &[u8]) -> bool {
-        self.0.is_match(text)
+    fn is_match(&self, text: &CStr) -> bool {
+        self.0.is_match_c(text)
     }
 }
 
