@@ -238,6 +238,6 @@ impl Plan<'_> {
         text.close();
         let classes = if self.options.every_message { "all, saved" } else { "all, !skipped, !restored, !saved" };
         text.open("Messages", "Standard").line(&format!("Director = {DIRECTOR} = {classes}")).close();
-        text.text
+        text.text.replace("@director-port@", &self.director_port.to_string())
     }
 }

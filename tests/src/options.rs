@@ -62,7 +62,7 @@ pub struct ClientOptions {
     pub fd: Fd,
     /// More directives for its `FileDaemon` resource, one a line.
     pub file_daemon: Vec<String>,
-    /// More directives for the `Director` resource of its configuration.
+    /// More directives for the `Director` resource of its configuration. `@director-port@` becomes the Director's port.
     pub fd_director: Vec<String>,
     /// More directives for its `Client` resource in the Director.
     pub dir_client: Vec<String>,

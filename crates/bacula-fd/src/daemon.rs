@@ -20,6 +20,9 @@ use crate::platform::Platform;
 use crate::state_file;
 use crate::supervisor::{Session, Supervisor};
 
+/// Connections served at once that we have made to Directors (reference 01 §6.3).
+const CALLED: u32 = 10;
+
 /// What all threads share.
 #[derive(Debug)]
 pub(crate) struct Daemon {
@@ -30,7 +33,9 @@ pub(crate) struct Daemon {
     state_file: PathBuf,
     default_bandwidth: Bandwidth,
     debug: Arc<Debug>,
-    slots: Slots,
+    slots: Arc<Slots>,
+    /// For connections that we have made to Directors.
+    called: Arc<Slots>,
     protection: Option<Arc<Protection>>,
 }
 
@@ -47,7 +52,7 @@ impl Daemon {
         let daemon = &config.file_daemon;
         let state_file = state_file::path(&daemon.working_directory, daemon.port());
         let history = state_file::load(&state_file);
-        let slots = Slots::new(daemon.max_concurrent_jobs);
+        let slots = Arc::new(Slots::new(daemon.max_concurrent_jobs));
         let default_bandwidth = Bandwidth::new(daemon.max_bandwidth_per_job);
         let supervisor = Supervisor::new(config, history);
         Self {
@@ -59,6 +64,7 @@ impl Daemon {
             default_bandwidth,
             debug,
             slots,
+            called: Arc::new(Slots::new(CALLED)),
             protection: protection.map(Arc::new),
         }
     }
@@ -112,6 +118,11 @@ impl Daemon {
     /// Changes that limit until the daemon ends.
     pub(crate) fn set_default_bandwidth(&self, limit: u64) {
         self.default_bandwidth.set(limit);
+    }
+
+    /// Waits until one more connection that we have made to a Director may be served.
+    pub(crate) fn take_called_slot(&self) -> Slot {
+        self.called.take()
     }
 
     /// A session is over: history, state file, log files.
@@ -169,16 +180,15 @@ mod libc_errno {
 
 /// Waits for a free slot, then serves the connection in a thread of its own.
 fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
-    daemon.slots.take();
+    let slot = daemon.slots.take();
     let shared = Arc::clone(daemon);
     let work = move || {
-        let _slot = Slot { daemon: &shared };
+        let _slot = slot;
         director::serve(&shared, stream);
     };
     let spawned: io::Result<_> = thread::Builder::new().name(format!("session {peer}")).spawn(work);
     if let Err(error) = spawned {
         tracing::error!(%error, %peer, "no thread for a connection");
-        daemon.slots.give();
     }
 }
 
@@ -194,12 +204,15 @@ impl Slots {
         Self { free: Mutex::new(count), freed: Condvar::new() }
     }
 
-    fn take(&self) {
+    /// Waits for a free one.
+    fn take(self: &Arc<Self>) -> Slot {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         while *free == 0 {
             free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
         }
         *free -= 1;
+        drop(free);
+        Slot { slots: Arc::clone(self) }
     }
 
     fn give(&self) {
@@ -208,13 +221,14 @@ impl Slots {
     }
 }
 
-/// Gives its slot back, also when the session panics.
-struct Slot<'d> {
-    daemon: &'d Daemon,
+/// A place among those that are served; free again when this goes, also when the session panics.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
 }
 
-impl Drop for Slot<'_> {
+impl Drop for Slot {
     fn drop(&mut self) {
-        self.daemon.slots.give();
+        self.slots.give();
     }
 }

@@ -36,7 +36,7 @@ use crate::runscript::Moment;
 use crate::storage::StorageConnection;
 use crate::supervisor::Session;
 
-pub(crate) use greet::serve;
+pub(crate) use greet::{serve, serve_channel};
 
 /// Whether the command loop goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,18 +13,17 @@ use fd_transport::{CertificateFiles, CertificateProblem, Certificates};
 pub(crate) struct Keyring {
     own: Option<Certificates>,
     directors: BTreeMap<String, Certificates>,
+    consoles: BTreeMap<String, Certificates>,
 }
 
 impl Keyring {
     /// Reads the files of every resource that wants them.
     pub(crate) fn load(config: &Config) -> Result<Self, CertificateProblem> {
-        let mut directors = BTreeMap::new();
-        for director in &config.directors {
-            if let Some(certificates) = certificates(&director.tls)? {
-                directors.insert(director.name.clone(), certificates);
-            }
-        }
-        Ok(Self { own: certificates(&config.file_daemon.tls)?, directors })
+        Ok(Self {
+            own: certificates(&config.file_daemon.tls)?,
+            directors: each(config.directors.iter().map(|director| (&director.name, &director.tls)))?,
+            consoles: each(config.consoles.iter().map(|console| (&console.name, &console.tls)))?,
+        })
     }
 
     /// Towards Storage Daemons.
@@ -36,6 +35,18 @@ impl Keyring {
     pub(crate) fn of_director(&self, name: &str) -> Option<&Certificates> {
         self.directors.get(name)
     }
+
+    /// Of the console of this name.
+    pub(crate) fn of_console(&self, name: &str) -> Option<&Certificates> {
+        self.consoles.get(name)
+    }
+}
+
+fn each<'c>(
+    resources: impl Iterator<Item = (&'c String, &'c Tls)>,
+) -> Result<BTreeMap<String, Certificates>, CertificateProblem> {
+    let read = resources.map(|(name, tls)| Ok(certificates(tls)?.map(|certificates| (name.clone(), certificates))));
+    read.filter_map(Result::transpose).collect()
 }
 
 /// What the `TLS …` directives of a resource name; `None` if they ask for no certificates.

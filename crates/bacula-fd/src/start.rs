@@ -24,6 +24,7 @@ use crate::keyring::Keyring;
 use crate::keys;
 use crate::lifecycle::{self, PidFile, Role, Signals};
 use crate::log;
+use crate::registration;
 use crate::texts as own_texts;
 
 /// Between two tries to bind an address.
@@ -97,6 +98,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     for address in addresses {
         listen(&daemon, address)?;
     }
+    registration::start(&daemon);
     tracing::info!(daemon = %name, "listening");
     let status = wait_for_the_end(&daemon, signals)?;
     daemon.save_state();

@@ -32,13 +32,19 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(6);
 /// Serves an accepted connection to its end.
 pub(crate) fn serve(daemon: &Daemon, stream: TcpStream) {
     let ip = stream.peer_addr().map_or_else(|_| "client".to_owned(), |peer| peer.ip().to_canonical().to_string());
-    let mut channel = match Channel::accept(stream, Limits::default()) {
-        Ok(channel) => channel,
-        Err(error) => {
-            tracing::debug!(%error, %ip, "an accepted connection is gone already");
-            return;
-        }
-    };
+    match Channel::accept(stream, Limits::default()) {
+        Ok(channel) => serve_from(daemon, channel, &ip),
+        Err(error) => tracing::debug!(%error, %ip, "an accepted connection is gone already"),
+    }
+}
+
+/// The same for a connection that we have made and that the Director has taken.
+pub(crate) fn serve_channel(daemon: &Daemon, channel: Channel) {
+    let ip = channel.address().ip().to_canonical().to_string();
+    serve_from(daemon, channel, &ip);
+}
+
+fn serve_from(daemon: &Daemon, mut channel: Channel, ip: &str) {
     let (frame, len) = match channel.recv(FIRST_FRAME) {
         Ok(Received::Data(frame)) => (frame.to_vec(), i64::try_from(frame.len()).unwrap_or(i64::MAX)),
         Ok(Received::Signal(signal)) => (Vec::new(), i64::from(signal.code())),
@@ -53,10 +59,10 @@ pub(crate) fn serve(daemon: &Daemon, stream: TcpStream) {
             // A probe that does not wait for its answer is no concern of ours.
             let _answered = channel.send(hello::PING_OK).and_then(|()| channel.close());
         }
-        FirstPacket::Director => greet(daemon, channel, &frame, &ip),
+        FirstPacket::Director => greet(daemon, channel, &frame, ip),
         FirstPacket::StorageCall => take_call(daemon, channel, &frame),
         FirstPacket::Bad => {
-            daemon.supervisor().say(MessageType::Security, "job.c:592", texts::expected_hello(&ip, len));
+            daemon.supervisor().say(MessageType::Security, "job.c:592", texts::expected_hello(ip, len));
             thread::sleep(BAD_HELLO_PAUSE);
         }
     }

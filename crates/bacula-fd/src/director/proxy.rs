@@ -3,43 +3,16 @@
 use std::time::Duration;
 
 use fd_bsock::Signal;
-use fd_bsock::hello::{CONSOLE_VERSION, ConsoleHello, director_accepted};
-use fd_config::{Director, PasswordKey, Tls};
-use fd_session::authenticate::{Authentication, Credentials};
-use fd_session::{Need, texts};
-use fd_transport::{Channel, ConnectPlan, ConnectWatch, Fault, Limits, Peer, PeerKind, Received};
+use fd_bsock::hello::{CONSOLE_VERSION, ConsoleHello};
+use fd_config::Director;
+use fd_session::texts;
+use fd_transport::{Channel, Fault, Received};
 
 use super::{Conversation, Flow};
-use crate::clock;
-use crate::exchange::{self, Secrets, Signals};
-use crate::keyring;
+use crate::dial::Call;
 
-/// Between two tries to connect, and when to give up; also how long the Director may take to know us.
-const RETRY_EVERY: Duration = Duration::from_secs(5);
-const GIVE_UP_AFTER: Duration = Duration::from_secs(15);
 /// How long one side is listened to before the other one gets its turn.
 const TURN: Duration = Duration::from_millis(10);
-
-/// Who we are for the Director, and where he is.
-struct Identity<'d> {
-    name: &'d str,
-    password: &'d PasswordKey,
-    tls: &'d Tls,
-    address: Option<&'d String>,
-    port: u16,
-}
-
-struct Impatient;
-
-impl ConnectWatch for Impatient {
-    fn cancelled(&self) -> bool {
-        false
-    }
-
-    fn retrying(&self, text: &str) {
-        tracing::debug!(%text, "the Director does not answer yet");
-    }
-}
 
 impl Conversation<'_> {
     pub(super) fn proxy(&mut self) -> Flow {
@@ -61,59 +34,39 @@ impl Conversation<'_> {
     }
 
     /// The Console resource that the Director's one names, else the first one, else the Director's own.
-    fn identity(&self) -> Identity<'_> {
+    fn call(&self) -> Option<Call<'_>> {
         let Director { name, password, tls, address, port, .. } = self.resource;
-        match self.resource.console.as_ref().or_else(|| self.daemon.config().consoles.first()) {
-            Some(console) => Identity {
+        let keyring = self.daemon.keyring();
+        let call = match self.resource.console.as_ref().or_else(|| self.daemon.config().consoles.first()) {
+            Some(console) => Call {
                 name: &console.name,
                 password: &console.password,
                 tls: &console.tls,
-                address: console.address.as_ref().or(address.as_ref()),
+                certificates: keyring.of_console(&console.name),
+                host: console.address.as_ref().or(address.as_ref())?,
                 port: console.port,
+                keep_idle: None,
             },
-            None => Identity { name, password, tls, address: address.as_ref(), port: *port },
-        }
+            None => Call {
+                name,
+                password,
+                tls,
+                certificates: keyring.of_director(name),
+                host: address.as_ref()?,
+                port: *port,
+                keep_idle: None,
+            },
+        };
+        Some(call)
     }
 
     /// A connection on which the Director takes us for a console; else the reason why there is none.
     fn reach_director(&self) -> Result<Channel, String> {
-        let identity = self.identity();
         // Without an address the stock daemon has no words.
-        let Some(host) = identity.address else { return Err(String::new()) };
-        let plan = ConnectPlan {
-            peer: Peer { kind: PeerKind::Director, host: host.clone(), port: identity.port },
-            source: None,
-            retry_every: RETRY_EVERY,
-            give_up_after: GIVE_UP_AFTER,
-            keep_idle: None,
-            send_buffer: None,
-        };
-        let mut channel = Channel::connect(&plan, Limits::default(), &Impatient).map_err(|error| error.to_string())?;
-        let (tls, psk) = identity.tls.need();
-        let need = Need { tls, psk };
-        let hello =
-            ConsoleHello { name: identity.name.as_bytes().to_vec(), version: CONSOLE_VERSION, tlspsk: need.to_wire() };
-        channel.send(&hello.encode()).map_err(|error| error.cause())?;
-        let key = identity.password.as_bytes().to_vec();
-        let credentials = Credentials {
-            own_name: identity.name.to_owned(),
-            key: key.clone(),
-            need,
-            tls_authenticate: identity.tls.authenticate,
-            random: crate::daemon::random(),
-            time: clock::seconds(),
-        };
-        let certificates = keyring::certificates(identity.tls).map_err(|problem| problem.to_string())?;
-        let secrets = Secrets { key, certificates };
-        let (mut machine, first) = Authentication::client(credentials);
-        exchange::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)
-            .map_err(|error| error.to_string())?;
-        match channel.recv(GIVE_UP_AFTER) {
-            Ok(Received::Data(line)) if director_accepted(line).is_some() => Ok(channel),
-            Ok(Received::Data(line)) => Err(String::from_utf8_lossy(line).trim_end().to_owned()),
-            Ok(Received::Empty | Received::Signal(_)) => Err("no greeting".to_owned()),
-            Err(error) => Err(error.cause()),
-        }
+        let Some(call) = self.call() else { return Err(String::new()) };
+        let tlspsk = call.need().to_wire();
+        let hello = ConsoleHello { name: call.name.as_bytes().to_vec(), version: CONSOLE_VERSION, tlspsk };
+        call.dial(&hello.encode())
     }
 
     /// Copies frames and signals both ways until one side has enough.

@@ -1,0 +1,88 @@
+//! Calling a Director ourselves: to be at his disposal (`registration`), or for a console (`proxy`).
+
+use std::time::Duration;
+
+use fd_bsock::hello::director_accepted;
+use fd_config::{PasswordKey, Tls};
+use fd_session::Need;
+use fd_session::authenticate::{Authentication, Credentials};
+use fd_transport::{Certificates, Channel, ConnectPlan, ConnectWatch, Limits, Peer, PeerKind, Received};
+
+use crate::clock;
+use crate::exchange::{self, Secrets, Signals};
+
+/// Between two tries to connect (reference 01 §18.4).
+const RETRY_EVERY: Duration = Duration::from_secs(5);
+/// When to give up, and how long the Director may take to know us (reference 01 §14).
+const GIVE_UP_AFTER: Duration = Duration::from_secs(15);
+
+/// Who we are for the Director, and where he is.
+#[derive(Clone, Debug)]
+pub(crate) struct Call<'c> {
+    /// Our name in the hello and in our challenge.
+    pub name: &'c str,
+    /// What we share with him.
+    pub password: &'c PasswordKey,
+    /// How the connection is protected.
+    pub tls: &'c Tls,
+    /// The certificates of `tls`.
+    pub certificates: Option<&'c Certificates>,
+    /// His host.
+    pub host: &'c str,
+    /// His port.
+    pub port: u16,
+    /// Idle time before TCP looks whether he is still there.
+    pub keep_idle: Option<Duration>,
+}
+
+struct Impatient;
+
+impl ConnectWatch for Impatient {
+    fn cancelled(&self) -> bool {
+        false
+    }
+
+    fn retrying(&self, text: &str) {
+        tracing::debug!(%text, "the Director does not answer yet");
+    }
+}
+
+impl Call<'_> {
+    /// What we need, as the hello says it.
+    pub(crate) const fn need(&self) -> Need {
+        let (tls, psk) = self.tls.need();
+        Need { tls, psk }
+    }
+
+    /// A connection on which the Director has accepted us; else the reason why there is none. `hello` is the first line.
+    pub(crate) fn dial(&self, hello: &[u8]) -> Result<Channel, String> {
+        let plan = ConnectPlan {
+            peer: Peer { kind: PeerKind::Director, host: self.host.to_owned(), port: self.port },
+            source: None,
+            retry_every: RETRY_EVERY,
+            give_up_after: GIVE_UP_AFTER,
+            keep_idle: self.keep_idle,
+            send_buffer: None,
+        };
+        let mut channel = Channel::connect(&plan, Limits::default(), &Impatient).map_err(|error| error.to_string())?;
+        channel.send(hello).map_err(|error| error.cause())?;
+        let credentials = Credentials {
+            own_name: self.name.to_owned(),
+            key: self.password.as_bytes().to_vec(),
+            need: self.need(),
+            tls_authenticate: self.tls.authenticate,
+            random: crate::daemon::random(),
+            time: clock::seconds(),
+        };
+        let secrets = Secrets { key: credentials.key.clone(), certificates: self.certificates.cloned() };
+        let (mut machine, first) = Authentication::client(credentials);
+        exchange::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)
+            .map_err(|error| error.to_string())?;
+        match channel.recv(GIVE_UP_AFTER) {
+            Ok(Received::Data(line)) if director_accepted(line).is_some() => Ok(channel),
+            Ok(Received::Data(line)) => Err(String::from_utf8_lossy(line).trim_end().to_owned()),
+            Ok(Received::Empty | Received::Signal(_)) => Err("no greeting".to_owned()),
+            Err(error) => Err(error.cause()),
+        }
+    }
+}

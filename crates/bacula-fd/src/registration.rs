@@ -1,0 +1,171 @@
+//! `Connect To Director`: we call the Director and wait until he has something for us (reference 01 §14, 06 §12.1).
+//!
+//! A thread for each such Director keeps one connection ready for him. When he takes it, another thread serves it like
+//! one that he has made himself, and the next one is made at once.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fd_bsock::Signal;
+use fd_bsock::hello::{CONSOLE_VERSION, REGISTERED, RegistrationHello};
+use fd_config::Director;
+use fd_transport::{Channel, Fault, Received};
+
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::dial::Call;
+use crate::director;
+use crate::timetable::Timetable;
+
+/// How often clock and timetable are looked at while nothing happens.
+const LOOK: Duration = Duration::from_secs(5);
+/// After a try that led nowhere.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How long the Director may take for his second line.
+const GREETING: Duration = Duration::from_secs(15);
+
+/// Why a connection is no longer kept ready.
+enum Left {
+    /// The Director wants to use it.
+    Called(Box<Channel>),
+    /// It is old, or not wanted any more.
+    Enough,
+    /// It broke, or the Director said something else.
+    Lost(String),
+}
+
+/// Starts a thread for every Director that wants to be called.
+pub(crate) fn start(daemon: &Arc<Daemon>) {
+    for number in 0..daemon.config().directors.len() {
+        let wanted = daemon.config().directors.get(number).is_some_and(|director| {
+            // Without an address the stock daemon does nothing and says nothing.
+            director.connect_to_director && director.address.is_some()
+        });
+        if !wanted {
+            continue;
+        }
+        let shared = Arc::clone(daemon);
+        let spawned = thread::Builder::new().name("calls Director".to_owned()).spawn(move || {
+            if let Some(director) = shared.config().directors.get(number) {
+                stay_ready(&shared, director);
+            }
+        });
+        if let Err(error) = spawned {
+            tracing::error!(%error, "no thread to call a Director with");
+        }
+    }
+}
+
+/// Keeps a connection ready for as long as the daemon lives.
+fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
+    let mut timetable = Timetable::new(director.schedule.as_ref());
+    let mut failing = false;
+    loop {
+        if !timetable.is_open(clock::seconds()) {
+            thread::sleep(LOOK);
+            continue;
+        }
+        let made = Instant::now();
+        let left = match register(daemon, director) {
+            Ok(channel) => {
+                if std::mem::take(&mut failing) {
+                    tracing::warn!(director = %director.name, "the Director takes our calls again");
+                }
+                wait_for_call(channel, director.reconnection_time, &mut timetable)
+            }
+            Err(why) => Left::Lost(why),
+        };
+        match left {
+            Left::Called(channel) => serve(daemon, *channel),
+            Left::Enough => {}
+            Left::Lost(why) => {
+                // Said once, and again after it has worked in between.
+                if !std::mem::replace(&mut failing, true) {
+                    tracing::warn!(director = %director.name, %why, "the Director can't be called, trying on");
+                }
+                // A Director that drops every connection at once must not make us call in a loop.
+                if made.elapsed() < PAUSE {
+                    thread::sleep(PAUSE);
+                }
+            }
+        }
+    }
+}
+
+/// Calls the Director and tells him who we are.
+fn register(daemon: &Daemon, director: &Director) -> Result<Channel, String> {
+    let Some(host) = director.address.as_deref() else { return Err(String::new()) };
+    let own = &daemon.config().file_daemon;
+    let heartbeat = own.heartbeat_interval;
+    let call = Call {
+        name: &own.name,
+        password: &director.password,
+        tls: &director.tls,
+        certificates: daemon.keyring().of_director(&director.name),
+        host,
+        port: director.port,
+        // So that a firewall on the way does not forget us, and a dead line is noticed.
+        keep_idle: (!heartbeat.is_zero()).then_some(heartbeat),
+    };
+    let hello = RegistrationHello {
+        name: own.name.as_bytes().to_vec(),
+        version: CONSOLE_VERSION,
+        tlspsk: call.need().to_wire(),
+    };
+    let mut channel = call.dial(&hello.encode())?;
+    match channel.recv(GREETING) {
+        Ok(Received::Data(line)) if line == REGISTERED => Ok(channel),
+        Ok(other) => Err(format!("{other:?}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Keeps the connection until something happens to it.
+fn wait_for_call(mut channel: Channel, most: Duration, timetable: &mut Timetable<'_>) -> Left {
+    let made = Instant::now();
+    loop {
+        match channel.recv(LOOK) {
+            Ok(Received::Signal(Signal::IsAlive)) => {
+                let answered = channel
+                    .signal(Signal::IsAlive)
+                    .and_then(|()| channel.flush())
+                    // Both sides forget TLS: what comes next is a new hello in clear.
+                    .and_then(|()| channel.drop_tls());
+                return match answered {
+                    Ok(()) => Left::Called(Box::new(channel)),
+                    Err(error) => Left::Lost(error.to_string()),
+                };
+            }
+            Ok(Received::Signal(Signal::Terminate)) => return Left::Lost(Signal::Terminate.to_string()),
+            Ok(Received::Signal(_)) => {}
+            Ok(other) => return Left::Lost(format!("{other:?}")),
+            Err(error) if matches!(error.fault, Fault::TimedOut { .. }) => {
+                if made.elapsed() >= most || !timetable.is_open(clock::seconds()) {
+                    leave(channel);
+                    return Left::Enough;
+                }
+            }
+            Err(error) => return Left::Lost(error.to_string()),
+        }
+    }
+}
+
+fn leave(channel: Channel) {
+    if let Err(error) = channel.leave() {
+        tracing::debug!(%error, "the Director's connection did not end cleanly");
+    }
+}
+
+/// The Director has taken a connection: from here on it is like one that he has made.
+fn serve(daemon: &Arc<Daemon>, channel: Channel) {
+    let slot = daemon.take_called_slot();
+    let shared = Arc::clone(daemon);
+    let spawned = thread::Builder::new().name(format!("session {}", channel.address())).spawn(move || {
+        let _slot = slot;
+        director::serve_channel(&shared, channel);
+    });
+    if let Err(error) = spawned {
+        tracing::error!(%error, "no thread for a connection");
+    }
+}

@@ -1,0 +1,91 @@
+//! Who calls whom: the File Daemon calls the Director, the Storage Daemon calls the File Daemon. With the stock daemon
+//! beside the one under test.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use bed::{
+    Bed, BedOptions, Noise, PATIENCE, RecordRules, ReservedPort, Restore, Result, TreeRules, compare_records,
+    compare_trees, read_once, wait_for,
+};
+
+const CLIENTS: [&str; 2] = ["reference", "test"];
+
+/// The source tree of these tests: a few files, one of them large.
+fn fill(options: &BedOptions) -> Result<()> {
+    let source = options.source()?;
+    std::fs::write(source.join("large"), Noise::new(1).bytes(3_000_000)).unwrap();
+    for number in 0..20 {
+        std::fs::write(source.join(format!("file {number}")), format!("{number}\n")).unwrap();
+    }
+    // The first read moves the time of access, further ones do not.
+    read_once(&source)
+}
+
+/// Backs up with both clients, compares the volumes, and restores what the one under test has saved.
+fn back_up_and_restore(bed: &Bed) -> Result<()> {
+    let [reference, test] = CLIENTS.map(|client| bed.backup(client, "").and_then(bed::JobResult::must_be_good));
+    let (reference, test) = (reference?, test?);
+    let records = |job: &bed::JobResult, client: &str| bed.records(&job.row, client);
+    let comparison =
+        compare_records(records(&reference, "reference")?, records(&test, "test")?, RecordRules::default())?;
+    assert!(comparison.is_equal(), "{}", comparison.text());
+    assert_eq!(reference.messages_of("reference-fd"), test.messages_of("test-fd"));
+    let target = bed.folder().join("restored/here");
+    let restore = Restore { job: test.row.id, from: "test", onto: "test", to: &target, replace: "always" };
+    bed.restore(&restore)?.must_be_good()?;
+    let source = bed.folder().join("source");
+    let restored = target.join(source.strip_prefix("/").unwrap());
+    let differences = compare_trees(&source, &restored, TreeRules::restored())?;
+    assert!(differences.is_empty(), "{differences:?}");
+    Ok(())
+}
+
+/// A client that nobody can call has called the Director, and waits.
+fn wait_until_registered(bed: &Bed, client: &str) -> Result<()> {
+    wait_for(&format!("{client} to be at the Director's disposal"), PATIENCE, || {
+        let status = bed.console(&[&format!("status client={client}-fd")])?;
+        Ok(if status.contains("Daemon started ") { Ok(()) } else { Err(status) })
+    })
+}
+
+#[test]
+fn a_client_that_nobody_can_call_calls_the_director() -> Result<()> {
+    let mut options = BedOptions::side_by_side("calls-director")?;
+    fill(&options)?;
+    let nowhere = ReservedPort::new()?;
+    for client in &mut options.clients {
+        client.director_port = Some(nowhere.number());
+        client.dir_client = vec!["Allow FD Connections = yes".to_owned()];
+        client.fd_director = ["Connect To Director = yes", "Address = 127.0.0.1", "DIR Port = @director-port@"]
+            .map(ToOwned::to_owned)
+            .to_vec();
+    }
+    let mut bed = Bed::start(options)?;
+    for client in CLIENTS {
+        wait_until_registered(&bed, client)?;
+    }
+    back_up_and_restore(&bed)?;
+    // Status while a job could run: each use takes the connection, and the next one is there at once.
+    for _ in 0..10 {
+        let status = bed.console(&["status client=test-fd"])?;
+        assert!(status.contains("Daemon started "), "{status}");
+    }
+    // A Director that was away is found again, without a word from anybody.
+    bed.director().stop()?;
+    bed.director().start()?;
+    for client in CLIENTS {
+        wait_until_registered(&bed, client)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_storage_daemon_that_calls_the_client_gets_the_data() -> Result<()> {
+    let mut options = BedOptions::side_by_side("sd-calls")?;
+    fill(&options)?;
+    for client in &mut options.clients {
+        client.dir_client = vec!["SD Calls Client = yes".to_owned()];
+    }
+    let bed = Bed::start(options)?;
+    back_up_and_restore(&bed)
+}
