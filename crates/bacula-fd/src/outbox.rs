@@ -58,7 +58,20 @@ impl JobLog for Outbox {
     }
 
     fn wants(&self, kind: MessageType) -> bool {
-        self.messages.wants(kind.number())
+        self.messages.wants(kind.number()) && (Self::job_counts(kind) || self.is_heard(kind))
+    }
+}
+
+impl Outbox {
+    /// Whether a message of this type does something to the job, whoever reads it.
+    const fn job_counts(kind: MessageType) -> bool {
+        !matches!(kind, MessageType::Saved | MessageType::Skipped | MessageType::Restored | MessageType::Verified)
+    }
+
+    /// Whether anybody gets it. `all, !restored` has an effect on the type and no destination for it: without this look
+    /// a line would be made for each file, sent to the session, and dropped there.
+    fn is_heard(&self, kind: MessageType) -> bool {
+        self.messages.destinations_of(kind.number()).next().is_some()
     }
 }
 
