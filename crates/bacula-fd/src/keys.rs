@@ -68,7 +68,7 @@ fn unreadable(file: &Path, step: &str, error: &io::Error) -> KeyProblem {
     let second = if number == nix::libc::ENOENT { texts::BIO_NO_SUCH_FILE } else { texts::BIO_SYSTEM };
     let system = texts::openssl_system_error(number, &crate::program::system_words(error));
     KeyProblem {
-        lines: [system.as_str(), second].map(|text| format!("{step}: ERR={text}")).to_vec(),
+        lines: [system.as_str(), second].map(|text| texts::step_failed(step, text)).to_vec(),
         hint: texts::unreadable_key_hint(file),
     }
 }

@@ -106,3 +106,8 @@ pub(crate) fn key_type_hint(file: &Path) -> String {
 pub(crate) fn unreadable_settings(file: &str, error: &str) -> String {
     format!("{file}: cannot be read: {error}")
 }
+
+/// What could not be done, and one thing that OpenSSL says about it.
+pub(crate) fn step_failed(step: &str, error: &str) -> String {
+    format!("{step}: ERR={error}")
+}

@@ -8,5 +8,6 @@
 
 mod digest;
 pub mod pki;
+mod texts;
 
 pub use digest::{DigestError, DigestKind, DigestValue, Digester};

@@ -4,6 +4,8 @@
 //! `restore-bench large 4096 3` 4,096 MiB in files of 1 GiB. It prints one line for each run, as CSV, and the ratios of
 //! the medians. Not here: judgement; noise of the machine is for the reader to see.
 
+#![expect(clippy::print_stdout, reason = "what it prints is its result")]
+
 use std::env;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -115,7 +117,12 @@ fn restore(bed: &mut Bed, client: &str, job: u32) -> Result<Run> {
     bed.restore(&restore)?.must_be_good()?;
     let (after, wall) = (usage(pid)?, start.elapsed());
     fs::remove_dir_all(&to).map_err(problem(&to))?;
-    Ok(Run { user: after.user - before.user, system: after.system - before.system, wall, peak: after.peak_memory })
+    Ok(Run {
+        user: after.user.saturating_sub(before.user),
+        system: after.system.saturating_sub(before.system),
+        wall,
+        peak: after.peak_memory,
+    })
 }
 
 fn median(runs: &[Run], of: impl Fn(&Run) -> Duration) -> f64 {

@@ -6,12 +6,13 @@ use openssl::pkey::{Id, PKey, Private, Public};
 use openssl::x509::X509;
 
 use super::error::OpenSslErrors;
+use crate::texts;
 
 /// Why a file's content can't be used. Displayed in the stock daemon's words, without the `openssl.c:108 ` in front.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// OpenSSL can't read it.
-    #[error("{step}: ERR={errors}")]
+    #[error("{step}: {errors}")]
     Unreadable {
         /// What was tried, in the stock daemon's words.
         step: &'static str,
@@ -30,7 +31,7 @@ impl KeyError {
     /// One line for each thing that went wrong, in the stock daemon's words.
     pub fn lines(&self) -> Vec<String> {
         match self {
-            Self::Unreadable { step, errors } => errors.lines().map(|line| format!("{step}: ERR={line}")).collect(),
+            Self::Unreadable { step, errors } => errors.lines().map(|line| texts::step_failed(step, line)).collect(),
             other => vec![other.to_string()],
         }
     }

@@ -1,0 +1,255 @@
+//! Encrypted and signed backups (reference 04 §12, 05 §11): what one daemon encrypts the other decrypts, whatever the
+//! cipher, the digest, the compression; volumes hold the same once they are opened; damage and wrong keys cost a message.
+//!
+//! With `FD_UNDER_TEST=stock` a second stock daemon stands in.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "what helps a test fails the test, like the test itself"
+)]
+
+mod keys;
+mod volume;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, JobRow, Restore, Result, Times, TreeOptions, TreeRules,
+    build_every_type, compare_trees, set_fixed_times,
+};
+use keys::Keys;
+use volume::{Content, Item};
+
+const CIPHERS: [&str; 3] = ["aes128", "aes192", "aes256"];
+const DIGESTS: [&str; 3] = ["md5", "sha1", "sha256"];
+/// Compression and holes; Debian's stock daemon has no ZSTD and stores plain data instead.
+const FILE_SETS: [(&str, &[&str]); 8] = [
+    ("plain", &["Signature = MD5"]),
+    ("gzip", &["Signature = SHA256", "Compression = GZIP6"]),
+    ("lzo", &["Signature = SHA1", "Compression = LZO"]),
+    ("zstd", &["Signature = MD5", "Compression = ZSTD"]),
+    ("sparse", &["Signature = SHA256", "Sparse = yes"]),
+    ("sparse-gzip", &["Sparse = yes", "Compression = GZIP1"]),
+    ("sparse-lzo", &["Signature = MD5", "Sparse = yes", "Compression = LZO"]),
+    ("sparse-zstd", &["Sparse = yes", "Compression = ZSTD"]),
+];
+
+/// A client whose data is encrypted for `keys` and for the masters.
+fn client(fd: Fd, name: &str, keys: &Keys, masters: &[&Keys], more: &[&str]) -> ClientOptions {
+    let mut client = ClientOptions::new(fd).named(name);
+    let file = |directive: &str, path: &Path| format!("{directive} = \"{}\"", path.display());
+    client.file_daemon = vec![file("PKI Keypair", &keys.pair)];
+    client.file_daemon.extend(masters.iter().map(|master| file("PKI Master Key", &master.certificate)));
+    client.file_daemon.extend(more.iter().map(|&line| line.to_owned()));
+    client
+}
+
+fn file_sets(source: &Path) -> Vec<FileSet> {
+    let metadata = ["AclSupport = yes", "XattrSupport = yes"];
+    let set = |(name, options): &(&str, &[&str])| FileSet::new(name, &[options, &metadata[..]].concat(), &[source]);
+    FILE_SETS.iter().map(set).collect()
+}
+
+/// Which ciphers go with which digests: each once, or with `PKI_ALL=1` all with all.
+fn combinations() -> Vec<(String, &'static str, &'static str)> {
+    let all = std::env::var_os("PKI_ALL").is_some();
+    let pairs = CIPHERS.iter().enumerate().flat_map(|(row, cipher)| {
+        DIGESTS
+            .iter()
+            .enumerate()
+            .filter(move |(column, _)| all || row == *column)
+            .map(|(_, digest)| (*cipher, *digest))
+    });
+    pairs.map(|(cipher, digest)| (format!("{cipher}-{digest}"), cipher, digest)).collect()
+}
+
+/// Small, but with every type of file, and with files that take several records.
+fn tree(options: &BedOptions) -> Result<PathBuf> {
+    let source = options.source()?;
+    build_every_type(&source, &TreeOptions { longest_path: 1000, large_file: 300_003 })?;
+    set_fixed_times(&source)?;
+    Ok(source)
+}
+
+/// Where a path lands when it is restored with `where=`.
+fn below(to: &Path, path: &Path) -> PathBuf {
+    to.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// The daemons to be compared, and the names of their clients for a combination.
+fn sides(fd: Fd, combination: &str) -> [(Fd, String); 2] {
+    [(Fd::Stock, format!("reference-{combination}")), (fd, format!("test-{combination}"))]
+}
+
+fn good(bed: &Bed, jobs: Vec<u32>) -> Result<Vec<JobRow>> {
+    jobs.into_iter().map(|job| Ok(bed.wait(job)?.must_be_good()?.row)).collect()
+}
+
+/// The items of a job's volume, sealed data opened.
+fn items(bed: &Bed, row: &JobRow, client: &str, keys: &Keys) -> Result<(Vec<Item>, usize)> {
+    Ok(volume::open(bed.records(row, client)?, &keys.id, &keys.key))
+}
+
+#[test]
+fn what_one_daemon_encrypts_the_other_decrypts() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("pki", [])?;
+    let folder = options.folder.make("keys")?;
+    let (own, master) = (Keys::make(&folder, "own"), Keys::make(&folder, "master"));
+    let combinations = combinations();
+    for (name, cipher, digest) in &combinations {
+        let (cipher, digest) = (format!("PKI Cipher = {cipher}"), format!("PKI Digest = {digest}"));
+        for (fd, name) in sides(fd, name) {
+            options.clients.push(client(fd, &name, &own, &[&master], &["PKI Encryption = yes", &cipher, &digest]));
+        }
+    }
+    let source = tree(&options)?;
+    options.file_sets = file_sets(&source);
+    let bed = Bed::start(options)?;
+
+    // Everything is queued at once: most of a small job's time is waiting.
+    let mut queued = Vec::new();
+    for (name, ..) in &combinations {
+        for (set, _) in FILE_SETS {
+            for (_, client) in sides(fd, name) {
+                queued.push(bed.queue(&format!("run job=backup-{client} fileset={set} yes"))?);
+            }
+        }
+    }
+    let mut rows = good(&bed, queued)?.into_iter();
+    let mut restores = Vec::new();
+    for (name, ..) in &combinations {
+        for (set, _) in FILE_SETS {
+            let [reference, test] = sides(fd, name).map(|(_, client)| client);
+            let what = format!("{name} {set}");
+            let (left, right) = (rows.next().unwrap(), rows.next().unwrap());
+            let zstd = set.contains("zstd");
+            if !zstd || fd == Fd::Stock {
+                compare(&what, items(&bed, &left, &reference, &own)?, items(&bed, &right, &test, &own)?, fd);
+                assert_eq!(
+                    bed.catalog().files(left.id)?,
+                    bed.catalog().files(right.id)?,
+                    "{what}: rows of the catalog"
+                );
+            }
+            // The stock daemon of Debian can't undo ZSTD.
+            let onto_reference = if zstd { None } else { Some((&right, &test, &reference)) };
+            for (row, from, onto) in [Some((&left, &reference, &test)), onto_reference].into_iter().flatten() {
+                let to = bed.folder().join(format!("restored/{}", row.id));
+                let restore = Restore { job: row.id, from, onto, to: &to, replace: "always" };
+                restores.push((what.clone(), bed.queue_restore(&restore)?, to));
+            }
+        }
+    }
+    for (what, job, to) in restores {
+        bed.wait(job)?.must_be_good()?;
+        let differences = compare_trees(&source, &below(&to, &source), TreeRules::restored())?;
+        assert_eq!(differences, Vec::<String>::new(), "{what}: {}", to.display());
+        fs::remove_dir_all(&to).unwrap();
+    }
+    Ok(())
+}
+
+/// Two volumes hold the same; the stock daemon uses one initialisation vector for all files, ours one for each.
+fn compare(what: &str, left: (Vec<Item>, usize), right: (Vec<Item>, usize), fd: Fd) {
+    let ((left, left_vectors), (right, right_vectors)) = (left, right);
+    let sessions = left.iter().filter(|item| item.stream == volume::SESSION).count();
+    assert!(sessions > 10, "{what}: {sessions} encrypted files");
+    assert!(left.iter().any(|item| item.stream == volume::SIGNATURE), "{what}: no signature");
+    let encrypted = |item: &&Item| matches!(&item.content, Content::Data { blocks, .. } if blocks.len() > 1);
+    assert!(left.iter().any(|item| encrypted(&item)), "{what}: no encrypted file of several blocks");
+    if let Some((one, other)) = left.iter().zip(&right).find(|(one, other)| one != other) {
+        panic!("{what}: the stock daemon has\n{one:?}\nand the other\n{other:?}");
+    }
+    assert_eq!(left.len(), right.len(), "{what}");
+    assert_eq!((left_vectors, right_vectors), (1, if fd == Fd::Ours { sessions } else { 1 }), "{what}: vectors");
+}
+
+/// Restores a job somewhere of its own.
+fn restore_onto(bed: &Bed, job: u32, from: &str, onto: &str) -> Result<(JobResult, PathBuf)> {
+    let to = bed.folder().join(format!("restored/{onto}-{job}"));
+    let result = bed.restore(&Restore { job, from, onto, to: &to, replace: "always" })?;
+    Ok((result, to))
+}
+
+/// The texts of a restore's messages, without the lines that OpenSSL words differently in each version, and how often
+/// each came.
+fn told(result: &JobResult, client: &str, to: &Path) -> BTreeMap<String, usize> {
+    let mut told = BTreeMap::new();
+    for line in result.messages_of(&format!("{client}-fd")) {
+        let line = line.replace(&*to.to_string_lossy(), "TO");
+        if !line.contains("openssl.c:108") && !line.contains("Connected to Storage") {
+            *told.entry(line).or_insert(0) += 1;
+        }
+    }
+    told
+}
+
+#[test]
+fn keys_decide_what_can_be_restored() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("pki-keys", [])?;
+    let folder = options.folder.make("keys")?;
+    let [own, master, stranger] = ["own", "master", "stranger"].map(|name| Keys::make(&folder, name));
+    let encrypting: &[&str] = &["PKI Encryption = yes"];
+    let signer = format!("PKI Signer = \"{}\"", own.certificate.display());
+    for (fd, side) in [(Fd::Stock, "reference"), (fd, "test")] {
+        let mut add = |name: &str, keys: &Keys, masters: &[&Keys], more: &[&str]| {
+            options.clients.push(client(fd, &format!("{side}-{name}"), keys, masters, more));
+        };
+        add("own", &own, &[&master], encrypting);
+        add("signing", &own, &[], &["PKI Signatures = yes"]);
+        add("master", &master, &[], &["PKI Encryption = yes", &signer]);
+        add("stranger", &stranger, &[], encrypting);
+        options.clients.push(ClientOptions::new(fd).named(&format!("{side}-none")));
+    }
+    let source = options.source()?;
+    for (name, content) in [("one", "the first file\n"), ("empty", ""), ("three", "the third one\n")] {
+        fs::write(source.join(name), content).unwrap();
+    }
+    set_fixed_times(&source)?;
+    let bed = Bed::start(options)?;
+    let backup = |client: &str| bed.backup(client, "")?.must_be_good();
+    let cases = [
+        // What was saved, who restores it, how the job ends.
+        ("own", "own"),
+        ("own", "master"),
+        ("own", "stranger"),
+        ("own", "none"),
+        ("signing", "signing"),
+        ("signing", "none"),
+        ("none", "signing"),
+        ("none", "own"),
+    ];
+    for saved in ["own", "signing", "none"] {
+        let rows = [backup(&format!("reference-{saved}"))?.row, backup(&format!("test-{saved}"))?.row];
+        for (_, onto) in cases.iter().filter(|(from, _)| *from == saved) {
+            // Each restores what the stock daemon has saved.
+            let (by_reference, one) =
+                restore_onto(&bed, rows[0].id, &format!("reference-{saved}"), &format!("reference-{onto}"))?;
+            let (by_test, other) =
+                restore_onto(&bed, rows[0].id, &format!("reference-{saved}"), &format!("test-{onto}"))?;
+            let what = format!("{saved} restored by {onto}");
+            assert_eq!(
+                told(&by_reference, &format!("reference-{onto}"), &one),
+                told(&by_test, &format!("test-{onto}"), &other),
+                "{what}\n{}\n{}",
+                by_reference.log,
+                by_test.log
+            );
+            assert_eq!(by_reference.row.status, by_test.row.status, "{what}\n{}\n{}", by_reference.log, by_test.log);
+            let (one, other) = (below(&one, &source), below(&other, &source));
+            if fs::exists(&one).unwrap() {
+                // What was given up has the times of the restore. The stock daemon reads what it has restored once more
+                // to check a signature, which changes the access times.
+                let times = if by_test.row.status == 'T' { Times::Seconds } else { Times::Ignored };
+                let rules = TreeRules { times, access_times: false, ..TreeRules::restored() };
+                assert_eq!(compare_trees(&one, &other, rules)?, Vec::<String>::new(), "{what}");
+            }
+        }
+    }
+    Ok(())
+}
