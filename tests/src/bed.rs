@@ -199,7 +199,8 @@ impl Bed {
             let work = folder.make(&format!("work/{}", client.name))?;
             let program = fd_argv(&root, client.fd, ["-c".as_ref(), config.as_os_str(), "-f".as_ref()])?;
             let variables = client.environment.iter().map(|(name, value)| format!("{name}={value}").into());
-            let argv = std::iter::once("env".into()).chain(variables).chain(program).collect();
+            let words = client.wrapper.iter().map(Into::into).chain(std::iter::once("env".into()));
+            let argv = words.chain(variables).chain(program).collect();
             clients.push(Client { options: client.clone(), config, work, daemon: daemon(&name, argv, port) });
         }
         let catalog = Catalog::create(&root, &folder.path().join("work/dir"))?;

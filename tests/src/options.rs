@@ -72,6 +72,8 @@ pub struct ClientOptions {
     pub settings: Vec<String>,
     /// The port of 127.0.0.1 at which the Director is told to find it, if not its own: that of a proxy.
     pub director_port: Option<u16>,
+    /// Words before the daemon's command line: a program that runs it in surroundings of its own.
+    pub wrapper: Vec<String>,
     /// Environment variables of the daemon, beside those of the test.
     pub environment: Vec<(String, String)>,
 }
@@ -88,6 +90,7 @@ impl ClientOptions {
             job: Vec::new(),
             settings: Vec::new(),
             director_port: None,
+            wrapper: Vec::new(),
             environment: Vec::new(),
         }
     }

@@ -11,6 +11,7 @@ mod director;
 mod exchange;
 mod getopt;
 mod host;
+mod hosts_access;
 mod job;
 mod keyring;
 mod keys;

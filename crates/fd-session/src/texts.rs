@@ -393,6 +393,11 @@ pub fn expected_hello(ip: &str, len: i64) -> Vec<u8> {
     format!("job.c:592 FD expecting Hello got bad command from {ip}:{ip}. Len={len}.\n").into_bytes()
 }
 
+/// Security message about a connection that `hosts.allow` and `hosts.deny` forbid.
+pub fn refused_by_hosts_access(ip: &str, port: u16) -> Vec<u8> {
+    format!("bnet_server.c:201 Connection from {ip}:{port} refused by hosts.access\n").into_bytes()
+}
+
 /// Security message about a wrong password.
 pub fn incorrect_password(director: &[u8], ip: &str) -> Vec<u8> {
     [b"Incorrect password given by Director ", director, b" at ", ip.as_bytes(), b".\n"].concat()

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
+mod hosts_access;
+
 use bed::{
     Bed, BedOptions, Noise, PATIENCE, RecordRules, ReservedPort, Restore, Result, TreeRules, compare_records,
     compare_trees, read_once, wait_for,

@@ -17,6 +17,7 @@ use super::Conversation;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::exchange::{self, Secrets, Signals};
+use crate::hosts_access;
 use crate::supervisor::Session;
 
 /// How long a peer may take for its first frame. The stock daemon waits for ever, so that twenty silent connections
@@ -31,6 +32,13 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(6);
 
 /// Serves an accepted connection to its end.
 pub(crate) fn serve(daemon: &Daemon, stream: TcpStream) {
+    if let Ok(peer) = stream.peer_addr()
+        && !hosts_access::is_allowed(&daemon.config().file_daemon.name, &hosts_access::Client::new(peer.ip()))
+    {
+        let text = texts::refused_by_hosts_access(&peer.ip().to_canonical().to_string(), peer.port());
+        daemon.supervisor().say(MessageType::Security, "bnet_server.c:201", text);
+        return;
+    }
     let ip = stream.peer_addr().map_or_else(|_| "client".to_owned(), |peer| peer.ip().to_canonical().to_string());
     match Channel::accept(stream, Limits::default()) {
         Ok(channel) => serve_from(daemon, channel, &ip),

@@ -1,0 +1,377 @@
+//! `/etc/hosts.allow` and `/etc/hosts.deny`, as Debian's build of the stock daemon honours them (hosts_access(5),
+//! hosts_options(5)): who may connect at all. The daemon's name in them is that of its resource.
+//!
+//! Only rules and patterns. What rules can order beside that (`spawn`, `twist`, `banners`) is not done; nor are users
+//! asked for (RFC 931) or netgroups looked up: a rule that needs them never allows, and always denies.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::io::{self, Read as _};
+use std::net::{IpAddr, ToSocketAddrs as _};
+use std::path::Path;
+
+const ALLOW: &str = "/etc/hosts.allow";
+const DENY: &str = "/etc/hosts.deny";
+/// Largest file that is read, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+/// Files of patterns within files of patterns.
+const MAX_DEPTH: u32 = 4;
+const SEPARATORS: [char; 5] = [' ', ',', '\t', '\r', '\n'];
+
+/// Who wants to connect; the name is looked up when a rule asks for it.
+#[derive(Debug)]
+pub(crate) struct Client {
+    address: IpAddr,
+    name: OnceCell<Name>,
+}
+
+/// What the name service says of an address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Name {
+    Known(String),
+    Unknown,
+    /// The name does not lead back to the address.
+    Paranoid,
+}
+
+/// Whether a rule matches. What can't be decided matches where that denies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Doubt {
+    Matches,
+    MatchesNot,
+}
+
+impl Client {
+    /// A client at this address; an IPv4 address in IPv6 clothes is one of IPv4.
+    pub(crate) fn new(address: IpAddr) -> Self {
+        Self { address: address.to_canonical(), name: OnceCell::new() }
+    }
+
+    fn name(&self) -> &Name {
+        self.name.get_or_init(|| look_up(self.address))
+    }
+}
+
+fn look_up(address: IpAddr) -> Name {
+    let found = dns_lookup::lookup_addr(&address).ok().filter(|name| name.parse::<IpAddr>().is_err());
+    let Some(name) = found else { return Name::Unknown };
+    let leads_back = (name.as_str(), 0).to_socket_addrs().is_ok_and(|mut all| {
+        // A name that looks like an address must not pass for one.
+        all.any(|found| found.ip().to_canonical() == address)
+    });
+    if leads_back { Name::Known(name) } else { Name::Paranoid }
+}
+
+/// Whether `client` may connect to `daemon`. Files that are not there allow everybody.
+pub(crate) fn is_allowed(daemon: &str, client: &Client) -> bool {
+    let rules = |path: &str| match read(Path::new(path)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => {
+            tracing::warn!(%error, %path, "the rules can't be read");
+            String::new()
+        }
+    };
+    decide(&rules(ALLOW), &rules(DENY), daemon, client)
+}
+
+fn decide(allow: &str, deny: &str, daemon: &str, client: &Client) -> bool {
+    first_match(allow, daemon, client, Doubt::MatchesNot, true)
+        .or_else(|| first_match(deny, daemon, client, Doubt::Matches, false))
+        .unwrap_or(true)
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(MAX_FILE).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What the first rule that matches comes to: as its file says, unless it says otherwise itself.
+fn first_match(text: &str, daemon: &str, client: &Client, doubt: Doubt, file_says: bool) -> Option<bool> {
+    let text = text.replace("\\\n", "");
+    let rules = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    for rule in rules {
+        let mut fields = fields(rule).into_iter();
+        let (Some(daemons), Some(clients)) = (fields.next(), fields.next()) else {
+            tracing::warn!(%rule, "hosts access: a rule without a colon is passed over");
+            continue;
+        };
+        let of_daemon = |token: &str| is_daemon(token, daemon);
+        let of_client = |token: &str| is_client(token, client, doubt, 0);
+        if in_list(daemons, &of_daemon) && in_list(clients, &of_client) {
+            return Some(verdict(fields, file_says));
+        }
+    }
+    None
+}
+
+/// Splits at colons that are not escaped and not within brackets.
+fn fields(rule: &str) -> Vec<&str> {
+    let (mut fields, mut start, mut brackets, mut escaped) = (Vec::new(), 0, false, false);
+    for (at, c) in rule.char_indices() {
+        match c {
+            '[' => brackets = true,
+            ']' => brackets = false,
+            ':' if !brackets && !escaped => {
+                fields.push(rule.get(start..at).unwrap_or_default());
+                start = at + 1;
+            }
+            _ => {}
+        }
+        escaped = c == '\\';
+    }
+    fields.push(rule.get(start..).unwrap_or_default());
+    fields
+}
+
+/// What the options of a rule make of it. An option that nobody knows refuses, as in the stock daemon.
+fn verdict<'r>(options: impl Iterator<Item = &'r str>, file_says: bool) -> bool {
+    for option in options {
+        let keyword = option.split(|c: char| c.is_whitespace() || c == '=').find(|word| !word.is_empty());
+        match keyword.map(str::to_ascii_lowercase).as_deref() {
+            Some("allow" | "grant") => return true,
+            // In place of the daemon another program would answer.
+            Some("deny" | "twist") => return false,
+            None | Some("severity" | "keepalive" | "linger" | "rfc931" | "umask" | "nice" | "setenv" | "banners") => {}
+            Some("spawn" | "user" | "group") => tracing::warn!(%option, "hosts access: not done"),
+            Some(_) => {
+                tracing::warn!(%option, "hosts access: unknown option, refusing");
+                return false;
+            }
+        }
+    }
+    file_says
+}
+
+/// Whether a list matches: one token does, and none of those behind `EXCEPT`.
+fn in_list(list: &str, matches: &dyn Fn(&str) -> bool) -> bool {
+    let tokens: Vec<_> = list.split(SEPARATORS).filter(|token| !token.is_empty()).collect();
+    let parts = tokens.split(|token| token.eq_ignore_ascii_case("EXCEPT"));
+    // `a EXCEPT b EXCEPT c` is a, but not b unless it is c.
+    let found: Vec<_> = parts.map(|part| part.iter().any(|token| matches(token))).collect();
+    found.iter().rev().fold(false, |excepted, found| *found && !excepted)
+}
+
+fn is_daemon(token: &str, daemon: &str) -> bool {
+    // A host of our own behind an `@` narrows the rule down to one of our addresses: all of them are ours.
+    let name = token.split('@').next().unwrap_or(token);
+    is_text(name, daemon)
+}
+
+fn is_client(token: &str, client: &Client, doubt: Doubt, depth: u32) -> bool {
+    let in_doubt = doubt == Doubt::Matches;
+    if token.starts_with('@') {
+        tracing::warn!(%token, "hosts access: netgroups are not looked up");
+        return in_doubt;
+    }
+    if let Some((user, host)) = token.split_once('@') {
+        let user = user.eq_ignore_ascii_case("ALL") || user.eq_ignore_ascii_case("UNKNOWN") || in_doubt;
+        return user && is_client(host, client, doubt, depth);
+    }
+    if token.starts_with('/') {
+        return match read(Path::new(token)) {
+            Ok(text) if depth < MAX_DEPTH => {
+                text.split_whitespace().any(|token| is_client(token, client, doubt, depth + 1))
+            }
+            _ => in_doubt,
+        };
+    }
+    match token.to_ascii_uppercase().as_str() {
+        "ALL" => true,
+        "KNOWN" => matches!(client.name(), Name::Known(_)),
+        "UNKNOWN" => *client.name() == Name::Unknown,
+        "PARANOID" => *client.name() == Name::Paranoid,
+        "LOCAL" => matches!(client.name(), Name::Known(name) if !name.contains('.')),
+        _ => is_host(token, client),
+    }
+}
+
+fn is_host(token: &str, client: &Client) -> bool {
+    if let Some((net, mask)) = token.split_once('/') {
+        return is_in_net(net, mask, client.address);
+    }
+    if let Ok(address) = token.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        return address.to_canonical() == client.address;
+    }
+    if is_text(token, &client.address.to_string()) {
+        return true;
+    }
+    // Nobody is asked for a name on behalf of a pattern that only addresses can match.
+    if token.chars().all(|c| c.is_ascii_digit() || ".*?:[]".contains(c)) {
+        return false;
+    }
+    matches!(client.name(), Name::Known(name) if is_text(token, name))
+}
+
+/// `n.n.n.n/m.m.m.m`, `n.n.n.n/mm` or `[n:n:n]/mm`.
+fn is_in_net(net: &str, mask: &str, address: IpAddr) -> bool {
+    let Ok(net) = net.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() else { return false };
+    match (net, address) {
+        (IpAddr::V4(net), IpAddr::V4(address)) => {
+            let mask = mask.parse::<u32>().ok().filter(|length| *length <= 32).map_or_else(
+                || mask.parse::<std::net::Ipv4Addr>().ok().map(u32::from),
+                |length| Some(u32::MAX.checked_shl(32 - length).unwrap_or(0)),
+            );
+            mask.is_some_and(|mask| u32::from(address) & mask == u32::from(net))
+        }
+        (IpAddr::V6(net), IpAddr::V6(address)) => {
+            let length = mask.parse::<u32>().ok().filter(|length| *length <= 128);
+            let mask = length.map(|length| u128::MAX.checked_shl(128 - length).unwrap_or(0));
+            mask.is_some_and(|mask| u128::from(address) & mask == u128::from(net) & mask)
+        }
+        _ => false,
+    }
+}
+
+/// A pattern of text: wild-cards, `.domain`, `net.`, `ALL`, or the text itself; without regard to case.
+fn is_text(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.to_ascii_lowercase(), text.to_ascii_lowercase());
+    if pattern.contains(['*', '?']) {
+        return is_wild(pattern.as_bytes(), text.as_bytes());
+    }
+    match pattern.as_str() {
+        "all" => true,
+        domain if domain.starts_with('.') => text.len() > domain.len() && text.ends_with(domain),
+        net if net.ends_with('.') => text.starts_with(net),
+        whole => whole == text,
+    }
+}
+
+/// `*` stands for any text, `?` for one character. Linear in both, however many stars there are.
+fn is_wild(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t, mut star) = (0, 0, None);
+    while let Some(byte) = text.get(t) {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p + 1, t));
+                p += 1;
+            }
+            Some(wanted) if *wanted == b'?' || wanted == byte => {
+                p += 1;
+                t += 1;
+            }
+            _ => {
+                let Some((after, from)) = star else { return false };
+                star = Some((after, from + 1));
+                p = after;
+                t = from + 1;
+            }
+        }
+    }
+    pattern.get(p..).unwrap_or_default().iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(address: &str, name: Name) -> Client {
+        Client { address: address.parse().unwrap(), name: OnceCell::from(name) }
+    }
+
+    fn known() -> Client {
+        client("192.0.2.7", Name::Known("dir.example.org".to_owned()))
+    }
+
+    fn allowed(allow: &str, deny: &str) -> bool {
+        decide(allow, deny, "web-fd", &known())
+    }
+
+    #[test]
+    fn no_rule_allows_and_allow_comes_first() {
+        assert!(allowed("", ""));
+        assert!(!allowed("", "ALL: ALL"));
+        assert!(allowed("web-fd: ALL", "ALL: ALL"));
+        assert!(allowed("WEB-FD: 192.0.2.7", "ALL: ALL"));
+        assert!(!allowed("bacula-fd: ALL\n# web-fd: ALL\n", "ALL: ALL"));
+        assert!(allowed("sshd, web-fd@192.0.2.1 : ALL", "ALL: ALL"));
+    }
+
+    #[test]
+    fn patterns_of_clients() {
+        for pattern in [
+            "192.0.2.",
+            "192.0.2.0/24",
+            "192.0.2.0/255.255.255.0",
+            "192.0.2.7/32",
+            "0.0.0.0/0",
+            ".example.org",
+            "DIR.example.org",
+            "dir.*",
+            "*.org",
+            "192.?.2.7",
+            "KNOWN",
+            "root@nowhere 192.0.2.7",
+            "ALL@dir.example.org",
+            "ALL EXCEPT 192.0.2.8",
+            "ALL EXCEPT 192.0.2. EXCEPT 192.0.2.7",
+            "[192.0.2.7]",
+        ] {
+            assert!(allowed(&format!("web-fd: {pattern}"), "ALL: ALL"), "{pattern}");
+        }
+        for pattern in [
+            "192.0.3.",
+            "192.0.2.0/28 EXCEPT 192.0.2.7",
+            "example.org",
+            ".dir.example.org",
+            "LOCAL",
+            "UNKNOWN",
+            "PARANOID",
+            "root@dir.example.org",
+            "@group",
+            "/no/such/file",
+            "192.0.2.7/33",
+            "192.0.2.1/24",
+            "ALL EXCEPT 192.0.2.7",
+            "[2001:db8::]/32",
+        ] {
+            assert!(!allowed(&format!("web-fd: {pattern}"), "ALL: ALL"), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_does_not_allow_and_denies() {
+        for pattern in ["@group", "root@192.0.2.7", "/no/such/file"] {
+            assert!(!allowed("", &format!("ALL: {pattern}")), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn options_have_the_last_word() {
+        assert!(!allowed("web-fd: ALL : DENY", ""));
+        assert!(allowed("", "ALL: ALL : severity auth.info : allow"));
+        assert!(!allowed("web-fd: ALL : twist /bin/echo no", ""));
+        assert!(!allowed("web-fd: ALL : nonsense", ""));
+        assert!(allowed("web-fd: ALL : banners /some/dir", "ALL: ALL"));
+    }
+
+    #[test]
+    fn addresses_of_ipv6() {
+        let six = client("2001:db8::7", Name::Unknown);
+        for (pattern, wanted) in [
+            ("[2001:db8::7]", true),
+            ("[2001:db8::]/32", true),
+            ("[2001:db9::]/32", false),
+            ("UNKNOWN", true),
+            ("KNOWN", false),
+            ("192.0.2.", false),
+        ] {
+            assert_eq!(decide(&format!("ALL: {pattern}"), "ALL: ALL", "web-fd", &six), wanted, "{pattern}");
+        }
+        assert_eq!(Client::new("::ffff:192.0.2.7".parse().unwrap()).address, known().address);
+    }
+
+    #[test]
+    fn lines_go_on_behind_a_backslash_and_lines_without_a_colon_are_passed_over() {
+        assert!(!allowed("", "ALL \\\n : ALL"));
+        assert!(allowed("nonsense\nweb-fd: ALL", "ALL: ALL"));
+    }
+
+    #[test]
+    fn many_stars_take_no_time() {
+        let (pattern, text) = ("*a".repeat(2000), "a".repeat(1999) + "b");
+        assert!(!is_wild(pattern.as_bytes(), text.as_bytes()));
+        assert!(is_wild(b"a*b?*d", b"axxbcyyd") && !is_wild(b"a*b", b"axxc"));
+    }
+}

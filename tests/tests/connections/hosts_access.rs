@@ -1,0 +1,101 @@
+//! `hosts.allow` and `hosts.deny`: each daemon in a mount namespace with an `/etc` of its own.
+
+use std::fs;
+use std::path::Path;
+
+use bed::peer::{Frame, Peer, key_of_password, packet};
+use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Result, argv, run};
+
+/// `hosts.allow`, `hosts.deny`, and whether 127.0.0.1 may connect. The name of both daemons is put in for `@`.
+const RULES: [(&str, &str, bool); 20] = [
+    ("", "", true),
+    ("", "ALL: ALL\n", false),
+    ("@: ALL\n", "ALL: ALL\n", true),
+    ("bacula-fd: ALL\n", "ALL: ALL\n", false),
+    ("@: 127.0.0.1\n", "ALL: ALL\n", true),
+    ("@: 127.0.0.2\n", "ALL: ALL\n", false),
+    ("@: 127.\n", "ALL: ALL\n", true),
+    ("@: 127.0.0.0/8\n", "ALL: ALL\n", true),
+    ("@: 127.0.0.0/255.0.0.0\n", "ALL: ALL\n", true),
+    ("@: 10.0.0.0/8\n", "ALL: ALL\n", false),
+    ("@: localhost\n", "ALL: ALL\n", true),
+    ("@: local*\n", "ALL: ALL\n", true),
+    ("@: LOCAL\n", "ALL: ALL\n", true),
+    ("@: .example.org\n", "ALL: ALL\n", false),
+    ("@: ALL EXCEPT 127.0.0.1\n", "ALL: ALL\n", false),
+    ("@: ALL EXCEPT 127.0.0.0/8 EXCEPT localhost\n", "ALL: ALL\n", true),
+    ("ALL EXCEPT @: ALL\n", "ALL: ALL\n", false),
+    ("# @: ALL\n@ \\\n: ALL : ALLOW\n", "ALL: ALL\n", true),
+    ("@: ALL : DENY\n", "", false),
+    ("", "@: UNKNOWN\n", true),
+];
+
+/// Whether the daemon serves us: it answers a `Ping`, or closes without a byte.
+fn is_served(port: u16) -> Result<bool> {
+    let mut peer = Peer::connect("FD", port)?;
+    // The daemon may have closed already.
+    let _ = peer.send_bytes(&packet(b"Ping"));
+    match peer.receive()? {
+        Frame::Data(answer) => {
+            assert_eq!(answer, b"2000 Ping OK\n");
+            Ok(true)
+        }
+        other => {
+            assert_eq!(other, Frame::Closed);
+            Ok(false)
+        }
+    }
+}
+
+fn write_rules(etc: &Path, name: &str, allow: &str, deny: &str) {
+    for (file, text) in [("hosts.allow", allow), ("hosts.deny", deny)] {
+        fs::write(etc.join(file), text.replace('@', name)).unwrap();
+    }
+}
+
+/// What the daemon tells a Director at the end of his connection.
+fn last_words(port: u16) -> Result<Vec<String>> {
+    let mut peer = Peer::connect("FD", port)?;
+    peer.send(format!("Hello Director {DIRECTOR} calling 10002 tlspsk=0\n").as_bytes())?;
+    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
+    peer.expect("2000 OK Hello 15\n")?;
+    peer.send(b"no such command\n")?;
+    let text = |frame: Frame| match frame {
+        Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        other => format!("{other:?}"),
+    };
+    Ok(peer.rest()?.into_iter().map(text).collect())
+}
+
+#[test]
+fn hosts_access_is_that_of_the_stock_daemon() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        println!("left out: only root can give a daemon an /etc of its own");
+        return Ok(());
+    }
+    let mut options = BedOptions::side_by_side("hosts-access")?;
+    options.tls_psk = false;
+    for client in &mut options.clients {
+        let etc = options.folder.path().join(format!("etc-{}", client.name));
+        run(&argv(["cp", "-a", "/etc", etc.to_str().unwrap()]), b"")?;
+        let script = format!("mount --bind '{}' /etc && exec \"$@\"", etc.display());
+        client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+    }
+    let folder = options.folder.path().to_owned();
+    let mut bed = Bed::start(options)?;
+    for (allow, deny, wanted) in RULES {
+        for client in super::CLIENTS {
+            write_rules(&folder.join(format!("etc-{client}")), &format!("{client}-fd"), allow, deny);
+            let served = is_served(bed.client(client)?.port())?;
+            assert_eq!(served, wanted, "{client}: allow {allow:?}, deny {deny:?}");
+        }
+    }
+    for client in super::CLIENTS {
+        write_rules(&folder.join(format!("etc-{client}")), client, "", "");
+        let told = last_words(bed.client(client)?.port())?;
+        let head = format!("{client}-fd JobId 0: Security Alert: bnet_server.c:201 Connection from 127.0.0.1:");
+        let refusals = told.iter().filter(|line| line.contains(&head) && line.ends_with(" refused by hosts.access\n"));
+        assert!(refusals.count() > 0, "{client}: {told:?}");
+    }
+    Ok(())
+}
