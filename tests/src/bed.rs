@@ -1,9 +1,13 @@
 //! The bed: one Director, one Storage Daemon, a console and any number of File Daemons on ports of their own, in a
 //! folder of their own.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+
+use nix::unistd::User;
 
 use crate::catalog::{Catalog, JobRow};
 use crate::config::Plan;
@@ -197,7 +201,13 @@ impl Bed {
             }
             folder.make(&format!("volumes/{}", client.name))?;
             let work = folder.make(&format!("work/{}", client.name))?;
-            let program = fd_argv(&root, client.fd, ["-c".as_ref(), config.as_os_str(), "-f".as_ref()])?;
+            let mut words: Vec<&OsStr> = vec!["-c".as_ref(), config.as_os_str(), "-f".as_ref()];
+            if let Some(user) = &client.user {
+                open_to(folder.path(), &work, user)?;
+                words.push("-u".as_ref());
+                words.push(user.as_ref());
+            }
+            let program = fd_argv(&root, client.fd, words)?;
             let variables = client.environment.iter().map(|(name, value)| format!("{name}={value}").into());
             let words = client.wrapper.iter().map(Into::into).chain(std::iter::once("env".into()));
             let argv = words.chain(variables).chain(program).collect();
@@ -354,6 +364,14 @@ impl Bed {
         let volumes = self.catalog.volumes(job.id)?.into_iter().map(|name| folder.join(name)).collect();
         Records::new(volumes, Some(job.session))
     }
+}
+
+/// Lets a user into the bed's folder and gives him a daemon's working directory.
+fn open_to(folder: &Path, work: &Path, user: &str) -> Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).map_err(BedError::file("open", folder))?;
+    let user = User::from_name(user).map_err(BedError::system("getpwnam"))?;
+    let ids = user.map(|user| (user.uid.as_raw(), user.gid.as_raw())).unwrap_or_default();
+    std::os::unix::fs::chown(work, Some(ids.0), Some(ids.1)).map_err(BedError::file("give away", work))
 }
 
 /// The command line of a File Daemon.

@@ -76,6 +76,8 @@ pub struct ClientOptions {
     pub wrapper: Vec<String>,
     /// Environment variables of the daemon, beside those of the test.
     pub environment: Vec<(String, String)>,
+    /// The user that it becomes (`-u`), if it does not stay who it is.
+    pub user: Option<String>,
 }
 
 impl ClientOptions {
@@ -92,6 +94,7 @@ impl ClientOptions {
             director_port: None,
             wrapper: Vec::new(),
             environment: Vec::new(),
+            user: None,
         }
     }
 
@@ -99,6 +102,13 @@ impl ClientOptions {
     #[must_use]
     pub fn with_workers(mut self, workers: u16) -> Self {
         self.settings.push(format!("job.workers = {workers}"));
+        self
+    }
+
+    /// The same, but it becomes this user when it has started as root.
+    #[must_use]
+    pub fn as_user(mut self, user: &str) -> Self {
+        self.user = Some(user.to_owned());
         self
     }
 

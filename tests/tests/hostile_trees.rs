@@ -1,15 +1,21 @@
 //! Trees that are unpleasant to walk: names that are no text, paths as long as the kernel takes, directories that are
-//! deep or wide, one file with thousands of names. What lands on the volume and in the catalog is what the stock daemon
-//! sends.
+//! deep or wide, one file with thousands of names, files that change while they are saved. What lands on the volume and
+//! in the catalog is what the stock daemon sends.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, FileSet, RecordRules, Result, TreeOptions, build_every_type, compare_records, set_fixed_times,
+    Bed, BedOptions, FileSet, JobResult, Noise, PATIENCE, RecordRules, Result, TreeOptions, build_every_type,
+    compare_records, descriptors, set_fixed_times, usage, wait_for,
 };
+
+/// What ferrofd may take at most, whatever the tree looks like: the memory of a job's stream (24 MiB) and as much again
+/// for the program and the names of the tree that it has to remember.
+const MOST_MEMORY: u64 = 64 << 20;
 
 /// Saves a tree with both daemons; records, catalog rows and the daemons' messages must be equal, and so many.
 fn must_be_equal(label: &str, build: impl FnOnce(&Path) -> Result<()>, files: u64) -> Result<()> {
@@ -20,13 +26,29 @@ fn must_be_equal(label: &str, build: impl FnOnce(&Path) -> Result<()>, files: u6
     // The Director writes each message to the disk by itself.
     options.every_message = files < 1000;
     options.file_sets = vec![FileSet::new("Hostile", &["Signature = MD5", "XattrSupport = yes"], &[&source])];
-    let bed = Bed::start(options)?;
-    let jobs = [bed.queue("run job=backup-reference yes")?, bed.queue("run job=backup-test yes")?];
-    let [reference, test] = [bed.wait(jobs[0])?.must_be_good()?, bed.wait(jobs[1])?.must_be_good()?];
+    let mut bed = Bed::start(options)?;
+    let [reference, test] = both_jobs(&bed, "Hostile")?.map(|job| bed.wait(job));
+    let [reference, test] = [reference?.must_be_good()?, test?.must_be_good()?];
+    assert!(reference.row.files >= files, "{} files", reference.row.files);
+    jobs_must_be_equal(&bed, [&reference, &test])?;
+    let peaks =
+        [bed.client("reference")?.pid()?, bed.client("test")?.pid()?].map(|pid| usage(pid).unwrap().peak_memory);
+    eprintln!("{label}: peak memory of the stock daemon {} KiB, of ours {} KiB", peaks[0] >> 10, peaks[1] >> 10);
+    assert!(peaks[1] <= MOST_MEMORY, "{peaks:?}");
+    Ok(())
+}
+
+/// Queues the backup of a `FileSet` by both daemons.
+fn both_jobs(bed: &Bed, file_set: &str) -> Result<[u32; 2]> {
+    let queue = |client: &str| bed.queue(&format!("run job=backup-{client} fileset={file_set} yes"));
+    Ok([queue("reference")?, queue("test")?])
+}
+
+/// Records, catalog rows and the daemons' messages of two jobs, the stock daemon's first.
+fn jobs_must_be_equal(bed: &Bed, [reference, test]: [&JobResult; 2]) -> Result<()> {
     let [left, right] = [bed.records(&reference.row, "reference")?, bed.records(&test.row, "test")?];
     let comparison = compare_records(left, right, RecordRules::default())?;
     assert!(comparison.is_equal(), "{}", comparison.text());
-    assert!(reference.row.files >= files, "{} files", reference.row.files);
     let [left, right] = [bed.catalog().files(reference.row.id)?, bed.catalog().files(test.row.id)?];
     let unequal = left.iter().zip(&right).find(|(left, right)| left != right);
     assert!(unequal.is_none() && left.len() == right.len(), "catalog rows differ: {unequal:?}");
@@ -62,17 +84,17 @@ fn three_hundred_levels() -> Result<()> {
 }
 
 #[test]
-fn twenty_thousand_entries_in_one_directory() -> Result<()> {
-    let build = |source: &Path| (0..20_000).try_for_each(|number| file(&source.join(format!("entry-{number}"))));
-    must_be_equal("wide", build, 20_001)
+fn a_hundred_thousand_entries_in_one_directory() -> Result<()> {
+    let build = |source: &Path| (0..100_000).try_for_each(|number| file(&source.join(format!("entry-{number}"))));
+    must_be_equal("wide", build, 100_001)
 }
 
 #[test]
-fn five_thousand_names_of_one_file() -> Result<()> {
+fn sixty_thousand_names_of_one_file() -> Result<()> {
     let build = |source: &Path| {
         let first = source.join("first");
         fs::write(&first, vec![7; 100_000]).unwrap();
-        for number in 0..5000 {
+        for number in 0..60_000 {
             let directory = source.join(format!("d{}", number % 10));
             fs::create_dir_all(&directory).unwrap();
             fs::hard_link(&first, directory.join(format!("name-{number}"))).unwrap();
@@ -80,5 +102,136 @@ fn five_thousand_names_of_one_file() -> Result<()> {
         (0..10).try_for_each(|number| set_fixed_times(&source.join(format!("d{number}"))))?;
         set_fixed_times(&first)
     };
-    must_be_equal("names-of-one", build, 5011)
+    must_be_equal("names-of-one", build, 60_011)
+}
+
+/// A bed whose daemons need seconds for a large file, with `FileSets` that name these files of its source one by one.
+fn slow_bed(label: &str, sets: &[&[&str]]) -> Result<Bed> {
+    let mut options = BedOptions::side_by_side(label)?;
+    let source = options.source()?;
+    // With TLS the stock daemon's limit is none.
+    options.tls_psk = false;
+    for client in &mut options.clients {
+        client.file_daemon.push("Maximum Bandwidth Per Job = 4 mb/s".to_owned());
+    }
+    if let Some(test) = options.clients.last_mut() {
+        test.settings = vec!["job.workers = 1".to_owned(), "job.memory = \"4 MiB\"".to_owned()];
+    }
+    for names in sets {
+        let paths: Vec<_> = names.iter().map(|name| source.join(name)).collect();
+        for path in &paths {
+            let length = if path.ends_with(names[0]) { LARGE } else { 1000 };
+            fs::write(path, Noise::new(7).bytes(length)).unwrap();
+            set_fixed_times(path)?;
+        }
+        let paths: Vec<_> = paths.iter().map(PathBuf::as_path).collect();
+        options.file_sets.push(FileSet::new(names[0], &["Signature = MD5", "CheckFileChanges = yes"], &paths));
+    }
+    Bed::start(options)
+}
+
+/// Bytes of a large file: eight seconds at 4 MB/s.
+const LARGE: usize = 32_000_000;
+/// What is left of it after something has cut it: more than anybody has read in the first second.
+const SHRUNK: usize = 24_000_000;
+
+/// Waits until both daemons have opened the files.
+fn wait_until_open(bed: &mut Bed, paths: &[PathBuf]) -> Result<()> {
+    let pids = [bed.client("reference")?.pid()?, bed.client("test")?.pid()?];
+    wait_for("both daemons to read", PATIENCE, || {
+        for pid in pids {
+            let open = descriptors(pid)?;
+            if let Some(path) = paths.iter().find(|path| !open.contains(&path.display().to_string())) {
+                return Ok(Err(format!("{pid} has not opened {}", path.display())));
+            }
+        }
+        Ok(Ok(()))
+    })
+}
+
+#[test]
+fn files_that_grow_shrink_vanish_and_lose_their_modes_while_they_are_read() -> Result<()> {
+    let names = ["grow", "shrink", "vanish", "chmod"];
+    let mut bed = slow_bed("changing", &names.map(|name| [name]).each_ref().map(<[&str; 1]>::as_slice))?;
+    let at = |name: &str| bed.folder().join("source").join(name);
+    let paths = names.map(at);
+    let jobs = names.iter().map(|name| both_jobs(&bed, name)).collect::<Result<Vec<_>>>()?;
+    wait_until_open(&mut bed, &paths)?;
+    File::options().append(true).open(&paths[0]).unwrap().write_all(&Noise::new(8).bytes(1_000_000)).unwrap();
+    File::options().write(true).open(&paths[1]).unwrap().set_len(SHRUNK as u64).unwrap();
+    fs::remove_file(&paths[2]).unwrap();
+    fs::set_permissions(&paths[3], std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    let lengths = [LARGE + 1_000_000, SHRUNK, LARGE, LARGE];
+    for ((name, jobs), length) in names.iter().zip(jobs).zip(lengths) {
+        let [reference, test] = [bed.wait(jobs[0])?.must_be('T')?, bed.wait(jobs[1])?.must_be('T')?];
+        assert_eq!(reference.row.read_bytes, length as u64, "{name}: {}", reference.log);
+        jobs_must_be_equal(&bed, [&reference, &test])?;
+        let told = reference.log.contains("changed during backup") || reference.log.contains("Cannot stat file");
+        assert!(told, "{name}: {}", reference.log);
+    }
+    Ok(())
+}
+
+/// The stock daemon looks at an entry when its turn has come; ours has looked at it before, so to it such a change comes
+/// between looking and opening.
+#[test]
+fn what_changes_ahead_of_the_reading_has_its_older_attributes() -> Result<()> {
+    let mut bed = slow_bed("ahead", &[&["held", "gone", "rewritten", "kept"]])?;
+    let source = bed.folder().join("source");
+    let jobs = both_jobs(&bed, "held")?;
+    wait_until_open(&mut bed, &[source.join("held")])?;
+    fs::remove_file(source.join("gone")).unwrap();
+    fs::write(source.join("rewritten"), Noise::new(9).bytes(70_000)).unwrap();
+    let [reference, test] = [bed.wait(jobs[0])?.must_be('T')?, bed.wait(jobs[1])?.must_be('T')?];
+    let told = [reference.messages_of("reference-fd"), test.messages_of("test-fd")].map(|lines| lines.join("\n"));
+    let name = source.join("gone").display().to_string();
+    assert!(told[0].contains(&format!("Could not stat \"{name}\": ERR=No such file or directory")), "{}", told[0]);
+    let both_stock = bed::Fd::under_test()? == bed::Fd::Stock;
+    let wanted = if both_stock { "Could not stat" } else { "Cannot open" };
+    assert!(told[1].contains(&format!("{wanted} \"{name}\": ERR=No such file or directory")), "{}", told[1]);
+    // Everything that was there to be read is the same, name by name.
+    let content = |result: &JobResult, client: &str| -> Result<Vec<(Vec<u8>, i32, Vec<u8>)>> {
+        let mut name = Vec::new();
+        let mut found = Vec::new();
+        for record in bed.records(&result.row, client)? {
+            let record = record?;
+            if record.stream == 1 {
+                let head = record.data.split(|&byte| byte == 0).next().unwrap_or_default();
+                name = head.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default().to_vec();
+            } else {
+                found.push((name.clone(), record.stream, record.data));
+            }
+        }
+        Ok(found)
+    };
+    let [left, right] = [content(&reference, "reference")?, content(&test, "test")?];
+    assert!(left == right, "{} records against {}", left.len(), right.len());
+    assert!(left.iter().any(|(name, ..)| name.ends_with(b"rewritten")));
+    Ok(())
+}
+
+/// A file of the kernel that has a size and can't be read.
+#[test]
+fn a_read_error_ends_the_data_of_one_file_only() -> Result<()> {
+    let unreadable = Path::new("/sys/class/net/lo/speed");
+    if fs::read(unreadable).is_ok() || !unreadable.exists() {
+        eprintln!("this kernel has no such file");
+        return Ok(());
+    }
+    let mut options = BedOptions::side_by_side("read-error")?;
+    let source = options.source()?;
+    file(&source.join("after"))?;
+    set_fixed_times(&source)?;
+    options.file_sets = vec![FileSet::new("Hostile", &["Signature = MD5"], &[unreadable, &source])];
+    let bed = Bed::start(options)?;
+    let [reference, test] = both_jobs(&bed, "Hostile")?.map(|job| bed.wait(job));
+    let [reference, test] = [reference?.must_be('T')?, test?.must_be('T')?];
+    assert!(
+        reference.log.contains("Read error on file /sys/class/net/lo/speed. ERR=Invalid argument"),
+        "{}",
+        reference.log
+    );
+    assert_eq!((reference.row.files, reference.row.errors), (3, 2));
+    assert_eq!(test.row.errors, reference.row.errors, "{}", test.log);
+    jobs_must_be_equal(&bed, [&reference, &test])
 }

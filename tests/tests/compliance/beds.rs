@@ -6,7 +6,7 @@ use std::thread;
 use bed::{Bed, BedOptions, ClientOptions, Process, Result, argv, next_second};
 
 use crate::restores;
-use crate::row::Row;
+use crate::row::{Row, Tree};
 use crate::trees;
 use crate::verdict::{Verdict, compare, sessions};
 
@@ -66,6 +66,10 @@ fn share(plan: &Plan, rows: &[Row]) -> Result<Vec<Verdict>> {
     options.every_message = true;
     let source = options.source()?;
     let mounts = trees::build(&options)?;
+    let here = source.join(Tree::Allowed.name()).display().to_string();
+    for line in options.clients.iter_mut().flat_map(|client| &mut client.fd_director) {
+        *line = line.replace('@', &here);
+    }
     options.file_sets = rows.iter().map(|row| row.file_set(&source.join(row.tree.name()))).collect();
     let of_clients = |row: &Row| plan.clients.iter().map(|client| row.jobs(&client.name)).collect::<Vec<_>>();
     options.director_resources = rows.iter().flat_map(of_clients).flatten().collect();

@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use bed::{ClientOptions, Fd, Result};
 use beds::{Plan, verdicts};
-use matrix::{KNOWN_FAULTS, has_all_worker_counts, rows};
+use matrix::{KNOWN_FAULTS, allowed_rows, has_all_worker_counts, private_rows, rows};
 use row::{Expect, Row};
 
 /// Whether the differences of a row are those that it says.
@@ -95,6 +95,43 @@ fn one_worker_and_eight_give_the_volumes_of_the_stock_daemon() -> Result<()> {
     judge(&Plan { label: "workers", rows, clients: clients(test), beds: 2, restores: false })
 }
 
+/// `AllowedBackupDirectories` and their like stand in the File Daemon's own configuration, so each choice of them is a bed.
+#[test]
+fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let plan = |(directives, rows): (&[&str], Vec<Row>)| {
+        let with = |mut client: ClientOptions| {
+            client.fd_director = directives.iter().map(|&line| line.to_owned()).collect();
+            client
+        };
+        let clients = clients([ClientOptions::new(fd).named("test")]).into_iter().map(with).collect();
+        Plan { label: "allowed", rows, clients, beds: 1, restores: false }
+    };
+    side_by_side(allowed_rows().into_iter().map(plan).collect())
+}
+
+/// What an ordinary user may not read is told, and the rest is saved.
+#[test]
+fn a_daemon_without_privileges_says_what_it_cannot_read() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("needs root to become somebody else");
+        return Ok(());
+    }
+    let fd = Fd::under_test()?;
+    let clients = clients([ClientOptions::new(fd).named("test")]).into_iter().map(|client| client.as_user("nobody"));
+    judge(&Plan { label: "user", rows: private_rows(), clients: clients.collect(), beds: 1, restores: false })
+}
+
+/// Judges several plans at once.
+fn side_by_side(plans: Vec<Plan>) -> Result<()> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = plans.iter().map(|plan| scope.spawn(|| judge(plan))).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
 /// All rows, or those whose names hold one of the words in `COMPLIANCE_ROWS`.
 fn selected(rows: Vec<Row>) -> Vec<Row> {
     let Ok(wanted) = std::env::var("COMPLIANCE_ROWS") else { return rows };
@@ -103,7 +140,8 @@ fn selected(rows: Vec<Row>) -> Vec<Row> {
 
 #[test]
 fn the_matrix_is_large_and_its_differences_are_documented() {
-    let rows = rows();
+    let more = allowed_rows().into_iter().flat_map(|(_, rows)| rows).chain(private_rows());
+    let rows: Vec<_> = rows().into_iter().chain(more).collect();
     let names: BTreeSet<_> = rows.iter().map(|row| row.name).collect();
     assert_eq!(names.len(), rows.len(), "two rows have the same name");
     assert!(KNOWN_FAULTS.iter().all(|(name, reason)| names.contains(name) && !reason.is_empty()));

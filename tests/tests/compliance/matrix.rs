@@ -390,3 +390,57 @@ fn bases() -> Vec<Row> {
         row("base-unchanged", Tree::Types).options("Signature = MD5 ; XattrSupport = yes").levels(&["Base", "Full"]),
     ]
 }
+
+/// Rows under directives of the File Daemon's Director resource, `@` being the tree (reference 03 §4.3, §1.5.1).
+pub(crate) fn allowed_rows() -> Vec<(&'static [&'static str], Vec<Row>)> {
+    let tree = |name| row(name, Tree::Allowed).options("Signature = MD5");
+    vec![
+        (
+            &[r#"AllowedBackupDirectories = "@/a""#],
+            vec![
+                tree("allowed-whole"),
+                tree("allowed-names").file("@/o").file("@/rootf").file("@/a/f"),
+                tree("allowed-above").file("@/../allowed"),
+                tree("allowed-incremental").incremental(),
+            ],
+        ),
+        (
+            &[r#"AllowedBackupDirectories = "@/a/""#],
+            vec![tree("allowed-slash"), tree("allowed-slash-name").file("@/a")],
+        ),
+        (
+            &[r#"ExcludedBackupDirectories = "@/a""#],
+            vec![tree("excluded-whole"), tree("excluded-names").file("@/a").file("@/ab/h")],
+        ),
+        (
+            &[r#"AllowedBackupDirectories = "@/a", "@/o""#, r#"ExcludedBackupDirectories = "@/a/in""#],
+            vec![tree("allowed-and-excluded"), tree("allowed-and-excluded-names").file("@/a/in/g").file("@/o/p")],
+        ),
+        (
+            &["AllowedScriptDirectories = /bin"],
+            vec![
+                tree("script-allowed").file(r"\\|/bin/echo @/a"),
+                tree("script-elsewhere").file(r"\\|/usr/bin/echo @/a").ends('f'),
+                tree("script-by-name").file(r"\\|echo @/a").ends('f'),
+                tree("script-characters").file(r"\\|/bin/sh -c 'echo @/a; echo @/o'").ends('f'),
+            ],
+        ),
+    ]
+}
+
+/// Rows of daemons that run as an ordinary user (reference 03 §11.6).
+pub(crate) fn private_rows() -> Vec<Row> {
+    let tree = |name| row(name, Tree::Private).options("Signature = MD5");
+    vec![
+        tree("private").file("@/some"),
+        tree("private-names").file("@/some/secret").file("@/some/noopen").file("@/some/noexec/f").file("@/some/es"),
+        row("private-metadata", Tree::Private)
+            .options("AclSupport = yes ; XattrSupport = yes ; NoAtime = yes")
+            .file("@/some"),
+        tree("private-accurate").file("@/some").accurate(),
+        tree("private-links").file("@/linked").differs(
+            "The same when the first name could not be opened",
+            &["FileIndex", "catalog only of", "message only of ours: fd:      Cannot open", "count only of"],
+        ),
+    ]
+}

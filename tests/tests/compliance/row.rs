@@ -19,6 +19,10 @@ pub(crate) enum Tree {
     Links,
     /// Changes between the phases of the suite.
     Levels,
+    /// The tree of the examples of allowed and excluded directories (reference 03 §4.3).
+    Allowed,
+    /// What an ordinary user may not read.
+    Private,
 }
 
 impl Tree {
@@ -31,6 +35,8 @@ impl Tree {
             Self::Walk => "walk",
             Self::Links => "links",
             Self::Levels => "levels",
+            Self::Allowed => "allowed",
+            Self::Private => "private",
         }
     }
 }

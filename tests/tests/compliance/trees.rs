@@ -39,8 +39,12 @@ pub(crate) fn build(options: &BedOptions) -> Result<Mounts> {
     matching(&place(Tree::Match));
     links(&place(Tree::Links));
     levels(&place(Tree::Levels));
+    for name in ["a/f", "a/in/g", "ab/h", "o/p/i", "rootf"] {
+        write(&place(Tree::Allowed).join(name), name.as_bytes());
+    }
+    private(&place(Tree::Private));
     let mounts = walk(&place(Tree::Walk))?;
-    for tree in ["match", "links", "levels", "walk"] {
+    for tree in ["match", "links", "levels", "walk", "allowed", "private"] {
         fixed_times(&source.join(tree))?;
     }
     set_fixed_times(&source)?;
@@ -85,6 +89,26 @@ fn links(top: &Path) {
     fs::hard_link(top.join("soft-one"), top.join("soft-two")).unwrap();
     mkfifo(&top.join("fifo-one"), Mode::S_IRUSR).unwrap();
     link("fifo-one", "fifo-two");
+}
+
+/// Files and directories that only root may read (reference 03 §11.6).
+fn private(top: &Path) {
+    for name in ["some/noopen/f", "some/secret", "some/noexec/f", "some/public", "some/deep/er/secret", "linked/one"] {
+        write(&top.join(name), name.as_bytes());
+    }
+    write(&top.join("some/es"), b"");
+    fs::hard_link(top.join("linked/one"), top.join("linked/two")).unwrap();
+    symlink("noopen/f", top.join("some/link")).unwrap();
+    for (name, bits) in [
+        ("some/noopen", 0o700),
+        ("some/secret", 0o600),
+        ("some/noexec", 0o744),
+        ("some/es", 0o600),
+        ("some/deep/er/secret", 0),
+        ("linked/one", 0o600),
+    ] {
+        mode(&top.join(name), bits);
+    }
 }
 
 /// Mount points, flags, ignored directories, special files, names from a list.
