@@ -3,6 +3,7 @@
 mod accurate;
 mod estimate;
 mod pipeline;
+mod protect;
 mod sparse;
 mod stream;
 mod support;

@@ -10,6 +10,7 @@
 mod attacks;
 mod damage;
 mod directories;
+mod encryption;
 mod messages;
 mod metadata;
 mod replace;

@@ -1,0 +1,95 @@
+//! Encrypted and signed files: the order of their records, and what is inside (reference 04 §4, §12).
+
+use std::fs;
+use std::sync::Arc;
+use std::thread;
+
+use fd_crypto::pki::{
+    Certificate, ContentCipher, Decryptor, FileKey, KeyPair, KeyRing, PrivateKey, Signature, Verdict,
+};
+use fd_crypto::{DigestKind, Digester};
+
+use super::support::{self, Bed};
+use crate::Protection;
+
+const OWN: &[u8] = include_bytes!("../../../fd-crypto/testdata/own.pem");
+
+fn protection(digest: DigestKind, encryption: Option<ContentCipher>) -> Option<Arc<Protection>> {
+    let own = KeyPair { certificate: Certificate::from_pem(OWN).unwrap(), private: PrivateKey::from_pem(OWN).unwrap() };
+    let keys = Arc::new(KeyRing { own, signers: Vec::new(), masters: Vec::new() });
+    Some(Arc::new(Protection { keys, digest, encryption }))
+}
+
+fn decrypt(protection: &Protection, session: &[u8], messages: &[Vec<u8>]) -> Vec<u8> {
+    let mut decryptor = Decryptor::new(&FileKey::open(session, &protection.keys).unwrap()).unwrap();
+    messages.iter().for_each(|message| decryptor.record(message).unwrap());
+    decryptor.finish().unwrap();
+    let mut plain = Vec::new();
+    while let Some(block) = decryptor.next_block().unwrap() {
+        plain.extend_from_slice(block);
+    }
+    plain
+}
+
+#[test]
+fn records_come_in_the_reference_s_order_and_open() {
+    let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/dir", "N", "N"]);
+    fs::create_dir(bed.path("dir")).unwrap();
+    let data: Vec<u8> = (0..=255).cycle().take(150_000).collect();
+    fs::write(bed.path("dir/file"), &data).unwrap();
+    fs::write(bed.path("dir/empty"), b"").unwrap();
+    bed.plan.protection = protection(DigestKind::Sha256, Some(ContentCipher::Aes192));
+    let outcome = bed.run();
+    assert_eq!(outcome.streams(&bed.name("dir/file")), [1, 22, 20, 19, 3]);
+    assert_eq!(outcome.streams(&bed.name("dir/empty")), [1, 22, 19, 3]);
+    assert_eq!(outcome.streams(&bed.name("dir/")), [1]);
+    let records = outcome.of(&bed.name("dir/file"));
+    assert_eq!(records[2].messages.iter().map(Vec::len).collect::<Vec<_>>(), [65_536, 65_536, 18_928, 16]);
+    let protection = bed.plan.protection.as_ref().unwrap();
+    assert_eq!(decrypt(protection, &records[1].data(), &records[2].messages), data);
+    let signed = Signature::parse(&records[3].data()).unwrap().verify(&protection.keys, |kind| {
+        let mut digester = Digester::new(kind).unwrap();
+        digester.update(&data);
+        digester.finish().ok()
+    });
+    assert!(matches!(signed, Verdict::Good));
+    assert_eq!(records[0].attributes().lstat.data_stream, 20);
+}
+
+#[test]
+fn signatures_alone_leave_the_data_as_it_is() {
+    let mut bed = Bed::with_lines(&["I", "O S2", "N", "F @/file", "N", "N"]);
+    fs::write(bed.path("file"), b"data").unwrap();
+    bed.plan.protection = protection(DigestKind::Sha256, None);
+    let outcome = bed.run();
+    assert_eq!(outcome.streams(&bed.name("file")), [1, 2, 19, 17]);
+    assert_eq!(outcome.of(&bed.name("file"))[1].data(), b"data");
+}
+
+/// The stock daemon sends it in clear (reference 04 §18.4).
+#[test]
+fn what_comes_out_of_a_fifo_is_encrypted() {
+    let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/fifo", "N", "N"]);
+    support::fifo(&bed.path("fifo"));
+    bed.plan.protection = protection(DigestKind::Sha256, Some(ContentCipher::Aes128));
+    let outcome = thread::scope(|scope| {
+        let path = bed.path("fifo");
+        scope.spawn(move || fs::write(path, b"secret").unwrap());
+        bed.run()
+    });
+    assert_eq!(outcome.streams(&bed.name("fifo")), [1, 22, 20]);
+    let records = outcome.of(&bed.name("fifo"));
+    let protection = bed.plan.protection.as_ref().unwrap();
+    assert_eq!(decrypt(protection, &records[1].data(), &records[2].messages), b"secret");
+}
+
+/// Nothing must leave the host that is not protected as the configuration wants it.
+#[test]
+fn a_digest_that_can_not_be_signed_ends_the_job_before_its_first_file() {
+    let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/file", "N", "N"]);
+    fs::write(bed.path("file"), b"data").unwrap();
+    bed.plan.protection = protection(DigestKind::Xxh64, Some(ContentCipher::Aes128));
+    let outcome = bed.run();
+    assert!(outcome.sink.records().is_empty());
+    assert!(outcome.result.unwrap_err().to_string().contains("An error occurred while adding signer the stream."));
+}

@@ -1,0 +1,231 @@
+//! Encrypted and signed files: damage loses one file and is told in one message, and nothing goes on to the next file.
+
+use std::sync::Arc;
+
+use fd_crypto::pki::{Certificate, ContentCipher, Encryptor, KeyPair, KeyRing, PrivateKey, Session, Signer};
+use fd_crypto::{DigestKind, DigestValue, Digester};
+use fd_messages::MessageType;
+use fd_records::Stream;
+
+use crate::volume::{Finished, Job, Place, Saved, Volume};
+
+const OWN: &[u8] = include_bytes!("../../../fd-crypto/testdata/own.pem");
+const OTHER: &[u8] = include_bytes!("../../../fd-crypto/testdata/other.pem");
+const DATA: &[u8] = b"what stands in the file";
+
+fn keys(pem: &[u8]) -> KeyRing {
+    let own = KeyPair { certificate: Certificate::from_pem(pem).unwrap(), private: PrivateKey::from_pem(pem).unwrap() };
+    KeyRing { own, signers: Vec::new(), masters: Vec::new() }
+}
+
+fn digest(kind: DigestKind) -> DigestValue {
+    let mut digester = Digester::new(kind).unwrap();
+    digester.update(DATA);
+    digester.finish().unwrap()
+}
+
+/// The records of a file with [`DATA`].
+#[derive(Clone)]
+struct Sealed {
+    session: Vec<u8>,
+    data: Vec<Vec<u8>>,
+    signature: Vec<u8>,
+}
+
+impl Sealed {
+    fn new(keys: &KeyRing) -> Self {
+        let session = Session::new(ContentCipher::Aes256, keys.recipients()).unwrap();
+        let iv = session.new_iv().unwrap();
+        let mut record = Vec::new();
+        session.record(&iv, &mut record).unwrap();
+        let mut encryptor = Encryptor::new().unwrap();
+        encryptor.begin(&session.file_key(&iv)).unwrap();
+        let data = vec![encryptor.block(DATA).unwrap().to_vec(), encryptor.finish().unwrap().to_vec()];
+        let mut signature = Vec::new();
+        Signer::new(&keys.own, DigestKind::Sha256)
+            .unwrap()
+            .record(&digest(DigestKind::Sha256), &mut signature)
+            .unwrap();
+        Self { session: record, data, signature }
+    }
+
+    fn put(&self, volume: &mut Volume, name: &str) {
+        put_attributes(volume, name);
+        volume.record(Stream::ENCRYPTED_SESSION_DATA, &self.session);
+        self.put_data(volume);
+        volume.record(Stream::SIGNED_DIGEST, &self.signature);
+        volume.record(Stream::MD5, digest(DigestKind::Md5).as_bytes());
+    }
+
+    fn put_data(&self, volume: &mut Volume) {
+        for record in &self.data {
+            volume.record(Stream::ENCRYPTED_FILE_DATA, record);
+        }
+    }
+}
+
+fn put_attributes(volume: &mut Volume, name: &str) {
+    let mut saved = Saved { data_stream: Stream::ENCRYPTED_FILE_DATA, ..Saved::file(name) };
+    saved.stat.size = i64::try_from(DATA.len()).unwrap();
+    volume.put(&saved);
+}
+
+fn job(place: &Place, keys: KeyRing) -> Job {
+    let mut job = place.job();
+    job.plan.keys = Some(Arc::new(keys));
+    job
+}
+
+fn texts(finished: &Finished) -> Vec<String> {
+    let lines = finished.told().into_iter().filter(|(_, text)| !text.starts_with("openssl.c:108 "));
+    lines.map(|(_, text)| text.trim_end().to_owned()).collect()
+}
+
+/// One file as `change` makes it, between two good ones; what is said about it, and whether its data is there.
+fn damaged(change: impl FnOnce(&mut Volume, &Sealed)) -> (Vec<String>, bool) {
+    let place = Place::new();
+    let keys = keys(OWN);
+    let sealed = Sealed::new(&keys);
+    let mut volume = Volume::new();
+    sealed.put(&mut volume, "/before");
+    change(&mut volume, &sealed);
+    sealed.put(&mut volume, "/after");
+    let finished = job(&place, keys).run(&volume);
+    for good in ["before", "after"] {
+        assert_eq!(place.read(good), DATA, "{good}: {:?}", finished.told());
+    }
+    let below = format!("{}/", place.root().display());
+    let said = texts(&finished).into_iter().map(|text| text.replace(&below, ""));
+    assert!(!finished.told().iter().any(|(kind, _)| *kind == MessageType::Fatal));
+    (said.collect(), place.exists("file") && place.read("file") == DATA)
+}
+
+#[test]
+fn a_good_file_is_restored_without_a_word() {
+    assert_eq!(damaged(|volume, sealed| sealed.put(volume, "/file")), (Vec::new(), true));
+}
+
+/// Reference 05 §11.1: after each of these the stock daemon refuses every encrypted file that follows.
+#[test]
+fn a_bad_session_loses_one_file_and_not_those_behind_it() {
+    let with_session = |records: &[&[u8]]| {
+        damaged(|volume, sealed| {
+            put_attributes(volume, "/file");
+            for record in records {
+                volume.record(Stream::ENCRYPTED_SESSION_DATA, record);
+            }
+            sealed.put_data(volume);
+            volume.record(Stream::SIGNED_DIGEST, &sealed.signature);
+        })
+    };
+    let good = Sealed::new(&keys(OWN)).session;
+    let (said, whole) = with_session(&[&good, &good]);
+    assert_eq!((said, whole), (vec!["restore.c:656 Unexpected cryptographic session data stream.".to_owned()], false));
+    let (said, whole) = with_session(&[b"no session"]);
+    let text = "restore.c:705 An error=7 occurred while decoding encrypted session data stream: ERR=Internal error";
+    assert_eq!((said, whole), (vec![text.to_owned()], false));
+    let (said, whole) = with_session(&[&Sealed::new(&keys(OTHER)).session]);
+    let text = "Missing private key required to decrypt encrypted backup data.";
+    assert_eq!((said, whole), (vec![text.to_owned()], false));
+    let (said, whole) = with_session(&[]);
+    assert_eq!(
+        (said, whole),
+        (vec!["restore.c:785 Missing encryption session data stream for file".to_owned()], false)
+    );
+    // The session of another file opens, but its data makes no sense with it.
+    let (said, whole) = with_session(&[&good]);
+    assert!(!whole && !said.is_empty(), "{said:?}");
+}
+
+/// Reference 05 §11.2: damage in the last block ends the stock daemon.
+#[test]
+fn damaged_data_loses_one_file_and_is_told() {
+    let lengths: Vec<usize> = Sealed::new(&keys(OWN)).data.iter().map(Vec::len).collect();
+    for (record, length) in lengths.iter().enumerate() {
+        for place in 0..*length {
+            let (said, whole) = damaged(|volume, sealed| {
+                let mut sealed = sealed.clone();
+                sealed.data[record][place] ^= 0x40;
+                sealed.put(volume, "/file");
+            });
+            assert!(!whole && !said.is_empty(), "record {record} byte {place}: {said:?}");
+        }
+    }
+    let (said, whole) = damaged(|volume, sealed| {
+        let mut sealed = sealed.clone();
+        sealed.data.pop();
+        sealed.put(volume, "/file");
+    });
+    assert!(!whole && said[0].starts_with("restore.c:1733 Decryption error. buf_len="), "{said:?}");
+}
+
+/// Reference 05 §11.3.
+#[test]
+fn signatures_say_what_is_wrong_and_the_file_stays() {
+    let with_signatures = |records: &[&[u8]]| {
+        damaged(|volume, sealed| {
+            put_attributes(volume, "/file");
+            volume.record(Stream::ENCRYPTED_SESSION_DATA, &sealed.session);
+            sealed.put_data(volume);
+            for record in records {
+                volume.record(Stream::SIGNED_DIGEST, record);
+            }
+        })
+    };
+    let good = Sealed::new(&keys(OWN)).signature;
+    assert_eq!(with_signatures(&[&good]), (Vec::new(), true));
+    let missing = "restore.c:1858 Missing cryptographic signature for file".to_owned();
+    assert_eq!(with_signatures(&[]), (vec![missing.clone()], true));
+    let second = "restore.c:1025 Unexpected cryptographic signature data stream.".to_owned();
+    assert_eq!(with_signatures(&[&good, &good]), (vec![second, missing.clone()], true));
+    let unreadable = "restore.c:1031 Failed to decode message signature for file".to_owned();
+    assert_eq!(with_signatures(&[b"none"]), (vec![unreadable, missing], true));
+    let mut wrong = good.clone();
+    *wrong.last_mut().unwrap() ^= 1;
+    let invalid = "restore.c:1888 Signature validation failed for file file: ERR=Signature is invalid".to_owned();
+    assert_eq!(with_signatures(&[&wrong]), (vec![invalid], true));
+}
+
+/// The stock daemon takes such signatures without a word.
+#[test]
+fn signatures_by_somebody_unknown_are_told_once_a_job() {
+    let place = Place::new();
+    let own = keys(OWN);
+    let mut signed = Sealed::new(&own);
+    signed.signature = Sealed::new(&keys(OTHER)).signature;
+    let mut volume = Volume::new();
+    for name in ["/one", "/two"] {
+        signed.put(&mut volume, name);
+    }
+    let finished = job(&place, own).run(&volume);
+    let (kind, text) = finished.only();
+    assert_eq!(kind, MessageType::Warning);
+    assert!(text.contains("/one is of a key that no PKI Keypair or PKI Signer names"), "{text}");
+}
+
+/// The stock daemon checks the second file with the digest of the first (reference 05 §11.3).
+#[test]
+fn a_signed_file_behind_an_encrypted_one_is_checked_by_its_own_digest() {
+    let place = Place::new();
+    let own = keys(OWN);
+    let sealed = Sealed::new(&own);
+    let mut volume = Volume::new();
+    sealed.put(&mut volume, "/encrypted");
+    volume.file("/plain", DATA).record(Stream::SIGNED_DIGEST, &sealed.signature);
+    volume.file("/changed", b"something else").record(Stream::SIGNED_DIGEST, &sealed.signature);
+    let finished = job(&place, own).run(&volume);
+    let said = texts(&finished);
+    assert!(said.len() == 1 && said[0].contains("/changed: ERR=Signature is invalid"), "{said:?}");
+}
+
+#[test]
+fn a_restore_without_keys_ignores_signatures_and_can_not_decrypt() {
+    let place = Place::new();
+    let sealed = Sealed::new(&keys(OWN));
+    let mut volume = Volume::new();
+    volume.file("/signed", DATA).record(Stream::SIGNED_DIGEST, &sealed.signature);
+    sealed.put(&mut volume, "/encrypted");
+    let finished = place.job().run(&volume);
+    assert_eq!(texts(&finished), ["No private decryption keys have been defined to decrypt encrypted backup data."]);
+    assert_eq!(place.read("signed"), DATA);
+}
