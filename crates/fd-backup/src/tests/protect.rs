@@ -14,15 +14,17 @@ use crate::Protection;
 
 const OWN: &[u8] = include_bytes!("../../../fd-crypto/testdata/own.pem");
 
-fn protection(digest: DigestKind, encryption: Option<ContentCipher>) -> Option<Arc<Protection>> {
+fn protection(digest: DigestKind, encryption: Option<ContentCipher>) -> Arc<Protection> {
     let own = KeyPair { certificate: Certificate::from_pem(OWN).unwrap(), private: PrivateKey::from_pem(OWN).unwrap() };
     let keys = Arc::new(KeyRing { own, signers: Vec::new(), masters: Vec::new() });
-    Some(Arc::new(Protection { keys, digest, encryption }))
+    Arc::new(Protection { keys, digest, encryption })
 }
 
 fn decrypt(protection: &Protection, session: &[u8], messages: &[Vec<u8>]) -> Vec<u8> {
     let mut decryptor = Decryptor::new(&FileKey::open(session, &protection.keys).unwrap()).unwrap();
-    messages.iter().for_each(|message| decryptor.record(message).unwrap());
+    for message in messages {
+        decryptor.record(message).unwrap();
+    }
     decryptor.finish().unwrap();
     let mut plain = Vec::new();
     while let Some(block) = decryptor.next_block().unwrap() {
@@ -38,7 +40,7 @@ fn records_come_in_the_reference_s_order_and_open() {
     let data: Vec<u8> = (0..=255).cycle().take(150_000).collect();
     fs::write(bed.path("dir/file"), &data).unwrap();
     fs::write(bed.path("dir/empty"), b"").unwrap();
-    bed.plan.protection = protection(DigestKind::Sha256, Some(ContentCipher::Aes192));
+    bed.plan.protection = Some(protection(DigestKind::Sha256, Some(ContentCipher::Aes192)));
     let outcome = bed.run();
     assert_eq!(outcome.streams(&bed.name("dir/file")), [1, 22, 20, 19, 3]);
     assert_eq!(outcome.streams(&bed.name("dir/empty")), [1, 22, 19, 3]);
@@ -60,7 +62,7 @@ fn records_come_in_the_reference_s_order_and_open() {
 fn signatures_alone_leave_the_data_as_it_is() {
     let mut bed = Bed::with_lines(&["I", "O S2", "N", "F @/file", "N", "N"]);
     fs::write(bed.path("file"), b"data").unwrap();
-    bed.plan.protection = protection(DigestKind::Sha256, None);
+    bed.plan.protection = Some(protection(DigestKind::Sha256, None));
     let outcome = bed.run();
     assert_eq!(outcome.streams(&bed.name("file")), [1, 2, 19, 17]);
     assert_eq!(outcome.of(&bed.name("file"))[1].data(), b"data");
@@ -71,7 +73,7 @@ fn signatures_alone_leave_the_data_as_it_is() {
 fn what_comes_out_of_a_fifo_is_encrypted() {
     let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/fifo", "N", "N"]);
     support::fifo(&bed.path("fifo"));
-    bed.plan.protection = protection(DigestKind::Sha256, Some(ContentCipher::Aes128));
+    bed.plan.protection = Some(protection(DigestKind::Sha256, Some(ContentCipher::Aes128)));
     let outcome = thread::scope(|scope| {
         let path = bed.path("fifo");
         scope.spawn(move || fs::write(path, b"secret").unwrap());
@@ -88,7 +90,7 @@ fn what_comes_out_of_a_fifo_is_encrypted() {
 fn a_digest_that_can_not_be_signed_ends_the_job_before_its_first_file() {
     let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/file", "N", "N"]);
     fs::write(bed.path("file"), b"data").unwrap();
-    bed.plan.protection = protection(DigestKind::Xxh64, Some(ContentCipher::Aes128));
+    bed.plan.protection = Some(protection(DigestKind::Xxh64, Some(ContentCipher::Aes128)));
     let outcome = bed.run();
     assert!(outcome.sink.records().is_empty());
     assert!(outcome.result.unwrap_err().to_string().contains("An error occurred while adding signer the stream."));
