@@ -143,7 +143,9 @@ impl Cell {
             }
         }
         let codecs = [Variant::Gzip6, Variant::Lzo, Variant::Zstd, Variant::Pki];
-        add(Kind::Mixed, 10, &codecs, &[Full, Restore]);
+        for scale in [1, 10] {
+            add(Kind::Mixed, scale, &codecs, &[Full, Restore]);
+        }
         let others = [
             Variant::Acl,
             Variant::Sparse,
@@ -153,7 +155,9 @@ impl Cell {
             Variant::Cold,
             Variant::Accurate,
         ];
-        add(Kind::Mixed, 10, &others, &[Full]);
+        for scale in [1, 10] {
+            add(Kind::Mixed, scale, &others, &[Full]);
+        }
         add(Kind::Manyfiles, 10, &[Variant::Acl, Variant::Clear, Variant::Cold], &[Full, Incremental]);
         add(Kind::Media, 10, &[Variant::Clear, Variant::Cold], &[Full]);
         add(Kind::Tiny, 500, &[Variant::Accurate], &[Incremental]);

@@ -154,8 +154,9 @@ fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>
             break;
         }
         if let Err(error) = run_group(neighbours, replicas, &watch, &out, &trees, &interrupted) {
-            say(&format!("FAILED: {error}"));
-            failures.push(error.to_string());
+            let words = shortened(&error.to_string());
+            say(&format!("FAILED: {words}"));
+            failures.push(words);
         }
     }
     let kept = if out.join("raw.csv").exists() { report(std::slice::from_ref(&out))? } else { true };
@@ -163,6 +164,17 @@ fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>
         say(&format!("FAILED: {failure}"));
     }
     Ok((failures.is_empty(), kept))
+}
+
+/// The first lines of a text and the last ones: a job's log may hold a line for each file.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 12;
+    let lines: Vec<&str> = text.lines().collect();
+    let (head, tail) = (lines.get(..SHOWN), lines.len().checked_sub(SHOWN).and_then(|at| lines.get(at..)));
+    match (head, tail) {
+        (Some(head), Some(tail)) if lines.len() > 2 * SHOWN => format!("{}\n…\n{}", head.join("\n"), tail.join("\n")),
+        _ => text.to_owned(),
+    }
 }
 
 fn run_group(
