@@ -135,7 +135,7 @@ impl Plan<'_> {
         text.close();
         text.open("Storage", name)
             .line("Address = 127.0.0.1")
-            .port("SDPort", self.storage_port)
+            .port("SDPort", self.options.storage_port.unwrap_or(self.storage_port))
             .set("Password", SD_PASSWORD)
             .set("Device", name)
             .set("Media Type", name)

@@ -173,6 +173,9 @@ pub struct BedOptions {
     pub device: Vec<String>,
     /// More directives for every pool.
     pub pool: Vec<String>,
+    /// The port of 127.0.0.1 at which Director and File Daemons are told to find the Storage Daemon, if not its own: that
+    /// of a relay.
+    pub storage_port: Option<u16>,
     /// TLS-PSK between all daemons, as Bacula 15 does when nothing is said. `false` says `TLS PSK Enable = no`.
     pub tls_psk: bool,
     /// The File Daemons also tell of each file that is saved or skipped, and the catalog's log keeps it.
@@ -191,6 +194,7 @@ impl BedOptions {
             storage: Vec::new(),
             device: Vec::new(),
             pool: Vec::new(),
+            storage_port: None,
             tls_psk: true,
             every_message: false,
         })

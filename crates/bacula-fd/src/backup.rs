@@ -1,6 +1,7 @@
 //! A backup between its `2000 OK backup` and its last word to the Storage Daemon.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use fd_backup::{BackupError, BackupPlan, FrameSink, SinkError};
 use fd_bsock::CommCount;
@@ -15,6 +16,7 @@ use fd_walk::WalkSettings;
 use crate::daemon::Daemon;
 use crate::job::Job;
 use crate::outbox::Outbox;
+use crate::packet_check::PacketCheck;
 use crate::storage::StorageConnection;
 
 /// What the configuration and the Director's commands come to.
@@ -42,6 +44,7 @@ pub(crate) fn run(
     plan: &BackupPlan,
     outbox: &Outbox,
     storage: &mut StorageConnection,
+    packet_check: Option<PacketCheck>,
     before_files: impl FnOnce(),
 ) {
     let ticket = match storage.open_append() {
@@ -50,7 +53,7 @@ pub(crate) fn run(
     };
     before_files();
     job.change_status(JobStatus::Running);
-    let mut sink = Sink { job, outbox, storage };
+    let mut sink = Sink { job, outbox, storage, packet_check };
     if !all_sent(job, fd_backup::run(plan, &job.progress, outbox, &job.cancel, &mut sink)) {
         return;
     }
@@ -101,11 +104,26 @@ struct Sink<'s> {
     job: &'s Job,
     outbox: &'s Outbox,
     storage: &'s mut StorageConnection,
+    packet_check: Option<PacketCheck>,
+}
+
+impl Sink<'_> {
+    fn send(&mut self, mut frames: &[u8], mut count: CommCount) -> Result<(), ChannelError> {
+        if let Some(check) = &mut self.packet_check {
+            while let Some((before, rest)) = check.due(frames).and_then(|at| frames.split_at_checked(at)) {
+                self.storage.channel().send_encoded(before, std::mem::take(&mut count))?;
+                self.storage.ask_whether_it_follows()?;
+                check.asked(Instant::now());
+                frames = rest;
+            }
+        }
+        self.storage.channel().send_encoded(frames, count)
+    }
 }
 
 impl FrameSink for Sink<'_> {
     fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), SinkError> {
-        self.storage.channel().send_encoded(frames, count).map_err(|error| {
+        self.send(frames, count).map_err(|error| {
             report_send_error(self.job, self.outbox, &error);
             SinkError { reason: error.cause() }
         })

@@ -18,6 +18,7 @@ mod keys;
 mod lifecycle;
 mod log;
 mod outbox;
+mod packet_check;
 mod platform;
 mod program;
 mod record_feed;

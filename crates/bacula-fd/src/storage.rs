@@ -8,7 +8,7 @@ use fd_session::append::{AppendClose, AppendOpen, Ticket};
 use fd_session::authenticate::Credentials;
 use fd_session::read::{ReadClose, ReadOpen};
 use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageHello};
-use fd_session::{Action, JobStatus, Machine};
+use fd_session::{Action, JobStatus, Machine, texts};
 use fd_transport::{
     Canceller, Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, IDLE_LIMIT,
     Limits, Received,
@@ -139,6 +139,18 @@ impl StorageConnection {
         first: Vec<Action<M::Done, M::Error>>,
     ) -> Result<M::Done, M::Error> {
         exchange::lead(&mut self.channel, machine, first, &self.secrets, Signals::Storage, IDLE_LIMIT)
+    }
+
+    /// Asks the Storage Daemon whether it still follows, and waits until it says so. Heartbeats may come before.
+    pub(crate) fn ask_whether_it_follows(&mut self) -> Result<(), ChannelError> {
+        self.channel.signal(Signal::Poll)?;
+        loop {
+            match self.channel.recv(IDLE_LIMIT)? {
+                Received::Data(answer) if answer == texts::STORE_OK => return Ok(()),
+                // As in the stock daemon whatever else it says meanwhile is dropped (reference 01 §3.3).
+                Received::Data(_) | Received::Empty | Received::Signal(_) => {}
+            }
+        }
     }
 
     /// The end of all data.

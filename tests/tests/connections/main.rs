@@ -6,7 +6,7 @@
 mod hosts_access;
 
 use bed::{
-    Bed, BedOptions, Noise, PATIENCE, RecordRules, ReservedPort, Restore, Result, TreeRules, compare_records,
+    Bed, BedOptions, Noise, PATIENCE, RecordRules, Relay, ReservedPort, Restore, Result, TreeRules, compare_records,
     compare_trees, read_once, wait_for,
 };
 
@@ -90,4 +90,34 @@ fn a_storage_daemon_that_calls_the_client_gets_the_data() -> Result<()> {
     }
     let bed = Bed::start(options)?;
     back_up_and_restore(&bed)
+}
+
+#[test]
+fn the_storage_daemon_is_asked_whether_it_follows() -> Result<()> {
+    let mut options = BedOptions::side_by_side("packet-check")?;
+    fill(&options)?;
+    let relay = Relay::new()?;
+    options.storage_port = Some(relay.port());
+    options.tls_psk = false;
+    for client in &mut options.clients {
+        client.file_daemon = ["SD Packet Check = 2", "Comm Compression = no"].map(ToOwned::to_owned).to_vec();
+    }
+    let mut bed = Bed::start(options)?;
+    relay.aim(bed.storage().port());
+    back_up_and_restore(&bed)?;
+    // The only text of this kind that a Storage Daemon sends to a File Daemon.
+    let asked: Vec<_> = relay
+        .recorded()
+        .into_iter()
+        .filter(|line| line.shows("Hello Bacula SD: Start Job backup-"))
+        .map(|line| {
+            (
+                line.shows("Start Job backup-reference"),
+                line.received.windows(12).filter(|w| *w == b"\0\0\0\x082000 OK\n").count(),
+            )
+        })
+        .collect();
+    assert_eq!(asked.len(), 2);
+    assert!(asked.iter().all(|(_, times)| *times >= 3), "{asked:?}");
+    Ok(())
 }

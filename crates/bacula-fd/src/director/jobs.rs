@@ -17,6 +17,7 @@ use super::{Conversation, Flow};
 use crate::clock;
 use crate::job::{Job, JobKind};
 use crate::outbox::{Outbox, Outgoing};
+use crate::packet_check::PacketCheck;
 use crate::storage::{self, Patience, StorageConnection};
 use crate::{backup, restore};
 
@@ -143,8 +144,9 @@ impl Conversation<'_> {
         plan.accurate.clone_from(&self.accurate);
         plan.comm_compression = storage.is_compressed();
         let scripts = self.late_scripts();
+        let check = PacketCheck::new(self.daemon.config().file_daemon.sd_packet_check);
         self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {
-            backup::run(job, &plan, outbox, storage, || scripts.run(job, outbox));
+            backup::run(job, &plan, outbox, storage, check, || scripts.run(job, outbox));
         });
         Flow::End
     }
