@@ -85,6 +85,11 @@ impl Catalog {
             .collect()
     }
 
+    /// Changes the catalog behind the Director's back.
+    pub fn change(&self, sql: &str) -> Result<()> {
+        self.sqlite(sql).map(drop)
+    }
+
     /// The row of a job.
     pub fn job(&self, id: u32) -> Result<JobRow> {
         let columns = [

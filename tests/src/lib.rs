@@ -23,6 +23,7 @@ mod root;
 pub mod setup;
 mod tree;
 mod tree_compare;
+mod verdict;
 mod volume;
 mod volume_compare;
 
@@ -42,5 +43,6 @@ pub use relay::{Recorded, Relay};
 pub use root::{Root, VERSION};
 pub use tree::{Noise, TreeOptions, build_every_type, build_many_files, set_fixed_times};
 pub use tree_compare::{Times, TreeRules, compare_trees, measure_tree, read_once};
-pub use volume::{Record, Records, Session, stream_name};
+pub use verdict::{Expect, line_differences};
+pub use volume::{Record, Records, Session, rewrite_volume, stream_name};
 pub use volume_compare::{Comparison, RecordRules, compare_records};

@@ -249,6 +249,35 @@ impl Volume {
     }
 }
 
+/// Changes a volume in place: `change` gets each record that is whole in one block, labels included, with its session,
+/// its file index, its stream and its bytes. Checksums are made again, so that the Storage Daemon sends what it finds.
+pub fn rewrite_volume(path: &Path, mut change: impl FnMut(Session, i32, &mut i32, &mut [u8])) -> Result<()> {
+    let mut bytes = std::fs::read(path).map_err(BedError::file("read", path))?;
+    let mut rest = bytes.as_mut_slice();
+    while rest.len() >= BLOCK_HEADER {
+        let length = u32::from_be_bytes(word(rest, 4)) as usize;
+        let problem = || BedError::Usage(format!("{}: a block of {length} bytes", path.display()));
+        let (block, behind) = rest.split_at_mut_checked(length).ok_or_else(problem)?;
+        let session = (u32::from_be_bytes(word(block, 16)), u32::from_be_bytes(word(block, 20)));
+        let mut records = block.get_mut(BLOCK_HEADER..).ok_or_else(problem)?;
+        while let Some((head, data)) = records.split_at_mut_checked(RECORD_HEADER) {
+            let [file_index, mut stream, length] = [0, 4, 8].map(|at| i32::from_be_bytes(word(head, at)));
+            let Some((record, behind)) = usize::try_from(length).ok().and_then(|len| data.split_at_mut_checked(len))
+            else {
+                break;
+            };
+            change(session, file_index, &mut stream, record);
+            put(head, 4, &stream.to_be_bytes());
+            records = behind;
+        }
+        put(block, CHECKSUM_AT, &[0; 8]);
+        let checksum = xxhash_rust::xxh3::xxh3_64(block);
+        put(block, CHECKSUM_AT, &checksum.to_be_bytes());
+        rest = behind;
+    }
+    std::fs::write(path, bytes).map_err(BedError::file("write", path))
+}
+
 /// Four bytes of a buffer that is known to hold them.
 fn word(bytes: &[u8], at: usize) -> [u8; 4] {
     let mut word = [0; 4];
@@ -256,6 +285,13 @@ fn word(bytes: &[u8], at: usize) -> [u8; 4] {
         word.copy_from_slice(slice);
     }
     word
+}
+
+/// Puts bytes into a buffer that is known to have room for them.
+fn put(bytes: &mut [u8], at: usize, what: &[u8]) {
+    if let Some(slice) = bytes.get_mut(at..at + what.len()) {
+        slice.copy_from_slice(what);
+    }
 }
 
 /// Fills the buffer as far as the file goes.
@@ -356,6 +392,26 @@ mod tests {
         assert_eq!(read(&volumes, None).unwrap().len(), 5);
         let cut = read(&volumes[..1], Some(two)).unwrap_err().to_string();
         assert!(cut.contains("end inside a record"), "{cut}");
+    }
+
+    #[test]
+    fn a_changed_volume_is_a_good_one_with_other_content() {
+        let folder = Folder::new("rewrite").unwrap();
+        let path = folder.path().join("volume");
+        let one = (1, 9);
+        let blocks = [block(1, one, &[(1, 1, 4, b"attr"), (1, 2, 5, b"abc")]), block(2, one, &[(1, -2, 2, b"de")])];
+        std::fs::write(&path, blocks.concat()).unwrap();
+        rewrite_volume(&path, |session, file_index, stream, data| {
+            assert_eq!((session, file_index), (one, 1));
+            if *stream == 1 {
+                *stream = 42;
+                data[0] = b'A';
+            }
+        })
+        .unwrap();
+        let got: Vec<_> = Records::new(vec![path], None).unwrap().map(|record| record.unwrap()).collect();
+        let got: Vec<_> = got.iter().map(|r| (r.stream, &r.data[..])).collect();
+        assert_eq!(got, [(42, &b"Attr"[..]), (2, b"abcde")]);
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn conclude(job: &Job, outbox: &Outbox, verified: Result<VerifyOutcome, VerifyEr
             for (kind, text) in outcome.queued {
                 outbox.message(kind, &text);
             }
-            if outcome.missing {
+            if outcome.missing || outcome.damaged {
                 job.change_status(JobStatus::Error);
             }
             if outcome.differs {

@@ -132,7 +132,7 @@ impl Verify<'_> {
         let number = self.host.progress.files();
         self.lstat_text.clear();
         LStat { stat: entry.stat, ..LStat::default() }.encode(&mut self.lstat_text);
-        let names = entry.record_names();
+        let names = entry.whole_names();
         let packet = VerifyAttributes {
             number,
             options: &entry.options.verify,

@@ -71,6 +71,11 @@ impl Entry {
     pub fn record_names(&self) -> RecordNames<'_> {
         record_names(&self.path, self.file_type, &self.link, self.options.strip_path)
     }
+
+    /// Name and link as a Verify job tells them: nothing is ever stripped (reference 05 §18.3).
+    pub fn whole_names(&self) -> RecordNames<'_> {
+        record_names(&self.path, self.file_type, &self.link, 0)
+    }
 }
 
 /// See [`Entry::record_names`].

@@ -23,21 +23,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use bed::{ClientOptions, Fd, Result};
+use bed::{ClientOptions, Expect, Fd, Result};
 use beds::{Plan, verdicts};
 use matrix::{KNOWN_FAULTS, allowed_rows, has_all_worker_counts, private_rows, rows};
-use row::{Expect, Row};
-
-/// Whether the differences of a row are those that it says.
-fn is_as_expected(row: &Row, differences: &[String]) -> bool {
-    match row.expect {
-        Expect::Equal => differences.is_empty(),
-        Expect::Differs { found, .. } => {
-            let known = |text: &String| found.iter().any(|part| text.contains(part));
-            differences.iter().all(known) && found.iter().all(|part| differences.iter().any(|text| text.contains(part)))
-        }
-    }
-}
+use row::Row;
 
 /// The stock daemon as `reference`, and those that are compared with it.
 fn clients(test: impl IntoIterator<Item = ClientOptions>) -> Vec<ClientOptions> {
@@ -53,7 +42,7 @@ fn judge(plan: &Plan) -> Result<()> {
     let (mut table, mut wrong, mut equal, mut documented, mut restored) = (String::new(), String::new(), 0, 0, 0);
     for (row, verdict) in plan.rows.iter().zip(&verdicts) {
         let expected =
-            if both_stock { verdict.differences.is_empty() } else { is_as_expected(row, &verdict.differences) };
+            if both_stock { verdict.differences.is_empty() } else { row.expect.is_met_by(&verdict.differences) };
         let fault = known.get(row.name).filter(|_| !both_stock);
         let word = match (expected, fault, row.expect) {
             (true, None, Expect::Equal) => "equal",

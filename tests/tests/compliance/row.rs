@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bed::FileSet;
+use bed::{Expect, FileSet};
 
 /// The trees that rows are about (see `trees.rs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,16 +39,6 @@ impl Tree {
             Self::Private => "private",
         }
     }
-}
-
-/// What the comparison must find.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expect {
-    /// Nothing but equality.
-    Equal,
-    /// ferrofd does otherwise on purpose: a text that a row of `docs/differences.md` holds, and texts of which each
-    /// difference must hold one and which must all be found.
-    Differs { documented: &'static str, found: &'static [&'static str] },
 }
 
 /// One row.

@@ -1,9 +1,12 @@
 //! Compares what two jobs left: records, catalog rows, messages, the report's counts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs;
 
-use bed::{Bed, COUNTS_OF_A_REPORT, JobResult, Record, RecordRules, Records, Result, Session, compare_records};
+use bed::{
+    Bed, COUNTS_OF_A_REPORT, JobResult, Record, RecordRules, Records, Result, Session, compare_records,
+    line_differences,
+};
 
 use crate::row::Row;
 use crate::unpack::{COMPRESSED, DATA, FRONT, unpack};
@@ -120,27 +123,7 @@ fn without_times(record: Result<Record>) -> Result<Record> {
 impl Verdict {
     /// Notes the lines that only one side has, or both in another order.
     fn lines(&mut self, what: &str, [left, right]: [Vec<String>; 2]) {
-        if left == right {
-            return;
-        }
-        let mut balance: BTreeMap<&String, i32> = BTreeMap::new();
-        for (lines, step) in [(&left, 1), (&right, -1)] {
-            for line in lines {
-                *balance.entry(line).or_default() += step;
-            }
-        }
-        let before = self.differences.len();
-        for (line, count) in balance {
-            match count {
-                0 => {}
-                1.. => self.differences.push(format!("{what} only of stock: {line}")),
-                _ => self.differences.push(format!("{what} only of ours: {line}")),
-            }
-        }
-        if self.differences.len() == before {
-            let place = left.iter().zip(&right).find(|(left, right)| left != right);
-            self.differences.push(format!("{what}: the same lines in another order, {place:?}"));
-        }
+        self.differences.extend(line_differences(what, &left, &right));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fd_messages::{CancelToken, MessageType, PacketSink, SendError};
@@ -11,18 +12,23 @@ use fd_walk::{Purpose, WalkSettings};
 use super::support::{Bed, Log};
 use crate::{VerifyDiskError, VerifyPlan, verify_disk};
 
-/// A Director who goes, or cancels the job, after so many packets.
+/// A Director who goes, or cancels the job, after so many packets; and a file that goes meanwhile.
 #[derive(Default)]
 struct Director {
     packets: Vec<String>,
     gone_after: Option<usize>,
     cancels_after: Option<(usize, CancelToken)>,
+    /// Goes with the first packet.
+    removes: Option<PathBuf>,
 }
 
 impl PacketSink for Director {
     fn send(&mut self, packet: Vec<u8>) -> Result<(), SendError> {
         if self.gone_after == Some(self.packets.len()) {
             return Err(SendError("Broken pipe".to_owned()));
+        }
+        if let Some(path) = self.removes.take() {
+            fs::remove_file(path).unwrap();
         }
         self.packets.push(String::from_utf8_lossy(&packet).replace('\0', "|"));
         if let Some((packets, cancel)) = &self.cancels_after
@@ -118,6 +124,26 @@ fn numbers_run_and_digests_follow_their_file() {
 }
 
 #[test]
+fn every_digest_of_the_disk_is_told() {
+    for (letters, stream, name, length) in [
+        ("M", 3, "MD5", 22),
+        ("S", 10, "SHA1", 27),
+        ("S2", 17, "SHA256", 43),
+        ("S3", 18, "SHA512", 86),
+        ("S5", 39, "XXHASH64", 11),
+        ("S6", 40, "XXH3_64", 11),
+        ("S7", 41, "XXH3_128", 22),
+    ] {
+        let bed = Bed::new(letters);
+        bed.file("f", b"hello world\n");
+        let packets = verify(&bed, Director::default()).packets;
+        let words: Vec<_> = packets[1].split(' ').collect();
+        assert_eq!((words[1], words[3]), (stream.to_string().as_str(), format!("*{name}-1*").as_str()), "{letters}");
+        assert_eq!(words[2].len(), length, "{packets:?}");
+    }
+}
+
+#[test]
 fn holes_are_left_out_of_the_digest_as_in_a_backup() {
     let mut data = vec![0; 3 * 65528];
     data.extend_from_slice(b"end");
@@ -133,38 +159,21 @@ fn holes_are_left_out_of_the_digest_as_in_a_backup() {
     assert_eq!((whole_bytes, sparse_bytes), (3 * 65528 + 3, 3));
 }
 
+/// The file goes when its attributes have been told, before it is opened.
 #[test]
 fn a_file_that_is_gone_counts_twice_and_has_no_digest() {
     let bed = Bed::with_lines(&["I", "O MV5:", "N", "F @/f", "F @/no", "N", "N"]);
     let path = bed.file("f", b"x");
-    let mut director = Director::default();
-    // What can't be opened though it is there: a name that leads nowhere any more.
-    struct Removing<'d>(&'d mut Director, std::path::PathBuf);
-    impl PacketSink for Removing<'_> {
-        fn send(&mut self, packet: Vec<u8>) -> Result<(), SendError> {
-            let _gone_already = fs::remove_file(&self.1);
-            self.0.send(packet)
-        }
-    }
-    let plan = VerifyPlan {
-        fileset: Arc::clone(&bed.plan.fileset),
-        walk: WalkSettings { purpose: Purpose::Verify, ..WalkSettings::default() },
-        network_buffer: 0,
-    };
-    let log = Log::new(Arc::clone(&bed.progress));
-    let mut removing = Removing(&mut director, path);
-    verify_disk(&plan, &bed.progress, &log, &bed.cancel, &mut removing).unwrap();
-    let told: Vec<_> =
-        log.lines.into_inner().unwrap().into_iter().filter(|(kind, _)| *kind != MessageType::Verified).collect();
+    let verified = verify(&bed, Director { removes: Some(path), ..Director::default() });
     let (gone, missing) = (bed.name("f"), bed.name("no"));
     assert_eq!(
-        told,
+        verified.messages,
         [
             (MessageType::Error, format!("     Cannot open {gone}: ERR=No such file or directory.\n")),
             (MessageType::NotSaved, format!("     Could not stat {missing}: ERR=No such file or directory\n")),
         ]
     );
-    assert_eq!((director.packets.len(), bed.progress.files(), bed.progress.errors()), (1, 1, 3));
+    assert_eq!((verified.packets.len(), bed.progress.files(), bed.progress.errors()), (1, 1, 3));
 }
 
 #[test]

@@ -49,9 +49,9 @@ pub fn data(
         report: Report::new(job.log),
         catalog,
         file: None,
-        told_encrypted: false,
-        told_other_kind: false,
+        told: Told::default(),
         differs: false,
+        damaged: false,
     };
     if checks.unsigned {
         verify.report.now(MessageType::Warning, &texts::no_signature());
@@ -68,7 +68,13 @@ pub fn data(
     };
     verify.close();
     let missing = verify.tell_missing();
-    Ok(VerifyOutcome { end, differs: verify.differs, missing, queued: verify.report.into_queue() })
+    Ok(VerifyOutcome {
+        end,
+        differs: verify.differs,
+        missing,
+        damaged: verify.damaged,
+        queued: verify.report.into_queue(),
+    })
 }
 
 /// The file whose records come.
@@ -97,6 +103,15 @@ enum Stage {
     Compared,
 }
 
+/// What is said once a job.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// That encrypted data is not compared.
+    encrypted: bool,
+    /// That digests of other kinds are not compared.
+    other_kind: bool,
+}
+
 struct Verify<'a, 'c> {
     checks: Checks,
     digester: Option<Digester>,
@@ -105,9 +120,10 @@ struct Verify<'a, 'c> {
     report: Report<'a>,
     catalog: Option<&'c mut dyn CatalogList>,
     file: Option<CurrentFile>,
-    told_encrypted: bool,
-    told_other_kind: bool,
+    told: Told,
     differs: bool,
+    /// An attribute record could not be read.
+    damaged: bool,
 }
 
 impl Verify<'_, '_> {
@@ -126,6 +142,9 @@ impl Verify<'_, '_> {
         self.close();
         let Ok(attributes) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
+            self.progress.add_file();
+            self.progress.add_files_examined(1);
+            self.damaged = true;
             return;
         };
         self.report.now(MessageType::Verified, &texts::verifying(attributes.name));
@@ -149,8 +168,8 @@ impl Verify<'_, '_> {
         if let Some(file) = &mut self.file {
             file.is_encrypted = true;
         }
-        if !self.told_encrypted {
-            self.told_encrypted = true;
+        if !self.told.encrypted {
+            self.told.encrypted = true;
             self.report.now(MessageType::Warning, &texts::encrypted_not_verified());
         }
     }
@@ -206,8 +225,8 @@ impl Verify<'_, '_> {
                     self.report.now(MessageType::Info, &text);
                     self.differs = true;
                 }
-            } else if !self.told_other_kind {
-                self.told_other_kind = true;
+            } else if !self.told.other_kind {
+                self.told.other_kind = true;
                 let text = texts::other_digest(&file.name, stream, wanted);
                 self.report.now(MessageType::Warning, &text);
             }

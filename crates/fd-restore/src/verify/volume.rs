@@ -22,53 +22,73 @@ pub fn volume(
     checks: Checks,
     director: &mut dyn PacketSink,
 ) -> Result<VerifyOutcome, VerifyError> {
-    let mut report = Report::new(job.log);
+    let mut verify = Verify { progress: job.progress, report: Report::new(job.log), damaged: false, in_file: false };
     if checks.unsigned {
-        report.now(MessageType::Warning, &texts::no_signature());
+        verify.report.now(MessageType::Warning, &texts::no_signature());
     }
     loop {
         match records::next(job.source, job.cancel) {
             Ok(Next::Record(stream, record)) => {
-                if let Some(packet) = packet(stream, record, job.progress, &mut report)
+                if let Some(packet) = verify.packet(stream, record)
                     && let Err(error) = director.send(packet)
                 {
-                    report.now(MessageType::Fatal, &texts::director_lost(&error.0));
+                    verify.report.now(MessageType::Fatal, &texts::director_lost(&error.0));
                     return Err(VerifyError::Director(error));
                 }
             }
             Ok(Next::End(end)) => {
-                return Ok(VerifyOutcome { end, differs: false, missing: false, queued: report.into_queue() });
+                let Verify { damaged, report, .. } = verify;
+                return Ok(VerifyOutcome { end, differs: false, missing: false, damaged, queued: report.into_queue() });
             }
             Err(error) => {
-                report.now(MessageType::Fatal, &texts::sequence(&error, &texts::VERIFY_LINES));
+                verify.report.now(MessageType::Fatal, &texts::sequence(&error, &texts::VERIFY_LINES));
                 return Err(error.into());
             }
         }
     }
 }
 
-/// The packet that a record becomes.
-fn packet(stream: Stream, record: &[u8], progress: &fd_messages::Progress, report: &mut Report<'_>) -> Option<Vec<u8>> {
-    match stream.kind() {
-        Stream::ATTRIBUTES | Stream::ATTRIBUTES_EX => {
-            let Ok(attributes) = AttributesRecord::parse(record) else {
-                report.now(MessageType::Error, &texts::attributes(record));
-                return None;
-            };
-            report.now(MessageType::Verified, &texts::verifying(attributes.name));
-            count(progress, attributes.name);
-            Some(attribute_packet(&attributes, progress.files()))
+struct Verify<'a> {
+    progress: &'a fd_messages::Progress,
+    report: Report<'a>,
+    /// An attribute record could not be read.
+    damaged: bool,
+    /// The Director has the attributes of the file whose records come: he refuses a digest without them.
+    in_file: bool,
+}
+
+impl Verify<'_> {
+    /// The packet that a record becomes.
+    fn packet(&mut self, stream: Stream, record: &[u8]) -> Option<Vec<u8>> {
+        match stream.kind() {
+            Stream::ATTRIBUTES | Stream::ATTRIBUTES_EX => self.attributes(record),
+            Stream::RESTORE_OBJECT | Stream::PLUGIN_OBJECT => {
+                count(self.progress, b"");
+                self.in_file = false;
+                None
+            }
+            kind => {
+                let digest = fd_crypto::DigestKind::from_stream(kind.0).filter(|_| self.in_file)?;
+                let bytes = record.get(..digest.len()).unwrap_or(record);
+                let (number, name) = (self.progress.files(), digest.name());
+                Some(VerifyDigest { number, stream: kind.0, name, digest: bytes }.encode())
+            }
         }
-        Stream::RESTORE_OBJECT | Stream::PLUGIN_OBJECT => {
-            count(progress, b"");
-            None
-        }
-        kind => {
-            let digest = fd_crypto::DigestKind::from_stream(kind.0)?;
-            let bytes = record.get(..digest.len()).unwrap_or(record);
-            let (number, name) = (progress.files(), digest.name());
-            Some(VerifyDigest { number, stream: kind.0, name, digest: bytes }.encode())
-        }
+    }
+
+    fn attributes(&mut self, record: &[u8]) -> Option<Vec<u8>> {
+        let attributes = AttributesRecord::parse(record);
+        self.in_file = attributes.is_ok();
+        let Ok(attributes) = attributes else {
+            self.report.now(MessageType::Error, &texts::attributes(record));
+            // The Director looks files up by their number, so this one takes one, too.
+            count(self.progress, b"");
+            self.damaged = true;
+            return None;
+        };
+        self.report.now(MessageType::Verified, &texts::verifying(attributes.name));
+        count(self.progress, attributes.name);
+        Some(attribute_packet(&attributes, self.progress.files()))
     }
 }
 

@@ -7,7 +7,7 @@ use fd_restore::{End, SequenceError, SourceError};
 use crate::volume::{Frame, Place, Saved, Volume, job_below};
 
 /// A volume with something of everything.
-fn everything() -> Volume {
+pub(crate) fn everything() -> Volume {
     let mut volume = Volume::new();
     let mut acl = b"user::rw-\nuser:12:r--\ngroup::r--\nmask::r--\nother::r--\n\0".to_vec();
     let mut xattrs = Vec::new();
@@ -37,12 +37,12 @@ fn everything() -> Volume {
 }
 
 /// A cheap random sequence, the same each time.
-fn next(seed: &mut u64) -> u64 {
+pub(crate) fn next(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *seed >> 33
 }
 
-fn pick(seed: &mut u64, count: usize) -> usize {
+pub(crate) fn pick(seed: &mut u64, count: usize) -> usize {
     usize::try_from(next(seed)).unwrap() % count
 }
 

@@ -16,4 +16,5 @@ mod metadata;
 mod replace;
 mod types;
 mod verify;
+mod verify_damage;
 mod volume;

@@ -12,22 +12,22 @@ use fd_restore::verify::{self, CatalogFile, CatalogList, Checks, VerifyError, Ve
 use crate::volume::{Frame, Log, Reader, Saved, Volume};
 
 /// What a verify did.
-struct Verified {
-    outcome: Result<VerifyOutcome, VerifyError>,
-    told: Vec<(MessageType, String)>,
-    packets: Vec<Vec<u8>>,
-    files: u32,
+pub(crate) struct Verified {
+    pub(crate) outcome: Result<VerifyOutcome, VerifyError>,
+    pub(crate) told: Vec<(MessageType, String)>,
+    pub(crate) packets: Vec<Vec<u8>>,
+    pub(crate) files: u32,
     job_bytes: u64,
 }
 
 impl Verified {
     /// Messages but the line of each file.
-    fn findings(&self) -> Vec<(MessageType, &str)> {
+    pub(crate) fn findings(&self) -> Vec<(MessageType, &str)> {
         let told = self.told.iter().filter(|(kind, _)| *kind != MessageType::Verified);
         told.map(|(kind, text)| (*kind, text.as_str())).collect()
     }
 
-    fn differs(&self) -> bool {
+    pub(crate) fn differs(&self) -> bool {
         self.outcome.as_ref().unwrap().differs
     }
 }
@@ -67,17 +67,17 @@ fn with_job(
     }
 }
 
-fn verify_volume(volume: &Volume) -> Verified {
+pub(crate) fn verify_volume(volume: &Volume) -> Verified {
     with_job(volume, &mut Director::default(), |job, director| verify::volume(job, Checks::default(), director))
 }
 
-fn verify_data(volume: &Volume, checks: Checks, catalog: Option<&mut dyn CatalogList>) -> Verified {
+pub(crate) fn verify_data(volume: &Volume, checks: Checks, catalog: Option<&mut dyn CatalogList>) -> Verified {
     with_job(volume, &mut Director::default(), |job, _director| verify::data(job, checks, catalog))
 }
 
-const MD5: Checks = Checks { size: true, digest: Some(DigestKind::Md5), unsigned: false };
+pub(crate) const MD5: Checks = Checks { size: true, digest: Some(DigestKind::Md5), unsigned: false };
 
-fn md5(data: &[u8]) -> Vec<u8> {
+pub(crate) fn md5(data: &[u8]) -> Vec<u8> {
     let mut digester = Digester::new(DigestKind::Md5).unwrap();
     digester.update(data);
     digester.finish().unwrap().as_bytes().to_vec()
@@ -262,6 +262,24 @@ fn the_catalog_is_compared_too() {
     );
     let outcome = verified.outcome.unwrap();
     assert!(outcome.differs && outcome.missing);
+}
+
+/// The Director looks up by the file's number, so the lost record must not shift those behind it.
+#[test]
+fn an_attribute_record_that_is_none_is_an_error() {
+    let mut volume = Volume::new();
+    volume.file("/a", b"x").record(Stream::MD5, &md5(b"x"));
+    volume.record(Stream::ATTRIBUTES, b"rubbish").record(Stream::FILE_DATA, b"y").record(Stream::MD5, &md5(b"y"));
+    volume.file("/c", b"z").record(Stream::MD5, &md5(b"z"));
+    let text = "Error scanning attributes: rubbish\n";
+    let told = verify_volume(&volume);
+    assert_eq!(told.findings(), [(MessageType::Error, text)]);
+    assert!(told.outcome.as_ref().unwrap().damaged);
+    assert!(told.packets.iter().any(|packet| packet.starts_with(b"3 1 pinsug5 /c\0")), "{:?}", told.packets);
+    let data = verify_data(&volume, MD5, None);
+    assert_eq!(data.findings(), [(MessageType::Error, text)]);
+    assert!(data.outcome.as_ref().unwrap().damaged && !data.differs());
+    assert_eq!((told.files, data.files), (3, 3));
 }
 
 #[test]

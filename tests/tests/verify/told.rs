@@ -1,0 +1,56 @@
+//! What a Verify job told: its messages, the Director's report, and what the catalog has of the job.
+
+use bed::{FileRow, JobResult};
+
+/// Messages that depend on where a record happens to stand, on numbers and on times.
+const DEPENDS_ON_CHANCE: [&str; 6] = [
+    "dir: Verifying against JobId",
+    "dir: Start Verify JobId",
+    "sd: Ready to read from volume",
+    "sd: Forward spacing Volume",
+    "sd: End of Volume",
+    "sd: End of all volumes",
+];
+
+/// Lines of the report that name the job, the client or times.
+const NAMES_AND_TIMES: [&str; 10] = [
+    "Build OS",
+    "JobId",
+    "Job",
+    "Client",
+    "Verify JobId",
+    "Verify Job",
+    "Start time",
+    "End time",
+    "Elapsed time",
+    "FileSet",
+];
+
+/// What the catalog keeps of a file.
+pub(crate) fn kept(file: &FileRow) -> String {
+    let [path, lstat, digest] = [&file.path, &file.lstat, &file.digest].map(|bytes| bytes.escape_ascii().to_string());
+    format!("kept {} {path} {lstat} {digest}", file.file_index)
+}
+
+/// Everything that should be the same for the two jobs.
+///
+/// How long a compressed record is depends on the encoder that made it: `is_compressed` leaves that out.
+pub(crate) fn told(job: &JobResult, client: &str, is_compressed: bool) -> Vec<String> {
+    let mut lines = job.plain_messages(client);
+    lines.retain(|line| !DEPENDS_ON_CHANCE.iter().any(|part| line.contains(part)));
+    let report = job.report();
+    let counts = report.iter().filter(|(key, _)| !NAMES_AND_TIMES.contains(&key.as_str()));
+    lines.extend(counts.map(|(key, value)| format!("report {key}: {value}")));
+    let row = &job.row;
+    lines.push(format!("status {} errors {}", row.status, row.errors));
+    lines.push(format!("files {} bytes {}", row.files, row.bytes));
+    if is_compressed {
+        let without_lengths = |line: &str| line.split_once(" comp_len=").map(|(head, _)| head.to_owned());
+        for line in &mut lines {
+            *line = without_lengths(line).unwrap_or_else(|| line.clone());
+        }
+    } else {
+        lines.push(format!("read {}", row.read_bytes));
+    }
+    lines
+}
