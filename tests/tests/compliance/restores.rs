@@ -5,10 +5,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bed::{Bed, JobRow, Result, TreeRules, compare_trees, set_fixed_times};
+use bed::{Bed, Expect, JobRow, Result, TreeRules, compare_trees, set_fixed_times};
 
 use crate::beds::Done;
-use crate::row::{Expect, Row};
+use crate::row::Row;
 use crate::verdict::Verdict;
 
 /// One restore of a row's jobs.

@@ -1,4 +1,7 @@
 //! What is done to the records of a row on its volume. Each file of the tree `data` stands for one kind of damage.
+//!
+//! Not among them: an attribute record that is none. The stock daemon then tells what its memory happens to hold, or ends
+//! with a segmentation violation.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,8 +14,6 @@ pub(crate) enum Damage {
     None,
     /// Bits in data, digests, names, sizes and types.
     Bits,
-    /// An attribute record that is none.
-    Attributes,
     /// A data record under a stream that nobody knows.
     Stream,
     /// Every zlib stream, from its first byte on.
@@ -64,7 +65,6 @@ fn change(damage: Damage, name: &str, stream: &mut i32, record: &mut [u8]) {
         (Damage::Bits, "bit-in-name") if is_attributes => put(record, b"bit-in-name\0", b"BIT-IN-NAME\0"),
         (Damage::Bits, "bit-in-size") if is_attributes => change_size(record),
         (Damage::Bits, "bit-in-type") if is_attributes => put(record, b" 3 /", b" 9 /"),
-        (Damage::Attributes, "bit-in-name") if is_attributes => record.fill(b'x'),
         (Damage::Stream, "bit-in-data") if is_data => *stream = 999,
         (Damage::Zlib, "words") if is_data => record[body..].fill(b'?'),
         (Damage::HeaderVersion, "words") if is_data => record[body + 7] ^= 1,

@@ -42,8 +42,10 @@ fn on_disk() -> Vec<Row> {
         disk("sha256", "Signature = SHA256 ; Verify = pins5"),
         disk("sha512", "Signature = SHA512 ; Verify = ms3").init().run(Phase::Clean, "CD"),
         disk("xxh64", "Signature = XXHASH64 ; Verify = s5")
+            .init()
             .differs(UNSEEN, &["XXHASH64 digest differs", "read ", "bytes ", "kept ", "File: @/disk/content"]),
         disk("xxh3", "Signature = XXH3_128 ; Verify = s3")
+            .init()
             .differs(UNSEEN, &["XXH3_128 digest differs", "read ", "bytes ", "kept ", "File: @/disk/content"]),
         disk("no-digest", "Verify = pins5"),
         disk("no-letters", "Signature = MD5"),
@@ -123,27 +125,6 @@ fn on_volume() -> Vec<Row> {
 fn damaged() -> Vec<Row> {
     let options = "Signature = MD5 ; Verify = s5";
     vec![
-        // No level `data` here: it ends the stock daemon with a segmentation violation.
-        data("lost-attributes", options)
-            .damage(Damage::Attributes)
-            .files(&["@/untouched", "@/bit-in-name", "@/blocks", "@/words"])
-            .run(Phase::Damaged, "V")
-            .differs(
-                "an attribute record that is none",
-                &[
-                    "Error scanning attributes: xxxx",
-                    "Path length is zero",
-                    "New file: ",
-                    "Veryfying: ",
-                    "Unexpected Client Job message",
-                    "The Verify Job has analyzed 6 file(s)",
-                    "The following files are in the Catalog but not on the Volume(s):",
-                    "dir:       @/data/bit-in-name",
-                    "files ",
-                    "report ",
-                    "status ",
-                ],
-            ),
         data("lost-stream", options).damage(Damage::Stream).run(Phase::Damaged, "VA"),
         data("lost-algorithm", "Signature = MD5 ; Verify = s5 ; Compression = LZO").damage(Damage::HeaderAlgorithm),
         data("forged", options)
