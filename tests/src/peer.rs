@@ -8,6 +8,7 @@ use std::net::{Shutdown, TcpStream};
 
 use md5::{Digest as _, Md5};
 
+use crate::config::{DIRECTOR, FD_PASSWORD};
 use crate::error::{BedError, Result};
 use crate::patience::PATIENCE;
 
@@ -25,6 +26,27 @@ pub enum Frame {
     Signal(i32),
     /// It closed or reset the connection.
     Closed,
+}
+
+/// The key between the job of a scripted Director and a scripted Storage Daemon, in the form of real ones.
+pub const SD_KEY: &str = "FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC";
+
+/// The first packet of a Director.
+pub fn hello(director: &str) -> String {
+    format!("Hello Director {director} calling 10002 tlspsk=0\n")
+}
+
+/// Logs in as the bed's Director at a File Daemon's port and names a job; 0 stands for a console's command.
+pub fn director_session(port: u16, job: u32) -> Result<Peer> {
+    let mut peer = Peer::connect("FD", port)?;
+    peer.send(hello(DIRECTOR).as_bytes())?;
+    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
+    peer.expect("2000 OK Hello 15\n")?;
+    let command =
+        format!("JobId={job} Job=script.2026-01-01_00.00.00_{job:02} SDid=1 SDtime=1 Authorization={SD_KEY}\n");
+    peer.send(command.as_bytes())?;
+    peer.expect("2000 OK Job 15.0.3 ")?;
+    Ok(peer)
 }
 
 /// One end of a connection.

@@ -130,10 +130,10 @@ fn slow_bed(label: &str, sets: &[&[&str]]) -> Result<Bed> {
     Bed::start(options)
 }
 
-/// Bytes of a large file: eight seconds at 4 MB/s.
-const LARGE: usize = 32_000_000;
+/// Bytes of a large file: four seconds at 4 MB/s.
+const LARGE: usize = 16_000_000;
 /// What is left of it after something has cut it: more than anybody has read in the first second.
-const SHRUNK: usize = 24_000_000;
+const SHRUNK: usize = 14_000_000;
 
 /// Waits until both daemons have opened the files.
 fn wait_until_open(bed: &mut Bed, paths: &[PathBuf]) -> Result<()> {

@@ -111,3 +111,6 @@ pub(crate) fn unreadable_settings(file: &str, error: &str) -> String {
 pub(crate) fn step_failed(step: &str, error: &str) -> String {
     format!("{step}: ERR={error}")
 }
+
+/// Why a FileSet's `|` without a program can't be run, in the words of the system.
+pub(crate) const NO_PROGRAM: &str = "No such file or directory";

@@ -11,6 +11,7 @@ use fd_walk::{Candidate, Comparison, Entry, Flow, MessageKind, WalkEnd, WalkEven
 
 use crate::accurate::{AccurateList, Token};
 use crate::batch::message_type;
+use crate::piece::Event;
 use crate::plan::BackupError;
 use crate::tools::Tools;
 use crate::verify::{Verdict, Verifier};
@@ -91,7 +92,7 @@ struct DataCheck {
 }
 
 impl DataCheck {
-    /// Whether a backup would save the entry. Why its data can't be compared is a backup's to say.
+    /// Whether a backup would save the entry; tells why its data can't be compared.
     fn is_saved(&mut self, entry: &Entry, host: &Host<'_>) -> bool {
         let token = entry.token.map(Token::decode).filter(|token| token.needs_data());
         let (Some(list), Some(token)) = (host.plan.accurate.as_deref(), token) else { return true };
@@ -104,7 +105,13 @@ impl DataCheck {
             record_len: RECORD_LEN,
             is_stopped: &is_stopped,
         };
-        verifier.examine(entry, token).is_ok_and(|finding| !matches!(finding.verdict, Verdict::Skip))
+        let Ok(finding) = verifier.examine(entry, token) else { return false };
+        for event in finding.events {
+            if let Event::Message { kind, text, .. } = event {
+                host.log.message(kind, &text);
+            }
+        }
+        !matches!(finding.verdict, Verdict::Skip)
     }
 }
 

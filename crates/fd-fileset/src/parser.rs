@@ -30,6 +30,26 @@ pub struct Parser<'c> {
     state: State,
     blocks: Vec<Block>,
     list: Option<(ListRequest, NameSplitter)>,
+    /// Memory that the lines have cost so far, about, in bytes.
+    cost: usize,
+}
+
+/// The most memory that a FileSet may cost, in bytes: nearly three million names. The stock daemon has no bound.
+const MOST: usize = 256 << 20;
+/// What a name or a pattern costs beside its own bytes.
+const COST_OF_A_NAME: usize = 64;
+/// What the C library needs for a small regular expression.
+const COST_OF_A_REGEX: usize = 8192;
+
+/// What a line costs beside its own bytes.
+const fn cost_of(code: u8) -> usize {
+    match code {
+        b'I' | b'E' => size_of::<Block>(),
+        // Opens an Options block perhaps.
+        b'O' | b'D' | b'T' => size_of::<Options>(),
+        b'R' => COST_OF_A_REGEX,
+        _ => COST_OF_A_NAME,
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,6 +139,9 @@ pub enum LineError {
         /// What happened.
         failure: ListFailure,
     },
+    /// The FileSet costs more memory than it may.
+    #[error("FileSet is larger than {MOST} bytes")]
+    TooLarge,
     /// A plugin command, but no Plugin Directory is configured.
     #[error("FileSet: plugin command \"{}\" without a Plugin Directory", command.escape_ascii())]
     NoPluginDirectory {
@@ -132,6 +155,7 @@ impl LineError {
     pub fn text(&self) -> Vec<u8> {
         match self {
             Self::InvalidCommand { argument } => texts::invalid_command(argument),
+            Self::TooLarge => texts::too_large(MOST),
             Self::BadRegex { pattern, error } => texts::bad_regex(pattern, error),
             Self::NoPluginDirectory { command } => texts::no_plugin_directory(command),
             Self::List { request, failure } => match (request.kind, failure) {
@@ -159,7 +183,7 @@ pub enum BadFileSet {
 impl<'c> Parser<'c> {
     /// A parser before the first line.
     pub fn new(compiler: &'c dyn RegexCompiler) -> Self {
-        Self { compiler, plugins_allowed: true, state: State::None, blocks: Vec::new(), list: None }
+        Self { compiler, plugins_allowed: true, state: State::None, blocks: Vec::new(), list: None, cost: 0 }
     }
 
     /// Without a Plugin Directory plugin commands are refused.
@@ -178,6 +202,10 @@ impl<'c> Parser<'c> {
             return Ok(Reaction::Accepted);
         }
         let line = Line::parse(payload);
+        // Names are charged where they are added, because lists add them, too.
+        if !matches!(line.code, b'F' | b'P') {
+            self.charge(payload.len() + cost_of(line.code))?;
+        }
         match line.code {
             b'I' | b'E' => self.open_block(&line),
             b'N' => self.state = State::None,
@@ -227,6 +255,16 @@ impl<'c> Parser<'c> {
     fn fail<T>(&mut self, error: LineError) -> Result<T, LineError> {
         self.state = State::Error { told: true };
         Err(error)
+    }
+
+    /// Notes what a line or a name costs.
+    fn charge(&mut self, bytes: usize) -> Result<(), LineError> {
+        self.cost = self.cost.saturating_add(bytes);
+        if self.cost <= MOST {
+            return Ok(());
+        }
+        self.blocks.clear();
+        self.fail(LineError::TooLarge)
     }
 
     fn fail_silently(&mut self) {
@@ -340,6 +378,7 @@ impl<'c> Parser<'c> {
     }
 
     fn add_name(&mut self, name: &[u8], plugins: bool) -> Result<(), LineError> {
+        self.charge(name.len() + COST_OF_A_NAME)?;
         let Some(block) = self.blocks.last_mut() else { return Ok(()) };
         if !plugins {
             block.names.push(name.to_vec());

@@ -36,6 +36,13 @@ pub fn no_plugin_directory(command: &[u8]) -> Vec<u8> {
     join(&[b"Plugin Directory not defined. Cannot use plugin: \"", command, b"\""])
 }
 
+/// Fatal: more lines than anybody's FileSet has. The reference takes the memory that it needs.
+pub fn too_large(most: usize) -> Vec<u8> {
+    let mut text = String::new();
+    let _infallible = write!(text, "The FileSet is too large: it needs more than {} MiB of memory.", most >> 20);
+    join(&[text.as_bytes()])
+}
+
 /// Error, job goes on: an option letter that nobody knows. The source place is part of the reference's text.
 pub fn unknown_letter(letter: u8) -> Vec<u8> {
     join(&[b"job.c:2141 Unknown include/exclude option: ", &[letter]])

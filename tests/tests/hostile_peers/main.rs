@@ -11,12 +11,12 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, key_of_password, packet};
+use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, director_session, hello, key_of_password, packet};
 use bed::{
     Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Noise, PATIENCE, Result, descriptors, threads, usage,
     wait_for,
 };
-use script::{SD_KEY, director_script, hello, storage_script, whole_job};
+use script::{director_script, storage_script, whole_job};
 
 /// A bed with one client, named `test`, of the daemon under test, and without TLS so that scripts can talk to it.
 fn bed_in_clear(label: &str) -> Result<Bed> {
@@ -62,19 +62,6 @@ fn assert_unharmed(bed: &mut Bed, before: Footprint) -> Result<()> {
         let back = now.0 <= before.0 && now.1 <= before.1;
         Ok(if back { Ok(()) } else { Err(format!("before {before:?}, now {now:?}: {open:?}")) })
     })
-}
-
-/// Logs in as the bed's Director and names a job.
-fn director_session(port: u16, job: u32) -> Result<Peer> {
-    let mut peer = Peer::connect("FD", port)?;
-    peer.send(hello(DIRECTOR).as_bytes())?;
-    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
-    peer.expect("2000 OK Hello 15\n")?;
-    let command =
-        format!("JobId={job} Job=script.2026-01-01_00.00.00_{job:02} SDid=1 SDtime=1 Authorization={SD_KEY}\n");
-    peer.send(command.as_bytes())?;
-    peer.expect("2000 OK Job 15.0.3 ")?;
-    Ok(peer)
 }
 
 /// What a daemon sent until it closed, as text; queued daemon messages for the Director left out (they are about other

@@ -1,18 +1,10 @@
 //! The two sides of a whole backup as scripts that can be broken off at every point.
 
-use bed::peer::{EOD, Frame, Peer, answer, key_of_password, packet};
+use bed::peer::{EOD, Frame, Peer, SD_KEY, answer, hello, key_of_password, packet};
 use bed::{BedError, DIRECTOR, FD_PASSWORD, Result};
-
-/// The key between scripted Director's job and scripted Storage Daemon, in the form of real ones.
-pub(crate) const SD_KEY: &str = "FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC";
 
 /// The answer that makes the Director order the backup.
 const STORAGE_IS_OK: &str = "2000 OK storage\n";
-
-/// A Director's first packet.
-pub(crate) fn hello(director: &str) -> String {
-    format!("Hello Director {director} calling 10002 tlspsk=0\n")
-}
 
 /// One step of a scripted peer.
 #[derive(Debug, Clone)]

@@ -19,6 +19,7 @@ use fd_transport::{IDLE_LIMIT, Received};
 
 use super::{Conversation, Flow};
 use crate::program;
+use crate::texts::NO_PROGRAM;
 
 impl Conversation<'_> {
     /// Reads the lines up to a signal. A bad FileSet gets no reply: the command loop just ends.
@@ -85,7 +86,7 @@ impl Conversation<'_> {
         }
         let words = split_arguments(&command);
         let Some((name, arguments)) = words.split_first() else {
-            return parser.list_failed(ListFailure::CannotStart { error: "Invalid argument".to_owned() });
+            return parser.list_failed(ListFailure::CannotStart { error: NO_PROGRAM.to_owned() });
         };
         let started = Command::new(OsStr::from_bytes(name))
             .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))

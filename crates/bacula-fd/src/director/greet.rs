@@ -169,5 +169,7 @@ struct Registered<'d> {
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
         self.daemon.session_ended(&self.session);
+        // An accurate list or a large FileSet is many small pieces, which the C library would keep.
+        fd_os::memory::give_back();
     }
 }
