@@ -5,6 +5,7 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
 
 use md5::{Digest as _, Md5};
 
@@ -108,6 +109,19 @@ impl Peer {
         match self.receive()? {
             Frame::Data(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             other => Err(problem(&self.who, &format!("expected text, got {other:?}"))),
+        }
+    }
+
+    /// Nothing comes for so long; what comes later is still heard.
+    pub fn must_be_silent(&mut self, time: Duration) -> Result<()> {
+        let set =
+            |limit| self.stream.set_read_timeout(Some(limit)).map_err(|error| problem(&self.who, &error.to_string()));
+        set(time)?;
+        let looked = self.stream.peek(&mut [0]);
+        set(PATIENCE)?;
+        match looked {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(()),
+            other => Err(problem(&self.who, &format!("expected silence, got {other:?}"))),
         }
     }
 

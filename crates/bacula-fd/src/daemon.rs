@@ -8,9 +8,10 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use fd_backup::Protection;
-use fd_config::{Config, JobSettings};
+use fd_config::{Config, JobSettings, Settings};
 use fd_transport::Bandwidth;
 
 use crate::debug::Debug;
@@ -29,7 +30,7 @@ pub(crate) struct Daemon {
     supervisor: Supervisor,
     platform: Platform,
     keyring: Keyring,
-    job_settings: JobSettings,
+    settings: Settings,
     state_file: PathBuf,
     default_bandwidth: Bandwidth,
     debug: Arc<Debug>,
@@ -47,7 +48,7 @@ impl Daemon {
         keyring: Keyring,
         protection: Option<Protection>,
         debug: Arc<Debug>,
-        job_settings: JobSettings,
+        settings: Settings,
     ) -> Self {
         let daemon = &config.file_daemon;
         let state_file = state_file::path(&daemon.working_directory, daemon.port());
@@ -59,7 +60,7 @@ impl Daemon {
             supervisor,
             platform: Platform::detect(),
             keyring,
-            job_settings,
+            settings,
             state_file,
             default_bandwidth,
             debug,
@@ -81,7 +82,12 @@ impl Daemon {
 
     /// How jobs use this host.
     pub(crate) const fn job_settings(&self) -> &JobSettings {
-        &self.job_settings
+        &self.settings.job
+    }
+
+    /// How long a caller may take for his first packet.
+    pub(crate) fn first_packet(&self) -> Duration {
+        Duration::from_secs(self.settings.connection.first_packet.into())
     }
 
     /// What runs and what ran.
@@ -165,7 +171,7 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
                 tracing::warn!(%error, "accept failed");
                 if matches!(error.raw_os_error(), Some(libc_errno::EMFILE | libc_errno::ENFILE)) {
                     // Descriptors come back when a session ends; asking again at once would only burn the processor.
-                    thread::sleep(std::time::Duration::from_millis(100));
+                    thread::sleep(Duration::from_millis(100));
                 }
             }
         }

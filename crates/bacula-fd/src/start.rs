@@ -92,7 +92,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         Ended(1)
     })?;
     debug.settle(&name, &config.file_daemon.working_directory);
-    let daemon = Arc::new(Daemon::new(config, keyring, protection, debug, settings.job));
+    let daemon = Arc::new(Daemon::new(config, keyring, protection, debug, settings));
     lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&name)))?;
     for address in addresses {

@@ -41,7 +41,9 @@ pub use resources::{
     COMMANDS, CalendarHour, Config, ConnectRun, Console, Destination, DestinationKind, Director, DisabledCommands,
     FileDaemon, Messages, PasswordKey, Pki, PkiCipher, PkiDigest, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
-pub use settings::{JobSettings, LogFormat, LogLevel, LogSettings, SETTINGS_FILE, Settings, SettingsError};
+pub use settings::{
+    ConnectionSettings, JobSettings, LogFormat, LogLevel, LogSettings, SETTINGS_FILE, Settings, SettingsError,
+};
 pub use source::{AddressFamily, Source};
 pub use split::split_command;
 pub use stock::StockMessage;

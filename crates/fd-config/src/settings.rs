@@ -16,6 +16,8 @@ use crate::texts;
 pub const SETTINGS_FILE: &str = "bacula-fd.toml";
 /// Most threads that read and compress for one job.
 const MOST_WORKERS: u16 = 512;
+/// Most seconds that a caller may be silent.
+const LONGEST_SILENCE: u16 = 3600;
 /// Least memory of one job, in bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 
@@ -27,6 +29,23 @@ pub struct Settings {
     pub job: JobSettings,
     /// The daemon's own log.
     pub log: LogSettings,
+    /// Who calls.
+    pub connection: ConnectionSettings,
+}
+
+/// `[connection]`
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConnectionSettings {
+    /// Seconds that a caller may take for his first packet, 1 to 3600.
+    #[serde(deserialize_with = "first_packet")]
+    pub first_packet: u16,
+}
+
+impl Default for ConnectionSettings {
+    fn default() -> Self {
+        Self { first_packet: 60 }
+    }
 }
 
 /// `[job]`
@@ -102,6 +121,12 @@ impl Settings {
     }
 }
 
+fn first_packet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let seconds = u16::try_from(number).ok().filter(|seconds| (1..=LONGEST_SILENCE).contains(seconds));
+    seconds.ok_or_else(|| D::Error::custom(texts::first_packet_out_of_range(number, LONGEST_SILENCE)))
+}
+
 fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
     let number = i64::deserialize(deserializer)?;
     let workers = u16::try_from(number).ok().filter(|workers| *workers <= MOST_WORKERS).and_then(NonZeroU16::new);
@@ -163,6 +188,7 @@ mod tests {
         let settings = parse("").unwrap();
         assert_eq!(settings, Settings::default());
         assert_eq!((settings.job.workers, settings.job.memory), (None, None));
+        assert_eq!(settings.connection.first_packet, 60);
         assert_eq!((settings.log.format, settings.log.level), (LogFormat::Text, LogLevel::Warn));
     }
 
@@ -173,6 +199,7 @@ mod tests {
         assert_eq!(settings.job.workers.map(NonZeroU16::get), Some(4));
         assert_eq!(settings.job.memory, Some(64 << 20));
         assert_eq!((settings.log.format, settings.log.level), (LogFormat::Json, LogLevel::Debug));
+        assert_eq!(parse("connection.first_packet = 2").unwrap().connection.first_packet, 2);
         assert_eq!(parse("job.memory = 8388608").unwrap().job.memory, Some(8 << 20));
         assert_eq!(parse("job.memory = \"1gb\"").unwrap().job.memory, Some(1_000_000_000));
     }
@@ -186,6 +213,7 @@ mod tests {
             ("[job]\nworkers = 513", "workers must be 1 to 512, not 513"),
             ("[job]\nworkers = \"4\"", "invalid type"),
             ("[job]\nmemory = \"64 apples\"", "\"64 apples\": a number of bytes"),
+            ("[connection]\nfirst_packet = 0", "first_packet must be 1 to 3600 seconds, not 0"),
             ("[job]\nmemory = -1", "a number of bytes"),
             ("[job]\nmemory = \"1 MiB\"", "must be at least 4194304 bytes"),
             ("[log]\nformat = \"xml\"", "unknown variant `xml`, expected `text` or `json`"),

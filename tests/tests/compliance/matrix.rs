@@ -182,6 +182,17 @@ fn patterns() -> Vec<Row> {
             .and()
             .options("Signature = MD5")
             .file("@/home"),
+        tree("options-leak")
+            .options("Compression = GZIP")
+            .file("@/src")
+            .and()
+            .options("Signature = MD5")
+            .file("@/top.o")
+            .file("@/doc")
+            .differs(
+                "Options leak from one entry or Include",
+                &["stream 1 UATTR: differ at byte", "stream 4 GZIP, 5 bytes", "catalog only of"],
+            ),
         tree("strip-1").options("StripPath = 1 ; Signature = MD5"),
         tree("strip-2").options("StripPath = 2 ; Signature = MD5"),
         tree("strip-3").options("StripPath = 3 ; Signature = MD5"),

@@ -20,9 +20,6 @@ use crate::exchange::{self, Secrets, Signals};
 use crate::hosts_access;
 use crate::supervisor::Session;
 
-/// How long a peer may take for its first frame. The stock daemon waits for ever, so that twenty silent connections
-/// lock everybody out.
-const FIRST_FRAME: Duration = Duration::from_secs(60);
 /// Hello and authentication together (reference 01 §19).
 const AUTHENTICATION: Duration = Duration::from_secs(600);
 /// The brake on a first frame that is no hello.
@@ -53,7 +50,8 @@ pub(crate) fn serve_channel(daemon: &Daemon, channel: Channel) {
 }
 
 fn serve_from(daemon: &Daemon, mut channel: Channel, ip: &str) {
-    let (frame, len) = match channel.recv(FIRST_FRAME) {
+    // The stock daemon waits for ever, so that twenty silent connections lock everybody out.
+    let (frame, len) = match channel.recv(daemon.first_packet()) {
         Ok(Received::Data(frame)) => (frame.to_vec(), i64::try_from(frame.len()).unwrap_or(i64::MAX)),
         Ok(Received::Signal(signal)) => (Vec::new(), i64::from(signal.code())),
         Ok(Received::Empty) => (Vec::new(), 0),

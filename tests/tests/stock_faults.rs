@@ -1,0 +1,106 @@
+//! What ends the stock daemon, or locks everybody out of it, and only annoys ours. Each test shows both.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use bed::peer::{EOD, Frame, Peer, director_session, packet};
+use bed::{Bed, BedOptions, Fd, PATIENCE, Process, Result, fd_argv, run, wait_for};
+
+/// Both daemons, or none if there is no second one to be compared with the stock daemon.
+fn both(label: &str, change: impl FnOnce(&mut BedOptions)) -> Result<Option<BedOptions>> {
+    if Fd::under_test()? == Fd::Stock {
+        eprintln!("needs ferrofd");
+        return Ok(None);
+    }
+    let mut options = BedOptions::side_by_side(label)?;
+    options.tls_psk = false;
+    change(&mut options);
+    Ok(Some(options))
+}
+
+#[test]
+fn an_option_before_any_include_ends_the_stock_daemon_only() -> Result<()> {
+    let Some(options) = both("early-option", |_| ())? else { return Ok(()) };
+    let mut bed = Bed::start(options)?;
+    for client in ["reference", "test"] {
+        let mut peer = director_session(bed.client(client)?.port(), 3)?;
+        peer.send(b"level = full  mtime_only=0 \n")?;
+        peer.expect("2000 OK level\n")?;
+        peer.send_bytes(&[packet(b"fileset vss=1\n"), packet(b"O M\n"), EOD.to_be_bytes().to_vec()].concat())?;
+        if client == "reference" {
+            let process = bed.client(client)?.daemon().process()?;
+            // Its report of the crash may hang.
+            wait_for("the end of the stock daemon", PATIENCE, || {
+                let ended = process.try_exit()?.is_some() || process.output().contains("Segmentation violation");
+                Ok(if ended { Ok(()) } else { Err(process.output()) })
+            })?;
+        } else {
+            let end = peer.rest()?.into_iter().find_map(|frame| match frame {
+                Frame::Data(bytes) if bytes.starts_with(b"2800 End Job") => Some(bytes),
+                _ => None,
+            });
+            assert!(end.is_some_and(|end| end.starts_with(b"2800 End Job TermCode=67 ")));
+            assert!(bed.console(&["status client=test-fd"])?.contains("Daemon started"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_long_word_breaks_the_stock_daemon_only() -> Result<()> {
+    let Some(options) = both("long-word", |_| ())? else { return Ok(()) };
+    let mut bed = Bed::prepare(options)?;
+    for client in ["reference", "test"] {
+        let config = bed.client(client)?.config.clone();
+        let good = fs::read_to_string(&config).unwrap();
+        let description = format!("FileDaemon {{\nDescription = {}\n", "x".repeat(5000));
+        fs::write(&config, good.replacen("FileDaemon {\n", &description, 1)).unwrap();
+        let fd = bed.client(client)?.options.fd;
+        let argv = fd_argv(bed.root(), fd, ["-t", "-c"].map(OsStr::new).into_iter().chain([config.as_os_str()]))?;
+        if client == "reference" {
+            let process = Process::start("bacula-fd -t", &argv, &bed.folder().join("log/long-word.out"))?;
+            wait_for("the heap to be broken", PATIENCE, || {
+                let said = process.output();
+                Ok(if said.contains("Overrun buffer") { Ok(()) } else { Err(said) })
+            })?;
+        } else {
+            let done = run(&argv, b"")?;
+            assert_eq!(done.status.code(), Some(1));
+            assert!(done.text().contains(&config.display().to_string()), "{}", done.text());
+        }
+    }
+    Ok(())
+}
+
+/// As many as a daemon serves at a time.
+const SILENT: usize = 20;
+
+#[test]
+fn silent_callers_lock_out_the_stock_daemon_only() -> Result<()> {
+    let settings = |options: &mut BedOptions| {
+        for client in &mut options.clients {
+            client.settings.push("connection.first_packet = 1".to_owned());
+        }
+    };
+    let Some(options) = both("silent", settings)? else { return Ok(()) };
+    let mut bed = Bed::start(options)?;
+    let ports = [bed.client("reference")?.port(), bed.client("test")?.port()];
+    let silent = ports
+        .map(|port| -> Vec<_> { (0..2 * SILENT).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect() });
+    let ask = |port: u16| -> Result<Peer> {
+        let mut peer = Peer::connect("FD", port)?;
+        peer.send(b"Ping")?;
+        Ok(peer)
+    };
+    let mut peers = [ask(ports[0])?, ask(ports[1])?];
+    // Ours comes to it when the silent ones have had their second; the stock daemon does not in all that time.
+    peers[1].expect("2000 Ping OK\n")?;
+    let [asked_stock, _] = &mut peers;
+    asked_stock.must_be_silent(Duration::from_secs(1))?;
+    drop(silent);
+    asked_stock.expect("2000 Ping OK\n").map(drop)
+}
