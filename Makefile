@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench bench-quick clean
+.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench bench-quick bench-parts clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -56,6 +56,11 @@ bench: setup ## Measure ferrofd beside the stock daemon; QUICK=1: three replicas
 
 bench-quick: ## The same with three replicas
 	@$(MAKE) bench QUICK=1
+
+bench-parts: ## Criterion: codecs (beside liblzo2, zlib, libzstd), matching, frames, LStat, digests, sequencer
+	@bench/codecs
+	$(CARGO) bench -p fd-walk -p fd-bsock -p fd-records -p fd-crypto -p fd-backup \
+	  --bench matching --bench frames --bench lstat --bench digests --bench sequencer
 
 clean: ## Remove what was built here (the bed's Debian root and the lint tools stay in their caches)
 	$(CARGO) clean

@@ -28,7 +28,7 @@ use fd_compress::{Compressor, Decompressor, HEADER_LEN};
 /// What one `read()` of a backup takes.
 const BLOCK: usize = 65536;
 /// Of a kind of data, so much is measured, in whole blocks.
-const SAMPLE: usize = 4 << 20;
+const SAMPLE: usize = 2 << 20;
 /// Each block is measured in so many rounds, and the shortest time counts.
 const ROUNDS: usize = 3;
 
