@@ -237,7 +237,9 @@ impl Plan<'_> {
         self.psk(&mut text);
         text.close();
         let classes = if self.options.every_message { "all, saved" } else { "all, !skipped, !restored, !saved" };
-        text.open("Messages", "Standard").line(&format!("Director = {DIRECTOR} = {classes}")).close();
+        let here = |line: &String| line.replace("@WORK@", &work.to_string_lossy());
+        let more: Vec<String> = client.messages.iter().map(here).collect();
+        text.open("Messages", "Standard").line(&format!("Director = {DIRECTOR} = {classes}")).lines(&more).close();
         text.text.replace("@director-port@", &self.director_port.to_string())
     }
 }

@@ -70,6 +70,8 @@ pub struct ClientOptions {
     pub job: Vec<String>,
     /// Lines of `bacula-fd.toml`; without any there is no such file. The stock daemon does not look for it.
     pub settings: Vec<String>,
+    /// More directives for its `Messages` resource; `@WORK@` becomes its working directory.
+    pub messages: Vec<String>,
     /// The port of 127.0.0.1 at which the Director is told to find it, if not its own: that of a proxy.
     pub director_port: Option<u16>,
     /// Words before the daemon's command line: a program that runs it in surroundings of its own.
@@ -91,6 +93,7 @@ impl ClientOptions {
             dir_client: Vec::new(),
             job: Vec::new(),
             settings: Vec::new(),
+            messages: Vec::new(),
             director_port: None,
             wrapper: Vec::new(),
             environment: Vec::new(),

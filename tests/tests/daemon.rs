@@ -5,6 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
 use nix::sched::{CloneFlags, setns};
@@ -155,6 +156,34 @@ fn in_the_background_the_starter_returns_and_the_daemon_serves() -> Result<()> {
     assert_pings(port)?;
     assert_eq!(daemon.stop(PATIENCE)?, AFTER_SIGTERM);
     assert!(!file.exists(), "the pid file stays behind after an orderly end");
+    Ok(())
+}
+
+#[test]
+fn systemd_hears_when_the_daemon_is_ready_alive_and_ending() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        println!("left out: the stock daemon tells systemd nothing");
+        return Ok(());
+    }
+    let mut bed = configured("notify")?;
+    let socket = bed.folder().join("notify");
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut words = argv(["env", "WATCHDOG_USEC=100000"]);
+    words.push(format!("NOTIFY_SOCKET={}", socket.display()).into());
+    words.extend(command(&mut bed, &["-fP"])?);
+    let process = Process::start("bacula-fd", &words, &bed.folder().join("log/fd.out"))?;
+    let hear = || {
+        let mut state = [0; 100];
+        let length = manager.recv(&mut state).unwrap();
+        String::from_utf8_lossy(state.get(..length).unwrap_or_default()).into_owned()
+    };
+    assert_eq!(hear(), "READY=1\n");
+    assert_pings(bed.client("test")?.port())?;
+    assert_eq!([hear(), hear()], ["WATCHDOG=1\n", "WATCHDOG=1\n"]);
+    assert_eq!(process.stop(PATIENCE)?.code(), Some(AFTER_SIGTERM));
+    let last = std::iter::repeat_with(hear).find(|state| state != "WATCHDOG=1\n");
+    assert_eq!(last.as_deref(), Some("STOPPING=1\n"));
     Ok(())
 }
 

@@ -106,6 +106,7 @@ impl<'d> Conversation<'d> {
     /// The command loop and what follows it. The caller waits for the other sides to close when nothing else is left to
     /// be done.
     fn run(mut self) -> Vec<Farewell> {
+        self.event("FC0002", "connection", "Director connection");
         loop {
             let frame = match self.channel.recv(IDLE_LIMIT) {
                 Ok(Received::Data(frame)) => frame.to_vec(),
@@ -238,17 +239,35 @@ impl<'d> Conversation<'d> {
 
     /// Brings a message to every destination that takes its type. What it does to the job has been done.
     fn deliver(&mut self, job_id: u32, kind: MessageType, time: i64, text: &[u8]) {
-        let daemon = &self.daemon.config().file_daemon;
-        let line = lines::job_line(&daemon.name, job_id, kind, text);
-        let to_director = daemon
-            .messages
-            .destinations_of(kind.number())
-            .filter(|destination| destination.kind == DestinationKind::Director)
-            .count();
+        let line = lines::job_line(&self.daemon.config().file_daemon.name, job_id, kind, text);
+        self.deliver_line(job_id, kind.number(), time, &line);
+    }
+
+    fn deliver_line(&mut self, job_id: u32, type_number: u8, time: i64, line: &[u8]) {
+        let takers = self.daemon.config().file_daemon.messages.destinations_of(type_number);
+        let to_director = takers.filter(|destination| destination.kind == DestinationKind::Director).count();
         for _destination in 0..to_director {
-            self.queue(&lines::jmsg(job_id, kind.number(), time, &line));
+            self.queue(&lines::jmsg(job_id, type_number, time, line));
         }
-        self.daemon.supervisor().deliver_locally(kind, &line);
+        self.daemon.supervisor().deliver_locally(type_number, time, line);
+    }
+
+    /// Tells of an event of this session (reference 06 §9).
+    fn event(&mut self, code: &str, kind: &str, text: &str) {
+        let daemon = &self.daemon.config().file_daemon;
+        let number = daemon.messages.event_number(kind.as_bytes());
+        if !daemon.messages.wants(number) {
+            return;
+        }
+        let line = lines::event(code, &daemon.name, self.session.number, kind, &self.resource.name, text);
+        let job_id = self.session.job.get().map_or(0, |job| job.identity.job_id);
+        if job_id == 0 && number != MessageType::Events.number() {
+            // A type of one's own is a text like any other, and on a console's connection that is a bare one.
+            self.queue(&line);
+        } else {
+            self.deliver_line(job_id, number, clock::seconds(), &line);
+        }
+        self.flush();
     }
 
     /// Says good-bye to the Storage Daemon.
@@ -271,6 +290,7 @@ impl<'d> Conversation<'d> {
                 self.queue(&end);
             }
         }
+        self.event("FC0001", "connection", "Director disconnection");
         self.deliver_daemon_messages();
         if !self.is_lost() {
             let said = self.channel.signal(Signal::Terminate);

@@ -17,6 +17,7 @@ mod keyring;
 mod keys;
 mod lifecycle;
 mod log;
+mod notify;
 mod outbox;
 mod packet_check;
 mod platform;

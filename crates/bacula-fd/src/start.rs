@@ -24,6 +24,7 @@ use crate::keyring::Keyring;
 use crate::keys;
 use crate::lifecycle::{self, PidFile, Role, Signals};
 use crate::log;
+use crate::notify::Manager;
 use crate::registration;
 use crate::texts as own_texts;
 
@@ -95,17 +96,35 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     let daemon = Arc::new(Daemon::new(config, keyring, protection, debug, settings));
     lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&name)))?;
+    tell_of_life(&daemon, "FD0001", "startup");
     for address in addresses {
         listen(&daemon, address)?;
     }
     registration::start(&daemon);
     tracing::info!(daemon = %name, "listening");
+    let manager = Manager::find();
+    if let Some(manager) = &manager {
+        let daemon = Arc::clone(&daemon);
+        manager.ready(move || daemon.supervisor().prove_alive());
+    }
     let status = wait_for_the_end(&daemon, signals)?;
+    if let Some(manager) = &manager {
+        manager.stopping();
+    }
     daemon.save_state();
+    tell_of_life(&daemon, "FD0002", "shutdown");
+    daemon.supervisor().finish_local();
     if let Some(Err(error)) = pid_file.map(PidFile::remove) {
         tracing::warn!(%error, "the pid file can't be removed");
     }
     Ok(status)
+}
+
+/// The events of the daemon's own start and end (reference 06 §9).
+fn tell_of_life(daemon: &Daemon, code: &str, what: &str) {
+    let text = format!("Filed {what} {} ({})", texts::VERSION, texts::SHORT_DATE);
+    let port = u64::from(daemon.config().file_daemon.port());
+    daemon.supervisor().event(code, "daemon", port, "*Daemon*", &text);
 }
 
 fn signals() -> Result<Signals, Ended> {
@@ -162,16 +181,13 @@ fn bind(daemon: &Daemon, address: SocketAddr) -> Result<TcpListener, Ended> {
         tries += 1;
         if tries > BIND_TRIES {
             let text = texts::cannot_bind(address.port(), &error, false);
-            daemon.supervisor().say(MessageType::Abort, "bnet_server.c:135", text.clone());
+            daemon.supervisor().announce(MessageType::Abort, "bnet_server.c:135", &text);
             print(&mut io::stdout(), &text);
             return Err(Ended(1));
         }
         if tries == 1 {
-            daemon.supervisor().say(
-                MessageType::Warning,
-                "bnet_server.c:131",
-                texts::cannot_bind(address.port(), &error, true),
-            );
+            let text = texts::cannot_bind(address.port(), &error, true);
+            daemon.supervisor().announce(MessageType::Warning, "bnet_server.c:131", &text);
         }
         thread::sleep(BIND_RETRY);
     }

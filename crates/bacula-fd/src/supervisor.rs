@@ -19,7 +19,8 @@ const WAITING_MESSAGES: usize = 1000;
 /// One authenticated connection of a Director.
 #[derive(Debug)]
 pub(crate) struct Session {
-    number: u64,
+    /// Different for every session.
+    pub number: u64,
     /// Seconds since 1970.
     pub connected: i64,
     /// Whether the connection is encrypted.
@@ -59,7 +60,8 @@ pub(crate) struct Supervisor {
 impl Supervisor {
     /// A daemon that has just started, with the history of the one before it.
     pub(crate) fn new(config: Config, history: Vec<Entry>) -> Self {
-        let local = LocalDestinations::new(config.file_daemon.messages.clone());
+        let own = &config.file_daemon;
+        let local = LocalDestinations::new(own.messages.clone(), &own.name, own.working_directory.clone());
         Self {
             config,
             started: clock::seconds(),
@@ -72,9 +74,14 @@ impl Supervisor {
         }
     }
 
+    /// A number that no other session has.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// A Director has authenticated.
     pub(crate) fn enter(&self, encrypted: bool) -> Arc<Session> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let number = self.next_number();
         let session = Session { number, connected: clock::seconds(), encrypted, job: OnceLock::new() };
         let session = Arc::new(session);
         lock(&self.sessions).insert(number, Arc::clone(&session));
@@ -129,13 +136,11 @@ impl Supervisor {
         self.finished.load(Ordering::Relaxed)
     }
 
-    /// Says something that belongs to no job: to the host's log now, to the local destinations now, and to the next
-    /// authenticated Director (reference 01 §16.4).
+    /// Says something that belongs to no job: to the host's log now, and to the destinations with the next Director's
+    /// session (reference 01 §16.4).
     pub(crate) fn say(&self, kind: MessageType, place: &str, text: Vec<u8>) {
-        let daemon = &self.config.file_daemon;
-        let line = lines::daemon_line(&daemon.name, kind, place, &text);
-        self.deliver_locally(kind, &line);
-        // A host without a log daemon keeps its messages in the destinations above.
+        let line = lines::daemon_line(&self.config.file_daemon.name, kind, place, &text);
+        // A host without a log daemon keeps its messages in the destinations.
         let _logged = fd_messages::syslog(kind.number(), &line);
         let mut waiting = lock(&self.waiting);
         if let Some(last) = waiting.last_mut().filter(|last| last.kind == kind && last.text == text) {
@@ -145,14 +150,42 @@ impl Supervisor {
         }
     }
 
+    /// Says something about the daemon itself, at once and on this host only.
+    pub(crate) fn announce(&self, kind: MessageType, place: &str, text: &[u8]) {
+        let line = lines::daemon_line(&self.config.file_daemon.name, kind, place, text);
+        self.deliver_locally(kind.number(), clock::seconds(), &line);
+    }
+
+    /// Tells this host of an event (reference 06 §9).
+    pub(crate) fn event(&self, code: &str, kind: &str, reference: u64, source: &str, text: &str) {
+        let own = &self.config.file_daemon;
+        let number = own.messages.event_number(kind.as_bytes());
+        if own.messages.wants(number) {
+            let line = lines::event(code, &own.name, reference, kind, source, text);
+            self.deliver_locally(number, clock::seconds(), &line);
+        }
+    }
+
+    /// Comes back if no lock of the daemon's memory is held for ever.
+    pub(crate) fn prove_alive(&self) {
+        drop(lock(&self.sessions));
+        drop(lock(&self.history));
+        drop(lock(&self.waiting));
+    }
+
     /// Takes the messages that wait for a Director.
     pub(crate) fn take_waiting(&self) -> Vec<DaemonMessage> {
         std::mem::take(&mut *lock(&self.waiting))
     }
 
     /// Writes a line to this host's destinations.
-    pub(crate) fn deliver_locally(&self, kind: MessageType, line: &[u8]) {
-        lock(&self.local).deliver(kind.number(), clock::seconds(), line);
+    pub(crate) fn deliver_locally(&self, type_number: u8, time: i64, line: &[u8]) {
+        lock(&self.local).deliver(type_number, time, line);
+    }
+
+    /// The daemon ends: the last mail is sent.
+    pub(crate) fn finish_local(&self) {
+        lock(&self.local).finish();
     }
 
     /// A session ended: file destinations are closed until the next message.

@@ -4,6 +4,7 @@
 //! way of a Verify job's packets, which go between its messages ([`PacketSink`]).
 //! Not here: deciding what is an error. The crates that find one say which [`MessageType`] it is.
 
+mod courier;
 mod local;
 mod message_type;
 mod packets;

@@ -1,4 +1,4 @@
-//! Messages that stay on this host: standard output, files, the system's log.
+//! Messages that stay on this host: standard output, files, mail, the operator, the system's log.
 //!
 //! Not here: the Director, who gets his messages from the session that serves him.
 
@@ -8,49 +8,128 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
 
-use fd_config::{Destination, DestinationKind, Messages};
+use fd_config::{Destination, DestinationKind, Messages, split_command};
 
+use crate::courier::{Content, Courier, Letter};
 use crate::{MessageType, texts};
 
 /// The local destinations of the daemon's Messages resource, with the files that are open.
 #[derive(Debug)]
 pub struct LocalDestinations {
     messages: Messages,
+    /// The daemon's name, for mail.
+    name: String,
+    /// Where mail waits.
+    working_directory: PathBuf,
     open: HashMap<Vec<u8>, File>,
+    /// Mail that waits, by its place among the destinations.
+    mail: HashMap<usize, (PathBuf, File)>,
+    letters: u32,
+    courier: Courier,
 }
 
 impl LocalDestinations {
-    /// For this resource; nothing is opened yet.
-    pub fn new(messages: Messages) -> Self {
-        Self { messages, open: HashMap::new() }
+    /// For this resource of the daemon of this name; nothing is opened yet.
+    pub fn new(messages: Messages, name: &str, working_directory: PathBuf) -> Self {
+        Self {
+            messages,
+            name: name.to_owned(),
+            working_directory,
+            open: HashMap::new(),
+            mail: HashMap::new(),
+            letters: 0,
+            courier: Courier::default(),
+        }
     }
 
     /// Writes a line of this type number to every local destination that takes it. `time` in seconds since 1970.
     pub fn deliver(&mut self, type_number: u8, time: i64, line: &[u8]) {
-        let takers: Vec<Destination> = self.messages.destinations_of(type_number).cloned().collect();
-        for destination in takers {
-            let dated = [texts::date_prefix(time).as_bytes(), line].concat();
+        let date = if is_listing(type_number, line) { String::new() } else { texts::date_prefix(time) };
+        let dated = [date.as_bytes(), line].concat();
+        let takers: Vec<(usize, Destination)> = (0..)
+            .zip(&self.messages.destinations)
+            .filter(|(_, destination)| destination.types.contains(type_number))
+            .map(|(place, destination)| (place, destination.clone()))
+            .collect();
+        for (place, destination) in takers {
             let delivered = match destination.kind {
                 DestinationKind::Stdout => write_all(&mut io::stdout().lock(), &dated),
                 DestinationKind::Stderr => write_all(&mut io::stderr().lock(), &dated),
                 DestinationKind::Syslog => syslog(type_number, line),
                 DestinationKind::Append | DestinationKind::File => self.append(&destination, &dated),
-                _ => Ok(()),
+                DestinationKind::Mail | DestinationKind::MailOnError | DestinationKind::MailOnSuccess => {
+                    self.spool(place, &dated)
+                }
+                DestinationKind::Operator => self.tell_operator(&destination, dated.clone()),
+                DestinationKind::Director | DestinationKind::Console | DestinationKind::Catalog => Ok(()),
             };
             if let Err(error) = delivered {
                 let path = String::from_utf8_lossy(&destination.place).into_owned();
-                let said = texts::delivery_error(time, &texts::open_failed(&path, &reason(&error)));
-                // Nobody is left to tell if even this fails.
-                let _undeliverable = write_all(&mut io::stdout().lock(), said.as_bytes());
-                let _undeliverable = syslog(MessageType::Error.number(), said.as_bytes());
+                undelivered(&texts::open_failed(&path, &reason(&error)));
             }
         }
     }
 
-    /// A session ended: files are closed; the next message opens them anew (log rotation, reference 06 §7.9).
+    /// A session ended: files are closed, and the next message opens them anew (log rotation, reference 06 §7.9); mail
+    /// is sent.
     pub fn close(&mut self) {
         self.open.clear();
+        for (place, (path, _file)) in std::mem::take(&mut self.mail) {
+            let destination = self.messages.destinations.get(place).cloned();
+            // Nothing here has a job, so nothing here is a success (reference 06 §7.8).
+            let wanted = destination.filter(|destination| destination.kind != DestinationKind::MailOnSuccess);
+            let Some(destination) = wanted else {
+                let _gone_already = std::fs::remove_file(path);
+                continue;
+            };
+            let (head, command) = match &destination.command {
+                Some(command) => (Vec::new(), self.expanded(command, &destination.place)),
+                None => (texts::MAIL_HEAD.to_vec(), texts::default_mail_command(&destination.place)),
+            };
+            // That mail can't be sent is said to nobody, as in the stock daemon: there is no better way to say it.
+            let letter =
+                Letter { argv: split_command(&command), content: Content::File(head, path), failed: |_, _| {} };
+            if self.courier.send(letter).is_err() {
+                undelivered(texts::TOO_MANY_LETTERS);
+            }
+        }
+    }
+
+    /// The daemon ends: closes everything and waits until the mail is on its way.
+    pub fn finish(&mut self) {
+        self.close();
+        self.courier.finish();
+    }
+
+    fn spool(&mut self, place: usize, dated: &[u8]) -> io::Result<()> {
+        if let Some((_, file)) = self.mail.get_mut(&place) {
+            return file.write_all(dated);
+        }
+        self.letters = self.letters.wrapping_add(1);
+        let path = self.working_directory.join(format!("{0}.{0}.{1}.mail", self.name, self.letters));
+        let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&path)?;
+        file.write_all(dated)?;
+        self.mail.insert(place, (path, file));
+        Ok(())
+    }
+
+    fn tell_operator(&mut self, destination: &Destination, dated: Vec<u8>) -> io::Result<()> {
+        let (head, command) = match &destination.command {
+            Some(command) => (Vec::new(), self.expanded(command, &destination.place)),
+            None => (texts::MAIL_HEAD.to_vec(), texts::default_mail_command(&destination.place)),
+        };
+        let letter = Letter {
+            argv: split_command(&command),
+            content: Content::Bytes([head, dated].concat()),
+            failed: |argv, why| undelivered(&texts::operator_failed(&argv.join(&b' '), why)),
+        };
+        self.courier.send(letter).map_err(|_| io::Error::other(texts::TOO_MANY_LETTERS))
+    }
+
+    fn expanded(&self, command: &[u8], recipients: &[u8]) -> Vec<u8> {
+        texts::expand_without_job(command, self.name.as_bytes(), recipients, std::process::id())
     }
 
     fn append(&mut self, destination: &Destination, dated: &[u8]) -> io::Result<()> {
@@ -68,6 +147,26 @@ impl LocalDestinations {
         self.open.insert(destination.place.clone(), file);
         Ok(())
     }
+}
+
+/// Whether a line is one of a list of files, which carry no date: the file itself, as `ls` would show it, or why it was
+/// left out, indented by five blanks behind the head (reference 06 §7.5).
+fn is_listing(type_number: u8, line: &[u8]) -> bool {
+    const INDENTED: &[u8] = b":      ";
+    let is = |kind: MessageType| type_number == kind.number();
+    is(MessageType::Saved)
+        || is(MessageType::Restored)
+        || ((is(MessageType::Skipped) || is(MessageType::NotSaved))
+            && line.windows(INDENTED.len()).any(|window| window == INDENTED))
+}
+
+/// Says on standard output and in the system's log that a message did not reach its destination.
+fn undelivered(what: &str) {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let said = texts::delivery_error(i64::try_from(now.as_secs()).unwrap_or(0), what);
+    // Nobody is left to tell if even this fails.
+    let _undeliverable = write_all(&mut io::stdout().lock(), said.as_bytes());
+    let _undeliverable = syslog(MessageType::ErrorTerm.number(), said.as_bytes());
 }
 
 fn write_all(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
@@ -100,4 +199,71 @@ pub fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use fd_config::TypeSet;
+
+    use super::*;
+
+    fn destination(kind: DestinationKind, place: &str, command: Option<String>) -> Destination {
+        let mut types = TypeSet::default();
+        types.insert(MessageType::Info.number());
+        Destination { kind, place: place.into(), types, command: command.map(String::into_bytes) }
+    }
+
+    fn local(folder: &std::path::Path, destinations: Vec<Destination>) -> LocalDestinations {
+        let messages = Messages { destinations, ..Messages::default() };
+        LocalDestinations::new(messages, "x-fd", folder.to_owned())
+    }
+
+    #[test]
+    fn mail_is_sent_when_a_session_ends_and_the_operator_hears_at_once() {
+        let folder = std::env::temp_dir().join(format!("ferrofd-mail-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let into = |name: &str| Some(format!("tee -a {}/{name}-%r-%i-%d", folder.display()));
+        let mut local = local(
+            &folder,
+            vec![
+                destination(DestinationKind::Mail, "root", into("mail")),
+                destination(DestinationKind::MailOnSuccess, "root", into("success")),
+                destination(DestinationKind::Operator, "op", into("operator")),
+            ],
+        );
+        for line in [&b"one\n"[..], b"two\n"] {
+            local.deliver(MessageType::Info.number(), 0, line);
+        }
+        local.deliver(MessageType::Warning.number(), 0, b"nobody wants it\n");
+        local.finish();
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+        let mail = read("mail-root-*none*-x-fd");
+        assert!(mail.ends_with("one\n") || mail.contains("one\n") && mail.ends_with("two\n"), "{mail}");
+        assert_eq!(mail.lines().count(), 2, "{mail}");
+        assert_eq!(read("operator-op-*none*-x-fd").lines().count(), 2);
+        let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+        assert_eq!(left.len(), 2, "spool files stay, or a success was mailed: {left:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_begins_anew_with_each_session_and_an_appended_one_does_not() {
+        let folder = std::env::temp_dir().join(format!("ferrofd-files-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+        let mut local = local(
+            &folder,
+            vec![
+                destination(DestinationKind::File, &path("file"), None),
+                destination(DestinationKind::Append, &path("append"), None),
+            ],
+        );
+        for line in [&b"one\n"[..], b"two\n"] {
+            local.deliver(MessageType::Info.number(), 0, line);
+            local.close();
+        }
+        let lines = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap().lines().count();
+        assert_eq!((lines("file"), lines("append")), (1, 2));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

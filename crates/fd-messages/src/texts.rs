@@ -67,6 +67,52 @@ pub fn date_prefix(time: i64) -> String {
     format!("{:02}-{month} {:02}:{:02} ", at.day, at.hour, at.minute)
 }
 
+/// An event as a message (reference 06 §9): no name and no job before it. `kind` is `connection`, `command`, `job`,
+/// `daemon` or `security`, `reference` any number that stays the same for one session.
+pub fn event(code: &str, daemon: &str, reference: u64, kind: &str, source: &str, text: &str) -> Vec<u8> {
+    let bashed = |value: &str| value.replace(' ', "\u{1}");
+    let (daemon, source) = (bashed(daemon), bashed(source));
+    format!("Events: code={code} daemon={daemon} ref=0x{reference:x} type={kind} source={source} text={text}\n")
+        .into_bytes()
+}
+
+/// What stands before mail that the default command sends.
+pub(crate) const MAIL_HEAD: &[u8] = b"Subject: Bacula Message\r\n\r\n";
+/// Mail programs hang, and further letters are lost.
+pub(crate) const TOO_MANY_LETTERS: &str = "too many letters wait for the mail program";
+
+/// The command without `Mail Command`.
+pub(crate) fn default_mail_command(recipients: &[u8]) -> Vec<u8> {
+    [b"/usr/lib/sendmail -F Bacula ", recipients].concat()
+}
+
+/// An operator command that failed.
+pub(crate) fn operator_failed(command: &[u8], why: &str) -> String {
+    let command = String::from_utf8_lossy(command);
+    format!("Msg delivery error: Operator mail program terminated in error.\nCMD={command}\nERR={why}\n")
+}
+
+/// A mail command with its codes replaced, outside jobs (reference 06 §7.8).
+pub(crate) fn expand_without_job(command: &[u8], daemon: &[u8], recipients: &[u8], process: u32) -> Vec<u8> {
+    let mut expanded = Vec::with_capacity(command.len());
+    let mut rest = command.iter();
+    while let Some(&byte) = rest.next() {
+        if byte != b'%' {
+            expanded.push(byte);
+            continue;
+        }
+        match rest.next() {
+            None | Some(b'%') => expanded.push(b'%'),
+            Some(b'd') => expanded.extend_from_slice(daemon),
+            Some(b'r') => expanded.extend_from_slice(recipients),
+            Some(b'P') => expanded.extend_from_slice(process.to_string().as_bytes()),
+            Some(code) if b"bceEFijlnoRstv".contains(code) => expanded.extend_from_slice(b"*none*"),
+            Some(&code) => expanded.extend_from_slice(&[b'%', code]),
+        }
+    }
+    expanded
+}
+
 /// What is said where a destination does not take a message (reference 06 §7.7).
 pub(crate) fn delivery_error(time: i64, what: &str) -> String {
     format!("{} Message delivery ERROR: {what}\n", date_prefix(time))

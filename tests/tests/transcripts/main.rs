@@ -14,7 +14,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::thread;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, Result, set_fixed_times};
+use bed::peer::Frame;
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, Result, set_fixed_times};
 use console::Action;
 use recorder::Recorder;
 
@@ -35,6 +36,8 @@ impl Stage {
             let mut options = ClientOptions::new(fd).named(name);
             options.director_port = Some(recorder.port());
             options.file_daemon = raw::more_directors();
+            options.messages =
+                vec![format!("Director = {DIRECTOR} = events"), "Append = @WORK@/all.log = all, events".to_owned()];
             options
         };
         let daemons = [Fd::Stock, Fd::under_test()?];
@@ -77,6 +80,19 @@ impl Stage {
         }
         Ok(both)
     }
+
+    /// What the File Daemon wrote to a file of its own. The bed's looks at its port are nobody's first frame, and what is
+    /// said of them is left out.
+    fn log(&mut self, name: &str) -> Result<String> {
+        let path = self.bed.client(name)?.work.join("all.log");
+        let text = fs::read(path).unwrap();
+        let lines = text.split(|byte| *byte == b'\n').map(|line| Frame::Data(line.to_vec()));
+        let lines = lines.filter_map(|line| normal::line(&line, name));
+        Ok(lines
+            .filter(|line| !line.contains("expecting Hello") && !line.contains("Loaded plugin"))
+            .collect::<Vec<_>>()
+            .join("\n"))
+    }
 }
 
 /// The first lines that differ, with what stands around them.
@@ -115,6 +131,9 @@ fn a_director_has_the_same_conversation_with_both() -> Result<()> {
         let [stock, ours] = said.as_slice() else { continue };
         wrong.extend(difference(talk.name, stock, ours));
     }
+    let logs = [stage.log(NAMES[0])?, stage.log(NAMES[1])?];
+    assert!(logs[0].lines().count() > 100, "{}", logs[0]);
+    wrong.extend(difference("what the File daemons appended to a file", &logs[0], &logs[1]));
     println!("{} console actions and {} talks", actions.len(), talks.len());
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n\n"));
     Ok(())

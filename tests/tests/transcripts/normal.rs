@@ -5,7 +5,7 @@ use bed::peer::Frame;
 use crate::recorder::Conversation;
 
 /// What stands before a run of characters that differs, which characters these are, and what they become.
-const RUNS: [(&str, &str, &str); 37] = [
+const RUNS: [(&str, &str, &str); 39] = [
     ("JobId=", DIGITS, "N"),
     ("JobId ", DIGITS, "N"),
     ("jobid\":", DIGITS, "N"),
@@ -44,6 +44,8 @@ const RUNS: [(&str, &str, &str); 37] = [
     ("nofile=", DIGITS, "L"),
     ("memlock=", "0123456789unlimited", "L"),
     ("fd=", DIGITS, "F"),
+    ("ref=0x", "0123456789abcdef", "R"),
+    ("jobid=", DIGITS, "N"),
 ];
 const DIGITS: &str = "0123456789";
 

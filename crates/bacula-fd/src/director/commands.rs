@@ -220,6 +220,8 @@ impl Conversation<'_> {
     fn abort_job(&mut self, name: &[u8], stop: bool) -> Flow {
         match self.daemon.supervisor().job(name) {
             Some(job) => {
+                let text = format!("Cancel jobid={} job={}", job.identity.job_id, job.name());
+                self.event("FC0003", "command", &text);
                 job.abort(stop);
                 self.queue(&texts::marked(name, stop));
             }

@@ -93,11 +93,11 @@ fn take_call(daemon: &Daemon, channel: Channel, frame: &[u8]) {
 
 fn greet(daemon: &Daemon, mut channel: Channel, frame: &[u8], ip: &str) {
     let Some(greeting) = DirectorHello::parse(frame) else {
-        turn_away(channel, &texts::bad_hello(ip, frame));
+        turn_away(daemon, channel, ip, &texts::bad_hello(ip, frame));
         return;
     };
     let Some(resource) = daemon.config().director(&greeting.name) else {
-        turn_away(channel, &texts::unknown_director(&greeting.name, ip));
+        turn_away(daemon, channel, ip, &texts::unknown_director(&greeting.name, ip));
         return;
     };
     match authenticate(daemon, &mut channel, resource, Need::from_wire(greeting.tlspsk)) {
@@ -108,7 +108,7 @@ fn greet(daemon: &Daemon, mut channel: Channel, frame: &[u8], ip: &str) {
                 let text = texts::incorrect_password(resource.name.as_bytes(), ip);
                 daemon.supervisor().say(MessageType::Fatal, "authenticatebase.cc:538", text);
             }
-            turn_away(channel, hello::DIRECTOR_REFUSED);
+            turn_away(daemon, channel, ip, hello::DIRECTOR_REFUSED);
         }
     }
 }
@@ -139,12 +139,17 @@ fn credentials(daemon: &Daemon, resource: &Director) -> Credentials {
 }
 
 /// Tells a peer why, lets it wait, and closes.
-fn turn_away(mut channel: Channel, text: &[u8]) {
+fn turn_away(daemon: &Daemon, mut channel: Channel, ip: &str, text: &[u8]) {
     if channel.send(text).and_then(|()| channel.flush()).is_ok() {
         thread::sleep(FAILURE_PAUSE);
         // The peer has had its text; whether it still listens is its business.
         let _gone = channel.signal(Signal::Terminate).and_then(|()| channel.close());
     }
+    // Not to the peer, as the stock daemon does: nobody knows who that is.
+    let session = daemon.supervisor().next_number();
+    daemon.supervisor().event("FC0001", "connection", session, "", "Director disconnection");
+    daemon.supervisor().event("FS0001", "security", session, ip, &format!("Authentication failed from {ip}"));
+    daemon.supervisor().close_local();
 }
 
 fn converse(daemon: &Daemon, mut channel: Channel, resource: &Director, authenticated: Authenticated) {

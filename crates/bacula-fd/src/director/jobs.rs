@@ -133,13 +133,17 @@ impl Conversation<'_> {
     pub(super) fn backup(&mut self, file_index: u32) -> Flow {
         let job = self.job();
         job.set_kind(JobKind::Backup);
+        let about = format!("jobid={} job={}", job.identity.job_id, job.name());
         job.change_status(JobStatus::Blocked);
         let Some(storage) = self.storage.take() else {
             self.say(MessageType::Fatal, texts::NO_STORAGE);
             self.reply(texts::BAD_BACKUP);
+            // An end without a start, as the stock daemon tells it.
+            self.event("FJ0002", "job", &format!("Job End {about}"));
             return Flow::End;
         };
         self.reply(texts::OK_BACKUP);
+        self.event("FJ0001", "job", &format!("Job Start {about}"));
         let mut plan = backup::plan(self.daemon, self.fileset.as_ref(), self.walk_settings(), file_index);
         plan.accurate.clone_from(&self.accurate);
         plan.comm_compression = storage.is_compressed();
@@ -148,6 +152,7 @@ impl Conversation<'_> {
         self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {
             backup::run(job, &plan, outbox, storage, check, || scripts.run(job, outbox));
         });
+        self.event("FJ0002", "job", &format!("Job End {about}"));
         Flow::End
     }
 

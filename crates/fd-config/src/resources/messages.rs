@@ -98,7 +98,8 @@ impl TypeSet {
         number < 64 && self.0 & (1 << number) != 0
     }
 
-    pub(crate) const fn insert(&mut self, number: u8) {
+    /// Adds a type by its number, below 64.
+    pub const fn insert(&mut self, number: u8) {
         if number < 64 {
             self.0 |= 1 << number;
         }

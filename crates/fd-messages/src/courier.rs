@@ -1,0 +1,132 @@
+//! Runs the programs that carry messages away: mail and operator commands (reference 06 §7.8).
+//!
+//! They run one after the other in a thread of their own, so that a mail server that hangs holds up nobody.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Letters that may wait; when there are more, further ones are lost, and that is said.
+const WAITING: usize = 100;
+/// How long a program may take.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+/// How often the end of a program is looked for.
+const STEP: Duration = Duration::from_millis(20);
+
+/// What a program gets on its standard input.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// A text before it, and a file, which is removed afterwards.
+    File(Vec<u8>, PathBuf),
+    /// These bytes.
+    Bytes(Vec<u8>),
+}
+
+/// One program to be run.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    /// The program and its arguments.
+    pub(crate) argv: Vec<Vec<u8>>,
+    /// Its input.
+    pub(crate) content: Content,
+    /// Called with the reason when the program could not do its work.
+    pub(crate) failed: fn(&[Vec<u8>], &str),
+}
+
+/// The thread that runs them; it starts with the first letter.
+#[derive(Debug, Default)]
+pub(crate) struct Courier {
+    line: Option<(SyncSender<Letter>, JoinHandle<()>)>,
+}
+
+impl Courier {
+    /// Takes a letter; gives it back if too many wait.
+    pub(crate) fn send(&mut self, letter: Letter) -> Result<(), Box<Letter>> {
+        if self.line.is_none() {
+            let (sender, letters) = sync_channel(WAITING);
+            let thread = thread::Builder::new().name("courier".to_owned()).spawn(move || carry(&letters));
+            match thread {
+                Ok(thread) => self.line = Some((sender, thread)),
+                Err(_) => return Err(Box::new(letter)),
+            }
+        }
+        match &self.line {
+            Some((sender, _)) => sender.try_send(letter).map_err(|error| match error {
+                std::sync::mpsc::TrySendError::Full(letter) | std::sync::mpsc::TrySendError::Disconnected(letter) => {
+                    Box::new(letter)
+                }
+            }),
+            None => Err(Box::new(letter)),
+        }
+    }
+
+    /// Waits until every letter is delivered or given up.
+    pub(crate) fn finish(&mut self) {
+        if let Some((sender, thread)) = self.line.take() {
+            drop(sender);
+            // A courier that panicked has said so itself.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+fn carry(letters: &Receiver<Letter>) {
+    for letter in letters {
+        let done = run(&letter);
+        if let Content::File(_, path) = &letter.content {
+            // Nothing depends on it any more.
+            let _left_behind = std::fs::remove_file(path);
+        }
+        match done {
+            Ok(status) if status.success() => {}
+            Ok(status) => (letter.failed)(&letter.argv, &status.to_string()),
+            Err(error) => (letter.failed)(&letter.argv, &error.to_string()),
+        }
+    }
+}
+
+fn run(letter: &Letter) -> io::Result<ExitStatus> {
+    let (name, arguments) = letter.argv.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let mut child = Command::new(OsStr::from_bytes(name))
+        .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let input = child.stdin.take();
+    // A program that does not read must not hold us for ever: the time limit ends it, and with it the write.
+    thread::scope(|scope| {
+        scope.spawn(move || input.map(|input| feed(input, &letter.content)));
+        wait(&mut child)
+    })
+}
+
+fn feed(mut input: std::process::ChildStdin, content: &Content) -> io::Result<()> {
+    match content {
+        Content::Bytes(bytes) => input.write_all(bytes),
+        Content::File(head, path) => {
+            input.write_all(head)?;
+            io::copy(&mut File::open(path)?, &mut input).map(drop)
+        }
+    }
+}
+
+fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if start.elapsed() > TIME_LIMIT {
+            child.kill()?;
+            return child.wait();
+        }
+        thread::sleep(STEP);
+    }
+}
