@@ -1,4 +1,4 @@
-//! FileSets and accurate lists that are truncated, huge, or in the wrong order, as a Director sends them: the daemon
+//! `FileSet`s and accurate lists that are truncated, huge, or in the wrong order, as a Director sends them: the daemon
 //! answers what the stock daemon answers where that one survives, holds nothing afterwards, and serves the next Director.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
@@ -74,7 +74,7 @@ fn transcript(peer: &mut Peer, client: &str, last: &str) -> Result<Vec<String>> 
     }
 }
 
-/// A FileSet that no Director sends.
+/// A `FileSet` that no Director sends.
 struct Odd {
     name: &'static str,
     lines: Vec<Vec<u8>>,
@@ -165,7 +165,7 @@ fn odd_file_sets_are_answered_as_by_the_stock_daemon() -> Result<()> {
         match (of("reference"), of("test")) {
             (Some(stock), Some(ours)) => assert_eq!(stock, ours, "{}", odd.name),
             (None, Some(ours)) => {
-                let last = ours.iter().rfind(|text| text.starts_with("2")).map_or("", String::as_str);
+                let last = ours.iter().rfind(|text| text.starts_with('2')).map_or("", String::as_str);
                 assert!(
                     last.starts_with("2800 End Job") || last.starts_with("2000 OK include"),
                     "{}: {ours:?}",
@@ -242,7 +242,7 @@ fn lstat_of(path: &Path) -> String {
     ])
 }
 
-/// Gives a FileSet of the source and the list, and asks for an estimate; what the daemon says to it.
+/// Gives a `FileSet` of the source and the list, and asks for an estimate; what the daemon says to it.
 fn estimate(port: u16, client: &str, source: &Path, command: &[u8], list: &[Vec<u8>]) -> Result<Vec<String>> {
     let mut peer = session_with_level(port)?;
     let file = format!("F {}", source.display());
@@ -257,6 +257,9 @@ fn estimate(port: u16, client: &str, source: &Path, command: &[u8], list: &[Vec<
     transcript(&mut peer, client, "2000 OK estimate")
 }
 
+/// Name, command, and lines of a list.
+type Case<'a> = (&'a str, &'a [u8], Vec<Vec<u8>>);
+
 #[test]
 fn odd_accurate_lists_are_taken_as_by_the_stock_daemon() -> Result<()> {
     let mut bed = bed_in_clear("odd-lists")?;
@@ -265,27 +268,27 @@ fn odd_accurate_lists_are_taken_as_by_the_stock_daemon() -> Result<()> {
     let known = |name: &str| format!("{}\0{}\0\0", path(name), lstat_of(&source.join(name))).into_bytes();
     let line = |name: &str, rest: &str| format!("{}\0{rest}", path(name)).into_bytes();
     let good = lstat_of(&source.join("one"));
-    let top = format!("{}/\0{}\0\00", source.display(), lstat_of(&source)).into_bytes();
+    let top = format!("{}/\0{}\0\x000", source.display(), lstat_of(&source)).into_bytes();
     let normal: &[u8] = b"accurate files=4\n";
-    let cases: Vec<(&str, &[u8], Vec<Vec<u8>>)> = vec![
+    let cases: Vec<Case<'_>> = vec![
         ("all known", normal, vec![known("one"), known("two"), known("three"), top]),
         ("empty", normal, vec![]),
         ("one known", normal, vec![[&known("one")[..], b"0"].concat()]),
         ("no second field", normal, vec![path("one").into_bytes()]),
         ("two fields", normal, vec![line("one", &good)]),
         ("second field is empty", normal, vec![line("one", "\0\0")]),
-        ("second field is no number", normal, vec![line("one", "?? !!\0\00")]),
-        ("few numbers", normal, vec![line("one", "P4A mwnN\0\00")]),
-        ("huge numbers", normal, vec![line("one", &format!("{}\0\00", "/".repeat(500)))]),
-        ("many numbers", normal, vec![line("one", &format!("{}\0\00", "A ".repeat(500)))]),
-        ("more fields", normal, vec![line("one", &format!("{good}\0\00\0more\0and more"))]),
+        ("second field is no number", normal, vec![line("one", "?? !!\0\x000")]),
+        ("few numbers", normal, vec![line("one", "P4A mwnN\0\x000")]),
+        ("huge numbers", normal, vec![line("one", &format!("{}\0\x000", "/".repeat(500)))]),
+        ("many numbers", normal, vec![line("one", &format!("{}\0\x000", "A ".repeat(500)))]),
+        ("more fields", normal, vec![line("one", &format!("{good}\0\x000\0more\0and more"))]),
         ("negative delta", normal, vec![line("one", &format!("{good}\0\0-5"))]),
         ("delta is no number", normal, vec![line("one", &format!("{good}\0\0x"))]),
-        ("twice, the first is right", normal, vec![known("one"), line("one", "A A A A A A A A A A A A A\0\00")]),
-        ("twice, the second is right", normal, vec![line("one", "A A A A A A A A A A A A A\0\00"), known("one")]),
+        ("twice, the first is right", normal, vec![known("one"), line("one", "A A A A A A A A A A A A A\0\x000")]),
+        ("twice, the second is right", normal, vec![line("one", "A A A A A A A A A A A A A\0\x000"), known("one")]),
         ("empty packet between", normal, vec![Vec::new(), known("one")]),
         ("only NULs", normal, vec![vec![0; 1000], known("one")]),
-        ("path of 900,000 bytes", normal, vec![vec![b'x'; 900_000], [&[b'x'; 900_000][..], b"\0A\0\00"].concat()]),
+        ("path of 900,000 bytes", normal, vec![vec![b'x'; 900_000], [&[b'x'; 900_000][..], b"\0A\0\x000"].concat()]),
         ("negative count", b"accurate files=-5\n", vec![known("one")]),
         ("count of a million", b"accurate files=1000000\n", vec![known("one")]),
         ("count of none", b"accurate files=0\n", vec![known("one"), known("two")]),
@@ -326,7 +329,7 @@ fn an_accurate_list_takes_a_quarter_of_the_stock_daemon_s_memory() -> Result<()>
             let path = format!("/home/user{:03}/project/src/module{:04}/file_{n:07}.txt", n / 10_000, n / 20);
             let (size, mtime) = (n * 37 % 90_000, 1_700_000_000 + n * 977 % 100_000_000);
             let lstat = lstat([65024, 1_000_000 + n, 0o100_644, 1, 1000, 1000, 0, size, 4096, 8, mtime, mtime, mtime]);
-            format!("{path}\0{lstat}\0\00").into_bytes()
+            format!("{path}\0{lstat}\0\x000").into_bytes()
         })
         .collect();
     let mut used = Vec::new();

@@ -17,7 +17,8 @@ use bed::{
 /// for the program and the names of the tree that it has to remember.
 const MOST_MEMORY: u64 = 64 << 20;
 
-/// Saves a tree with both daemons; records, catalog rows and the daemons' messages must be equal, and so many.
+/// Saves a tree with both daemons, and says what it cost them; records, catalog rows and the daemons' messages must be equal, and so many.
+#[expect(clippy::print_stderr, reason = "whoever looks for the memory of both daemons finds it here")]
 fn must_be_equal(label: &str, build: impl FnOnce(&Path) -> Result<()>, files: u64) -> Result<()> {
     let mut options = BedOptions::side_by_side(label)?;
     let source = options.source()?;
@@ -122,14 +123,15 @@ fn slow_bed(label: &str, sets: &[&[&str]]) -> Result<Bed> {
         test.settings = vec!["job.workers = 1".to_owned(), "job.memory = \"4 MiB\"".to_owned()];
     }
     for names in sets {
+        let first = names.first().copied().unwrap_or_default();
         let paths: Vec<_> = names.iter().map(|name| source.join(name)).collect();
         for path in &paths {
-            let length = if path.ends_with(names[0]) { LARGE } else { 1000 };
+            let length = if path.ends_with(first) { LARGE } else { 1000 };
             fs::write(path, Noise::new(7).bytes(length)).unwrap();
             set_fixed_times(path)?;
         }
         let paths: Vec<_> = paths.iter().map(PathBuf::as_path).collect();
-        options.file_sets.push(FileSet::new(names[0], &["Signature = MD5", "CheckFileChanges = yes"], &paths));
+        options.file_sets.push(FileSet::new(first, &["Signature = MD5", "CheckFileChanges = yes"], &paths));
     }
     Bed::start(options)
 }
@@ -164,7 +166,7 @@ fn files_that_grow_shrink_vanish_and_lose_their_modes_while_they_are_read() -> R
     File::options().append(true).open(&paths[0]).unwrap().write_all(&Noise::new(8).bytes(1_000_000)).unwrap();
     File::options().write(true).open(&paths[1]).unwrap().set_len(SHRUNK as u64).unwrap();
     fs::remove_file(&paths[2]).unwrap();
-    fs::set_permissions(&paths[3], std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    fs::set_permissions(&paths[3], std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     let lengths = [LARGE + 1_000_000, SHRUNK, LARGE, LARGE];
     for ((name, jobs), length) in names.iter().zip(jobs).zip(lengths) {
         let [reference, test] = [bed.wait(jobs[0])?.must_be('T')?, bed.wait(jobs[1])?.must_be('T')?];
@@ -175,6 +177,9 @@ fn files_that_grow_shrink_vanish_and_lose_their_modes_while_they_are_read() -> R
     }
     Ok(())
 }
+
+/// Name, stream and bytes of a record.
+type Content = (Vec<u8>, i32, Vec<u8>);
 
 /// The stock daemon looks at an entry when its turn has come; ours has looked at it before, so to it such a change comes
 /// between looking and opening.
@@ -194,7 +199,7 @@ fn what_changes_ahead_of_the_reading_has_its_older_attributes() -> Result<()> {
     let wanted = if both_stock { "Could not stat" } else { "Cannot open" };
     assert!(told[1].contains(&format!("{wanted} \"{name}\": ERR=No such file or directory")), "{}", told[1]);
     // Everything that was there to be read is the same, name by name.
-    let content = |result: &JobResult, client: &str| -> Result<Vec<(Vec<u8>, i32, Vec<u8>)>> {
+    let content = |result: &JobResult, client: &str| -> Result<Vec<Content>> {
         let mut name = Vec::new();
         let mut found = Vec::new();
         for record in bed.records(&result.row, client)? {

@@ -1,7 +1,5 @@
 //! What ends the stock daemon, or locks everybody out of it, and only annoys ours. Each test shows both.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::ffi::OsStr;
 use std::fs;
 use std::net::TcpStream;
@@ -13,7 +11,6 @@ use bed::{Bed, BedOptions, Fd, PATIENCE, Process, Result, fd_argv, run, wait_for
 /// Both daemons, or none if there is no second one to be compared with the stock daemon.
 fn both(label: &str, change: impl FnOnce(&mut BedOptions)) -> Result<Option<BedOptions>> {
     if Fd::under_test()? == Fd::Stock {
-        eprintln!("needs ferrofd");
         return Ok(None);
     }
     let mut options = BedOptions::side_by_side(label)?;

@@ -34,6 +34,7 @@ fn clients(test: impl IntoIterator<Item = ClientOptions>) -> Vec<ClientOptions> 
 }
 
 /// Runs the plan, prints its table, and fails with the rows that are not as expected.
+#[expect(clippy::print_stdout, reason = "the matrix prints its table")]
 fn judge(plan: &Plan) -> Result<()> {
     let start = Instant::now();
     let verdicts = verdicts(plan)?;
@@ -96,7 +97,7 @@ fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()
         let clients = clients([ClientOptions::new(fd).named("test")]).into_iter().map(with).collect();
         Plan { label: "allowed", rows, clients, beds: 1, restores: false }
     };
-    side_by_side(allowed_rows().into_iter().map(plan).collect())
+    side_by_side(&allowed_rows().into_iter().map(plan).collect::<Vec<_>>())
 }
 
 /// What an ordinary user may not read is told, and the rest is saved.
@@ -112,7 +113,7 @@ fn a_daemon_without_privileges_says_what_it_cannot_read() -> Result<()> {
 }
 
 /// Judges several plans at once.
-fn side_by_side(plans: Vec<Plan>) -> Result<()> {
+fn side_by_side(plans: &[Plan]) -> Result<()> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = plans.iter().map(|plan| scope.spawn(|| judge(plan))).collect();
         threads
