@@ -122,7 +122,10 @@ fn restore(fd: u16, job: usize, to: &Path, session: Vec<u8>, ends: bool) -> Resu
                 let _gone = peer.send(b"endrestore");
             }
             Frame::Data(bytes) if bytes.starts_with(b"2800 End Job") => break String::from_utf8(bytes).unwrap(),
-            other => panic!("{other:?} after {messages:?}"),
+            other => {
+                let problem = format!("{other:?} after {messages:?}");
+                return Err(bed::BedError::Peer { who: "FD".to_owned(), problem });
+            }
         }
     };
     storage.join().unwrap()?;
@@ -257,8 +260,8 @@ fn a_full_disk_and_too_few_descriptors_are_told_and_cost_what_they_must() -> Res
     fs::create_dir(&to).unwrap();
     let words = ["mount", "-t", "tmpfs", "-o", "size=64k", "small"].map(AsRef::as_ref);
     assert!(bed::run(&bed::argv(words.into_iter().chain([to.as_os_str()])), b"")?.status.success());
-    let told = restore(fd, 1, &to, files(&["/one", "/two", "/three"], &[7; 50_000]), true);
-    let one = fs::metadata(to.join("one")).map(|status| status.len()).unwrap_or(0);
+    let told = restore(fd, 1, &to, files(&["/one", "/two", "/three"], &vec![7; 50_000]), true);
+    let one = fs::metadata(to.join("one")).map_or(0, |status| status.len());
     let words = ["umount", "-l"].map(AsRef::as_ref);
     assert!(bed::run(&bed::argv(words.into_iter().chain([to.as_os_str()])), b"")?.status.success());
     let told = told?;

@@ -68,7 +68,9 @@ pub(crate) fn file_with(name: &str, content: &[u8]) -> Vec<Record> {
 /// Records as bytes on the wire.
 pub(crate) fn session_of(records: &[Record]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    records.iter().for_each(|record| push(&mut bytes, record));
+    for record in records {
+        push(&mut bytes, record);
+    }
     bytes
 }
 
@@ -244,7 +246,9 @@ impl Damage {
             _ => {}
         }
         let mut bytes = Vec::new();
-        before.iter().for_each(|record| push(&mut bytes, record));
+        for record in &before {
+            push(&mut bytes, record);
+        }
         for (number, record) in records.iter().enumerate() {
             if self.is_fatal() && number == victim.at {
                 self.push_broken(&mut bytes, record);
@@ -255,7 +259,9 @@ impl Damage {
                 push(&mut bytes, record);
             }
         }
-        after.iter().for_each(|record| push(&mut bytes, record));
+        for record in &after {
+            push(&mut bytes, record);
+        }
         bytes
     }
 
