@@ -89,17 +89,18 @@ fn row(text: &mut String, samples: &[Sample], cell: Cell) {
     let connection: Figure = |sample| sample.connection;
     let cpu: Figure = |sample| sample.fd;
     let tail = quotient(p90(&of(Side::Ours, connection)), p90(&of(Side::Stock, connection)));
+    let replicas = pairs(samples, cell, connection).len();
     let mebibytes = |side| median(&of(side, |sample| sample.rss)) / f64::from(1 << 20);
     let _ = writeln!(
         text,
         "| {cell} | {} | {:.0} | {:.0} | {} | {tail:.2} | {:.3} | {:.3} | {} | {:.2} | {:.2} | {:.0} | {:.0} |",
-        of(Side::Ours, connection).len(),
+        replicas,
         median(&of(Side::Stock, connection)),
         median(&of(Side::Ours, connection)),
-        shown(ratio(connection)),
+        shown(ratio(connection), replicas),
         median(&of(Side::Stock, cpu)),
         median(&of(Side::Ours, cpu)),
-        shown(ratio(cpu)),
+        shown(ratio(cpu), replicas),
         ratio(|sample| sample.sd).value,
         ratio(|sample| sample.dir).value,
         mebibytes(Side::Stock),
@@ -107,6 +108,24 @@ fn row(text: &mut String, samples: &[Sample], cell: Cell) {
     );
 }
 
-fn shown(estimate: Estimate) -> String {
-    format!("**{:.2}** [{:.2}, {:.2}]", estimate.value, estimate.low, estimate.high)
+/// A ratio, with its interval where there is one: a single pair has none.
+fn shown(estimate: Estimate, replicas: usize) -> String {
+    let number = |value: f64| if value < 0.1 { format!("{value:.4}") } else { format!("{value:.2}") };
+    let Estimate { value, low, high } = estimate;
+    match replicas {
+        0 | 1 => format!("**{}** (one pair)", number(value)),
+        _ => format!("**{}** [{}, {}]", number(value), number(low), number(high)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pair_has_no_interval() {
+        let estimate = Estimate { value: 0.5, low: 0.5, high: 0.5 };
+        assert_eq!(shown(estimate, 1), "**0.50** (one pair)");
+        assert_eq!(shown(Estimate { value: 0.0002, ..estimate }, 2), "**0.0002** [0.50, 0.50]");
+    }
 }
