@@ -48,9 +48,15 @@ impl Outbox {
     }
 }
 
+impl Outbox {
+    fn has_reader(&self, kind: MessageType) -> bool {
+        self.messages.destinations_of(kind.number()).next().is_some()
+    }
+}
+
 impl JobLog for Outbox {
     fn message(&self, kind: MessageType, text: &[u8]) {
-        if self.job.note(kind, &self.messages) {
+        if self.job.note(kind, &self.messages) && self.has_reader(kind) {
             let outgoing = Outgoing::Message { kind, time: clock::seconds(), text: text.to_vec() };
             // Without a session nobody is left to read it; what it does to the job is done.
             let _session_gone = self.line.send(outgoing);
@@ -81,5 +87,44 @@ impl PacketSink for Outbox {
             return Err(SendError(reason.clone()));
         }
         self.line.send(Outgoing::Packet(packet)).map_err(|gone| SendError(gone.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fd_config::{Destination, DestinationKind, TypeSet};
+
+    use super::*;
+    use crate::job::Identity;
+
+    /// `Director = x = all, !skipped` and the like.
+    fn outbox(named: &[MessageType], taken: &[MessageType]) -> (Outbox, Receiver<Outgoing>) {
+        let set = |types: &[MessageType]| types.iter().map(|kind| kind.number()).collect::<TypeSet>();
+        let kind = DestinationKind::Director;
+        let destination = Destination { kind, place: b"x".to_vec(), types: set(taken), command: None };
+        let messages = Messages { destinations: vec![destination], union: set(named), ..Messages::default() };
+        Outbox::new(Arc::new(Job::new(Identity::default(), 0)), messages, Loss::default())
+    }
+
+    #[test]
+    fn what_nobody_reads_is_not_even_written() {
+        let named = [MessageType::Info, MessageType::Skipped, MessageType::Error];
+        let (outbox, said) = outbox(&named, &[MessageType::Info]);
+        assert!(outbox.wants(MessageType::Info) && !outbox.wants(MessageType::Skipped));
+        for kind in [MessageType::Skipped, MessageType::Error, MessageType::Warning] {
+            outbox.message(kind, b"nobody reads this\n");
+        }
+        assert!(said.is_empty());
+        outbox.message(MessageType::Info, b"text\n");
+        assert!(matches!(said.try_recv(), Ok(Outgoing::Message { kind: MessageType::Info, .. })));
+    }
+
+    #[test]
+    fn an_error_that_nobody_reads_counts_all_the_same() {
+        let (outbox, said) = outbox(&[MessageType::Info, MessageType::Error], &[MessageType::Info]);
+        assert!(outbox.wants(MessageType::Error));
+        outbox.message(MessageType::Error, b"nobody reads this\n");
+        assert!(said.is_empty());
+        assert_eq!(outbox.job.progress.errors(), 1);
     }
 }

@@ -116,6 +116,15 @@ impl TypeSet {
     }
 }
 
+/// A set of these numbers; those from 64 on are left out.
+impl FromIterator<u8> for TypeSet {
+    fn from_iter<I: IntoIterator<Item = u8>>(numbers: I) -> Self {
+        let mut set = Self(0);
+        numbers.into_iter().for_each(|number| set.insert(number));
+        set
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
