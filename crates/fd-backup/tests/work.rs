@@ -1,0 +1,179 @@
+//! Work counted, not timed: system calls and allocations that one more file costs (limits in `docs/limits.md`).
+//!
+//! Each backup runs in a process of its own, which is this very test program again, under `strace` where system calls
+//! are counted. What one file costs is the difference between many files and few.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and says what it left out"
+)]
+
+use std::alloc::System;
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use fd_backup::{BackupPlan, FrameSink, SinkError};
+use fd_bsock::CommCount;
+use fd_fileset::{Parser, Regex, RegexCompiler};
+use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_walk::WalkSettings;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Tells the child what to save: option letters, whether nothing counts as changed, the directory.
+const TASK: &str = "FERROFD_MEASURED_BACKUP";
+
+/// The calls that belong to files; threads and memory make others, as they please, and so does the standard library,
+/// which in debug builds asks `fcntl` before it closes.
+const CALLS: [&str; 17] = [
+    "newfstatat",
+    "statx",
+    "fstat",
+    "lstat",
+    "openat",
+    "open",
+    "read",
+    "pread64",
+    "preadv2",
+    "lseek",
+    "close",
+    "fadvise64",
+    "llistxattr",
+    "flistxattr",
+    "lgetxattr",
+    "fgetxattr",
+    "readlinkat",
+];
+
+struct Nothing;
+
+impl FrameSink for Nothing {
+    fn send_encoded(&mut self, _: &[u8], _: CommCount) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+impl JobLog for Nothing {
+    fn message(&self, kind: MessageType, text: &[u8]) {
+        panic!("{kind:?}: {}", String::from_utf8_lossy(text));
+    }
+
+    fn wants(&self, kind: MessageType) -> bool {
+        !matches!(kind, MessageType::Saved | MessageType::Skipped)
+    }
+}
+
+impl RegexCompiler for Nothing {
+    fn compile(&self, _: &[u8], _: bool) -> Result<Box<dyn Regex>, String> {
+        Err("no regular expressions here".to_owned())
+    }
+}
+
+/// Not a test of its own: what the others start.
+#[test]
+fn a_measured_backup() {
+    let Ok(task) = std::env::var(TASK) else { return };
+    let words: Vec<&str> = task.splitn(3, ' ').collect();
+    let (letters, kind, directory) = (words[0], words[1], words[2]);
+    let mut parser = Parser::new(&Nothing);
+    for line in ["I", &format!("O {letters}"), "N", &format!("F {directory}"), "N", "N"] {
+        let _accepted = parser.line(line.as_bytes()).unwrap();
+    }
+    let walk = WalkSettings { incremental: kind == "unchanged", since: i64::MAX, ..WalkSettings::default() };
+    let plan = BackupPlan { workers: 2, ..BackupPlan::new(Arc::new(parser.finish().unwrap()), walk) };
+    let region = Region::new(ALLOCATOR);
+    fd_backup::run(&plan, &Progress::default(), &Nothing, &CancelToken::new(), &mut Nothing).unwrap();
+    let change = region.change();
+    println!("\nallocations {}", change.allocations + change.reallocations);
+}
+
+fn tree(files: u32) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for number in 0..files {
+        fs::write(directory.path().join(format!("file {number}")), format!("{number:400}")).unwrap();
+    }
+    directory
+}
+
+/// Runs a measured backup, after the words of `under`; its standard output.
+fn measured(under: &[&str], letters: &str, kind: &str, directory: &Path) -> Option<String> {
+    let program = std::env::current_exe().unwrap();
+    let mut words = under.to_vec();
+    words.extend([program.to_str().unwrap(), "--exact", "a_measured_backup", "--nocapture"]);
+    let task = format!("{letters} {kind} {}", directory.display());
+    let output = Command::new(words[0]).args(&words[1..]).env(TASK, task).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn allocations(kind: &str, files: u32) -> f64 {
+    let output = measured(&[], "M", kind, tree(files).path()).unwrap();
+    let number = output.lines().find_map(|line| line.strip_prefix("allocations ")).unwrap();
+    number.parse().unwrap()
+}
+
+/// How many allocations a file more costs.
+fn allocations_of_a_file(kind: &str) -> f64 {
+    let (few, many) = (allocations(kind, 100), allocations(kind, 2100));
+    assert!(few > 0.0, "nothing was counted");
+    (many - few) / 2000.0
+}
+
+/// How often each call was made; `None` where nobody may trace.
+fn calls(letters: &str, kind: &str, files: u32) -> Option<HashMap<String, f64>> {
+    let counts = tempfile::NamedTempFile::new().unwrap();
+    let under = ["strace", "-f", "-qq", "-c", "-o", counts.path().to_str().unwrap()];
+    let _output = measured(&under, letters, kind, tree(files).path())?;
+    let table = fs::read_to_string(counts.path()).unwrap();
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        Some(((*words.last()?).to_owned(), words.get(3)?.parse().ok()?))
+    };
+    Some(table.lines().filter_map(row).filter(|(name, _)| CALLS.contains(&name.as_str())).collect())
+}
+
+/// What a file more costs, each call by its name and all of them.
+fn calls_of_a_file(letters: &str, kind: &str) -> Option<(HashMap<&'static str, f64>, f64)> {
+    let (Some(few), Some(many)) = (calls(letters, kind, 100), calls(letters, kind, 1100)) else {
+        eprintln!("left out: strace is not here or may not trace");
+        return None;
+    };
+    let cost = |name: &str| (many.get(name).unwrap_or(&0.0) - few.get(name).unwrap_or(&0.0)) / 1000.0;
+    let costs: HashMap<_, _> = CALLS.into_iter().map(|name| (name, cost(name))).collect();
+    let sum = costs.values().sum();
+    Some((costs, sum))
+}
+
+#[test]
+fn a_small_file_costs_four_system_calls_and_its_attributes_a_fifth() {
+    for (letters, limit) in [("M", 4.1), ("MAX", 5.1)] {
+        let Some((costs, sum)) = calls_of_a_file(letters, "full") else { return };
+        assert!(sum < limit, "{letters}: {sum} calls a file, {costs:?}");
+        assert!(costs["openat"] > 0.9, "nothing was counted: {costs:?}");
+    }
+}
+
+#[test]
+fn an_unchanged_file_costs_one_system_call() {
+    let Some((costs, sum)) = calls_of_a_file("MAX", "unchanged") else { return };
+    assert!((0.9..1.1).contains(&sum), "{sum} calls a file, {costs:?}");
+}
+
+#[test]
+fn an_unchanged_file_costs_no_allocation() {
+    let each = allocations_of_a_file("unchanged");
+    assert!(each < 0.02, "{each} allocations an unchanged file");
+}
+
+#[test]
+fn a_saved_file_costs_few_allocations() {
+    let each = allocations_of_a_file("full");
+    assert!(each < 3.0, "{each} allocations a file");
+}
