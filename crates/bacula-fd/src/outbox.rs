@@ -48,15 +48,9 @@ impl Outbox {
     }
 }
 
-impl Outbox {
-    fn has_reader(&self, kind: MessageType) -> bool {
-        self.messages.destinations_of(kind.number()).next().is_some()
-    }
-}
-
 impl JobLog for Outbox {
     fn message(&self, kind: MessageType, text: &[u8]) {
-        if self.job.note(kind, &self.messages) && self.has_reader(kind) {
+        if self.job.note(kind, &self.messages) && self.is_heard(kind) {
             let outgoing = Outgoing::Message { kind, time: clock::seconds(), text: text.to_vec() };
             // Without a session nobody is left to read it; what it does to the job is done.
             let _session_gone = self.line.send(outgoing);
