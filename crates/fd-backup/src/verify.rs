@@ -84,7 +84,7 @@ impl Verifier<'_> {
             block: self.block,
             record_len: self.record_len,
             is_stopped: self.is_stopped,
-            read_bytes: &mut finding.read_bytes,
+            count: &mut |bytes| finding.read_bytes += bytes,
         };
         match reading.digest(entry)? {
             Ok(DataEnd::Complete) => Ok(true),
@@ -110,8 +110,8 @@ pub(crate) struct Reading<'r> {
     pub(crate) block: &'r mut [u8],
     pub(crate) record_len: usize,
     pub(crate) is_stopped: &'r dyn Fn() -> bool,
-    /// Counts what was read and digested.
-    pub(crate) read_bytes: &'r mut u64,
+    /// Is told how many bytes were read and digested, block by block.
+    pub(crate) count: &'r mut dyn FnMut(u64),
 }
 
 impl Reading<'_> {
@@ -134,10 +134,10 @@ impl Reading<'_> {
             Err(errno) => return Ok(Err(errno)),
         };
         let cut = Cut::new(FileType::Regular, &entry.stat, options.has(Flags::SPARSE), self.record_len);
-        let (digester, read_bytes) = (&mut *self.digester, &mut *self.read_bytes);
+        let (digester, count) = (&mut *self.digester, &mut *self.count);
         let end = read_blocks(&mut source, &cut, self.block, self.is_stopped, |_, block| {
             digester.update(block);
-            *read_bytes += block.len() as u64;
+            count(block.len() as u64);
             Ok::<(), Stopped>(())
         })?;
         Ok(Ok(end))

@@ -157,17 +157,17 @@ impl Verify<'_> {
             return Ok(());
         }
         let Some(digester) = self.tools.digester(kind) else { return Ok(()) };
-        let mut read_bytes = 0;
         let mut reading = Reading {
             digester,
             block: &mut self.block,
             record_len: self.record_len,
             is_stopped: &|| host.cancel.is_cancelled(),
-            read_bytes: &mut read_bytes,
+            count: &mut |bytes| {
+                host.progress.add_read_bytes(bytes);
+                host.progress.add_job_bytes(bytes);
+            },
         };
         let end = reading.digest(entry).map_err(|_stopped| VerifyDiskError::Cancelled)?;
-        host.progress.add_read_bytes(read_bytes);
-        host.progress.add_job_bytes(read_bytes);
         match end {
             Ok(DataEnd::Complete) => {}
             Ok(DataEnd::ReadError(errno)) => host.failed(&texts::cannot_read_to_verify(&entry.path, errno)),

@@ -178,7 +178,83 @@ pub(crate) fn talks() -> Vec<Talk> {
         ),
         as_director("remote proxy to nowhere", REMOTE, vec![Say::Frame(b"proxy\n"), Say::Hear(3)]),
     ];
+    talks.extend(verifies());
+    talks.extend(before_restores());
     talks.push(more(console("component", b"component_info\n"), [Say::Frame(b"a"), Say::Frame(b"b"), Say::Signal(EOD)]));
     talks.push(more(console("a good end", b"caps\n"), [Say::HearAll, Say::Signal(TERMINATE)]));
     talks
+}
+
+/// `fileset` and its lines; what they name does not exist.
+fn file_set() -> impl Iterator<Item = Say> {
+    let lines: [&[u8]; 6] = [b"I\n", b"O MVpins5:\n", b"N\n", b"F /no/such/thing", b"N\n", b"N\n"];
+    lines.into_iter().map(Say::Frame).chain([Say::Signal(EOD), Say::Hear(1)])
+}
+
+/// Verify jobs out of order.
+fn verifies() -> Vec<Talk> {
+    let after = |name, says: Vec<Say>, text: &'static [u8]| {
+        let mut talk = more(job(name, b"fileset vss=1\n"), file_set());
+        talk.says.extend(says);
+        talk.says.push(Say::Frame(text));
+        talk
+    };
+    vec![
+        job("job: verify volume without storage", b"verify level=volume\n"),
+        job("job: verify data without storage", b"verify level=data\n"),
+        job("job: verify init of nothing", b"verify level=init\n"),
+        job("job: verify catalog of nothing, odd case", b"verify level=CaTaLoG\n"),
+        after("job: verify of a missing file", vec![], b"verify level=disk_to_catalog\n"),
+        more(
+            job("job: verify with snap", b"fileset vss=1 snap=1\n"),
+            file_set().chain([Say::Frame(b"verify level=init\n")]),
+        ),
+        after(
+            "job: verify with options for an unknown plugin",
+            vec![Say::Frame(b"pluginoptions=nosuch:\x01a=b\n"), Say::Hear(2)],
+            b"verify level=init\n",
+        ),
+        after(
+            "job: accurate list and data without storage",
+            vec![
+                Say::Frame(b"accurate files=1\n"),
+                Say::Frame(b"/x\0P4A A A A A A A A A A A A A A A\0\x000"),
+                Say::Signal(EOD),
+            ],
+            b"verify level=data\n",
+        ),
+        after("job: accurate, bad", vec![], b"accurate x\n"),
+        console("verify on a console's connection", b"verify level=init\n"),
+    ]
+}
+
+/// What a Director sends before a restore, and orders out of place.
+fn before_restores() -> Vec<Talk> {
+    let frames = |name, first: &'static [u8], more_frames: &[&'static [u8]]| {
+        more(job(name, first), more_frames.iter().map(|text| Say::Frame(text)))
+    };
+    vec![
+        frames("job: end of no restore", b"endrestore", &[]),
+        frames("job: regexwhere without expression", b"restore files=1 replace=a prelinks=0 regexwhere=\n", &[]),
+        frames("job: regexwhere, bad", b"restore files=1 replace=a prelinks=0 regexwhere=!(!x!\n", &[]),
+        frames("job: restore, old form", b"restore replace=x prelinks=1 where=", &[]),
+        frames(
+            "job: restore object",
+            b"restoreobject JobId=4 3,3,1,28,0,1,nosuch:x\n",
+            &[b"name", b"abc", b"restoreobject end\n"],
+        ),
+        frames(
+            "job: restore object, old form, compressed badly",
+            b"restoreobject JobId=4 3,9,1,28,1,1\n",
+            &[b"name", b"abc", b"restoreobject end\n"],
+        ),
+        more(
+            job("job: restore object that does not come", b"restoreobject JobId=4 3,3,1,28,0,1,x\n"),
+            [Say::Signal(EOD)],
+        ),
+        more(
+            job("job: restore file list", b"restorefilelist plugin=nosuch-fd.so\n"),
+            [Say::Frame(b"/x\0P4A A A\0\x000"), Say::Signal(EOD), Say::Frame(b"PluginFeatures\n")],
+        ),
+    ]
 }

@@ -13,6 +13,7 @@
     reason = "what helps a test fails the test, like the test itself"
 )]
 
+mod cancel;
 mod damage;
 mod matrix;
 mod row;

@@ -15,7 +15,9 @@ const SLACK: usize = 100;
 impl Conversation<'_> {
     /// Takes the two frames that follow: the object's name and its bytes. No reply, unless they don't come.
     pub(super) fn read_restore_object(&mut self, object: &RestoreObject) -> Flow {
-        let (Some(name), Some(bytes)) = (self.frame_of_object(), self.frame_of_object()) else {
+        // The second one is not awaited if the first one does not come.
+        let name = self.frame_of_object();
+        let Some((name, bytes)) = name.and_then(|name| Some((name, self.frame_of_object()?))) else {
             self.reply(texts::BAD_RESTORE_OBJECT);
             return Flow::End;
         };
