@@ -12,7 +12,8 @@ const STORAGE: &str = "bed-sd";
 /// The password between Director and File Daemons. It guards a loopback port for a minute and is no secret.
 pub const FD_PASSWORD: &str = "bed fd password";
 const CONSOLE_PASSWORD: &str = "bed console password";
-const SD_PASSWORD: &str = "bed sd password";
+/// The password between Director and Storage Daemon.
+pub const STORAGE_PASSWORD: &str = "bed sd password";
 
 /// What the files have to agree on.
 pub(crate) struct Plan<'a> {
@@ -136,7 +137,7 @@ impl Plan<'_> {
         text.open("Storage", name)
             .line("Address = 127.0.0.1")
             .port("SDPort", self.options.storage_port.unwrap_or(self.storage_port))
-            .set("Password", SD_PASSWORD)
+            .set("Password", STORAGE_PASSWORD)
             .set("Device", name)
             .set("Media Type", name)
             .line("Maximum Concurrent Jobs = 10");
@@ -187,7 +188,7 @@ impl Plan<'_> {
             .lines(&self.options.storage);
         self.psk(&mut text);
         text.close();
-        text.open("Director", DIRECTOR).set("Password", SD_PASSWORD);
+        text.open("Director", DIRECTOR).set("Password", STORAGE_PASSWORD);
         self.psk(&mut text);
         text.close();
         for client in &self.options.clients {

@@ -30,7 +30,7 @@ mod volume_compare;
 pub use bed::{Bed, Client, Daemon, Restore, fd_argv};
 pub use catalog::{Catalog, FileRow, JobRow};
 pub use certificates::Authority;
-pub use config::{DIRECTOR, FD_PASSWORD};
+pub use config::{DIRECTOR, FD_PASSWORD, STORAGE_PASSWORD};
 pub use error::{BedError, Result};
 pub use folder::Folder;
 pub use job::{COUNTS_OF_A_REPORT, JobResult};

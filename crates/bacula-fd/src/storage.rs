@@ -76,6 +76,15 @@ pub(crate) fn connect(plan: &ConnectPlan, patience: &Patience<'_>) -> Result<Cha
     Channel::connect(plan, Limits::default(), patience)
 }
 
+/// A hello that led nowhere.
+#[derive(Debug)]
+pub(crate) struct Rejected {
+    /// Why.
+    pub error: StorageError,
+    /// What is wrong with the Storage Daemon's certificates.
+    pub certificate_errors: Vec<String>,
+}
+
 impl StorageConnection {
     /// Says hello on a connected channel. `compression` is our side's wish for line compression.
     pub(crate) fn greet(
@@ -85,10 +94,12 @@ impl StorageConnection {
         certificates: Option<Certificates>,
         proxy: bool,
         compression: bool,
-    ) -> Result<Self, StorageError> {
+    ) -> Result<Self, Rejected> {
         let secrets = Secrets { key: credentials.key.clone(), certificates };
         let (mut machine, first) = StorageHello::start(&job.identity.name, credentials, proxy);
-        let greeting = exchange::lead(&mut channel, &mut machine, first, &secrets, Signals::All, HELLO_TIMEOUT)?;
+        let led = exchange::lead(&mut channel, &mut machine, first, &secrets, Signals::All, HELLO_TIMEOUT);
+        let greeting =
+            led.map_err(|error| Rejected { error, certificate_errors: channel.certificate_errors().to_vec() })?;
         let compressed = compression && greeting.version >= 1;
         channel.set_compression(compressed);
         Ok(Self { channel, greeting, compressed, secrets, frame: Vec::new() })

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use fd_bsock::scan::bash_spaces;
 
+use crate::authenticate::AuthError;
 use crate::command::{MetricFormat, SetDebug};
 use crate::storage::StorageError;
 
@@ -391,6 +392,25 @@ pub fn no_signals(error: &str) -> String {
 /// Security message about a first frame that is no hello; `len` is negative for a signal, 0 for no frame at all.
 pub fn expected_hello(ip: &str, len: i64) -> Vec<u8> {
     format!("job.c:592 FD expecting Hello got bad command from {ip}:{ip}. Len={len}.\n").into_bytes()
+}
+
+/// Error about a certificate of the peer's chain.
+pub fn certificate_error(problem: &str) -> Vec<u8> {
+    format!("{problem}\n").into_bytes()
+}
+
+/// Warning about a Storage Daemon that does not trust us, or we not it. The stock daemon says nothing.
+pub fn storage_rejected(host: &str, port: u16, error: &StorageError) -> Vec<u8> {
+    let hint = match error {
+        StorageError::Authentication(AuthError::Requirement { .. }) => {
+            " (compare TLS Enable, TLS PSK Enable and TLS Require of both daemons)"
+        }
+        StorageError::Authentication(AuthError::Tls(_)) => {
+            " (compare TLS CA Certificate File, TLS Certificate and the addresses of both daemons)"
+        }
+        _ => "",
+    };
+    format!("Storage daemon at {host}:{port}: {error}{hint}\n").into_bytes()
 }
 
 /// Security message about a connection that `hosts.allow` and `hosts.deny` forbid.

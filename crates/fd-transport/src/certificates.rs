@@ -133,10 +133,10 @@ pub(crate) struct Failures(Arc<Mutex<Vec<String>>>);
 
 impl Failures {
     fn note(&self, chain: &X509StoreContextRef) {
-        let text = texts::chain_error(chain);
+        let self_signed = matches!(chain.error().as_raw(), 18 | 19).then(|| texts::SELF_SIGNED.to_owned());
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if failures.len() < MAX_FAILURES {
-            failures.push(text);
+            failures.extend(self_signed.into_iter().chain([texts::chain_error(chain)]));
         }
     }
 

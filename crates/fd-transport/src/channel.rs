@@ -111,6 +111,8 @@ pub struct Channel {
     cancelled: Arc<AtomicBool>,
     received: Arc<AtomicU64>,
     limits: Limits,
+    /// What the last handshake had against the peer's certificates.
+    certificate_errors: Vec<String>,
 }
 
 /// A connection on which everything is said; the peer has still to close. Dropped too early, it may take bytes with it
@@ -173,6 +175,7 @@ impl Channel {
             cancelled: Arc::default(),
             received: Arc::default(),
             limits,
+            certificate_errors: Vec::new(),
         })
     }
 
@@ -358,7 +361,11 @@ impl Channel {
     fn start_tls(&mut self, secret: Secret<'_>, side: Side) -> Result<(), ChannelError> {
         self.usable()?;
         self.take_back();
-        self.link.start_tls(secret, side, self.limits.handshake).map_err(|fault| match fault {
+        let started = self.link.start_tls(secret, side, self.limits.handshake);
+        if let Err(Fault::Handshake { certificates, .. }) = &started {
+            self.certificate_errors.clone_from(certificates);
+        }
+        started.map_err(|fault| match fault {
             Fault::Handshake { .. } | Fault::HandshakeTimedOut { .. } | Fault::Certificate { .. }
                 if !self.is_cancelled() =>
             {
@@ -366,6 +373,11 @@ impl Channel {
             }
             _ => self.failed(fault),
         })
+    }
+
+    /// What is wrong with the chain of certificates that a failed handshake has seen, in the stock daemon's words.
+    pub fn certificate_errors(&self) -> &[String] {
+        &self.certificate_errors
     }
 
     /// Leaves TLS without telling the peer, who does the same; the next frames are clear (reference 01 §11.5). Does

@@ -60,9 +60,8 @@ impl fmt::Display for ChannelError {
             Fault::Write { len, source } => {
                 write!(f, "Write error sending {len} bytes to {peer}: ERR={}", io_text(source))
             }
-            Fault::Handshake { reason, certificates } => {
-                write!(f, "[FE0064] TLS Connect failure. Check the passwords. ERR={reason}")?;
-                certificates.iter().try_for_each(|problem| write!(f, "; {problem}"))
+            Fault::Handshake { reason, .. } => {
+                write!(f, "[FE0064] TLS Connect failure. Check the passwords. ERR={reason}")
             }
             Fault::Certificate { reason } => f.write_str(reason),
             Fault::HandshakeTimedOut { after } => {
@@ -213,13 +212,17 @@ pub(crate) fn wrong_host(host: &str) -> String {
     )
 }
 
+/// What stands before that for a certificate that signs itself.
+pub(crate) const SELF_SIGNED: &str = "tls.c:90 CA certificate is self signed. With OpenSSL 1.1, enforce \
+    basicConstraints = CA:true in the certificate creation to avoid this issue";
+
 /// Why a chain of certificates is not trusted (reference 01 §11.3).
 pub(crate) fn chain_error(chain: &X509StoreContextRef) -> String {
     let error = chain.error();
     let name = |name: Option<&openssl::x509::X509NameRef>| name.map(one_line).unwrap_or_default();
     let certificate = chain.current_cert();
     format!(
-        "Error with certificate at depth: {}, issuer = {}, subject = {}, ERR={}:{}",
+        "tls.c:95 Error with certificate at depth: {}, issuer = {}, subject = {}, ERR={}:{}",
         chain.error_depth(),
         name(certificate.map(X509Ref::issuer_name)),
         name(certificate.map(X509Ref::subject_name)),

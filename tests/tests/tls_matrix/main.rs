@@ -9,6 +9,7 @@
 
 mod director;
 mod states;
+mod storage;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,9 +17,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use bed::{Authority, Bed, BedOptions, ClientOptions, Fd, Folder, Recorded, Relay, Result};
+use bed::{Authority, Bed, BedOptions, ClientOptions, Fd, Folder, JobResult, Recorded, Relay, Result};
 use director::{Row, caller, rows, servers};
-use states::{End, Papers};
+use states::{End, Papers, STATES};
+use storage::Storage;
 
 /// The clients of a bed are `<reference or test>-<server>`.
 const SIDES: [&str; 2] = ["reference", "test"];
@@ -156,6 +158,52 @@ fn the_director_calls_in_every_state_of_both_sides() -> Result<()> {
         if without_alert(&reference.says) != without_alert(&test.says) {
             wrong.push(format!("{row:?}: reference says {:?}, test {:?}", reference.says, test.says));
         }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn storage_daemons_are_called_in_every_state_of_both_sides() -> Result<()> {
+    let folder = Folder::new("tls-papers")?;
+    let papers = papers(&folder)?;
+    let mut clients = Vec::new();
+    for side in SIDES {
+        for state in STATES {
+            let mut client = ClientOptions::new(daemon_of(side)?).named(&format!("{side}-{}", state.name));
+            client.file_daemon = state.lines(&papers, "fd");
+            clients.push(client);
+        }
+    }
+    let mut options = BedOptions::new("tls-storage", clients)?;
+    // Most of the time of a job that is refused is spent in brakes.
+    options.director.push("Maximum Concurrent Jobs = 100".to_owned());
+    fs::write(options.source()?.join("file"), "the data that nobody else may read\n".repeat(100)).unwrap();
+    let states = STATES.map(|state| (state.name, storage::lines(state, &papers)));
+    let mut storages: Vec<_> = states
+        .into_iter()
+        .chain(storage::special(&papers))
+        .map(|(name, lines)| Storage::prepare(&mut options, name, lines))
+        .collect::<Result<_>>()?;
+    let bed = Bed::start(options)?;
+    for storage in &mut storages {
+        storage.start(bed.folder(), bed.root())?;
+    }
+    let rows = storage::rows();
+    let commands: Vec<_> = rows.iter().map(storage::Row::command).collect();
+    let words: Vec<_> = commands.iter().map(String::as_str).collect();
+    let answer = bed.console(&words)?;
+    let number = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+    let jobs: Vec<u32> = answer.split("Job queued. JobId=").skip(1).filter_map(number).collect();
+    assert_eq!(jobs.len(), rows.len(), "{answer}");
+    bed.console(&["wait timeout=600"])?;
+    let mut wrong = Vec::new();
+    for (row, job) in rows.iter().zip(jobs) {
+        let result = JobResult { row: bed.catalog().job(job)?, log: bed.catalog().log(job)? };
+        let storage = storages.iter().find(|storage| storage.name == row.storage).unwrap();
+        let hello = format!("Start Job backup-{}-{}.", row.side, row.client);
+        let lines: Vec<_> = storage.relay.recorded().into_iter().filter(|line| line.shows(&hello)).collect();
+        wrong.extend(row.check(&result, &lines).err());
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     Ok(())

@@ -18,7 +18,7 @@ use crate::clock;
 use crate::job::{Job, JobKind};
 use crate::outbox::{Outbox, Outgoing};
 use crate::packet_check::PacketCheck;
-use crate::storage::{self, Patience, StorageConnection};
+use crate::storage::{self, Patience, Rejected, StorageConnection};
 use crate::{backup, restore};
 
 /// How often the Director's heartbeat is looked at (reference 01 §17).
@@ -79,10 +79,14 @@ impl Conversation<'_> {
         channel.set_bandwidth(job.bandwidth.clone());
         match StorageConnection::greet(channel, job, credentials, certificates, remote, compression) {
             Ok(connection) => Some(connection),
-            Err(error) => {
+            Err(Rejected { error, certificate_errors }) => {
                 tracing::warn!(%error, %host, port, "the Storage daemon's hello failed");
+                for problem in certificate_errors {
+                    self.say(MessageType::Error, &texts::certificate_error(&problem));
+                }
                 let text = error.message();
                 if text.is_empty() {
+                    self.say(MessageType::Warning, &texts::storage_rejected(host, port, &error));
                     thread::sleep(STORAGE_REFUSED_PAUSE);
                     self.reply(texts::BAD_STORAGE);
                 } else {
