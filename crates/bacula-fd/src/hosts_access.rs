@@ -1,5 +1,5 @@
-//! `/etc/hosts.allow` and `/etc/hosts.deny`, as Debian's build of the stock daemon honours them (hosts_access(5),
-//! hosts_options(5)): who may connect at all. The daemon's name in them is that of its resource.
+//! `/etc/hosts.allow` and `/etc/hosts.deny`, as Debian's build of the stock daemon honours them (`hosts_access(5)`,
+//! `hosts_options(5)`): who may connect at all. The daemon's name in them is that of its resource.
 //!
 //! Only rules and patterns. What rules can order beside that (`spawn`, `twist`, `banners`) is not done; nor are users
 //! asked for (RFC 931) or netgroups looked up: a rule that needs them never allows, and always denies.

@@ -161,9 +161,8 @@ fn compare(what: &str, left: (Vec<Item>, usize), right: (Vec<Item>, usize), fd: 
     assert!(left.iter().any(|item| item.stream == volume::SIGNATURE), "{what}: no signature");
     let encrypted = |item: &&Item| matches!(&item.content, Content::Data { blocks, .. } if blocks.len() > 1);
     assert!(left.iter().any(|item| encrypted(&item)), "{what}: no encrypted file of several blocks");
-    if let Some((one, other)) = left.iter().zip(&right).find(|(one, other)| one != other) {
-        panic!("{what}: the stock daemon has\n{one:?}\nand the other\n{other:?}");
-    }
+    let unequal = left.iter().zip(&right).find(|(one, other)| one != other);
+    assert!(unequal.is_none(), "{what}: the stock daemon has, and the other: {unequal:?}");
     assert_eq!(left.len(), right.len(), "{what}");
     assert_eq!((left_vectors, right_vectors), (1, if fd == Fd::Ours { sessions } else { 1 }), "{what}: vectors");
 }

@@ -1,6 +1,6 @@
 //! What an encrypted job put on its volume, opened with the private key: independent of the product's own code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
 use bed::{Record, Result};
@@ -123,6 +123,14 @@ fn blocks(stream: i32, data: &[u8], key: &[u8], iv: &[u8]) -> Vec<Vec<u8>> {
     blocks
 }
 
+/// The records of one file's data, which only together can be decrypted.
+struct Sealed {
+    file_index: i32,
+    stream: i32,
+    data: Vec<u8>,
+    record_lens: Vec<usize>,
+}
+
 /// Everything that a job put on its volume. Also gives how many different initialisation vectors there are.
 pub(crate) fn open(
     records: impl Iterator<Item = Result<Record>>,
@@ -131,44 +139,38 @@ pub(crate) fn open(
 ) -> (Vec<Item>, usize) {
     let mut items: Vec<Item> = Vec::new();
     let mut keys = BTreeMap::new();
-    let mut vectors = std::collections::BTreeSet::new();
-    let mut encrypted: Vec<(i32, i32, Vec<u8>, Vec<usize>)> = Vec::new();
-    let close = |items: &mut Vec<Item>,
-                 encrypted: &mut Vec<(i32, i32, Vec<u8>, Vec<usize>)>,
-                 keys: &BTreeMap<i32, (Vec<u8>, Vec<u8>)>| {
-        for (file_index, stream, data, lens) in encrypted.drain(..) {
-            let (key, iv) = &keys[&file_index];
-            let record_lens = if stream == PLAIN { lens } else { Vec::new() };
+    let mut vectors = BTreeSet::new();
+    let mut sealed: Option<Sealed> = None;
+    for record in records.map(Some).chain([None]) {
+        let record = record.transpose().unwrap();
+        if let (Some(record), Some(sealed)) = (&record, &mut sealed)
+            && record.stream == sealed.stream
+        {
+            sealed.record_lens.push(record.data.len());
+            sealed.data.extend_from_slice(&record.data);
+            continue;
+        }
+        if let Some(Sealed { file_index, stream, data, record_lens }) = sealed.take() {
+            let (key, iv): &(Vec<u8>, Vec<u8>) = &keys[&file_index];
+            let record_lens = if stream == PLAIN { record_lens } else { Vec::new() };
             let content = Content::Data { blocks: blocks(stream, &data, key, iv), record_lens };
             items.push(Item { file_index, stream, content });
         }
-    };
-    for record in records {
-        let Record { file_index, stream, data, .. } = record.unwrap();
-        if [PLAIN, GZIP, COMPRESSED].contains(&stream) {
-            match encrypted.last_mut() {
-                Some((_, _, all, lens)) => {
-                    lens.push(data.len());
-                    all.extend_from_slice(&data);
-                }
-                None => {
-                    let lens = vec![data.len()];
-                    encrypted.push((file_index, stream, data, lens));
-                }
+        let Some(Record { file_index, stream, data, .. }) = record else { break };
+        let content = match stream {
+            PLAIN | GZIP | COMPRESSED => {
+                sealed = Some(Sealed { file_index, stream, record_lens: vec![data.len()], data });
+                continue;
             }
-            continue;
-        }
-        close(&mut items, &mut encrypted, &keys);
-        let content = if stream == SESSION {
-            let (content, key, iv) = session(&data, id, private);
-            vectors.insert(iv.clone());
-            keys.insert(file_index, (key, iv));
-            content
-        } else {
-            Content::Bytes(data)
+            SESSION => {
+                let (content, key, iv) = session(&data, id, private);
+                vectors.insert(iv.clone());
+                keys.insert(file_index, (key, iv));
+                content
+            }
+            _ => Content::Bytes(data),
         };
         items.push(Item { file_index, stream, content });
     }
-    close(&mut items, &mut encrypted, &keys);
     (items, vectors.len())
 }
