@@ -74,7 +74,8 @@ pub fn during<T>(port: u16, stream: &Stream, work: impl FnOnce() -> Result<T>) -
     })
 }
 
-fn serve(listener: &TcpListener, stream: &Stream) -> Result<()> {
+/// Takes the Director's call and logs in.
+fn greet(listener: &TcpListener) -> Result<Line> {
     let (socket, _) = listener.accept().map_err(|error| problem(DIRECTOR, &error.to_string()))?;
     let key = key_of_password(FD_PASSWORD);
     let mut director = Line::over(DIRECTOR, socket)?;
@@ -84,6 +85,11 @@ fn serve(listener: &TcpListener, stream: &Stream) -> Result<()> {
     director.challenge(&key)?;
     director.answer(&key)?;
     director.say("2000 OK Hello 15\n")?;
+    Ok(director)
+}
+
+fn serve(listener: &TcpListener, stream: &Stream) -> Result<()> {
+    let mut director = greet(listener)?;
     let mut storage = None;
     let (mut job, mut session_key) = (String::new(), String::new());
     loop {

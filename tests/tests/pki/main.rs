@@ -54,7 +54,7 @@ fn file_sets(source: &Path) -> Vec<FileSet> {
 }
 
 /// Which ciphers go with which digests: each once, or with `PKI_ALL=1` all with all.
-fn combinations() -> Vec<(String, &'static str, &'static str)> {
+fn combinations() -> Vec<Combination> {
     let all = std::env::var_os("PKI_ALL").is_some();
     let pairs = CIPHERS.iter().enumerate().flat_map(|(row, cipher)| {
         DIGESTS
@@ -93,6 +93,32 @@ fn items(bed: &Bed, row: &JobRow, client: &str, keys: &Keys) -> Result<(Vec<Item
     Ok(volume::open(bed.records(row, client)?, &keys.id, &keys.key))
 }
 
+type Combination = (String, &'static str, &'static str);
+
+/// Queues every backup by both daemons at once: most of a small job's time is waiting.
+fn queue_all(bed: &Bed, fd: Fd, combinations: &[Combination]) -> Result<Vec<u32>> {
+    let mut queued = Vec::new();
+    for (name, ..) in combinations {
+        for (set, _) in FILE_SETS {
+            for (_, client) in sides(fd, name) {
+                queued.push(bed.queue(&format!("run job=backup-{client} fileset={set} yes"))?);
+            }
+        }
+    }
+    Ok(queued)
+}
+
+/// Waits for the restores, and compares what they made with what was saved.
+fn check_restores(bed: &Bed, source: &Path, restores: Vec<(String, u32, PathBuf)>) -> Result<()> {
+    for (what, job, to) in restores {
+        bed.wait(job)?.must_be_good()?;
+        let differences = compare_trees(source, &below(&to, source), TreeRules::restored())?;
+        assert_eq!(differences, Vec::<String>::new(), "{what}: {}", to.display());
+        fs::remove_dir_all(&to).unwrap();
+    }
+    Ok(())
+}
+
 #[test]
 fn what_one_daemon_encrypts_the_other_decrypts() -> Result<()> {
     let fd = Fd::under_test()?;
@@ -110,16 +136,7 @@ fn what_one_daemon_encrypts_the_other_decrypts() -> Result<()> {
     options.file_sets = file_sets(&source);
     let bed = Bed::start(options)?;
 
-    // Everything is queued at once: most of a small job's time is waiting.
-    let mut queued = Vec::new();
-    for (name, ..) in &combinations {
-        for (set, _) in FILE_SETS {
-            for (_, client) in sides(fd, name) {
-                queued.push(bed.queue(&format!("run job=backup-{client} fileset={set} yes"))?);
-            }
-        }
-    }
-    let mut rows = good(&bed, queued)?.into_iter();
+    let mut rows = good(&bed, queue_all(&bed, fd, &combinations)?)?.into_iter();
     let mut restores = Vec::new();
     for (name, ..) in &combinations {
         for (set, _) in FILE_SETS {
@@ -144,13 +161,7 @@ fn what_one_daemon_encrypts_the_other_decrypts() -> Result<()> {
             }
         }
     }
-    for (what, job, to) in restores {
-        bed.wait(job)?.must_be_good()?;
-        let differences = compare_trees(&source, &below(&to, &source), TreeRules::restored())?;
-        assert_eq!(differences, Vec::<String>::new(), "{what}: {}", to.display());
-        fs::remove_dir_all(&to).unwrap();
-    }
-    Ok(())
+    check_restores(&bed, &source, restores)
 }
 
 /// Two volumes hold the same; the stock daemon uses one initialisation vector for all files, ours one for each.

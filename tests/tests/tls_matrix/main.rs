@@ -17,7 +17,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use bed::{Authority, Bed, BedOptions, ClientOptions, Fd, Folder, JobResult, Recorded, Relay, Result};
+use bed::{
+    Authority, Bed, BedOptions, ClientOptions, Fd, Folder, JobResult, PATIENCE, Recorded, Relay, Result, wait_for,
+};
 use director::{Row, caller, rows, servers};
 use states::{End, Papers, STATES};
 use storage::Storage;
@@ -137,7 +139,11 @@ fn the_director_calls_in_every_state_of_both_sides() -> Result<()> {
         let work = || -> Result<()> {
             while let Some((_, _, name, relay)) = calls.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let answer = bed.console(&[&format!("status client={name}")])?;
-                let says = answer.replace(name, "NAME").replace(&relay.port().to_string(), "PORT");
+                // Whether there are messages depends on the other consoles.
+                let says = answer
+                    .replace("You have messages.\n", "")
+                    .replace(name, "NAME")
+                    .replace(&relay.port().to_string(), "PORT");
                 let connected = answer.contains("Daemon started ");
                 let says = if connected { "connected".to_owned() } else { says };
                 let outcome = Outcome { connected, says, lines: relay.recorded() };
@@ -197,6 +203,13 @@ fn storage_daemons_are_called_in_every_state_of_both_sides() -> Result<()> {
     let jobs: Vec<u32> = answer.split("Job queued. JobId=").skip(1).filter_map(number).collect();
     assert_eq!(jobs.len(), rows.len(), "{answer}");
     bed.console(&["wait timeout=600"])?;
+    let last = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    wait_for("the reports of all jobs", PATIENCE, || {
+        let rest = format!("FROM Log WHERE JobId IN ({last}) AND LogText LIKE '%  Termination: %'");
+        let reports = bed.catalog().rows(&["COUNT(DISTINCT JobId)"], &rest)?;
+        let number = reports.first().and_then(|row| row.first()).map(|cell| String::from_utf8_lossy(cell).into_owned());
+        Ok(if number.as_deref() == Some(&jobs.len().to_string()) { Ok(()) } else { Err(format!("{number:?}")) })
+    })?;
     let mut wrong = Vec::new();
     for (row, job) in rows.iter().zip(jobs) {
         let result = JobResult { row: bed.catalog().job(job)?, log: bed.catalog().log(job)? };
