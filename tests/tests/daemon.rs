@@ -14,8 +14,8 @@ use nix::unistd::geteuid;
 
 use bed::peer::{Frame, Peer, TERMINATE, key_of_password};
 use bed::{
-    Adopted, Bed, BedError, BedOptions, ClientOptions, Fd, Finished, PATIENCE, Process, Result, Root, argv, fd_argv,
-    is_listening, our_program, run, wait_for,
+    Adopted, Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Finished, PATIENCE, Process, Result,
+    Root, argv, fd_argv, is_listening, our_program, run, wait_for,
 };
 
 /// The exit status after SIGTERM is the signal's number (reference 06 §5.5).
@@ -156,6 +156,25 @@ fn in_the_background_the_starter_returns_and_the_daemon_serves() -> Result<()> {
     assert_pings(port)?;
     assert_eq!(daemon.stop(PATIENCE)?, AFTER_SIGTERM);
     assert!(!file.exists(), "the pid file stays behind after an orderly end");
+    Ok(())
+}
+
+#[test]
+fn the_nagios_plugin_says_the_same_of_both() -> Result<()> {
+    let mut said = Vec::new();
+    for fd in [Fd::Stock, Fd::under_test()?] {
+        let mut bed = Bed::prepare(BedOptions::new("nagios", [ClientOptions::new(fd).named("test")])?)?;
+        bed.client("test")?.daemon().start()?;
+        let port = bed.client("test")?.port().to_string();
+        for password in [FD_PASSWORD, "wrong"] {
+            let args = ["-H", "127.0.0.1", "-D", "fd", "-M", DIRECTOR, "-K", password, "-P", &port];
+            let done = run(&bed.root().argv("/usr/lib/nagios/plugins/check_bacula", args)?, b"")?;
+            said.push((done.status.code(), done.text()));
+        }
+    }
+    let (stock, ours) = said.split_at(2);
+    assert!(matches!(stock, [(Some(0), good), (Some(2), _)] if good.contains("BACULA OK")), "{stock:?}");
+    assert_eq!(stock, ours);
     Ok(())
 }
 
