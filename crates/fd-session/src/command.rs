@@ -443,21 +443,6 @@ impl Command {
             Word::Backup => Ok(Self::Backup { file_index: file_index(frame) }),
             Word::Restore => restore(frame).ok_or_else(|| bad(BadCommand::Replace)),
             Word::Verify => verify(frame),
-            Word::PluginOptions => {
-                let refusal = || Refusal { fatal: None, reply: Some(texts::BAD_PLUGIN_OPTIONS.to_vec()) };
-                let options = Strict::new(frame).text("pluginoptions=").and_then(|scan| scan.word(usize::MAX));
-                options.map(|options| Self::PluginOptions(unbash_spaces(options))).ok_or_else(refusal)
-            }
-            Word::RestoreFileList => {
-                let refusal = || Refusal { fatal: None, reply: Some(texts::BAD_RESTORE_FILE_LIST.to_vec()) };
-                let mut scan = Lenient::new(frame);
-                let plugin = scan.text("restorefilelist plugin=").map(|scan| unbash_spaces(scan.word(JOB_MAX)));
-                plugin.map(|plugin| Self::RestoreFileList { plugin }).ok_or_else(refusal)
-            }
-            Word::RestoreObject if frame.starts_with(b"restoreobject end") => Ok(Self::RestoreObjectsEnd),
-            Word::RestoreObject => restore_object(frame)
-                .map(Self::RestoreObject)
-                .ok_or_else(|| bad(BadCommand::RestoreObject).replying(texts::BAD_RESTORE_OBJECT)),
             Word::Cancel | Word::Stop => cancel(frame, word == Word::Stop)
                 .ok_or_else(|| Refusal { fatal: None, reply: Some(texts::BAD_CANCEL.to_vec()) }),
             Word::Accurate => {
@@ -472,12 +457,35 @@ impl Command {
                 session.ok_or_else(|| bad(BadCommand::Session))
             }
             Word::RunBeforeJob | Word::RunAfterJob | Word::Run => Self::parse_script(word, frame),
+            Word::PluginOptions | Word::RestoreFileList | Word::RestoreObject => Self::parse_for_plugins(word, frame),
             other => Self::parse_tool(other, frame),
         }
     }
 }
 
 impl Command {
+    /// What a restore brings for plugins.
+    fn parse_for_plugins(word: Word, frame: &[u8]) -> Result<Self, Refusal> {
+        match word {
+            Word::PluginOptions => {
+                let refusal = || Refusal { fatal: None, reply: Some(texts::BAD_PLUGIN_OPTIONS.to_vec()) };
+                let options = Strict::new(frame).text("pluginoptions=").and_then(|scan| scan.word(usize::MAX));
+                options.map(|options| Self::PluginOptions(unbash_spaces(options))).ok_or_else(refusal)
+            }
+            Word::RestoreFileList => {
+                let refusal = || Refusal { fatal: None, reply: Some(texts::BAD_RESTORE_FILE_LIST.to_vec()) };
+                let mut scan = Lenient::new(frame);
+                let plugin = scan.text("restorefilelist plugin=").map(|scan| unbash_spaces(scan.word(JOB_MAX)));
+                plugin.map(|plugin| Self::RestoreFileList { plugin }).ok_or_else(refusal)
+            }
+            Word::RestoreObject if frame.starts_with(b"restoreobject end") => Ok(Self::RestoreObjectsEnd),
+            _ => restore_object(frame).map(Self::RestoreObject).ok_or_else(|| {
+                let fatal = Some(texts::bad_command(BadCommand::RestoreObject, frame));
+                Refusal { fatal, reply: None }.replying(texts::BAD_RESTORE_OBJECT)
+            }),
+        }
+    }
+
     /// The commands that bring a command line.
     fn parse_script(word: Word, frame: &[u8]) -> Result<Self, Refusal> {
         match word {
