@@ -26,6 +26,13 @@ pub(crate) enum Damage {
     HeaderAlgorithm,
 }
 
+impl Damage {
+    /// Whether data can't be unpacked any more, which ends a Verify of data.
+    pub(crate) fn ends_the_job(self) -> bool {
+        matches!(self, Self::Zlib | Self::HeaderVersion | Self::HeaderLength | Self::HeaderAlgorithm)
+    }
+}
+
 const ATTRIBUTES: i32 = 1;
 const DATA: [i32; 6] = [2, 4, 6, 7, 29, 30];
 const DIGESTS: [i32; 6] = [3, 10, 17, 18, 39, 41];

@@ -120,7 +120,7 @@ fn differences(rows: &[Row]) -> Result<Vec<(usize, Vec<String>)>> {
         let [stock, ours] = [bed.result(jobs[0])?, bed.result(jobs[1])?];
         let [left, right] = clients(*row);
         let what = format!("{phase:?} {level:?}:");
-        let told_by = |job, client: &str| told::told(job, client, rows[*row].is_compressed());
+        let told_by = |job, client: &str| told::told(job, client, &rows[*row], *phase);
         let mut told = line_differences(&what, &told_by(&stock, &left), &told_by(&ours, &right));
         if *level == Level::Init {
             let kept =

@@ -2,6 +2,8 @@
 
 use bed::{FileRow, JobResult};
 
+use crate::row::{Phase, Row};
+
 /// Messages that depend on where a record happens to stand, on numbers and on times.
 const DEPENDS_ON_CHANCE: [&str; 6] = [
     "dir: Verifying against JobId",
@@ -26,6 +28,9 @@ const NAMES_AND_TIMES: [&str; 10] = [
     "FileSet",
 ];
 
+/// What depends on how far the Storage Daemon was when its connection closed.
+const OF_A_BROKEN_SESSION: [&str; 4] = ["sd: ", "report SD ", "report Non-fatal FD errors", "errors "];
+
 /// What the catalog keeps of a file.
 pub(crate) fn kept(file: &FileRow) -> String {
     let [path, lstat, digest] = [&file.path, &file.lstat, &file.digest].map(|bytes| bytes.escape_ascii().to_string());
@@ -34,23 +39,28 @@ pub(crate) fn kept(file: &FileRow) -> String {
 
 /// Everything that should be the same for the two jobs.
 ///
-/// How long a compressed record is depends on the encoder that made it: `is_compressed` leaves that out.
-pub(crate) fn told(job: &JobResult, client: &str, is_compressed: bool) -> Vec<String> {
+/// How long a compressed record is depends on the encoder that made it. A Verify that ends at the first record that can't
+/// be unpacked closes the connection to the Storage Daemon: whether that was still sending is chance.
+pub(crate) fn told(job: &JobResult, client: &str, row: &Row, phase: Phase) -> Vec<String> {
     let mut lines = job.plain_messages(client);
     lines.retain(|line| !DEPENDS_ON_CHANCE.iter().any(|part| line.contains(part)));
     let report = job.report();
     let counts = report.iter().filter(|(key, _)| !NAMES_AND_TIMES.contains(&key.as_str()));
     lines.extend(counts.map(|(key, value)| format!("report {key}: {value}")));
-    let row = &job.row;
-    lines.push(format!("status {} errors {}", row.status, row.errors));
-    lines.push(format!("files {} bytes {}", row.files, row.bytes));
-    if is_compressed {
+    let of_job = &job.row;
+    lines.push(format!("status {}", of_job.status));
+    lines.push(format!("errors {}", of_job.errors));
+    lines.push(format!("files {} bytes {}", of_job.files, of_job.bytes));
+    if phase == Phase::Damaged && row.damage.ends_the_job() {
+        lines.retain(|line| !OF_A_BROKEN_SESSION.iter().any(|part| line.starts_with(part)));
+    }
+    if row.is_compressed() {
         let without_lengths = |line: &str| line.split_once(" comp_len=").map(|(head, _)| head.to_owned());
         for line in &mut lines {
             *line = without_lengths(line).unwrap_or_else(|| line.clone());
         }
     } else {
-        lines.push(format!("read {}", row.read_bytes));
+        lines.push(format!("read {}", of_job.read_bytes));
     }
     lines
 }
