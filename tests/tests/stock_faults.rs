@@ -1,12 +1,12 @@
 //! What ends the stock daemon, or locks everybody out of it, and only annoys ours. Each test shows both.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, FileTimes};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bed::peer::{EOD, Frame, Peer, director_session, packet};
-use bed::{Bed, BedOptions, Fd, PATIENCE, Process, Result, fd_argv, run, wait_for};
+use bed::{Bed, BedOptions, Fd, FileSet, PATIENCE, Process, Result, fd_argv, run, wait_for};
 
 /// Both daemons, or none if there is no second one to be compared with the stock daemon.
 fn both(label: &str, change: impl FnOnce(&mut BedOptions)) -> Result<Option<BedOptions>> {
@@ -43,6 +43,34 @@ fn an_option_before_any_include_ends_the_stock_daemon_only() -> Result<()> {
             assert!(end.is_some_and(|end| end.starts_with(b"2800 End Job TermCode=67 ")));
             assert!(bed.console(&["status client=test-fd"])?.contains("Daemon started"));
         }
+    }
+    Ok(())
+}
+
+/// `KeepAtime` (reference 03 §5.11).
+#[test]
+fn an_estimate_leaves_times_alone() -> Result<()> {
+    let mut kept = Vec::new();
+    let Some(options) = both("keep-atime", |options| {
+        for client in ["reference", "test"] {
+            let folder = options.folder.make(&format!("source/{client}")).unwrap();
+            let file = folder.join("file");
+            fs::write(&file, "data").unwrap();
+            let modified = UNIX_EPOCH + Duration::new(1_600_000_000, 123_456_789);
+            fs::File::open(&file).unwrap().set_times(FileTimes::new().set_modified(modified)).unwrap();
+            options.file_sets.push(FileSet::new(client, &["KeepAtime = yes"], &[&folder]));
+            kept.push((client, file, modified));
+        }
+    })?
+    else {
+        return Ok(());
+    };
+    let bed = Bed::start(options)?;
+    for (client, file, modified) in kept {
+        let answer = bed.console(&[&format!("estimate job=backup-{client} fileset={client}")])?;
+        assert!(answer.contains("2000 OK estimate files=2 "), "{answer}");
+        let now = fs::metadata(&file).and_then(|file| file.modified()).unwrap();
+        assert_eq!(now == modified, client == "test", "{client}: {now:?}");
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use fd_bsock::CommCount;
 use fd_messages::MessageType;
+use fd_metadata::WarningKind;
 
 /// A stretch of the stream. Pieces are taken from a fixed stock and used again and again.
 #[derive(Default, Debug)]
@@ -41,8 +42,8 @@ pub(crate) enum Event {
     Message { kind: MessageType, text: Vec<u8>, failed: bool },
     /// A read error: the message counts, and the limit of errors is looked at (reference 04 §8.2).
     ReadError { text: Vec<u8> },
-    /// A warning about extended attributes, of which only the first few are said (reference 04 §11).
-    XattrWarning { text: Vec<u8> },
+    /// A warning about ACLs or extended attributes, of which only the first few are said (reference 04 §10, §11).
+    MetadataWarning { kind: WarningKind, text: Vec<u8> },
     /// The job can't go on.
     Fatal { text: Vec<u8> },
 }

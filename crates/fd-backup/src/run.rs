@@ -41,7 +41,7 @@ pub fn run(
         sink,
         max_job_errors: plan.max_job_errors,
         last_file: plan.files_before,
-        xattr_warnings: WarningLimit::new(WarningKind::Xattr),
+        metadata_warnings: [WarningKind::Acl, WarningKind::Xattr].map(|kind| (kind, WarningLimit::new(kind))),
     };
     let job = Job::new(plan, cancel, log).map_err(|unprotected| sender.unprotected(&unprotected))?;
     let workers = (0..plan.workers.max(1)).map(|_| Worker::new(&job)).collect::<Result<Vec<_>, _>>();
@@ -157,7 +157,7 @@ struct Sender<'s> {
     max_job_errors: u32,
     /// FileIndex of the last record sent.
     last_file: u32,
-    xattr_warnings: WarningLimit,
+    metadata_warnings: [(WarningKind, WarningLimit); 2],
 }
 
 impl Sender<'_> {
@@ -224,8 +224,9 @@ impl Sender<'_> {
                 self.log.message(MessageType::Error, &text);
                 return self.check_error_limit();
             }
-            Event::XattrWarning { text } => {
-                if self.xattr_warnings.admit() {
+            Event::MetadataWarning { kind, text } => {
+                let mut limits = self.metadata_warnings.iter_mut();
+                if limits.any(|(of, limit)| *of == kind && limit.admit()) {
                     self.log.message(MessageType::Warning, &text);
                 }
             }
@@ -262,7 +263,7 @@ impl Sender<'_> {
 
     /// What is said after the last file (reference 04 §1.1).
     fn finish(&self, walked: &WalkSummary) {
-        if let Some(text) = self.xattr_warnings.summary() {
+        for text in self.metadata_warnings.iter().filter_map(|(_, limit)| limit.summary()) {
             self.log.message(MessageType::Warning, &text);
         }
         if walked.skipped_directories > 0 {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use fd_crypto::{DigestKind, DigestValue};
 use fd_fileset::Flags;
 use fd_messages::MessageType;
-use fd_metadata::{Place, Wanted};
+use fd_metadata::{Place, Wanted, WarningKind};
 use fd_records::{Attributes, FileType, LStat, Stream};
 use fd_walk::Entry;
 use nix::errno::Errno;
@@ -293,8 +293,11 @@ impl Worker<'_> {
         }
         let place = source.map_or(Place::Path(&entry.path), |source| Place::File(source.descriptor()));
         let found = &mut self.found;
-        if let Some(text) = self.metadata.read(place, &entry.path, entry.file_type, entry.stat.dev, wanted, found) {
-            self.emitter.note(Event::XattrWarning { text });
+        let warnings = self.metadata.read(place, &entry.path, entry.file_type, entry.stat.dev, wanted, found);
+        for (kind, text) in [(WarningKind::Acl, warnings.acl), (WarningKind::Xattr, warnings.xattr)] {
+            if let Some(text) = text {
+                self.emitter.note(Event::MetadataWarning { kind, text });
+            }
         }
         for (stream, payload) in [
             (Stream::LINUX_ACCESS_ACL, &self.found.access_acl),

@@ -15,7 +15,7 @@ mod warnings;
 mod writer;
 
 pub use names::NameCache;
-pub use reader::{FileMetadata, MetadataReader, Place, Wanted};
+pub use reader::{FileMetadata, MetadataReader, Place, ReadWarnings, Wanted};
 pub use strerror::strerror;
 pub use target::{AttributeFailures, Target, make_fifo, make_node, pin};
 pub use warnings::{WarningKind, WarningLimit};

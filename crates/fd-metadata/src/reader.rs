@@ -82,6 +82,16 @@ struct Device {
     is_cifs: bool,
 }
 
+/// What could not be read, each a warning complete with line end that a [`crate::WarningLimit`] of its kind must admit
+/// before it is shown.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ReadWarnings {
+    /// About an ACL. The stock daemon saves the file without it and says nothing.
+    pub acl: Option<Vec<u8>>,
+    /// About extended attributes.
+    pub xattr: Option<Vec<u8>>,
+}
+
 impl MetadataReader {
     /// A reader that knows nothing yet.
     pub fn new() -> Self {
@@ -90,8 +100,7 @@ impl MetadataReader {
 
     /// Reads what is wanted of one file into `found`, which is emptied first.
     ///
-    /// `path` stands in the message, `device` is the file's `st_dev`. The result is a warning, complete with line end,
-    /// that a [`crate::WarningLimit`] must admit before it is shown. Failures of ACLs are silent, as in the reference.
+    /// `path` stands in the messages, `device` is the file's `st_dev`.
     pub fn read(
         &mut self,
         place: Place<'_>,
@@ -100,12 +109,12 @@ impl MetadataReader {
         device: u64,
         wanted: Wanted,
         found: &mut FileMetadata,
-    ) -> Option<Vec<u8>> {
+    ) -> ReadWarnings {
         found.clear();
         let mut known = self.device_of(place, device, wanted);
         let acl = wanted.acl && known.has_acls && file_type != FileType::Symlink;
         let xattr = wanted.xattr && known.has_xattrs;
-        let mut warning = None;
+        let mut warnings = ReadWarnings::default();
         if acl || xattr {
             let listed = list(place, &mut self.list);
             if listed == Err(Errno::ENOTSUP) {
@@ -113,10 +122,11 @@ impl MetadataReader {
                 known.has_xattrs = false;
             } else {
                 if acl {
-                    self.read_acls(place, listed.is_ok(), file_type, &mut known, found);
+                    let failed = self.read_acls(place, listed.is_ok(), file_type, &mut known, found);
+                    warnings.acl = failed.err().map(|errno| texts::acl_failed(path, errno));
                 }
                 if xattr {
-                    warning = match listed {
+                    warnings.xattr = match listed {
                         Ok(()) => self.read_xattrs(place, path, wanted.acl, known.is_cifs, found),
                         Err(Errno::ENOENT) => None,
                         Err(errno) => Some(texts::list_failed(path, errno)),
@@ -125,7 +135,7 @@ impl MetadataReader {
             }
         }
         self.device = Some(known);
-        warning
+        warnings
     }
 
     /// What is known about the file's device; forgets the one before.
@@ -144,7 +154,7 @@ impl MetadataReader {
         file_type: FileType,
         device: &mut Device,
         found: &mut FileMetadata,
-    ) {
+    ) -> Result<(), Errno> {
         let is_directory = matches!(
             file_type,
             FileType::Directory | FileType::NoRecurse | FileType::OtherFileSystem | FileType::InvalidFileSystem
@@ -166,9 +176,12 @@ impl MetadataReader {
                     }
                 }
                 Err(Errno::ENOTSUP) => device.has_acls = false,
-                Err(_) => {}
+                // Gone since the list was made.
+                Err(Errno::ENODATA | Errno::ENOENT) => {}
+                Err(errno) => return Err(errno),
             }
         }
+        Ok(())
     }
 
     /// Reads the values of all listed names. One that fails drops the record, as in the reference.

@@ -12,6 +12,11 @@ pub(crate) fn list_failed(path: &[u8], errno: Errno) -> Vec<u8> {
     on_file(b"bxattr_linux.c:125 llistxattr error on file", path, &strerror(errno))
 }
 
+/// An ACL could not be read. The stock daemon makes this text and never shows it.
+pub(crate) fn acl_failed(path: &[u8], errno: Errno) -> Vec<u8> {
+    on_file(b"acl_get_file error on file", path, &strerror(errno))
+}
+
 /// The value of an extended attribute could not be read.
 pub(crate) fn get_failed(path: &[u8], errno: Errno) -> Vec<u8> {
     on_file(b"bxattr_linux.c:214 lgetxattr error on file", path, &strerror(errno))

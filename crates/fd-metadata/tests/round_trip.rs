@@ -7,7 +7,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use fd_metadata::{FileMetadata, MetadataReader, MetadataWriter, Place, Target, Wanted};
+use fd_metadata::{FileMetadata, MetadataReader, MetadataWriter, Place, ReadWarnings, Target, Wanted};
 use fd_records::{FileType, Stream};
 use nix::errno::Errno;
 
@@ -50,12 +50,15 @@ fn read(path: &Path, file_type: FileType, wanted: Wanted) -> FileMetadata {
     let bytes = path.as_os_str().as_encoded_bytes();
     let mut by_path = FileMetadata::default();
     let mut reader = MetadataReader::new();
-    assert_eq!(reader.read(Place::Path(bytes), bytes, file_type, device, wanted, &mut by_path), None);
+    assert_eq!(
+        reader.read(Place::Path(bytes), bytes, file_type, device, wanted, &mut by_path),
+        ReadWarnings::default()
+    );
     if file_type != FileType::Symlink {
         let file = File::open(path).unwrap();
         let mut by_file = FileMetadata::default();
         let place = Place::File(file.as_fd());
-        assert_eq!(reader.read(place, bytes, file_type, device, wanted, &mut by_file), None);
+        assert_eq!(reader.read(place, bytes, file_type, device, wanted, &mut by_file), ReadWarnings::default());
         assert_eq!(by_file.access_acl, by_path.access_acl);
         assert_eq!(by_file.default_acl, by_path.default_acl);
         assert_eq!(by_file.xattrs, by_path.xattrs);
@@ -209,11 +212,11 @@ fn a_missing_file_is_passed_over() {
     let bytes = path.as_os_str().as_encoded_bytes();
     let mut found = FileMetadata::default();
     let mut reader = MetadataReader::new();
-    assert_eq!(reader.read(Place::Path(bytes), bytes, FileType::Regular, 1, BOTH, &mut found), None);
+    assert_eq!(reader.read(Place::Path(bytes), bytes, FileType::Regular, 1, BOTH, &mut found), ReadWarnings::default());
 }
 
 #[test]
-fn an_unreadable_list_is_said_only_for_attributes() {
+fn what_can_not_be_read_is_said() {
     let Some(folder) = Folder::new() else { return };
     fs::write(folder.path("f"), b"").unwrap();
     // A component that is no directory gives an error other than ENOENT.
@@ -222,8 +225,11 @@ fn an_unreadable_list_is_said_only_for_attributes() {
     let mut found = FileMetadata::default();
     let mut reader = MetadataReader::new();
     let acl_only = Wanted { acl: true, xattr: false };
-    assert_eq!(reader.read(Place::Path(bytes), bytes, FileType::Regular, 1, acl_only, &mut found), None);
-    let warning = reader.read(Place::Path(bytes), b"/f/g", FileType::Regular, 1, BOTH, &mut found).unwrap();
+    // The stock daemon saves such a file without its ACL and says nothing (reference 04 §18.8).
+    let warnings = reader.read(Place::Path(bytes), b"/f/g", FileType::Regular, 1, acl_only, &mut found);
+    let acl = format!("acl_get_file error on file \"/f/g\": ERR={}\n", fd_metadata::strerror(Errno::ENOTDIR));
+    assert_eq!(warnings, ReadWarnings { acl: Some(acl.into_bytes()), xattr: None });
+    let warning = reader.read(Place::Path(bytes), b"/f/g", FileType::Regular, 1, BOTH, &mut found).xattr.unwrap();
     assert_eq!(
         String::from_utf8(warning).unwrap(),
         format!(
