@@ -263,3 +263,32 @@ fn keys_decide_what_can_be_restored() -> Result<()> {
     }
     Ok(())
 }
+
+/// The stock daemon checks such a signature against the whole file, holes included, and refuses it.
+#[test]
+fn a_signature_of_a_file_with_holes_is_good() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("pki-holes", [])?;
+    let folder = options.folder.make("keys")?;
+    let own = Keys::make(&folder, "own");
+    for (fd, name) in [(Fd::Stock, "reference"), (fd, "test")] {
+        options.clients.push(client(fd, name, &own, &[], &["PKI Signatures = yes"]));
+    }
+    let source = options.source()?;
+    let file = fs::File::create(source.join("holes")).unwrap();
+    file.set_len(1_000_000).unwrap();
+    drop(file);
+    set_fixed_times(&source)?;
+    options.file_sets = vec![FileSet::new("Source", &["Signature = MD5", "Sparse = yes"], &[&source])];
+    let bed = Bed::start(options)?;
+    for saved in ["reference", "test"] {
+        let row = bed.backup(saved, "")?.must_be_good()?.row;
+        for onto in ["reference", "test"] {
+            let (result, _) = restore_onto(&bed, row.id, saved, onto)?;
+            let refused = result.log.contains("Signature validation failed for file ");
+            let by_stock = onto == "reference" || fd == Fd::Stock;
+            assert_eq!(refused, by_stock, "{saved} by {onto}: {}", result.log);
+        }
+    }
+    Ok(())
+}
