@@ -136,10 +136,11 @@ fn slow_bed(label: &str, sets: &[&[&str]]) -> Result<Bed> {
     Bed::start(options)
 }
 
-/// Bytes of a large file: four seconds at 4 MB/s.
-const LARGE: usize = 16_000_000;
-/// What is left of it after something has cut it: more than anybody has read in the first second.
-const SHRUNK: usize = 14_000_000;
+/// Bytes of a large file: twelve seconds at 4 MB/s, so that one daemon still reads when the other begins late on a busy
+/// host.
+const LARGE: usize = 48_000_000;
+/// What is left of it after something has cut it: more than anybody has read in the first ten seconds.
+const SHRUNK: usize = 46_000_000;
 
 /// Waits until both daemons have opened the files.
 fn wait_until_open(bed: &mut Bed, paths: &[PathBuf]) -> Result<()> {
