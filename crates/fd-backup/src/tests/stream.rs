@@ -285,7 +285,9 @@ fn comm_line_compression_changes_frames_only() {
     let mut bed = Bed::new("MK");
     bed.file("text", &b"compressible ".repeat(20_000));
     bed.file("noise", &noise(5, 150_000));
-    let plain = bed.run();
+    // The first reading changes access times, which may show a second later.
+    assert!(bed.run().result.is_ok());
+    let plain = bed.again();
     bed.plan.comm_compression = true;
     let compressed = bed.again();
     assert_eq!(plain.records(), compressed.records());
