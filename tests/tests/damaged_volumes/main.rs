@@ -112,7 +112,11 @@ fn restore(fd: u16, job: usize, to: &Path, session: Vec<u8>, ends: bool) -> Resu
     )?;
     peer.expect("2000 OK Job ")?;
     peer.send(format!("storage address=127.0.0.1 port={port} ssl=0 Authorization={SD_KEY}\n").as_bytes())?;
-    assert_eq!(hear(&mut peer, &mut messages)?, Frame::Data(b"2000 OK storage\n".to_vec()), "{messages:?}");
+    let answer = hear(&mut peer, &mut messages)?;
+    if answer != Frame::Data(b"2000 OK storage\n".to_vec()) {
+        let problem = format!("{answer:?} to storage after {messages:?}");
+        return Err(bed::BedError::Peer { who: "FD".to_owned(), problem });
+    }
     peer.send(format!("restore files=3 replace=a prelinks=0 where={}\n", to.display()).as_bytes())?;
     assert_eq!(hear(&mut peer, &mut messages)?, Frame::Data(b"2000 OK restore\n".to_vec()), "{messages:?}");
     let end = loop {
@@ -235,9 +239,15 @@ fn damage_of_every_record_costs_what_was_damaged_and_is_told() -> Result<()> {
     assert_eq!(bed.client("test")?.pid()?, pid);
     let status = bed.console(&["status client=test-fd"])?;
     assert!(status.contains("Terminated Jobs:"), "{status}");
+    idle_again(pid, held)?;
+    Ok(())
+}
+
+/// Waits until the daemon has as many descriptors as before, or one more for what it keeps; says how many.
+fn idle_again(pid: u32, held: usize) -> Result<usize> {
     bed::wait_for("descriptors to be where they were", bed::PATIENCE, || {
         let open = descriptors(pid)?;
-        Ok(if open.len() <= held + 1 { Ok(()) } else { Err(format!("{open:?}")) })
+        Ok(if open.len() <= held + 1 { Ok(open.len()) } else { Err(format!("{open:?}")) })
     })
 }
 
@@ -256,6 +266,7 @@ fn a_full_disk_and_too_few_descriptors_are_told_and_cost_what_they_must() -> Res
     options.tls_psk = false;
     let mut bed = Bed::start(options)?;
     let (fd, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    let held = descriptors(pid)?.len();
     let to = bed.folder().join("small");
     fs::create_dir(&to).unwrap();
     let words = ["mount", "-t", "tmpfs", "-o", "size=64k", "small"].map(AsRef::as_ref);
@@ -273,7 +284,8 @@ fn a_full_disk_and_too_few_descriptors_are_told_and_cost_what_they_must() -> Res
     assert_eq!((told.field("TermCode"), told.field("JobFiles")), (69, 3), "{told:?}");
 
     // One descriptor less each time, from plenty to almost none: the job ends, and says why files are missing.
-    let idle = descriptors(pid)?.len();
+    let idle = idle_again(pid, held)?;
+    let mut ended = 0;
     for spare in (2..12).rev() {
         let limit = format!("--nofile={}:4096", idle + spare);
         let words = ["prlimit".to_owned(), format!("--pid={pid}"), limit];
@@ -282,8 +294,9 @@ fn a_full_disk_and_too_few_descriptors_are_told_and_cost_what_they_must() -> Res
         let outcome = restore(fd, 100 + spare, &to, files(&["/a/b/c/one", "/two"], b"content"), true);
         let words = ["prlimit".to_owned(), format!("--pid={pid}"), "--nofile=1024:4096".to_owned()];
         assert!(bed::run(&bed::argv(words), b"")?.status.success());
-        // Below a handful the daemon can't even talk to the Storage Daemon.
+        // Below a handful the daemon can't even talk to the Storage Daemon, or to the Director.
         let Ok(outcome) = outcome else { break };
+        ended += 1;
         let there = ["a/b/c/one", "two"]
             .iter()
             .filter(|name| fs::read(to.join(name)).is_ok_and(|read| read == b"content"))
@@ -294,6 +307,7 @@ fn a_full_disk_and_too_few_descriptors_are_told_and_cost_what_they_must() -> Res
         assert!(named >= missing, "{outcome:?}");
         assert_eq!(missing == 0, outcome.field("TermCode") == 84, "{outcome:?}");
     }
+    assert!((4..12).contains(&ended), "{ended} jobs ended");
     assert!(bed.console(&["status client=test-fd"])?.contains("Terminated Jobs:"));
     Ok(())
 }
