@@ -24,7 +24,14 @@ const PIECE: usize = 65536;
 
 /// A bed whose file set `fifo` is one FIFO, and the FIFO's path.
 fn bed_with_fifo(label: &str) -> Result<(Bed, PathBuf)> {
-    let mut options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    bed_with_fifo_and(label, Fd::under_test()?, &[])
+}
+
+/// The same with this daemon and these lines in its `bacula-fd.toml`.
+fn bed_with_fifo_and(label: &str, fd: Fd, settings: &[&str]) -> Result<(Bed, PathBuf)> {
+    let mut client = ClientOptions::new(fd).named("test");
+    client.settings = settings.iter().map(ToString::to_string).collect();
+    let mut options = BedOptions::new(label, [client])?;
     let source = options.source()?;
     std::fs::write(source.join("file"), b"small\n").unwrap();
     let fifo = options.folder.path().join("fifo");
@@ -168,6 +175,46 @@ fn a_lost_director_does_not_hold_the_daemon() -> Result<()> {
     drop(writer);
     bed.director().start()?;
     assert_over(&mut bed, job, &["OK", "Error"])
+}
+
+/// The nice values of a process's threads, by name and number.
+fn nice_values(pid: u32) -> std::io::Result<Vec<(String, i32)>> {
+    let mut found = Vec::new();
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread may end while we look.
+        let Ok(line) = std::fs::read_to_string(task?.path().join("stat")) else { continue };
+        let (head, rest) = line.rsplit_once(") ").unwrap();
+        let name = head.split_once(" (").unwrap().1.to_owned();
+        found.push((name, rest.split(' ').nth(16).unwrap().parse().unwrap()));
+    }
+    Ok(found)
+}
+
+#[test]
+fn a_job_takes_of_the_host_what_the_settings_say_and_tells_where_the_time_went() -> Result<()> {
+    let settings = ["[job]", "nice = 19", "io_priority = \"idle\"", "max_load = 1000", "stage_times = true"];
+    let (mut bed, fifo) = bed_with_fifo_and("manners", Fd::Ours, &settings)?;
+    let pid = bed.client("test")?.pid()?;
+    let before = nice_values(pid).unwrap();
+    let mut held = Held::begin(&bed, &fifo)?;
+    held.feed(20).unwrap();
+    let during = nice_values(pid).unwrap();
+    let workers: Vec<_> = during.iter().filter(|(name, _)| name == "worker").collect();
+    assert!(!workers.is_empty() && workers.iter().all(|(_, nice)| *nice == 19), "{during:?}");
+    let status = wait_for_status(&bed, "the running job", |status| status.contains("    Seconds: reading="))?;
+    assert!(status.contains(" for the sender=0.000 "), "{status}");
+    let job = held.job;
+    drop(held);
+    let done = bed.wait(job)?.must_be_good()?;
+    let told: Vec<_> =
+        done.log.lines().filter(|line| line.contains("Where the time went, in seconds: walk ")).collect();
+    assert!(told.len() == 1 && told[0].ends_with("Slowest: reading files."), "{}", done.log);
+    // The daemon is as urgent as before.
+    wait_for("the job's threads to end", PATIENCE, || {
+        let after = nice_values(pid).unwrap();
+        let same = after.iter().map(|(_, nice)| nice).max() == before.iter().map(|(_, nice)| nice).max();
+        Ok(if same { Ok(()) } else { Err(format!("{after:?}, before {before:?}")) })
+    })
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use fd_messages::{Stage, StageTimes};
+
 /// What `bfdjson -?` and every mistake print on standard error.
 pub(crate) const JSON_USAGE: &str = "\
 Copyright (C) 2012-2025 Kern Sibbald.
@@ -114,3 +116,16 @@ pub(crate) fn step_failed(step: &str, error: &str) -> String {
 
 /// Why a FileSet's `|` without a program can't be run, in the words of the system.
 pub(crate) const NO_PROGRAM: &str = "No such file or directory";
+
+/// Where the time of a running backup goes, in the status. The stock daemon has no such line; it is there on demand.
+pub(crate) fn stage_times(times: &StageTimes) -> String {
+    let seconds = |stage| times.get(stage).as_secs_f64();
+    format!(
+        "    Seconds: reading={:.3} waiting for entries={:.3} for the sender={:.3} sending={:.3} waiting to send={:.3}\n",
+        seconds(Stage::Read),
+        seconds(Stage::WorkWaitsForEntries),
+        seconds(Stage::WorkWaitsForSender),
+        seconds(Stage::Send),
+        seconds(Stage::SendWaits)
+    )
+}

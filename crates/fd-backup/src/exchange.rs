@@ -15,7 +15,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use fd_messages::{Stage, StageTimes};
 
 use crate::piece::Piece;
 
@@ -47,6 +50,8 @@ impl Limits {
 pub(crate) struct Exchange<B> {
     state: Mutex<State<B>>,
     limits: Limits,
+    /// What the waiting adds to.
+    times: Arc<StageTimes>,
     /// Workers: a batch waits, or there will be none.
     work: Condvar,
     /// Walker: there is room for batches.
@@ -125,7 +130,7 @@ pub(crate) struct Stopped;
 
 impl<B> Exchange<B> {
     /// An exchange whose first record gets the FileIndex `first_file`.
-    pub(crate) fn new(limits: Limits, first_file: u32) -> Self {
+    pub(crate) fn new(limits: Limits, first_file: u32, times: Arc<StageTimes>) -> Self {
         Self {
             state: Mutex::new(State {
                 batches: VecDeque::new(),
@@ -144,6 +149,7 @@ impl<B> Exchange<B> {
                 first_waits_for_memory: false,
             }),
             limits,
+            times,
             work: Condvar::new(),
             room: Condvar::new(),
             memory: Condvar::new(),
@@ -160,7 +166,7 @@ impl<B> Exchange<B> {
         let mut state = self.lock();
         while state.batches.len() >= self.limits.queue && !self.is_stopped() {
             state.walker_waits = true;
-            state = wait(&self.room, state);
+            state = self.wait(&self.room, Stage::WalkWaits, state);
         }
         if self.is_stopped() {
             return Err(Stopped);
@@ -200,7 +206,7 @@ impl<B> Exchange<B> {
                 return None;
             }
             state.idle_workers += 1;
-            state = wait(&self.work, state);
+            state = self.wait(&self.work, Stage::WorkWaitsForEntries, state);
             state.idle_workers -= 1;
         }
     }
@@ -223,7 +229,7 @@ impl<B> Exchange<B> {
             if let Some(first_file) = state.output(slot).and_then(|output| output.first_file) {
                 return Ok(first_file);
             }
-            state = wait(&self.numbers, state);
+            state = self.wait(&self.numbers, Stage::WorkWaitsForEntries, state);
         }
     }
 
@@ -242,7 +248,7 @@ impl<B> Exchange<B> {
                 return Err(Stopped);
             }
             state.news_waiters += 1;
-            state = wait(&self.news, state);
+            state = self.wait(&self.news, Stage::WorkWaitsForEntries, state);
             state.news_waiters -= 1;
         }
     }
@@ -306,7 +312,7 @@ impl<B> Exchange<B> {
                 None => {}
             }
             state.sender_waits = true;
-            state = wait(&self.ready, state);
+            state = self.wait(&self.ready, Stage::SendWaits, state);
             state.sender_waits = false;
         }
     }
@@ -343,7 +349,7 @@ impl<B> Exchange<B> {
             }
             state.first_waits_for_memory |= is_first;
             state.memory_waiters += 1;
-            state = wait(&self.memory, state);
+            state = self.wait(&self.memory, Stage::WorkWaitsForSender, state);
             state.memory_waiters -= 1;
             if is_first {
                 state.first_waits_for_memory = false;
@@ -364,10 +370,18 @@ impl<B> Exchange<B> {
         // Nothing in here leaves the state half changed when it panics.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn wait<'a, B>(condition: &Condvar, state: MutexGuard<'a, State<B>>) -> MutexGuard<'a, State<B>> {
-    condition.wait(state).unwrap_or_else(PoisonError::into_inner)
+    fn wait<'a>(
+        &self,
+        condition: &Condvar,
+        counts_as: Stage,
+        state: MutexGuard<'a, State<B>>,
+    ) -> MutexGuard<'a, State<B>> {
+        let begun = Instant::now();
+        let state = condition.wait(state).unwrap_or_else(PoisonError::into_inner);
+        self.times.add_since(counts_as, begun);
+        state
+    }
 }
 
 #[cfg(test)]
@@ -378,7 +392,7 @@ mod tests {
     use super::*;
 
     fn exchange(pieces: usize, queue: usize) -> Exchange<u32> {
-        Exchange::new(Limits { pieces, piece_len: 16, queue }, 1)
+        Exchange::new(Limits { pieces, piece_len: 16, queue }, 1, Arc::default())
     }
 
     fn piece(exchange: &Exchange<u32>, slot: Slot, text: &[u8]) -> Piece {

@@ -1,12 +1,14 @@
 //! What the threads of one backup share.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use fd_messages::{CancelToken, JobLog, MessageType};
+use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
 
 use crate::accurate::AccurateList;
 use crate::batch::Batch;
 use crate::exchange::{Exchange, Limits};
+use crate::pace::HostShare;
 use crate::plan::BackupPlan;
 use crate::protect::{JobProtection, Unprotected};
 
@@ -18,6 +20,8 @@ const QUEUE: usize = 16;
 /// See the module.
 pub(crate) struct Job<'j> {
     pub(crate) exchange: Exchange<Batch>,
+    pub(crate) times: &'j StageTimes,
+    pub(crate) host_share: HostShare,
     pub(crate) cancel: &'j CancelToken,
     pub(crate) accurate: Option<&'j AccurateList>,
     /// Bytes of a full data record.
@@ -34,14 +38,21 @@ pub(crate) struct Job<'j> {
 }
 
 impl<'j> Job<'j> {
-    pub(crate) fn new(plan: &'j BackupPlan, cancel: &'j CancelToken, log: &dyn JobLog) -> Result<Self, Unprotected> {
+    pub(crate) fn new(
+        plan: &'j BackupPlan,
+        progress: &'j Progress,
+        cancel: &'j CancelToken,
+        log: &dyn JobLog,
+    ) -> Result<Self, Unprotected> {
         let record_len = plan.block_len();
         let piece_len = PIECE_LEN.min(plan.memory_budget.max(1));
         // A piece is published when it is full: then one record may stand over its end.
         let capacity = piece_len + record_len + record_len / 8;
         let limits = Limits { pieces: (plan.memory_budget / capacity).max(1), piece_len: capacity, queue: QUEUE };
         Ok(Self {
-            exchange: Exchange::new(limits, plan.files_before.saturating_add(1)),
+            exchange: Exchange::new(limits, plan.files_before.saturating_add(1), Arc::clone(progress.stages())),
+            times: progress.stages(),
+            host_share: plan.host_share,
             cancel,
             accurate: plan.accurate.as_deref(),
             record_len,

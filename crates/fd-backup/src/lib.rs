@@ -14,6 +14,7 @@ mod exchange;
 mod halt;
 mod job;
 mod late;
+mod pace;
 mod page_cache;
 mod piece;
 mod plan;
@@ -32,6 +33,7 @@ mod worker;
 
 pub use accurate::{AccurateLevel, AccurateList, ListedFile};
 pub use estimate::{Estimate, EstimatePlan, estimate};
+pub use pace::HostShare;
 pub use plan::{BackupError, BackupPlan, FrameSink, SinkError};
 pub use protect::Protection;
 pub use run::run;

@@ -8,6 +8,7 @@ use fd_fileset::FileSet;
 use fd_walk::WalkSettings;
 
 use crate::accurate::AccurateList;
+use crate::pace::HostShare;
 use crate::protect::Protection;
 
 /// Everything that stays the same for the length of one backup.
@@ -35,6 +36,10 @@ pub struct BackupPlan {
     pub fifo_timeout: Duration,
     /// Encryption and signatures, where the configuration has them.
     pub protection: Option<Arc<Protection>>,
+    /// What the job takes of the host beside others.
+    pub host_share: HostShare,
+    /// Whether the last message says where the time went.
+    pub tell_times: bool,
 }
 
 impl BackupPlan {
@@ -52,6 +57,8 @@ impl BackupPlan {
             max_job_errors: 1000,
             fifo_timeout: Duration::from_secs(60),
             protection: None,
+            host_share: HostShare::default(),
+            tell_times: false,
         }
     }
 

@@ -1,10 +1,11 @@
 //! The threads of a backup, and the sender, which is the calling thread.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fd_bsock::CommCount;
-use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
 use fd_metadata::{NameCache, WarningKind, WarningLimit};
 use fd_walk::{Candidate, Comparison, Flow, MessageKind, WalkEnd, WalkHost, WalkSummary};
 
@@ -12,6 +13,7 @@ use crate::accurate::AccurateList;
 use crate::batch::{Batch, Batcher, message_type};
 use crate::exchange::Exchange;
 use crate::job::Job;
+use crate::pace::{HostShare, Lowered, Pace};
 use crate::piece::{Event, Piece, Tally};
 use crate::plan::{BackupError, BackupPlan, FrameSink, SinkError};
 use crate::protect::Unprotected;
@@ -43,18 +45,23 @@ pub fn run(
         last_file: plan.files_before,
         metadata_warnings: [WarningKind::Acl, WarningKind::Xattr].map(|kind| (kind, WarningLimit::new(kind))),
     };
-    let job = Job::new(plan, cancel, log).map_err(|unprotected| sender.unprotected(&unprotected))?;
+    let job = Job::new(plan, progress, cancel, log).map_err(|unprotected| sender.unprotected(&unprotected))?;
     let workers = (0..plan.workers.max(1)).map(|_| Worker::new(&job)).collect::<Result<Vec<_>, _>>();
     let workers = workers.map_err(|unprotected| sender.unprotected(&unprotected))?;
+    let lowered = sender.lower(&plan.host_share);
     let walked = run_threads(plan, &job, workers, &mut sender)?;
+    drop(lowered);
     if cancel.is_cancelled() || walked.end != WalkEnd::Complete {
         return Err(BackupError::Cancelled);
     }
     sender.finish(&walked);
-    match &plan.accurate {
-        Some(list) => sender.send_tail(list, plan.comm_compression, job.piece_len),
-        None => Ok(()),
+    if let Some(list) = &plan.accurate {
+        sender.send_tail(list, plan.comm_compression, job.piece_len)?;
     }
+    if plan.tell_times {
+        log.message(MessageType::Info, &texts::stage_times(progress.stages(), plan.workers.max(1)));
+    }
+    Ok(())
 }
 
 /// Runs the pipeline to its end, whatever that is; all threads but this one have ended then.
@@ -64,7 +71,8 @@ fn run_threads<'j>(
     workers: Vec<Worker<'j>>,
     sender: &mut Sender<'_>,
 ) -> Result<WalkSummary, BackupError> {
-    let host = Host { plan, job, progress: sender.progress, log: sender.log };
+    let pace = Mutex::new(Pace::new(&plan.host_share));
+    let host = Host { plan, job, progress: sender.progress, log: sender.log, pace };
     let result = thread::scope(|scope| {
         // Whoever panics, the sink included, takes the others down with him, and only them.
         let _stop = StopOnLeaving(&job.exchange);
@@ -109,11 +117,13 @@ fn walk(plan: &BackupPlan, host: &Host<'_>) -> WalkSummary {
         let files = (!batch.uncertain).then_some(batch.files);
         host.job.exchange.submit(batch, files)
     };
+    let begun = Instant::now();
     let summary = fd_walk::walk(&plan.fileset, &plan.walk, host, &mut |event| match batcher.push(event, submit) {
         Ok(()) => Flow::Continue,
         Err(_stopped) => Flow::Stop,
     });
     let _stopped = batcher.finish(submit);
+    host.job.times.add_since(Stage::Walk, begun);
     host.job.exchange.no_more_batches();
     summary
 }
@@ -124,6 +134,8 @@ struct Host<'h> {
     job: &'h Job<'h>,
     progress: &'h Progress,
     log: &'h dyn JobLog,
+    /// Of the walker, who alone uses it.
+    pace: Mutex<Pace>,
 }
 
 impl WalkHost for Host<'_> {
@@ -133,6 +145,7 @@ impl WalkHost for Host<'_> {
 
     fn examined(&self, _path: &[u8]) {
         self.progress.add_files_examined(1);
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner).step(&|| self.job.is_stopped());
     }
 
     fn wants(&self, kind: MessageKind) -> bool {
@@ -190,7 +203,10 @@ impl Sender<'_> {
         if frames.is_empty() {
             return Ok(());
         }
-        self.sink.send_encoded(frames, std::mem::take(count)).map_err(|error| self.connection_lost(error))
+        let begun = Instant::now();
+        let sent = self.sink.send_encoded(frames, std::mem::take(count));
+        self.progress.stages().add_since(Stage::Send, begun);
+        sent.map_err(|error| self.connection_lost(error))
     }
 
     /// Whoever cancels a job cuts its connection; that is no error of the network.
@@ -251,6 +267,15 @@ impl Sender<'_> {
     fn fatal(&self, text: &[u8]) -> BackupError {
         self.log.message(MessageType::Fatal, text);
         BackupError::Fatal(String::from_utf8_lossy(text).trim_end().to_owned())
+    }
+
+    /// Lowers this thread, and with it those that it starts; a refusal is told.
+    fn lower(&self, share: &HostShare) -> Lowered {
+        let (lowered, refused) = Lowered::new(share);
+        if let Some(error) = refused {
+            self.log.message(MessageType::Warning, &texts::not_lowered(&error));
+        }
+        lowered
     }
 
     /// The configuration wants protection that can't be had.

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use fd_crypto::{DigestKind, DigestValue};
 use fd_fileset::Flags;
-use fd_messages::MessageType;
+use fd_messages::{MessageType, Stage};
 use fd_metadata::{Place, Wanted, WarningKind};
 use fd_records::{Attributes, FileType, LStat, Stream};
 use fd_walk::Entry;
@@ -254,9 +254,12 @@ impl Worker<'_> {
             encryptor: self.protector.as_mut().filter(|_| encrypted).map(Protector::encryptor),
         };
         let emitter = &mut self.emitter;
+        let pace = &mut self.pace;
         let end = read_blocks::<Halt>(&mut source, &cut, &mut self.block, &is_stopped, |position, block| {
+            pace.step(&is_stopped);
             transform.send(emitter, position, block)
         })?;
+        self.job.times.add(Stage::Read, source.spent());
         match end {
             DataEnd::Complete => transform.finish(emitter)?,
             DataEnd::ReadError(errno) => {

@@ -28,6 +28,8 @@ const WORTH_ADVICE: i64 = 1 << 20;
 pub(crate) struct Source {
     file: File,
     kind: Kind,
+    /// What opening and reading took so far.
+    spent: Duration,
 }
 
 #[derive(Debug)]
@@ -72,10 +74,11 @@ impl Source {
     /// # Errors
     /// What the kernel says; `EINTR` for a fifo without writer, as the reference's timer makes it.
     pub(crate) fn open(path: &[u8], opening: Opening, is_stopped: &dyn Fn() -> bool) -> Result<Self, Errno> {
+        let begun = Instant::now();
         let path = Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));
         if opening.file_type == FileType::Fifo {
             let file = open_fifo(path, opening.fifo_timeout, is_stopped)?;
-            return Ok(Self { file, kind: Kind::Fifo });
+            return Ok(Self { file, kind: Kind::Fifo, spent: begun.elapsed() });
         }
         let file = open_file(path, opening)?;
         if opening.size >= WORTH_ADVICE {
@@ -89,7 +92,7 @@ impl Source {
             }
             _ => Kind::Device,
         };
-        Ok(Self { file, kind })
+        Ok(Self { file, kind, spent: begun.elapsed() })
     }
 
     /// The descriptor.
@@ -97,8 +100,20 @@ impl Source {
         self.file.as_fd()
     }
 
+    /// How long opening and reading took so far.
+    pub(crate) fn spent(&self) -> Duration {
+        self.spent
+    }
+
     /// One `read`: at most `buffer.len()` bytes, 0 at the end. `None` if the job is being taken down.
     pub(crate) fn read(&mut self, buffer: &mut [u8], is_stopped: &dyn Fn() -> bool) -> Result<Option<usize>, Errno> {
+        let begun = Instant::now();
+        let result = self.read_untimed(buffer, is_stopped);
+        self.spent += begun.elapsed();
+        result
+    }
+
+    fn read_untimed(&mut self, buffer: &mut [u8], is_stopped: &dyn Fn() -> bool) -> Result<Option<usize>, Errno> {
         loop {
             if is_stopped() {
                 return Ok(None);

@@ -4,6 +4,7 @@
 
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
+use fd_messages::{Stage, StageTimes};
 use fd_metadata::strerror;
 use nix::errno::Errno;
 
@@ -143,4 +144,35 @@ pub(crate) fn no_session(error: &str) -> Vec<u8> {
 /// The digest to be signed can't be made.
 pub(crate) fn no_signature(error: &fd_crypto::DigestError) -> Vec<u8> {
     format!("Failed to allocate memory for crypto signature.\n{error}\n").into_bytes()
+}
+
+/// The job's threads run with the daemon's priority.
+pub(crate) fn not_lowered(error: &std::io::Error) -> Vec<u8> {
+    format!("The job can't have the priority that bacula-fd.toml asks for: ERR={error}\n").into_bytes()
+}
+
+/// Where the time went, in seconds.
+pub(crate) fn stage_times(times: &StageTimes, workers: usize) -> Vec<u8> {
+    let seconds = |stage| times.get(stage).as_secs_f64();
+    let (walk, walk_waits) = (seconds(Stage::Walk), seconds(Stage::WalkWaits));
+    let (work, read) = (seconds(Stage::Work), seconds(Stage::Read));
+    let (for_entries, for_sender) = (seconds(Stage::WorkWaitsForEntries), seconds(Stage::WorkWaitsForSender));
+    let (send, send_waits) = (seconds(Stage::Send), seconds(Stage::SendWaits));
+    let encode = (work - read - for_entries - for_sender).max(0.0);
+    let slowest = if send >= send_waits {
+        "the Storage Daemon or the network to it"
+    } else if walk - walk_waits > walk_waits && for_entries > for_sender && for_entries > read + encode {
+        "looking at the tree"
+    } else if read > encode {
+        "reading files"
+    } else {
+        "digests, compression and encryption"
+    };
+    format!(
+        "Where the time went, in seconds: walk {:.3} and waiting {walk_waits:.3}; {workers} workers: reading {read:.3}, \
+         digests, compression and encryption {encode:.3}, waiting for entries {for_entries:.3}, for the sender \
+         {for_sender:.3}; sending {send:.3} and waiting {send_waits:.3}. Slowest: {slowest}.\n",
+        (walk - walk_waits).max(0.0)
+    )
+    .into_bytes()
 }

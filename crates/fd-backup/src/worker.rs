@@ -1,7 +1,9 @@
 //! A worker thread: takes a batch, turns it into records, takes the next one.
 
+use std::time::Instant;
+
 use fd_crypto::{DigestKind, DigestValue};
-use fd_messages::MessageType;
+use fd_messages::{MessageType, Stage};
 use fd_metadata::{FileMetadata, MetadataReader, NameCache};
 use fd_records::Stream;
 use fd_walk::{Entry, HardLink, LinkDigest, LinkState};
@@ -12,6 +14,7 @@ use crate::emit::Emitter;
 use crate::exchange::{Slot, Stopped};
 use crate::halt::Halt;
 use crate::job::Job;
+use crate::pace::Pace;
 use crate::piece::Event;
 use crate::protect::{Protector, Unprotected};
 use crate::save::{Inherited, Saved};
@@ -35,6 +38,7 @@ pub(crate) struct Worker<'j> {
     pub(crate) record: Vec<u8>,
     /// Encrypts and signs, where the configuration asks for it.
     pub(crate) protector: Option<Protector<'j>>,
+    pub(crate) pace: Pace,
 }
 
 impl<'j> Worker<'j> {
@@ -51,11 +55,18 @@ impl<'j> Worker<'j> {
             compressed: Vec::new(),
             record: Vec::new(),
             protector,
+            pace: Pace::new(&job.host_share),
         })
     }
 
     /// Works until there is nothing more to do.
     pub(crate) fn run(&mut self) {
+        let begun = Instant::now();
+        self.run_to_end();
+        self.job.times.add_since(Stage::Work, begun);
+    }
+
+    fn run_to_end(&mut self) {
         while let Some((slot, batch)) = self.job.exchange.take_batch() {
             if let Err(Stopped) = self.work(slot, batch) {
                 // Somebody cancelled the job, or a fatal event is on its way to the sender, who knows what to do then.
@@ -91,6 +102,7 @@ impl<'j> Worker<'j> {
                 Item::Plugin(command) => self.emitter.note(Event::Fatal { text: texts::no_plugin(&command) }),
             }
             self.emitter.make_room()?;
+            self.pace.step(&|| self.job.is_stopped());
         }
         self.emitter.close();
         Ok(())

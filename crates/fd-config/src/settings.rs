@@ -18,11 +18,15 @@ pub const SETTINGS_FILE: &str = "bacula-fd.toml";
 const MOST_WORKERS: u16 = 512;
 /// Most seconds that a caller may be silent.
 const LONGEST_SILENCE: u16 = 3600;
+/// The highest nice value.
+const LEAST_URGENT: u8 = 19;
+/// The highest level of the best-effort class.
+const LEAST_IO_LEVEL: u8 = 7;
 /// Least memory of one job, in bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 
 /// All settings; [`Settings::default`] is what counts without a file.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// How jobs use this host.
@@ -49,7 +53,7 @@ impl Default for ConnectionSettings {
 }
 
 /// `[job]`
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JobSettings {
     /// Threads that read, digest and compress for one job, 1 to 512; `None`: the program's own choice.
@@ -58,6 +62,26 @@ pub struct JobSettings {
     /// Bytes that one job's buffers may take, at least 4 MiB; `None`: the program's own choice.
     #[serde(deserialize_with = "memory")]
     pub memory: Option<u64>,
+    /// Nice value of a backup's threads, 0 to 19; `None`: that of the daemon. Nobody is raised by it.
+    #[serde(deserialize_with = "nice")]
+    pub nice: Option<u8>,
+    /// Share of the disks that a backup's threads get; `None`: that of the daemon.
+    #[serde(deserialize_with = "io_priority")]
+    pub io_priority: Option<IoShare>,
+    /// While the host's one-minute load average is above this, a backup rests nine tenths of its time; `None`: never.
+    #[serde(deserialize_with = "max_load")]
+    pub max_load: Option<f64>,
+    /// Whether a backup's last message, and the status of one that runs, say where the time goes.
+    pub stage_times: bool,
+}
+
+/// `job.io_priority`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IoShare {
+    /// Level 0 is the most, 7 the least.
+    BestEffort(u8),
+    /// What nobody else wants.
+    Idle,
 }
 
 /// `[log]`
@@ -133,6 +157,41 @@ fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU
     workers.map(Some).ok_or_else(|| D::Error::custom(texts::workers_out_of_range(number, MOST_WORKERS)))
 }
 
+fn nice<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let nice = u8::try_from(number).ok().filter(|nice| *nice <= LEAST_URGENT);
+    nice.map(Some).ok_or_else(|| D::Error::custom(texts::nice_out_of_range(number, LEAST_URGENT)))
+}
+
+fn max_load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let load = f64::deserialize(deserializer)?;
+    if load > 0.0 { Ok(Some(load)) } else { Err(D::Error::custom(texts::NOT_A_LOAD)) }
+}
+
+fn io_priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IoShare>, D::Error> {
+    deserializer.deserialize_any(Share).map(Some)
+}
+
+/// A level of the best-effort class, or `idle`.
+struct Share;
+
+impl Visitor<'_> for Share {
+    type Value = IoShare;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(texts::EXPECTED_AN_IO_PRIORITY)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<IoShare, E> {
+        let level = u8::try_from(number).ok().filter(|level| *level <= LEAST_IO_LEVEL);
+        level.map(IoShare::BestEffort).ok_or_else(|| E::custom(texts::EXPECTED_AN_IO_PRIORITY))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<IoShare, E> {
+        if text == "idle" { Ok(IoShare::Idle) } else { Err(E::custom(texts::EXPECTED_AN_IO_PRIORITY)) }
+    }
+}
+
 fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let bytes = deserializer.deserialize_any(Size)?;
     if bytes >= LEAST_MEMORY { Ok(Some(bytes)) } else { Err(D::Error::custom(texts::too_little_memory(LEAST_MEMORY))) }
@@ -202,6 +261,11 @@ mod tests {
         assert_eq!(parse("connection.first_packet = 2").unwrap().connection.first_packet, 2);
         assert_eq!(parse("job.memory = 8388608").unwrap().job.memory, Some(8 << 20));
         assert_eq!(parse("job.memory = \"1gb\"").unwrap().job.memory, Some(1_000_000_000));
+        let job = parse("[job]\nnice = 10\nio_priority = 7\nmax_load = 4\nstage_times = true").unwrap().job;
+        assert_eq!((job.nice, job.io_priority, job.max_load), (Some(10), Some(IoShare::BestEffort(7)), Some(4.0)));
+        assert!(job.stage_times);
+        let job = parse("[job]\nnice = 0\nio_priority = \"idle\"\nmax_load = 1.5").unwrap().job;
+        assert_eq!((job.nice, job.io_priority, job.max_load), (Some(0), Some(IoShare::Idle), Some(1.5)));
     }
 
     #[test]
@@ -216,6 +280,12 @@ mod tests {
             ("[connection]\nfirst_packet = 0", "first_packet must be 1 to 3600 seconds, not 0"),
             ("[job]\nmemory = -1", "a number of bytes"),
             ("[job]\nmemory = \"1 MiB\"", "must be at least 4194304 bytes"),
+            ("[job]\nnice = -5", "nice must be 0 to 19, not -5"),
+            ("[job]\nio_priority = 8", "0 (most) to 7 (least), or \"idle\""),
+            ("[job]\nio_priority = \"none\"", "0 (most) to 7 (least), or \"idle\""),
+            ("[job]\nmax_load = 0", "max_load must be above 0"),
+            ("[job]\nmax_load = nan", "max_load must be above 0"),
+            ("[job]\nstage_times = 1", "invalid type"),
             ("[log]\nformat = \"xml\"", "unknown variant `xml`, expected `text` or `json`"),
             ("[log\n", "line 1"),
         ];

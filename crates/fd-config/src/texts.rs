@@ -360,6 +360,13 @@ pub(crate) const OPENSSL_LINE: &str = "message.c:1839-0 openssl.c:108 ";
 /// A size in `bacula-fd.toml`.
 pub(crate) const EXPECTED_A_SIZE: &str = "a number of bytes is expected, such as 67108864 or \"64 MiB\"";
 
+pub(crate) const EXPECTED_AN_IO_PRIORITY: &str = "a level from 0 (most) to 7 (least), or \"idle\", is expected";
+pub(crate) const NOT_A_LOAD: &str = "max_load must be above 0";
+
+pub(crate) fn nice_out_of_range(number: i64, most: u8) -> String {
+    format!("nice must be 0 to {most}, not {number}")
+}
+
 pub(crate) fn workers_out_of_range(number: i64, most: u16) -> String {
     format!("workers must be 1 to {most}, not {number}")
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{PoisonError, TryLockError};
 
-use crate::MessageType;
+use crate::{MessageType, StageTimes};
 
 /// Where a job's threads say what the operator should know.
 ///
@@ -31,6 +31,7 @@ pub struct Progress {
     errors: AtomicU32,
     last_activity: AtomicI64,
     current_file: Mutex<Vec<u8>>,
+    stages: Arc<StageTimes>,
 }
 
 impl Progress {
@@ -112,6 +113,11 @@ impl Progress {
     /// Notes that something moved now.
     pub fn touch(&self, now: i64) {
         self.last_activity.store(now, Ordering::Relaxed);
+    }
+
+    /// Where the time of a backup goes.
+    pub fn stages(&self) -> &Arc<StageTimes> {
+        &self.stages
     }
 
     /// The file being processed, as status shows it. Never waits: empty if the job is just about to change it.

@@ -8,6 +8,7 @@ pub mod locale;
 pub mod md5_lanes;
 pub mod memory;
 pub mod page_cache;
+pub mod priority;
 pub mod regex;
 
 pub use error_text::error_text;

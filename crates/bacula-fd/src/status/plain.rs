@@ -11,6 +11,7 @@ use crate::job::{Job, JobKind, StorageView, level_words};
 use crate::platform::Platform;
 use crate::state_file::Entry;
 use crate::supervisor::Session;
+use crate::texts;
 
 /// The frames of `status`, without the `\n` before them and the `EOD` after them. Each carries a NUL at its end.
 pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
@@ -23,6 +24,9 @@ pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
             Some(job) => {
                 jobs_listed += 1;
                 frames.extend(running(job));
+                if daemon.job_settings().stage_times && job.kind() == JobKind::Backup {
+                    frames.push(texts::stage_times(job.progress.stages()));
+                }
             }
             None => frames.push(director(&session)),
         }
