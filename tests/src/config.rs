@@ -129,7 +129,7 @@ impl Plan<'_> {
             .port("FDPort", client.director_port.unwrap_or(port))
             .set("Catalog", "Catalog")
             .set("Password", FD_PASSWORD)
-            .line("Maximum Concurrent Jobs = 10")
+            .line("Maximum Concurrent Jobs = 20")
             .line("AutoPrune = no")
             .lines(&client.dir_client);
         self.psk(text);
@@ -140,7 +140,7 @@ impl Plan<'_> {
             .set("Password", STORAGE_PASSWORD)
             .set("Device", name)
             .set("Media Type", name)
-            .line("Maximum Concurrent Jobs = 10");
+            .line("Maximum Concurrent Jobs = 20");
         self.psk(text);
         text.close();
         text.open("Pool", name)

@@ -52,6 +52,12 @@ pub fn usage(pid: u32) -> Result<Usage> {
     })
 }
 
+/// Resident memory of a process now, bytes.
+pub fn resident(pid: u32) -> Result<u64> {
+    let status = read(pid, "status")?;
+    Ok(status.lines().find_map(|line| line.strip_prefix("VmRSS:")).and_then(first_number).unwrap_or(0) * 1024)
+}
+
 /// Lets the peak memory begin anew at what is used now.
 pub fn reset_peak(pid: u32) -> Result<()> {
     let path = place(pid, "clear_refs");

@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use crate::error::{BedError, Result};
 
@@ -15,13 +16,28 @@ pub struct Recorded {
     pub sent: Vec<u8>,
     /// From the side that was called.
     pub received: Vec<u8>,
+    /// When the side that called had sent how much.
+    times: Vec<(Instant, usize)>,
 }
 
 impl Recorded {
+    fn heard(&mut self, bytes: &[u8]) {
+        self.sent.extend_from_slice(bytes);
+        self.times.push((Instant::now(), self.sent.len()));
+    }
+
     /// Whether a text went over the line in clear, in either direction.
     pub fn shows(&self, text: &str) -> bool {
         let has = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
         has(&self.sent) || has(&self.received)
+    }
+
+    /// Bytes a second that the side that called has sent, between these two counts of bytes.
+    pub fn rate(&self, from: usize, to: usize) -> Option<f64> {
+        let at = |bytes| self.times.iter().find(|(_, sent)| *sent >= bytes);
+        let ((start, before), (end, after)) = (at(from)?, at(to)?);
+        let bytes = u32::try_from(after.checked_sub(*before)?).ok()?;
+        Some(f64::from(bytes) / end.duration_since(*start).as_secs_f64())
     }
 
     /// The cipher suite that the called side chose as a TLS server, from its `ServerHello`: 0x1301 to 0x1303 are those of
@@ -61,7 +77,7 @@ impl Relay {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&record));
                 let (Ok(back_to), Ok(back_from)) = (caller.try_clone(), called.try_clone()) else { continue };
                 let answers = Arc::clone(&record);
-                thread::spawn(move || pass(caller, called, |bytes| lock(&record).sent.extend_from_slice(bytes)));
+                thread::spawn(move || pass(caller, called, |bytes| lock(&record).heard(bytes)));
                 thread::spawn(move || {
                     pass(back_from, back_to, |bytes| lock(&answers).received.extend_from_slice(bytes));
                 });
@@ -78,6 +94,23 @@ impl Relay {
     /// The port to call.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// How much the side that called has sent on the connection that began with this text in clear.
+    pub fn sent_after(&self, first: &str) -> Option<usize> {
+        self.connection(first).map(|record| lock(&record).sent.len())
+    }
+
+    /// What went over the connection that began with this text in clear.
+    pub fn recorded_after(&self, first: &str) -> Option<Recorded> {
+        self.connection(first).map(|record| lock(&record).clone())
+    }
+
+    fn connection(&self, first: &str) -> Option<Arc<Mutex<Recorded>>> {
+        let begins = |record: &&Arc<Mutex<Recorded>>| {
+            lock(record).sent.get(4..).is_some_and(|sent| sent.starts_with(first.as_bytes()))
+        };
+        lock(&self.connections).iter().find(begins).cloned()
     }
 
     /// What went over the connections so far, oldest first.

@@ -1,0 +1,114 @@
+//! What a job may send in a second, wherever that is said, is what goes over the line to the Storage Daemon, within five
+//! parts in a hundred.
+//!
+//! A relay takes the time. What is compared is a rate and not a time: a limited daemon sleeps nearly always.
+
+use std::fs;
+
+use bed::{Bed, BedOptions, ClientOptions, Fd, JobResult, JobRow, Noise, PATIENCE, Relay, Result, wait_for};
+
+/// What a job sends.
+const SIZE: usize = 6_000_000;
+/// The first part, which may come at once, and the last, which may not come in one piece, are not counted.
+const COUNTED: (usize, usize) = (1_200_000, 5_800_000);
+/// After this much the operator changes the limit.
+const CHANGE: usize = 1_500_000;
+/// Of how much the rate may be off.
+const TOLERANCE: f64 = 0.05;
+
+/// A client whose daemon is told a limit in its own configuration, and one of whose jobs the Director limits.
+fn client(fd: Fd, name: &str) -> ClientOptions {
+    let mut client = ClientOptions::new(fd).named(name);
+    client.file_daemon = vec!["Maximum Bandwidth Per Job = 700 kb/s".to_owned()];
+    if name.ends_with("-dir") {
+        client.fd_director = vec!["Maximum Bandwidth Per Job = 900 kb/s".to_owned()];
+    }
+    client
+}
+
+/// Two clients of each daemon: one whose `FileDaemon` resource limits, and one where the Director resource does.
+fn stage(fds: &[(&str, Fd)], tls_psk: bool) -> Result<(Bed, Relay)> {
+    let clients = fds.iter().flat_map(|&(name, fd)| [client(fd, name), client(fd, &format!("{name}-dir"))]);
+    let mut options = BedOptions::new("bandwidth", clients)?;
+    options.tls_psk = tls_psk;
+    let relay = Relay::new()?;
+    options.storage_port = Some(relay.port());
+    for (name, _) in fds {
+        options.director_resources.push(format!(
+            "Job {{\nName = job-{name}\nType = Backup\nLevel = Full\nClient = {name}-fd\nFileSet = Source\n\
+             Storage = {name}\nPool = {name}\nMessages = Standard\nMaximum Bandwidth = 1100 kb/s\n}}"
+        ));
+    }
+    fs::write(options.source()?.join("noise"), Noise::new(1).bytes(SIZE)).unwrap();
+    let mut bed = Bed::start(options)?;
+    relay.aim(bed.storage().port());
+    Ok((bed, relay))
+}
+
+/// What a job says first to the Storage Daemon; this much is never encrypted.
+fn hello(job: &JobRow) -> String {
+    format!("Hello Bacula SD: Start Job {} ", job.job)
+}
+
+fn rate(relay: &Relay, job: &JobResult, (from, to): (usize, usize)) -> f64 {
+    relay.recorded_after(&hello(&job.row)).unwrap().rate(from, to).unwrap()
+}
+
+/// Whether a rate is the limit.
+fn is(rate: f64, limit: f64) -> bool {
+    (rate / limit - 1.0).abs() <= TOLERANCE
+}
+
+#[test]
+fn the_line_carries_what_it_may() -> Result<()> {
+    let (bed, relay) = stage(&[("stock", Fd::Stock), ("test", Fd::under_test()?)], false)?;
+    let places = [("FileDaemon", "backup-@", 700e3), ("Director", "backup-@-dir", 900e3), ("Job", "job-@", 1100e3)];
+    let mut wrong = Vec::new();
+    let commands: Vec<String> = places
+        .iter()
+        .flat_map(|(_, job, _)| ["stock", "test"].map(|name| format!("run job={} yes", job.replace('@', name))))
+        .collect();
+    let jobs = bed.queue_all(&commands)?;
+    // And one whose limit the operator changes while it runs.
+    let changed = bed.queue_all(&["stock", "test"].map(|name| format!("run job=backup-{name}-dir yes")))?;
+    for job in &changed {
+        let hello = hello(&bed.catalog().job(*job)?);
+        wait_for("the job to send", PATIENCE, || {
+            let sent = relay.sent_after(&hello).unwrap_or(0);
+            Ok(if sent >= CHANGE { Ok(()) } else { Err(format!("{sent} bytes")) })
+        })?;
+        bed.console(&[&format!("setbandwidth limit=400kb/s jobid={job}")])?;
+    }
+    for ((place, _, limit), jobs) in places.iter().zip(jobs.chunks(2)) {
+        let mut rates = Vec::new();
+        for job in jobs {
+            rates.push(rate(&relay, &bed.wait(*job)?.must_be_good()?, COUNTED));
+        }
+        println!("{place}: limit {limit}, stock {:.0}, ours {:.0}", rates[0], rates[1]);
+        wrong.extend((!is(rates[1], *limit)).then(|| format!("{place}: {rates:?}, limit {limit}")));
+    }
+    let mut rates = Vec::new();
+    for job in changed {
+        let job = bed.wait(job)?.must_be_good()?;
+        rates.push(rate(&relay, &job, (COUNTED.1 - 1_500_000, COUNTED.1)));
+    }
+    println!("changed: limit 400000, stock {:.0}, ours {:.0}", rates[0], rates[1]);
+    wrong.extend((!is(rates[1], 400e3)).then(|| format!("changed: {rates:?}")));
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    Ok(())
+}
+
+#[test]
+fn an_encrypted_line_carries_what_it_may() -> Result<()> {
+    let mut rates = Vec::new();
+    for (name, fd) in [("stock", Fd::Stock), ("test", Fd::under_test()?)] {
+        let (bed, relay) = stage(&[(name, fd)], true)?;
+        let job = bed.backup(name, "")?.must_be_good()?;
+        let line = relay.recorded_after(&hello(&job.row)).unwrap();
+        assert!(!line.shows("/noise"), "in clear");
+        rates.push(rate(&relay, &job, COUNTED));
+    }
+    println!("encrypted: limit 700000, stock {:.0}, ours {:.0}", rates[0], rates[1]);
+    assert!(is(rates[1], 700e3), "{rates:?}");
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Both daemons under load: many jobs, many at a time, many who ask for the status meanwhile, and lines that may carry
+//! only so much.
+//!
+//! `SOAK_JOBS=1000` makes the long form of the soak (some ten minutes); without it the same is done with a few dozen.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test fails the test, like the test itself")]
+
+mod bandwidth;
+mod sessions;
+mod soak;

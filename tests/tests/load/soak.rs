@@ -1,0 +1,150 @@
+//! Job after job, and many at a time: what a daemon holds does not grow.
+
+use std::fs;
+
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, Noise, PATIENCE, Restore, Result, descriptors, resident, threads, wait_for,
+};
+
+const CLIENTS: [&str; 2] = ["reference", "test"];
+/// Jobs at a time.
+const AT_A_TIME: usize = 20;
+
+/// What a daemon holds when nothing runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Held {
+    descriptors: usize,
+    threads: usize,
+    memory: u64,
+}
+
+/// How long it is to last.
+struct Form {
+    /// Jobs in a row.
+    jobs: usize,
+    /// What a daemon's memory may grow by between the warm-up and the end, bytes.
+    slack: u64,
+    /// For the daemons.
+    environment: Vec<(String, String)>,
+}
+
+impl Form {
+    fn wanted() -> Self {
+        match std::env::var("SOAK_JOBS") {
+            Ok(text) => Self { jobs: text.parse().unwrap(), slack: 16 << 20, environment: Vec::new() },
+            // A C library that spreads its memory over one area after the other hides what a few jobs leave behind.
+            Err(_) => {
+                Self { jobs: 12, slack: 3 << 20, environment: vec![("MALLOC_ARENA_MAX".to_owned(), "1".to_owned())] }
+            }
+        }
+    }
+}
+
+fn stage(form: &Form) -> Result<Bed> {
+    let mut options = BedOptions::new("soak", [])?;
+    for (name, fd) in CLIENTS.into_iter().zip([Fd::Stock, Fd::under_test()?]) {
+        let mut client = ClientOptions::new(fd).named(name);
+        client.job = vec!["Maximum Concurrent Jobs = 20".to_owned()];
+        client.file_daemon = vec!["Maximum Concurrent Jobs = 60".to_owned()];
+        client.environment.clone_from(&form.environment);
+        options.clients.push(client);
+        let job = |kind: &str, more: &str| {
+            format!(
+                "Job {{\nName = {kind}-{name}\nClient = {name}-fd\nFileSet = Source\nStorage = {name}\nPool = {name}\n\
+                 Messages = Standard\n{more}\n}}"
+            )
+        };
+        options.director_resources.extend([
+            job("row", "Type = Backup\nLevel = Full\nAccurate = yes\nMaximum Concurrent Jobs = 1"),
+            job("init", "Type = Verify\nLevel = InitCatalog"),
+            job("script", "Type = Backup\nLevel = Incremental\nClient Run Before Job = \"echo before\""),
+        ]);
+    }
+    options.director = vec!["Maximum Concurrent Jobs = 60".to_owned()];
+    options.storage = vec!["Maximum Concurrent Jobs = 90".to_owned()];
+    options.device = vec!["Maximum Concurrent Jobs = 60".to_owned()];
+    let source = options.source()?;
+    fs::write(source.join("large"), Noise::new(1).bytes(400_000)).unwrap();
+    for number in 0..30 {
+        fs::write(source.join(format!("file {number}")), format!("{number}\n").repeat(300)).unwrap();
+    }
+    Bed::start(options)
+}
+
+/// Runs these commands for both clients (`@`), queued together.
+fn run(bed: &Bed, commands: &[String]) -> Result<Vec<u32>> {
+    let all: Vec<String> =
+        commands.iter().flat_map(|command| CLIENTS.map(|client| command.replace('@', client))).collect();
+    let jobs = bed.queue_all(&all)?;
+    bed.wait_for_reports(&jobs)?;
+    Ok(jobs)
+}
+
+/// So many backups in a row.
+fn in_a_row(bed: &Bed, count: usize) -> Result<Vec<u32>> {
+    run(bed, &vec!["run job=row-@ yes".to_owned(); count])
+}
+
+/// Backups, restores, verify jobs and scripts at a time, and console commands.
+fn at_a_time(bed: &Bed, first: u32) -> Result<Vec<u32>> {
+    let to = bed.folder().join("restored/@");
+    let restore = Restore { job: first, from: "@", onto: "@", to: &to, replace: "always" }.command();
+    let kinds = [
+        ("run job=backup-@ yes".to_owned(), AT_A_TIME - 8),
+        ("run job=script-@ yes".to_owned(), 3),
+        ("run job=init-@ yes".to_owned(), 3),
+        (restore, 2),
+    ];
+    let commands: Vec<String> =
+        kinds.into_iter().flat_map(|(command, count)| std::iter::repeat_n(command, count)).collect();
+    let jobs = run(bed, &commands)?;
+    for client in CLIENTS {
+        bed.console(&[&format!("estimate job=backup-{client} listing"), &format!("status client={client}-fd")])?;
+    }
+    Ok(jobs)
+}
+
+/// What both hold when their last session has ended.
+fn held(bed: &mut Bed) -> Result<Vec<Held>> {
+    CLIENTS
+        .into_iter()
+        .map(|client| {
+            let pid = bed.client(client)?.pid()?;
+            let mut last = (0, 0, 0);
+            wait_for("the daemon to be idle", PATIENCE, || {
+                let now = (descriptors(pid)?.len(), threads(pid)?);
+                last = if (now.0, now.1) == (last.0, last.1) { (now.0, now.1, last.2 + 1) } else { (now.0, now.1, 0) };
+                let held = Held { descriptors: now.0, threads: now.1, memory: resident(pid)? };
+                Ok(if last.2 > 200 { Ok(held) } else { Err(format!("{last:?}")) })
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn a_thousand_jobs_leave_nothing_behind() -> Result<()> {
+    let form = Form::wanted();
+    let mut bed = stage(&form)?;
+    let first = in_a_row(&bed, 1)?;
+    let mut jobs = at_a_time(&bed, first[0])?;
+    let before = held(&mut bed)?;
+    let mut after = before.clone();
+    let mut left = form.jobs;
+    while left > 0 {
+        let now = left.min(100);
+        jobs.extend(in_a_row(&bed, now)?);
+        jobs.extend(at_a_time(&bed, first[0])?);
+        left -= now;
+        after = held(&mut bed)?;
+        println!("{left} to go: stock {:?}, ours {:?}", after[0], after[1]);
+    }
+    println!("{} jobs, before them: stock {:?}, ours {:?}", jobs.len(), before[0], before[1]);
+    for job in &jobs {
+        assert_eq!(bed.catalog().job(*job)?.status, 'T', "{}", bed.catalog().log(*job)?);
+    }
+    let (before, after) = (before[1], after[1]);
+    assert!(after.descriptors <= before.descriptors, "before {before:?}, after {after:?}");
+    assert!(after.threads <= before.threads, "before {before:?}, after {after:?}");
+    assert!(after.memory <= before.memory + form.slack, "before {before:?}, after {after:?}");
+    Ok(())
+}
