@@ -14,6 +14,7 @@ use fd_backup::Protection;
 use fd_config::{Config, JobSettings, Settings};
 use fd_transport::Bandwidth;
 
+use crate::collectors::Collectors;
 use crate::debug::Debug;
 use crate::director;
 use crate::keyring::Keyring;
@@ -38,6 +39,7 @@ pub(crate) struct Daemon {
     /// For connections that we have made to Directors.
     called: Arc<Slots>,
     protection: Option<Arc<Protection>>,
+    collectors: Collectors,
 }
 
 impl Daemon {
@@ -55,6 +57,7 @@ impl Daemon {
         let history = state_file::load(&state_file);
         let slots = Arc::new(Slots::new(daemon.max_concurrent_jobs));
         let default_bandwidth = Bandwidth::new(daemon.max_bandwidth_per_job);
+        let collectors = Collectors::new(config.statistics.len());
         let supervisor = Supervisor::new(config, history);
         Self {
             supervisor,
@@ -67,6 +70,7 @@ impl Daemon {
             slots,
             called: Arc::new(Slots::new(CALLED)),
             protection: protection.map(Arc::new),
+            collectors,
         }
     }
 
@@ -103,6 +107,11 @@ impl Daemon {
     /// The certificates of all resources.
     pub(crate) const fn keyring(&self) -> &Keyring {
         &self.keyring
+    }
+
+    /// What the Statistics resources do.
+    pub(crate) const fn collectors(&self) -> &Collectors {
+        &self.collectors
     }
 
     /// Debug output: its level and where it goes.

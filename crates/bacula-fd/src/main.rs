@@ -4,6 +4,7 @@ mod backup;
 mod bfdjson;
 mod cli;
 mod clock;
+mod collectors;
 mod daemon;
 mod debug;
 mod dial;

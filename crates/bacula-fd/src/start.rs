@@ -17,6 +17,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::cli::{self, Cli};
 use crate::clock;
+use crate::collectors;
 use crate::daemon::{self, Daemon};
 use crate::debug::Debug;
 use crate::host::{self, Host};
@@ -97,6 +98,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&name)))?;
     tell_of_life(&daemon, "FD0001", "startup");
+    collectors::start(&daemon);
     for address in addresses {
         listen(&daemon, address)?;
     }

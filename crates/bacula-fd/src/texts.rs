@@ -104,6 +104,31 @@ pub(crate) fn key_type_hint(file: &Path) -> String {
     format!("{}: PKI needs RSA keys; openssl req -x509 -newkey rsa:2048 makes one", file.display())
 }
 
+/// Where the stock daemon says that a collector's file can't be opened.
+pub(crate) const COLLECTOR_OPEN: &str = "bcollector.c:171";
+/// Where it says that one can't be written.
+pub(crate) const COLLECTOR_SAVE: &str = "bcollector.c:158";
+
+/// A collector's file can't be opened.
+pub(crate) fn collector_not_opened(file: &Path, error: &str) -> String {
+    format!("Error opening collector data file: {} Err={error}", file.display())
+}
+
+/// A collector has no file.
+pub(crate) fn no_collector_file() -> String {
+    "Error opening collector data file: <NULL> Err=Bad address".to_owned()
+}
+
+/// A collector's file can't be written.
+pub(crate) fn collector_not_saved(file: &Path, error: &str) -> String {
+    format!("Error saving data file: {} Err={error}", file.display())
+}
+
+/// A Graphite server can't be reached.
+pub(crate) fn no_graphite(host: Option<&str>, port: u16, error: &str) -> String {
+    format!("Could not connect to {}:{port} Err={error}", host.unwrap_or("<NULL>"))
+}
+
 /// `bacula-fd.toml` is there and can't be read.
 pub(crate) fn unreadable_settings(file: &str, error: &str) -> String {
     format!("{file}: cannot be read: {error}")

@@ -1,0 +1,299 @@
+//! The collectors of Statistics resources: each writes the daemon's metrics to a file or to a Graphite server, again and
+//! again (reference 06 §11.2). A thread each; what it is doing is kept for `.status statistics`.
+//!
+//! Not here: the metrics themselves ([`crate::statistics`]).
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fd_config::{Statistics, StatisticsKind};
+use fd_fileset::wildcard;
+use fd_messages::MessageType;
+
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::program::system_words;
+use crate::statistics::{self, Metric};
+use crate::texts;
+
+/// How long a Graphite server is called before its lines are kept for later.
+const CALLING: Duration = Duration::from_secs(3);
+/// Between two calls.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long a Graphite server may take to read.
+const WRITING: Duration = Duration::from_secs(30);
+/// As large as the file of lines that wait for a Graphite server may become, bytes.
+const SPOOL: u64 = 64 << 20;
+/// The longest time between two updates of the metrics.
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// All collectors, in the order of their resources.
+#[derive(Debug, Default)]
+pub(crate) struct Collectors {
+    states: Vec<Mutex<State>>,
+    /// When the collectors began.
+    since: OnceLock<i64>,
+}
+
+/// What a collector is doing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct State {
+    /// Whether it goes on.
+    pub running: bool,
+    /// When it last collected, seconds since 1970.
+    pub last: i64,
+    /// What it keeps for later.
+    pub spool: Spool,
+    /// What went wrong last.
+    pub error: String,
+}
+
+/// What a collector keeps for later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Spool {
+    /// It never does.
+    #[default]
+    Disabled,
+    /// It has not called yet.
+    Unknown,
+    /// Nothing, but it could.
+    Enabled,
+    /// Lines that nobody has read.
+    InProgress,
+    /// They are on their way.
+    Despooling,
+}
+
+/// When the metrics were brought up to date.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Update {
+    /// Seconds between two updates; 0 if there are none.
+    pub interval: u64,
+    /// The last one, seconds since 1970.
+    pub last: i64,
+}
+
+impl Collectors {
+    /// For so many resources; none of them runs yet.
+    pub(crate) fn new(count: usize) -> Self {
+        Self { states: (0..count).map(|_| Mutex::default()).collect(), since: OnceLock::new() }
+    }
+
+    /// What the collector of this resource is doing.
+    pub(crate) fn state(&self, number: usize) -> State {
+        self.states.get(number).map(|state| lock(state).clone()).unwrap_or_default()
+    }
+
+    /// Whether and when the metrics are brought up to date. Ours always are; said is when the stock daemon would have.
+    pub(crate) fn update(&self, resources: &[Statistics]) -> Update {
+        let shortest = resources.iter().map(|resource| resource.interval).min().map(|shortest| shortest.min(DAY));
+        let (Some(interval), Some(since)) = (shortest, self.since.get()) else { return Update::default() };
+        let interval = interval.as_secs();
+        let step = i64::try_from(interval).unwrap_or(i64::MAX).max(1);
+        let passed = clock::seconds().saturating_sub(*since).max(0);
+        Update { interval, last: since.saturating_add(passed - passed % step) }
+    }
+
+    fn change(&self, number: usize, change: impl FnOnce(&mut State)) {
+        if let Some(state) = self.states.get(number) {
+            change(&mut lock(state));
+        }
+    }
+}
+
+fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the collectors.
+pub(crate) fn start(daemon: &Arc<Daemon>) {
+    let resources = &daemon.config().statistics;
+    if resources.is_empty() {
+        return;
+    }
+    daemon.collectors().since.get_or_init(clock::seconds);
+    for number in 0..resources.len() {
+        let shared = Arc::clone(daemon);
+        let spawned = thread::Builder::new().name("collector".to_owned()).spawn(move || {
+            if let Some(resource) = shared.config().statistics.get(number) {
+                collect(&shared, number, resource);
+            }
+        });
+        if let Err(error) = spawned {
+            tracing::error!(%error, "no thread for a collector");
+        }
+    }
+}
+
+/// Collects until something can't be put right.
+fn collect(daemon: &Daemon, number: usize, resource: &Statistics) {
+    let collectors = daemon.collectors();
+    let graphite = resource.kind == StatisticsKind::Graphite;
+    collectors.change(number, |state| {
+        state.running = true;
+        state.spool = if graphite { Spool::Unknown } else { Spool::Disabled };
+    });
+    loop {
+        let now = clock::seconds();
+        collectors.change(number, |state| state.last = now);
+        let lines = lines(resource, &statistics::metrics(&daemon.config().file_daemon.name), now);
+        if graphite {
+            to_graphite(daemon, number, resource, &lines);
+        } else if let Err((place, text)) = to_file(resource.file.as_deref(), &lines) {
+            daemon.supervisor().announce(MessageType::Error, place, format!("{text}\n").as_bytes());
+            collectors.change(number, |state| (state.running, state.error) = (false, text));
+            return;
+        }
+        // A resource may ask for no pause at all; the daemon has other things to do.
+        thread::sleep(resource.interval.max(PAUSE));
+    }
+}
+
+/// What is written at once.
+fn lines(resource: &Statistics, metrics: &[Metric], now: i64) -> Vec<u8> {
+    let wanted = metrics.iter().filter(|metric| is_wanted(&resource.metrics, metric.name.as_bytes()));
+    wanted.flat_map(|metric| line(resource, metric, now)).collect()
+}
+
+fn line(resource: &Statistics, metric: &Metric, now: i64) -> Vec<u8> {
+    let prefix = resource.prefix.as_ref().map(|prefix| [prefix.as_slice(), b"."].concat()).unwrap_or_default();
+    let name = if resource.mangle_metric { metric.name.replace('.', "%32") } else { metric.name.clone() };
+    let (before, after) = match resource.kind {
+        StatisticsKind::Csv => (format!("{now}, "), format!(", {}\n", metric.value)),
+        StatisticsKind::Graphite => (String::new(), format!(" {} {now}\n", metric.value)),
+    };
+    [before.as_bytes(), &prefix, name.as_bytes(), after.as_bytes()].concat()
+}
+
+/// The stock daemon's odd rule: only what the last pattern says of it counts, and whether the one before it matched.
+fn is_wanted(patterns: &[Vec<u8>], name: &[u8]) -> bool {
+    let mut wanted = true;
+    let mut before = false;
+    for pattern in patterns {
+        let (negated, pattern) = pattern.strip_prefix(b"!").map_or((false, pattern.as_slice()), |rest| (true, rest));
+        let matches = wildcard(pattern, name, false);
+        wanted = if matches { !negated } else { before };
+        before = matches;
+    }
+    wanted
+}
+
+/// Appends to the file of a collector; else where the stock daemon says what is wrong, and what it says.
+fn to_file(file: Option<&Path>, lines: &[u8]) -> Result<(), (&'static str, String)> {
+    let Some(path) = file else { return Err((texts::COLLECTOR_OPEN, texts::no_collector_file())) };
+    let opening = |error| (texts::COLLECTOR_OPEN, texts::collector_not_opened(path, &system_words(&error)));
+    let saving = |error| (texts::COLLECTOR_SAVE, texts::collector_not_saved(path, &system_words(&error)));
+    append(path).map_err(opening)?.write_all(lines).map_err(saving)
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o640).open(path)
+}
+
+/// Gives the lines to a Graphite server, those first that have waited; keeps them if nobody takes them.
+fn to_graphite(daemon: &Daemon, number: usize, resource: &Statistics, lines: &[u8]) {
+    let collectors = daemon.collectors();
+    let spool = spool_file(&daemon.config().file_daemon.working_directory, &resource.name);
+    let sent = call(resource).and_then(|stream| {
+        if spool.exists() {
+            collectors.change(number, |state| state.spool = Spool::Despooling);
+        }
+        hand_over(stream, &spool, lines)
+    });
+    match sent {
+        Ok(()) => collectors.change(number, |state| {
+            state.spool = Spool::Enabled;
+            state.error.clear();
+        }),
+        Err(error) => {
+            let kept = keep(&spool, lines);
+            if let Err(error) = kept {
+                tracing::warn!(%error, path = %spool.display(), "a collector's lines can't be kept");
+            }
+            let text = texts::no_graphite(resource.host.as_deref(), resource.port, &system_words(&error));
+            collectors.change(number, |state| (state.spool, state.error) = (Spool::InProgress, text));
+        }
+    }
+}
+
+/// Reference 06 §5.8.
+fn spool_file(working_directory: &Path, collector: &str) -> PathBuf {
+    // A name may hold what leads to another directory.
+    working_directory.join(format!("bacula-fd.collector.{}.spool", collector.replace('/', "_")))
+}
+
+/// A connection to the server; some tries.
+fn call(resource: &Statistics) -> io::Result<TcpStream> {
+    let host = resource.host.as_deref().unwrap_or("127.0.0.1");
+    let end = Instant::now() + CALLING;
+    loop {
+        let error = match call_once(host, resource.port, end) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => error,
+        };
+        if Instant::now() + PAUSE >= end {
+            return Err(error);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn call_once(host: &str, port: u16, end: Instant) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in (host, port).to_socket_addrs()? {
+        let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn hand_over(mut stream: TcpStream, spool: &Path, lines: &[u8]) -> io::Result<()> {
+    stream.set_write_timeout(Some(WRITING))?;
+    let waited = match File::open(spool) {
+        Ok(mut file) => {
+            io::copy(&mut file, &mut stream)?;
+            true
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(error),
+    };
+    stream.write_all(lines)?;
+    if waited { fs::remove_file(spool) } else { Ok(()) }
+}
+
+/// Keeps the lines for later, as long as there are not too many.
+fn keep(spool: &Path, lines: &[u8]) -> io::Result<()> {
+    let mut file = append(spool)?;
+    if file.metadata()?.len() >= SPOOL {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    file.write_all(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_two_patterns_decide() {
+        let wanted = |patterns: &[&str], name: &str| {
+            let patterns: Vec<Vec<u8>> = patterns.iter().map(|pattern| pattern.as_bytes().to_vec()).collect();
+            is_wanted(&patterns, name.as_bytes())
+        };
+        assert!(wanted(&[], "x.memory.heap"));
+        assert!(wanted(&["*.memory.*", "!*.heap"], "x.memory.bufs"));
+        assert!(!wanted(&["*.memory.*", "!*.heap"], "x.memory.heap"));
+        assert!(!wanted(&["!*.heap"], "x.memory.bufs"));
+        assert!(!wanted(&["*.memory.*", "!*.heap", "!*.bufs"], "x.memory.smbytes"));
+        assert!(wanted(&["*.memory.*", "!*.heap", "!*.bufs"], "x.memory.heap"));
+    }
+}
