@@ -2,7 +2,8 @@
 //!
 //! First a table: for each algorithm, level and kind of data the size and the speed of both, measured in turns, each
 //! block by itself. `CODECS_DATA=DIR` takes the files of a folder, each a kind of data, instead of what is at hand.
-//! Then what criterion says about the same calls on some of the data. `CODECS_TABLE=only` leaves that out.
+//! Then what criterion says about the same calls on some of the data. `CODECS_TABLE=only` leaves that out, and
+//! `CODECS_ALGORITHM=lzo` every other algorithm.
 //!
 //! `lzo1x` is a port of the C library. With liblzo2 itself as a contestant: `bench/codecs`.
 
@@ -251,6 +252,9 @@ fn contests() -> Vec<Vec<Codec>> {
     let mut all = vec![lzo];
     all.extend((1..=9).map(|level| vec![ours("gzip", level.into(), Compressor::gzip(level).unwrap()), zlib(level)]));
     all.extend([1, 3, 10, 19].map(|level| vec![ours("zstd", level, Compressor::zstd(level).unwrap()), zstd(level)]));
+    if let Ok(algorithm) = std::env::var("CODECS_ALGORITHM") {
+        all.retain(|codecs| codecs[0].algorithm == algorithm);
+    }
     all
 }
 

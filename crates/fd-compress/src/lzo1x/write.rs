@@ -1,4 +1,7 @@
 //! Writing LZO1X instructions: the cheapest coding of each element (§6.2), with as few branches as can be.
+//!
+//! Every function writes to place `at` of `out` and gives the place behind what it wrote, or None if `out` is too
+//! small; the stream is lost then.
 
 use std::hint::select_unpredictable;
 
@@ -8,107 +11,93 @@ const M2_DISTANCE: usize = 0x800;
 const M2_LENGTH: usize = 8;
 /// Farthest distance of an M3.
 const M3_DISTANCE: usize = 0x4000;
+/// Longest match of an M3 without a length extension.
+const M3_LENGTH: usize = 33;
+/// Longest match of an M4 without a length extension.
+const M4_LENGTH: usize = 9;
 
-/// How far [`Writer::sequence`] stores behind what is written so far; it stores more than it means.
+/// How far [`sequence`] stores behind what is written so far; it stores more than it means.
 pub(super) const SLACK: usize = 48;
 
-/// Most literals that [`Writer::sequence`] takes.
+/// Most literals that [`sequence`] takes.
 pub(super) const SHORT_RUN: usize = 16;
 
-/// A stream in the making. Every method gives None if the buffer is too small; the stream is lost then.
-pub(super) struct Writer<'a> {
-    out: &'a mut [u8],
-    at: usize,
+/// All the literals between two matches, or before the first, or after the last.
+pub(super) fn literals(out: &mut [u8], mut at: usize, run: &[u8]) -> Option<usize> {
+    let [count, ..] = run.len().to_le_bytes();
+    match run.len() {
+        0 => return Some(at),
+        1..=238 if at == 0 => at = bytes(out, at, &[17 + count])?,
+        1..=3 => *out.get_mut(at.checked_sub(2)?)? |= count,
+        4..=18 => at = bytes(out, at, &[count - 3])?,
+        more => {
+            at = bytes(out, at, &[0])?;
+            at = extension(out, at, more - 18)?;
+        }
+    }
+    bytes(out, at, run)
 }
 
-impl<'a> Writer<'a> {
-    pub(super) fn new(out: &'a mut [u8]) -> Self {
-        Self { out, at: 0 }
+/// A match of any length from 3 (from distance 2049 on: 4) and any distance that can be coded.
+pub(super) fn any_match(out: &mut [u8], mut at: usize, length: usize, distance: usize) -> Option<usize> {
+    if let Some((instruction, size)) = short_match(length, distance) {
+        return bytes(out, at, instruction.to_le_bytes().get(..size)?);
     }
+    let operand = Operand::of(distance);
+    let [op, ..] = operand.op.to_le_bytes();
+    let [low, high, ..] = operand.word.to_le_bytes();
+    at = bytes(out, at, &[op])?;
+    at = extension(out, at, length.checked_sub(operand.longest)?)?;
+    bytes(out, at, &[low, high])
+}
 
-    /// All the literals between two matches, or before the first, or after the last.
-    pub(super) fn literals(mut self, run: &[u8]) -> Option<Self> {
-        let [count, ..] = run.len().to_le_bytes();
-        match run.len() {
-            0 => return Some(self),
-            1..=238 if self.at == 0 => self.bytes(&[17 + count])?,
-            1..=3 => *self.out.get_mut(self.at.checked_sub(2)?)? |= count,
-            4..=18 => self.bytes(&[count - 3])?,
-            more => {
-                self.bytes(&[0])?;
-                self.extension(more - 18)?;
-            }
-        }
-        self.bytes(run)?;
-        Some(self)
-    }
+/// At most [`SHORT_RUN`] literals, the first `count` bytes of `literals`, and the match after them. There must have
+/// been a match before.
+#[inline]
+pub(super) fn sequence(
+    out: &mut [u8],
+    at: usize,
+    literals: [u8; SHORT_RUN],
+    count: usize,
+    length: usize,
+    distance: usize,
+) -> Option<usize> {
+    // From here on all places are relative to the byte that takes a count of trailing literals (§3.5).
+    let room: &mut [u8; SLACK] = out.get_mut(at.checked_sub(2)?..)?.first_chunk_mut()?;
+    let [count_byte, ..] = count.to_le_bytes();
+    // Up to 3 literals go into the match before. More have an opcode of their own; it is stored anyway, and
+    // overwritten if it is not wanted.
+    let trailing = count < 4;
+    *room.get_mut(0)? |= select_unpredictable(trailing, count_byte, 0);
+    *room.get_mut(2)? = count_byte.wrapping_sub(3);
+    let literals_at = 2 + usize::from(!trailing);
+    *room.get_mut(literals_at..)?.first_chunk_mut()? = literals;
+    let match_at = literals_at + count;
+    let at = at + match_at - 2;
+    let Some((instruction, size)) = short_match(length, distance) else {
+        return any_match(out, at, length, distance);
+    };
+    // The mask changes nothing. It shows the compiler that the place is within the room.
+    *room.get_mut(match_at & 31..)?.first_chunk_mut()? = instruction.to_le_bytes();
+    Some(at + size)
+}
 
-    /// A match of any length from 3 (from distance 2049 on: 4) and any distance that can be coded.
-    pub(super) fn any_match(mut self, length: usize, distance: usize) -> Option<Self> {
-        let operand = Operand::of(distance);
-        if let Some((instruction, size)) = short_match(length, distance, &operand) {
-            self.bytes(instruction.to_le_bytes().get(..size)?)?;
-            return Some(self);
-        }
-        let [op, ..] = operand.op.to_le_bytes();
-        let [low, high, ..] = operand.word.to_le_bytes();
-        self.bytes(&[op])?;
-        self.extension(length.checked_sub(operand.longest)?)?;
-        self.bytes(&[low, high])?;
-        Some(self)
-    }
+/// The end marker.
+pub(super) fn end(out: &mut [u8], at: usize) -> Option<usize> {
+    bytes(out, at, &[0x11, 0, 0])
+}
 
-    /// At most [`SHORT_RUN`] literals, the first `count` bytes of `literals`, and the match after them. There must
-    /// have been a match before.
-    #[inline]
-    pub(super) fn sequence(
-        mut self,
-        literals: [u8; SHORT_RUN],
-        count: usize,
-        length: usize,
-        distance: usize,
-    ) -> Option<Self> {
-        // From here on all places are relative to the byte that takes a count of trailing literals (§3.5).
-        let room: &mut [u8; SLACK] = self.out.get_mut(self.at.checked_sub(2)?..)?.first_chunk_mut()?;
-        let [count_byte, ..] = count.to_le_bytes();
-        // Up to 3 literals go into the match before. More have an opcode of their own; it is stored anyway, and
-        // overwritten if it is not wanted.
-        let trailing = count < 4;
-        *room.get_mut(0)? |= select_unpredictable(trailing, count_byte, 0);
-        *room.get_mut(2)? = count_byte.wrapping_sub(3);
-        let literals_at = 2 + usize::from(!trailing);
-        *room.get_mut(literals_at..)?.first_chunk_mut()? = literals;
-        let match_at = literals_at + count;
-        self.at += match_at - 2;
-        let Some((instruction, size)) = short_match(length, distance, &Operand::of(distance)) else {
-            return self.any_match(length, distance);
-        };
-        // The mask changes nothing. It shows the compiler that the place is within the room.
-        *room.get_mut(match_at & 31..)?.first_chunk_mut()? = instruction.to_le_bytes();
-        self.at += size;
-        Some(self)
-    }
+/// The bytes that say a length above what the opcode can say, by `excess`, at least one (§3.2).
+fn extension(out: &mut [u8], at: usize, excess: usize) -> Option<usize> {
+    let zeros = excess.checked_sub(1)? / 255;
+    let [rest, ..] = (excess - 255 * zeros).to_le_bytes();
+    out.get_mut(at..at + zeros)?.fill(0);
+    bytes(out, at + zeros, &[rest])
+}
 
-    /// The end marker. Gives the length of the stream.
-    pub(super) fn end(mut self) -> Option<usize> {
-        self.bytes(&[0x11, 0, 0])?;
-        Some(self.at)
-    }
-
-    /// The bytes that say a length above what the opcode can say, by `excess`, at least one (§3.2).
-    fn extension(&mut self, excess: usize) -> Option<()> {
-        let zeros = excess.checked_sub(1)? / 255;
-        let [rest, ..] = (excess - 255 * zeros).to_le_bytes();
-        self.out.get_mut(self.at..self.at + zeros)?.fill(0);
-        self.at += zeros;
-        self.bytes(&[rest])
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
-        self.out.get_mut(self.at..self.at + bytes.len())?.copy_from_slice(bytes);
-        self.at += bytes.len();
-        Some(())
-    }
+fn bytes(out: &mut [u8], at: usize, bytes: &[u8]) -> Option<usize> {
+    out.get_mut(at..at + bytes.len())?.copy_from_slice(bytes);
+    Some(at + bytes.len())
 }
 
 /// What a distance means to an M3 or M4.
@@ -124,30 +113,36 @@ struct Operand {
 impl Operand {
     #[inline]
     fn of(distance: usize) -> Self {
-        // Class 0 is M3, 1 is M4, 2 is M4 with G; the constants hold a byte for each.
-        let offset = distance - usize::from(distance <= M3_DISTANCE);
-        let class = 8 * (offset >> 14);
-        Self {
-            op: (0x18_10_20 >> class) & 0xff,
-            word: low_u32((offset & 0x3fff) << 2),
-            longest: (0x09_09_21 >> class) & 0xff,
+        let low = low_u32(distance);
+        if distance <= M3_DISTANCE {
+            return Self { op: 0x20, word: (low - 1) << 2, longest: M3_LENGTH };
         }
+        Self { op: 0x10 | ((low >> 12) & 8), word: (low & 0x3fff) << 2, longest: M4_LENGTH }
     }
 }
 
 /// The instruction of at most four bytes for a match, the first byte lowest, and its size; None if it takes more.
 #[inline]
-fn short_match(length: usize, distance: usize, operand: &Operand) -> Option<(u32, usize)> {
-    let Operand { op, word, longest } = *operand;
-    if length > longest {
-        let excess = length - longest;
-        return (excess <= 255).then(|| (op | (low_u32(excess) << 8) | (word << 16), 4));
+fn short_match(length: usize, distance: usize) -> Option<(u32, usize)> {
+    if distance > M3_DISTANCE || length > M3_LENGTH {
+        return far_or_long_match(length, distance);
     }
-    let is_m2 = length <= M2_LENGTH && distance <= M2_DISTANCE;
+    let is_m2 = ((length - 1) / M2_LENGTH) | ((distance - 1) / M2_DISTANCE) == 0;
     let (length, distance) = (low_u32(length), low_u32(distance - 1));
-    let m2 = ((length - 1) << 5) | ((distance & 7) << 2) | ((distance >> 3) << 8);
-    let m3_or_m4 = op | (length - 2) | (word << 8);
-    Some((select_unpredictable(is_m2, m2, m3_or_m4), 3 - usize::from(is_m2)))
+    let m2 = ((length - 1) << 5) + ((distance & 7) << 2) + ((distance & !7) << 5);
+    let m3 = (0x20 + length - 2) + (distance << 10);
+    Some((select_unpredictable(is_m2, m2, m3), 3 - usize::from(is_m2)))
+}
+
+/// The same for a match that is none of the usual ones.
+#[inline]
+fn far_or_long_match(length: usize, distance: usize) -> Option<(u32, usize)> {
+    let Operand { op, word, longest } = Operand::of(distance);
+    if length <= longest {
+        return Some((op | (low_u32(length) - 2) | (word << 8), 3));
+    }
+    let excess = length - longest;
+    (excess <= 255).then(|| (op | (low_u32(excess) << 8) | (word << 16), 4))
 }
 
 #[inline]
