@@ -46,8 +46,10 @@ pub enum Variant {
     Cold,
     /// `Accurate = yes`.
     Accurate,
-    /// Data is encrypted and signed.
+    /// Data is encrypted with AES-256 and signed with SHA-256.
     Pki,
+    /// The same, compressed with LZO before.
+    PkiLzo,
 }
 
 impl Level {
@@ -79,6 +81,7 @@ impl Variant {
             Self::Cold => "cold",
             Self::Accurate => "accurate",
             Self::Pki => "pki",
+            Self::PkiLzo => "pki-lzo",
         }
     }
 
@@ -92,7 +95,7 @@ impl Variant {
         let more: &[&str] = match self {
             Self::Acl => &["AclSupport = yes", "XattrSupport = yes"],
             Self::Gzip6 => &["Compression = GZIP6"],
-            Self::Lzo => &["Compression = LZO"],
+            Self::Lzo | Self::PkiLzo => &["Compression = LZO"],
             Self::Zstd => &["Compression = ZSTD"],
             Self::Sparse | Self::SparseUnsigned => &["Sparse = yes"],
             _ => &[],
@@ -103,7 +106,12 @@ impl Variant {
     /// Whether two daemons' volumes are equal byte by byte. Compressed blocks come from different encoders, and keys of
     /// encrypted data are random; there, the catalog's rows are compared.
     pub fn same_bytes(self) -> bool {
-        !matches!(self, Self::Gzip6 | Self::Lzo | Self::Zstd | Self::Pki)
+        !matches!(self, Self::Gzip6 | Self::Lzo | Self::Zstd) && !self.is_encrypted()
+    }
+
+    /// Whether data is encrypted and signed.
+    pub fn is_encrypted(self) -> bool {
+        matches!(self, Self::Pki | Self::PkiLzo)
     }
 }
 
@@ -142,7 +150,7 @@ impl Cell {
                 add(kind, scale, &[Variant::Default], &every);
             }
         }
-        let codecs = [Variant::Gzip6, Variant::Lzo, Variant::Zstd, Variant::Pki];
+        let codecs = [Variant::Gzip6, Variant::Lzo, Variant::Zstd, Variant::Pki, Variant::PkiLzo];
         for scale in [1, 10] {
             add(Kind::Mixed, scale, &codecs, &[Full, Restore]);
         }
@@ -160,6 +168,9 @@ impl Cell {
         }
         add(Kind::Manyfiles, 10, &[Variant::Acl, Variant::Clear, Variant::Cold], &[Full, Incremental]);
         add(Kind::Media, 10, &[Variant::Clear, Variant::Cold], &[Full]);
+        for kind in [Kind::Manyfiles, Kind::Media] {
+            add(kind, 1, &[Variant::Pki, Variant::PkiLzo], &[Full, Restore]);
+        }
         add(Kind::Tiny, 500, &[Variant::Accurate], &[Incremental]);
         add(Kind::Hole, 64, &[Variant::SparseUnsigned], &[Full]);
         for thousands in [10, 100, 1000] {
@@ -197,7 +208,7 @@ mod tests {
     fn words_choose_cells() {
         let names = |choice| Cell::choose(choice).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(names("manyfiles10 full default"), ["manyfiles10 full default"]);
-        assert_eq!(names("empty full, media1 restore"), ["empty full default", "media1 restore default"]);
+        assert_eq!(names("empty full, media1 restore default"), ["empty full default", "media1 restore default"]);
         assert!(names("manyfiles full").len() > 2);
         assert_eq!(names("").len(), Cell::all().len());
         assert!(Cell::choose("manyfiles11").is_err());

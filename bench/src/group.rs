@@ -54,11 +54,12 @@ impl<'a> Group<'a> {
             clients.push(ClientOptions::new(Fd::Stock).named(Side::Floor.name()));
         }
         let mut options = BedOptions::new("bench", clients)?;
-        if cell.variant == Variant::Pki {
+        if cell.variant.is_encrypted() {
             let pair = key_pair(options.folder.path())?;
             for client in &mut options.clients {
-                let lines = ["PKI Signatures = yes", "PKI Encryption = yes"].map(str::to_owned);
-                client.file_daemon.extend(lines);
+                let lines =
+                    ["PKI Signatures = yes", "PKI Encryption = yes", "PKI Cipher = aes256", "PKI Digest = sha256"];
+                client.file_daemon.extend(lines.map(str::to_owned));
                 client.file_daemon.push(format!("PKI Keypair = \"{}\"", pair.display()));
             }
         }

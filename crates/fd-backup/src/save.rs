@@ -57,7 +57,7 @@ struct Digests {
 
 /// Whether the digest can wait: nothing but its record needs it.
 fn may_be_late(kind: DigestKind, signed: Option<DigestKind>, entry: &Entry) -> bool {
-    let is_needed = signed.is_some() || entry.hard_link.is_some() || entry.file_type == FileType::Raw;
+    let is_needed = signed == Some(kind) || entry.hard_link.is_some() || entry.file_type == FileType::Raw;
     !is_needed && LateDigests::suits(kind, entry.stat.size)
 }
 
@@ -111,6 +111,7 @@ impl Worker<'_> {
         drop(source);
 
         if late {
+            self.send_signature(signed_kind, None, file_index)?;
             self.emitter.late_digest(file_index)?;
             return Ok(Saved::Complete { digest: None });
         }
