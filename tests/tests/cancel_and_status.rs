@@ -6,7 +6,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test fails the test, like the test itself")]
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
@@ -15,8 +16,8 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use bed::{
-    Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, Result, TreeOptions, build_every_type,
-    descriptors, set_fixed_times, wait_for,
+    Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, ReservedPort, Result, TreeOptions,
+    build_every_type, descriptors, set_fixed_times, wait_for,
 };
 
 /// The size of the pieces in which the daemon reads.
@@ -190,9 +191,28 @@ fn nice_values(pid: u32) -> std::io::Result<Vec<(String, i32)>> {
     Ok(found)
 }
 
+/// What is answered to these bytes.
+fn ask(port: u16, request: &[u8]) -> String {
+    let mut peer = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+    peer.write_all(request).unwrap();
+    let mut answer = String::new();
+    peer.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 #[test]
 fn a_job_takes_of_the_host_what_the_settings_say_and_tells_where_the_time_went() -> Result<()> {
-    let settings = ["[job]", "nice = 19", "io_priority = \"idle\"", "max_load = 1000", "stage_times = true"];
+    let port = ReservedPort::new()?;
+    let metrics = format!("address = \"127.0.0.1:{}\"", port.number());
+    let settings = [
+        "[job]",
+        "nice = 19",
+        "io_priority = \"idle\"",
+        "max_load = 1000",
+        "stage_times = true",
+        "[metrics]",
+        &metrics,
+    ];
     let (mut bed, fifo) = bed_with_fifo_and("manners", Fd::Ours, &settings)?;
     let pid = bed.client("test")?.pid()?;
     let before = nice_values(pid).unwrap();
@@ -204,6 +224,22 @@ fn a_job_takes_of_the_host_what_the_settings_say_and_tells_where_the_time_went()
     let status = wait_for_status(&bed, "the running job", |status| status.contains("    Seconds: reading="))?;
     assert!(status.contains(" for the sender=0.000 "), "{status}");
     let job = held.job;
+    // Somebody who says nothing costs the next one a moment.
+    let silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port.number())).unwrap();
+    let metrics = ask(port.number(), b"GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n");
+    drop(silent);
+    assert!(metrics.starts_with("HTTP/1.1 200 OK\r\n"), "{metrics}");
+    let labels = format!("job=\"{}\",jobid=\"{job}\",type=\"Backup\"", held.name);
+    for line in [
+        "bacula_fd_jobs_running 1".to_owned(),
+        format!("bacula_fd_job_files{{{labels}}} 1"),
+        format!("bacula_fd_job_stage_seconds{{{labels},stage=\"wait_for_sender\"}} 0"),
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "no {line:?} in:\n{metrics}");
+    }
+    assert!(ask(port.number(), b"GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(ask(port.number(), b"DELETE /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    assert!(ask(port.number(), &[b'x'; 8192]).starts_with("HTTP/1.1 400 "));
     drop(held);
     let done = bed.wait(job)?.must_be_good()?;
     let told: Vec<_> =

@@ -89,6 +89,11 @@ impl Daemon {
         &self.settings.job
     }
 
+    /// Where monitoring systems ask for numbers.
+    pub(crate) const fn metrics_address(&self) -> Option<SocketAddr> {
+        self.settings.metrics.address
+    }
+
     /// How long a caller may take for his first packet.
     pub(crate) fn first_packet(&self) -> Duration {
         Duration::from_secs(self.settings.connection.first_packet.into())

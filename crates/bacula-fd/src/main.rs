@@ -18,6 +18,7 @@ mod keyring;
 mod keys;
 mod lifecycle;
 mod log;
+mod metrics;
 mod notify;
 mod outbox;
 mod packet_check;

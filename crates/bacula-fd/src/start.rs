@@ -25,6 +25,7 @@ use crate::keyring::Keyring;
 use crate::keys;
 use crate::lifecycle::{self, PidFile, Role, Signals};
 use crate::log;
+use crate::metrics;
 use crate::notify::Manager;
 use crate::registration;
 use crate::texts as own_texts;
@@ -99,6 +100,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         .map_err(|error| ended(error.message(&name)))?;
     tell_of_life(&daemon, "FD0001", "startup");
     collectors::start(&daemon);
+    metrics::start(&daemon);
     for address in addresses {
         listen(&daemon, address)?;
     }

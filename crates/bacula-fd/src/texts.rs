@@ -154,3 +154,10 @@ pub(crate) fn stage_times(times: &StageTimes) -> String {
         seconds(Stage::SendWaits)
     )
 }
+
+/// What stands before the metrics.
+pub(crate) fn http_head(status: &str, len: usize) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {len}\r\nConnection: close\r\n\r\n"
+    )
+}

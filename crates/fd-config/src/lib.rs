@@ -42,7 +42,8 @@ pub use resources::{
     FileDaemon, Messages, PasswordKey, Pki, PkiCipher, PkiDigest, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
 pub use settings::{
-    ConnectionSettings, IoShare, JobSettings, LogFormat, LogLevel, LogSettings, SETTINGS_FILE, Settings, SettingsError,
+    ConnectionSettings, IoShare, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings, SETTINGS_FILE,
+    Settings, SettingsError,
 };
 pub use source::{AddressFamily, Source};
 pub use split::split_command;

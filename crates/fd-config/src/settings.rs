@@ -3,6 +3,7 @@
 //! Not here: anything that `bacula-fd.conf` can say.
 
 use core::fmt;
+use core::net::SocketAddr;
 use core::num::NonZeroU16;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,17 @@ pub struct Settings {
     pub log: LogSettings,
     /// Who calls.
     pub connection: ConnectionSettings,
+    /// Numbers for monitoring systems.
+    pub metrics: MetricsSettings,
+}
+
+/// `[metrics]`
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MetricsSettings {
+    /// Where `GET /metrics` is answered, an address with its port; `None`: nowhere.
+    #[serde(deserialize_with = "address")]
+    pub address: Option<SocketAddr>,
 }
 
 /// `[connection]`
@@ -157,6 +169,11 @@ fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU
     workers.map(Some).ok_or_else(|| D::Error::custom(texts::workers_out_of_range(number, MOST_WORKERS)))
 }
 
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(|_| D::Error::custom(texts::not_an_address(&text)))
+}
+
 fn nice<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
     let number = i64::deserialize(deserializer)?;
     let nice = u8::try_from(number).ok().filter(|nice| *nice <= LEAST_URGENT);
@@ -258,6 +275,8 @@ mod tests {
         assert_eq!(settings.job.workers.map(NonZeroU16::get), Some(4));
         assert_eq!(settings.job.memory, Some(64 << 20));
         assert_eq!((settings.log.format, settings.log.level), (LogFormat::Json, LogLevel::Debug));
+        let metrics = parse("metrics.address = \"[::1]:9101\"").unwrap().metrics;
+        assert_eq!(metrics.address, Some(SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9101))));
         assert_eq!(parse("connection.first_packet = 2").unwrap().connection.first_packet, 2);
         assert_eq!(parse("job.memory = 8388608").unwrap().job.memory, Some(8 << 20));
         assert_eq!(parse("job.memory = \"1gb\"").unwrap().job.memory, Some(1_000_000_000));
@@ -286,6 +305,7 @@ mod tests {
             ("[job]\nmax_load = 0", "max_load must be above 0"),
             ("[job]\nmax_load = nan", "max_load must be above 0"),
             ("[job]\nstage_times = 1", "invalid type"),
+            ("[metrics]\naddress = \"localhost\"", "\"localhost\": an address and its port are expected"),
             ("[log]\nformat = \"xml\"", "unknown variant `xml`, expected `text` or `json`"),
             ("[log\n", "line 1"),
         ];

@@ -363,6 +363,10 @@ pub(crate) const EXPECTED_A_SIZE: &str = "a number of bytes is expected, such as
 pub(crate) const EXPECTED_AN_IO_PRIORITY: &str = "a level from 0 (most) to 7 (least), or \"idle\", is expected";
 pub(crate) const NOT_A_LOAD: &str = "max_load must be above 0";
 
+pub(crate) fn not_an_address(text: &str) -> String {
+    format!("{text:?}: an address and its port are expected, such as \"127.0.0.1:9101\"")
+}
+
 pub(crate) fn nice_out_of_range(number: i64, most: u8) -> String {
     format!("nice must be 0 to {most}, not {number}")
 }

@@ -1,0 +1,171 @@
+//! The daemon's numbers for monitoring systems: `GET /metrics` in Prometheus' text format, at the address that
+//! `bacula-fd.toml` names. Without an address nobody listens.
+//!
+//! One caller at a time, a few seconds each: who asks for metrics has no password, so he gets little to hold on to. That
+//! is also why this is no HTTP library: one method, one path, no state.
+//!
+//! Not here: the metrics of the stock daemon ([`crate::statistics`]).
+
+use std::fmt::Write as _;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fd_messages::Stage;
+
+use crate::daemon::Daemon;
+use crate::job::Job;
+use crate::platform::Platform;
+use crate::texts;
+
+/// How long one caller may take for everything.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// The longest request, bytes.
+const LONGEST: usize = 8192;
+
+const STAGES: [(&str, Stage); 5] = [
+    ("read", Stage::Read),
+    ("wait_for_entries", Stage::WorkWaitsForEntries),
+    ("wait_for_sender", Stage::WorkWaitsForSender),
+    ("send", Stage::Send),
+    ("wait_to_send", Stage::SendWaits),
+];
+
+/// A number of a running job.
+type OfJob = fn(&Job) -> u64;
+
+/// Listens, if an address is given. What goes wrong is no reason to do without backups: it stands in the log.
+pub(crate) fn start(daemon: &Arc<Daemon>) {
+    let Some(address) = daemon.metrics_address() else { return };
+    if let Err(error) = listen(daemon, address) {
+        tracing::error!(%address, %error, "nobody can ask for metrics");
+    }
+}
+
+fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> io::Result<()> {
+    let listener = TcpListener::bind(address)?;
+    let daemon = Arc::clone(daemon);
+    let serve = move || {
+        for caller in listener.incoming() {
+            if let Err(error) = caller.and_then(|caller| answer(&daemon, caller)) {
+                tracing::debug!(%error, "a caller did not get his metrics");
+            }
+        }
+    };
+    thread::Builder::new().name("metrics".to_owned()).spawn(serve).map(|_runs_for_ever| ())
+}
+
+fn answer(daemon: &Daemon, mut caller: TcpStream) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    caller.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < LONGEST {
+        let left = deadline.saturating_duration_since(Instant::now());
+        caller.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        let mut some = [0; 1024];
+        match caller.read(&mut some)? {
+            0 => break,
+            len => request.extend_from_slice(some.get(..len).unwrap_or_default()),
+        }
+        if left.is_zero() {
+            break;
+        }
+    }
+    let (status, body) = match path(&request) {
+        Some(b"/metrics") => ("200 OK", exposition(daemon)),
+        Some(_) => ("404 Not Found", String::new()),
+        None => ("400 Bad Request", String::new()),
+    };
+    let head = texts::http_head(status, body.len());
+    caller.write_all(&[head.as_bytes(), body.as_bytes()].concat())
+}
+
+/// The path that a request asks for, without what stands behind a question mark.
+fn path(request: &[u8]) -> Option<&[u8]> {
+    let line = request.split(|byte| *byte == b'\r').next()?;
+    let mut words = line.split(|byte| *byte == b' ');
+    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+    (method == b"GET" && version.starts_with(b"HTTP/1.")).then(|| target.split(|byte| *byte == b'?').next())?
+}
+
+/// All metrics as text.
+fn exposition(daemon: &Daemon) -> String {
+    let supervisor = daemon.supervisor();
+    let jobs = supervisor.running_jobs();
+    let mut out = String::new();
+    let memory = Platform::memory();
+    let singles = [
+        (
+            "start_time_seconds",
+            "gauge",
+            "When the daemon began.",
+            u64::try_from(supervisor.started).unwrap_or_default(),
+        ),
+        ("resident_memory_bytes", "gauge", "Memory of the daemon.", memory.resident),
+        ("jobs_finished_total", "counter", "Jobs that have ended.", supervisor.finished()),
+        ("jobs_running", "gauge", "Jobs that run now.", jobs.len() as u64),
+    ];
+    for (name, kind, help, value) in singles {
+        describe(&mut out, name, kind, help);
+        line(&mut out, name, "", &value);
+    }
+    let of_jobs: [(&str, &str, OfJob); 5] = [
+        ("job_files", "Files sent or restored by a running job.", |job| job.progress.files().into()),
+        ("job_files_examined", "Files that a running job has looked at.", |job| job.progress.files_examined()),
+        ("job_bytes", "Bytes sent or written by a running job.", |job| job.progress.job_bytes()),
+        ("job_read_bytes", "Bytes read or received by a running job.", |job| job.progress.read_bytes()),
+        ("job_errors", "Errors of a running job.", |job| job.progress.errors().into()),
+    ];
+    for (name, help, value) in of_jobs {
+        describe(&mut out, name, "gauge", help);
+        for job in &jobs {
+            line(&mut out, name, &labels(job), &value(job));
+        }
+    }
+    describe(&mut out, "job_stage_seconds", "gauge", "Where the time of a running backup goes.");
+    for job in &jobs {
+        for (stage, kind) in STAGES {
+            let labels = format!("{},stage=\"{stage}\"", labels(job));
+            line(&mut out, "job_stage_seconds", &labels, &job.progress.stages().get(kind).as_secs_f64());
+        }
+    }
+    out
+}
+
+fn labels(job: &Job) -> String {
+    let name = job.name().replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("job=\"{name}\",jobid=\"{}\",type=\"{}\"", job.identity.job_id, job.kind().words())
+}
+
+fn describe(out: &mut String, name: &str, kind: &str, help: &str) {
+    // Writing to a string can't fail.
+    let _ = write!(out, "# HELP bacula_fd_{name} {help}\n# TYPE bacula_fd_{name} {kind}\n");
+}
+
+fn line(out: &mut String, name: &str, labels: &str, value: &dyn std::fmt::Display) {
+    let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+    let _ = writeln!(out, "bacula_fd_{name}{labels} {value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_get_has_a_path() {
+        assert_eq!(path(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), Some(&b"/metrics"[..]));
+        assert_eq!(path(b"GET /metrics?x=1 HTTP/1.0\r\n\r\n"), Some(&b"/metrics"[..]));
+        for request in [
+            &b""[..],
+            b"GET",
+            b"GET /metrics",
+            b"POST /metrics HTTP/1.1\r\n\r\n",
+            b"GET /metrics FTP\r\n",
+            b"\x16\x03\x01",
+        ] {
+            assert_eq!(path(request), None, "{request:?}");
+        }
+    }
+}
