@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use fd_restore::{RecordSource, SourceError};
-use fd_transport::{ChannelError, Fault, IDLE_LIMIT};
+use fd_transport::{ChannelError, Fault, Frames, IDLE_LIMIT};
 
 use crate::exchange;
 use crate::storage::{Arrival, StorageConnection};
@@ -25,9 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Frames on their way.
 #[derive(Default, Debug)]
 struct Batch {
-    bytes: Vec<u8>,
-    /// Where each frame ends in `bytes`.
-    ends: Vec<usize>,
+    frames: Frames,
     /// What came behind the last frame.
     then: Option<Then>,
 }
@@ -51,9 +49,8 @@ pub(crate) struct RecordFeed {
     empty: Sender<Batch>,
     unwanted: Arc<AtomicBool>,
     batch: Batch,
-    /// The next frame of the batch, and where it begins.
+    /// The next frame of the batch.
     next: usize,
-    begin: usize,
 }
 
 /// A line between two threads.
@@ -62,7 +59,7 @@ pub(crate) fn feed() -> (FeedLine, RecordFeed) {
     let (empty, used) = bounded(WAITING + 2);
     let unwanted = Arc::new(AtomicBool::new(false));
     let line = FeedLine { full, empty: used, unwanted: Arc::clone(&unwanted) };
-    (line, RecordFeed { full: frames, empty, unwanted, batch: Batch::default(), next: 0, begin: 0 })
+    (line, RecordFeed { full: frames, empty, unwanted, batch: Batch::default(), next: 0 })
 }
 
 impl FeedLine {
@@ -70,8 +67,7 @@ impl FeedLine {
     pub(crate) fn receive(&self, storage: &mut StorageConnection) {
         loop {
             let mut batch = self.empty.try_recv().unwrap_or_default();
-            batch.bytes.clear();
-            batch.ends.clear();
+            batch.frames.clear();
             batch.then = None;
             self.fill(storage, &mut batch);
             let ended = batch.then.is_some();
@@ -84,11 +80,11 @@ impl FeedLine {
     /// Waits for one frame and takes what has come with it.
     fn fill(&self, storage: &mut StorageConnection, batch: &mut Batch) {
         let deadline = Instant::now() + IDLE_LIMIT;
-        while batch.bytes.len() < BATCH && batch.then.is_none() {
-            let patience = if batch.ends.is_empty() { Some(LOOK_EVERY) } else { None };
-            match storage.receive_into(&mut batch.bytes, patience) {
-                Ok(Arrival::Frame) => batch.ends.push(batch.bytes.len()),
-                Ok(Arrival::Nothing) if batch.ends.is_empty() => {}
+        while batch.frames.total() < BATCH && batch.then.is_none() {
+            let patience = if batch.frames.is_empty() { Some(LOOK_EVERY) } else { None };
+            match storage.gather(&mut batch.frames, patience) {
+                Ok(Arrival::Frame) => {}
+                Ok(Arrival::Nothing) if batch.frames.is_empty() => {}
                 Ok(Arrival::Nothing) => return,
                 Ok(Arrival::EndOfData) => batch.then = Some(Then::EndOfData),
                 Err(error) if error.is_timeout() && Instant::now() < deadline => {
@@ -112,18 +108,15 @@ fn source_error(error: &ChannelError) -> SourceError {
 
 impl RecordSource for RecordFeed {
     fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
-        while self.next >= self.batch.ends.len() {
+        while self.next >= self.batch.frames.len() {
             match &self.batch.then {
                 Some(Then::EndOfData) => return Ok(None),
                 Some(Then::Failed(error)) => return Err(error.clone()),
                 None => self.next_batch()?,
             }
         }
-        let end = self.batch.ends.get(self.next).copied().unwrap_or(self.begin);
-        let frame = self.batch.bytes.get(self.begin..end).unwrap_or_default();
         self.next += 1;
-        self.begin = end;
-        Ok(Some(frame))
+        Ok(self.batch.frames.get(self.next - 1))
     }
 }
 
@@ -134,7 +127,7 @@ impl RecordFeed {
         let used = std::mem::replace(&mut self.batch, batch);
         // With every batch on its way already, this one is not needed.
         let _surplus = self.empty.try_send(used);
-        (self.next, self.begin) = (0, 0);
+        self.next = 0;
         Ok(())
     }
 }

@@ -10,8 +10,8 @@ use fd_session::read::{ReadClose, ReadOpen};
 use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageHello};
 use fd_session::{Action, JobStatus, Machine, texts};
 use fd_transport::{
-    Canceller, Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, IDLE_LIMIT,
-    Limits, Received,
+    Canceller, Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, Frames,
+    Gathered, IDLE_LIMIT, Limits, Received,
 };
 
 use crate::exchange::{self, Secrets, Signals};
@@ -30,7 +30,7 @@ pub(crate) struct StorageConnection {
     frame: Vec<u8>,
 }
 
-/// What [`StorageConnection::receive_into`] found.
+/// What [`StorageConnection::gather`] found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
     /// A frame, which may be empty.
@@ -188,29 +188,17 @@ impl StorageConnection {
         }
     }
 
-    /// Appends the next frame of a sequence to `bytes`. Signals that want an answer get it. Without patience it takes only
-    /// what is there; with it, a wait that is too long is a timeout, after which one can go on.
-    pub(crate) fn receive_into(
-        &mut self,
-        bytes: &mut Vec<u8>,
-        patience: Option<Duration>,
-    ) -> Result<Arrival, ChannelError> {
-        let received = match patience {
-            Some(patience) => self.channel.recv(patience)?,
-            None => match self.channel.try_recv()? {
-                Some(received) => received,
-                None => return Ok(Arrival::Nothing),
-            },
-        };
-        match received {
-            Received::Data(frame) => bytes.extend_from_slice(frame),
-            Received::Empty => {}
-            Received::Signal(signal) => {
+    /// Appends the next frame of a sequence to `frames`. Signals that want an answer get it. Without patience it takes
+    /// only what is there; with it, a wait that is too long is a timeout, after which one can go on.
+    pub(crate) fn gather(&mut self, frames: &mut Frames, patience: Option<Duration>) -> Result<Arrival, ChannelError> {
+        match self.channel.gather(frames, patience)? {
+            None => Ok(Arrival::Nothing),
+            Some(Gathered::Frame) => Ok(Arrival::Frame),
+            Some(Gathered::Signal(signal)) => {
                 let ended = exchange::answer_storage_signal(&mut self.channel, signal)?.is_some();
-                return Ok(if ended { Arrival::EndOfData } else { Arrival::Nothing });
+                Ok(if ended { Arrival::EndOfData } else { Arrival::Nothing })
             }
         }
-        Ok(Arrival::Frame)
     }
 
     /// Says good-bye. Tells what was sent on the connection, the good-bye included. The Storage Daemon closes when it has

@@ -20,5 +20,5 @@ pub use count::CommCount;
 pub use encoder::Encoder;
 pub use error::FrameError;
 pub use frame::{HEADER_LEN, MAX_PAYLOAD, Parsed, parse};
-pub use lz4::decompress;
+pub use lz4::{decompress, decompress_behind};
 pub use signal::Signal;

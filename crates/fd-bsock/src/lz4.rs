@@ -1,6 +1,8 @@
 //! Comm line compression: one raw LZ4 block per frame, no history between frames (reference 01 §4.1).
 
-use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
+use lz4_flex::block::{
+    CompressTable, DecompressError, compress_into_with_table, decompress_into, get_maximum_output_size,
+};
 
 use crate::FrameError;
 
@@ -16,20 +18,39 @@ const SMALL_TABLE_LIMIT: usize = 65_535;
 
 /// Decompresses the payload of a compressed frame into `out`, whose old contents are lost.
 ///
-/// Reserves memory only after the block itself has told the size of its output.
-///
 /// # Errors
 /// [`FrameError::BadBlock`] and [`FrameError::Expands`]; the contents of `out` mean nothing then.
 pub fn decompress(payload: &[u8], out: &mut Vec<u8>) -> Result<(), FrameError> {
-    let len = payload.len();
-    let size = decompressed_len(payload).ok_or(FrameError::BadBlock { len })?;
-    if size > MAX_DECOMPRESSED {
-        return Err(FrameError::Expands { len });
-    }
-    out.resize(size, 0);
-    let written = decompress_into(payload, out).map_err(|_| FrameError::BadBlock { len })?;
-    out.truncate(written);
+    let end = decompress_behind(payload, out, 0)?;
+    out.truncate(end);
     Ok(())
+}
+
+/// Decompresses the payload of a compressed frame to behind the first `at` bytes of `out`, and tells where it ends. What
+/// stands behind that means nothing: it is room for the next one, so that a buffer is filled with zeros only once.
+///
+/// Reserves memory only after the block itself has told the size of its output, which is asked only where the room does
+/// not do: that costs almost as much as to decompress.
+///
+/// # Errors
+/// [`FrameError::BadBlock`] and [`FrameError::Expands`]; what stands behind `at` means nothing then.
+pub fn decompress_behind(payload: &[u8], out: &mut Vec<u8>, at: usize) -> Result<usize, FrameError> {
+    let len = payload.len();
+    let most = at.saturating_add(MAX_DECOMPRESSED).min(out.len());
+    let room = out.get_mut(at..most).unwrap_or_default();
+    let written = match decompress_into(payload, room) {
+        Err(DecompressError::OutputTooSmall { .. }) => {
+            let size = decompressed_len(payload).ok_or(FrameError::BadBlock { len })?;
+            if size > MAX_DECOMPRESSED {
+                return Err(FrameError::Expands { len });
+            }
+            let end = at.saturating_add(size);
+            out.resize(end.max(out.len()), 0);
+            decompress_into(payload, out.get_mut(at..end).unwrap_or_default())
+        }
+        tried => tried,
+    };
+    written.map(|written| at + written).map_err(|_| FrameError::BadBlock { len })
 }
 
 /// Adds up what the tokens of a block will produce; `None` if the block ends in the middle of something.
@@ -136,6 +157,31 @@ mod tests {
         let block = compressor.compress(&zeros).unwrap().to_vec();
         assert_eq!(decompress(&block, &mut out), Ok(()));
         assert_eq!(out, zeros);
+    }
+
+    #[test]
+    fn blocks_stand_one_behind_the_other_whatever_room_there_was() {
+        let mut compressor = Compressor::new();
+        let texts: Vec<Vec<u8>> =
+            [30, 500, 64, 70_000, 100].map(|len| vec![len.to_string().as_bytes()[0]; len]).to_vec();
+        let blocks: Vec<Vec<u8>> = texts.iter().map(|text| compressor.compress(text).unwrap().to_vec()).collect();
+        for room in [0, 29, 30, 31, 530, 600, 100_000] {
+            let mut out = vec![7; room];
+            for _ in 0..2 {
+                let mut end = 0;
+                for block in &blocks {
+                    end = decompress_behind(block, &mut out, end).unwrap();
+                }
+                assert_eq!(out[..end], texts.concat());
+            }
+            assert_eq!(out.len(), room.max(texts.concat().len()), "it grows once and only as far as needed");
+        }
+        // More room than one block may take does not let it take more.
+        let mut block = vec![0x1f, b'x', 1, 0];
+        block.resize(20_000, 255);
+        block.extend_from_slice(&[0, 0x50, 1, 2, 3, 4, 5]);
+        let mut out = vec![0; MAX_DECOMPRESSED + 3_000_000];
+        assert_eq!(decompress_behind(&block, &mut out, 10), Err(FrameError::Expands { len: block.len() }));
     }
 
     #[test]

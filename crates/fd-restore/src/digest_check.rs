@@ -2,13 +2,21 @@
 //!
 //! The stock daemon ignores them. The digest follows the data, so its kind is known in time only from the files
 //! before: until the first digest of a job has come, every kind is computed for the first bytes of each file, and a
-//! job without digests soon stops computing.
+//! job without digests soon stops computing. What a long file needs is computed by a thread of its own.
 
 use fd_crypto::{DigestKind, DigestValue, Digester};
 use fd_records::Stream;
 
-/// As long as the kind is not known, files up to this length are checked.
+use crate::digest_worker::DigestWorker;
+
+/// As long as the kind is not known, all kinds are computed for this length; then only those of [`LIKELY_KINDS`].
 const GUESS_LIMIT: u64 = 4 << 20;
+
+/// What most backups have, and what costs almost nothing.
+const LIKELY_KINDS: [DigestKind; 4] = [DigestKind::Md5, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
+
+/// From this length on another thread digests.
+const LONG: u64 = 512 << 10;
 
 /// After so many files in a row without a digest no more are computed, until one comes.
 const PATIENCE: u32 = 32;
@@ -40,6 +48,8 @@ pub(crate) struct DigestCheck {
     /// The digest of the current file, once its record has been compared.
     compared: Option<DigestValue>,
     signed: SignedDigests,
+    /// Has the digesters as long as a long file comes.
+    worker: Option<DigestWorker>,
 }
 
 /// Digests of the current file for its signature: the kinds that signatures of this job were over so far; all there are
@@ -85,6 +95,7 @@ impl DigestCheck {
             without: 0,
             compared: None,
             signed: SignedDigests::new(signed),
+            worker: None,
         }
     }
 
@@ -99,6 +110,7 @@ impl DigestCheck {
 
     /// The current file can't be checked any more.
     pub(crate) fn abandon(&mut self) {
+        self.call_back();
         if self.active && self.length > 0 {
             for digester in &mut self.digesters {
                 // Only to make it ready for the next file.
@@ -111,18 +123,49 @@ impl DigestCheck {
 
     /// The next bytes of the current file.
     pub(crate) fn update(&mut self, data: &[u8]) {
-        for digester in &mut self.signed.digesters {
-            digester.update(data);
+        let before = self.length;
+        self.length += data.len() as u64;
+        if !self.kind_known && self.active && before <= GUESS_LIMIT && self.length > GUESS_LIMIT {
+            self.call_back();
+            self.digesters.retain(|digester| LIKELY_KINDS.contains(&digester.kind()));
         }
-        if !self.active {
+        let is_lent = self.worker.as_ref().is_some_and(DigestWorker::has_digesters);
+        if !is_lent && !self.active && self.signed.digesters.is_empty() {
             return;
         }
-        self.length += data.len() as u64;
-        for digester in &mut self.digesters {
-            digester.update(data);
+        if !is_lent && self.length > LONG {
+            self.lend();
         }
-        if !self.kind_known && self.length > GUESS_LIMIT {
-            self.abandon();
+        if let Some(worker) = self.worker.as_mut().filter(|worker| worker.has_digesters()) {
+            worker.digest(data);
+            return;
+        }
+        let wanted = self.digesters.iter_mut().filter(|_| self.active);
+        wanted.chain(&mut self.signed.digesters).for_each(|digester| digester.update(data));
+    }
+
+    /// Gives the work to the other thread.
+    fn lend(&mut self) {
+        if self.worker.is_none() {
+            self.worker = DigestWorker::start();
+        }
+        if let Some(worker) = &mut self.worker {
+            let wanted = if self.active { std::mem::take(&mut self.digesters) } else { Vec::new() };
+            worker.lend([wanted, std::mem::take(&mut self.signed.digesters)]);
+        }
+    }
+
+    /// Waits until the other thread has digested everything.
+    fn call_back(&mut self) {
+        let Some(worker) = self.worker.as_mut().filter(|worker| worker.has_digesters()) else { return };
+        if let Some([wanted, signed]) = worker.give_back() {
+            if self.active {
+                self.digesters = wanted;
+            }
+            self.signed.digesters = signed;
+        } else {
+            self.worker = None;
+            self.active = false;
         }
     }
 
@@ -132,6 +175,7 @@ impl DigestCheck {
             return Verdict::Fine;
         };
         self.without = 0;
+        self.call_back();
         let computed = if self.active {
             self.digesters
                 .iter_mut()
@@ -153,6 +197,7 @@ impl DigestCheck {
     /// The digest of the current file that a signature is over; `None` if it is of a kind that was not expected. Files
     /// that follow have it.
     pub(crate) fn signed_digest(&mut self, kind: DigestKind) -> Option<DigestValue> {
+        self.call_back();
         self.signed.finish(kind).or_else(|| self.compared.filter(|value| value.kind() == kind))
     }
 
@@ -220,14 +265,55 @@ mod tests {
     }
 
     #[test]
-    fn a_long_first_file_is_not_checked_and_a_wrong_length_differs() {
+    fn long_files_are_checked_if_their_kind_is_known_or_likely() {
+        for length in [LONG, LONG + 1, GUESS_LIMIT + 70_077] {
+            let data: Vec<u8> =
+                (0..u32::try_from(length).unwrap()).map(|n| (n / 3).to_le_bytes()[1] ^ n.to_le_bytes()[0]).collect();
+            for kind in [DigestKind::Md5, DigestKind::Sha1, DigestKind::Xxh3_128] {
+                let mut check = DigestCheck::new(true, false);
+                let (right, mut wrong) = (digest(kind, &data), digest(kind, &data));
+                wrong[1] ^= 4;
+                for (turn, recorded) in [&wrong, &right, &wrong].into_iter().enumerate() {
+                    check.begin();
+                    data.chunks(70_001).for_each(|piece| check.update(piece));
+                    let unknown = turn == 0 && length > GUESS_LIMIT && !LIKELY_KINDS.contains(&kind);
+                    let expected = recorded == &wrong && !unknown;
+                    assert_eq!(differs(&check.compare(stream(kind), recorded)), expected, "{kind} {length} {turn}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_first_file_of_another_kind_is_not_checked_and_a_wrong_length_differs() {
         let mut check = DigestCheck::new(true, false);
         check.begin();
         check.update(&vec![0; usize::try_from(GUESS_LIMIT).unwrap()]);
         check.update(b"x");
-        assert!(!differs(&check.compare(Stream::MD5, b"0123456789abcdef")));
+        assert!(!differs(&check.compare(Stream(DigestKind::Sha1.stream()), b"0123456789abcdef0123")));
         check.begin();
-        assert!(differs(&check.compare(Stream::MD5, b"short")));
+        assert!(differs(&check.compare(Stream(DigestKind::Sha1.stream()), b"short")));
+    }
+
+    #[test]
+    fn signed_digests_of_long_files_are_those_of_all_their_bytes() {
+        let data = vec![5; usize::try_from(LONG).unwrap() * 3 + 5];
+        for enabled in [false, true] {
+            let mut check = DigestCheck::new(enabled, true);
+            for turn in 0..3 {
+                check.begin();
+                data.chunks(65_536).for_each(|piece| check.update(piece));
+                if turn == 1 {
+                    assert!(differs(&check.compare(Stream::MD5, &[0; 16])) == enabled);
+                }
+                let value = check.signed_digest(DigestKind::Sha256).unwrap();
+                assert_eq!(value.as_bytes(), digest(DigestKind::Sha256, &data));
+                // One that is given up leaves nothing behind.
+                check.begin();
+                data.chunks(65_536).for_each(|piece| check.update(piece));
+                check.abandon();
+            }
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@
 mod create;
 mod data;
 mod digest_check;
+mod digest_worker;
 mod encryption;
 mod entry;
 mod output_file;

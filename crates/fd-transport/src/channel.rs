@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use fd_bsock::{CommCount, Encoder, FrameError, HEADER_LEN, Parsed, Signal, decompress, parse};
+use fd_bsock::{CommCount, Encoder, FrameError, HEADER_LEN, Parsed, Signal, decompress_behind, parse};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::error::Fault;
+use crate::frames::Frames;
 use crate::link::Link;
 use crate::tls::{Secret, Side};
 use crate::wire::{Wait, Wire, WireStats};
@@ -41,6 +42,15 @@ pub enum Received<'a> {
     Data(&'a [u8]),
     /// A frame without payload.
     Empty,
+    /// A signal.
+    Signal(Signal),
+}
+
+/// What one call of [`Channel::gather`] found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gathered {
+    /// A frame, empty or not; it is the last one of the [`Frames`] now.
+    Frame,
     /// A signal.
     Signal(Signal),
 }
@@ -105,6 +115,7 @@ pub struct Channel {
     encoder: Encoder,
     /// Bytes of the frame that was lent out by the last call.
     lent: usize,
+    /// Room for the payload of a compressed frame.
     decompressed: Vec<u8>,
     count: CommCount,
     health: Health,
@@ -289,29 +300,58 @@ impl Channel {
         }
     }
 
-    fn lend(&mut self, frame: &Frame) -> Result<Received<'_>, ChannelError> {
+    /// Appends one frame to `frames`, without a copy in between; otherwise as [`Channel::recv`], and without a timeout as
+    /// [`Channel::try_recv`].
+    ///
+    /// # Errors
+    /// As [`Channel::recv`].
+    pub fn gather(&mut self, frames: &mut Frames, timeout: Option<Duration>) -> Result<Option<Gathered>, ChannelError> {
+        match timeout {
+            Some(_) => self.flush()?,
+            None => self.usable()?,
+        }
+        let Some(frame) = self.next_frame(timeout)? else {
+            return timeout.map_or(Ok(None), |after| Err(self.error(Fault::TimedOut { after })));
+        };
+        self.take(&frame);
+        let (payload, compressed) = match frame.content {
+            Content::Empty => (0..0, false),
+            Content::Signal(signal) => return Ok(Some(Gathered::Signal(signal))),
+            Content::Data { payload, compressed } => (payload, compressed),
+        };
+        let payload = self.link.input().get(payload).unwrap_or_default();
+        if compressed {
+            frames.push_compressed(payload).map_err(|error| self.failed(Fault::Frame(error)))?;
+        } else {
+            frames.push(payload);
+        }
+        Ok(Some(Gathered::Frame))
+    }
+
+    /// Notes that a frame is used; its bytes go with the next call.
+    fn take(&mut self, frame: &Frame) {
         self.lent = frame.consumed;
         self.received.fetch_add(1, Ordering::Relaxed);
-        match &frame.content {
-            Content::Empty => Ok(Received::Empty),
-            Content::Signal(signal) => {
-                if *signal == Signal::Terminate {
-                    self.health = Health::Terminated;
-                }
-                Ok(Received::Signal(*signal))
-            }
-            Content::Data { payload, compressed } => {
-                let data = self.link.input().get(payload.clone()).unwrap_or_default();
-                if *compressed && let Err(error) = decompress(data, &mut self.decompressed) {
-                    return Err(self.failed(Fault::Frame(error)));
-                }
-                Ok(Received::Data(if *compressed {
-                    &self.decompressed
-                } else {
-                    self.link.input().get(payload.clone()).unwrap_or_default()
-                }))
-            }
+        if matches!(frame.content, Content::Signal(Signal::Terminate)) {
+            self.health = Health::Terminated;
         }
+    }
+
+    fn lend(&mut self, frame: &Frame) -> Result<Received<'_>, ChannelError> {
+        self.take(frame);
+        let (payload, compressed) = match &frame.content {
+            Content::Empty => return Ok(Received::Empty),
+            Content::Signal(signal) => return Ok(Received::Signal(*signal)),
+            Content::Data { payload, compressed } => (payload.clone(), *compressed),
+        };
+        if compressed {
+            let block = self.link.input().get(payload).unwrap_or_default();
+            return match decompress_behind(block, &mut self.decompressed, 0) {
+                Ok(end) => Ok(Received::Data(self.decompressed.get(..end).unwrap_or_default())),
+                Err(error) => Err(self.failed(Fault::Frame(error))),
+            };
+        }
+        Ok(Received::Data(self.link.input().get(payload).unwrap_or_default()))
     }
 
     /// Ends the loan of the last frame.
