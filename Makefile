@@ -3,12 +3,13 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench bench-quick bench-parts clean
+.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench bench-quick bench-parts deb package-test package-lint package-again clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 QUICK ?=
+SUITES ?= trixie
 BENCH_FLAGS ?=
 
 # The tests judge the optimised program, whatever else lies about in the target folder.
@@ -16,7 +17,7 @@ export FERROFD_BIN ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/release/bacula
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | sort | \
-	  awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	  awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
 setup: ## Install the system packages that are missing (apt), say so if that can't be done
 	@scripts/system-packages
@@ -61,6 +62,23 @@ bench-parts: ## Criterion: codecs (beside liblzo2, zlib, libzstd), matching, fra
 	@bench/codecs
 	$(CARGO) bench -p fd-walk -p fd-bsock -p fd-records -p fd-crypto -p fd-backup \
 	  --bench matching --bench frames --bench lstat --bench digests --bench sequencer
+
+deb: ## Build ferrofd_VERSION_ARCH.deb and its -dbgsym into target/packages (PACKAGES=DIR)
+	@PACKAGE_PACKAGES=yes scripts/system-packages
+	@packaging/build
+	@packaging/build-deb
+
+package-test: deb ## Install, upgrade, remove the DEB in throw-away roots (SUITES="trixie bookworm"), with the bed's Director
+	$(CARGO) build -q -p bed
+	@scripts/package-test $(SUITES)
+
+package-lint: ## lintian over the DEB; the unit before systemd-analyze, beside the stock unit
+	@PACKAGE_PACKAGES="lintian systemd" scripts/system-packages
+	@$(MAKE) --no-print-directory deb
+	@scripts/package-lint
+
+package-again: deb ## Build the DEB once more elsewhere and compare every byte
+	@scripts/package-again
 
 clean: ## Remove what was built here (the bed's Debian root and the lint tools stay in their caches)
 	$(CARGO) clean

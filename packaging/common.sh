@@ -1,0 +1,38 @@
+# Sourced by build, stage, deb, rpm and tarball: where things are and what they are called.
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$top"
+target=${CARGO_TARGET_DIR:-$top/target}
+# What `build` makes, and where the packages go.
+built=$target/packaging/program
+packages=${PACKAGES:-$target/packages}
+
+# PACKAGE_VERSION is for the tests, which need an upgrade.
+version=${PACKAGE_VERSION:-$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)}
+revision=1
+# A provided version, so that "bacula-client depends on bacula-fd (>= 15.0.3-3)" is met, whatever Debian's revision.
+stock_version=15.0.3
+machine=$(uname -m)
+
+# Same commit, same bytes: the time in every archive is the commit's.
+if [[ -z ${SOURCE_DATE_EPOCH:-} ]]; then
+    SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.lock)
+fi
+export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
+umask 022
+
+die() {
+    echo "${0##*/}: $*" >&2
+    exit 1
+}
+
+# Each file and folder below $1 gets the commit's time, and a mode that no umask decides.
+settle() {
+    chmod -R u+rwX,go+rX,go-w "$1"
+    find "$1" -print0 | xargs -0 touch --no-dereference --date="@$SOURCE_DATE_EPOCH"
+}
+
+# The highest version of the C library that the program asks for.
+glibc_floor() {
+    objdump -T "$built/bacula-fd" | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
+}

@@ -1,0 +1,327 @@
+//! Installs, upgrades and removes the Debian packages on throw-away hosts, with the bed's Director as their Director.
+//!
+//! `package-test ROOT DEB NEWER` takes an unpacked Debian (`scripts/package-root`) and two builds of the package. It
+//! walks the road of an administrator: stock daemon, ferrofd over it, an upgrade while a job runs, ferrofd removed, the
+//! stock daemon again; and once more, with the stock package's leftovers purged. At every stop a backup must work, and
+//! restores of what either daemon saved, and `/etc/bacula` must be what it was, byte for byte.
+//!
+//! The init script of the stock package can only stop a daemon on its default port, so this runs in a network of its own
+//! (`unshare --net`), where nobody else has that port.
+//!
+//! Not here: how packages are made (`packaging/`), and what a backup holds (the other suites).
+
+#![expect(clippy::print_stdout, reason = "what it prints is its result")]
+
+mod host;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, PATIENCE, Result, TreeOptions,
+    TreeRules, build_every_type, compare_trees, is_listening, wait_for,
+};
+
+use host::{Host, Snapshot};
+
+/// What is saved, as the host sees it.
+const DATA: &str = "/srv/data";
+const CLIENT: &str = "host";
+const PORT: u16 = 9102;
+
+fn main() -> ExitCode {
+    let words: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
+    let outcome = match words.as_slice() {
+        [root, deb, newer] => Road::new(root, deb, newer).and_then(Road::walk).and_then(|()| fresh(root, deb)),
+        _ => Err(BedError::Usage("package-test ROOT DEB NEWER".to_owned())),
+    };
+    match outcome {
+        Ok(()) => {
+            println!("package-test: passed");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("package-test: FAILED: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn say(step: &str) {
+    println!("  {step}");
+}
+
+fn fail(text: String) -> Result<()> {
+    Err(BedError::Usage(text))
+}
+
+fn must(good: bool, text: impl FnOnce() -> String) -> Result<()> {
+    if good { Ok(()) } else { fail(text()) }
+}
+
+/// One host and the bed that looks after it.
+struct Road {
+    bed: Bed,
+    host: Host,
+    /// `/etc/bacula` as the administrator has left it.
+    configuration: Snapshot,
+    /// Every backup so far.
+    saved: Vec<u32>,
+    /// Every job so far whose end the daemon must remember.
+    jobs: Vec<u32>,
+}
+
+impl Road {
+    fn new(root: &Path, deb: &Path, newer: &Path) -> Result<Self> {
+        let host = Host::new(root)?;
+        host.bring(deb, "/ferrofd.deb")?;
+        host.bring(newer, "/ferrofd-newer.deb")?;
+        let mut client = ClientOptions::new(Fd::Ours).named(CLIENT);
+        client.job.push("Client Run Before Job = \"/usr/local/bin/gate\"".to_owned());
+        client.director_port = Some(PORT);
+        let mut options = BedOptions::new("package", [client])?;
+        options.file_sets = vec![FileSet::new(
+            "Data",
+            &["Signature = MD5", "AclSupport = yes", "XattrSupport = yes"],
+            &[Path::new(DATA)],
+        )];
+        let mut bed = Bed::prepare(options)?;
+        bed.storage().start()?;
+        bed.director().start()?;
+
+        build_every_type(&host.path(DATA), &TreeOptions::default())?;
+        host.sh("setfacl -m u:nobody:rw,g:adm:r /srv/data/* 2>/dev/null || true; touch /srv/data/with-acl && \
+                 setfacl -m u:1234:rwx,g:5678:r /srv/data/with-acl && mkdir -p /restored")?;
+        // A job waits here as long as the gate is shut.
+        host.write(
+            "/usr/local/bin/gate",
+            "#!/bin/sh\nif test -e /gate; then touch /waiting; fi\n\
+                                           while test -e /gate; do sleep 0.1; done\n",
+        )?;
+        host.sh("chmod 755 /usr/local/bin/gate")?;
+        Ok(Self { bed, host, configuration: Snapshot::new(), saved: Vec::new(), jobs: Vec::new() })
+    }
+
+    fn walk(mut self) -> Result<()> {
+        self.stock_first()?;
+        self.switch("/ferrofd.deb")?;
+        self.upgrade_while_a_job_runs()?;
+        self.removed()?;
+        self.stock_again()?;
+        self.ours_is_purged()?;
+        self.switch("/ferrofd-newer.deb")?;
+        self.leftovers_are_purged()?;
+        self.apt("install bacula-fd")?;
+        // With its leftovers the stock package has forgotten that it knew the file, so it lays its own beside it.
+        self.host.sh("rm /etc/bacula/bacula-fd.conf.ucf-dist")?;
+        self.look("the stock package without its leftovers", false)
+    }
+
+    /// A host as it is found: the stock daemon, configured.
+    fn stock_first(&mut self) -> Result<()> {
+        // Not started with the configuration of the package, whose port may be somebody else's here.
+        self.host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")?;
+        self.host.sh("chmod 755 /usr/sbin/policy-rc.d")?;
+        self.apt("install bacula-client")?;
+        // Without systemd and without a word from the administrator, invoke-rc.d would start nothing.
+        self.host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 0\n")?;
+        let configuration = format!(
+            "# Configured by hand.\nDirector {{ Name = {DIRECTOR}; Password = \"{FD_PASSWORD}\" }}\n\
+             FileDaemon {{ Name = {CLIENT}-fd; FDport = {PORT}; FDAddress = 127.0.0.1; WorkingDirectory = /var/lib/bacula; \
+             Pid Directory = /run/bacula; Plugin Directory = /usr/lib/bacula }}\n\
+             Messages {{ Name = Standard; director = {DIRECTOR} = all, !skipped, !restored }}\n"
+        );
+        // In place: owner and mode stay those that the package gave it.
+        fs::write(self.host.path("/etc/bacula/bacula-fd.conf"), configuration)
+            .map_err(|error| BedError::Usage(format!("bacula-fd.conf: {error}")))?;
+        self.configuration = self.host.snapshot("/etc/bacula")?;
+        self.host.sh("invoke-rc.d bacula-fd start")?;
+        let version = self.host.sh("dpkg-query -W -f '${Version}' bacula-fd")?;
+        self.look(&format!("stock bacula-fd {version}, configured"), false)
+    }
+
+    /// One command, and the next job runs on ferrofd.
+    fn switch(&mut self, deb: &str) -> Result<()> {
+        let told = self.apt(&format!("install {deb}"))?;
+        must(self.host.attempt("dpkg -s bacula-client")?.0, || format!("bacula-client did not stay:\n{told}"))?;
+        let broken = self.host.sh("dpkg --audit; apt-get check -qq")?;
+        must(broken.is_empty(), || format!("after the switch: {broken}"))?;
+        self.look("ferrofd installed over it", true)
+    }
+
+    fn upgrade_while_a_job_runs(&mut self) -> Result<()> {
+        let before = self.pid()?;
+        self.host.write("/gate", "")?;
+        let job = self.bed.queue(&format!("run job=backup-{CLIENT} yes"))?;
+        let waiting = self.host.path("/waiting");
+        wait_for("the job's script", PATIENCE, || Ok(if waiting.exists() { Ok(()) } else { Err(String::new()) }))?;
+        let told = self.apt("install /ferrofd-newer.deb")?;
+        must(told.contains("a job is running"), || format!("the upgrade said nothing of the job:\n{told}"))?;
+        must(self.pid()? == before, || "the upgrade replaced the daemon under a running job".to_owned())?;
+        fs::remove_file(self.host.path("/gate")).map_err(|error| BedError::Usage(error.to_string()))?;
+        self.bed.wait(job)?.must_be_good()?;
+        self.saved.push(job);
+        self.jobs.push(job);
+        wait_for("the new program to start when the job is over", PATIENCE, || {
+            let (pid, program) = (self.pid().unwrap_or_default(), self.program().unwrap_or_default());
+            let new = pid != before && program == "/usr/sbin/bacula-fd";
+            Ok(if new { Ok(()) } else { Err(format!("{pid} {program}")) })
+        })?;
+        self.look("upgraded while a job ran, which ended well", true)
+    }
+
+    /// `apt purge '~c'` is a habit of tidy people. The stock package then deletes its configuration, which is ours.
+    fn leftovers_are_purged(&mut self) -> Result<()> {
+        // What came after the installation counts, from the next start of the daemon on.
+        let file = self.host.path("/etc/bacula/bacula-fd.conf");
+        let text = fs::read_to_string(&file).map_err(|error| BedError::Usage(error.to_string()))?;
+        fs::write(&file, text + "# Changed later.\n").map_err(|error| BedError::Usage(error.to_string()))?;
+        self.configuration = self.host.snapshot("/etc/bacula")?;
+        self.host.sh("/usr/libexec/ferrofd/keep-configuration")?;
+        self.host.sh("dpkg --purge bacula-fd")?;
+        self.host.sh("invoke-rc.d bacula-fd restart")?;
+        let links = self.host.sh("ls /etc/rc2.d /etc/systemd/system/multi-user.target.wants")?;
+        must(links.contains("S01bacula-fd") && links.contains("bacula-fd.service"), || {
+            format!("not enabled:\n{links}")
+        })?;
+        self.look("leftovers of the stock package purged", true)
+    }
+
+    fn removed(&mut self) -> Result<()> {
+        self.apt("remove ferrofd")?;
+        must(!is_listening(PORT)?, || "removed, but still listening".to_owned())?;
+        must(!self.host.path("/usr/sbin/bacula-fd").exists(), || "the program is still there".to_owned())?;
+        self.unchanged("ferrofd removed")
+    }
+
+    fn stock_again(&mut self) -> Result<()> {
+        self.apt("install bacula-client")?;
+        let changed = self.host.sh("dpkg --verify bacula-fd bacula-common")?;
+        must(changed.is_empty(), || format!("files of the stock package are not its own:\n{changed}"))?;
+        self.look("the stock package again", false)
+    }
+
+    fn ours_is_purged(&mut self) -> Result<()> {
+        self.apt("purge ferrofd")?;
+        let left = self.host.sh("find / -xdev -name '*ferrofd*' -not -path '/ferrofd*.deb' -not -path '/proc/*'")?;
+        must(left.is_empty(), || format!("left of ferrofd after its purge:\n{left}"))?;
+        self.look("ferrofd purged beside it", false)
+    }
+
+    /// One stop: the right daemon runs, remembers its jobs, saves, restores what both daemons saved, and the
+    /// configuration is untouched.
+    fn look(&mut self, stop: &str, ours: bool) -> Result<()> {
+        wait_for("the daemon to listen", PATIENCE, || {
+            Ok(if is_listening(PORT)? { Ok(()) } else { Err(format!("nobody on port {PORT}")) })
+        })?;
+        let program = self.program()?;
+        must(program == "/usr/sbin/bacula-fd", || format!("{stop}: what runs is {program}"))?;
+        let owner = self.host.sh("dpkg -S /usr/sbin/bacula-fd")?;
+        must(owner.starts_with("ferrofd:") == ours, || format!("{stop}: the program is of {owner}"))?;
+
+        let status = self.bed.console(&[&format!("status client={CLIENT}-fd")])?;
+        let ended = status.split_once("Terminated Jobs:").map(|(_, jobs)| jobs).unwrap_or_default();
+        let known =
+            |job: &u32| ended.lines().any(|line| line.split_ascii_whitespace().next() == Some(&job.to_string()));
+        let recent = self.jobs.iter().rev().take(10);
+        for job in recent {
+            must(known(job), || format!("{stop}: job {job} is forgotten\n{status}"))?;
+        }
+
+        let job = self.bed.backup(CLIENT, "")?.must_be_good()?.row.id;
+        self.saved.push(job);
+        self.jobs.push(job);
+        // The first is the stock daemon's.
+        let mut restored = self.saved.clone();
+        restored.drain(1..restored.len().saturating_sub(2).max(1));
+        for saved in restored {
+            let to = format!("/restored/{saved}");
+            let command = format!(
+                "restore jobid={saved} client={CLIENT}-fd restoreclient={CLIENT}-fd where={to} replace=always all done yes"
+            );
+            self.jobs.push(self.bed.run(&command)?.must_be_good()?.row.id);
+            let (left, right) = (self.host.path(DATA), self.host.path(&format!("{to}{DATA}")));
+            // Comparing reads, and so do backups: access times are those of an earlier stop.
+            let rules = TreeRules { access_times: false, ..TreeRules::restored() };
+            let differences = compare_trees(&left, &right, rules)?;
+            must(differences.is_empty(), || format!("{stop}: job {saved} restored:\n{}", differences.join("\n")))?;
+            let acl = self.host.sh(&format!("getfacl -cnp {to}{DATA}/with-acl"))?;
+            must(acl.contains("user:1234:rwx") && acl.contains("group:5678:r--"), || format!("{stop}: {acl}"))?;
+            self.host.sh(&format!("rm -rf {to}"))?;
+        }
+        self.unchanged(stop)
+    }
+
+    fn unchanged(&self, stop: &str) -> Result<()> {
+        let now = self.host.snapshot("/etc/bacula")?;
+        must(now == self.configuration, || {
+            let differing = now.iter().filter(|(path, file)| self.configuration.get(*path) != Some(file));
+            let gone = self.configuration.keys().filter(|path| !now.contains_key(*path));
+            let names: Vec<_> =
+                differing.map(|(path, _)| path).chain(gone).map(|path| path.display().to_string()).collect();
+            format!("{stop}: /etc/bacula has changed: {}", names.join(" "))
+        })?;
+        say(stop);
+        Ok(())
+    }
+
+    fn apt(&self, command: &str) -> Result<String> {
+        apt(&self.host, command)
+    }
+
+    fn pid(&self) -> Result<String> {
+        Ok(self.host.sh("cat /run/bacula/bacula-fd.9102.pid")?.trim().to_owned())
+    }
+
+    /// What the running daemon was started from; the kernel adds a word when that file is gone.
+    fn program(&self) -> Result<String> {
+        Ok(self.host.sh(&format!("readlink /proc/{}/exe", self.pid()?))?.trim().to_owned())
+    }
+}
+
+/// The stock packages were downloaded when the root was made, so nothing is fetched.
+fn apt(host: &Host, command: &str) -> Result<String> {
+    host.sh(&format!("apt-get -y --no-install-recommends {command}"))
+}
+
+/// A host that never had Bacula: everything is made, nothing is guessable, and a purge leaves nothing.
+fn fresh(root: &Path, deb: &Path) -> Result<()> {
+    let mut passwords = Vec::new();
+    for _ in 0..2 {
+        let host = Host::new(root)?;
+        host.bring(deb, "/ferrofd.deb")?;
+        host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")?;
+        host.sh("chmod 755 /usr/sbin/policy-rc.d")?;
+        apt(&host, "install /ferrofd.deb")?;
+        let modes = host.sh("stat -c '%a %U:%G %n' /etc/bacula/* /var/lib/bacula /run/bacula /var/log/bacula")?;
+        let expected = "600 root:root /etc/bacula/common_default_passwords\n640 root:bacula /etc/bacula/bacula-fd.conf\n\
+                        755 root:root /etc/bacula/scripts\n700 bacula:bacula /var/lib/bacula\n\
+                        2775 bacula:bacula /run/bacula\n750 bacula:adm /var/log/bacula\n";
+        let sorted = |text: &str| {
+            let mut lines: Vec<_> = text.lines().map(ToOwned::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        must(sorted(&modes) == sorted(expected), || format!("made on a fresh host:\n{modes}"))?;
+        host.sh("bacula-fd -t -c /etc/bacula/bacula-fd.conf && id bacula")?;
+        let said = host.sh("sed -n 's/.*Password = \"\\(.*\\)\"/\\1/p' /etc/bacula/bacula-fd.conf")?;
+        passwords.extend(said.lines().map(ToOwned::to_owned));
+        // The init script is ours here.
+        host.sh("sed -i 's/9102/0/; s/FDport = 0/FDport = 19102/' /etc/bacula/bacula-fd.conf && /etc/init.d/bacula-fd start && \
+                 /etc/init.d/bacula-fd status && test -s /run/bacula/bacula-fd.19102.pid && \
+                 /etc/init.d/bacula-fd restart && /etc/init.d/bacula-fd stop && ! /etc/init.d/bacula-fd status")?;
+        apt(&host, "purge ferrofd")?;
+        let left = host.sh("find /etc /var /usr /run -xdev \\( -name '*bacula*' -o -name '*ferrofd*' \\) \
+                            -not -path '/var/cache/*' -not -path '/var/lib/apt/*' -not -path '/var/log/*'")?;
+        must(left.is_empty(), || format!("left after a purge:\n{left}"))?;
+    }
+    passwords.sort();
+    passwords.dedup();
+    must(passwords.len() == 4 && passwords.iter().all(|word| word.len() == 33), || {
+        format!("passwords: {passwords:?}")
+    })?;
+    say("a host that never had Bacula: installed, run by its own init script, purged without a trace");
+    Ok(())
+}
