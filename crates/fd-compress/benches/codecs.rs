@@ -31,7 +31,7 @@ const BLOCK: usize = 65536;
 /// Of a kind of data, so much is measured, in whole blocks.
 const SAMPLE: usize = 2 << 20;
 /// Each block is measured in so many rounds, and the shortest time counts.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 struct Kind {
     name: String,

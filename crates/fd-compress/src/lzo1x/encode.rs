@@ -190,19 +190,24 @@ impl Search<'_> {
         MIN_MATCH + equal_bytes(bit)
     }
 
-    /// The length of a match that goes on after the first look.
-    #[inline]
+    /// The length of a match that goes on after the first look. Out of line: within, it would take registers that the
+    /// search needs for every match.
+    #[inline(never)]
     fn long(&self, start: usize, candidate: usize) -> usize {
-        let most = self.len - start;
-        let mut count = MIN_MATCH + FIRST_LOOK;
-        while count < most {
-            let diff = word(self.window, start + count) ^ word(self.window, candidate + count);
+        let mut length = MIN_MATCH + FIRST_LOOK;
+        let rest = |at: usize, end| {
+            let bytes = self.window.get(at + MIN_MATCH + FIRST_LOOK..end).unwrap_or_default();
+            bytes.as_chunks::<16>().0.iter().map(|chunk| u128::from_le_bytes(*chunk))
+        };
+        for (here, there) in rest(start, self.len + 16).zip(rest(candidate, WINDOW_LEN)) {
+            let diff = here ^ there;
             if diff != 0 {
-                return most.min(count + equal_bytes(diff.trailing_zeros()));
+                length += equal_bytes(diff.trailing_zeros());
+                break;
             }
-            count += 8;
+            length += 16;
         }
-        most
+        length.min(self.len - start)
     }
 }
 
