@@ -9,8 +9,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, FileSet, JobResult, Noise, PATIENCE, RecordRules, Result, TreeOptions, build_every_type,
-    compare_records, descriptors, set_fixed_times, usage, wait_for,
+    Bed, BedOptions, FileSet, JobResult, Noise, PATIENCE, RecordRules, Result, TreeOptions, argv, build_every_type,
+    compare_records, descriptors, run, set_fixed_times, usage, wait_for,
 };
 
 /// What ferrofd may take at most, whatever the tree looks like: the memory of a job's stream (24 MiB) and as much again
@@ -244,4 +244,74 @@ fn a_read_error_ends_the_data_of_one_file_only() -> Result<()> {
     assert_eq!((reference.row.files, reference.row.errors), (3, 2));
     assert_eq!(test.row.errors, reference.row.errors, "{}", test.log);
     jobs_must_be_equal(&bed, [&reference, &test])
+}
+
+/// What must be unmounted before the folder goes.
+struct Mounts(Vec<PathBuf>);
+
+impl Mounts {
+    /// Lets a shell mount something on a directory, which is `$0` to it.
+    fn mount(&mut self, point: PathBuf, script: &str) -> Result<()> {
+        let words = ["sh".as_ref(), "-ec".as_ref(), script.as_ref(), point.as_os_str()];
+        let output = run(&argv(words), b"")?;
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+        self.0.push(point);
+        Ok(())
+    }
+}
+
+impl Drop for Mounts {
+    fn drop(&mut self) {
+        for point in self.0.iter().rev() {
+            let words = ["umount".as_ref(), "-l".as_ref(), point.as_os_str()];
+            assert!(run(&argv(words), b"").is_ok_and(|output| output.status.success()), "{}", point.display());
+        }
+    }
+}
+
+/// A tmpfs, the tree itself once more, and a FUSE file system whose program has died.
+#[test]
+fn mounts_below_the_tree_are_entered_or_left_out_and_a_dead_one_is_reported() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("only root can mount");
+        return Ok(());
+    }
+    let mut options = BedOptions::side_by_side("mounts")?;
+    let source = options.source()?;
+    let [inner, memory, again, dead] = ["inner", "memory", "again", "dead"].map(|name| source.join(name));
+    for directory in [&inner, &memory, &again, &dead] {
+        fs::create_dir(directory).unwrap();
+    }
+    file(&inner.join("file"))?;
+    // What lies below the mounts is seen by way of `again`.
+    for directory in [&inner, &memory, &again, &dead] {
+        set_fixed_times(directory)?;
+    }
+    let mut mounts = Mounts(Vec::new());
+    mounts.mount(memory.clone(), "mount -t tmpfs -o size=1m hostile \"$0\"")?;
+    fs::create_dir(memory.join("sub")).unwrap();
+    file(&memory.join("inside"))?;
+    file(&memory.join("sub/deeper"))?;
+    for directory in [&memory, &memory.join("sub"), &source] {
+        set_fixed_times(directory)?;
+    }
+    mounts.mount(again, "mount --bind \"${0%/again}\" \"$0\"")?;
+    let descriptor = "exec 3<>/dev/fuse; mount -i -t fuse dead \"$0\" -o fd=3,rootmode=40000,user_id=0,group_id=0";
+    mounts.mount(dead.clone(), descriptor)?;
+    options.file_sets =
+        ["yes", "no"].map(|one| FileSet::new(one, &["Signature = MD5", &format!("OneFS = {one}")], &[&source])).into();
+    let bed = Bed::start(options)?;
+    let jobs = [both_jobs(&bed, "yes")?, both_jobs(&bed, "no")?];
+    let report = format!("Could not stat \"{}\": ERR=Transport endpoint is not connected", dead.display());
+    for ([reference, test], entered) in jobs.into_iter().zip([false, true]) {
+        let [reference, test] = [bed.wait(reference)?.must_be('T')?, bed.wait(test)?.must_be('T')?];
+        assert!(reference.log.contains(&report), "{}", reference.log);
+        let files = bed.catalog().files(reference.row.id)?;
+        let has = |name: &[u8]| files.iter().any(|row| row.path.ends_with(name));
+        assert!(has(b"/again/inner/file") && has(b"/memory/"), "{files:?}");
+        assert_eq!(has(b"/memory/sub/deeper"), entered, "{files:?}");
+        jobs_must_be_equal(&bed, [&reference, &test])?;
+    }
+    drop(mounts);
+    Ok(())
 }

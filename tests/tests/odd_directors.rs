@@ -1,0 +1,164 @@
+//! What no Director of today says or hears, and what the two daemons make of it. Each test shows both.
+
+#![expect(clippy::expect_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::thread;
+
+use bed::peer::{Frame, Peer, hello, key_of_password, packet};
+use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result, wait_for};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+
+/// The ports of the stock daemon and of ours, which tell Directors everything, and their bed; nothing if there is no
+/// second daemon.
+fn both(label: &str, file_sets: Vec<FileSet>) -> Result<Option<([u16; 2], Bed)>> {
+    if Fd::under_test()? == Fd::Stock {
+        return Ok(None);
+    }
+    let mut options = BedOptions::side_by_side(label)?;
+    options.tls_psk = false;
+    options.file_sets.extend(file_sets);
+    for client in &mut options.clients {
+        client.messages = vec![format!("Director = {DIRECTOR} = all, events, !skipped, !restored")];
+    }
+    let mut bed = Bed::start(options)?;
+    let ports = [bed.client("reference")?.port(), bed.client("test")?.port()];
+    Ok(Some((ports, bed)))
+}
+
+/// What both daemons say to the same, at the same time: they let bad callers wait.
+fn answers(ports: [u16; 2], talk: impl Fn(u16) -> Result<Vec<String>> + Sync) -> Result<[Vec<String>; 2]> {
+    let talk = &talk;
+    thread::scope(|scope| {
+        let [stock, ours] = ports.map(|port| scope.spawn(move || talk(port)));
+        let failed = "the talk with a daemon failed";
+        Ok([stock.join().expect(failed)?, ours.join().expect(failed)?])
+    })
+}
+
+/// Everything until the daemon closes.
+fn rest(peer: &mut Peer) -> Result<Vec<String>> {
+    let text = |frame| match frame {
+        Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        other => format!("{other:?}"),
+    };
+    Ok(peer.rest()?.into_iter().map(text).collect())
+}
+
+/// A caller who says one thing.
+fn stranger(port: u16, first: &[u8]) -> Result<Vec<String>> {
+    let mut peer = Peer::connect("FD", port)?;
+    peer.send_bytes(&packet(first))?;
+    rest(&mut peer)
+}
+
+/// The Director's session of a job, 0 for a console's: these packets, and nothing more. Gives what the daemon says
+/// after it has accepted the job.
+fn session(port: u16, job: u32, packets: &[&[u8]]) -> Result<Vec<String>> {
+    let mut peer = Peer::connect("FD", port)?;
+    peer.send(hello(DIRECTOR).as_bytes())?;
+    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
+    peer.send(job_command(job).as_bytes())?;
+    // The event of this login may come before.
+    while !peer.receive_text()?.starts_with("2000 OK Job ") {}
+    for packet in packets {
+        peer.send(packet)?;
+    }
+    peer.finish()?;
+    rest(&mut peer)
+}
+
+fn job_command(job: u32) -> String {
+    format!("JobId={job} Job=odd.2026-01-01_00.00.00_{job:02} SDid=1 SDtime=1 Authorization=dummy\n")
+}
+
+/// What ends a job's session at once, and with a word about its end.
+const BAD_LEVEL: &[u8] = b"verify level=nonsense\n";
+const ALERT: &str = "job.c:592 FD expecting Hello got bad command from 127.0.0.1";
+
+fn hears(said: &[String], what: &str) -> bool {
+    said.iter().any(|text| text.contains(what))
+}
+
+#[test]
+fn strangers_hear_nothing_and_the_next_director_who_listens_hears_all() -> Result<()> {
+    let Some((ports, _bed)) = both("strangers", Vec::new())? else { return Ok(()) };
+    let nobody = hello("nobody");
+    let [stock, ours] = answers(ports, |port| {
+        assert_eq!(stranger(port, b"bad first packet, one")?, [""; 0]);
+        stranger(port, nobody.as_bytes())
+    })?;
+    let refusal = "authenticate.c:100 [FE0027] Connection from unknown Director nobody at 127.0.0.1 rejected.\n";
+    assert_eq!(ours, [refusal, "Signal(-4)"]);
+    assert_eq!(stock.first().map(String::as_str), Some(refusal));
+    assert!(hears(&stock, "code=FS0001") && hears(&stock, ALERT), "{stock:?}");
+    let [stock, ours] = answers(ports, |port| {
+        assert_eq!(stranger(port, b"bad first packet, two")?, [""; 0]);
+        // A console's Director has hung up when its session ends.
+        let told = session(port, 0, &[])?;
+        assert!(!hears(&told, ALERT), "{told:?}");
+        session(port, 1, &[BAD_LEVEL])
+    })?;
+    assert!(hears(&stock, "2800 End Job") && !hears(&stock, ALERT), "{stock:?}");
+    assert!(hears(&ours, "2800 End Job") && hears(&ours, ALERT), "{ours:?}");
+    Ok(())
+}
+
+#[test]
+fn one_connection_is_one_login_and_one_job() -> Result<()> {
+    let Some((ports, _bed)) = both("one-job", Vec::new())? else { return Ok(()) };
+    let [stock, ours] = answers(ports, |port| session(port, 1, &[hello(DIRECTOR).as_bytes()]))?;
+    assert!(hears(&stock, "auth cram-md5 <") && !hears(&ours, "auth cram-md5 <"), "{stock:?}, {ours:?}");
+    assert!(ours.starts_with(&["2999 Invalid command\n".to_owned()]), "{ours:?}");
+    let [stock, ours] = answers(ports, |port| session(port, 2, &[job_command(3).as_bytes()]))?;
+    assert!(hears(&stock, "2000 OK Job ") && !hears(&ours, "2000 OK Job "), "{stock:?}, {ours:?}");
+    assert!(hears(&ours, "Bad Job Command: JobId=3 ") && hears(&ours, "2901 Bad Job\n"), "{ours:?}");
+    Ok(())
+}
+
+#[test]
+fn a_bad_verify_level_is_answered_with_the_command() -> Result<()> {
+    let Some((ports, _bed)) = both("bad-level", Vec::new())? else { return Ok(()) };
+    let [stock, ours] = answers(ports, |port| session(port, 1, &[BAD_LEVEL]))?;
+    assert_eq!(ours.first().map(String::as_str), Some("2994 Bad verify level: verify level=nonsense\n\n"));
+    let answer = stock.first().map(String::as_str).unwrap_or_default();
+    // What it has instead is not to be foreseen.
+    assert!(answer.starts_with("2994 Bad verify level: ") && !answer.contains("nonsense"), "{answer:?}");
+    Ok(())
+}
+
+#[test]
+fn only_ours_tells_of_its_activity() -> Result<()> {
+    let folder = Folder::new("activity-fifo")?;
+    let fifo = folder.path().join("fifo");
+    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).expect("a FIFO");
+    let file_set = FileSet::new("fifo", &["ReadFifo = yes"], &[&fifo]);
+    let Some((ports, bed)) = both("activity", vec![file_set])? else { return Ok(()) };
+    let ask = |port| session(port, 0, &[b".status activity api=2 api_opts=j"]);
+    let [stock, ours] = answers(ports, ask)?;
+    assert!(hears(&stock, "2900 Bad .status command, wrong argument.\n"), "{stock:?}");
+    assert_eq!(ours.concat(), "{\"activity\":[\0],\"error\":0,\"errmsg\":\"\"}\n\0Signal(-1)");
+    // A job in the middle of its file, for as long as the test wants.
+    let job = bed.queue("run job=backup-test fileset=fifo yes")?;
+    let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&fifo);
+    let mut writer =
+        wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
+    fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty())).expect("a blocking end");
+    // More than a pipe and the daemon hold back: the file has been begun when this has been written.
+    writer.write_all(&Noise::new(3).bytes(20 * 65536)).expect("a reader");
+    let row = wait_for("the file in the activity", PATIENCE, || {
+        let said = ask(ports[1])?.concat().replace('\0', "");
+        let activity: serde_json::Value = serde_json::from_str(said.trim_end_matches("Signal(-1)")).unwrap_or_default();
+        let row = &activity["activity"][0];
+        Ok(if row["file"].as_str() == fifo.to_str() { Ok(row.clone()) } else { Err(said) })
+    })?;
+    assert_eq!((row["jobid"].as_u64(), row["phase"].as_str()), (Some(job.into()), Some("files")), "{row}");
+    assert!(row["secondssinceprogress"].is_u64() && row["canceled"] == false, "{row}");
+    drop(writer);
+    bed.wait(job)?.must_be('T')?;
+    Ok(())
+}
