@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench bench-quick bench-parts deb package-test package-lint package-again clean
+.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-lint package-again clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -67,6 +67,24 @@ deb: ## Build ferrofd_VERSION_ARCH.deb and its -dbgsym into target/packages (PAC
 	@PACKAGE_PACKAGES=yes scripts/system-packages
 	@packaging/build
 	@packaging/build-deb
+
+rpm: ## Build ferrofd-VERSION-1.ARCH.rpm and its debuginfo into target/packages
+	@PACKAGE_PACKAGES=rpm scripts/system-packages
+	@packaging/build
+	@packaging/build-rpm
+
+rpm-test: ## rpmlint, and the RPM over a stand-in for the stock package and back again, in throw-away roots
+	@PACKAGE_PACKAGES="rpm rpmlint" scripts/system-packages
+	@packaging/build
+	@scripts/package-rpm-test
+
+tarball: ## Build ferrofd-VERSION-ARCH.tar.gz for other distributions, with an install script that can be undone
+	@PACKAGE_PACKAGES=yes scripts/system-packages
+	@packaging/build
+	@packaging/build-tarball
+
+tarball-test: tarball ## The tarball over the stock package and undone, in a throw-away root
+	@scripts/package-tarball-test
 
 package-test: deb ## Install, upgrade, remove the DEB in throw-away roots (SUITES="trixie bookworm"), with the bed's Director
 	$(CARGO) build -q -p bed
