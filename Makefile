@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-lint package-again clean
+.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -17,7 +17,7 @@ export FERROFD_BIN ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/release/bacula
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | sort | \
-	  awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+	  awk -F'\t' '{ printf "  make %-19s %s\n", $$1, $$2 }'
 
 setup: ## Install the system packages that are missing (apt), say so if that can't be done
 	@scripts/system-packages
@@ -89,6 +89,9 @@ tarball-test: tarball ## The tarball over the stock package and undone, in a thr
 package-test: deb ## Install, upgrade, remove the DEB in throw-away roots (SUITES="trixie bookworm"), with the bed's Director
 	$(CARGO) build -q -p bed
 	@scripts/package-test $(SUITES)
+
+package-autopkgtest: deb ## Debian's test of the file daemon, re-created: ACLs saved and restored among Debian's own daemons
+	@scripts/package-autopkgtest
 
 package-lint: ## lintian over the DEB; the unit before systemd-analyze, beside the stock unit
 	@PACKAGE_PACKAGES="lintian systemd" scripts/system-packages
