@@ -1,6 +1,8 @@
 #![no_main]
 //! A FileSet line by line, with its lists answered, and then paths judged by whatever came out.
 
+use std::ffi::CStr;
+
 use fd_fileset::{
     FileSet, JobCodes, ListFailure, Parser, Reaction, Regex, RegexCompiler, expand_job_codes, split_arguments,
     strip_path,
@@ -11,7 +13,8 @@ use libfuzzer_sys::fuzz_target;
 struct Literal(Vec<u8>);
 
 impl Regex for Literal {
-    fn is_match(&self, text: &[u8]) -> bool {
+    fn is_match(&self, text: &CStr) -> bool {
+        let text = text.to_bytes();
         self.0.is_empty() || text.windows(self.0.len()).any(|part| part == self.0)
     }
 }
