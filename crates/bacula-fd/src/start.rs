@@ -55,6 +55,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
         }
     }
+    fd_os::memory::keep_little();
     fd_os::locale::set_from_environment();
     match start(&cli) {
         Ok(status) | Err(Ended(status)) => ExitCode::from(status),

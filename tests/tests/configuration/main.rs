@@ -177,6 +177,49 @@ fn every_row_of_the_table_is_answered_as_the_stock_programs_answer_it() -> Resul
     Ok(())
 }
 
+/// The rows whose input is a file that does not exist, or that needs more than `-t`. What stands on standard output is
+/// compared; `@` stands for the file.
+#[test]
+fn starts_that_fail_fail_with_the_same_words() -> Result<()> {
+    let folder = Folder::new("starts")?;
+    let programs = Programs::find(&folder)?;
+    let tls = "TLS Enable = yes\nTLS CA Certificate File = /nonexist";
+    let certificate = "TLS Enable = yes\nTLS Verify Peer = no\nTLS Certificate = /nonexist\nTLS Key = /nonexist";
+    let pki = "PKI Encryption = yes\nPKI Key Pair = /nonexist";
+    let (pid, plugins) = ("Pid Directory = /nonexist", "Plugin Directory = /nonexist");
+    // For the Director's resource, for the daemon's, arguments.
+    let rows: [(&str, &str, &[&str]); 9] = [
+        ("", tls, &["-t", "-c", "@"]),
+        ("", pki, &["-t", "-c", "@"]),
+        (certificate, "", &["-t", "-c", "@"]),
+        ("", "", &["-t", "-d", "10,scheduler", "-c", "@"]),
+        ("", "", &["-f", "-u", "nosuch", "-c", "@"]),
+        ("", "", &["-f", "-g", "nosuch", "-c", "@"]),
+        ("", pid, &["-f", "-c", "@"]),
+        ("", plugins, &["-f", "-c", "@"]),
+        ("}\nFoo {", "", &["-c", "@"]),
+    ];
+    let next = AtomicUsize::new(0);
+    let wrong = in_parallel(&rows, |(director, daemon, args)| {
+        let work = folder.make(&format!("work{}", next.fetch_add(1, Ordering::Relaxed)))?;
+        let file = work.join("fd.conf");
+        let (work, pid) = (work.display(), if daemon.starts_with("Pid") { "" } else { "Pid Directory = @" });
+        let pid = pid.replace('@', &work.to_string());
+        let text = format!(
+            "FileDaemon {{\nName = x-fd\nWorking Directory = {work}\n{pid}\nFD Port = 20602\n{daemon}\n}}\n\
+             Director {{\nName = d\nPassword = p\n{director}\n}}\n\
+             Messages {{\nName = Standard\ndirector = d = all\n}}\n"
+        );
+        fs::write(&file, text).unwrap();
+        let file = file.to_string_lossy();
+        let args: Vec<&str> = args.iter().map(|arg| if *arg == "@" { &*file } else { arg }).collect();
+        let (stock, ours) = (programs.daemon(Fd::Stock, &args)?, programs.daemon(programs.under_test, &args)?);
+        Ok((stock != ours).then(|| format!("{args:?}:\n stock {stock:#?}\n ours  {ours:#?}")))
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
 #[test]
 fn arguments_are_taken_as_the_stock_daemon_takes_them() -> Result<()> {
     let folder = Folder::new("arguments")?;

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
 mod hosts_access;
+mod nat;
 
 use bed::{
     Bed, BedOptions, Noise, PATIENCE, RecordRules, Relay, ReservedPort, Restore, Result, TreeRules, compare_records,
