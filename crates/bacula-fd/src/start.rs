@@ -95,6 +95,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         print(&mut io::stderr(), problem.lines.join("\n").as_bytes());
         Ended(1)
     })?;
+    check_plugin_directory(&config)?;
     debug.settle(&name, &config.file_daemon.working_directory);
     let daemon = Arc::new(Daemon::new(config, keyring, protection, debug, settings));
     lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
@@ -123,6 +124,17 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         tracing::warn!(%error, "the pid file can't be removed");
     }
     Ok(status)
+}
+
+/// A plugin directory that can't be opened ends the start (reference 06 §6.2), whatever would be in it.
+fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
+    let own = &config.file_daemon;
+    let Some(directory) = &own.plugin_directory else { return Ok(()) };
+    std::fs::read_dir(directory).map(drop).map_err(|error| {
+        let text = own_texts::no_plugin_directory(&own.name, directory, &crate::program::system_words(&error));
+        print(&mut io::stdout(), &[lines::date_prefix(clock::seconds()).as_bytes(), text.as_bytes()].concat());
+        Ended(1)
+    })
 }
 
 /// The events of the daemon's own start and end (reference 06 §9).

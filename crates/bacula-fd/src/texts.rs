@@ -104,6 +104,11 @@ pub(crate) fn key_type_hint(file: &Path) -> String {
     format!("{}: PKI needs RSA keys; openssl req -x509 -newkey rsa:2048 makes one", file.display())
 }
 
+/// The directory of the plugins can't be opened.
+pub(crate) fn no_plugin_directory(daemon: &str, directory: &Path, error: &str) -> String {
+    format!("{daemon} ERROR TERMINATION\nFailed to open Plugin directory {}: ERR={error}\n", directory.display())
+}
+
 /// Where the stock daemon says that a collector's file can't be opened.
 pub(crate) const COLLECTOR_OPEN: &str = "bcollector.c:171";
 /// Where it says that one can't be written.

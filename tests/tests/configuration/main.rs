@@ -188,11 +188,10 @@ fn starts_that_fail_fail_with_the_same_words() -> Result<()> {
     let pki = "PKI Encryption = yes\nPKI Key Pair = /nonexist";
     let (pid, plugins) = ("Pid Directory = /nonexist", "Plugin Directory = /nonexist");
     // For the Director's resource, for the daemon's, arguments.
-    let rows: [(&str, &str, &[&str]); 9] = [
+    let rows: [(&str, &str, &[&str]); 8] = [
         ("", tls, &["-t", "-c", "@"]),
         ("", pki, &["-t", "-c", "@"]),
         (certificate, "", &["-t", "-c", "@"]),
-        ("", "", &["-t", "-d", "10,scheduler", "-c", "@"]),
         ("", "", &["-f", "-u", "nosuch", "-c", "@"]),
         ("", "", &["-f", "-g", "nosuch", "-c", "@"]),
         ("", pid, &["-f", "-c", "@"]),
@@ -213,7 +212,13 @@ fn starts_that_fail_fail_with_the_same_words() -> Result<()> {
         fs::write(&file, text).unwrap();
         let file = file.to_string_lossy();
         let args: Vec<&str> = args.iter().map(|arg| if *arg == "@" { &*file } else { arg }).collect();
-        let (stock, ours) = (programs.daemon(Fd::Stock, &args)?, programs.daemon(programs.under_test, &args)?);
+        let said = |fd| -> Result<Said> {
+            let said = programs.daemon(fd, &args)?;
+            // Which of its parts had no file is told by OpenSSL, otherwise by each of its versions.
+            let lines = said.stdout.lines().filter(|line| !line.contains(":x509 certificate routines::"));
+            Ok(Said { stdout: lines.collect::<Vec<_>>().join("\n"), ..said })
+        };
+        let (stock, ours) = (said(Fd::Stock)?, said(programs.under_test)?);
         Ok((stock != ours).then(|| format!("{args:?}:\n stock {stock:#?}\n ours  {ours:#?}")))
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
