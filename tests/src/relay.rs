@@ -1,7 +1,7 @@
 //! A relay between two daemons that keeps what went over each connection.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -16,6 +16,8 @@ pub struct Recorded {
     pub sent: Vec<u8>,
     /// From the side that was called.
     pub received: Vec<u8>,
+    /// Where the side that called comes from.
+    pub from: Option<IpAddr>,
     /// When the side that called had sent how much.
     times: Vec<(Instant, usize)>,
 }
@@ -73,7 +75,8 @@ impl Relay {
         thread::spawn(move || {
             for caller in listener.incoming().flatten() {
                 let Ok(called) = TcpStream::connect(("127.0.0.1", aim.load(Ordering::Relaxed))) else { continue };
-                let record = Arc::<Mutex<Recorded>>::default();
+                let from = caller.peer_addr().ok().map(|address| address.ip());
+                let record = Arc::new(Mutex::new(Recorded { from, ..Recorded::default() }));
                 kept.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&record));
                 let (Ok(back_to), Ok(back_from)) = (caller.try_clone(), called.try_clone()) else { continue };
                 let answers = Arc::clone(&record);

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
+mod addresses;
 mod hosts_access;
 mod nat;
 

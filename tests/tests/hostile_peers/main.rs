@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
 mod script;
+mod sequences;
 
 use std::net::TcpListener;
 use std::thread;

@@ -1,0 +1,127 @@
+//! Whole sessions of a Director who says what he can say in any order, with signals in between, and goes in the middle.
+//!
+//! The orders are drawn from fixed seeds; `SESSIONS=20000` draws more of them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use bed::peer::{EOD, Frame, Peer, TERMINATE, hello, key_of_password};
+use bed::{BedError, DIRECTOR, FD_PASSWORD, Fd, Noise, Result};
+
+use super::{assert_unharmed, bed_in_clear, footprint_when_idle};
+
+/// What a Director says, and what looks like it. Nothing here makes the daemon wait for a Storage Daemon.
+const LINES: [&[u8]; 48] = [
+    b"JobId=0 Job=-Console-.2026-01-01_00.00.00_00 SDid=0 SDtime=0 Authorization=dummy",
+    b"JobId=7 Job=seq.2026-01-01_00.00.00_07 SDid=1 SDtime=1 Authorization=FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC",
+    b"JobId=x",
+    b"Hello Director bed-dir calling 10002 tlspsk=0\n",
+    b"fileset vss=1\n",
+    b"fileset\n",
+    b"I\n",
+    b"O MVpins5:\n",
+    b"O Z9C:P:\n",
+    b"R [\n",
+    b"W *.o\n",
+    b"N\n",
+    b"E\n",
+    b"F /etc/hostname",
+    b"F \\|/bin/true",
+    b"F </etc/hostname",
+    b"P nosuch:x",
+    b"level = full mtime_only=0\n",
+    b"level = accurate_incremental mtime_only=0\n",
+    b"level = since_utime 1000000 mtime_only=0 prev_job=x\n",
+    b"level = bogus\n",
+    b"accurate files=2\n",
+    b"/x\0P4A A A A A A A A A A A A A A A\0\x000",
+    b"/y\0\0",
+    b"estimate listing=1\n",
+    b"estimate listing=0\n",
+    b"verify level=init\n",
+    b"verify level=disk_to_catalog\n",
+    b"verify level=data\n",
+    b"backup FileIndex=0\n",
+    b"restore files=7 replace=a prelinks=0 where=/tmp/no/such\n",
+    b"restore files=1 replace=a prelinks=0 regexwhere=!a!b!\n",
+    b"restoreobject JobId=4 3,3,1,28,0,1,nosuch:x\n",
+    b"restoreobject end\n",
+    b"restorefilelist plugin=nosuch-fd.so\n",
+    b"endrestore",
+    b"RunBeforeJob /bin/true\n",
+    b"RunBeforeNow\n",
+    b"Run OnSuccess=1 OnFailure=1 AbortOnError=0 When=2 Command=/bin/true\n",
+    b"setbandwidth=1000000 Job=seq\n",
+    b"setdebug=0 trace=0 hangup=0 blowup=0 options=0 tags=\n",
+    b"status",
+    b".status running api=2 api_opts=j",
+    b"statistics all format=json\n",
+    b"query parameter=\"x\" plugin=\"p\" value=\"v\"\n",
+    b"cancel Job=seq.2026-01-01_00.00.00_07\n",
+    b"PluginFeatures\n",
+    b"component_info\n",
+];
+
+/// Numbers below a bound, from a seed.
+struct Dice(Noise);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0.bytes(2).into_iter().fold(0, |sum, byte| sum * 256 + usize::from(byte)) % bound
+    }
+
+    /// One of the first so many lines.
+    fn line(&mut self, among: usize) -> &'static [u8] {
+        LINES.get(self.below(among)).copied().unwrap_or_default()
+    }
+}
+
+/// One session. What the daemon says is read until it closes, however long that is.
+fn session(port: u16, seed: u64) -> Result<usize> {
+    let mut dice = Dice(Noise::new(seed));
+    let mut peer = Peer::connect("FD", port)?;
+    peer.send(hello(DIRECTOR).as_bytes())?;
+    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
+    peer.expect("2000 OK Hello 15\n")?;
+    if dice.below(4) > 0 {
+        peer.send(dice.line(2))?;
+    }
+    let talked: Result<()> = (0..=dice.below(14)).try_for_each(|_| match dice.below(10) {
+        0 => peer.signal(EOD),
+        1 => peer.signal(-i32::try_from(dice.below(40)).unwrap_or(1)),
+        2 => peer.send(&Noise::new(seed).bytes(dice.below(300))),
+        _ => peer.send(dice.line(LINES.len())),
+    });
+    // It may have had enough.
+    let _closed = talked.and_then(|()| peer.signal(TERMINATE)).and_then(|()| peer.finish());
+    Ok(peer.rest()?.iter().filter(|frame| matches!(frame, Frame::Data(_))).count())
+}
+
+#[test]
+fn sessions_of_commands_in_any_order_end_and_do_no_harm() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        println!("left out: the stock daemon ends after some dozens of these sessions");
+        return Ok(());
+    }
+    let wanted: u64 = std::env::var("SESSIONS").ok().map_or(400, |text| text.parse().unwrap());
+    let mut bed = bed_in_clear("sequences")?;
+    let before = footprint_when_idle(&mut bed)?;
+    let port = bed.client("test")?.port();
+    let (next, answers) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| -> Result<()> {
+        let talk = || -> Result<()> {
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= wanted {
+                    return Ok(());
+                }
+                let heard = session(port, seed).map_err(|error| BedError::Usage(format!("session {seed}: {error}")))?;
+                answers.fetch_add(heard as u64, Ordering::Relaxed);
+            }
+        };
+        let talking: Vec<_> = (0..8).map(|_| scope.spawn(talk)).collect();
+        talking.into_iter().try_for_each(|talking| talking.join().unwrap())
+    })?;
+    assert!(answers.load(Ordering::Relaxed) > wanted, "hardly anything was answered");
+    assert_unharmed(&mut bed, before)
+}
