@@ -81,6 +81,7 @@ pub fn run(
         entry: None,
         file: None,
         is_complete: false,
+        wrong_digest: None,
         delayed: Vec::new(),
         previous: Stream::NONE,
         failed_parent: None,
@@ -120,6 +121,8 @@ struct Round<'a> {
     file: Option<OutputFile>,
     /// Whether its digest has come and is right: it is the last record of a file, so nothing of it is missing.
     is_complete: bool,
+    /// What is to be said of its digest, if its length does not say more.
+    wrong_digest: Option<Vec<u8>>,
     /// ACLs and extended attributes that wait for the attributes.
     delayed: Vec<(Stream, Vec<u8>)>,
     /// The stream of the record before, without flag bits.
@@ -148,6 +151,7 @@ impl Round<'_> {
                     if self.is_complete {
                         self.close();
                     }
+                    self.tell_wrong_digest();
                     self.report.now(MessageType::Fatal, &texts::sequence(&error, &texts::RESTORE_LINES));
                     return Err(error);
                 }
@@ -315,6 +319,7 @@ impl Round<'_> {
 
     /// Leaves the current file as it is: private, without attributes.
     fn give_up(&mut self) {
+        self.tell_wrong_digest();
         self.file = None;
         self.is_complete = false;
         self.delayed.clear();
@@ -327,10 +332,15 @@ impl Round<'_> {
         self.end_decryption();
         let (Some(_file), Some(entry)) = (&self.file, &self.entry) else { return };
         if let Verdict::Differs(kind, restored) = self.state.digest.compare(stream, record) {
-            let text = texts::digest_differs(kind, &entry.output, record, &restored);
-            self.report.now(MessageType::Error, &text);
+            self.wrong_digest = Some(texts::digest_differs(kind, &entry.output, record, &restored));
         } else {
             self.is_complete = true;
+        }
+    }
+
+    fn tell_wrong_digest(&mut self) {
+        if let Some(text) = self.wrong_digest.take() {
+            self.report.now(MessageType::Error, &text);
         }
     }
 
@@ -393,11 +403,12 @@ impl Round<'_> {
         self.end_decryption();
         let delayed = std::mem::take(&mut self.delayed);
         self.is_complete = false;
+        let wrong_digest = self.wrong_digest.take();
         let Some(entry) = &self.entry else { return };
         if let Some(mut file) = self.file.take() {
             let RestoreState { digest, encryption, writer, .. } = &mut *self.state;
             let report = &mut self.report;
-            finish_file(report, &mut file, entry);
+            finish_file(report, &mut file, entry, wrong_digest.as_deref());
             let target = Target::Open(file.descriptor());
             apply_delayed(writer, report, entry, &target, &delayed);
             encryption.verify(entry.file_type, &entry.output, report, |kind| digest.signed_digest(kind));
@@ -460,13 +471,17 @@ fn dress_pinned(target: &Target<'_>, entry: &Entry) {
     }
 }
 
-/// Checks the length and sets the attributes of a file whose data has come.
-fn finish_file(report: &mut Report<'_>, file: &mut OutputFile, entry: &Entry) {
-    if entry.file_type == Some(FileType::Regular) {
-        let restored = file.length().unwrap_or(0);
-        if restored > 0 && entry.stat.size > 0 && restored != entry.stat.size {
-            report.now(MessageType::Error, &texts::wrong_size(&entry.output, entry.stat.size, restored));
-        }
+/// Checks the length and sets the attributes of a file whose data has come. Data of another length has another digest,
+/// so of a file of the wrong length nothing is said of that.
+fn finish_file(report: &mut Report<'_>, file: &mut OutputFile, entry: &Entry, wrong_digest: Option<&[u8]>) {
+    let restored = match entry.file_type {
+        Some(FileType::Regular) => file.length().unwrap_or(0),
+        _ => 0,
+    };
+    if restored > 0 && entry.stat.size > 0 && restored != entry.stat.size {
+        report.now(MessageType::Error, &texts::wrong_size(&entry.output, entry.stat.size, restored));
+    } else if let Some(text) = wrong_digest {
+        report.now(MessageType::Error, text);
     }
     let failures = Target::Open(file.descriptor()).set_attributes(&entry.stat);
     if let Some(errno) = failures.times {

@@ -19,7 +19,7 @@ pub(crate) struct Record {
     pub(crate) data: Vec<u8>,
 }
 
-fn record(stream: u32, data: impl Into<Vec<u8>>) -> Record {
+pub(crate) fn record(stream: u32, data: impl Into<Vec<u8>>) -> Record {
     Record { stream, data: data.into() }
 }
 

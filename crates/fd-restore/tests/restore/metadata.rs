@@ -62,6 +62,7 @@ fn files_and_directories_get_both() {
     volume.directory("/d/").record(Stream::LINUX_ACCESS_ACL, DEFAULT).record(Stream::LINUX_DEFAULT_ACL, DEFAULT);
     volume.record(Stream::LINUX_XATTR, &xattr("user.b", b""));
     volume.put(&Saved::new("/e", FileType::EmptyFile, 0o100_644)).record(Stream::UNIX_ACCESS_ACL, ACCESS);
+    volume.directory("/old/").record(Stream::UNIX_ACCESS_ACL, DEFAULT).record(Stream::UNIX_DEFAULT_ACL, DEFAULT);
     place.job().run(&volume).assert_quiet();
     let file = metadata(&place, "f");
     assert_eq!((file.access_acl.as_slice(), file.xattrs), (ACCESS, xattr("user.a", b"1")));
@@ -69,6 +70,8 @@ fn files_and_directories_get_both() {
     assert_eq!((directory.access_acl.as_slice(), directory.default_acl.as_slice()), (DEFAULT, DEFAULT));
     assert_eq!(directory.xattrs, xattr("user.b", b""));
     assert_eq!(metadata(&place, "e").access_acl, ACCESS);
+    let old = metadata(&place, "old");
+    assert_eq!((old.access_acl.as_slice(), old.default_acl.as_slice()), (DEFAULT, DEFAULT));
     // They do not spoil the times.
     assert_eq!(place.stat("f").mtime(), crate::volume::MTIME);
 }

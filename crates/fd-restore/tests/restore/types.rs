@@ -278,23 +278,61 @@ fn holes_stay_holes() {
 
 #[test]
 fn windows_data_is_taken_out_of_its_parts() {
-    let place = Place::new();
     let mut stream = 1_i32.to_le_bytes().to_vec();
     stream.extend_from_slice(&[0; 4]);
     stream.extend_from_slice(&11_i64.to_le_bytes());
     stream.extend_from_slice(&0_i32.to_le_bytes());
     stream.extend_from_slice(b"hello world");
-    let mut saved = Saved::file("C:/f");
-    saved.data_stream = Stream::WIN32_DATA;
-    let mut volume = Volume::new();
-    volume.put(&saved);
-    for record in stream.chunks(13) {
-        volume.record(Stream::WIN32_DATA, record);
+    let pack = |compressor: Option<Compressor>, record: &[u8]| {
+        let mut out = record.to_vec();
+        if let Some(mut compressor) = compressor {
+            out.clear();
+            compressor.compress(record, &mut out).unwrap();
+        }
+        out
+    };
+    for (kind, compressor) in [
+        (Stream::WIN32_DATA, (|| None) as fn() -> Option<Compressor>),
+        (Stream::WIN32_GZIP_DATA, || Compressor::gzip(6).ok()),
+        (Stream::WIN32_COMPRESSED_DATA, || Some(Compressor::lzo())),
+    ] {
+        let place = Place::new();
+        let mut saved = Saved::file("C:/f");
+        saved.data_stream = kind;
+        let mut volume = Volume::new();
+        volume.put(&saved);
+        for record in stream.chunks(13) {
+            volume.record(kind, &pack(compressor(), record));
+        }
+        let finished = place.job().run(&volume);
+        finished.assert_quiet();
+        assert_eq!(place.read("C:/f"), b"hello world", "stream {kind}");
+        assert_eq!(finished.job_bytes, 31);
     }
-    let finished = place.job().run(&volume);
-    finished.assert_quiet();
-    assert_eq!(place.read("C:/f"), b"hello world");
-    assert_eq!(finished.job_bytes, 31);
+}
+
+/// Attributes of stream 5; without `LinkFI`, flags and data stream, which were not always recorded; with data stream 0.
+#[test]
+fn attributes_of_older_versions_are_read() {
+    let mode = "IGk"; // 0100644
+    for (stream, rest) in [
+        (Stream::ATTRIBUTES, " A A C"),
+        (Stream::ATTRIBUTES, " A A A"),
+        (Stream::ATTRIBUTES, " A"),
+        (Stream::ATTRIBUTES, ""),
+        (Stream::ATTRIBUTES_EX, " A A C"),
+        (Stream::ATTRIBUTES_EX, ""),
+    ] {
+        let place = Place::new();
+        let mut record = b"1 3 /f\0".to_vec();
+        record.extend_from_slice(format!("A A {mode} B A A A D A A A ProA A{rest}").as_bytes());
+        record.extend_from_slice(b"\0\0\0");
+        let mut volume = Volume::new();
+        volume.record(stream, &record).record(Stream::FILE_DATA, b"old");
+        place.job().run(&volume).assert_quiet();
+        assert_eq!(place.read("f"), b"old", "stream {stream} {rest:?}");
+        assert_eq!((place.mode("f"), place.stat("f").mtime()), (0o100_644, 4_110_848), "stream {stream} {rest:?}");
+    }
 }
 
 #[test]
