@@ -236,7 +236,12 @@ impl Road {
         let job = self.bed.backup(CLIENT, "")?.must_be_good()?.row.id;
         self.saved.push(job);
         self.jobs.push(job);
-        // The first is the stock daemon's.
+        self.restores(stop)?;
+        self.unchanged(stop)
+    }
+
+    /// Restores the first backup, which is the stock daemon's, and the last two.
+    fn restores(&mut self, stop: &str) -> Result<()> {
         let mut restored = self.saved.clone();
         restored.drain(1..restored.len().saturating_sub(2).max(1));
         for saved in restored {
@@ -254,7 +259,7 @@ impl Road {
             must(acl.contains("user:1234:rwx") && acl.contains("group:5678:r--"), || format!("{stop}: {acl}"))?;
             self.host.sh(&format!("rm -rf {to}"))?;
         }
-        self.unchanged(stop)
+        Ok(())
     }
 
     fn unchanged(&self, stop: &str) -> Result<()> {
