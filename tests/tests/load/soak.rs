@@ -7,9 +7,6 @@ use bed::{
 };
 
 const CLIENTS: [&str; 2] = ["reference", "test"];
-/// Jobs at a time.
-const AT_A_TIME: usize = 20;
-
 /// What a daemon holds when nothing runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Held {
@@ -22,6 +19,8 @@ struct Held {
 struct Form {
     /// Jobs in a row.
     jobs: usize,
+    /// Jobs at a time: backups, backups with a script, verify jobs, restores.
+    at_a_time: [usize; 4],
     /// What a daemon's memory may grow by between the warm-up and the end, bytes.
     slack: u64,
     /// For the daemons.
@@ -31,11 +30,16 @@ struct Form {
 impl Form {
     fn wanted() -> Self {
         match std::env::var("SOAK_JOBS") {
-            Ok(text) => Self { jobs: text.parse().unwrap(), slack: 16 << 20, environment: Vec::new() },
-            // A C library that spreads its memory over one area after the other hides what a few jobs leave behind.
-            Err(_) => {
-                Self { jobs: 12, slack: 3 << 20, environment: vec![("MALLOC_ARENA_MAX".to_owned(), "1".to_owned())] }
+            Ok(text) => {
+                Self { jobs: text.parse().unwrap(), at_a_time: [12, 3, 3, 2], slack: 16 << 20, environment: Vec::new() }
             }
+            // A C library that spreads its memory over one area after the other hides what a few jobs leave behind.
+            Err(_) => Self {
+                jobs: 3,
+                at_a_time: [3, 1, 1, 1],
+                slack: 3 << 20,
+                environment: vec![("MALLOC_ARENA_MAX".to_owned(), "1".to_owned())],
+            },
         }
     }
 }
@@ -86,17 +90,15 @@ fn in_a_row(bed: &Bed, count: usize) -> Result<Vec<u32>> {
 }
 
 /// Backups, restores, verify jobs and scripts at a time, and console commands.
-fn at_a_time(bed: &Bed, first: u32) -> Result<Vec<u32>> {
+fn at_a_time(bed: &Bed, form: &Form, first: u32) -> Result<Vec<u32>> {
     let to = bed.folder().join("restored/@");
     let restore = Restore { job: first, from: "@", onto: "@", to: &to, replace: "always" }.command();
-    let kinds = [
-        ("run job=backup-@ yes".to_owned(), AT_A_TIME - 8),
-        ("run job=script-@ yes".to_owned(), 3),
-        ("run job=init-@ yes".to_owned(), 3),
-        (restore, 2),
-    ];
-    let commands: Vec<String> =
-        kinds.into_iter().flat_map(|(command, count)| std::iter::repeat_n(command, count)).collect();
+    let kinds = ["run job=backup-@ yes", "run job=script-@ yes", "run job=init-@ yes", &restore];
+    let commands: Vec<String> = kinds
+        .into_iter()
+        .zip(form.at_a_time)
+        .flat_map(|(command, count)| std::iter::repeat_n(command.to_owned(), count))
+        .collect();
     let jobs = run(bed, &commands)?;
     for client in CLIENTS {
         bed.console(&[&format!("estimate job=backup-{client} listing"), &format!("status client={client}-fd")])?;
@@ -126,14 +128,14 @@ fn a_thousand_jobs_leave_nothing_behind() -> Result<()> {
     let form = Form::wanted();
     let mut bed = stage(&form)?;
     let first = in_a_row(&bed, 1)?;
-    let mut jobs = at_a_time(&bed, first[0])?;
+    let mut jobs = at_a_time(&bed, &form, first[0])?;
     let before = held(&mut bed)?;
     let mut after = before.clone();
     let mut left = form.jobs;
     while left > 0 {
         let now = left.min(100);
         jobs.extend(in_a_row(&bed, now)?);
-        jobs.extend(at_a_time(&bed, first[0])?);
+        jobs.extend(at_a_time(&bed, &form, first[0])?);
         left -= now;
         after = held(&mut bed)?;
         println!("{left} to go: stock {:?}, ours {:?}", after[0], after[1]);
