@@ -34,7 +34,7 @@ pub use config::{DIRECTOR, FD_PASSWORD, STORAGE_PASSWORD};
 pub use error::{BedError, Result};
 pub use folder::Folder;
 pub use job::{COUNTS_OF_A_REPORT, JobResult};
-pub use measure::{Usage, descriptors, reset_peak, resident, threads, usage};
+pub use measure::{Usage, descriptors, reset_peak, resident, threads, umask, usage};
 pub use options::{BedOptions, ClientOptions, Fd, FileSet, our_program};
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use ports::{ReservedPort, is_listening};

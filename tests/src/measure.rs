@@ -58,6 +58,14 @@ pub fn resident(pid: u32) -> Result<u64> {
     Ok(status.lines().find_map(|line| line.strip_prefix("VmRSS:")).and_then(first_number).unwrap_or(0) * 1024)
 }
 
+/// What a process leaves out of the modes of what it makes.
+pub fn umask(pid: u32) -> Result<u32> {
+    let status = read(pid, "status")?;
+    let value = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    let umask = value.and_then(|value| u32::from_str_radix(value.trim(), 8).ok());
+    umask.ok_or_else(|| BedError::Usage(format!("process {pid} has no umask")))
+}
+
 /// Lets the peak memory begin anew at what is used now.
 pub fn reset_peak(pid: u32) -> Result<()> {
     let path = place(pid, "clear_refs");

@@ -167,13 +167,16 @@ fn collectors_write_what_the_stock_daemon_s_write() -> Result<()> {
     let differences = line_differences("collectors", stock, ours);
     assert!(differences.is_empty(), "{differences:#?}");
     assert_eq!(stock.iter().filter(|line| line.contains("ERROR in bcollector.c")).count(), 3, "{stock:#?}");
+    what_has_waited_comes_first(&mut bed, later.number())
+}
 
-    // A server that was away gets what has waited, before what is new.
+/// A server that was away gets what has waited, before what is new.
+fn what_has_waited_comes_first(bed: &mut Bed, port: u16) -> Result<()> {
     let waited = CLIENTS.map(|client| {
         let work = bed.folder().join("work").join(client);
         read(&work.join("bacula-fd.collector.later.spool"))
     });
-    let heard = listen(TcpListener::bind(("127.0.0.1", later.number())).unwrap());
+    let heard = listen(TcpListener::bind(("127.0.0.1", port)).unwrap());
     for (client, waited) in CLIENTS.into_iter().zip(waited) {
         let spool = bed.client(client)?.work.join("bacula-fd.collector.later.spool");
         wait_for("the spool file to go", PATIENCE, || Ok(if spool.exists() { Err(String::new()) } else { Ok(()) }))?;

@@ -55,15 +55,16 @@ impl Table {
     }
 
     fn add(&mut self, row: String, differences: Vec<String>) {
-        let real: Vec<_> = differences.into_iter().filter(|text| !self.is_lost_umask(text)).collect();
-        self.rows.entry(row).or_default().extend(real);
+        self.rows.entry(row).or_default().extend(differences);
     }
 
-    /// The stock daemon takes its umask away while it sets attributes. Two restores at a time can lose it for good: what
-    /// it makes from then on without a record is writable by everybody.
-    fn is_lost_umask(&self, difference: &str) -> bool {
-        difference.ends_with("mode 0777 against 0755")
-            || (self.both_stock && difference.ends_with("mode 0755 against 0777"))
+    /// The stock daemon takes its umask away while it sets attributes, and two restores at a time can lose it for good:
+    /// what it makes from then on without a record is writable by everybody. `lost` says of which side that was seen.
+    pub(crate) fn forgive_lost_umasks(&mut self, lost: [bool; 2]) {
+        let excuses = ["mode 0777 against 0755", "mode 0755 against 0777"];
+        for differences in self.rows.values_mut() {
+            differences.retain(|text| !excuses.iter().zip(lost).any(|(excuse, lost)| lost && text.ends_with(excuse)));
+        }
     }
 
     pub(crate) fn rows(&self) -> usize {
