@@ -173,9 +173,10 @@ impl Cell {
         }
         add(Kind::Tiny, 500, &[Variant::Accurate], &[Incremental]);
         add(Kind::Hole, 64, &[Variant::SparseUnsigned], &[Full]);
-        for thousands in [10, 100, 1000] {
-            add(Kind::Tiny, thousands, &[Variant::Default], &[Full, Incremental]);
+        for (thousands, levels) in [(10, &every[..]), (100, &every), (1000, &[Full, Incremental])] {
+            add(Kind::Tiny, thousands, &[Variant::Default], levels);
         }
+        add(Kind::Media, 16, &[Variant::Default], &[Restore]);
         cells
     }
 

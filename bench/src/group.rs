@@ -18,6 +18,7 @@ use nix::unistd::{Pid, sync};
 use crate::cell::{Cell, Level, Variant};
 use crate::connection::Watch;
 use crate::floor::{self, Stream};
+use crate::restored::Restored;
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
 use crate::tree::{Kind, Standing, file, warm};
@@ -28,6 +29,7 @@ pub struct Group<'a> {
     tree: &'a Standing,
     cell: Cell,
     watch: &'a Watch,
+    restored: &'a mut Restored,
     /// The newest Full of each side.
     full: BTreeMap<Side, JobResult>,
     /// What the floor sends.
@@ -43,7 +45,7 @@ struct Used {
 
 impl<'a> Group<'a> {
     /// Raises the bed for a cell and its neighbours.
-    pub fn start(cell: Cell, tree: &'a Standing, watch: &'a Watch) -> Result<Self> {
+    pub fn start(cell: Cell, tree: &'a Standing, watch: &'a Watch, restored: &'a mut Restored) -> Result<Self> {
         let mut clients: Vec<_> = [Fd::Stock, Fd::Ours].map(ClientOptions::new).into();
         if cell.variant == Variant::Accurate {
             for client in &mut clients {
@@ -72,7 +74,7 @@ impl<'a> Group<'a> {
             // We take its place.
             bed.client(Side::Floor.name())?.daemon().kill()?;
         }
-        Ok(Self { bed, tree, cell, watch, full: BTreeMap::new(), stream: None })
+        Ok(Self { bed, tree, cell, watch, restored, full: BTreeMap::new(), stream: None })
     }
 
     /// The sides of a cell, in the order of their turns.
@@ -99,6 +101,7 @@ impl<'a> Group<'a> {
         if touches && cell.variant != Variant::Accurate {
             self.tree.touch()?;
         }
+        self.restored.renew();
         let mut samples = Vec::new();
         let mut results = Vec::new();
         for side in self.sides(cell.level) {
@@ -194,7 +197,7 @@ impl<'a> Group<'a> {
             Level::Incremental => "Incremental",
             Level::Restore => {
                 let full = self.full_of(side)?;
-                let to = self.restored(side);
+                let to = self.restored.folder(name);
                 let restore = Restore { job: full.row.id, from: name, onto: name, to: &to, replace: "always" };
                 return Ok(restore.command());
             }
@@ -204,10 +207,6 @@ impl<'a> Group<'a> {
 
     fn full_of(&self, side: Side) -> Result<&JobResult> {
         self.full.get(&side).ok_or_else(|| BedError::Usage(format!("{} has no Full yet", side.name())))
-    }
-
-    fn restored(&self, side: Side) -> PathBuf {
-        self.bed.folder().join("restored").join(side.name())
     }
 
     fn volumes(&self, job: &JobResult, side: Side) -> Result<Vec<PathBuf>> {
@@ -263,7 +262,7 @@ impl<'a> Group<'a> {
         let rules = TreeRules { times: Times::Ignored, ..TreeRules::restored() };
         for side in [Side::Stock, Side::Ours] {
             let below = self.tree.path.strip_prefix("/").unwrap_or(&self.tree.path);
-            let found = compare_trees(&self.tree.path, &self.restored(side).join(below), rules)?;
+            let found = compare_trees(&self.tree.path, &self.restored.folder(side.name()).join(below), rules)?;
             differences.extend(found.into_iter().map(|difference| format!("{}: {difference}", side.name())));
         }
         Ok(differences)
@@ -291,11 +290,10 @@ impl<'a> Group<'a> {
         Ok(differences)
     }
 
-    /// Removes what the next replica does not need: the Full before this one, a restored tree.
+    /// Makes room of what the next replica does not need: the Full before this one, a restored tree.
     fn tidy(&mut self, cell: Cell, side: Side, result: JobResult) -> Result<()> {
         if cell.level == Level::Restore {
-            let path = self.restored(side);
-            return fs::remove_dir_all(&path).map_err(file("remove", &path));
+            return self.restored.empty(side.name());
         }
         if cell.level != Level::Full {
             return Ok(());

@@ -9,6 +9,7 @@ pub mod group;
 pub mod hot_set;
 pub mod plot;
 pub mod report;
+pub mod restored;
 pub mod sample;
 pub mod statistics;
 pub mod target;

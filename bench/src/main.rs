@@ -20,6 +20,7 @@ use bench::connection::Watch;
 use bench::group::Group;
 use bench::hot_set;
 use bench::plot;
+use bench::restored::Restored;
 use bench::sample::{self, Sample};
 use bench::target::{self, Verdict};
 use bench::tree::file;
@@ -147,18 +148,20 @@ fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>
         fs::create_dir_all(folder).map_err(file("create", folder))?;
     }
     say(&format!("{} cells, {replicas} replicas, connections seen by {}", cells.len(), watch.name()));
+    let mut restored = Restored::new(home().join("restored"))?;
     let mut failures = Vec::new();
     for neighbours in cells.chunk_by(|left, right| (left.tree, left.variant) == (right.tree, right.variant)) {
         if interrupted.load(Ordering::Relaxed) {
             failures.push("interrupted".to_owned());
             break;
         }
-        if let Err(error) = run_group(neighbours, replicas, &watch, &out, &trees, &interrupted) {
+        if let Err(error) = run_group(neighbours, replicas, &watch, &mut restored, [&out, &trees], &interrupted) {
             let words = shortened(&error.to_string());
             say(&format!("FAILED: {words}"));
             failures.push(words);
         }
     }
+    restored.remove()?;
     let kept = if out.join("raw.csv").exists() { report(std::slice::from_ref(&out))? } else { true };
     for failure in &failures {
         say(&format!("FAILED: {failure}"));
@@ -181,13 +184,13 @@ fn run_group(
     cells: &[Cell],
     replicas: u32,
     watch: &Watch,
-    out: &Path,
-    trees: &Path,
+    restored: &mut Restored,
+    [out, trees]: [&Path; 2],
     interrupted: &AtomicBool,
 ) -> Result<()> {
     let Some(&first) = cells.first() else { return Ok(()) };
     let tree = first.tree.stand(trees)?;
-    let mut group = Group::start(first, &tree, watch)?;
+    let mut group = Group::start(first, &tree, watch, restored)?;
     for &cell in cells {
         group.prepare(cell.level)?;
         for replica in 1..=replicas {

@@ -143,7 +143,7 @@ pub fn warm(path: &Path) -> Result<()> {
 }
 
 /// Looks at every entry and shows each regular file.
-fn visit(path: &Path, regular: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
+pub fn visit(path: &Path, regular: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
     let meta = fs::symlink_metadata(path).map_err(file("look at", path))?;
     if meta.is_dir() {
         for entry in fs::read_dir(path).map_err(file("read", path))? {
