@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use fd_bsock::hello::director_accepted;
 use fd_config::{PasswordKey, Tls};
-use fd_session::Need;
-use fd_session::authenticate::{Authentication, Credentials};
-use fd_transport::{Certificates, Channel, ConnectPlan, ConnectWatch, Limits, Peer, PeerKind, Received};
+use fd_session::authenticate::{AuthError, Authentication, Credentials};
+use fd_session::{Action, Need};
+use fd_transport::{Certificates, Channel, ConnectError, ConnectPlan, ConnectWatch, Limits, Peer, PeerKind, Received};
 
 use crate::clock;
 use crate::exchange::{self, Secrets, Signals};
@@ -35,6 +35,20 @@ pub(crate) struct Call<'c> {
     pub keep_idle: Option<Duration>,
 }
 
+/// Why a Director can't be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DialError {
+    /// He can't be reached.
+    #[error(transparent)]
+    Unreachable(#[from] ConnectError),
+    /// He does not know us, or we don't know him.
+    #[error(transparent)]
+    Unknown(#[from] AuthError),
+    /// He has said something else than that he takes us.
+    #[error("the Director's greeting: {0}")]
+    Greeting(String),
+}
+
 struct Impatient;
 
 impl ConnectWatch for Impatient {
@@ -54,8 +68,8 @@ impl Call<'_> {
         Need { tls, psk }
     }
 
-    /// A connection on which the Director has accepted us; else the reason why there is none. `hello` is the first line.
-    pub(crate) fn dial(&self, hello: &[u8]) -> Result<Channel, String> {
+    /// A connection on which the Director has accepted us. `hello` is the first line.
+    pub(crate) fn dial(&self, hello: &[u8]) -> Result<Channel, DialError> {
         let plan = ConnectPlan {
             peer: Peer { kind: PeerKind::Director, host: self.host.to_owned(), port: self.port },
             source: None,
@@ -64,8 +78,7 @@ impl Call<'_> {
             keep_idle: self.keep_idle,
             send_buffer: None,
         };
-        let mut channel = Channel::connect(&plan, Limits::default(), &Impatient).map_err(|error| error.to_string())?;
-        channel.send(hello).map_err(|error| error.cause())?;
+        let mut channel = Channel::connect(&plan, Limits::default(), &Impatient)?;
         let credentials = Credentials {
             own_name: self.name.to_owned(),
             key: self.password.as_bytes().to_vec(),
@@ -75,14 +88,15 @@ impl Call<'_> {
             time: clock::seconds(),
         };
         let secrets = Secrets { key: credentials.key.clone(), certificates: self.certificates.cloned() };
-        let (mut machine, first) = Authentication::client(credentials);
-        exchange::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)
-            .map_err(|error| error.to_string())?;
-        match channel.recv(GIVE_UP_AFTER) {
-            Ok(Received::Data(line)) if director_accepted(line).is_some() => Ok(channel),
-            Ok(Received::Data(line)) => Err(String::from_utf8_lossy(line).trim_end().to_owned()),
-            Ok(Received::Empty | Received::Signal(_)) => Err("no greeting".to_owned()),
-            Err(error) => Err(error.cause()),
-        }
+        let (mut machine, mut first) = Authentication::client(credentials);
+        first.insert(0, Action::Send(hello.to_vec()));
+        exchange::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)?;
+        let said = match channel.recv(GIVE_UP_AFTER) {
+            Ok(Received::Data(line)) if director_accepted(line).is_some() => return Ok(channel),
+            Ok(Received::Data(line)) => String::from_utf8_lossy(line).trim_end().to_owned(),
+            Ok(other) => format!("{other:?}"),
+            Err(error) => error.cause(),
+        };
+        Err(DialError::Greeting(said))
     }
 }

@@ -75,8 +75,18 @@ struct Conversation<'d> {
     comm: CommCount,
     /// Connections on which all is said; waiting for the other side to close them comes last.
     farewells: Vec<Farewell>,
+    /// A Director's connection that came over this one, to be served when this one is over.
+    handed_over: Option<Channel>,
     last_heartbeat: Instant,
     last_progress: Option<Instant>,
+}
+
+/// What is left of a connection that is over.
+struct Remains {
+    /// Other sides that have still to close.
+    farewells: Vec<Farewell>,
+    /// A connection to a Director that is to be served like one that he has made.
+    handed_over: Option<Channel>,
 }
 
 impl<'d> Conversation<'d> {
@@ -98,6 +108,7 @@ impl<'d> Conversation<'d> {
             restored: None,
             comm: CommCount::default(),
             farewells: Vec::new(),
+            handed_over: None,
             last_heartbeat: Instant::now(),
             last_progress: None,
         }
@@ -105,7 +116,7 @@ impl<'d> Conversation<'d> {
 
     /// The command loop and what follows it. The caller waits for the other sides to close when nothing else is left to
     /// be done.
-    fn run(mut self) -> Vec<Farewell> {
+    fn run(mut self) -> Remains {
         self.event("FC0002", "connection", "Director connection");
         loop {
             let frame = match self.channel.recv(IDLE_LIMIT) {
@@ -278,7 +289,7 @@ impl<'d> Conversation<'d> {
     }
 
     /// What follows the command loop, in the order of reference 02 §1.4. Nobody is waited for.
-    fn finish(mut self) -> Vec<Farewell> {
+    fn finish(mut self) -> Remains {
         if let Some(storage) = self.storage.take() {
             self.leave_storage(storage);
         }
@@ -300,7 +311,7 @@ impl<'d> Conversation<'d> {
             Ok(farewell) => self.farewells.push(farewell),
             Err(error) => tracing::debug!(%error, "the Director's connection did not end cleanly"),
         }
-        self.farewells
+        Remains { farewells: self.farewells, handed_over: self.handed_over }
     }
 
     fn end_job(&self, job: &Job) -> EndJob {

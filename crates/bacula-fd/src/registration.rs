@@ -113,7 +113,7 @@ fn register(daemon: &Daemon, director: &Director) -> Result<Channel, String> {
         version: CONSOLE_VERSION,
         tlspsk: call.need().to_wire(),
     };
-    let mut channel = call.dial(&hello.encode())?;
+    let mut channel = call.dial(&hello.encode()).map_err(|error| error.to_string())?;
     match channel.recv(GREETING) {
         Ok(Received::Data(line)) if line == REGISTERED => Ok(channel),
         Ok(other) => Err(format!("{other:?}")),

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::action::{Action, Input, Machine, TlsMode, TlsRole};
 use crate::need::{Need, Negotiated};
+use crate::texts;
 
 /// How long the peer may take for one answer (reference 01 §9.2).
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
@@ -62,6 +63,17 @@ pub enum AuthError {
         /// What came.
         got: String,
     },
+}
+
+impl AuthError {
+    /// What the stock daemon says of it to a console, beside that there is a problem; mostly nothing.
+    pub fn detail(&self) -> &str {
+        match self {
+            Self::Tls(why) => why,
+            Self::Unexpected { what, .. } if *what == State::Opening.wants() => texts::NO_STARTTLS,
+            _ => "",
+        }
+    }
 }
 
 /// What both sides know when an authentication is done.

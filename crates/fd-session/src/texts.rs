@@ -162,6 +162,21 @@ pub fn network_failed(reason: &str) -> Vec<u8> {
     format!("2999 network test failed ERR={reason}\n").into_bytes()
 }
 
+/// The peer went before it said anything, as far as an error has to say so.
+pub const NO_STARTTLS: &str = "[FE0071] Unable to get starttls protocol";
+/// The Director knows us, and says something else than that.
+pub const NO_GREETING: &str = "[FE0031] Director rejected Hello command";
+
+/// The Director does not take us for a console; `detail` may be empty.
+pub fn no_console(detail: &str) -> String {
+    let end = if detail.is_empty() { "" } else { "\n" };
+    format!(
+        "Director authorization problem.\nMost likely the passwords do not agree.\n\
+         If you are using TLS, there may have been a certificate validation error during the TLS handshake.\n\
+         For help, please see http://www.bacula.org/rel-manual/en/problems/Bacula_Frequently_Asked_Que.html\n{detail}{end}"
+    )
+}
+
 /// The `proxy` command has not reached the Director.
 pub fn proxy_failed(reason: &str) -> Vec<u8> {
     format!("2999 proxy error. ERR={reason}\n").into_bytes()

@@ -144,6 +144,17 @@ impl Farewell {
     }
 }
 
+/// Waits until there is something to receive on one of two channels, or so long. Both must have been emptied with
+/// [`Channel::try_recv`] before; a channel that has failed counts as one with something to receive.
+pub fn wait_for_either(one: &Channel, other: &Channel, longest: Duration) {
+    let longest = rustix::event::Timespec::try_from(longest).ok();
+    let sockets = [one, other].map(|channel| channel.link.wire().and_then(|wire| wire.socket().upgrade()));
+    let [Some(one), Some(other)] = sockets else { return };
+    let mut asked = [PollFd::new(&*one, PollFlags::IN), PollFd::new(&*other, PollFlags::IN)];
+    // Interrupted or not: the caller looks at both.
+    let _looked = poll(&mut asked, longest.as_ref());
+}
+
 /// A whole frame at the front of the link's input.
 struct Frame {
     content: Content,
@@ -361,7 +372,8 @@ impl Channel {
     }
 
     /// Makes a TLS handshake as the side that sent `starttls`, with the key as it is (no decoding). What was received
-    /// behind the last frame belongs to the handshake.
+    /// behind the last frame belongs to the handshake. On a connection that has TLS already the new one takes its place;
+    /// the peer does the same.
     ///
     /// # Errors
     /// After [`Fault::Handshake`] and [`Fault::HandshakeTimedOut`] clear frames can still be sent.

@@ -22,7 +22,7 @@ mod tls_link;
 mod wire;
 
 pub use certificates::{CertificateFiles, CertificateProblem, Certificates};
-pub use channel::{Canceller, Channel, Farewell, Gathered, Limits, Received};
+pub use channel::{Canceller, Channel, Farewell, Gathered, Limits, Received, wait_for_either};
 pub use connect::{ConnectPlan, ConnectWatch};
 pub use error::{ChannelError, ConnectError, Fault};
 pub use frames::Frames;

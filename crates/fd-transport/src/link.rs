@@ -95,8 +95,12 @@ impl Link {
         }
     }
 
-    /// Starts TLS; the bytes received so far belong to the handshake. After a failure the connection is clear again.
+    /// Starts TLS; the bytes received so far belong to the handshake. After a failure the connection is clear again. Where
+    /// there is TLS already, the new one takes its place on the socket.
     pub(crate) fn start_tls(&mut self, secret: Secret<'_>, side: Side, limit: Duration) -> Result<(), Fault> {
+        if self.is_encrypted() {
+            self.drop_tls()?;
+        }
         let wire = match std::mem::replace(self, Self::Gone) {
             Self::Clear(wire) => wire,
             other => {

@@ -6,6 +6,7 @@
 mod addresses;
 mod hosts_access;
 mod nat;
+mod proxy;
 
 use bed::{
     Bed, BedOptions, Noise, PATIENCE, RecordRules, Relay, ReservedPort, Restore, Result, TreeRules, compare_records,

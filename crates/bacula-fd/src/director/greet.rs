@@ -13,7 +13,7 @@ use fd_session::authenticate::{AuthError, Authenticated, Authentication, Credent
 use fd_session::{Need, texts};
 use fd_transport::{Channel, Farewell, Limits, Received};
 
-use super::Conversation;
+use super::{Conversation, Remains};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::exchange::{self, Secrets, Signals};
@@ -49,7 +49,17 @@ pub(crate) fn serve_channel(daemon: &Daemon, channel: Channel) {
     serve_from(daemon, channel, &ip);
 }
 
-fn serve_from(daemon: &Daemon, mut channel: Channel, ip: &str) {
+/// Serves a connection, and what a console on it may have made of it (command `proxy`).
+fn serve_from(daemon: &Daemon, channel: Channel, ip: &str) {
+    let mut called = serve_one(daemon, channel, ip);
+    while let Some(channel) = called {
+        let ip = channel.address().ip().to_canonical().to_string();
+        called = serve_one(daemon, channel, &ip);
+    }
+}
+
+/// Serves one connection; gives another one that a Director wants to be served on now.
+fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str) -> Option<Channel> {
     // The stock daemon waits for ever, so that twenty silent connections lock everybody out.
     let (frame, len) = match channel.recv(daemon.first_packet()) {
         Ok(Received::Data(frame)) => (frame.to_vec(), i64::try_from(frame.len()).unwrap_or(i64::MAX)),
@@ -61,17 +71,18 @@ fn serve_from(daemon: &Daemon, mut channel: Channel, ip: &str) {
         }
     };
     match FirstPacket::of(&frame) {
+        FirstPacket::Director => return greet(daemon, channel, &frame, ip),
         FirstPacket::Ping => {
             // A probe that does not wait for its answer is no concern of ours.
             let _answered = channel.send(hello::PING_OK).and_then(|()| channel.close());
         }
-        FirstPacket::Director => greet(daemon, channel, &frame, ip),
         FirstPacket::StorageCall => take_call(daemon, channel, &frame),
         FirstPacket::Bad => {
             daemon.supervisor().say(MessageType::Security, "job.c:592", texts::expected_hello(ip, len));
             thread::sleep(BAD_HELLO_PAUSE);
         }
     }
+    None
 }
 
 /// A Storage Daemon calls for a job that waits for it (reference 01 §13). It is not answered here: the job's own thread
@@ -91,14 +102,14 @@ fn take_call(daemon: &Daemon, channel: Channel, frame: &[u8]) {
     }
 }
 
-fn greet(daemon: &Daemon, mut channel: Channel, frame: &[u8], ip: &str) {
+fn greet(daemon: &Daemon, mut channel: Channel, frame: &[u8], ip: &str) -> Option<Channel> {
     let Some(greeting) = DirectorHello::parse(frame) else {
         turn_away(daemon, channel, ip, &texts::bad_hello(ip, frame));
-        return;
+        return None;
     };
     let Some(resource) = daemon.config().director(&greeting.name) else {
         turn_away(daemon, channel, ip, &texts::unknown_director(&greeting.name, ip));
-        return;
+        return None;
     };
     match authenticate(daemon, &mut channel, resource, Need::from_wire(greeting.tlspsk)) {
         Ok(authenticated) => converse(daemon, channel, resource, authenticated),
@@ -109,6 +120,7 @@ fn greet(daemon: &Daemon, mut channel: Channel, frame: &[u8], ip: &str) {
                 daemon.supervisor().say(MessageType::Fatal, "authenticatebase.cc:538", text);
             }
             turn_away(daemon, channel, ip, hello::DIRECTOR_REFUSED);
+            None
         }
     }
 }
@@ -152,15 +164,27 @@ fn turn_away(daemon: &Daemon, mut channel: Channel, ip: &str, text: &[u8]) {
     daemon.supervisor().close_local();
 }
 
-fn converse(daemon: &Daemon, mut channel: Channel, resource: &Director, authenticated: Authenticated) {
+fn converse(
+    daemon: &Daemon,
+    mut channel: Channel,
+    resource: &Director,
+    authenticated: Authenticated,
+) -> Option<Channel> {
     if channel.send(hello::DIRECTOR_ACCEPTED).and_then(|()| channel.flush()).is_err() {
-        return;
+        return None;
     }
     let session = daemon.supervisor().enter(authenticated.encrypted);
     let registered = Registered { daemon, session: Arc::clone(&session) };
-    let farewells = Conversation::new(daemon, channel, resource, session).run();
+    let Remains { farewells, handed_over } = Conversation::new(daemon, channel, resource, session).run();
     drop(registered);
-    farewells.into_iter().for_each(Farewell::wait);
+    let farewell = move || farewells.into_iter().for_each(Farewell::wait);
+    if handed_over.is_none() {
+        farewell();
+    } else if let Err(error) = thread::Builder::new().name("farewell".to_owned()).spawn(farewell) {
+        // A Director waits; the console may miss its last words.
+        tracing::debug!(%error, "no thread to wait for a console that leaves");
+    }
+    handed_over
 }
 
 /// Takes the session off the list of running ones, also when its thread panics.

@@ -6,13 +6,29 @@ use fd_bsock::Signal;
 use fd_bsock::hello::{CONSOLE_VERSION, ConsoleHello};
 use fd_config::Director;
 use fd_session::texts;
-use fd_transport::{Channel, Fault, Received};
+use fd_transport::{Channel, Received, wait_for_either};
 
 use super::{Conversation, Flow};
-use crate::dial::Call;
+use crate::dial::{Call, DialError};
 
-/// How long one side is listened to before the other one gets its turn.
-const TURN: Duration = Duration::from_millis(10);
+/// How long nothing happens before both sides are looked at all the same.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Frames of one side before the other one gets its turn.
+const TURN: usize = 256;
+
+/// What one side has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Passed {
+    /// All that was there has been handed on.
+    All,
+    /// There may be more.
+    Some,
+    /// It has gone, or the other one has.
+    Left,
+    /// The Director wants the connection for himself.
+    Called,
+}
 
 impl Conversation<'_> {
     pub(super) fn proxy(&mut self) -> Flow {
@@ -66,40 +82,67 @@ impl Conversation<'_> {
         let Some(call) = self.call() else { return Err(String::new()) };
         let tlspsk = call.need().to_wire();
         let hello = ConsoleHello { name: call.name.as_bytes().to_vec(), version: CONSOLE_VERSION, tlspsk };
-        call.dial(&hello.encode())
+        call.dial(&hello.encode()).map_err(|error| words(&error))
     }
 
-    /// Copies frames and signals both ways until one side has enough.
+    /// Copies frames and signals both ways until one side has enough. A Director who calls us gets the connection that he
+    /// calls on; it is served when the console's is over.
     fn relay(&mut self, mut far: Channel) {
         loop {
-            let done = copy(&mut self.channel, &mut far) || copy(&mut far, &mut self.channel);
-            if done {
-                break;
+            let from_director = pass(&mut far, &mut self.channel);
+            if from_director == Passed::Called {
+                // He says hello within the TLS that there is; the next one takes its place on the socket.
+                self.handed_over = Some(far);
+                return;
+            }
+            let from_console = pass(&mut self.channel, &mut far);
+            match (from_director, from_console) {
+                (Passed::All, Passed::All) => wait_for_either(&self.channel, &far, LOOK),
+                (Passed::All | Passed::Some, Passed::All | Passed::Some) => {}
+                _ => break,
             }
         }
-        if let Err(error) = far.signal(Signal::Terminate).and_then(|()| far.close()) {
-            tracing::debug!(%error, "the proxied connection did not end cleanly");
+        // That it is over has been handed on, if anybody said so.
+        match far.leave() {
+            Ok(farewell) => self.farewells.push(farewell),
+            Err(error) => tracing::debug!(%error, "the proxied connection did not end cleanly"),
         }
     }
 }
 
-/// Hands on what comes within a turn; whether that was the end.
-fn copy(from: &mut Channel, to: &mut Channel) -> bool {
-    let mut wait = TURN;
-    loop {
-        let passed = match from.recv(wait) {
-            Ok(Received::Data(frame)) => to.send(frame),
-            Ok(Received::Empty) => to.send(&[]),
-            Ok(Received::Signal(Signal::Terminate)) => return true,
-            Ok(Received::Signal(signal)) => to.signal(signal),
-            Err(error) if matches!(error.fault, Fault::TimedOut { .. }) => break,
-            Err(_) => return true,
+/// In the words that the stock daemon has for a console.
+fn words(error: &DialError) -> String {
+    match error {
+        DialError::Unreachable(error) => format!("{error}\n"),
+        DialError::Unknown(error) => texts::no_console(error.detail()),
+        DialError::Greeting(_) => texts::no_console(texts::NO_GREETING),
+    }
+}
+
+/// Hands on what is there.
+fn pass(from: &mut Channel, to: &mut Channel) -> Passed {
+    for _ in 0..TURN {
+        let passed = match from.try_recv() {
+            // Texts end where they end in C.
+            Ok(Some(Received::Data(frame))) => to.send(frame.split(|byte| *byte == 0).next().unwrap_or_default()),
+            Ok(Some(Received::Empty)) => to.send(&[]),
+            Ok(Some(Received::Signal(Signal::FdCalled))) => {
+                // Whether the console still listens is its own business.
+                let _left = flushed(to, Passed::Called);
+                return Passed::Called;
+            }
+            Ok(Some(Received::Signal(signal))) => to.signal(signal),
+            Ok(None) => return flushed(to, Passed::All),
+            Err(_) => return flushed(to, Passed::Left),
         };
         if passed.is_err() {
-            return true;
+            return Passed::Left;
         }
-        // What else is there already leaves in the same write.
-        wait = Duration::ZERO;
     }
-    to.flush().is_err()
+    flushed(to, Passed::Some)
+}
+
+/// What was handed on leaves in one write.
+fn flushed(to: &mut Channel, then: Passed) -> Passed {
+    if to.flush().is_ok() { then } else { Passed::Left }
 }

@@ -291,6 +291,27 @@ fn clear_frames_follow_the_last_record_when_tls_is_dropped() {
 }
 
 #[test]
+fn a_second_handshake_takes_the_place_of_the_first() {
+    let (mut server, mut client) = tls_pair();
+    client.send(b"hello").unwrap();
+    client.flush().unwrap();
+    assert_eq!(data(&mut server), b"hello");
+    // Who was the client is the server now; both know another key.
+    client.send(b"starttls").unwrap();
+    client.flush().unwrap();
+    assert_eq!(data(&mut server), b"starttls");
+    thread::scope(|scope| {
+        let other = scope.spawn(|| client.start_tls_psk_server(b"another key"));
+        server.start_tls_psk_client(b"another key").unwrap();
+        other.join().unwrap().unwrap();
+    });
+    server.send(b"within").unwrap();
+    server.flush().unwrap();
+    assert_eq!(data(&mut client), b"within");
+    assert!(server.is_encrypted() && client.is_encrypted());
+}
+
+#[test]
 fn one_byte_at_a_time_is_enough() {
     let (mut server, mut socket) = raw_pair(limits());
     socket.set_nodelay(true).unwrap();
