@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use fd_restore::{RecordSource, SourceError};
 use fd_transport::{ChannelError, Fault, Frames, IDLE_LIMIT};
 
@@ -118,17 +118,34 @@ impl RecordSource for RecordFeed {
         self.next += 1;
         Ok(self.batch.frames.get(self.next - 1))
     }
+
+    fn is_near(&mut self, patience: Duration) -> bool {
+        if self.next < self.batch.frames.len() || self.batch.then.is_some() {
+            return true;
+        }
+        match self.full.recv_timeout(patience) {
+            Ok(batch) => self.take(batch),
+            Err(RecvTimeoutError::Timeout) => return false,
+            // The next call says so.
+            Err(RecvTimeoutError::Disconnected) => {}
+        }
+        true
+    }
 }
 
 impl RecordFeed {
     fn next_batch(&mut self) -> Result<(), SourceError> {
         // The receiver always says how it ends; without that its thread is gone, which a panic alone can do.
         let batch = self.full.recv().map_err(|_gone| SourceError("Input/output error".to_owned()))?;
+        self.take(batch);
+        Ok(())
+    }
+
+    fn take(&mut self, batch: Batch) {
         let used = std::mem::replace(&mut self.batch, batch);
         // With every batch on its way already, this one is not needed.
         let _surplus = self.empty.try_send(used);
         self.next = 0;
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use fd_crypto::{DigestError, DigestKind, Digester};
-use fd_os::md5_lanes::{LANES, has_lanes, md5_each};
+use fd_os::md5_lanes::{has_lanes, md5_each, stand_out};
 
 /// The largest file whose digest waits, in bytes as far as its attributes tell.
 const LARGEST: i64 = 256 << 10;
@@ -14,8 +14,6 @@ const LARGEST: i64 = 256 << 10;
 const MOST_OF_ONE: usize = 512 << 10;
 /// With so many bytes kept, the digests are made at once.
 const MOST: usize = 2 << 20;
-/// What a byte of the longest message in the lanes costs, in hundredths of what a byte costs alone.
-const LANE_COST: usize = 240;
 
 /// See the module.
 #[derive(Default)]
@@ -91,7 +89,8 @@ impl LateDigests {
         }
         let mut promises = std::mem::take(&mut self.promises);
         promises.sort_unstable_by_key(|promise| std::cmp::Reverse(promise.data.len()));
-        let (apart, together) = promises.split_at_checked(stand_out(&promises)).unwrap_or((&promises, &[]));
+        let apart = stand_out(promises.iter().map(|promise| promise.data.len()));
+        let (apart, together) = promises.split_at_checked(apart).unwrap_or((&promises, &[]));
         let kept = &self.kept;
         let data = |promise: &Promise| kept.get(promise.data.clone()).unwrap_or_default();
         if !apart.is_empty() {
@@ -113,23 +112,6 @@ impl LateDigests {
         self.begun = 0;
         Ok(())
     }
-}
-
-/// How many of the messages, the longest first, are better digested alone: the lanes are busy until the longest one in
-/// them is through.
-fn stand_out(promises: &[Promise]) -> usize {
-    let total: usize = promises.iter().map(|promise| promise.data.len()).sum();
-    let mut alone = 0_usize;
-    let mut best = (0, usize::MAX);
-    for (number, promise) in promises.iter().enumerate() {
-        let longest = promise.data.len().max((total - alone) / LANES);
-        let cost = alone.saturating_add(longest.saturating_mul(LANE_COST) / 100);
-        if cost < best.1 {
-            best = (number, cost);
-        }
-        alone = alone.saturating_add(promise.data.len());
-    }
-    if alone < best.1 { promises.len() } else { best.0 }
 }
 
 fn ready(digester: &mut Option<Digester>) -> Result<&mut Digester, DigestError> {
@@ -216,16 +198,5 @@ mod tests {
         late.end(&mut frames, 0).unwrap();
         late.settle(&mut frames).unwrap();
         assert_eq!(frames, md5(b"abc"));
-    }
-
-    #[test]
-    fn a_long_message_does_not_hold_up_the_lanes() {
-        let promises =
-            |lens: &[usize]| -> Vec<Promise> { lens.iter().map(|len| Promise { data: 0..*len, at: 0 }).collect() };
-        assert_eq!(stand_out(&promises(&[8192; 32])), 0, "all are alike");
-        assert_eq!(stand_out(&promises(&[200_000, 5000, 5000, 5000, 5000, 5000, 5000, 5000])), 1);
-        assert_eq!(stand_out(&promises(&[100, 100])), 2, "two are too few");
-        assert_eq!(stand_out(&promises(&[100_000])), 1);
-        assert_eq!(stand_out(&[]), 0);
     }
 }

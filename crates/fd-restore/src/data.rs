@@ -147,7 +147,7 @@ impl DataPath {
             report.now(MessageType::Error, &texts::seek_failed(address, path, errno));
             return Err(DataLost);
         }
-        digest.update(data);
+        digest.update(data, address.is_none() && !layout.is_win32);
         let written = if layout.is_win32 {
             write_win32(&mut self.win32, data, destination)
         } else {

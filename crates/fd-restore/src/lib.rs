@@ -15,6 +15,7 @@ mod digest_check;
 mod digest_worker;
 mod encryption;
 mod entry;
+mod late_digests;
 mod output_file;
 mod output_names;
 mod plan;

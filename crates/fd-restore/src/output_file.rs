@@ -2,11 +2,15 @@
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 
 use nix::errno::Errno;
 
 use crate::texts::FailedWrite;
+
+/// Bytes that are read at a time.
+const READ: usize = 256 * 1024;
 
 /// An open file and where the next data goes.
 #[derive(Debug)]
@@ -67,6 +71,28 @@ impl OutputFile {
             }
         }
         Ok(())
+    }
+
+    /// Reads what is in the file by now, from the beginning; the result is how much that is. Only a file that was just
+    /// made has nothing but what was written.
+    pub(crate) fn read_again(&self, mut take: impl FnMut(&[u8])) -> std::io::Result<u64> {
+        if self.end.is_none() {
+            return Err(Errno::ESPIPE.into());
+        }
+        // It is open for writing only. This leads to the very file, whatever its name means by now.
+        let file = File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?;
+        let mut block = vec![0; READ];
+        let mut address = 0;
+        loop {
+            let count = match file.read_at(&mut block, address) {
+                Ok(0) => return Ok(address),
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            take(block.get(..count).unwrap_or_default());
+            address = address.saturating_add(count as u64);
+        }
     }
 
     /// The length of the file; `None` where it has none.

@@ -2,6 +2,8 @@
 //!
 //! It queues some messages and delivers them before the next one that it does not queue (reference 05 §0.4). Errors
 //! count when they are delivered, so the order decides about the status of a job whose last message was queued.
+//!
+//! Where it is not known yet whether a file's digest is right, everything behind it is held until it is.
 
 use fd_messages::{JobLog, MessageType};
 
@@ -11,15 +13,29 @@ pub type QueuedMessage = (MessageType, Vec<u8>);
 /// How much may wait. The stock daemon has no limit, but a restore of a million skipped files must have one.
 const MOST_MESSAGES: usize = 1000;
 
+/// How many bytes of messages are held at most, before a digest has to be made for them.
+const MOST_HELD: usize = 64 << 10;
+
 /// The messages of one round.
 pub(crate) struct Report<'a> {
     log: &'a dyn JobLog,
     queue: Vec<QueuedMessage>,
+    held: Vec<Held>,
+    /// Bytes of the texts in it.
+    held_bytes: usize,
+}
+
+/// What waits for a digest.
+enum Held {
+    /// The digest of the next file of those that were promised.
+    Verdict,
+    Now(MessageType, Vec<u8>),
+    Later(MessageType, Vec<u8>),
 }
 
 impl<'a> Report<'a> {
     pub(crate) fn new(log: &'a dyn JobLog) -> Self {
-        Self { log, queue: Vec::new() }
+        Self { log, queue: Vec::new(), held: Vec::new(), held_bytes: 0 }
     }
 
     /// Whether anybody takes messages of this type.
@@ -29,8 +45,11 @@ impl<'a> Report<'a> {
 
     /// Delivers what waits, then this.
     pub(crate) fn now(&mut self, kind: MessageType, text: &[u8]) {
-        self.deliver();
-        self.log.message(kind, text);
+        if self.held.is_empty() {
+            self.tell(kind, text);
+        } else {
+            self.hold(Held::Now(kind, text.to_vec()), text.len());
+        }
     }
 
     /// Lets this wait for the next [`Self::now`].
@@ -38,6 +57,57 @@ impl<'a> Report<'a> {
         if !self.log.wants(kind) {
             return;
         }
+        if self.held.is_empty() {
+            self.queue(kind, text);
+        } else {
+            let len = text.len();
+            self.hold(Held::Later(kind, text), len);
+        }
+    }
+
+    /// Here belongs what is to be said of a file's digest, which is not known yet: all that comes now is held until
+    /// [`Self::settle`].
+    pub(crate) fn hold_for_verdict(&mut self) {
+        self.held.push(Held::Verdict);
+    }
+
+    fn hold(&mut self, message: Held, bytes: usize) {
+        self.held.push(message);
+        self.held_bytes = self.held_bytes.saturating_add(bytes);
+    }
+
+    /// Whether so much is held that it is time to settle.
+    pub(crate) const fn holds_much(&self) -> bool {
+        self.held_bytes >= MOST_HELD
+    }
+
+    /// Tells what is held. `verdict` says what there is to say of the digest of the file with this number among those
+    /// that were waited for, if it is an error.
+    pub(crate) fn settle(&mut self, verdict: impl Fn(usize) -> Option<Vec<u8>>) {
+        let mut held = std::mem::take(&mut self.held);
+        let mut number = 0;
+        for message in held.drain(..) {
+            match message {
+                Held::Now(kind, text) => self.tell(kind, &text),
+                Held::Later(kind, text) => self.queue(kind, text),
+                Held::Verdict => {
+                    if let Some(text) = verdict(number) {
+                        self.tell(MessageType::Error, &text);
+                    }
+                    number += 1;
+                }
+            }
+        }
+        self.held = held;
+        self.held_bytes = 0;
+    }
+
+    fn tell(&mut self, kind: MessageType, text: &[u8]) {
+        self.deliver();
+        self.log.message(kind, text);
+    }
+
+    fn queue(&mut self, kind: MessageType, text: Vec<u8>) {
         self.queue.push((kind, text));
         if self.queue.len() >= MOST_MESSAGES {
             self.deliver();

@@ -1,7 +1,9 @@
 //! One round of a restore: the state machine over the records (reference 05 §3).
 
 use std::os::fd::AsFd as _;
+use std::time::Duration;
 
+use fd_crypto::Digester;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_metadata::{MetadataWriter, Target, WriterWarning, pin};
 use fd_os::local_time::local_time;
@@ -12,6 +14,7 @@ use crate::data::{DataLost, DataPath, Destination};
 use crate::digest_check::{DigestCheck, Verdict};
 use crate::encryption::{Encryption, Undecipherable};
 use crate::entry::Entry;
+use crate::late_digests::WrongFile;
 use crate::output_file::OutputFile;
 use crate::plan::RestorePlan;
 use crate::records::{self, End, Next, SequenceError};
@@ -22,6 +25,9 @@ use crate::tree::{Directories, OpenError, OutputPath};
 
 /// The most ACL and attribute records that one file may have. A backup writes three.
 const MOST_DELAYED: usize = 64;
+
+/// How long the next record may take before digests that were put off are made meanwhile.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What a restore remembers from one round (one Storage Daemon) to the next.
 pub struct RestoreState {
@@ -88,6 +94,7 @@ pub fn run(
         ignored: Ignored::default(),
     };
     let end = round.records(source);
+    round.settle();
     round.state.directories.leave_all();
     round.summarise();
     end.map(|end| Outcome { end, queued: round.report.into_queue() })
@@ -135,6 +142,9 @@ impl Round<'_> {
     /// Takes all records.
     fn records(&mut self, source: &mut dyn RecordSource) -> Result<End, SequenceError> {
         loop {
+            if self.state.digest.has_promises() && (self.is_time_to_settle() || !source.is_near(PATIENCE)) {
+                self.settle();
+            }
             match records::next(source, self.cancel) {
                 Ok(Next::Record(stream, record)) => {
                     self.record(stream, record);
@@ -148,6 +158,7 @@ impl Round<'_> {
                     return Ok(end);
                 }
                 Err(error) => {
+                    self.decide();
                     if self.is_complete {
                         self.close();
                     }
@@ -216,7 +227,7 @@ impl Round<'_> {
             Created::Open(file) => {
                 self.file = Some(file);
                 self.state.data.begin();
-                self.state.digest.begin();
+                self.state.digest.begin(entry.stat.size);
             }
             Created::Made => self.dress(&entry),
             Created::Skipped | Created::Failed => {}
@@ -301,6 +312,7 @@ impl Round<'_> {
 
     /// The keys of an encrypted file.
     fn session_data(&mut self, record: &[u8]) {
+        self.decide();
         if self.is_complete {
             // It stands at the wrong place: the file that it would belong to is done.
             self.close();
@@ -319,6 +331,7 @@ impl Round<'_> {
 
     /// Leaves the current file as it is: private, without attributes.
     fn give_up(&mut self) {
+        self.decide();
         self.tell_wrong_digest();
         self.file = None;
         self.is_complete = false;
@@ -329,12 +342,39 @@ impl Round<'_> {
 
     /// A digest: of the data that was just restored.
     fn digest(&mut self, stream: Stream, record: &[u8]) {
+        self.decide();
         self.end_decryption();
-        let (Some(_file), Some(entry)) = (&self.file, &self.entry) else { return };
-        if let Verdict::Differs(kind, restored) = self.state.digest.compare(stream, record) {
+        let (Some(file), Some(entry)) = (&self.file, &self.entry) else { return };
+        let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
+        if let Verdict::Differs(kind, restored) = self.state.digest.compare(stream, record, read_again) {
             self.wrong_digest = Some(texts::digest_differs(kind, &entry.output, record, &restored));
         } else {
             self.is_complete = true;
+        }
+    }
+
+    /// Finds out whether the digest of the current file is right, if that was put off.
+    fn decide(&mut self) {
+        if let (Some((recorded, restored)), Some(entry)) = (self.state.digest.decide(), &self.entry) {
+            self.wrong_digest = Some(texts::digest_differs(restored.kind(), &entry.output, &recorded, &restored));
+            self.is_complete = false;
+        }
+    }
+
+    const fn is_time_to_settle(&self) -> bool {
+        self.state.digest.promises_are_many() || self.report.holds_much()
+    }
+
+    /// Finds out about all digests that were put off, and tells what had to wait for that.
+    fn settle(&mut self) {
+        let digest = &mut self.state.digest;
+        if digest.has_promises() {
+            digest.settle();
+            self.report.settle(|number| {
+                let WrongFile { name, recorded, restored } = digest.wrong(number)?;
+                Some(texts::digest_differs(restored.kind(), name, recorded, &restored))
+            });
+            digest.clear();
         }
     }
 
@@ -408,7 +448,7 @@ impl Round<'_> {
         if let Some(mut file) = self.file.take() {
             let RestoreState { digest, encryption, writer, .. } = &mut *self.state;
             let report = &mut self.report;
-            finish_file(report, &mut file, entry, wrong_digest.as_deref());
+            finish_file(report, &mut file, entry, wrong_digest.as_deref(), digest);
             let target = Target::Open(file.descriptor());
             apply_delayed(writer, report, entry, &target, &delayed);
             encryption.verify(entry.file_type, &entry.output, report, |kind| digest.signed_digest(kind));
@@ -473,7 +513,13 @@ fn dress_pinned(target: &Target<'_>, entry: &Entry) {
 
 /// Checks the length and sets the attributes of a file whose data has come. Data of another length has another digest,
 /// so of a file of the wrong length nothing is said of that.
-fn finish_file(report: &mut Report<'_>, file: &mut OutputFile, entry: &Entry, wrong_digest: Option<&[u8]>) {
+fn finish_file(
+    report: &mut Report<'_>,
+    file: &mut OutputFile,
+    entry: &Entry,
+    wrong_digest: Option<&[u8]>,
+    digest: &mut DigestCheck,
+) {
     let restored = match entry.file_type {
         Some(FileType::Regular) => file.length().unwrap_or(0),
         _ => 0,
@@ -482,6 +528,8 @@ fn finish_file(report: &mut Report<'_>, file: &mut OutputFile, entry: &Entry, wr
         report.now(MessageType::Error, &texts::wrong_size(&entry.output, entry.stat.size, restored));
     } else if let Some(text) = wrong_digest {
         report.now(MessageType::Error, text);
+    } else if digest.promise(&entry.output) {
+        report.hold_for_verdict();
     }
     let failures = Target::Open(file.descriptor()).set_attributes(&entry.stat);
     if let Some(errno) = failures.times {

@@ -1,12 +1,15 @@
 //! What the operator reads, and in which order.
 
 use std::fs;
+use std::sync::Mutex;
+use std::time::Duration;
 
-use fd_messages::MessageType;
+use fd_crypto::{DigestKind, Digester};
+use fd_messages::{CancelToken, MessageType, Progress};
 use fd_records::{FileType, Stream};
-use fd_restore::{End, Replace};
+use fd_restore::{End, RecordSource, Replace, RestoreState, SourceError};
 
-use crate::volume::{Frame, Place, Saved, Volume, is_root, job_below};
+use crate::volume::{Frame, Log, Place, Saved, Volume, is_root, job_below};
 
 #[test]
 fn every_restored_file_has_its_line() {
@@ -131,6 +134,105 @@ fn a_wrong_size_is_said_and_the_attributes_are_set_anyway() {
     );
     assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
     assert_eq!(place.mode("f"), 0o100_644);
+}
+
+/// Gives the frames of a volume; where one is marked, it is long in coming, and what was told by then is counted.
+struct Slow<'a> {
+    frames: std::slice::Iter<'a, Frame>,
+    log: &'a Log,
+    pause: usize,
+    told: Option<usize>,
+}
+
+impl RecordSource for Slow<'_> {
+    fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
+        if self.frames.len() == self.pause {
+            self.told = Some(self.log.messages.lock().unwrap().len());
+        }
+        match self.frames.next() {
+            Some(Frame::Data(data)) => Ok(Some(data)),
+            _ => Ok(None),
+        }
+    }
+
+    fn is_near(&mut self, _patience: Duration) -> bool {
+        self.frames.len() != self.pause
+    }
+}
+
+fn is_attributes(frame: &Frame) -> bool {
+    matches!(frame, Frame::Data(header) if header.starts_with(b"rechdr ") && header.split(|byte| *byte == b' ').nth(4) == Some(b"1"))
+}
+
+fn md5(data: &[u8]) -> Vec<u8> {
+    let mut digester = Digester::new(DigestKind::Md5).unwrap();
+    digester.update(data);
+    digester.finish().unwrap().as_bytes().to_vec()
+}
+
+#[test]
+fn messages_keep_their_order_while_digests_are_made_together() {
+    const FILES: usize = 700;
+    let place = Place::new();
+    fs::write(place.path("old"), b"").unwrap();
+    let mut job = place.job_with(Replace::Never);
+    job.restored_lines = true;
+    let mut volume = Volume::new();
+    let mut expected = Vec::new();
+    for number in 0..FILES {
+        let mut saved = Saved::file(&format!("/f{number}"));
+        let data = vec![number.to_le_bytes()[0]; 100 + number];
+        let mut digest = md5(&data);
+        saved.stat.size = i64::try_from(data.len()).unwrap();
+        let path = place.text(&format!("f{number}"));
+        expected.push((MessageType::Restored, path.clone()));
+        match number % 7 {
+            1 => digest[0] ^= 1,
+            2 => saved.stat.size += 1,
+            _ => {}
+        }
+        volume.put(&saved).record(Stream::FILE_DATA, &data).record(Stream::MD5, &digest);
+        match number % 7 {
+            1 => expected.push((MessageType::Error, format!("MD5 digest of restored file {path} differs"))),
+            2 => expected.push((MessageType::Error, format!("File size of restored file {path} not correct"))),
+            // A queued one, which waits for the next.
+            3 => {
+                volume.file("/old", b"x");
+                expected.push((MessageType::Skipped, place.text("old")));
+            }
+            4 => {
+                volume.record(Stream(999), b"?");
+                expected.push((MessageType::Warning, "999".to_owned()));
+            }
+            _ => {}
+        }
+    }
+    let run = |pause| {
+        let log = Log { messages: Mutex::default(), restored: true };
+        let mut source = Slow { frames: volume.frames.iter(), log: &log, pause, told: None };
+        let (progress, cancel) = (Progress::default(), CancelToken::new());
+        let outcome =
+            fd_restore::run(&job.plan, &mut RestoreState::new(&job.plan), &progress, &log, &cancel, &mut source);
+        assert_eq!(outcome.unwrap().queued, []);
+        let told = source.told;
+        (log.messages.into_inner().unwrap(), told)
+    };
+    // While a record is awaited, nothing is held back.
+    for pause in [0, volume.frames.len() / 2 / 2 * 2] {
+        let (messages, told) = run(pause);
+        assert_eq!(messages.len(), expected.len());
+        for ((kind, text), (wanted_kind, wanted)) in messages.iter().zip(&expected) {
+            assert!(kind == wanted_kind && text.contains(wanted.as_str()), "{kind:?} {text}, expected {wanted}");
+        }
+        for number in 0..FILES {
+            fs::remove_file(place.path(&format!("f{number}"))).unwrap();
+        }
+        let restored_before = messages.iter().take(told.unwrap()).filter(|(kind, _)| *kind == MessageType::Restored);
+        let before = &volume.frames[..volume.frames.len() - pause];
+        let attributes_before = before.iter().filter(|frame| is_attributes(frame)).count();
+        let skipped_before = messages.iter().take(told.unwrap()).filter(|(kind, _)| *kind == MessageType::Skipped);
+        assert!(attributes_before - restored_before.count() - skipped_before.count() <= 1);
+    }
 }
 
 #[test]
