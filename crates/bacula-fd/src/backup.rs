@@ -135,6 +135,10 @@ impl Sink<'_> {
 
 impl FrameSink for Sink<'_> {
     fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), SinkError> {
+        // What is ready is of no use any more. Nobody asks for the reason.
+        if self.job.cancel.is_cancelled() {
+            return Err(SinkError { reason: String::new() });
+        }
         self.send(frames, count).map_err(|error| {
             report_send_error(self.job, self.outbox, &error);
             SinkError { reason: error.cause() }

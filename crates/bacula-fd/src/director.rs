@@ -24,6 +24,7 @@ use fd_config::{DestinationKind, Director};
 use fd_fileset::FileSet;
 use fd_messages::{MessageType, texts as lines};
 use fd_restore::RestoreState;
+use fd_session::JobStatus;
 use fd_session::command::{Access, Command, LevelFlags, Refusal, RunScript, Word};
 use fd_session::texts::{self, EndJob};
 use fd_transport::{Channel, ChannelError, Farewell, IDLE_LIMIT, Received};
@@ -33,7 +34,7 @@ use crate::daemon::Daemon;
 use crate::job::{Identity, Job, JobKind, Phase};
 use crate::outbox::Loss;
 use crate::runscript::Moment;
-use crate::storage::StorageConnection;
+use crate::storage::{End, StorageConnection};
 use crate::supervisor::Session;
 
 pub(crate) use greet::{serve, serve_channel};
@@ -283,7 +284,12 @@ impl<'d> Conversation<'d> {
 
     /// Says good-bye to the Storage Daemon.
     fn leave_storage(&mut self, storage: StorageConnection) {
-        let (comm, farewell) = storage.terminate();
+        let end = match self.session.job.get().map(|job| job.status()) {
+            Some(JobStatus::Canceled) => End::Canceled,
+            Some(JobStatus::Incomplete) => End::Stopped,
+            _ => End::Said,
+        };
+        let (comm, farewell) = storage.terminate(end);
         self.comm = comm;
         self.farewells.extend(farewell);
     }

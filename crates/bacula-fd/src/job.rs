@@ -177,6 +177,9 @@ pub(crate) struct Job {
     called: Condvar,
 }
 
+/// How long a job that is to end may take before its connection is cut.
+const GRACE: Duration = Duration::from_secs(2);
+
 impl Job {
     /// A job that has just been named.
     pub(crate) fn new(identity: Identity, started: i64) -> Self {
@@ -295,7 +298,19 @@ impl Job {
         self.change_status(if stop { JobStatus::Incomplete } else { JobStatus::Canceled });
         self.cancel.cancel();
         let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(side) = side {
+        let Some(side) = side else { return };
+        if self.kind() != JobKind::Backup {
+            return side.canceller.cancel();
+        }
+        // Who sends ends by himself, between two frames, so that the Storage Daemon has less to complain of; who waits for
+        // it is woken.
+        let canceller = side.canceller.clone();
+        let cut = move || {
+            std::thread::sleep(GRACE);
+            canceller.cancel();
+        };
+        if let Err(error) = std::thread::Builder::new().name("cuts".to_owned()).spawn(cut) {
+            tracing::warn!(%error, "no thread to wait for the job's own end");
             side.canceller.cancel();
         }
     }

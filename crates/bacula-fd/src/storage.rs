@@ -85,6 +85,21 @@ pub(crate) struct Rejected {
     pub certificate_errors: Vec<String>,
 }
 
+/// How long the Storage Daemon may take to learn that its job is canceled.
+const CANCELED_TOO: Duration = Duration::from_secs(1);
+
+/// How a job leaves its Storage Daemon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// All that was to be said has been said, or can't be said any more.
+    Said,
+    /// The operator has stopped it somewhere.
+    Stopped,
+    /// The same, and the Director tells the Storage Daemon, too, after us: until it has heard of it our going would be an
+    /// error.
+    Canceled,
+}
+
 impl StorageConnection {
     /// Says hello on a connected channel. `compression` is our side's wish for line compression.
     pub(crate) fn greet(
@@ -203,9 +218,19 @@ impl StorageConnection {
 
     /// Says good-bye. Tells what was sent on the connection, the good-bye included. The Storage Daemon closes when it has
     /// done its own part of the job's end, which the caller need not wait for at once.
-    pub(crate) fn terminate(mut self) -> (CommCount, Option<Farewell>) {
-        // A Storage Daemon that has gone needs no good-bye.
-        let said = self.channel.signal(Signal::Terminate);
+    pub(crate) fn terminate(mut self, end: End) -> (CommCount, Option<Farewell>) {
+        let said = match end {
+            // A Storage Daemon that has gone needs no good-bye.
+            End::Said => self.channel.signal(Signal::Terminate),
+            // It may stand in the middle of a frame, and a signal would be taken for its rest.
+            End::Stopped => Ok(()),
+            End::Canceled => {
+                if !self.channel.canceller().peer_leaves_within(CANCELED_TOO) {
+                    tracing::debug!("the Storage daemon does not know yet that the job is canceled");
+                }
+                Ok(())
+            }
+        };
         let count = self.channel.counts();
         let left = said.and_then(|()| self.channel.leave());
         let farewell =

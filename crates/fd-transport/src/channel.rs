@@ -76,11 +76,16 @@ impl Canceller {
 
     /// Whether the peer has closed its side. What it sent before may not have been received yet.
     pub fn peer_has_left(&self) -> bool {
+        self.peer_leaves_within(Duration::ZERO)
+    }
+
+    /// The same, and waits for it so long.
+    pub fn peer_leaves_within(&self, longest: Duration) -> bool {
         let Some(socket) = self.socket.upgrade() else { return true };
-        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let Ok(longest) = rustix::event::Timespec::try_from(longest) else { return false };
         let mut asked = [PollFd::new(&*socket, PollFlags::RDHUP)];
         let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
-        poll(&mut asked, Some(&now)).is_ok() && asked.iter().any(|socket| socket.revents().intersects(gone))
+        poll(&mut asked, Some(&longest)).is_ok() && asked.iter().any(|socket| socket.revents().intersects(gone))
     }
 
     /// Ends the channel. Does nothing if the channel is gone already.
