@@ -11,10 +11,11 @@ use fd_os::md5_lanes::{VALUE_LEN, has_lanes, md5_each, stand_out};
 
 /// A file that turns out to be longer than this is digested while it is written, as large ones are.
 const MOST_OF_ONE: usize = 512 << 10;
-/// With so many bytes kept, the digests are made.
-const MOST_BYTES: usize = 1 << 20;
+/// With so many bytes kept, the digests are made. Files of very different sizes fill the lanes well only if there are
+/// many of them: with 1 MiB MD5 would take twice as long.
+const MOST_BYTES: usize = 4 << 20;
 /// And with so many files: what is told of them waits as long.
-const MOST_FILES: usize = 256;
+const MOST_FILES: usize = 1024;
 
 /// An MD5.
 pub(crate) type Md5Value = [u8; VALUE_LEN];
