@@ -172,8 +172,8 @@ fn facts_of(job: &JobResult, client: &str) -> Facts {
     let counts: Vec<_> = counts.map(|name| format!("{name}: {:?}", report.get(*name))).collect();
     let messages =
         job.plain_messages(client).into_iter().filter(|line| !NOISE.iter().any(|noise| line.contains(noise)));
-    // Whether it notices within a frame.
-    let messages = messages.filter(|line| whole || !line.contains("sd: Error: bsock.c:571 Read expected"));
+    // Whether it notices within a frame. The log of a resumed job begins with that of the stopped one.
+    let messages = messages.filter(|line| !line.contains("sd: Error: bsock.c:571 Read expected"));
     let messages: Vec<_> = messages
         .map(
             |line| {
