@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use crate::emit::Emitter;
 use crate::exchange::Stopped;
 use crate::halt::Halt;
+use crate::long_digests::LongDigest;
 use crate::source::Source;
 
 /// The address in front of a record of a sparse stream.
@@ -166,7 +167,7 @@ pub(crate) fn read_blocks<E: From<Stopped>>(
 }
 
 /// What a block goes through on its way out.
-pub(crate) struct Transform<'t> {
+pub(crate) struct Transform<'t, 'j> {
     /// For the digest record and for the signature.
     pub(crate) digesters: [Option<&'t mut Digester>; 2],
     pub(crate) compressor: Option<&'t mut Compressor>,
@@ -176,15 +177,20 @@ pub(crate) struct Transform<'t> {
     pub(crate) addresses: bool,
     /// The digest is made later, with those of other files.
     pub(crate) late: bool,
+    /// The digest is made together with those of other workers' files.
+    pub(crate) long_digest: Option<&'t mut LongDigest<'j>>,
     /// What is sent is encrypted.
     pub(crate) encryptor: Option<&'t mut Encryptor>,
 }
 
-impl Transform<'_> {
+impl Transform<'_, '_> {
     /// Sends one block (reference 04 §8.7).
     pub(crate) fn send<B>(&mut self, emitter: &mut Emitter<'_, B>, position: u64, block: &[u8]) -> Result<(), Halt> {
         for digester in self.digesters.iter_mut().flatten() {
             digester.update(block);
+        }
+        if let Some(digest) = &mut self.long_digest {
+            digest.update(block);
         }
         if self.late {
             emitter.keep_for_digest(block)?;

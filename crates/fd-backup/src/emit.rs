@@ -11,6 +11,7 @@ use fd_records::{Stream, stream_header};
 use crate::exchange::{Exchange, Slot, Stopped};
 use crate::halt::Halt;
 use crate::late::LateDigests;
+use crate::long_digests::LongDigests;
 use crate::piece::{Event, Piece};
 use crate::texts;
 
@@ -79,13 +80,21 @@ pub(crate) struct Emitter<'x, B> {
     open: Option<Slot>,
     piece: Piece,
     late: LateDigests,
+    /// Who is to know when this worker waits for memory, and its seat there.
+    long_digests: Option<(&'x LongDigests, usize)>,
 }
 
 impl<'x, B> Emitter<'x, B> {
     /// An emitter that publishes a piece when it holds `piece_len` bytes.
-    pub(crate) fn new(exchange: &'x Exchange<B>, piece_len: usize, comm_compression: bool) -> Self {
+    pub(crate) fn new(
+        exchange: &'x Exchange<B>,
+        piece_len: usize,
+        comm_compression: bool,
+        long_digests: Option<(&'x LongDigests, usize)>,
+    ) -> Self {
         let writer = RecordWriter::new(comm_compression);
-        Self { exchange, piece_len, writer, open: None, piece: Piece::default(), late: LateDigests::default() }
+        let (piece, late) = (Piece::default(), LateDigests::default());
+        Self { exchange, piece_len, writer, open: None, piece, late, long_digests }
     }
 
     /// Starts the output of a slot.
@@ -174,7 +183,12 @@ impl<'x, B> Emitter<'x, B> {
     pub(crate) fn publish(&mut self) -> Result<(), Stopped> {
         if let Some(slot) = self.open {
             let piece = self.complete_piece();
-            self.piece = self.exchange.exchange(slot, piece)?;
+            let waits = |waits: bool| {
+                if let Some((digests, seat)) = self.long_digests {
+                    digests.expect(seat, !waits);
+                }
+            };
+            self.piece = self.exchange.exchange(slot, piece, waits)?;
         }
         Ok(())
     }

@@ -262,14 +262,15 @@ impl<B> Exchange<B> {
 
     /// Worker: an empty piece for the frames of `slot`; waits while memory is short.
     pub(crate) fn obtain(&self, slot: Slot) -> Result<Piece, Stopped> {
-        self.obtain_locked(self.lock(), slot)
+        self.obtain_locked(self.lock(), slot, |_| ())
     }
 
-    /// Worker: publishes a piece of `slot` and obtains the next one.
-    pub(crate) fn exchange(&self, slot: Slot, piece: Piece) -> Result<Piece, Stopped> {
+    /// Worker: publishes a piece of `slot` and obtains the next one. `waits` is told when it has to wait for that, and
+    /// when that is over.
+    pub(crate) fn exchange(&self, slot: Slot, piece: Piece, waits: impl Fn(bool)) -> Result<Piece, Stopped> {
         let mut state = self.lock();
         self.push(&mut state, slot, piece, false);
-        self.obtain_locked(state, slot)
+        self.obtain_locked(state, slot, waits)
     }
 
     /// Worker: publishes the last piece of `slot`.
@@ -333,7 +334,13 @@ impl<B> Exchange<B> {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    fn obtain_locked(&self, mut state: MutexGuard<'_, State<B>>, slot: Slot) -> Result<Piece, Stopped> {
+    fn obtain_locked(
+        &self,
+        mut state: MutexGuard<'_, State<B>>,
+        slot: Slot,
+        waits: impl Fn(bool),
+    ) -> Result<Piece, Stopped> {
+        let mut has_waited = false;
         loop {
             if self.is_stopped() {
                 return Err(Stopped);
@@ -342,10 +349,17 @@ impl<B> Exchange<B> {
             let kept_back = if is_first { 0 } else { self.limits.reserve() };
             if state.free > kept_back {
                 state.free -= 1;
+                if has_waited {
+                    waits(false);
+                }
                 return Ok(state.spare.pop().unwrap_or_else(|| Piece {
                     frames: Vec::with_capacity(self.limits.piece_len),
                     ..Piece::default()
                 }));
+            }
+            if !has_waited {
+                has_waited = true;
+                waits(true);
             }
             state.first_waits_for_memory |= is_first;
             state.memory_waiters += 1;
@@ -410,7 +424,7 @@ mod tests {
         let (first, _) = exchange.take_batch().unwrap();
         let (second, _) = exchange.take_batch().unwrap();
         exchange.close(second, piece(&exchange, second, b"second"));
-        let next = exchange.exchange(first, piece(&exchange, first, b"first a")).unwrap();
+        let next = exchange.exchange(first, piece(&exchange, first, b"first a"), |_| ()).unwrap();
         exchange.close(first, next);
         let mut sent = None;
         let mut texts = Vec::new();
@@ -432,10 +446,10 @@ mod tests {
         let ahead = piece(&exchange, second, b"ahead");
         thread::scope(|scope| {
             // Nothing is left for the second slot: this waits until the first one is through.
-            let waiting = scope.spawn(|| exchange.exchange(second, ahead).unwrap());
+            let waiting = scope.spawn(|| exchange.exchange(second, ahead, |_| ()).unwrap());
             let mut piece_of_first = piece(&exchange, first, b"1");
             for _ in 0..100 {
-                piece_of_first = exchange.exchange(first, piece_of_first).unwrap();
+                piece_of_first = exchange.exchange(first, piece_of_first, |_| ()).unwrap();
                 let sent = exchange.next(None).unwrap();
                 assert!(!waiting.is_finished());
                 exchange.lock().free += 1;
@@ -462,7 +476,7 @@ mod tests {
                 scope.spawn(|| {
                     while let Some((slot, batch)) = exchange.take_batch() {
                         let text = batch.to_string();
-                        let next = exchange.exchange(slot, piece(&exchange, slot, text.as_bytes())).unwrap();
+                        let next = exchange.exchange(slot, piece(&exchange, slot, text.as_bytes()), |_| ()).unwrap();
                         exchange.close(slot, next);
                     }
                 });

@@ -8,6 +8,7 @@ use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
 use crate::accurate::AccurateList;
 use crate::batch::Batch;
 use crate::exchange::{Exchange, Limits};
+use crate::long_digests::LongDigests;
 use crate::pace::HostShare;
 use crate::plan::BackupPlan;
 use crate::protect::{JobProtection, Unprotected};
@@ -33,6 +34,8 @@ pub(crate) struct Job<'j> {
     pub(crate) wants_saved: bool,
     /// Somebody wants the line of each unchanged file.
     pub(crate) wants_skipped: bool,
+    /// Where long files are digested, if together is better than each on its own.
+    pub(crate) long_digests: Option<LongDigests>,
     /// How files are encrypted and signed.
     pub(crate) protection: Option<JobProtection<'j>>,
 }
@@ -61,6 +64,7 @@ impl<'j> Job<'j> {
             comm_compression: plan.comm_compression,
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),
+            long_digests: LongDigests::new(plan.workers.max(1)),
             protection: plan.protection.as_deref().map(JobProtection::new).transpose()?,
         })
     }

@@ -8,8 +8,6 @@ use std::ops::Range;
 use fd_crypto::{DigestError, DigestKind, Digester};
 use fd_os::md5_lanes::{has_lanes, md5_each, stand_out};
 
-/// The largest file whose digest waits, in bytes as far as its attributes tell.
-const LARGEST: i64 = 256 << 10;
 /// A file that turns out to be longer than this is digested while it is read, as large ones are.
 const MOST_OF_ONE: usize = 512 << 10;
 /// With so many bytes kept, the digests are made at once.
@@ -37,9 +35,12 @@ struct Promise {
 }
 
 impl LateDigests {
+    /// The largest file whose digest waits, in bytes as far as its attributes tell.
+    pub(crate) const LARGEST: i64 = 256 << 10;
+
     /// Whether a digest of this kind over a file of this size can wait.
     pub(crate) fn suits(kind: DigestKind, size: i64) -> bool {
-        kind == DigestKind::Md5 && (0..=LARGEST).contains(&size) && has_lanes()
+        kind == DigestKind::Md5 && (0..=Self::LARGEST).contains(&size) && has_lanes()
     }
 
     /// A file's data comes next.

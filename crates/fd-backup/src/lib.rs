@@ -14,6 +14,7 @@ mod exchange;
 mod halt;
 mod job;
 mod late;
+mod long_digests;
 mod pace;
 mod page_cache;
 mod piece;

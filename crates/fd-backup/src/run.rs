@@ -46,7 +46,7 @@ pub fn run(
         metadata_warnings: [WarningKind::Acl, WarningKind::Xattr].map(|kind| (kind, WarningLimit::new(kind))),
     };
     let job = Job::new(plan, progress, cancel, log).map_err(|unprotected| sender.unprotected(&unprotected))?;
-    let workers = (0..plan.workers.max(1)).map(|_| Worker::new(&job)).collect::<Result<Vec<_>, _>>();
+    let workers = (0..plan.workers.max(1)).map(|seat| Worker::new(&job, seat)).collect::<Result<Vec<_>, _>>();
     let workers = workers.map_err(|unprotected| sender.unprotected(&unprotected))?;
     let lowered = sender.lower(&plan.host_share);
     let walked = run_threads(plan, &job, workers, &mut sender)?;

@@ -51,6 +51,8 @@ struct Digests {
     now: Option<DigestKind>,
     /// For its digest record, later.
     late: bool,
+    /// For its digest record, together with those of other workers' files.
+    long: bool,
     /// For its signature.
     signed: Option<DigestKind>,
 }
@@ -94,7 +96,11 @@ impl Worker<'_> {
         if late {
             self.emitter.begin_late_digest();
         }
-        let digests = Digests { now: digest_kind.filter(|_| !late), late, signed: signed_kind };
+        let long = !late && digest_kind.is_some_and(|kind| self.may_be_long(kind, signed_kind, entry));
+        if let Some(digest) = self.long_digest.as_mut().filter(|_| long) {
+            digest.begin();
+        }
+        let digests = Digests { now: digest_kind.filter(|_| !late && !long), late, long, signed: signed_kind };
         let source = if is_read(entry.file_type, &entry.stat) {
             match self.send_data(entry, file_index, digests)? {
                 Ok(source) => Some(source),
@@ -116,11 +122,20 @@ impl Worker<'_> {
             return Ok(Saved::Complete { digest: None });
         }
         let digest = match digest_kind {
+            Some(kind) if long => {
+                self.long_digest.as_mut().and_then(|digest| DigestValue::from_bytes(kind, &digest.finish()))
+            }
             Some(kind) => self.finish_digest(kind),
             None => inherited.digest,
         };
         self.send_signature(signed_kind, digest, file_index)?;
         self.send_digest(digest, file_index)
+    }
+
+    /// Whether the digest is made together with those of other workers' files.
+    fn may_be_long(&self, kind: DigestKind, signed: Option<DigestKind>, entry: &Entry) -> bool {
+        let is_long = is_read(entry.file_type, &entry.stat) && entry.stat.size > LateDigests::LARGEST;
+        is_long && kind == DigestKind::Md5 && signed != Some(kind) && self.long_digest.is_some()
     }
 
     fn encrypts(&self, file_type: FileType) -> bool {
@@ -252,6 +267,7 @@ impl Worker<'_> {
             compressed: &mut self.compressed,
             addresses: sparse,
             late: digests.late,
+            long_digest: self.long_digest.as_mut().filter(|_| digests.long),
             encryptor: self.protector.as_mut().filter(|_| encrypted).map(Protector::encryptor),
         };
         let emitter = &mut self.emitter;

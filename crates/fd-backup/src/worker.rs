@@ -14,6 +14,7 @@ use crate::emit::Emitter;
 use crate::exchange::{Slot, Stopped};
 use crate::halt::Halt;
 use crate::job::Job;
+use crate::long_digests::LongDigest;
 use crate::pace::Pace;
 use crate::piece::Event;
 use crate::protect::{Protector, Unprotected};
@@ -27,6 +28,8 @@ pub(crate) struct Worker<'j> {
     pub(crate) job: &'j Job<'j>,
     pub(crate) emitter: Emitter<'j, Batch>,
     pub(crate) tools: Tools,
+    /// MD5 of long files.
+    pub(crate) long_digest: Option<LongDigest<'j>>,
     pub(crate) metadata: MetadataReader,
     pub(crate) found: FileMetadata,
     pub(crate) names: NameCache,
@@ -42,12 +45,15 @@ pub(crate) struct Worker<'j> {
 }
 
 impl<'j> Worker<'j> {
-    pub(crate) fn new(job: &'j Job<'j>) -> Result<Self, Unprotected> {
+    /// Workers are counted from 0.
+    pub(crate) fn new(job: &'j Job<'j>, seat: usize) -> Result<Self, Unprotected> {
         let protector = job.protection.as_ref().map(Protector::new).transpose()?;
+        let long = job.long_digests.as_ref().map(|all| (all, seat));
         Ok(Self {
             job,
-            emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression),
+            emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression, long),
             tools: Tools::default(),
+            long_digest: long.map(|(all, seat)| LongDigest::new(all, seat)),
             metadata: MetadataReader::new(),
             found: FileMetadata::default(),
             names: NameCache::new(),

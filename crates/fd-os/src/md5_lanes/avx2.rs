@@ -7,92 +7,19 @@ use std::arch::x86_64::{
     _mm256_xor_si256,
 };
 
-use super::{BLOCK, Blocks, State};
+use super::{BLOCK, LANES, ROUNDS, Runs, State, ZEROS};
 
 /// Lanes of one register.
 const HALF: usize = 8;
+
+/// A block for each lane.
+type Blocks<'b> = [&'b [u8; BLOCK]; LANES];
 
 /// One word of all lanes.
 type Pair = [__m256i; 2];
 
 /// The sixteen words of a block, each of all lanes.
 type Words = [Pair; 16];
-
-/// The constants of the four rounds, by RFC 1321.
-const ROUNDS: [[u32; 16]; 4] = [
-    [
-        0xd76a_a478,
-        0xe8c7_b756,
-        0x2420_70db,
-        0xc1bd_ceee,
-        0xf57c_0faf,
-        0x4787_c62a,
-        0xa830_4613,
-        0xfd46_9501,
-        0x6980_98d8,
-        0x8b44_f7af,
-        0xffff_5bb1,
-        0x895c_d7be,
-        0x6b90_1122,
-        0xfd98_7193,
-        0xa679_438e,
-        0x49b4_0821,
-    ],
-    [
-        0xf61e_2562,
-        0xc040_b340,
-        0x265e_5a51,
-        0xe9b6_c7aa,
-        0xd62f_105d,
-        0x0244_1453,
-        0xd8a1_e681,
-        0xe7d3_fbc8,
-        0x21e1_cde6,
-        0xc337_07d6,
-        0xf4d5_0d87,
-        0x455a_14ed,
-        0xa9e3_e905,
-        0xfcef_a3f8,
-        0x676f_02d9,
-        0x8d2a_4c8a,
-    ],
-    [
-        0xfffa_3942,
-        0x8771_f681,
-        0x6d9d_6122,
-        0xfde5_380c,
-        0xa4be_ea44,
-        0x4bde_cfa9,
-        0xf6bb_4b60,
-        0xbebf_bc70,
-        0x289b_7ec6,
-        0xeaa1_27fa,
-        0xd4ef_3085,
-        0x0488_1d05,
-        0xd9d4_d039,
-        0xe6db_99e5,
-        0x1fa2_7cf8,
-        0xc4ac_5665,
-    ],
-    [
-        0xf429_2244,
-        0x432a_ff97,
-        0xab94_23a7,
-        0xfc93_a039,
-        0x655b_59c3,
-        0x8f0c_cc92,
-        0xffef_f47d,
-        0x8584_5dd1,
-        0x6fa8_7e4f,
-        0xfe2c_e6e0,
-        0xa301_4314,
-        0x4e08_11a1,
-        0xf753_7e82,
-        0xbd3a_f235,
-        0x2ad7_d2bb,
-        0xeb86_d391,
-    ],
-];
 
 /// One step for all lanes: `$a` becomes what RFC 1321 makes of it.
 macro_rules! step {
@@ -119,9 +46,18 @@ macro_rules! round {
     };
 }
 
+/// Takes the blocks of each lane, as many as the shortest run has.
+#[target_feature(enable = "avx2")]
+pub(super) fn advance(state: &mut State, runs: &Runs<'_>) {
+    let steps = runs.iter().map(|run| run.len()).min().unwrap_or_default();
+    for step in 0..steps {
+        compress(state, runs.map(|run| run.get(step).unwrap_or(&ZEROS)));
+    }
+}
+
 /// Takes one block of each lane.
 #[target_feature(enable = "avx2")]
-pub(super) fn compress(state: &mut State, blocks: Blocks<'_>) {
+fn compress(state: &mut State, blocks: Blocks<'_>) {
     let words = transpose(&blocks);
     let start: [Pair; 4] = state.each_ref().map(|words| load_pair(words));
     let [mut a, mut b, mut c, mut d] = start;

@@ -1,0 +1,308 @@
+//! MD5 of long files: of several workers' files side by side, which costs hardly more than one of them.
+//!
+//! A worker leaves what it has read at its seat and reads on. When there is enough of it, it digests what lies at some
+//! other seats as well, a lane for each. If there is too little yet, it lets the others read, and one of them digests for
+//! both. It does so only for a worker that will come by, and only for a moment: not for one that waits for memory, and
+//! not for one that waits for a slow file. Only where the processor has the lanes for it. Not here: small files
+//! (`late.rs`).
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fd_os::md5_lanes::{BLOCK, Chain, FEW, VALUE_LEN, advance_few, has_wide_lanes};
+
+/// Bytes that are left at a seat together, a multiple of [`BLOCK`].
+const PORTION: usize = 128 << 10;
+/// With so many portions at its seat, a worker reads no further.
+const ENOUGH: usize = 4;
+/// How long it waits for others who are reading. Who takes longer is not waited for until he has left something.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// Where the workers of a job meet.
+pub(crate) struct LongDigests {
+    seats: Mutex<Vec<Seat>>,
+    /// Somebody has digested what he took, or will not come by soon.
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct Seat {
+    chain: Chain,
+    waiting: VecDeque<Vec<u8>>,
+    /// Empty ones, to be used again.
+    spare: Vec<Vec<u8>>,
+    /// Somebody has the chain and some portions.
+    is_taken: bool,
+    /// Its worker is on its way to the next portion.
+    is_expected: bool,
+}
+
+/// What was taken from a seat.
+struct Share {
+    seat: usize,
+    chain: Chain,
+    portions: Vec<Vec<u8>>,
+}
+
+impl LongDigests {
+    /// Seats for so many workers; `None` if one file is as good as several.
+    pub(crate) fn new(workers: usize) -> Option<Self> {
+        let seats = (0..workers).map(|_| Seat::default()).collect();
+        has_wide_lanes().then(|| Self { seats: Mutex::new(seats), news: Condvar::new() })
+    }
+
+    /// A worker's file begins. What may lie there is of one that was given up.
+    fn begin(&self, own: usize) {
+        let mut seats = self.wait_for(own);
+        if let Some(seat) = seats.get_mut(own) {
+            seat.waiting.clear();
+            seat.chain = Chain::default();
+            seat.is_expected = true;
+        }
+    }
+
+    /// Leaves a portion at the seat; gives an empty one.
+    fn leave(&self, own: usize, portion: Vec<u8>) -> Vec<u8> {
+        let mut seats = self.lock();
+        let Some(seat) = seats.get_mut(own) else { return portion };
+        seat.waiting.push_back(portion);
+        seat.is_expected = true;
+        while seats.get(own).is_some_and(|seat| seat.is_taken || seat.waiting.len() >= ENOUGH) {
+            seats = self.step(seats, own);
+        }
+        let spare = seats.get_mut(own).and_then(|seat| seat.spare.pop());
+        drop(seats);
+        spare.unwrap_or_else(|| Vec::with_capacity(PORTION))
+    }
+
+    /// Waits for others or digests.
+    fn step<'a>(&'a self, seats: MutexGuard<'a, Vec<Seat>>, own: usize) -> MutexGuard<'a, Vec<Seat>> {
+        let is_taken = seats.get(own).is_some_and(|seat| seat.is_taken);
+        let others = || seats.iter().enumerate().filter(|(number, _)| *number != own).map(|(_, seat)| seat);
+        let much = others().any(|seat| seat.lies() + 1 >= ENOUGH);
+        if !is_taken && (much || !others().any(Seat::is_awaited)) {
+            return self.digest(seats, own);
+        }
+        if is_taken {
+            return self.news.wait(seats).unwrap_or_else(PoisonError::into_inner);
+        }
+        let (mut seats, time) = self.news.wait_timeout(seats, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+        if time.timed_out() {
+            let others = seats.iter_mut().enumerate().filter(|(number, _)| *number != own);
+            others.for_each(|(_, seat)| seat.is_expected = false);
+        }
+        seats
+    }
+
+    /// The worker waits for something that may be long in coming, or has it.
+    pub(crate) fn expect(&self, own: usize, is_expected: bool) {
+        if let Some(seat) = self.lock().get_mut(own) {
+            seat.is_expected = is_expected;
+        }
+        if !is_expected {
+            self.news.notify_all();
+        }
+    }
+
+    /// The chain, once everything that was left at the seat is digested.
+    fn end(&self, own: usize) -> Chain {
+        self.expect(own, false);
+        loop {
+            let seats = self.wait_for(own);
+            match seats.get(own) {
+                Some(seat) if !seat.waiting.is_empty() => drop(self.digest(seats, own)),
+                Some(seat) => return seat.chain,
+                None => return Chain::default(),
+            }
+        }
+    }
+
+    /// Digests what lies at a worker's own seat and as much at a few others; alone, one portion, so that others still
+    /// find some when they come.
+    fn digest<'a>(&'a self, mut seats: MutexGuard<'a, Vec<Seat>>, own: usize) -> MutexGuard<'a, Vec<Seat>> {
+        let others = seats.iter().enumerate().filter(|(number, seat)| *number != own && seat.lies() > 0);
+        let others: Vec<usize> = others.map(|(number, _)| number).take(FEW - 1).collect();
+        let most = others.iter().filter_map(|number| seats.get(*number)).map(Seat::lies).max();
+        let count = most.unwrap_or(1);
+        let members = [own].into_iter().chain(others);
+        let mut shares: Vec<Share> =
+            members.filter_map(|number| Some(seats.get_mut(number)?.take(number, count))).collect();
+        drop(seats);
+        digest(&mut shares);
+        let mut seats = self.lock();
+        for share in shares {
+            if let Some(seat) = seats.get_mut(share.seat) {
+                seat.put_back(share);
+            }
+        }
+        self.news.notify_all();
+        seats
+    }
+
+    fn wait_for(&self, own: usize) -> MutexGuard<'_, Vec<Seat>> {
+        let is_taken = |seats: &mut Vec<Seat>| seats.get(own).is_some_and(|seat| seat.is_taken);
+        self.news.wait_while(self.lock(), is_taken).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Seat>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// How many portions can be taken.
+    fn lies(&self) -> usize {
+        if self.is_taken { 0 } else { self.waiting.len() }
+    }
+
+    /// Whether its worker will soon leave something, or digest.
+    fn is_awaited(&self) -> bool {
+        self.is_expected && !self.is_taken && self.waiting.len() < ENOUGH
+    }
+
+    fn take(&mut self, seat: usize, count: usize) -> Share {
+        self.is_taken = true;
+        let count = count.min(self.waiting.len());
+        Share { seat, chain: self.chain, portions: self.waiting.drain(..count).collect() }
+    }
+
+    fn put_back(&mut self, share: Share) {
+        self.is_taken = false;
+        self.chain = share.chain;
+        for mut portion in share.portions {
+            portion.clear();
+            self.spare.push(portion);
+        }
+    }
+}
+
+/// Takes the portions of all shares into their chains: the first ones together, then the second ones …
+fn digest(shares: &mut [Share]) {
+    let rounds = shares.iter().map(|share| share.portions.len()).max().unwrap_or_default();
+    for round in 0..rounds {
+        let mut messages = [(Chain::default(), &[][..]); FEW];
+        for (message, share) in messages.iter_mut().zip(&*shares) {
+            let blocks = share.portions.get(round).map_or(&[][..], |portion| portion.as_chunks().0);
+            *message = (share.chain, blocks);
+        }
+        advance_few(&mut messages);
+        let chains = messages.map(|(chain, _)| chain);
+        shares.iter_mut().zip(chains).for_each(|(share, chain)| share.chain = chain);
+    }
+}
+
+/// The digest of one worker's long files, one after the other.
+pub(crate) struct LongDigest<'j> {
+    all: &'j LongDigests,
+    seat: usize,
+    portion: Vec<u8>,
+    length: u64,
+}
+
+impl<'j> LongDigest<'j> {
+    /// Seats are counted from 0.
+    pub(crate) fn new(all: &'j LongDigests, seat: usize) -> Self {
+        Self { all, seat, portion: Vec::new(), length: 0 }
+    }
+
+    /// A file begins.
+    pub(crate) fn begin(&mut self) {
+        self.all.begin(self.seat);
+        self.portion.clear();
+        self.length = 0;
+    }
+
+    /// The next bytes of it.
+    pub(crate) fn update(&mut self, mut data: &[u8]) {
+        self.length = self.length.wrapping_add(data.len() as u64);
+        while !data.is_empty() {
+            let room = PORTION.saturating_sub(self.portion.len());
+            let (now, later) = data.split_at_checked(room).unwrap_or((data, &[]));
+            self.portion.extend_from_slice(now);
+            data = later;
+            if self.portion.len() >= PORTION {
+                self.portion = self.all.leave(self.seat, std::mem::take(&mut self.portion));
+            }
+        }
+    }
+
+    /// The digest of all of it.
+    pub(crate) fn finish(&mut self) -> [u8; VALUE_LEN] {
+        let chain = self.all.end(self.seat);
+        let (blocks, rest) = self.portion.as_chunks::<BLOCK>();
+        let mut last = [(chain, blocks)];
+        advance_few(&mut last);
+        let [(chain, _)] = last;
+        chain.finish(rest, self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use fd_crypto::{DigestKind, Digester};
+
+    use super::*;
+
+    fn bytes(len: usize, seed: usize) -> Vec<u8> {
+        (0..len).map(|at| (at.wrapping_mul(31 + seed) >> 5).to_le_bytes()[0]).collect()
+    }
+
+    fn md5(data: &[u8]) -> Vec<u8> {
+        let mut digester = Digester::new(DigestKind::Md5).unwrap();
+        digester.update(data);
+        digester.finish().unwrap().as_bytes().to_vec()
+    }
+
+    /// More workers than lanes, files that begin and end at any time, and blocks that fit nowhere.
+    #[test]
+    fn every_file_gets_its_own_digest() {
+        const WORKERS: usize = 6;
+        let Some(all) = LongDigests::new(WORKERS) else { return };
+        let all = &all;
+        thread::scope(|scope| {
+            for seat in 0..WORKERS {
+                scope.spawn(move || {
+                    let mut long = LongDigest::new(all, seat);
+                    for (turn, len) in [0, 63, 64, PORTION, 9 * PORTION + 5, PORTION - 1, 3_000_001].iter().enumerate()
+                    {
+                        let data = bytes(*len, seat + turn);
+                        long.begin();
+                        data.chunks(65_528 - seat * 1000).for_each(|block| long.update(block));
+                        assert_eq!(long.finish().as_slice(), md5(&data), "{len} bytes at seat {seat}");
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_file_that_is_given_up_leaves_nothing_behind() {
+        let Some(all) = LongDigests::new(2) else { return };
+        let mut long = LongDigest::new(&all, 1);
+        long.begin();
+        long.update(&bytes(3 * PORTION + 77, 1));
+        long.begin();
+        let data = bytes(2 * PORTION + 5, 2);
+        long.update(&data);
+        assert_eq!(long.finish().as_slice(), md5(&data));
+    }
+
+    /// What somebody else has left lies there until its owner or a companion digests it, and is digested once.
+    #[test]
+    fn a_companion_takes_what_lies_there() {
+        let Some(all) = LongDigests::new(2) else { return };
+        let (mut left, mut right) = (LongDigest::new(&all, 0), LongDigest::new(&all, 1));
+        let (first, second) = (bytes(2 * PORTION, 3), bytes(ENOUGH * PORTION, 4));
+        left.begin();
+        right.begin();
+        left.update(&first);
+        right.update(&second);
+        assert!(all.lock()[0].waiting.is_empty(), "the right one took it along");
+        assert_eq!(all.lock()[1].waiting.len(), ENOUGH - 2, "as much of its own, and no more");
+        assert_eq!(left.finish().as_slice(), md5(&first));
+        assert_eq!(right.finish().as_slice(), md5(&second));
+    }
+}

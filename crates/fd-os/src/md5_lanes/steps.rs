@@ -1,0 +1,47 @@
+//! What wide and narrow registers of AVX-512 have in common: two instructions that take three in AVX2.
+
+/// One step for all lanes: `$a` becomes what RFC 1321 makes of it. `$truth` is the table of its function.
+macro_rules! step {
+    ($truth:literal($a:ident, $b:ident, $c:ident, $d:ident) + $word:expr, $constant:expr, $shift:literal) => {
+        let ready = add($a, add($word, splat($constant.cast_signed())));
+        let sum = add(ready, mix::<$truth>($b, $c, $d));
+        $a = add($b, rotate::<$shift>(sum));
+    };
+}
+
+/// One round: sixteen steps, the words in the order that `$first` and `$stride` make.
+macro_rules! round {
+    (
+        $truth:literal($a:ident, $b:ident, $c:ident, $d:ident), $words:ident[$first:literal, $stride:literal],
+        $constants:expr, $s0:literal $s1:literal $s2:literal $s3:literal
+    ) => {
+        let (fours, _) = $constants.as_chunks::<4>();
+        for (four, [k0, k1, k2, k3]) in fours.iter().enumerate() {
+            let at = $first + 4 * four * $stride;
+            step!($truth($a, $b, $c, $d) + $words[at % 16], *k0, $s0);
+            step!($truth($d, $a, $b, $c) + $words[(at + $stride) % 16], *k1, $s1);
+            step!($truth($c, $d, $a, $b) + $words[(at + 2 * $stride) % 16], *k2, $s2);
+            step!($truth($b, $c, $d, $a) + $words[(at + 3 * $stride) % 16], *k3, $s3);
+        }
+    };
+}
+
+/// The compression of MD5 for registers of a width. Whoever uses it has `Register`, `add`, `splat`, `mix` and `rotate`.
+macro_rules! compression {
+    ($features:literal) => {
+        /// Takes one block of each lane.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn compress(start: [Register; 4], words: [Register; 16]) -> [Register; 4] {
+            let [mut a, mut b, mut c, mut d] = start;
+            let [k0, k1, k2, k3] = &super::ROUNDS;
+            // Where b has a one, c, else d; where d has a one, b, else c; the parity; and c turned where b or not d.
+            round!(0xca(a, b, c, d), words[0, 1], k0, 7 12 17 22);
+            round!(0xe4(a, b, c, d), words[1, 5], k1, 5 9 14 20);
+            round!(0x96(a, b, c, d), words[5, 3], k2, 4 11 16 23);
+            round!(0x39(a, b, c, d), words[0, 7], k3, 6 10 15 21);
+            let [a0, b0, c0, d0] = start;
+            [add(a0, a), add(b0, b), add(c0, c), add(d0, d)]
+        }
+    };
+}
