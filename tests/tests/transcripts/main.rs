@@ -7,6 +7,7 @@
 
 mod console;
 mod normal;
+mod plugins;
 mod raw;
 mod recorder;
 

@@ -1,0 +1,352 @@
+#![no_main]
+//! A whole session of a Director: hello, login, and then commands in any order with the lists that belong to them, and
+//! the dialogues with a Storage Daemon that they begin. The loop is the daemon's without its sockets and without the work.
+//!
+//! Whatever is said, the session comes to an end: each frame is used once, what is kept of them is never more than they
+//! were, states follow their rule, and the last word is one line.
+
+use std::ffi::CStr;
+
+use fd_bsock::Signal;
+use fd_bsock::cram;
+use fd_bsock::hello::{Challenge, DIRECTOR_ACCEPTED, DirectorHello, FirstPacket};
+use fd_fileset::{FileSet, ListFailure, Parser, Reaction, Regex, RegexCompiler};
+use fd_records::AccurateEntry;
+use fd_session::append::{AppendClose, AppendOpen};
+use fd_session::authenticate::{Authentication, Credentials};
+use fd_session::clock::{ClockSync, parse_btime};
+use fd_session::command::{Access, Command, Level, Word, partial_job};
+use fd_session::read::{ReadClose, ReadOpen};
+use fd_session::storage::{SignalReaction, StorageHello, react};
+use fd_session::texts::EndJob;
+use fd_session::{Action, Input, JobStatus, Machine, Need};
+use libfuzzer_sys::fuzz_target;
+
+const KEY: &[u8] = b"5ebe2294ecd0e0f08eab7690d2a6ee69";
+const NOW: i64 = 1_795_229_815;
+
+/// What came.
+enum Said<'d> {
+    Frame(&'d [u8]),
+    Empty,
+    Signal(Signal),
+    Gone,
+    Tls,
+    /// Whatever is right here.
+    Right,
+}
+
+/// Both peers: a line is a frame, unless its first byte says otherwise.
+struct Peers<'d> {
+    lines: std::slice::SplitInclusive<'d, u8, fn(&u8) -> bool>,
+    taken: usize,
+}
+
+impl<'d> Peers<'d> {
+    fn next(&mut self) -> Option<Said<'d>> {
+        let line = self.lines.next()?;
+        self.taken += line.len();
+        Some(match line.split_first() {
+            None | Some((b'0', [b'\n'])) => Said::Empty,
+            Some((b'!', rest)) => Said::Signal(Signal::from_code(-i32::from(rest.first().copied().unwrap_or(1)))),
+            Some((b'?', _)) => Said::Gone,
+            Some((b'+', _)) => Said::Tls,
+            Some((b'=', _)) => Said::Right,
+            // Without the newline that ends it here.
+            Some((b'\\', rest)) => Said::Frame(rest.strip_suffix(b"\n").unwrap_or(rest)),
+            Some(_) => Said::Frame(line),
+        })
+    }
+
+    /// Leads a machine as far as the peers go.
+    fn lead<M: Machine>(&mut self, (mut machine, mut actions): (M, Vec<Action<M::Done, M::Error>>)) -> Option<M::Done> {
+        let mut sent = Vec::new();
+        loop {
+            let mut tls = false;
+            for action in actions {
+                match action {
+                    Action::Done(done) => return Some(done),
+                    Action::Failed(_) => return None,
+                    Action::Send(frame) => sent = frame,
+                    Action::StartTls(..) => tls = true,
+                    Action::Receive(_) => tls = false,
+                    Action::Signal(_) | Action::DropTls | Action::Pause(_) => {}
+                }
+            }
+            let answer = match Challenge::parse(&sent) {
+                Some(challenge) => cram::answer_packet(&cram::respond(KEY, &challenge.text, challenge.compatible)),
+                None => b"1000 OK auth\n".to_vec(),
+            };
+            actions = match self.next()? {
+                Said::Frame(frame) => machine.handle(Input::Frame(frame)),
+                Said::Empty => machine.handle(Input::Empty),
+                Said::Signal(signal) => machine.handle(Input::Signal(signal)),
+                Said::Gone => machine.handle(Input::Gone("Connection reset by peer")),
+                Said::Tls => machine.handle(Input::TlsReady),
+                Said::Right if tls => machine.handle(Input::TlsReady),
+                Said::Right => machine.handle(Input::Frame(&answer)),
+            };
+            assert!(!actions.is_empty(), "a machine never falls silent");
+        }
+    }
+
+    /// The frames of a list, up to a signal.
+    fn list(&mut self, mut each: impl FnMut(&[u8])) -> Option<()> {
+        loop {
+            match self.next()? {
+                Said::Frame(frame) => each(frame),
+                Said::Empty => each(&[]),
+                Said::Signal(_) | Said::Tls | Said::Right => return Some(()),
+                Said::Gone => return None,
+            }
+        }
+    }
+}
+
+struct Nothing;
+
+impl Regex for Nothing {
+    fn is_match(&self, _: &CStr) -> bool {
+        false
+    }
+}
+
+struct Compiler;
+
+impl RegexCompiler for Compiler {
+    fn compile(&self, pattern: &[u8], _: bool) -> Result<Box<dyn Regex>, String> {
+        if pattern == b"(" { Err("Unmatched ( or \\(".to_owned()) } else { Ok(Box::new(Nothing)) }
+    }
+}
+
+/// What the session has come to.
+struct Session {
+    job: Option<(u32, Vec<u8>)>,
+    status: JobStatus,
+    fileset: Option<FileSet>,
+    storage: bool,
+    accurate: usize,
+    scripts: usize,
+    errors: u32,
+}
+
+impl Session {
+    fn change(&mut self, new: JobStatus) {
+        let before = self.status;
+        self.status = before.changed_to(new);
+        assert!(!before.is_incomplete() || self.status.is_incomplete());
+        assert!(!before.is_canceled() || self.status.is_canceled() || self.status.is_incomplete());
+    }
+
+    fn fail(&mut self) {
+        self.errors += 1;
+        self.change(JobStatus::Fatal);
+    }
+
+    /// One command; whether the loop goes on.
+    fn obey(&mut self, command: Command, peers: &mut Peers<'_>) -> Option<()> {
+        match command {
+            Command::Job { job_id, job, .. } => {
+                if self.job.is_some() {
+                    self.fail();
+                    return None;
+                }
+                assert!(job.len() <= 127);
+                self.job = Some((job_id, job));
+            }
+            Command::Level(_, Level::Since { .. }) => {
+                let mut sync = ClockSync::default();
+                while sync.wants_more() {
+                    let Some(Said::Frame(answer)) = peers.next() else { return None };
+                    let his = parse_btime(answer)?;
+                    sync.answer(NOW * 1_000_000, NOW * 1_000_000 + 5, his);
+                }
+                let _ = sync.adjustment();
+            }
+            Command::FileSet { .. } => self.fileset = Some(self.read_fileset(peers)?),
+            Command::Accurate { .. } => peers.list(|frame| {
+                if AccurateEntry::parse(frame).is_some() {
+                    self.accurate += 1;
+                }
+            })?,
+            Command::RestoreObject(_) => {
+                for _ in 0..2 {
+                    match peers.next()? {
+                        Said::Frame(_) | Said::Empty => {}
+                        _ => return None,
+                    }
+                }
+            }
+            Command::RestoreFileList { .. } => peers.list(|_| {})?,
+            Command::Run(..) => self.scripts += 1,
+            Command::Cancel { stop, .. } => self.change(if stop { JobStatus::Incomplete } else { JobStatus::Canceled }),
+            Command::Storage { .. } => {
+                let credentials = Credentials {
+                    own_name: "w-fd".to_owned(),
+                    key: KEY.to_vec(),
+                    need: Need::from_wire(100),
+                    tls_authenticate: false,
+                    random: 1,
+                    time: NOW,
+                };
+                self.change(JobStatus::Blocked);
+                self.storage =
+                    peers.lead(StorageHello::start(b"b.2026-11-21_02.56.53_03", credentials, false)).is_some();
+                if !self.storage {
+                    self.fail();
+                    return None;
+                }
+            }
+            Command::Backup { .. } => self.back_up(peers)?,
+            Command::Restore { .. } if self.storage => {
+                let ticket = peers.lead(ReadOpen::start(1, 1_795_226_230))?;
+                self.change(JobStatus::Running);
+                peers.list(|_| {})?;
+                peers.lead(ReadClose::start(ticket));
+                self.change(JobStatus::Terminated);
+            }
+            Command::Restore { .. } | Command::Verify(_) => {
+                self.fail();
+                return None;
+            }
+            Command::Plain(Word::Hello | Word::EndRestore) => return None,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn read_fileset(&mut self, peers: &mut Peers<'_>) -> Option<FileSet> {
+        if self.fileset.is_some() {
+            return None;
+        }
+        let mut parser = Parser::new(&Compiler).without_plugins();
+        let mut bad = 0;
+        peers.list(|line| {
+            let done = match parser.line(line) {
+                Ok(Reaction::List(_)) => parser.list_failed(ListFailure::CannotStart { error: "no".to_owned() }),
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = done {
+                assert!(!error.text().is_empty());
+                bad += 1;
+            }
+        })?;
+        self.errors += bad;
+        parser.finish().ok()
+    }
+
+    fn back_up(&mut self, peers: &mut Peers<'_>) -> Option<()> {
+        if !self.storage {
+            self.fail();
+            return None;
+        }
+        let ticket = peers.lead(AppendOpen::start())?;
+        self.change(JobStatus::Running);
+        // What a Storage Daemon says while it takes data.
+        while let Some(Said::Signal(signal)) = peers.next() {
+            if react(signal) == SignalReaction::Return {
+                break;
+            }
+        }
+        let verdict = peers.lead(AppendClose::start(ticket));
+        self.change(verdict.unwrap_or(JobStatus::Fatal));
+        None
+    }
+
+    /// One frame of the Director; whether the loop goes on.
+    fn hear(&mut self, frame: &[u8], access: Access, peers: &mut Peers<'_>) -> Option<()> {
+        let word = Word::of(frame)?;
+        if !word.is_permitted(access) {
+            return Some(());
+        }
+        match Command::parse(word, frame) {
+            Ok(command) => self.obey(command, peers),
+            Err(refusal) => {
+                assert!(refusal.fatal.is_some() || refusal.reply.is_some());
+                if word == Word::JobId {
+                    let (_, name) = partial_job(frame);
+                    assert!(name.len() <= 127);
+                }
+                self.fail();
+                matches!(word, Word::Cancel | Word::Stop | Word::RestoreFileList).then_some(())
+            }
+        }
+    }
+}
+
+fn is_newline(byte: &u8) -> bool {
+    *byte == b'\n'
+}
+
+/// From the first packet to an accepted Director.
+fn log_in(peers: &mut Peers<'_>, tlspsk: i32) -> Option<()> {
+    let Some(Said::Frame(first)) = peers.next() else { return None };
+    if FirstPacket::of(first) != FirstPacket::Director {
+        return None;
+    }
+    let hello = DirectorHello::parse(first)?;
+    assert!(hello.name.len() <= 127);
+    let credentials = Credentials {
+        own_name: "w-fd".to_owned(),
+        key: KEY.to_vec(),
+        need: Need::from_wire(tlspsk),
+        tls_authenticate: false,
+        random: 1,
+        time: NOW,
+    };
+    peers.lead(Authentication::server(credentials, Need::from_wire(hello.tlspsk)))?;
+    assert!(DIRECTOR_ACCEPTED.ends_with(b"\n"));
+    Some(())
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&choice, said)) = data.split_first() else { return };
+    let lines = said.split_inclusive(is_newline as fn(&u8) -> bool);
+    let mut peers = Peers { lines, taken: 0 };
+    if log_in(&mut peers, if choice & 1 == 0 { 100 } else { 0 }).is_none() {
+        return;
+    }
+    let access = Access { monitor: choice & 6 == 2, remote: choice & 6 == 4 };
+    let mut session = Session {
+        job: None,
+        status: JobStatus::Created,
+        fileset: None,
+        storage: false,
+        accurate: 0,
+        scripts: 0,
+        errors: 0,
+    };
+    // Any signal between commands ends the session.
+    while let Some(Said::Frame(frame)) = peers.next() {
+        if session.hear(frame, access, &mut peers).is_none() {
+            break;
+        }
+    }
+    assert!(peers.taken <= said.len());
+    assert!(session.accurate + session.scripts <= peers.taken);
+    let names: usize = session
+        .fileset
+        .iter()
+        .flat_map(|set| set.includes())
+        .flat_map(|include| include.names())
+        .map(|name| name.len())
+        .sum();
+    assert!(names <= peers.taken);
+    if access.monitor || access.remote {
+        assert!(session.job.is_none() && session.fileset.is_none() && !session.storage);
+    }
+    let end = EndJob {
+        term_code: session.status.code(),
+        files: 0,
+        read_bytes: 0,
+        job_bytes: 0,
+        errors: session.errors,
+        vss: false,
+        encrypt: false,
+        comm_bytes: -60,
+        compress_comm_bytes: -60,
+    };
+    let last = end.frame();
+    assert!(last.starts_with(b"2800 End Job TermCode=") && last.iter().filter(|byte| **byte == b'\n').count() == 1);
+});
