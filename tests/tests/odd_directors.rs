@@ -162,3 +162,23 @@ fn only_ours_tells_of_its_activity() -> Result<()> {
     bed.wait(job)?.must_be('T')?;
     Ok(())
 }
+
+#[test]
+fn what_happens_twice_is_told_as_by_the_stock_daemon() -> Result<()> {
+    let Some((ports, _bed)) = both("twice", Vec::new())? else { return Ok(()) };
+    let told = |said: Vec<String>| -> Vec<String> {
+        let of_strangers = said.into_iter().filter(|text| text.contains(ALERT));
+        // Behind the number and the time of the message, the daemon's name and the time in words.
+        of_strangers.map(|text| text.split_once("-fd ").map_or(text.clone(), |(_, rest)| rest.to_owned())).collect()
+    };
+    let [stock, ours] = answers(ports, |port| {
+        for _ in 0..2 {
+            assert_eq!(stranger(port, b"a bad first packet")?, [""; 0]);
+        }
+        session(port, 1, &[BAD_LEVEL])
+    })?;
+    let (stock, ours) = (told(stock), told(ours));
+    assert!(stock.len() == 1 && hears(&stock, "Message repeated 2 times: "), "{stock:?}");
+    assert_eq!(stock, ours);
+    Ok(())
+}
