@@ -2,14 +2,16 @@
 //! those that came before.
 //!
 //! They travel in batches of a few hundred kilobytes, whose memory goes back and forth: a frame is copied once, from
-//! the connection into its batch. Not here: what a frame means.
+//! the connection into its batch, where it may be looked at for as long as somebody holds it. Not here: what a frame
+//! means.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use fd_restore::{RecordSource, SourceError};
+use fd_restore::{FrameMemory, KeptFrame, RecordSource, SourceError};
 use fd_transport::{ChannelError, Fault, Frames, IDLE_LIMIT};
 
 use crate::exchange;
@@ -19,6 +21,8 @@ use crate::storage::{Arrival, StorageConnection};
 const BATCH: usize = 256 * 1024;
 /// Batches that wait. With the one in each hand they are the memory of a restore's stream.
 const WAITING: usize = 3;
+/// Batches on their way back. Those that are held for their digests make them more than are on their way to the restore.
+const MOST_USED: usize = 8;
 /// How often a receiver that waits for the Storage Daemon looks whether anybody still wants its frames.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -48,18 +52,28 @@ pub(crate) struct RecordFeed {
     full: Receiver<Batch>,
     empty: Sender<Batch>,
     unwanted: Arc<AtomicBool>,
-    batch: Batch,
-    /// The next frame of the batch.
+    /// Those of the present batch.
+    frames: Arc<Frames>,
+    /// The same, for whoever wants to hold them.
+    memory: FrameMemory,
+    /// What came behind them.
+    then: Option<Then>,
+    /// The next one.
     next: usize,
+    /// Batches that may still be held, the oldest first.
+    held: VecDeque<Arc<Frames>>,
 }
 
 /// A line between two threads.
 pub(crate) fn feed() -> (FeedLine, RecordFeed) {
     let (full, frames) = bounded(WAITING);
-    let (empty, used) = bounded(WAITING + 2);
+    let (empty, used) = bounded(MOST_USED);
     let unwanted = Arc::new(AtomicBool::new(false));
     let line = FeedLine { full, empty: used, unwanted: Arc::clone(&unwanted) };
-    (line, RecordFeed { full: frames, empty, unwanted, batch: Batch::default(), next: 0 })
+    let none: Arc<Frames> = Arc::default();
+    let memory: FrameMemory = Arc::<Frames>::clone(&none);
+    let held = VecDeque::new();
+    (line, RecordFeed { full: frames, empty, unwanted, frames: none, memory, then: None, next: 0, held })
 }
 
 impl FeedLine {
@@ -108,19 +122,23 @@ fn source_error(error: &ChannelError) -> SourceError {
 
 impl RecordSource for RecordFeed {
     fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
-        while self.next >= self.batch.frames.len() {
-            match &self.batch.then {
+        Ok(self.next_kept()?.map(|(frame, _memory)| frame))
+    }
+
+    fn next_kept(&mut self) -> Result<Option<KeptFrame<'_>>, SourceError> {
+        while self.next >= self.frames.len() {
+            match &self.then {
                 Some(Then::EndOfData) => return Ok(None),
                 Some(Then::Failed(error)) => return Err(error.clone()),
                 None => self.next_batch()?,
             }
         }
         self.next += 1;
-        Ok(self.batch.frames.get(self.next - 1))
+        Ok(self.frames.get(self.next - 1).map(|frame| (frame, Some(&self.memory))))
     }
 
     fn is_near(&mut self, patience: Duration) -> bool {
-        if self.next < self.batch.frames.len() || self.batch.then.is_some() {
+        if self.next < self.frames.len() || self.then.is_some() {
             return true;
         }
         match self.full.recv_timeout(patience) {
@@ -142,15 +160,48 @@ impl RecordFeed {
     }
 
     fn take(&mut self, batch: Batch) {
-        let used = std::mem::replace(&mut self.batch, batch);
-        // With every batch on its way already, this one is not needed.
-        let _surplus = self.empty.try_send(used);
+        let frames = Arc::new(batch.frames);
+        self.memory = Arc::<Frames>::clone(&frames);
+        self.held.push_back(std::mem::replace(&mut self.frames, frames));
+        self.then = batch.then;
         self.next = 0;
+        // Whoever holds a batch lets go in the order in which they came.
+        while self.held.len() > MOST_USED || self.held.front().is_some_and(|oldest| Arc::strong_count(oldest) == 1) {
+            if let Some(frames) = self.held.pop_front().and_then(Arc::into_inner) {
+                // With enough of them on their way already, this one is not needed.
+                let _surplus = self.empty.try_send(Batch { frames, then: None });
+            }
+        }
     }
 }
 
 impl Drop for RecordFeed {
     fn drop(&mut self) {
         self.unwanted.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_not_used_again() {
+        let (line, mut feed) = feed();
+        let mut next = |feed: &mut RecordFeed| {
+            line.full.send(Batch::default()).unwrap();
+            feed.next_batch().unwrap();
+            line.empty.try_iter().count()
+        };
+        assert_eq!(next(&mut feed), 1, "the first one goes back at once");
+        let held = FrameMemory::clone(&feed.memory);
+        assert_eq!((next(&mut feed), next(&mut feed)), (0, 0), "they go back in their order");
+        drop(held);
+        assert_eq!(next(&mut feed), 3);
+        // Held for ever by somebody who is broken: it is given up, and the others go on.
+        let _held = FrameMemory::clone(&feed.memory);
+        let came_back: usize = (0..MOST_USED + 5).map(|_| next(&mut feed)).sum();
+        assert_eq!(came_back, MOST_USED + 4);
+        assert!(feed.held.len() <= MOST_USED);
     }
 }

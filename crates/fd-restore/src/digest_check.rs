@@ -10,6 +10,7 @@ use fd_records::Stream;
 
 use crate::digest_worker::DigestWorker;
 use crate::late_digests::{LateDigests, Md5Value, WrongFile};
+use crate::source::FrameMemory;
 
 /// As long as the kind is not known, all kinds are computed for this length; then only [`USUAL_KIND`], and those of
 /// [`CHEAP_KINDS`] if the file can't be read again.
@@ -65,6 +66,8 @@ pub(crate) struct DigestCheck {
     signed: SignedDigests,
     /// Has the digesters as long as a long file comes.
     worker: Option<DigestWorker>,
+    /// What the present record stands in, where that spares a copy.
+    memory: Option<FrameMemory>,
     /// Makes those of small files.
     late: LateDigests,
 }
@@ -127,6 +130,7 @@ impl DigestCheck {
             compared: None,
             signed: SignedDigests::new(signed),
             worker: None,
+            memory: None,
             // A signature wants its digest when the file ends.
             late: LateDigests::new(!signed),
         }
@@ -162,6 +166,12 @@ impl DigestCheck {
         self.length = 0;
     }
 
+    /// What comes next stands in this memory; `None` if it does not last.
+    pub(crate) fn stands_in(&mut self, memory: Option<&FrameMemory>) {
+        let is_lent = self.worker.as_ref().is_some_and(DigestWorker::has_digesters);
+        self.memory = memory.filter(|_| is_lent).cloned();
+    }
+
     /// The next bytes of the current file. `in_order` tells whether they come to stand behind those before, as they are.
     pub(crate) fn update(&mut self, data: &[u8], in_order: bool) {
         let before = self.length;
@@ -187,7 +197,7 @@ impl DigestCheck {
             self.lend();
         }
         if let Some(worker) = self.worker.as_mut().filter(|worker| worker.has_digesters()) {
-            worker.digest(data);
+            worker.digest(data, self.memory.as_ref());
             return;
         }
         let wanted = self.digesters.iter_mut().filter(|_| self.current == Current::Digested);

@@ -35,4 +35,4 @@ pub use records::{End, SequenceError};
 pub use regex_where::RegexWhere;
 pub use report::QueuedMessage;
 pub use round::{Outcome, RestoreState, run};
-pub use source::{RecordSource, SourceError};
+pub use source::{FrameMemory, KeptFrame, RecordSource, SourceError};

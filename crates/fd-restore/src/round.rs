@@ -146,8 +146,10 @@ impl Round<'_> {
                 self.settle();
             }
             match records::next(source, self.cancel) {
-                Ok(Next::Record(stream, record)) => {
+                Ok(Next::Record(stream, record, memory)) => {
+                    self.state.digest.stands_in(memory);
                     self.record(stream, record);
+                    self.state.digest.stands_in(None);
                     self.previous = stream.kind();
                 }
                 Ok(Next::End(end)) => {

@@ -60,6 +60,13 @@ impl Frames {
     }
 }
 
+impl AsRef<[u8]> for Frames {
+    /// The memory of all payloads.
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,7 +28,7 @@ pub fn volume(
     }
     loop {
         match records::next(job.source, job.cancel) {
-            Ok(Next::Record(stream, record)) => {
+            Ok(Next::Record(stream, record, _memory)) => {
                 if let Some(packet) = verify.packet(stream, record)
                     && let Err(error) = director.send(packet)
                 {
