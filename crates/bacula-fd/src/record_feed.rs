@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn what_is_held_is_not_used_again() {
         let (line, mut feed) = feed();
-        let mut next = |feed: &mut RecordFeed| {
+        let next = |feed: &mut RecordFeed| {
             line.full.send(Batch::default()).unwrap();
             feed.next_batch().unwrap();
             line.empty.try_iter().count()
