@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use crate::emit::Emitter;
 use crate::exchange::Stopped;
 use crate::halt::Halt;
+use crate::intake::Intake;
 use crate::long_digests::LongDigest;
 use crate::source::Source;
 
@@ -133,31 +134,37 @@ pub(crate) enum DataEnd {
     ReadError(Errno),
 }
 
-/// Reads a source to its end. `each` gets every block that is not left out, with its position.
+/// Reads a source to its end. `intake` gets every block that is not left out, with its position.
 pub(crate) fn read_blocks<E: From<Stopped>>(
     source: &mut Source,
     cut: &Cut,
-    buffer: &mut [u8],
     is_stopped: &dyn Fn() -> bool,
-    mut each: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    intake: &mut impl Intake<E>,
 ) -> Result<DataEnd, E> {
     let mut position = 0_u64;
     let mut holes = Holes::new(cut);
-    let buffer = buffer.get_mut(..cut.block_len).unwrap_or_default();
     loop {
         position = match holes.skip(source, cut, position) {
             Ok(next) => next,
             Err(errno) => return Ok(DataEnd::ReadError(errno)),
         };
-        let len = match source.read(buffer, is_stopped) {
-            Ok(None) => return Err(Stopped.into()),
-            Ok(Some(0)) => return Ok(DataEnd::Complete),
-            Ok(Some(len)) => len,
-            Err(errno) => return Ok(DataEnd::ReadError(errno)),
+        let room = intake.room();
+        let before = room.len();
+        let len = match source.read(room, cut.block_len, is_stopped) {
+            Ok(Some(len)) if len > 0 => len,
+            nothing => {
+                intake.leave_out();
+                return match nothing {
+                    Ok(Some(_)) => Ok(DataEnd::Complete),
+                    Ok(None) => Err(Stopped.into()),
+                    Err(errno) => Ok(DataEnd::ReadError(errno)),
+                };
+            }
         };
-        let block = buffer.get(..len).unwrap_or_default();
-        if !(cut.may_leave_out(position, len) && is_zero(block)) {
-            each(position, block)?;
+        if cut.may_leave_out(position, len) && is_zero(room.get(before..).unwrap_or_default()) {
+            intake.leave_out();
+        } else {
+            intake.take(position, len)?;
         }
         position = position.saturating_add(len as u64);
         if cut.is_complete(position, len) {

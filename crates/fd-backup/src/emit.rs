@@ -163,6 +163,27 @@ impl<'x, B> Emitter<'x, B> {
         self.late.keep(block)
     }
 
+    /// Begins one message of a stream, whose payload is read to the end of [`Self::block_room`], and says where it begins
+    /// there: where all data of the file is kept for its late digest, or at once in its frame.
+    pub(crate) fn begin_block(&mut self, late: bool) -> usize {
+        if late { self.late.room().len() } else { Encoder::begin(&mut self.piece.frames) }
+    }
+
+    /// See [`Self::begin_block`].
+    pub(crate) fn block_room(&mut self, late: bool) -> &mut Vec<u8> {
+        if late { self.late.room() } else { &mut self.piece.frames }
+    }
+
+    /// The payload has been read, and is not empty.
+    pub(crate) fn end_block(&mut self, late: bool, start: usize) -> Result<(), Halt> {
+        if !late {
+            return Ok(self.writer.encoder.finish(&mut self.piece.frames, start)?);
+        }
+        let block = self.late.room().get(start..).unwrap_or_default();
+        self.writer.encoder.data(&mut self.piece.frames, block)?;
+        Ok(self.late.keep_read()?)
+    }
+
     /// Its digest record. Until the piece is published it may hold zeros.
     pub(crate) fn late_digest(&mut self, file_index: i32) -> Result<(), Halt> {
         let stream = Stream(DigestKind::Md5.stream());

@@ -96,7 +96,6 @@ impl DataCheck {
     fn is_saved(&mut self, entry: &Entry, host: &Host<'_>) -> bool {
         let token = entry.token.map(Token::decode).filter(|token| token.needs_data());
         let (Some(list), Some(token)) = (host.plan.accurate.as_deref(), token) else { return true };
-        self.block.resize(RECORD_LEN, 0);
         let is_stopped = || host.cancel.is_cancelled();
         let mut verifier = Verifier {
             list,

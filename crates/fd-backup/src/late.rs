@@ -51,21 +51,27 @@ impl LateDigests {
 
     /// A block of it.
     pub(crate) fn keep(&mut self, block: &[u8]) -> Result<(), DigestError> {
-        if !self.is_long {
-            self.kept.extend_from_slice(block);
-            if self.kept.len() - self.begun <= MOST_OF_ONE {
-                return Ok(());
-            }
+        self.kept.extend_from_slice(block);
+        self.keep_read()
+    }
+
+    /// A block of it may be read to the end of this, so that it need not be copied there.
+    pub(crate) const fn room(&mut self) -> &mut Vec<u8> {
+        &mut self.kept
+    }
+
+    /// A block of it was.
+    pub(crate) fn keep_read(&mut self) -> Result<(), DigestError> {
+        if !self.is_long && self.kept.len() - self.begun <= MOST_OF_ONE {
+            return Ok(());
         }
         let long = ready(&mut self.long)?;
-        if self.is_long {
-            long.update(block);
-        } else {
+        if !self.is_long {
             long.restart();
-            long.update(self.kept.get(self.begun..).unwrap_or_default());
-            self.kept.truncate(self.begun);
             self.is_long = true;
         }
+        long.update(self.kept.get(self.begun..).unwrap_or_default());
+        self.kept.truncate(self.begun);
         Ok(())
     }
 

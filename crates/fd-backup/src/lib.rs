@@ -12,6 +12,7 @@ mod emit;
 mod estimate;
 mod exchange;
 mod halt;
+mod intake;
 mod job;
 mod late;
 mod long_digests;

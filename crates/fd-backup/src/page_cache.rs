@@ -5,17 +5,16 @@
 //! afterwards of which nothing was. Nothing is ever written out for that.
 
 use std::fs::File;
-use std::io::IoSliceMut;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fd_os::page_cache::resident_pages;
+use fd_os::page_cache::{append, append_uncached, resident_pages};
+use nix::errno::Errno;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
-use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-/// `RWF_DONTCACHE`.
-const UNCACHED: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+use crate::source::errno;
+
 /// Length of a stretch in bytes, a multiple of any page size.
 const STRETCH: u64 = 8 << 20;
 /// How many stretches are looked at together: 32 GiB of file.
@@ -46,12 +45,19 @@ impl PageCache {
         }
     }
 
-    /// One read at `position`.
-    pub(crate) fn read(&mut self, file: &File, buffer: &mut [u8], position: u64, size: u64) -> Result<usize, Errno> {
+    /// One read at `position`, of at most `most` bytes, to the end of `out`.
+    pub(crate) fn read(
+        &mut self,
+        file: &File,
+        out: &mut Vec<u8>,
+        most: usize,
+        position: u64,
+        size: u64,
+    ) -> Result<usize, Errno> {
         if let Self::Uncached { device } = *self {
-            match preadv2(file, &mut [IoSliceMut::new(buffer)], position, UNCACHED) {
+            match append_uncached(file.as_fd(), out, most, position).map_err(|error| errno(&error)) {
                 // What a kernel or file system says that does not know the flag. Nothing was read yet.
-                Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
+                Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS) => {
                     REFUSING.store(device, Ordering::Relaxed);
                     *self = Self::Watched(Stretches::new(file, size));
                 }
@@ -61,7 +67,7 @@ impl PageCache {
         if let Self::Watched(stretches) = self {
             stretches.reach(file, position);
         }
-        rustix::io::pread(file, buffer, position)
+        append(file.as_fd(), out, most, position).map_err(|error| errno(&error))
     }
 
     /// The file has been read as far as it is going to be.
@@ -158,10 +164,11 @@ mod tests {
 
     fn read_all(file: &File, cache: &mut PageCache) -> usize {
         let size = file.metadata().unwrap().len();
-        let mut buffer = vec![0; 65_536];
+        let mut buffer = Vec::new();
         let mut total = 0;
         loop {
-            let len = cache.read(file, &mut buffer, total as u64, size).unwrap();
+            buffer.clear();
+            let len = cache.read(file, &mut buffer, 65_536, total as u64, size).unwrap();
             if len == 0 {
                 cache.leave(file);
                 return total;

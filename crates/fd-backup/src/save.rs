@@ -15,6 +15,7 @@ use crate::accurate::Token;
 use crate::data::{Cut, DataEnd, Transform, data_stream, is_digested, is_read, read_blocks};
 use crate::estimate::saved_line;
 use crate::halt::Halt;
+use crate::intake::{InPlace, Scratch};
 use crate::late::LateDigests;
 use crate::piece::Event;
 use crate::protect::{Protector, Unprotected};
@@ -261,24 +262,36 @@ impl Worker<'_> {
         let cut = Cut::new(file_type, &entry.stat, sparse, self.job.record_len);
         self.emitter.header(file_index, data_stream(options, encrypted), entry.stat.size)?;
         let (digesters, compressor) = self.tools.get(digests.now, digests.signed, options.compression);
-        let mut transform = Transform {
-            digesters,
-            compressor,
-            compressed: &mut self.compressed,
-            addresses: sparse,
-            late: digests.late,
-            long_digest: self.long_digest.as_mut().filter(|_| digests.long),
-            encryptor: self.protector.as_mut().filter(|_| encrypted).map(Protector::encryptor),
-        };
+        let long_digest = self.long_digest.as_mut().filter(|_| digests.long);
         let emitter = &mut self.emitter;
         let pace = &mut self.pace;
-        let end = read_blocks::<Halt>(&mut source, &cut, &mut self.block, &is_stopped, |position, block| {
-            pace.step(&is_stopped);
-            transform.send(emitter, position, block)
-        })?;
+        let end = if compressor.is_none() && !encrypted && !sparse {
+            let before_each = || pace.step(&is_stopped);
+            let mut intake = InPlace { emitter, digesters, late: digests.late, long_digest, before_each, start: 0 };
+            read_blocks(&mut source, &cut, &is_stopped, &mut intake)?
+        } else {
+            let mut transform = Transform {
+                digesters,
+                compressor,
+                compressed: &mut self.compressed,
+                addresses: sparse,
+                late: digests.late,
+                long_digest,
+                encryptor: self.protector.as_mut().filter(|_| encrypted).map(Protector::encryptor),
+            };
+            let each = |position, block: &[u8]| {
+                pace.step(&is_stopped);
+                transform.send(emitter, position, block)
+            };
+            let end = read_blocks(&mut source, &cut, &is_stopped, &mut Scratch { block: &mut self.block, each })?;
+            if matches!(end, DataEnd::Complete) {
+                transform.finish(emitter)?;
+            }
+            end
+        };
         self.job.times.add(Stage::Read, source.spent());
         match end {
-            DataEnd::Complete => transform.finish(emitter)?,
+            DataEnd::Complete => {}
             DataEnd::ReadError(errno) => {
                 self.emitter.note(Event::ReadError { text: texts::read_error(&entry.path, errno) });
             }

@@ -105,29 +105,37 @@ impl Source {
         self.spent
     }
 
-    /// One `read`: at most `buffer.len()` bytes, 0 at the end. `None` if the job is being taken down.
-    pub(crate) fn read(&mut self, buffer: &mut [u8], is_stopped: &dyn Fn() -> bool) -> Result<Option<usize>, Errno> {
+    /// One `read` to the end of `out`: at most `most` bytes, 0 at the end. `None` if the job is being taken down.
+    pub(crate) fn read(
+        &mut self,
+        out: &mut Vec<u8>,
+        most: usize,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<usize>, Errno> {
         let begun = Instant::now();
-        let result = self.read_untimed(buffer, is_stopped);
+        let result = self.read_untimed(out, most, is_stopped);
         self.spent += begun.elapsed();
         result
     }
 
-    fn read_untimed(&mut self, buffer: &mut [u8], is_stopped: &dyn Fn() -> bool) -> Result<Option<usize>, Errno> {
+    fn read_untimed(
+        &mut self,
+        out: &mut Vec<u8>,
+        most: usize,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<usize>, Errno> {
         loop {
             if is_stopped() {
                 return Ok(None);
             }
             let result = match &mut self.kind {
-                Kind::Regular { position, size, cache } => match cache.read(&self.file, buffer, *position, *size) {
-                    Ok(len) => {
-                        *position = position.saturating_add(len as u64);
-                        Ok(len)
-                    }
-                    Err(error) => Err(Errno::from_raw(error.raw_os_error())),
-                },
+                Kind::Regular { position, size, cache } => {
+                    cache.read(&self.file, out, most, *position, *size).inspect(|len| {
+                        *position = position.saturating_add(*len as u64);
+                    })
+                }
                 Kind::Fifo if !readable(&self.file)? => continue,
-                Kind::Fifo | Kind::Device => self.file.read(buffer).map_err(|error| errno(&error)),
+                Kind::Fifo | Kind::Device => append_next(&mut self.file, out, most),
             };
             match result {
                 Ok(len) => return Ok(Some(len)),
@@ -167,6 +175,15 @@ impl Source {
         }
         self.file.seek(SeekFrom::Start(to)).map(drop).map_err(|error| errno(&error))
     }
+}
+
+/// One `read` where the file stands, to the end of `out`.
+fn append_next(file: &mut File, out: &mut Vec<u8>, most: usize) -> Result<usize, Errno> {
+    let before = out.len();
+    out.resize(before.saturating_add(most), 0);
+    let result = file.read(out.get_mut(before..).unwrap_or_default()).map_err(|error| errno(&error));
+    out.truncate(before.saturating_add(result.unwrap_or(0)));
+    result
 }
 
 /// The number of an error; there always is one where the kernel spoke.

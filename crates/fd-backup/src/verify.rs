@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
 use crate::data::{Cut, DataEnd, read_blocks};
 use crate::exchange::Stopped;
+use crate::intake::Scratch;
 use crate::piece::Event;
 use crate::source::{Opening, Source};
 use crate::texts;
@@ -39,7 +40,7 @@ pub(crate) struct Verifier<'v> {
     pub(crate) list: &'v AccurateList,
     pub(crate) tools: &'v mut Tools,
     /// Room for a block.
-    pub(crate) block: &'v mut [u8],
+    pub(crate) block: &'v mut Vec<u8>,
     pub(crate) record_len: usize,
     pub(crate) is_stopped: &'v dyn Fn() -> bool,
 }
@@ -107,7 +108,7 @@ impl Verifier<'_> {
 pub(crate) struct Reading<'r> {
     pub(crate) digester: &'r mut Digester,
     /// Room for a block.
-    pub(crate) block: &'r mut [u8],
+    pub(crate) block: &'r mut Vec<u8>,
     pub(crate) record_len: usize,
     pub(crate) is_stopped: &'r dyn Fn() -> bool,
     /// Is told how many bytes were read and digested, block by block.
@@ -135,11 +136,12 @@ impl Reading<'_> {
         };
         let cut = Cut::new(FileType::Regular, &entry.stat, options.has(Flags::SPARSE), self.record_len);
         let (digester, count) = (&mut *self.digester, &mut *self.count);
-        let end = read_blocks(&mut source, &cut, self.block, self.is_stopped, |_, block| {
+        let each = |_, block: &[u8]| {
             digester.update(block);
             count(block.len() as u64);
             Ok::<(), Stopped>(())
-        })?;
-        Ok(Ok(end))
+        };
+        let mut intake = Scratch { block: self.block, each };
+        Ok(Ok(read_blocks(&mut source, &cut, self.is_stopped, &mut intake)?))
     }
 }

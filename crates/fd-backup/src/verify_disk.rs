@@ -58,7 +58,7 @@ pub fn verify_disk(
         host: &host,
         director,
         tools: Tools::default(),
-        block: vec![0; record_len],
+        block: Vec::new(),
         record_len,
         lstat_text: Vec::new(),
     };

@@ -57,7 +57,7 @@ impl<'j> Worker<'j> {
             metadata: MetadataReader::new(),
             found: FileMetadata::default(),
             names: NameCache::new(),
-            block: vec![0; job.record_len],
+            block: Vec::new(),
             compressed: Vec::new(),
             record: Vec::new(),
             protector,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::effort::Effort;
-use crate::frame::{COMPRESSED, MAX_PAYLOAD};
+use crate::frame::{COMPRESSED, HEADER_LEN, MAX_PAYLOAD};
 use crate::lz4::Compressor;
 use crate::{CommCount, FrameError, Signal};
 
@@ -53,21 +53,63 @@ impl Encoder {
         if payload.len() > MAX_PAYLOAD {
             return Err(FrameError::TooBig { len: payload.len() });
         }
-        let mut block = None;
-        if let Some(compressor) = &mut self.compressor
-            && self.effort.as_mut().is_none_or(|effort| effort.is_worth(payload.len()))
-        {
-            block = compressor.compress(payload);
-            if let Some(effort) = &mut self.effort {
-                effort.tried(payload.len(), block.map(<[u8]>::len));
-            }
-        }
-        let (flag, body) = block.map_or((0, payload), |block| (COMPRESSED, block));
-        out.reserve(4 + body.len());
-        out.extend_from_slice(&header(flag, body.len()));
+        let (flag, body) = match self.compressed(payload) {
+            Some(block) => (COMPRESSED, block),
+            None => (0, payload),
+        };
+        let body_len = body.len();
+        out.reserve(HEADER_LEN + body_len);
+        out.extend_from_slice(&header(flag, body_len));
         out.extend_from_slice(body);
-        self.count += CommCount::data(payload.len(), body.len());
+        self.count += CommCount::data(payload.len(), body_len);
         Ok(())
+    }
+
+    /// Begins a frame whose payload the caller writes behind it, so that it need not be copied there; says where the
+    /// frame begins. [`Encoder::finish`] makes a frame of it; cutting `out` off there takes it back.
+    pub fn begin(out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        out.extend_from_slice(&header(0, 0));
+        start
+    }
+
+    /// The frame that begins at `start` is all that stands behind it: compresses it where that pays.
+    ///
+    /// # Errors
+    /// As [`Encoder::data`]; the frame is taken back then.
+    pub fn finish(&mut self, out: &mut Vec<u8>, start: usize) -> Result<(), FrameError> {
+        let payload = out.get(start.saturating_add(HEADER_LEN)..).unwrap_or_default();
+        let len = payload.len();
+        if len > MAX_PAYLOAD {
+            out.truncate(start);
+            return Err(FrameError::TooBig { len });
+        }
+        let sent = if let Some(block) = self.compressed(payload) {
+            out.truncate(start);
+            out.extend_from_slice(&header(COMPRESSED, block.len()));
+            out.extend_from_slice(block);
+            block.len()
+        } else {
+            if let Some(place) = out.get_mut(start..start.saturating_add(HEADER_LEN)) {
+                place.copy_from_slice(&header(0, len));
+            }
+            len
+        };
+        self.count += CommCount::data(len, sent);
+        Ok(())
+    }
+
+    /// The payload compressed, if the frame is to go out so.
+    fn compressed(&mut self, payload: &[u8]) -> Option<&[u8]> {
+        let compressor = self.compressor.as_mut()?;
+        if !self.effort.as_mut().is_none_or(|effort| effort.is_worth(payload.len())) {
+            return None;
+        }
+        let block = compressor.compress(payload);
+        if let Some(effort) = &mut self.effort {
+            effort.tried(payload.len(), block.map(<[u8]>::len));
+        }
+        block
     }
 
     /// Appends one frame whose payload is these parts one after the other, for example an address and a block. Without
@@ -273,6 +315,30 @@ mod tests {
         reserved[place].copy_from_slice(b"sixteen bytes...");
         assert_eq!((reserved, encoder.take_count()), (plain, count));
         assert!(encoder.reserve(&mut Vec::new(), MAX_PAYLOAD + 1).is_err());
+    }
+
+    #[test]
+    fn a_frame_that_was_begun_is_that_of_its_payload() {
+        let noise: Vec<u8> = (0..3000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
+        for compress in [false, true] {
+            for payload in [b"".as_slice(), b"short", &vec![b'z'; 70_000], &noise] {
+                let mut encoder = Encoder::new(compress);
+                let (mut whole, mut begun) = (b"before".to_vec(), b"before".to_vec());
+                encoder.data(&mut whole, payload).unwrap();
+                let count = encoder.take_count();
+                let start = Encoder::begin(&mut begun);
+                begun.extend_from_slice(payload);
+                encoder.finish(&mut begun, start).unwrap();
+                assert!(begun == whole, "{compress} {}", payload.len());
+                assert_eq!(encoder.take_count(), count);
+            }
+        }
+        let mut out = b"before".to_vec();
+        let start = Encoder::begin(&mut out);
+        out.resize(start + 4 + MAX_PAYLOAD + 1, 0);
+        let mut encoder = Encoder::new(true);
+        assert_eq!(encoder.finish(&mut out, start), Err(FrameError::TooBig { len: MAX_PAYLOAD + 1 }));
+        assert_eq!((out.as_slice(), encoder.take_count()), (b"before".as_slice(), CommCount::default()));
     }
 
     #[test]

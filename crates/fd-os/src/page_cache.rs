@@ -1,4 +1,4 @@
-//! Which pages of a file are in memory.
+//! Which pages of a file are in memory, and reading it without keeping more of them there.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -6,6 +6,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// The system call `cachestat` (Linux 6.5), whose number is the same everywhere.
 const CACHESTAT: libc::c_long = 451;
+
+/// `RWF_DONTCACHE` of `preadv2`.
+const DONTCACHE: libc::c_int = 0x80;
 
 /// What `cachestat` is asked.
 #[repr(C)]
@@ -35,6 +38,48 @@ pub fn resident_pages(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result
         return Ok(0);
     }
     cached_pages(file, offset, len).or_else(|_| mapped_pages(file, offset, len))
+}
+
+/// Reads once at `position` to the end of `out`, at most `most` bytes; 0 is the end of the file.
+///
+/// # Errors
+/// What the kernel says. Nothing was read then.
+pub fn append(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u64) -> io::Result<usize> {
+    append_with(file, out, most, position, 0)
+}
+
+/// As [`append`], and the kernel forgets the pages that it had to read from the disk for that (Linux 6.14).
+///
+/// # Errors
+/// As [`append`]; `EOPNOTSUPP`, `EINVAL` or `ENOSYS` where the kernel or the file system does not know how.
+pub fn append_uncached(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u64) -> io::Result<usize> {
+    append_with(file, out, most, position, DONTCACHE)
+}
+
+fn append_with(
+    file: BorrowedFd<'_>,
+    out: &mut Vec<u8>,
+    most: usize,
+    position: u64,
+    flags: libc::c_int,
+) -> io::Result<usize> {
+    let offset = libc::off_t::try_from(position).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
+    out.reserve(most);
+    let most = most.min(out.spare_capacity_mut().len());
+    let start = out.spare_capacity_mut().as_mut_ptr().cast::<libc::c_void>();
+    let result = if flags == 0 {
+        // SAFETY: the kernel writes at most `most` bytes from `start` on, which are there and belong to `out`.
+        unsafe { libc::pread(file.as_raw_fd(), start, most, offset) }
+    } else {
+        let place = libc::iovec { iov_base: start, iov_len: most };
+        // SAFETY: as above; `place` is one element, and lives until the call is over.
+        unsafe { libc::preadv2(file.as_raw_fd(), &raw const place, 1, offset, flags) }
+    };
+    let len = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
+    let end = out.len().saturating_add(len.min(most));
+    // SAFETY: the kernel has written the first `len` bytes behind the end, and there was room for `most`.
+    unsafe { out.set_len(end) };
+    Ok(len)
 }
 
 fn cached_pages(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<u64> {
@@ -109,6 +154,31 @@ mod tests {
         assert_eq!(resident_pages(file.as_fd(), 4 * page as u64, 2 * page as u64).unwrap(), 2);
         assert_eq!(resident_pages(file.as_fd(), 0, 0).unwrap(), 0);
         assert_eq!(mapped_pages(file.as_fd(), 0, len).unwrap(), 10);
+    }
+
+    #[test]
+    fn what_is_read_stands_behind_what_was_there() {
+        let path = std::env::temp_dir().join(format!("fd-os-uncached-{}", std::process::id()));
+        let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        file.write_all(b"0123456789").unwrap();
+        std::fs::remove_file(&path).unwrap();
+        for read in [append, append_uncached] {
+            let mut out = b"before".to_vec();
+            match read(file.as_fd(), &mut out, 4, 3) {
+                Ok(len) => assert_eq!((len, out.as_slice()), (4, b"before3456".as_slice())),
+                Err(error) => {
+                    let refusals = [libc::EOPNOTSUPP, libc::EINVAL, libc::ENOSYS];
+                    assert!(refusals.contains(&error.raw_os_error().unwrap()), "{error}");
+                    continue;
+                }
+            }
+            assert_eq!(read(file.as_fd(), &mut out, 1000, 7).unwrap(), 3);
+            assert_eq!(read(file.as_fd(), &mut out, 1000, 10).unwrap(), 0);
+            assert_eq!(read(file.as_fd(), &mut out, 0, 0).unwrap(), 0);
+            assert_eq!(out, b"before3456789");
+            assert!(read(file.as_fd(), &mut out, 1, u64::MAX).is_err());
+            assert_eq!(out, b"before3456789");
+        }
     }
 
     #[test]
