@@ -192,8 +192,9 @@ fn storage_daemons_are_called_in_every_state_of_both_sides() -> Result<()> {
         .map(|(name, lines)| Storage::prepare(&mut options, name, lines))
         .collect::<Result<_>>()?;
     let bed = Bed::start(options)?;
+    let old = only_tls_1_2(&folder);
     for storage in &mut storages {
-        storage.start(bed.folder(), bed.root())?;
+        storage.start(bed.folder(), bed.root(), &old)?;
     }
     let rows = storage::rows();
     let commands: Vec<_> = rows.iter().map(storage::Row::command).collect();

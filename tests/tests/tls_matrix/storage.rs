@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    BedOptions, JobResult, PATIENCE, Process, Recorded, Relay, ReservedPort, Result, Root, STORAGE_PASSWORD,
+    BedOptions, JobResult, PATIENCE, Process, Recorded, Relay, ReservedPort, Result, Root, STORAGE_PASSWORD, argv,
     is_listening, wait_for,
 };
 
@@ -36,8 +36,8 @@ impl Storage {
         Ok(Self { name: name.to_owned(), lines, port, relay, process: None })
     }
 
-    /// Writes its configuration and starts it.
-    pub(crate) fn start(&mut self, folder: &Path, root: &Root) -> Result<()> {
+    /// Writes its configuration and starts it. One whose name says so gets a variable: it knows nothing newer than TLS 1.2.
+    pub(crate) fn start(&mut self, folder: &Path, root: &Root, old: &(String, String)) -> Result<()> {
         let Self { name, port, .. } = self;
         let (work, archive) = (folder.join(format!("work/sd-{name}")), folder.join(format!("volumes/sd-{name}")));
         fs::create_dir_all(&work).unwrap();
@@ -58,7 +58,9 @@ impl Storage {
             work = work.display(),
         );
         fs::write(&config, text).unwrap();
-        let argv = root.argv("/usr/sbin/bacula-sd", ["-c".into(), config.into_os_string(), "-f".into()])?;
+        let program = root.argv("/usr/sbin/bacula-sd", ["-c".into(), config.into_os_string(), "-f".into()])?;
+        let variable = name.ends_with("-1.2").then(|| format!("{}={}", old.0, old.1));
+        let argv: Vec<_> = argv(["env".to_owned()].into_iter().chain(variable)).into_iter().chain(program).collect();
         let output: PathBuf = folder.join(format!("log/sd-{name}.out"));
         let mut process = Process::start(&format!("sd-{name}"), &argv, &output)?;
         let port = port.number();
@@ -82,7 +84,7 @@ pub(crate) fn lines(state: State, papers: &Papers) -> Vec<String> {
 }
 
 /// Storage Daemons beside those of the states, with their directives.
-pub(crate) fn special(papers: &Papers) -> [(&'static str, Vec<String>); 3] {
+pub(crate) fn special(papers: &Papers) -> [(&'static str, Vec<String>); 5] {
     let with_papers_of = |identity: Vec<String>| {
         let first = ["TLS PSK Enable = no", "TLS Enable = yes", "TLS Require = yes", "TLS Verify Peer = no"];
         [first.map(ToOwned::to_owned).to_vec(), vec![papers.ours.trusted()], identity].concat()
@@ -93,6 +95,8 @@ pub(crate) fn special(papers: &Papers) -> [(&'static str, Vec<String>); 3] {
         ("elsewhere", with_papers_of(papers.ours.identity("elsewhere"))),
         ("stranger", with_papers_of(papers.other.identity("stranger"))),
         ("verifies", verifies),
+        ("psk-1.2", lines(State::of("psk"), papers)),
+        ("certreq-1.2", lines(State::of("certreq"), papers)),
     ]
 }
 
@@ -129,6 +133,8 @@ impl Row {
             End::ClearAgain => false,
             End::Refused(text) => !clear && job.log.contains(text) && job.log.contains("got 2902 Bad storage"),
         };
+        let newer = self.storage.ends_with("-1.2") && matches!(cipher, Some(0x1301..=0x1305));
+        let good = good && !newer;
         let status = if matches!(self.end, End::Refused(_)) { 'f' } else { 'T' };
         if good && said && job.row.status == status {
             return Ok(());
@@ -158,6 +164,9 @@ pub(crate) fn rows() -> Vec<Row> {
         ("elsewhere", "certreq", REFUSED, "Host name \"127.0.0.1\" did not match presented certificate"),
         ("stranger", "certreq", REFUSED, unknown),
         ("verifies", "certreq", End::Certificates, "Connected to Storage at 127.0.0.1:"),
+        ("psk-1.2", "psk", End::Key, ""),
+        ("psk-1.2", "pskreq", End::Key, ""),
+        ("certreq-1.2", "certreq", End::Certificates, ""),
         ("verifies", "none", REFUSED, "no common encryption: we need tlspsk=0, the peer said tlspsk=2"),
     ]);
     let row = |side, (storage, client, end, says)| Row { side, storage, client, end, says };
