@@ -13,6 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fd_session::command::SetDebug;
 use tracing::level_filters::LevelFilter;
 
+use crate::{start, texts};
+
 /// Tags in the order in which status lists them, and their bits.
 const TAGS: [(&str, u32); 12] = [
     ("cloud", 1 << 17),
@@ -70,6 +72,17 @@ impl Debug {
             timestamps: AtomicBool::new(timestamps),
             thread_ids: AtomicBool::new(false),
             place: Mutex::new(Place { trace, path, file: None, name: "bacula-fd".to_owned() }),
+        }
+    }
+
+    /// Says what the tags of the command line do, at the level at which the stock daemon does.
+    pub(crate) fn tell_tags(&self, tags: &[u8]) {
+        const TOLD_FROM: i32 = 8;
+        if self.level() < TOLD_FROM || tags.is_empty() {
+            return;
+        }
+        for line in tag_lines(tags) {
+            if self.traces() { self.write(&line) } else { start::print(&mut io::stdout(), &line) }
         }
     }
 
@@ -209,27 +222,64 @@ impl Place {
 
 /// A list such as `network,plugin`, `all,!sql` or `cloud+lock-lock`; `None` if a name or a character is unknown.
 fn parse_tags(text: &[u8]) -> Option<u32> {
-    let mut tags = 0;
-    let mut rest = text;
-    let mut remove = false;
-    while let Some((&first, behind)) = rest.split_first() {
-        if b",+-!".contains(&first) {
-            remove = matches!(first, b'-' | b'!');
-            rest = behind;
-            continue;
-        }
-        let end = rest.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let (name, behind) = rest.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
-        let bit = if name.eq_ignore_ascii_case(b"all") {
-            ALL_TAGS
-        } else {
-            TAGS.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name)).map(|(_, bit)| *bit)?
+    let (steps, stray) = tag_steps(text);
+    let tags = steps.iter().try_fold(0, |tags, step| step.apply(tags));
+    tags.filter(|_| stray.is_none())
+}
+
+/// One name of a list of tags; an empty one stands before a sign, and between two of them.
+struct TagStep<'t> {
+    add: bool,
+    name: &'t [u8],
+}
+
+impl TagStep<'_> {
+    /// The tags after it; `None` if nobody knows its name.
+    fn apply(&self, tags: u32) -> Option<u32> {
+        let is = |known: &str| known.as_bytes().eq_ignore_ascii_case(self.name);
+        let bit = match self.name {
+            [] => 0,
+            _ if is("all") => ALL_TAGS,
+            _ => TAGS.iter().find(|(known, _)| is(known)).map(|(_, bit)| *bit)?,
         };
-        tags = if remove { tags & !bit } else { tags | bit };
-        remove = false;
-        rest = behind;
+        Some(if self.add { tags | bit } else { tags & !bit })
     }
-    Some(tags)
+}
+
+/// The names of a list of tags, and the character that ends it because it belongs nowhere.
+fn tag_steps(text: &[u8]) -> (Vec<TagStep<'_>>, Option<u8>) {
+    let mut steps = Vec::new();
+    let (mut add, mut rest) = (true, text);
+    loop {
+        let end = rest.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let (name, behind) = rest.split_at_checked(end).unwrap_or((rest, &[]));
+        match behind.split_first() {
+            None if name.is_empty() => return (steps, None),
+            None => {
+                steps.push(TagStep { add, name });
+                return (steps, None);
+            }
+            Some((sign @ (b',' | b'+' | b'-' | b'!'), behind)) => {
+                steps.push(TagStep { add, name });
+                add = matches!(sign, b',' | b'+');
+                rest = behind;
+            }
+            Some((stray, _)) => return (steps, Some(*stray)),
+        }
+    }
+}
+
+/// What the stock daemon says of a list of tags at its start (reference 06 §16, row 181).
+fn tag_lines(text: &[u8]) -> Vec<Vec<u8>> {
+    let (steps, stray) = tag_steps(text);
+    let mut tags = 0;
+    let mut lines = Vec::new();
+    for step in steps {
+        lines.push(texts::debug_tag(step.add, step.name, tags));
+        tags = step.apply(tags).unwrap_or(tags);
+    }
+    lines.extend(stray.map(texts::debug_tags_end));
+    lines
 }
 
 #[cfg(test)]
@@ -266,6 +316,12 @@ mod tests {
         assert_eq!(parse_tags(b"all,!network"), Some(ALL_TAGS & !(1 << 29)));
         assert_eq!(parse_tags(b"!all"), Some(0));
         assert_eq!(parse_tags(b"network,"), Some(1 << 29));
+        let told = |text: &[u8]| String::from_utf8(tag_lines(text).concat()).unwrap();
+        let line = |rest: &str| format!("bacula-fd: message.c:2024-0 {rest}\n");
+        assert_eq!(told(b"lock,"), line("add=1 tag=lock level=0"));
+        let signs = ["add=1 tag=lock level=0", "add=1 tag= level=1073741824", "add=0 tag=sql level=1073741824"];
+        assert_eq!(told(b"lock,!sql"), signs.map(line).concat());
+        assert_eq!(told(b"lock1,sql"), "bacula-fd: message.c:2112-0 invalid 1\n");
         assert_eq!((parse_tags(b"foo"), parse_tags(b"lock;")), (None, None));
     }
 

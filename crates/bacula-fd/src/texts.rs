@@ -24,6 +24,17 @@ Usage: bfdjson [options] [config_file]
 
 ";
 
+/// One tag of `-d LEVEL,TAGS`; `before` are the bits so far.
+pub(crate) fn debug_tag(add: bool, tag: &[u8], before: u32) -> Vec<u8> {
+    let words = format!(" level={before}\n");
+    [format!("bacula-fd: message.c:2024-0 add={} tag=", u8::from(add)).as_bytes(), tag, words.as_bytes()].concat()
+}
+
+/// A character that belongs to no tag.
+pub(crate) fn debug_tags_end(stray: u8) -> Vec<u8> {
+    [b"bacula-fd: message.c:2112-0 invalid ".as_slice(), &[stray], b"\n"].concat()
+}
+
 /// An expression for `bfdjson -l` that is none.
 pub(crate) fn bad_directives(expression: &[u8]) -> Vec<u8> {
     [b"Please use valid -l argument: ", expression, b"\n"].concat()

@@ -234,7 +234,7 @@ fn arguments_are_taken_as_the_stock_daemon_takes_them() -> Result<()> {
     fs::write(&file, include_str!("tools/debian.conf").replace("@WORK@", &work.to_string_lossy())).unwrap();
     let file = file.to_string_lossy().into_owned();
     let pipe = format!("|cat {file}");
-    let rows: [&[&str]; 13] = [
+    let rows: [&[&str]; 19] = [
         &[&file],
         &["-c", "/nope", &file],
         &["-c", "/nope"],
@@ -245,6 +245,12 @@ fn arguments_are_taken_as_the_stock_daemon_takes_them() -> Result<()> {
         &["-c", "/"],
         &["-c", &pipe],
         &["-vfPsT", "-c", &file],
+        &["-m", "-c", &file],
+        &["-d", "10,scheduler", "-c", &file],
+        &["-d", "8,lock,!sql,nosuch+all", "-c", &file],
+        &["-d", "8,lock,,sql-", "-c", &file],
+        &["-d", "8,lock1,sql", "-c", &file],
+        &["-d", "7,lock", "-c", &file],
         &["-?"],
         &["-D", "5"],
         &["-c"],
