@@ -83,9 +83,9 @@ pub(crate) fn digest_failed(name: &str) -> Vec<u8> {
     format!("{name} digest initialization failed\n").into_bytes()
 }
 
-/// A plugin command of the FileSet names no loaded plugin.
+/// A plugin command of the FileSet; no plugin is loaded (reference 07 §5).
 pub(crate) fn no_plugin(command: &[u8]) -> Vec<u8> {
-    [b"Plugin: \"", command, b"\" not found.\n"].concat()
+    [b"fd_plugins.c:664 Command plugin \"".as_slice(), command, b"\" requested, but is not loaded.\n"].concat()
 }
 
 /// The connection to the Storage Daemon broke. The line number is that of the most frequent place, a data block: our

@@ -105,7 +105,11 @@ impl<'j> Worker<'j> {
                     }
                 }
                 Item::Message { kind, text, failed } => self.emitter.note(Event::Message { kind, text, failed }),
-                Item::Plugin(command) => self.emitter.note(Event::Fatal { text: texts::no_plugin(&command) }),
+                Item::Plugin(command) => {
+                    // What stands before it in the FileSet is saved.
+                    self.emitter.publish()?;
+                    self.emitter.note(Event::Fatal { text: texts::no_plugin(&command) });
+                }
             }
             self.emitter.make_room()?;
             self.pace.step(&|| self.job.is_stopped());

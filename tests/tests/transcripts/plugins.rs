@@ -1,11 +1,10 @@
 //! What is said of plugins where there are none: without a `Plugin Directory`, and with an empty one. Here nothing about
-//! plugins is left out of the comparison, as it is elsewhere because the stock daemon of the bed has one. A FileSet that wants a plugin is another matter
-//! (docs/limits.md).
+//! plugins is left out of the comparison, as it is elsewhere because the stock daemon of the bed has one.
 
 use std::fs;
 
 use bed::peer::{Frame, Peer, hello, key_of_password};
-use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Result};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Result};
 
 use crate::normal;
 
@@ -86,5 +85,43 @@ fn where_there_are_no_plugins_both_say_so_alike() -> Result<()> {
         let differ: Vec<_> = stock.iter().zip(ours).filter(|(stock, ours)| stock != ours).collect();
         assert!(differ.is_empty() && stock.len() == ours.len(), "{differ:#?}");
     }
+    Ok(())
+}
+
+/// A FileSet that wants a plugin, where a Plugin Directory is configured that holds none.
+#[test]
+fn a_plugin_that_is_not_there_fails_the_job() -> Result<()> {
+    let clients = [("refer-an", Fd::Stock), ("under-an", Fd::under_test()?)];
+    let mut options = BedOptions::new("no-plugin", clients.map(|(name, fd)| ClientOptions::new(fd).named(name)))?;
+    let [empty, tree] = ["plugins", "tree"].map(|name| options.folder.make(name));
+    let (empty, tree) = (empty?, tree?);
+    fs::write(tree.join("file"), "saved or not").unwrap();
+    let mut set = FileSet::new("Plugin", &["Signature = MD5"], &[&tree]);
+    set.lines.insert(set.lines.len() - 1, "Plugin = \"bpipe:/nowhere:cat /etc/hostname:cat\"".to_owned());
+    options.file_sets = vec![set];
+    let mut bed = Bed::prepare(options)?;
+    for (name, _) in clients {
+        let client = bed.client(name)?;
+        let text = fs::read_to_string(&client.config).unwrap();
+        let lines = text.lines().map(|line| match line.strip_prefix("Plugin Directory = ") {
+            Some(_) => format!("Plugin Directory = {}", empty.display()),
+            None => line.to_owned(),
+        });
+        fs::write(&client.config, lines.collect::<Vec<_>>().join("\n")).unwrap();
+        client.daemon().start()?;
+    }
+    bed.storage().start()?;
+    bed.director().start()?;
+    let mut told = Vec::new();
+    for (name, _) in clients {
+        let job = bed.backup(name, "level=Full")?;
+        let lines = job.log.lines().filter(|line| line.contains("Command plugin"));
+        let lines: Vec<_> = lines.filter_map(|line| line.split_once("JobId").map(|(_, rest)| rest)).collect();
+        let lines: Vec<_> = lines.iter().filter_map(|line| line.split_once(": ")).map(|(_, rest)| rest).collect();
+        told.push(format!("{} {} files {lines:?}", job.row.status, job.row.files));
+    }
+    let [stock, ours] = told.as_slice() else { panic!("{told:?}") };
+    assert!(stock.contains("requested, but is not loaded"), "{stock}");
+    assert_eq!(stock, ours);
     Ok(())
 }

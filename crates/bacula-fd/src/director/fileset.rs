@@ -27,7 +27,10 @@ impl Conversation<'_> {
         if self.fileset.is_some() {
             return Flow::End;
         }
-        let mut parser = Parser::new(&PosixCompiler).without_plugins();
+        let mut parser = Parser::new(&PosixCompiler);
+        if self.daemon.config().file_daemon.plugin_directory.is_none() {
+            parser = parser.without_plugins();
+        }
         loop {
             let line = match self.channel.recv(IDLE_LIMIT) {
                 Ok(Received::Data(line)) => line.to_vec(),
