@@ -314,5 +314,8 @@ fn a_plugin_command_without_plugin_is_fatal() {
     bed.file("f", HELLO);
     let outcome = bed.run_with(Collector::default());
     assert!(outcome.result.is_err());
-    assert_eq!(outcome.texts(MessageType::Fatal), ["Plugin: \"bpipe:/x:cat\" not found.\n"]);
+    assert_eq!(
+        outcome.texts(MessageType::Fatal),
+        ["fd_plugins.c:664 Command plugin \"bpipe:/x:cat\" requested, but is not loaded.\n"]
+    );
 }
