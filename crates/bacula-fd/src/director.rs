@@ -22,7 +22,7 @@ use fd_backup::AccurateList;
 use fd_bsock::{CommCount, Signal};
 use fd_config::{DestinationKind, Director};
 use fd_fileset::FileSet;
-use fd_messages::{MessageType, texts as lines};
+use fd_messages::{Expand, MessageType, texts as lines};
 use fd_restore::RestoreState;
 use fd_session::JobStatus;
 use fd_session::command::{Access, Command, LevelFlags, Refusal, RunScript, Word};
@@ -80,6 +80,8 @@ struct Conversation<'d> {
     handed_over: Option<Channel>,
     last_heartbeat: Instant,
     last_progress: Option<Instant>,
+    /// What is delivered now was said while the job ran, whatever has become of it since.
+    said_while_running: bool,
 }
 
 /// What is left of a connection that is over.
@@ -112,6 +114,7 @@ impl<'d> Conversation<'d> {
             handed_over: None,
             last_heartbeat: Instant::now(),
             last_progress: None,
+            said_while_running: false,
         }
     }
 
@@ -261,7 +264,10 @@ impl<'d> Conversation<'d> {
         for _destination in 0..to_director {
             self.queue(&lines::jmsg(job_id, type_number, time, line));
         }
-        self.daemon.supervisor().deliver_locally(type_number, time, line);
+        let expand = |command: &[u8], recipients: &[u8]| self.operator_command(command, recipients);
+        let has_job = job_id != 0 && self.session.job.get().is_some();
+        let job: Option<&Expand<'_>> = if has_job { Some(&expand) } else { None };
+        self.daemon.supervisor().deliver_locally(type_number, time, line, job);
     }
 
     /// Tells of an event of this session (reference 06 §9).

@@ -319,14 +319,7 @@ impl Job {
     pub(crate) fn words(&self) -> Words {
         let status = match self.status() {
             JobStatus::Terminated if self.progress.errors() == 0 => "OK",
-            JobStatus::Terminated | JobStatus::Warnings => "OK -- with warnings",
-            JobStatus::Error => "Error",
-            JobStatus::Fatal => "Fatal Error",
-            JobStatus::Canceled => "Canceled",
-            JobStatus::Differences => "Differences",
-            JobStatus::Created => "Created",
-            JobStatus::Incomplete => "Incomplete",
-            JobStatus::Blocked | JobStatus::Running => "Unknown term code",
+            status => status_words(status),
         };
         Words { status, level: level_words(self.level()), kind: self.kind().words() }
     }
@@ -369,6 +362,20 @@ impl Job {
             _ => {}
         }
         true
+    }
+}
+
+/// What a status is called in commands (reference 06 §7.8); of a job without errors, `Terminated` is `OK`.
+pub(crate) const fn status_words(status: JobStatus) -> &'static str {
+    match status {
+        JobStatus::Terminated | JobStatus::Warnings => "OK -- with warnings",
+        JobStatus::Error => "Error",
+        JobStatus::Fatal => "Fatal Error",
+        JobStatus::Canceled => "Canceled",
+        JobStatus::Differences => "Differences",
+        JobStatus::Created => "Created",
+        JobStatus::Incomplete => "Incomplete",
+        JobStatus::Blocked | JobStatus::Running => "Unknown term code",
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fd_config::Config;
-use fd_messages::{LocalDestinations, MessageType, texts as lines};
+use fd_messages::{Expand, LocalDestinations, MessageType, texts as lines};
 
 use crate::clock;
 use crate::job::{Job, JobKind};
@@ -153,7 +153,7 @@ impl Supervisor {
     /// Says something about the daemon itself, at once and on this host only.
     pub(crate) fn announce(&self, kind: MessageType, place: &str, text: &[u8]) {
         let line = lines::daemon_line(&self.config.file_daemon.name, kind, place, text);
-        self.deliver_locally(kind.number(), clock::seconds(), &line);
+        self.deliver_locally(kind.number(), clock::seconds(), &line, None);
     }
 
     /// Tells this host of an event (reference 06 §9).
@@ -162,7 +162,7 @@ impl Supervisor {
         let number = own.messages.event_number(kind.as_bytes());
         if own.messages.wants(number) {
             let line = lines::event(code, &own.name, reference, kind, source, text);
-            self.deliver_locally(number, clock::seconds(), &line);
+            self.deliver_locally(number, clock::seconds(), &line, None);
         }
     }
 
@@ -178,9 +178,9 @@ impl Supervisor {
         std::mem::take(&mut *lock(&self.waiting))
     }
 
-    /// Writes a line to this host's destinations.
-    pub(crate) fn deliver_locally(&self, type_number: u8, time: i64, line: &[u8]) {
-        lock(&self.local).deliver(type_number, time, line);
+    /// Writes a line to this host's destinations; `job` is for the operator's command.
+    pub(crate) fn deliver_locally(&self, type_number: u8, time: i64, line: &[u8], job: Option<&Expand<'_>>) {
+        lock(&self.local).deliver(type_number, time, line, job);
     }
 
     /// The daemon ends: the last mail is sent.

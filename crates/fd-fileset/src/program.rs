@@ -46,6 +46,8 @@ pub struct JobCodes<'a> {
     pub priority: i32,
     /// `%P`: process id.
     pub process: u32,
+    /// `%r`: who a message is for; nobody in scripts.
+    pub recipients: &'a [u8],
 }
 
 impl<'a> JobCodes<'a> {
@@ -54,7 +56,7 @@ impl<'a> JobCodes<'a> {
         let number = |text: String| Cow::Owned(text.into_bytes());
         Some(match code {
             b'%' => Cow::Borrowed(b"%".as_slice()),
-            b'r' => Cow::Borrowed(b"".as_slice()),
+            b'r' => Cow::Borrowed(self.recipients),
             b'c' | b'd' => Cow::Borrowed(self.client),
             b'D' => Cow::Borrowed(self.director),
             b'e' => Cow::Borrowed(self.status),
@@ -168,6 +170,7 @@ mod tests {
             volume: b"Vol-1",
             priority: 10,
             process: 4711,
+            recipients: b"",
         }
     }
 

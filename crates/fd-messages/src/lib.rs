@@ -12,7 +12,7 @@ mod run;
 mod stages;
 pub mod texts;
 
-pub use local::{LocalDestinations, syslog};
+pub use local::{Expand, LocalDestinations, syslog};
 pub use message_type::MessageType;
 pub use packets::{PacketSink, SendError};
 pub use run::{CancelToken, JobLog, Progress};

@@ -15,6 +15,9 @@ use fd_config::{Destination, DestinationKind, Messages, split_command};
 use crate::courier::{Content, Courier, Letter};
 use crate::{MessageType, texts};
 
+/// A command with its codes replaced: of the command, and of the recipients.
+pub type Expand<'e> = dyn Fn(&[u8], &[u8]) -> Vec<u8> + 'e;
+
 /// The local destinations of the daemon's Messages resource, with the files that are open.
 #[derive(Debug)]
 pub struct LocalDestinations {
@@ -44,8 +47,9 @@ impl LocalDestinations {
         }
     }
 
-    /// Writes a line of this type number to every local destination that takes it. `time` in seconds since 1970.
-    pub fn deliver(&mut self, type_number: u8, time: i64, line: &[u8]) {
+    /// Writes a line of this type number to every local destination that takes it. `time` in seconds since 1970; `job`
+    /// replaces the codes of an operator's command where the line is that of a job (reference 06 §7.8).
+    pub fn deliver(&mut self, type_number: u8, time: i64, line: &[u8], job: Option<&Expand<'_>>) {
         let date = if is_listing(type_number, line) { String::new() } else { texts::date_prefix(time) };
         let dated = [date.as_bytes(), line].concat();
         let takers: Vec<(usize, Destination)> = (0..)
@@ -62,7 +66,7 @@ impl LocalDestinations {
                 DestinationKind::Mail | DestinationKind::MailOnError | DestinationKind::MailOnSuccess => {
                     self.spool(place, &dated)
                 }
-                DestinationKind::Operator => self.tell_operator(&destination, dated.clone()),
+                DestinationKind::Operator => self.tell_operator(&destination, dated.clone(), job),
                 DestinationKind::Director | DestinationKind::Console | DestinationKind::Catalog => Ok(()),
             };
             if let Err(error) = delivered {
@@ -115,10 +119,11 @@ impl LocalDestinations {
         Ok(())
     }
 
-    fn tell_operator(&mut self, destination: &Destination, dated: Vec<u8>) -> io::Result<()> {
-        let (head, command) = match &destination.command {
-            Some(command) => (Vec::new(), self.expanded(command, &destination.place)),
-            None => (texts::MAIL_HEAD.to_vec(), texts::default_mail_command(&destination.place)),
+    fn tell_operator(&mut self, destination: &Destination, dated: Vec<u8>, job: Option<&Expand<'_>>) -> io::Result<()> {
+        let (head, command) = match (&destination.command, job) {
+            (Some(command), Some(expand)) => (Vec::new(), expand(command, &destination.place)),
+            (Some(command), None) => (Vec::new(), self.expanded(command, &destination.place)),
+            (None, _) => (texts::MAIL_HEAD.to_vec(), texts::default_mail_command(&destination.place)),
         };
         let letter = Letter {
             argv: split_command(&command),
@@ -150,13 +155,13 @@ impl LocalDestinations {
 }
 
 /// Whether a line is one of a list of files, which carry no date: the file itself, as `ls` would show it, or why it was
-/// left out, indented by five blanks behind the head (reference 06 §7.5).
+/// left out, indented by five blanks behind the head (reference 06 §7.5). What could not be saved has its date.
 fn is_listing(type_number: u8, line: &[u8]) -> bool {
     const INDENTED: &[u8] = b":      ";
     let is = |kind: MessageType| type_number == kind.number();
     is(MessageType::Saved)
         || is(MessageType::Restored)
-        || ((is(MessageType::Skipped) || is(MessageType::NotSaved))
+        || ((is(MessageType::Skipped) || is(MessageType::Info))
             && line.windows(INDENTED.len()).any(|window| window == INDENTED))
 }
 
@@ -232,9 +237,9 @@ mod tests {
             ],
         );
         for line in [&b"one\n"[..], b"two\n"] {
-            local.deliver(MessageType::Info.number(), 0, line);
+            local.deliver(MessageType::Info.number(), 0, line, None);
         }
-        local.deliver(MessageType::Warning.number(), 0, b"nobody wants it\n");
+        local.deliver(MessageType::Warning.number(), 0, b"nobody wants it\n", None);
         local.finish();
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
         let mail = read("mail-root-*none*-x-fd");
@@ -259,7 +264,7 @@ mod tests {
             ],
         );
         for line in [&b"one\n"[..], b"two\n"] {
-            local.deliver(MessageType::Info.number(), 0, line);
+            local.deliver(MessageType::Info.number(), 0, line, None);
             local.close();
         }
         let lines = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap().lines().count();

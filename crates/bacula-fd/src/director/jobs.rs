@@ -232,7 +232,9 @@ impl Conversation<'_> {
                 Ok(worker) => worker,
                 Err(error) => return Err(format!("no thread for the job: {error}\n")),
             };
+            self.said_while_running = true;
             self.pass_on(job, tick, &said);
+            self.said_while_running = false;
             worker.join().map_err(|panic| {
                 let why = panic.downcast_ref::<String>().cloned();
                 let why = why.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();

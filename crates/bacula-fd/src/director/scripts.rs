@@ -1,14 +1,14 @@
 //! Run scripts, and what the codes in their command lines stand for (reference 02 §4.8, §10.2).
 
 use fd_fileset::{JobCodes, expand_job_codes};
-use fd_session::texts;
+use fd_session::{JobStatus, texts};
 
 use fd_config::Director;
 use fd_messages::JobLog as _;
 use fd_session::command::RunScript;
 
 use super::{Conversation, Flow};
-use crate::job::{Job, Words};
+use crate::job::{Job, Words, status_words};
 use crate::outbox::Outbox;
 use crate::runscript::{self, Moment, Surroundings};
 
@@ -54,6 +54,17 @@ impl<'d> Conversation<'d> {
         let job = self.job();
         let words = job.words();
         expand_job_codes(command, &self.codes(&job, &words))
+    }
+
+    /// An operator's command with the codes of the job (reference 06 §7.8). Two codes are those of run scripts only.
+    pub(super) fn operator_command(&self, command: &[u8], recipients: &[u8]) -> Vec<u8> {
+        let job = self.job();
+        let words = job.words();
+        let mut codes = JobCodes { recipients, director: b"%D", previous_job: b"%S", ..self.codes(&job, &words) };
+        if self.said_while_running {
+            codes.status = status_words(JobStatus::Running).as_bytes();
+        }
+        expand_job_codes(command, &codes)
     }
 
     /// What the job's own thread needs to run the scripts of [`Moment::AfterVss`].
@@ -129,5 +140,6 @@ fn job_codes<'a>(
         volume: b"",
         priority: 0,
         process: std::process::id(),
+        recipients: b"",
     }
 }
