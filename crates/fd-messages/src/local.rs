@@ -155,14 +155,21 @@ impl LocalDestinations {
 }
 
 /// Whether a line is one of a list of files, which carry no date: the file itself, as `ls` would show it, or why it was
-/// left out, indented by five blanks behind the head (reference 06 §7.5). What could not be saved has its date.
+/// left out, indented by five blanks behind the head (reference 06 §7.5). What a backup could not save has its date; it
+/// differs from what a verify could not look at by the quotes around the path.
 fn is_listing(type_number: u8, line: &[u8]) -> bool {
     const INDENTED: &[u8] = b":      ";
     let is = |kind: MessageType| type_number == kind.number();
     is(MessageType::Saved)
         || is(MessageType::Restored)
-        || ((is(MessageType::Skipped) || is(MessageType::Info))
+        || ((is(MessageType::Skipped)
+            || is(MessageType::Info)
+            || (is(MessageType::NotSaved) && !has_quoted_path(line)))
             && line.windows(INDENTED.len()).any(|window| window == INDENTED))
+}
+
+fn has_quoted_path(line: &[u8]) -> bool {
+    line.split(|byte| *byte == b'/').next().is_some_and(|before| before.ends_with(b"\""))
 }
 
 /// Says on standard output and in the system's log that a message did not reach its destination.
