@@ -3,6 +3,7 @@
 
 pub mod daemonize;
 mod error_text;
+pub mod lanes;
 pub mod local_time;
 pub mod locale;
 pub mod md5_lanes;

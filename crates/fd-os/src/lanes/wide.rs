@@ -1,28 +1,36 @@
 //! Sixteen lanes in the wide registers of AVX-512.
 
 use std::arch::x86_64::{
-    __m512i as Register, _mm512_add_epi32 as add, _mm512_loadu_si512, _mm512_rol_epi32 as rotate,
-    _mm512_set1_epi32 as splat, _mm512_setzero_si512 as zero, _mm512_shuffle_i32x4 as shuffle, _mm512_storeu_si512,
+    __m512i as Register, _mm512_add_epi32 as add, _mm512_loadu_si512, _mm512_rol_epi32 as rotate_left,
+    _mm512_ror_epi32 as rotate_right, _mm512_set1_epi32 as splat, _mm512_setzero_si512 as zero,
+    _mm512_shuffle_i32x4 as shuffle, _mm512_srli_epi32 as shift_right, _mm512_storeu_si512,
     _mm512_ternarylogic_epi32 as mix, _mm512_unpackhi_epi32 as high, _mm512_unpackhi_epi64 as high_pair,
     _mm512_unpacklo_epi32 as low, _mm512_unpacklo_epi64 as low_pair,
 };
 
-use super::{BLOCK, LANES, Runs, State};
+use super::{Algorithm, BLOCK, LANES, Runs, State};
 
 /// The sixteen words of a block, each of all lanes.
 type Words = [Register; 16];
 
-compression!("avx512f");
+md5!("avx512f");
+sha256!("avx512f");
 
 /// Takes the blocks of each lane, as many as the shortest run has.
 #[target_feature(enable = "avx512f")]
-pub(super) fn advance(state: &mut State, runs: &Runs<'_>) {
+pub(super) fn advance(algorithm: Algorithm, state: &mut State, runs: &Runs<'_>) {
     // No closures here: what calls them is compiled without AVX-512 and can't take them in.
-    let [a, b, c, d] = &*state;
-    let mut values = [load_words(a), load_words(b), load_words(c), load_words(d)];
+    let mut values = [zero(); 8];
+    for (value, words) in values.iter_mut().zip(&*state) {
+        *value = load_words(words);
+    }
     let steps = runs.iter().map(|run| run.len()).min().unwrap_or_default();
     for step in 0..steps {
-        values = compress(values, transpose(runs, step));
+        let words = transpose(runs, step);
+        values = match algorithm {
+            Algorithm::Md5 => md5(values, words),
+            Algorithm::Sha256 => sha256(values, words),
+        };
     }
     for (place, value) in state.iter_mut().zip(values) {
         // SAFETY: writes the sixteen words of the array, which are 64 bytes; any address will do.

@@ -1,11 +1,11 @@
-//! What wide and narrow registers of AVX-512 have in common: two instructions that take three in AVX2.
+//! MD5 in wide and narrow registers of AVX-512, which have two instructions that take three in AVX2.
 
 /// One step for all lanes: `$a` becomes what RFC 1321 makes of it. `$truth` is the table of its function.
 macro_rules! step {
     ($truth:literal($a:ident, $b:ident, $c:ident, $d:ident) + $word:expr, $constant:expr, $shift:literal) => {
         let ready = add($a, add($word, splat($constant.cast_signed())));
         let sum = add(ready, mix::<$truth>($b, $c, $d));
-        $a = add($b, rotate::<$shift>(sum));
+        $a = add($b, rotate_left::<$shift>(sum));
     };
 }
 
@@ -26,22 +26,24 @@ macro_rules! round {
     };
 }
 
-/// The compression of MD5 for registers of a width. Whoever uses it has `Register`, `add`, `splat`, `mix` and `rotate`.
-macro_rules! compression {
+/// The compression of MD5 for registers of a width. Whoever uses it has `Register`, `add`, `splat`, `mix` and
+/// `rotate_left`.
+macro_rules! md5 {
     ($features:literal) => {
-        /// Takes one block of each lane.
+        /// Takes one block of each lane. MD5 has four words only; the others stay.
         #[inline]
         #[target_feature(enable = $features)]
-        fn compress(start: [Register; 4], words: [Register; 16]) -> [Register; 4] {
-            let [mut a, mut b, mut c, mut d] = start;
-            let [k0, k1, k2, k3] = &super::ROUNDS;
+        fn md5(start: [Register; 8], words: [Register; 16]) -> [Register; 8] {
+            let [a0, b0, c0, d0, rest @ ..] = start;
+            let [mut a, mut b, mut c, mut d] = [a0, b0, c0, d0];
+            let [k0, k1, k2, k3] = &super::MD5_ROUNDS;
             // Where b has a one, c, else d; where d has a one, b, else c; the parity; and c turned where b or not d.
             round!(0xca(a, b, c, d), words[0, 1], k0, 7 12 17 22);
             round!(0xe4(a, b, c, d), words[1, 5], k1, 5 9 14 20);
             round!(0x96(a, b, c, d), words[5, 3], k2, 4 11 16 23);
             round!(0x39(a, b, c, d), words[0, 7], k3, 6 10 15 21);
-            let [a0, b0, c0, d0] = start;
-            [add(a0, a), add(b0, b), add(c0, c), add(d0, d)]
+            let [e, f, g, h] = rest;
+            [add(a0, a), add(b0, b), add(c0, c), add(d0, d), e, f, g, h]
         }
     };
 }

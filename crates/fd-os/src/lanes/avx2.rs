@@ -1,4 +1,4 @@
-//! Two sets of eight lanes in AVX2 registers; while one waits for a result the other one works.
+//! MD5 of two sets of eight lanes in AVX2 registers; while one waits for a result the other one works.
 
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_andnot_si256, _mm256_loadu_si256, _mm256_or_si256,
@@ -7,7 +7,8 @@ use std::arch::x86_64::{
     _mm256_xor_si256,
 };
 
-use super::{BLOCK, LANES, ROUNDS, Runs, State, ZEROS};
+use super::lane::ZEROS;
+use super::{BLOCK, LANES, MD5_ROUNDS, Runs, State};
 
 /// Lanes of one register.
 const HALF: usize = 8;
@@ -59,9 +60,10 @@ pub(super) fn advance(state: &mut State, runs: &Runs<'_>) {
 #[target_feature(enable = "avx2")]
 fn compress(state: &mut State, blocks: Blocks<'_>) {
     let words = transpose(&blocks);
-    let start: [Pair; 4] = state.each_ref().map(|words| load_pair(words));
+    let [a, b, c, d, ..] = &*state;
+    let start: [Pair; 4] = [a, b, c, d].map(|words| load_pair(words));
     let [mut a, mut b, mut c, mut d] = start;
-    let [k0, k1, k2, k3] = &ROUNDS;
+    let [k0, k1, k2, k3] = &MD5_ROUNDS;
     round!(choose(a, b, c, d), words[0, 1], k0, 7 12 17 22);
     round!(choose_back(a, b, c, d), words[1, 5], k1, 5 9 14 20);
     round!(parity(a, b, c, d), words[5, 3], k2, 4 11 16 23);
