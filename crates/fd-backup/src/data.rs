@@ -175,16 +175,16 @@ pub(crate) fn read_blocks<E: From<Stopped>>(
 
 /// What a block goes through on its way out.
 pub(crate) struct Transform<'t, 'j> {
-    /// For the digest record and for the signature.
+    /// For the digest record and for the signature, as far as they are made now.
     pub(crate) digesters: [Option<&'t mut Digester>; 2],
     pub(crate) compressor: Option<&'t mut Compressor>,
     /// Holds a compressed block.
     pub(crate) compressed: &'t mut Vec<u8>,
     /// Records begin with their address.
     pub(crate) addresses: bool,
-    /// The digest is made later, with those of other files.
+    /// Digests are made later, with those of other files.
     pub(crate) late: bool,
-    /// The digest is made together with those of other workers' files.
+    /// Digests are made together with those of other workers' files.
     pub(crate) long_digest: Option<&'t mut LongDigest<'j>>,
     /// What is sent is encrypted.
     pub(crate) encryptor: Option<&'t mut Encryptor>,

@@ -4,16 +4,15 @@
 //! published on the way.
 
 use fd_bsock::{CommCount, Encoder, FrameError, Signal};
-use fd_crypto::{DigestError, DigestKind};
-use fd_os::md5_lanes::VALUE_LEN;
+use fd_crypto::{DigestError, DigestKind, DigestValue};
 use fd_records::{Stream, stream_header};
 
 use crate::exchange::{Exchange, Slot, Stopped};
 use crate::halt::Halt;
-use crate::late::LateDigests;
+use crate::late::{LateDigests, Places};
 use crate::long_digests::LongDigests;
 use crate::piece::{Event, Piece};
-use crate::texts;
+use crate::protect::Signing;
 
 /// Encodes records, frame by frame, to the end of a buffer.
 pub(crate) struct RecordWriter {
@@ -80,6 +79,8 @@ pub(crate) struct Emitter<'x, B> {
     open: Option<Slot>,
     piece: Piece,
     late: LateDigests,
+    /// Where files are signed.
+    signing: Option<Signing>,
     /// Who is to know when this worker waits for memory, and its seat there.
     long_digests: Option<(&'x LongDigests, usize)>,
 }
@@ -91,10 +92,11 @@ impl<'x, B> Emitter<'x, B> {
         piece_len: usize,
         comm_compression: bool,
         long_digests: Option<(&'x LongDigests, usize)>,
+        signing: Option<Signing>,
     ) -> Self {
         let writer = RecordWriter::new(comm_compression);
         let (piece, late) = (Piece::default(), LateDigests::default());
-        Self { exchange, piece_len, writer, open: None, piece, late, long_digests }
+        Self { exchange, piece_len, writer, open: None, piece, late, signing, long_digests }
     }
 
     /// Starts the output of a slot.
@@ -153,9 +155,18 @@ impl<'x, B> Emitter<'x, B> {
         self.writer.record(&mut self.piece.frames, file_index, stream, payload)
     }
 
-    /// Begins a file whose digest is made later, with those of others.
-    pub(crate) fn begin_late_digest(&mut self) {
-        self.late.begin();
+    /// The signature record of a file with this digest.
+    pub(crate) fn signature(&mut self, file_index: i32, digest: &DigestValue) -> Result<(), Halt> {
+        if let Some(signing) = &mut self.signing {
+            let record = signing.sign(digest)?;
+            self.writer.record(&mut self.piece.frames, file_index, Stream::SIGNED_DIGEST, record)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a file of which digests of these kinds are made later, with those of others.
+    pub(crate) fn begin_late_digests(&mut self, kinds: [Option<DigestKind>; 2]) {
+        self.late.begin(kinds);
     }
 
     /// A block of its data.
@@ -184,12 +195,20 @@ impl<'x, B> Emitter<'x, B> {
         Ok(self.late.keep_read()?)
     }
 
-    /// Its digest record. Until the piece is published it may hold zeros.
-    pub(crate) fn late_digest(&mut self, file_index: i32) -> Result<(), Halt> {
-        let stream = Stream(DigestKind::Md5.stream());
-        let at = self.writer.reserve(&mut self.piece.frames, file_index, stream, VALUE_LEN)?;
-        self.late.end(&mut self.piece.frames, at)?;
-        Ok(())
+    /// Its signature record over a digest of this kind; says where it is to be filled in.
+    pub(crate) fn reserve_signature(&mut self, file_index: i32) -> Result<usize, FrameError> {
+        let len = self.signing.as_ref().map(Signing::record_len).unwrap_or_default();
+        self.writer.reserve(&mut self.piece.frames, file_index, Stream::SIGNED_DIGEST, len)
+    }
+
+    /// Its digest record; says where it is to be filled in.
+    pub(crate) fn reserve_digest(&mut self, file_index: i32, kind: DigestKind) -> Result<usize, FrameError> {
+        self.writer.reserve(&mut self.piece.frames, file_index, Stream(kind.stream()), kind.len())
+    }
+
+    /// Ends it. Until the piece is published these places may hold zeros.
+    pub(crate) fn end_late_digests(&mut self, places: Places) -> Result<(), Halt> {
+        self.late.end(&mut self.piece.frames, places, self.signing.as_mut())
     }
 
     /// Publishes the piece if it is full.
@@ -216,11 +235,11 @@ impl<'x, B> Emitter<'x, B> {
 
     fn complete_piece(&mut self) -> Piece {
         let mut piece = std::mem::take(&mut self.piece);
-        if self.late.settle(&mut piece.frames).is_err() {
+        if let Err(halt) = self.late.settle(&mut piece.frames, self.signing.as_mut()) {
             // OpenSSL took its word back in the middle of the job: better no backup than one with wrong digests.
             piece.frames.clear();
             piece.notes.clear();
-            piece.note(Event::Fatal { text: texts::digest_failed(DigestKind::Md5.message_name()) });
+            halt.note(b"", &mut piece);
         }
         piece.count = self.writer.take_count();
         piece

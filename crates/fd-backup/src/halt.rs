@@ -3,8 +3,10 @@
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
 use fd_crypto::{DigestError, DigestKind};
+use fd_messages::MessageType;
 
 use crate::exchange::Stopped;
+use crate::piece::{Event, Piece};
 use crate::protect::Unprotected;
 use crate::texts;
 
@@ -26,16 +28,23 @@ pub(crate) enum Halt {
 }
 
 impl Halt {
-    /// What is said before the fatal message.
-    pub(crate) fn errors(&self) -> &[Vec<u8>] {
-        match self {
-            Self::Unprotected(unprotected) => &unprotected.errors,
-            _ => &[],
+    /// Leaves the reason in the stream and says whether there was one to be told; `path` is the entry worked on.
+    pub(crate) fn note(&self, path: &[u8], piece: &mut Piece) -> bool {
+        if let Self::Unprotected(unprotected) = self {
+            for text in &unprotected.errors {
+                piece.note(Event::Message { kind: MessageType::Error, text: text.clone(), failed: false });
+            }
         }
+        let message = self.message(path);
+        let is_told = message.is_some();
+        if let Some(text) = message {
+            piece.note(Event::Fatal { text });
+        }
+        is_told
     }
 
     /// The fatal message, if there is one to be said; `path` is the entry worked on.
-    pub(crate) fn message(&self, path: &[u8]) -> Option<Vec<u8>> {
+    fn message(&self, path: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Stopped => None,
             Self::Record(error) => Some(texts::record_refused(path, error)),

@@ -41,11 +41,11 @@ impl<E, F: FnMut(u64, &[u8]) -> Result<(), E>> Intake<E> for Scratch<'_, F> {
 /// Blocks that are sent as they are.
 pub(crate) struct InPlace<'t, 'x, 'j, B, F> {
     pub(crate) emitter: &'t mut Emitter<'x, B>,
-    /// For the digest record and for the signature.
+    /// For the digest record and for the signature, as far as they are made now.
     pub(crate) digesters: [Option<&'t mut Digester>; 2],
-    /// The digest is made later, with those of other files.
+    /// Digests are made later, with those of other files.
     pub(crate) late: bool,
-    /// The digest is made together with those of other workers' files.
+    /// Digests are made together with those of other workers' files.
     pub(crate) long_digest: Option<&'t mut LongDigest<'j>>,
     /// Is called before each block is sent.
     pub(crate) before_each: F,

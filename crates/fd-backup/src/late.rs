@@ -1,17 +1,25 @@
 //! Digests of small files, made many at a time, which costs a fifth of making them one by one.
 //!
-//! A file's digest stands behind its data. Room is left for it there, the data is kept, and before the piece of stream
-//! leaves the worker the digests are made and filled in. Only MD5, and only where the processor has the lanes for it.
+//! A file's digest and its signature stand behind its data. Room is left for them there, the data is kept, and before the
+//! piece of stream leaves the worker the digests are made and filled in, and what is to be signed is signed. Only where the
+//! processor has lanes for the kind of digest.
 
 use std::ops::Range;
 
-use fd_crypto::{DigestError, DigestKind, Digester};
-use fd_os::md5_lanes::{has_lanes, md5_each, stand_out};
+use fd_crypto::{DigestError, DigestKind, DigestValue};
+use fd_os::lanes::Algorithm;
+
+use crate::digests::algorithm;
+use crate::halt::Halt;
+use crate::protect::Signing;
+use crate::tools::Tools;
 
 /// A file that turns out to be longer than this is digested while it is read, as large ones are.
 const MOST_OF_ONE: usize = 512 << 10;
 /// With so many bytes kept, the digests are made at once.
 const MOST: usize = 2 << 20;
+/// What can be late.
+const KINDS: [DigestKind; 2] = [DigestKind::Md5, DigestKind::Sha256];
 
 /// See the module.
 #[derive(Default)]
@@ -20,18 +28,30 @@ pub(crate) struct LateDigests {
     kept: Vec<u8>,
     /// Where that of the file that is being read begins.
     begun: usize,
+    /// What will be promised of that file.
+    kinds: [Option<DigestKind>; 2],
     promises: Vec<Promise>,
     /// For a file that stands out among the others.
-    alone: Option<Digester>,
+    alone: Tools,
     /// For the file that is being read, once it is too long to be kept.
-    long: Option<Digester>,
+    long: Tools,
     is_long: bool,
+}
+
+/// Where the digests of a file belong in the frames of the present piece.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Places {
+    /// The value of its digest record, of this kind.
+    pub(crate) record: Option<(DigestKind, usize)>,
+    /// Its signature record, over a digest of this kind.
+    pub(crate) signature: Option<(DigestKind, usize)>,
 }
 
 struct Promise {
     data: Range<usize>,
-    /// Where its digest belongs in the piece.
-    at: usize,
+    places: Places,
+    /// The digest to be signed, once it is made.
+    to_sign: Option<DigestValue>,
 }
 
 impl LateDigests {
@@ -40,12 +60,13 @@ impl LateDigests {
 
     /// Whether a digest of this kind over a file of this size can wait.
     pub(crate) fn suits(kind: DigestKind, size: i64) -> bool {
-        kind == DigestKind::Md5 && (0..=Self::LARGEST).contains(&size) && has_lanes()
+        (0..=Self::LARGEST).contains(&size) && algorithm(kind).is_some_and(Algorithm::has_lanes)
     }
 
-    /// A file's data comes next.
-    pub(crate) fn begin(&mut self) {
+    /// The data of a file comes next of which digests of these kinds are wanted.
+    pub(crate) fn begin(&mut self, kinds: [Option<DigestKind>; 2]) {
         self.kept.truncate(self.begun);
+        self.kinds = kinds;
         self.is_long = false;
     }
 
@@ -65,66 +86,112 @@ impl LateDigests {
         if !self.is_long && self.kept.len() - self.begun <= MOST_OF_ONE {
             return Ok(());
         }
-        let long = ready(&mut self.long)?;
-        if !self.is_long {
-            long.restart();
-            self.is_long = true;
+        for kind in self.kinds.into_iter().flatten() {
+            let long = self.long.ready(kind)?;
+            if !self.is_long {
+                long.restart();
+            }
+            long.update(self.kept.get(self.begun..).unwrap_or_default());
         }
-        long.update(self.kept.get(self.begun..).unwrap_or_default());
+        self.is_long = true;
         self.kept.truncate(self.begun);
         Ok(())
     }
 
-    /// All of it has come. Its digest belongs to `at` in the frames of the present piece; it will be there when they are
-    /// settled.
-    pub(crate) fn end(&mut self, frames: &mut [u8], at: usize) -> Result<(), DigestError> {
+    /// All of it has come. What belongs to these places will be there when the frames are settled.
+    pub(crate) fn end(&mut self, frames: &mut [u8], places: Places, signing: Option<&mut Signing>) -> Result<(), Halt> {
+        let mut promise = Promise { data: self.begun..self.kept.len(), places, to_sign: None };
         if self.is_long {
             self.is_long = false;
-            let value = ready(&mut self.long)?.finish()?;
-            fill_in(frames, at, value.as_bytes());
-            return Ok(());
+            for kind in self.kinds.into_iter().flatten() {
+                promise.keep(frames, self.long.ready(kind)?.finish()?);
+            }
+            return promise.sign(frames, signing);
         }
-        self.promises.push(Promise { data: self.begun..self.kept.len(), at });
+        self.promises.push(promise);
         self.begun = self.kept.len();
-        if self.kept.len() >= MOST { self.settle(frames) } else { Ok(()) }
+        if self.kept.len() >= MOST { self.settle(frames, signing) } else { Ok(()) }
     }
 
-    /// Fills in what was promised. What was read of the present file stays.
-    pub(crate) fn settle(&mut self, frames: &mut [u8]) -> Result<(), DigestError> {
+    /// Fills in what was promised. What was read of the present file stays. After an error all is still promised.
+    pub(crate) fn settle(&mut self, frames: &mut [u8], signing: Option<&mut Signing>) -> Result<(), Halt> {
         if self.promises.is_empty() {
             return Ok(());
         }
         let mut promises = std::mem::take(&mut self.promises);
         promises.sort_unstable_by_key(|promise| std::cmp::Reverse(promise.data.len()));
-        let apart = stand_out(promises.iter().map(|promise| promise.data.len()));
-        let (apart, together) = promises.split_at_checked(apart).unwrap_or((&promises, &[]));
+        let result = self.keep_promises(&mut promises, frames, signing);
+        if result.is_ok() {
+            promises.clear();
+            self.kept.drain(..self.begun);
+            self.begun = 0;
+        }
+        self.promises = promises;
+        result
+    }
+
+    fn keep_promises(
+        &mut self,
+        promises: &mut [Promise],
+        frames: &mut [u8],
+        mut signing: Option<&mut Signing>,
+    ) -> Result<(), Halt> {
+        for kind in KINDS {
+            self.digest(kind, promises, frames)?;
+        }
+        // Behind the lanes, not between them: they make the processor slower for a moment.
+        promises.iter().try_for_each(|promise| promise.sign(frames, signing.as_deref_mut()))
+    }
+
+    /// Makes the digests of this kind.
+    fn digest(&mut self, kind: DigestKind, promises: &mut [Promise], frames: &mut [u8]) -> Result<(), DigestError> {
+        // `suits` has seen that there are lanes.
+        let Some(algorithm) = algorithm(kind) else { return Ok(()) };
+        let mut wanted: Vec<&mut Promise> = promises.iter_mut().filter(|promise| promise.places.want(kind)).collect();
+        let apart = algorithm.stand_out(wanted.iter().map(|promise| promise.data.len()));
+        let Some((apart, together)) = wanted.split_at_mut_checked(apart) else { return Ok(()) };
         let kept = &self.kept;
         let data = |promise: &Promise| kept.get(promise.data.clone()).unwrap_or_default();
-        if !apart.is_empty() {
-            let digester = ready(&mut self.alone)?;
-            for promise in apart {
-                digester.update(data(promise));
-                fill_in(frames, promise.at, digester.finish()?.as_bytes());
-            }
+        for promise in apart {
+            let digester = self.alone.ready(kind)?;
+            digester.update(data(promise));
+            promise.keep(frames, digester.finish()?);
         }
-        // `suits` has seen that there are lanes.
-        md5_each(together.iter().map(data), |number, value| {
-            if let Some(promise) = together.get(number) {
-                fill_in(frames, promise.at, &value);
+        let messages: Vec<&[u8]> = together.iter().map(|promise| data(promise)).collect();
+        algorithm.each(messages, |number, value| {
+            if let Some(promise) = together.get_mut(number)
+                && let Some(value) = DigestValue::from_bytes(kind, value.as_bytes())
+            {
+                promise.keep(frames, value);
             }
         });
-        promises.clear();
-        self.promises = promises;
-        self.kept.drain(..self.begun);
-        self.begun = 0;
         Ok(())
     }
 }
 
-fn ready(digester: &mut Option<Digester>) -> Result<&mut Digester, DigestError> {
-    match digester {
-        Some(digester) => Ok(digester),
-        None => Ok(digester.insert(Digester::new(DigestKind::Md5)?)),
+impl Places {
+    fn want(self, kind: DigestKind) -> bool {
+        [self.record, self.signature].into_iter().flatten().any(|(wanted, _)| wanted == kind)
+    }
+}
+
+impl Promise {
+    /// One of the digests is made.
+    fn keep(&mut self, frames: &mut [u8], value: DigestValue) {
+        if let Some((_, at)) = self.places.record.filter(|(kind, _)| *kind == value.kind()) {
+            fill_in(frames, at, value.as_bytes());
+        }
+        if self.places.signature.is_some_and(|(kind, _)| kind == value.kind()) {
+            self.to_sign = Some(value);
+        }
+    }
+
+    /// All of them are.
+    fn sign(&self, frames: &mut [u8], signing: Option<&mut Signing>) -> Result<(), Halt> {
+        let Some((kind, at)) = self.places.signature else { return Ok(()) };
+        let (Some(value), Some(signing)) = (&self.to_sign, signing) else { return Err(Halt::Digest(kind)) };
+        fill_in(frames, at, signing.sign(value)?);
+        Ok(())
     }
 }
 
@@ -136,12 +203,17 @@ fn fill_in(frames: &mut [u8], at: usize, value: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use fd_os::md5_lanes::VALUE_LEN;
+    use fd_crypto::Digester;
 
     use super::*;
 
-    fn md5(bytes: &[u8]) -> Vec<u8> {
-        let mut digester = Digester::new(DigestKind::Md5).unwrap();
+    /// Of both kinds, as far as this processor has lanes for them.
+    fn wanted() -> [Option<DigestKind>; 2] {
+        KINDS.map(|kind| Some(kind).filter(|kind| LateDigests::suits(*kind, 0)))
+    }
+
+    fn digest(kind: DigestKind, bytes: &[u8]) -> Vec<u8> {
+        let mut digester = Digester::new(kind).unwrap();
         digester.update(bytes);
         digester.finish().unwrap().as_bytes().to_vec()
     }
@@ -150,32 +222,37 @@ mod tests {
         (0..len).map(|at| (at * 7 + len).to_le_bytes()[0]).collect()
     }
 
-    /// Files of these sizes, settled after each `settle_every`; `blocks` bytes come at a time.
+    /// Files of these sizes, the digest of each of the kinds in turn, settled after each `settle_every`; `blocks` bytes come
+    /// at a time.
     fn all(sizes: &[usize], settle_every: usize, blocks: usize) {
-        if !has_lanes() {
+        let kinds: Vec<DigestKind> = wanted().into_iter().flatten().collect();
+        if kinds.is_empty() {
             return;
         }
         let mut late = LateDigests::default();
-        let mut frames = vec![0; sizes.len() * VALUE_LEN];
+        let mut frames = vec![0; sizes.len() * 32];
         for (number, size) in sizes.iter().enumerate() {
-            let at = number * VALUE_LEN;
-            late.begin();
+            let kind = kinds[number / 3 % kinds.len()];
+            late.begin([None, Some(kind)]);
             for (count, block) in bytes(*size).chunks(blocks).enumerate() {
                 late.keep(block).unwrap();
                 if count == 1 {
                     // In the middle of a file a piece may be full.
-                    late.settle(&mut frames).unwrap();
+                    late.settle(&mut frames, None).unwrap();
                 }
             }
-            late.end(&mut frames, at).unwrap();
+            let places = Places { record: Some((kind, number * 32)), signature: None };
+            late.end(&mut frames, places, None).unwrap();
             if number % settle_every == 0 {
-                late.settle(&mut frames).unwrap();
+                late.settle(&mut frames, None).unwrap();
             }
         }
-        late.settle(&mut frames).unwrap();
+        late.settle(&mut frames, None).unwrap();
         assert!(late.kept.is_empty());
         for (number, size) in sizes.iter().enumerate() {
-            assert_eq!(frames[number * VALUE_LEN..][..VALUE_LEN], md5(&bytes(*size)), "{size}");
+            let kind = kinds[number / 3 % kinds.len()];
+            let expected = digest(kind, &bytes(*size));
+            assert_eq!(frames[number * 32..][..kind.len()], expected, "{kind} of {size}");
         }
     }
 
@@ -193,17 +270,27 @@ mod tests {
 
     #[test]
     fn a_file_that_is_given_up_leaves_nothing_behind() {
-        if !has_lanes() {
-            return;
+        for kind in wanted().into_iter().flatten() {
+            let mut late = LateDigests::default();
+            let mut frames = vec![0; kind.len()];
+            late.begin([Some(kind), None]);
+            late.keep(b"the beginning of a file that can't be read on").unwrap();
+            late.begin([Some(kind), None]);
+            late.keep(b"abc").unwrap();
+            late.end(&mut frames, Places { record: Some((kind, 0)), signature: None }, None).unwrap();
+            late.settle(&mut frames, None).unwrap();
+            assert_eq!(frames, digest(kind, b"abc"));
         }
-        let mut late = LateDigests::default();
-        let mut frames = vec![0; VALUE_LEN];
-        late.begin();
-        late.keep(b"the beginning of a file that can't be read on").unwrap();
-        late.begin();
-        late.keep(b"abc").unwrap();
-        late.end(&mut frames, 0).unwrap();
-        late.settle(&mut frames).unwrap();
-        assert_eq!(frames, md5(b"abc"));
+    }
+
+    /// Nothing may leave unsigned.
+    #[test]
+    fn a_signature_that_nobody_can_make_is_an_error() {
+        for kind in wanted().into_iter().flatten() {
+            let mut late = LateDigests::default();
+            late.begin([Some(kind), None]);
+            late.end(&mut [0; 400], Places { record: None, signature: Some((kind, 0)) }, None).unwrap();
+            assert!(matches!(late.settle(&mut [0; 400], None), Err(Halt::Digest(_))));
+        }
     }
 }

@@ -8,6 +8,7 @@
 mod accurate;
 mod batch;
 mod data;
+mod digests;
 mod emit;
 mod estimate;
 mod exchange;

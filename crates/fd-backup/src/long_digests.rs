@@ -1,4 +1,4 @@
-//! MD5 of long files: of several workers' files side by side, which costs hardly more than one of them.
+//! Digests of long files: of several workers' files side by side, which costs hardly more than one of them.
 //!
 //! A worker leaves what it has read at its seat and reads on. When there is enough of it, it digests what lies at some
 //! other seats as well, a lane for each. If there is too little yet, it lets the others read, and one of them digests for
@@ -10,7 +10,10 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fd_os::md5_lanes::{BLOCK, Chain, FEW, VALUE_LEN, advance_few, has_wide_lanes};
+use fd_crypto::{DigestKind, DigestValue};
+use fd_os::lanes::{Algorithm, BLOCK, Chain, FEW};
+
+use crate::digests::algorithm;
 
 /// Bytes that are left at a seat together, a multiple of [`BLOCK`].
 const PORTION: usize = 128 << 10;
@@ -26,13 +29,16 @@ pub(crate) struct LongDigests {
     news: Condvar,
 }
 
+/// The digests of a file on their way, those that are wanted, in the order of [`Algorithm::ALL`].
+type Chains = [Option<Chain>; 2];
+
 #[derive(Default)]
 struct Seat {
-    chain: Chain,
+    chains: Chains,
     waiting: VecDeque<Vec<u8>>,
     /// Empty ones, to be used again.
     spare: Vec<Vec<u8>>,
-    /// Somebody has the chain and some portions.
+    /// Somebody has the chains and some portions.
     is_taken: bool,
     /// Its worker is on its way to the next portion.
     is_expected: bool,
@@ -41,7 +47,7 @@ struct Seat {
 /// What was taken from a seat.
 struct Share {
     seat: usize,
-    chain: Chain,
+    chains: Chains,
     portions: Vec<Vec<u8>>,
 }
 
@@ -49,15 +55,22 @@ impl LongDigests {
     /// Seats for so many workers; `None` if one file is as good as several.
     pub(crate) fn new(workers: usize) -> Option<Self> {
         let seats = (0..workers).map(|_| Seat::default()).collect();
-        has_wide_lanes().then(|| Self { seats: Mutex::new(seats), news: Condvar::new() })
+        let is_better = Algorithm::ALL.into_iter().any(Algorithm::has_few_lanes);
+        is_better.then(|| Self { seats: Mutex::new(seats), news: Condvar::new() })
+    }
+
+    /// Whether digests of this kind are made faster here. A single chain of SHA-256 is not.
+    fn suits(&self, kind: DigestKind) -> bool {
+        let Some(algorithm) = algorithm(kind) else { return false };
+        algorithm.has_few_lanes() && (algorithm == Algorithm::Md5 || self.lock().len() > 1)
     }
 
     /// A worker's file begins. What may lie there is of one that was given up.
-    fn begin(&self, own: usize) {
+    fn begin(&self, own: usize, chains: Chains) {
         let mut seats = self.wait_for(own);
         if let Some(seat) = seats.get_mut(own) {
             seat.waiting.clear();
-            seat.chain = Chain::default();
+            seat.chains = chains;
             seat.is_expected = true;
         }
     }
@@ -105,15 +118,15 @@ impl LongDigests {
         }
     }
 
-    /// The chain, once everything that was left at the seat is digested.
-    fn end(&self, own: usize) -> Chain {
+    /// The chains, once everything that was left at the seat is digested.
+    fn end(&self, own: usize) -> Chains {
         self.expect(own, false);
         loop {
             let seats = self.wait_for(own);
             match seats.get(own) {
                 Some(seat) if !seat.waiting.is_empty() => drop(self.digest(seats, own)),
-                Some(seat) => return seat.chain,
-                None => return Chain::default(),
+                Some(seat) => return seat.chains,
+                None => return Chains::default(),
             }
         }
     }
@@ -164,12 +177,12 @@ impl Seat {
     fn take(&mut self, seat: usize, count: usize) -> Share {
         self.is_taken = true;
         let count = count.min(self.waiting.len());
-        Share { seat, chain: self.chain, portions: self.waiting.drain(..count).collect() }
+        Share { seat, chains: self.chains, portions: self.waiting.drain(..count).collect() }
     }
 
     fn put_back(&mut self, share: Share) {
         self.is_taken = false;
-        self.chain = share.chain;
+        self.chains = share.chains;
         for mut portion in share.portions {
             portion.clear();
             self.spare.push(portion);
@@ -181,18 +194,26 @@ impl Seat {
 fn digest(shares: &mut [Share]) {
     let rounds = shares.iter().map(|share| share.portions.len()).max().unwrap_or_default();
     for round in 0..rounds {
-        let mut messages = [(Chain::default(), &[][..]); FEW];
-        for (message, share) in messages.iter_mut().zip(&*shares) {
-            let blocks = share.portions.get(round).map_or(&[][..], |portion| portion.as_chunks().0);
-            *message = (share.chain, blocks);
+        for (number, algorithm) in Algorithm::ALL.into_iter().enumerate() {
+            let mut messages = [(Chain::default(), &[][..]); FEW];
+            for (message, share) in messages.iter_mut().zip(&*shares) {
+                if let Some(Some(chain)) = share.chains.get(number) {
+                    let blocks = share.portions.get(round).map_or(&[][..], |portion| portion.as_chunks().0);
+                    *message = (*chain, blocks);
+                }
+            }
+            algorithm.advance_few(&mut messages);
+            let ends = messages.map(|(chain, _)| chain);
+            for (share, end) in shares.iter_mut().zip(ends) {
+                if let Some(Some(chain)) = share.chains.get_mut(number) {
+                    *chain = end;
+                }
+            }
         }
-        advance_few(&mut messages);
-        let chains = messages.map(|(chain, _)| chain);
-        shares.iter_mut().zip(chains).for_each(|(share, chain)| share.chain = chain);
     }
 }
 
-/// The digest of one worker's long files, one after the other.
+/// The digests of one worker's long files, one file after the other.
 pub(crate) struct LongDigest<'j> {
     all: &'j LongDigests,
     seat: usize,
@@ -206,9 +227,16 @@ impl<'j> LongDigest<'j> {
         Self { all, seat, portion: Vec::new(), length: 0 }
     }
 
-    /// A file begins.
-    pub(crate) fn begin(&mut self) {
-        self.all.begin(self.seat);
+    /// Whether digests of this kind are made faster here.
+    pub(crate) fn suits(&self, kind: DigestKind) -> bool {
+        self.all.suits(kind)
+    }
+
+    /// A file begins of which digests of these kinds are wanted.
+    pub(crate) fn begin(&mut self, kinds: [Option<DigestKind>; 2]) {
+        let wanted = kinds.map(|kind| kind.and_then(algorithm));
+        let chains = Algorithm::ALL.map(|known| wanted.contains(&Some(known)).then(|| known.begin()));
+        self.all.begin(self.seat, chains);
         self.portion.clear();
         self.length = 0;
     }
@@ -227,14 +255,34 @@ impl<'j> LongDigest<'j> {
         }
     }
 
-    /// The digest of all of it.
-    pub(crate) fn finish(&mut self) -> [u8; VALUE_LEN] {
-        let chain = self.all.end(self.seat);
+    /// The digests of all of it.
+    pub(crate) fn finish(&mut self) -> LongValues {
+        let chains = self.all.end(self.seat);
         let (blocks, rest) = self.portion.as_chunks::<BLOCK>();
-        let mut last = [(chain, blocks)];
-        advance_few(&mut last);
-        let [(chain, _)] = last;
-        chain.finish(rest, self.length)
+        let mut values = LongValues::default();
+        for ((algorithm, chain), value) in Algorithm::ALL.into_iter().zip(chains).zip(&mut values.0) {
+            let Some(chain) = chain else { continue };
+            let mut last = [(chain, blocks)];
+            algorithm.advance_few(&mut last);
+            let [(chain, _)] = last;
+            let kind = match algorithm {
+                Algorithm::Md5 => DigestKind::Md5,
+                Algorithm::Sha256 => DigestKind::Sha256,
+            };
+            *value = DigestValue::from_bytes(kind, algorithm.finish(chain, rest, self.length).as_bytes());
+        }
+        values
+    }
+}
+
+/// The digests of a long file.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LongValues([Option<DigestValue>; 2]);
+
+impl LongValues {
+    /// The one of this kind, if it was wanted.
+    pub(crate) fn get(&self, kind: DigestKind) -> Option<DigestValue> {
+        self.0.into_iter().flatten().find(|value| value.kind() == kind)
     }
 }
 
@@ -242,18 +290,26 @@ impl<'j> LongDigest<'j> {
 mod tests {
     use std::thread;
 
-    use fd_crypto::{DigestKind, Digester};
+    use fd_crypto::Digester;
 
     use super::*;
+
+    const BOTH: [Option<DigestKind>; 2] = [Some(DigestKind::Md5), Some(DigestKind::Sha256)];
 
     fn bytes(len: usize, seed: usize) -> Vec<u8> {
         (0..len).map(|at| (at.wrapping_mul(31 + seed) >> 5).to_le_bytes()[0]).collect()
     }
 
-    fn md5(data: &[u8]) -> Vec<u8> {
-        let mut digester = Digester::new(DigestKind::Md5).unwrap();
-        digester.update(data);
-        digester.finish().unwrap().as_bytes().to_vec()
+    /// That there are these digests and no others, and that they are those of this data.
+    fn check(values: LongValues, kinds: [Option<DigestKind>; 2], data: &[u8], what: &str) {
+        for kind in DigestKind::ALL {
+            let expected = kinds.contains(&Some(kind)).then(|| {
+                let mut digester = Digester::new(kind).unwrap();
+                digester.update(data);
+                digester.finish().unwrap()
+            });
+            assert_eq!(values.get(kind), expected, "{kind} of {what}");
+        }
     }
 
     /// More workers than lanes, files that begin and end at any time, and blocks that fit nowhere.
@@ -269,9 +325,14 @@ mod tests {
                     for (turn, len) in [0, 63, 64, PORTION, 9 * PORTION + 5, PORTION - 1, 3_000_001].iter().enumerate()
                     {
                         let data = bytes(*len, seat + turn);
-                        long.begin();
+                        let kinds = match (seat + turn) % 4 {
+                            0 => [BOTH[0], None],
+                            1 => [None, BOTH[1]],
+                            _ => BOTH,
+                        };
+                        long.begin(kinds);
                         data.chunks(65_528 - seat * 1000).for_each(|block| long.update(block));
-                        assert_eq!(long.finish().as_slice(), md5(&data), "{len} bytes at seat {seat}");
+                        check(long.finish(), kinds, &data, &format!("{len} bytes at seat {seat}"));
                     }
                 });
             }
@@ -282,12 +343,12 @@ mod tests {
     fn a_file_that_is_given_up_leaves_nothing_behind() {
         let Some(all) = LongDigests::new(2) else { return };
         let mut long = LongDigest::new(&all, 1);
-        long.begin();
+        long.begin(BOTH);
         long.update(&bytes(3 * PORTION + 77, 1));
-        long.begin();
+        long.begin(BOTH);
         let data = bytes(2 * PORTION + 5, 2);
         long.update(&data);
-        assert_eq!(long.finish().as_slice(), md5(&data));
+        check(long.finish(), BOTH, &data, "the second");
     }
 
     /// What somebody else has left lies there until its owner or a companion digests it, and is digested once.
@@ -296,13 +357,13 @@ mod tests {
         let Some(all) = LongDigests::new(2) else { return };
         let (mut left, mut right) = (LongDigest::new(&all, 0), LongDigest::new(&all, 1));
         let (first, second) = (bytes(2 * PORTION, 3), bytes(ENOUGH * PORTION, 4));
-        left.begin();
-        right.begin();
+        left.begin(BOTH);
+        right.begin(BOTH);
         left.update(&first);
         right.update(&second);
         assert!(all.lock()[0].waiting.is_empty(), "the right one took it along");
         assert_eq!(all.lock()[1].waiting.len(), ENOUGH - 2, "as much of its own, and no more");
-        assert_eq!(left.finish().as_slice(), md5(&first));
-        assert_eq!(right.finish().as_slice(), md5(&second));
+        check(left.finish(), BOTH, &first, "the left one");
+        check(right.finish(), BOTH, &second, "the right one");
     }
 }

@@ -1,4 +1,6 @@
 //! What PKI adds to a file: its session record, the encryption of its data, its signature (reference 04 §12).
+//!
+//! A worker has an [`Encryption`]; its [`Signing`] is the emitter's, because signatures are made when digests are.
 
 use std::sync::Arc;
 
@@ -52,59 +54,75 @@ impl<'p> JobProtection<'p> {
             .transpose()
             .map_err(|error| Unprotected { errors: Vec::new(), fatal: texts::no_session(&error.to_string()) })?;
         let protection = Self { plan, session };
-        let mut protector = Protector::new(&protection)?;
         let nothing = Digester::new(plan.digest)?.finish()?;
-        protector.sign(&nothing)?;
-        if protection.session.is_some() {
-            protector.begin_file()?;
+        Signing::new(&protection)?.sign(&nothing)?;
+        if let Some(mut encryption) = Encryption::new(&protection)? {
+            encryption.begin_file()?;
         }
         Ok(protection)
-    }
-}
-
-/// What a worker protects files with, one after the other.
-pub(crate) struct Protector<'p> {
-    session: Option<&'p Session>,
-    encryptor: Encryptor,
-    signer: Signer,
-    /// The record that is being made.
-    record: Vec<u8>,
-}
-
-impl<'p> Protector<'p> {
-    pub(crate) fn new(protection: &'p JobProtection<'p>) -> Result<Self, Unprotected> {
-        let plan = protection.plan;
-        let encryptor = Encryptor::new().map_err(|error| cipher_failed(&error))?;
-        let signer = Signer::new(&plan.keys.own, plan.digest).map_err(|error| signing_failed(&error))?;
-        Ok(Self { session: protection.session.as_ref(), encryptor, signer, record: Vec::new() })
-    }
-
-    /// Whether the data of such an entry is encrypted. What comes out of a fifo is file data, too: the stock daemon
-    /// sends it in clear.
-    pub(crate) fn encrypts(&self, file_type: FileType) -> bool {
-        self.session.is_some() && (is_digested(file_type) || file_type == FileType::Fifo)
     }
 
     /// The digest that is signed for such an entry.
     pub(crate) fn signs(&self, file_type: FileType) -> Option<DigestKind> {
-        is_digested(file_type).then_some(self.signer.kind())
+        is_digested(file_type).then_some(self.plan.digest)
+    }
+}
+
+/// What a worker encrypts files with, one after the other.
+pub(crate) struct Encryption<'p> {
+    session: &'p Session,
+    encryptor: Encryptor,
+    /// The session record of the present file.
+    record: Vec<u8>,
+}
+
+impl<'p> Encryption<'p> {
+    /// `None` if data is not to be encrypted.
+    pub(crate) fn new(protection: &'p JobProtection<'p>) -> Result<Option<Self>, Unprotected> {
+        let Some(session) = &protection.session else { return Ok(None) };
+        let encryptor = Encryptor::new().map_err(|error| cipher_failed(&error))?;
+        Ok(Some(Self { session, encryptor, record: Vec::new() }))
     }
 
     /// Begins a file's encryption; its session record.
     pub(crate) fn begin_file(&mut self) -> Result<&[u8], Unprotected> {
+        let failed = |error| Unprotected { errors: Vec::new(), fatal: texts::no_session(&format!("{error}")) };
+        let iv = self.session.new_iv().map_err(failed)?;
         self.record.clear();
-        if let Some(session) = self.session {
-            let failed = |error| Unprotected { errors: Vec::new(), fatal: texts::no_session(&format!("{error}")) };
-            let iv = session.new_iv().map_err(failed)?;
-            session.record(&iv, &mut self.record).map_err(failed)?;
-            self.encryptor.begin(&session.file_key(&iv)).map_err(|error| cipher_failed(&error))?;
-        }
+        self.session.record(&iv, &mut self.record);
+        self.encryptor.begin(&self.session.file_key(&iv)).map_err(|error| cipher_failed(&error))?;
         Ok(&self.record)
     }
 
     /// Encrypts the file's data.
     pub(crate) fn encryptor(&mut self) -> &mut Encryptor {
         &mut self.encryptor
+    }
+}
+
+/// Whether the data of an entry of this type is encrypted where encryption is on. What comes out of a fifo is file data,
+/// too: the stock daemon sends it in clear.
+pub(crate) fn is_encrypted(file_type: FileType) -> bool {
+    is_digested(file_type) || file_type == FileType::Fifo
+}
+
+/// What a worker signs files with, one after the other.
+pub(crate) struct Signing {
+    signer: Signer,
+    /// The signature record of the last file.
+    record: Vec<u8>,
+}
+
+impl Signing {
+    pub(crate) fn new(protection: &JobProtection<'_>) -> Result<Self, Unprotected> {
+        let plan = protection.plan;
+        let signer = Signer::new(&plan.keys.own, plan.digest).map_err(|error| signing_failed(&error))?;
+        Ok(Self { signer, record: Vec::new() })
+    }
+
+    /// Bytes of a signature record.
+    pub(crate) fn record_len(&self) -> usize {
+        self.signer.record_len()
     }
 
     /// The signature record of a file with this digest.

@@ -13,12 +13,14 @@ use nix::errno::Errno;
 
 use crate::accurate::Token;
 use crate::data::{Cut, DataEnd, Transform, data_stream, is_digested, is_read, read_blocks};
+use crate::digests::{Digest, Digests, Way};
 use crate::estimate::saved_line;
 use crate::halt::Halt;
 use crate::intake::{InPlace, Scratch};
-use crate::late::LateDigests;
+use crate::late::Places;
+use crate::long_digests::{LongDigest, LongValues};
 use crate::piece::Event;
-use crate::protect::{Protector, Unprotected};
+use crate::protect::{Encryption, Unprotected, is_encrypted};
 use crate::source::{Opening, Source};
 use crate::texts;
 use crate::tools::digest_kind;
@@ -45,25 +47,6 @@ pub(crate) enum Saved {
     NotOpened,
 }
 
-/// Which digests are made of an entry's data.
-#[derive(Clone, Copy)]
-struct Digests {
-    /// For its digest record, while it is read.
-    now: Option<DigestKind>,
-    /// For its digest record, later.
-    late: bool,
-    /// For its digest record, together with those of other workers' files.
-    long: bool,
-    /// For its signature.
-    signed: Option<DigestKind>,
-}
-
-/// Whether the digest can wait: nothing but its record needs it.
-fn may_be_late(kind: DigestKind, signed: Option<DigestKind>, entry: &Entry) -> bool {
-    let is_needed = signed == Some(kind) || entry.hard_link.is_some() || entry.file_type == FileType::Raw;
-    !is_needed && LateDigests::suits(kind, entry.stat.size)
-}
-
 impl Worker<'_> {
     /// Sends the records of one entry. With `update`, the catalog's digest, the data is known to be unchanged and only
     /// the attributes are sent (reference 04 §6.8).
@@ -84,24 +67,18 @@ impl Worker<'_> {
         if let Some(digest) = update {
             self.send_metadata(entry, file_index, None)?;
             // As the stock daemon does: what is signed is the data of this record, and it has none.
-            self.send_signature(signed_kind, None, file_index)?;
+            let signed = signed_kind.map(|kind| Digest { kind, way: Way::Alone });
+            self.send_signature(Digests { record: None, signed }, None, LongValues::default(), file_index)?;
             let digest = entry.options.digest.and_then(|kind| DigestValue::from_bytes(digest_kind(kind), digest));
-            return self.send_digest(digest, file_index);
+            self.send_digest(digest, file_index)?;
+            return Ok(Saved::Complete { digest });
         }
 
-        let digest_kind = self.choose_digest(entry);
+        let digests = Digests::new(self.choose_digest(entry), signed_kind, entry, self.long_digest.as_ref());
         if self.encrypts(entry.file_type) {
             self.send_session(entry, file_index)?;
         }
-        let late = digest_kind.is_some_and(|kind| may_be_late(kind, signed_kind, entry));
-        if late {
-            self.emitter.begin_late_digest();
-        }
-        let long = !late && digest_kind.is_some_and(|kind| self.may_be_long(kind, signed_kind, entry));
-        if let Some(digest) = self.long_digest.as_mut().filter(|_| long) {
-            digest.begin();
-        }
-        let digests = Digests { now: digest_kind.filter(|_| !late && !long), late, long, signed: signed_kind };
+        self.begin_digests(digests);
         let source = if is_read(entry.file_type, &entry.stat) {
             match self.send_data(entry, file_index, digests)? {
                 Ok(source) => Some(source),
@@ -116,36 +93,53 @@ impl Worker<'_> {
         };
         self.send_metadata(entry, file_index, source.as_ref())?;
         drop(source);
-
-        if late {
-            self.send_signature(signed_kind, None, file_index)?;
-            self.emitter.late_digest(file_index)?;
-            return Ok(Saved::Complete { digest: None });
-        }
-        let digest = match digest_kind {
-            Some(kind) if long => {
-                self.long_digest.as_mut().and_then(|digest| DigestValue::from_bytes(kind, &digest.finish()))
-            }
-            Some(kind) => self.finish_digest(kind),
-            None => inherited.digest,
-        };
-        self.send_signature(signed_kind, digest, file_index)?;
-        self.send_digest(digest, file_index)
+        self.send_digests(digests, inherited.digest, file_index)
     }
 
-    /// Whether the digest is made together with those of other workers' files.
-    fn may_be_long(&self, kind: DigestKind, signed: Option<DigestKind>, entry: &Entry) -> bool {
-        let is_long = is_read(entry.file_type, &entry.stat) && entry.stat.size > LateDigests::LARGEST;
-        is_long && kind == DigestKind::Md5 && signed != Some(kind) && self.long_digest.is_some()
+    fn begin_digests(&mut self, digests: Digests) {
+        if digests.any(Way::Late) {
+            self.emitter.begin_late_digests(digests.kinds(Way::Late));
+        }
+        if let Some(digest) = self.long_digest.as_mut().filter(|_| digests.any(Way::Together)) {
+            digest.begin(digests.kinds(Way::Together));
+        }
+    }
+
+    /// The signature and the digest record, or room for them.
+    fn send_digests(
+        &mut self,
+        digests: Digests,
+        inherited: Option<DigestValue>,
+        file_index: i32,
+    ) -> Result<Saved, Halt> {
+        let together = self.long_digest.as_mut().filter(|_| digests.any(Way::Together));
+        let together = together.map(LongDigest::finish).unwrap_or_default();
+        let digest = match digests.record {
+            Some(Digest { kind, way: Way::Alone }) => self.finish_digest(kind),
+            Some(Digest { kind, way: Way::Together }) => together.get(kind),
+            Some(Digest { way: Way::Late, .. }) => None,
+            None => inherited,
+        };
+        let signature = self.send_signature(digests, digest, together, file_index)?;
+        let record = if let Some(Digest { kind, way: Way::Late }) = digests.record {
+            Some((kind, self.emitter.reserve_digest(file_index, kind)?))
+        } else {
+            self.send_digest(digest, file_index)?;
+            None
+        };
+        if digests.any(Way::Late) {
+            self.emitter.end_late_digests(Places { record, signature })?;
+        }
+        Ok(Saved::Complete { digest })
     }
 
     fn encrypts(&self, file_type: FileType) -> bool {
-        self.protector.as_ref().is_some_and(|protector| protector.encrypts(file_type))
+        self.encryption.is_some() && is_encrypted(file_type)
     }
 
     /// The digest to be signed; it is ready then.
     fn signs(&mut self, file_type: FileType) -> Result<Option<DigestKind>, Halt> {
-        let kind = self.protector.as_ref().and_then(|protector| protector.signs(file_type));
+        let kind = self.job.protection.as_ref().and_then(|protection| protection.signs(file_type));
         if let Some(kind) = kind {
             self.tools.prepare_digest(kind).map_err(Unprotected::from)?;
         }
@@ -154,8 +148,8 @@ impl Worker<'_> {
 
     /// The record that holds the keys of the file's data. It goes first, and also where there is no data.
     fn send_session(&mut self, entry: &Entry, file_index: i32) -> Result<(), Halt> {
-        let Some(protector) = &mut self.protector else { return Ok(()) };
-        let record = protector.begin_file()?;
+        let Some(encryption) = &mut self.encryption else { return Ok(()) };
+        let record = encryption.begin_file()?;
         self.emitter.header(file_index, Stream::ENCRYPTED_SESSION_DATA, entry.stat.size)?;
         self.emitter.payload(&[record])?;
         self.emitter.close_stream();
@@ -163,28 +157,30 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// The signature over what was read. `digest` is the file's digest, which may be the one to be signed.
+    /// The signature over what was read, or room for it: then says where. `digest` is that of the digest record.
     fn send_signature(
         &mut self,
-        kind: Option<DigestKind>,
+        digests: Digests,
         digest: Option<DigestValue>,
+        together: LongValues,
         file_index: i32,
-    ) -> Result<(), Halt> {
-        let (Some(kind), Some(protector)) = (kind, &mut self.protector) else { return Ok(()) };
-        let digest = match digest.filter(|digest| digest.kind() == kind) {
-            Some(digest) => digest,
-            None => self.tools.finish_digest(kind).map_err(Unprotected::from)?,
+    ) -> Result<Option<(DigestKind, usize)>, Halt> {
+        let Some(Digest { kind, way }) = digests.signed else { return Ok(None) };
+        let value = match way {
+            Way::Late => return Ok(Some((kind, self.emitter.reserve_signature(file_index)?))),
+            _ if digests.is_one() => digest,
+            Way::Together => together.get(kind),
+            Way::Alone => Some(self.tools.finish_digest(kind).map_err(Unprotected::from)?),
         };
-        let record = protector.sign(&digest)?;
-        self.emitter.record(file_index, Stream::SIGNED_DIGEST, record)?;
-        Ok(())
+        self.emitter.signature(file_index, &value.ok_or(Halt::Digest(kind))?)?;
+        Ok(None)
     }
 
-    fn send_digest(&mut self, digest: Option<DigestValue>, file_index: i32) -> Result<Saved, Halt> {
+    fn send_digest(&mut self, digest: Option<DigestValue>, file_index: i32) -> Result<(), Halt> {
         if let Some(digest) = &digest {
             self.emitter.record(file_index, Stream(digest.kind().stream()), digest.as_bytes())?;
         }
-        Ok(Saved::Complete { digest })
+        Ok(())
     }
 
     fn send_attributes(&mut self, entry: &Entry, link_fi: i32, is_update: bool, file_index: i32) -> Result<(), Halt> {
@@ -261,13 +257,14 @@ impl Worker<'_> {
         let sparse = options.has(Flags::SPARSE) && !encrypted;
         let cut = Cut::new(file_type, &entry.stat, sparse, self.job.record_len);
         self.emitter.header(file_index, data_stream(options, encrypted), entry.stat.size)?;
-        let (digesters, compressor) = self.tools.get(digests.now, digests.signed, options.compression);
-        let long_digest = self.long_digest.as_mut().filter(|_| digests.long);
+        let (digesters, compressor) = self.tools.get(digests.kinds(Way::Alone), options.compression);
+        let long_digest = self.long_digest.as_mut().filter(|_| digests.any(Way::Together));
+        let late = digests.any(Way::Late);
         let emitter = &mut self.emitter;
         let pace = &mut self.pace;
         let end = if compressor.is_none() && !encrypted && !sparse {
             let before_each = || pace.step(&is_stopped);
-            let mut intake = InPlace { emitter, digesters, late: digests.late, long_digest, before_each, start: 0 };
+            let mut intake = InPlace { emitter, digesters, late, long_digest, before_each, start: 0 };
             read_blocks(&mut source, &cut, &is_stopped, &mut intake)?
         } else {
             let mut transform = Transform {
@@ -275,9 +272,9 @@ impl Worker<'_> {
                 compressor,
                 compressed: &mut self.compressed,
                 addresses: sparse,
-                late: digests.late,
+                late,
                 long_digest,
-                encryptor: self.protector.as_mut().filter(|_| encrypted).map(Protector::encryptor),
+                encryptor: self.encryption.as_mut().filter(|_| encrypted).map(Encryption::encryptor),
             };
             let each = |position, block: &[u8]| {
                 pace.step(&is_stopped);

@@ -17,10 +17,15 @@ pub(crate) struct Tools {
 impl Tools {
     /// Makes sure that there is a digester of this kind.
     pub(crate) fn prepare_digest(&mut self, kind: DigestKind) -> Result<(), DigestError> {
-        if let Entry::Vacant(place) = self.digesters.entry(kind) {
-            place.insert(Digester::new(kind)?);
-        }
-        Ok(())
+        self.ready(kind).map(|_| ())
+    }
+
+    /// The digester of this kind; makes it if there is none yet.
+    pub(crate) fn ready(&mut self, kind: DigestKind) -> Result<&mut Digester, DigestError> {
+        Ok(match self.digesters.entry(kind) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Digester::new(kind)?),
+        })
     }
 
     /// Makes sure that there is a compressor of this kind.
@@ -35,16 +40,15 @@ impl Tools {
         Ok(())
     }
 
-    /// The digesters, each kind once, and the compressor for one file; those that were prepared.
+    /// The digesters of these kinds, which differ, and the compressor for one file; those that were prepared.
     pub(crate) fn get(
         &mut self,
-        digest: Option<DigestKind>,
-        signed: Option<DigestKind>,
+        kinds: [Option<DigestKind>; 2],
         compression: Option<Compression>,
     ) -> ([Option<&mut Digester>; 2], Option<&mut Compressor>) {
-        let digesters = match (digest, signed.filter(|signed| digest != Some(*signed))) {
-            (Some(digest), Some(signed)) => self.digesters.get_disjoint_mut([&digest, &signed]),
-            (digest, signed) => [digest.or(signed).and_then(|kind| self.digesters.get_mut(&kind)), None],
+        let digesters = match kinds {
+            [Some(one), Some(other)] if one != other => self.digesters.get_disjoint_mut([&one, &other]),
+            [one, other] => [one.or(other).and_then(|kind| self.digesters.get_mut(&kind)), None],
         };
         let compressor = compression.and_then(|compression| self.compressors.get_mut(&compression));
         (digesters, compressor)
@@ -57,11 +61,7 @@ impl Tools {
 
     /// The digest of what the digester of this kind has seen since the last one.
     pub(crate) fn finish_digest(&mut self, kind: DigestKind) -> Result<DigestValue, DigestError> {
-        self.prepare_digest(kind)?;
-        match self.digesters.get_mut(&kind) {
-            Some(digester) => digester.finish(),
-            None => Digester::new(kind)?.finish(),
-        }
+        self.ready(kind)?.finish()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::job::Job;
 use crate::long_digests::LongDigest;
 use crate::pace::Pace;
 use crate::piece::Event;
-use crate::protect::{Protector, Unprotected};
+use crate::protect::{Encryption, Signing, Unprotected};
 use crate::save::{Inherited, Saved};
 use crate::texts;
 use crate::tools::Tools;
@@ -28,7 +28,7 @@ pub(crate) struct Worker<'j> {
     pub(crate) job: &'j Job<'j>,
     pub(crate) emitter: Emitter<'j, Batch>,
     pub(crate) tools: Tools,
-    /// MD5 of long files.
+    /// Digests of long files.
     pub(crate) long_digest: Option<LongDigest<'j>>,
     pub(crate) metadata: MetadataReader,
     pub(crate) found: FileMetadata,
@@ -39,19 +39,21 @@ pub(crate) struct Worker<'j> {
     pub(crate) compressed: Vec<u8>,
     /// An attribute record.
     pub(crate) record: Vec<u8>,
-    /// Encrypts and signs, where the configuration asks for it.
-    pub(crate) protector: Option<Protector<'j>>,
+    /// Encrypts, where the configuration asks for it.
+    pub(crate) encryption: Option<Encryption<'j>>,
     pub(crate) pace: Pace,
 }
 
 impl<'j> Worker<'j> {
     /// Workers are counted from 0.
     pub(crate) fn new(job: &'j Job<'j>, seat: usize) -> Result<Self, Unprotected> {
-        let protector = job.protection.as_ref().map(Protector::new).transpose()?;
+        let protection = job.protection.as_ref();
+        let signing = protection.map(Signing::new).transpose()?;
+        let encryption = protection.map(Encryption::new).transpose()?.flatten();
         let long = job.long_digests.as_ref().map(|all| (all, seat));
         Ok(Self {
             job,
-            emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression, long),
+            emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression, long, signing),
             tools: Tools::default(),
             long_digest: long.map(|(all, seat)| LongDigest::new(all, seat)),
             metadata: MetadataReader::new(),
@@ -60,7 +62,7 @@ impl<'j> Worker<'j> {
             block: Vec::new(),
             compressed: Vec::new(),
             record: Vec::new(),
-            protector,
+            encryption,
             pace: Pace::new(&job.host_share),
         })
     }
@@ -201,11 +203,7 @@ impl<'j> Worker<'j> {
 
     /// Leaves the reason in the stream, if there is one to be told.
     fn give_up(&mut self, halt: &Halt, path: &[u8]) -> Stopped {
-        for text in halt.errors() {
-            self.emitter.note(Event::Message { kind: MessageType::Error, text: text.clone(), failed: false });
-        }
-        if let Some(text) = halt.message(path) {
-            self.emitter.note(Event::Fatal { text });
+        if halt.note(path, self.emitter.piece()) {
             self.emitter.close();
         }
         Stopped

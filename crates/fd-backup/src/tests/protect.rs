@@ -7,7 +7,7 @@ use std::thread;
 use fd_crypto::pki::{
     Certificate, ContentCipher, Decryptor, FileKey, KeyPair, KeyRing, PrivateKey, Signature, Verdict,
 };
-use fd_crypto::{DigestKind, Digester};
+use fd_crypto::{DigestKind, DigestValue, Digester};
 
 use super::support::{self, Bed};
 use crate::Protection;
@@ -66,6 +66,63 @@ fn signatures_alone_leave_the_data_as_it_is() {
     let outcome = bed.run();
     assert_eq!(outcome.streams(&bed.name("file")), [1, 2, 19, 17]);
     assert_eq!(outcome.of(&bed.name("file"))[1].data(), b"data");
+}
+
+fn digest(kind: DigestKind, data: &[u8]) -> DigestValue {
+    let mut digester = Digester::new(kind).unwrap();
+    digester.update(data);
+    digester.finish().unwrap()
+}
+
+/// Small files whose digests and signatures are made together, long ones, one with two names, and one that stands between:
+/// each has its own, whatever is signed and whatever is recorded.
+#[test]
+fn every_file_has_its_own_digest_and_signature() {
+    let sizes = (0..70_usize).map(|n| n * 37).chain([100_000, 262_144, 262_145, 0, 64, 700_003, 5]);
+    let files: Vec<(String, Vec<u8>)> = sizes
+        .enumerate()
+        .map(|(number, len)| {
+            let data = (0..len).map(|at: usize| (at.wrapping_mul(31 + number) >> 3).to_le_bytes()[0]).collect();
+            (format!("dir/{number:02}"), data)
+        })
+        .collect();
+    for (option, recorded) in [
+        ("O M", Some(DigestKind::Md5)),
+        ("O S2", Some(DigestKind::Sha256)),
+        ("O S", Some(DigestKind::Sha1)),
+        ("O h", None),
+    ] {
+        for (signed, encryption) in
+            [(DigestKind::Sha256, Some(ContentCipher::Aes256)), (DigestKind::Sha256, None), (DigestKind::Md5, None)]
+        {
+            let mut bed = Bed::with_lines(&["I", option, "N", "F @/dir", "N", "N"]);
+            fs::create_dir(bed.path("dir")).unwrap();
+            for (name, data) in &files {
+                fs::write(bed.path(name), data).unwrap();
+            }
+            fs::hard_link(bed.path("dir/50"), bed.path("dir/other")).unwrap();
+            bed.plan.workers = 2;
+            bed.plan.protection = Some(protection(signed, encryption));
+            let records = bed.run().records();
+            let keys = &bed.plan.protection.as_ref().unwrap().keys;
+            for (name, data) in &files {
+                let attributes = records.iter().find(|record| record.stream == 1 && record.name() == bed.name(name));
+                let file_index = attributes.unwrap().file_index;
+                let records: Vec<_> = records.iter().filter(|record| record.file_index == file_index).collect();
+                let what = format!("{name} with {option}, {signed} signed");
+                let payload =
+                    |stream| records.iter().find(|record| record.stream == stream).map(|record| record.data());
+                let record = recorded.map(|kind| digest(kind, data).as_bytes().to_vec());
+                assert_eq!(recorded.and_then(|kind| payload(kind.stream())), record, "{what}");
+                let Some(signature) = payload(19) else {
+                    assert!(name == "dir/50", "{what}: not signed");
+                    continue;
+                };
+                let verdict = Signature::parse(&signature).unwrap().verify(keys, |kind| Some(digest(kind, data)));
+                assert!(matches!(verdict, Verdict::Good), "{what}: {verdict:?}");
+            }
+        }
+    }
 }
 
 /// The stock daemon sends it in clear (reference 04 §18.4).

@@ -62,8 +62,10 @@ impl fmt::Debug for FileKey {
 pub struct Session {
     cipher: ContentCipher,
     key: Zeroizing<Vec<u8>>,
-    /// Key names and encrypted keys.
-    copies: Vec<(Vec<u8>, Vec<u8>)>,
+    recipients: usize,
+    /// The session record of any file, but for its initialisation vector, which begins at `iv_at`.
+    record: Vec<u8>,
+    iv_at: usize,
 }
 
 impl Session {
@@ -79,8 +81,9 @@ impl Session {
         let mut key = Zeroizing::new(vec![0; cipher.key_len()]);
         openssl::rand::rand_priv_bytes(&mut key).map_err(failed)?;
         let copy = |certificate: &Certificate| Ok((certificate.key_id().to_vec(), encrypt_key(certificate, &key)?));
-        let copies = recipients.map(copy).collect::<Result<_, ErrorStack>>().map_err(failed)?;
-        Ok(Self { cipher, key, copies })
+        let copies = recipients.map(copy).collect::<Result<Vec<_>, ErrorStack>>().map_err(failed)?;
+        let (record, iv_at) = record_without_iv(cipher, &copies)?;
+        Ok(Self { cipher, key, recipients: copies.len(), record, iv_at })
     }
 
     /// A new random initialisation vector.
@@ -94,27 +97,12 @@ impl Session {
     }
 
     /// Appends the session record of a file with this initialisation vector.
-    ///
-    /// # Errors
-    /// When a key is longer than any structure may be.
-    pub fn record(&self, iv: &Iv, out: &mut Vec<u8>) -> Result<(), SessionError> {
-        let recipient = |(key_id, key): &'_ (Vec<u8>, Vec<u8>)| -> Result<Vec<u8>, der::Error> {
-            Recipient {
-                version: VERSION,
-                key_id: OctetStringRef::new(key_id)?,
-                algorithm: RSA_ENCRYPTION,
-                key: OctetStringRef::new(key)?,
-            }
-            .to_der()
-        };
-        let encoded = self.copies.iter().map(recipient).collect::<Result<Vec<_>, _>>()?;
-        let mut recipients = SetOfVec::new();
-        for recipient in &encoded {
-            recipients.insert(Recipient::from_der(recipient)?)?;
-        }
-        CryptoData { version: VERSION, cipher: self.cipher.oid(), iv: OctetStringRef::new(self.iv(iv))?, recipients }
-            .encode_to_vec(out)?;
-        Ok(())
+    pub fn record(&self, iv: &Iv, out: &mut Vec<u8>) {
+        let iv = self.iv(iv);
+        let (front, back) = self.record.split_at_checked(self.iv_at).unwrap_or_default();
+        out.extend_from_slice(front);
+        out.extend_from_slice(iv);
+        out.extend_from_slice(back.get(iv.len()..).unwrap_or_default());
     }
 
     /// The key of a file with this initialisation vector.
@@ -129,7 +117,7 @@ impl Session {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Session({}, {} recipients)", self.cipher, self.copies.len())
+        write!(f, "Session({}, {} recipients)", self.cipher, self.recipients)
     }
 }
 
@@ -150,6 +138,27 @@ impl FileKey {
         let key = decrypt_key(private, encrypted).map_err(|stack| SessionError::Key(OpenSslErrors::from(stack)))?;
         Ok(Self { cipher, key, iv: data.iv.as_bytes().to_vec() })
     }
+}
+
+/// A session record, and where its initialisation vector begins. `copies` are key names and encrypted keys.
+fn record_without_iv(cipher: ContentCipher, copies: &[(Vec<u8>, Vec<u8>)]) -> Result<(Vec<u8>, usize), der::Error> {
+    let mut recipients = SetOfVec::new();
+    for (key_id, key) in copies {
+        recipients.insert(Recipient {
+            version: VERSION,
+            key_id: OctetStringRef::new(key_id)?,
+            algorithm: RSA_ENCRYPTION,
+            key: OctetStringRef::new(key)?,
+        })?;
+    }
+    // The recipients stand last, right behind the vector.
+    let behind = usize::try_from(recipients.encoded_len()?)?;
+    let iv = [0; LONGEST_BLOCK];
+    let iv = iv.get(..cipher.block_len()).unwrap_or(&iv);
+    let record =
+        CryptoData { version: VERSION, cipher: cipher.oid(), iv: OctetStringRef::new(iv)?, recipients }.to_der()?;
+    let iv_at = record.len().saturating_sub(behind + iv.len());
+    Ok((record, iv_at))
 }
 
 fn encrypt_key(certificate: &Certificate, key: &[u8]) -> Result<Vec<u8>, ErrorStack> {

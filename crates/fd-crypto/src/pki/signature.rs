@@ -66,6 +66,7 @@ pub struct Signer {
     kind: DigestKind,
     oids: (ObjectIdentifier, ObjectIdentifier),
     signature: Vec<u8>,
+    record_len: usize,
     kept: HashMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -76,14 +77,25 @@ impl Signer {
     /// When the kind can't be signed, or OpenSSL refuses the key.
     pub fn new(pair: &KeyPair, kind: DigestKind) -> Result<Self, SigningError> {
         let oids = DIGESTS.iter().find(|(known, ..)| *known == kind).ok_or(SigningError::Digest(kind))?;
-        Ok(Self {
+        let mut signer = Self {
             context: signing_context(pair, kind)?,
             key_id: pair.certificate.key_id().to_vec(),
             kind,
             oids: (oids.1, oids.2),
-            signature: Vec::new(),
+            // A signature is as long as the key, whatever is signed.
+            signature: vec![0; pair.private.key().size()],
+            record_len: 0,
             kept: HashMap::new(),
-        })
+        };
+        let mut record = Vec::new();
+        signer.encode(&mut record).map_err(SigningError::Encoding)?;
+        signer.record_len = record.len();
+        Ok(signer)
+    }
+
+    /// Bytes of each signature record.
+    pub const fn record_len(&self) -> usize {
+        self.record_len
     }
 
     /// The kind of digest that is signed.

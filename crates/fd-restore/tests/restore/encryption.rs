@@ -37,7 +37,7 @@ impl Sealed {
         let session = Session::new(ContentCipher::Aes256, keys.recipients()).unwrap();
         let iv = session.new_iv().unwrap();
         let mut record = Vec::new();
-        session.record(&iv, &mut record).unwrap();
+        session.record(&iv, &mut record);
         let mut encryptor = Encryptor::new().unwrap();
         encryptor.begin(&session.file_key(&iv)).unwrap();
         let data = vec![encryptor.block(DATA).unwrap().to_vec(), encryptor.finish().unwrap().to_vec()];
