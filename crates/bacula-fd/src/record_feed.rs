@@ -1,13 +1,13 @@
 //! The frames of a read session, received and decrypted by a thread of their own while the job's thread makes files of
 //! those that came before.
 //!
-//! They travel in batches of a few hundred kilobytes, whose memory goes back and forth: a frame is copied once, from
-//! the connection into its batch, where it may be looked at for as long as somebody holds it. Not here: what a frame
-//! means.
+//! They travel in batches of a few hundred kilobytes, whose memory goes back and forth: the connection receives and
+//! decrypts into it, and there a frame may be looked at for as long as somebody holds it. Not here: what a frame means.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
@@ -17,12 +17,17 @@ use fd_transport::{ChannelError, Fault, Frames, IDLE_LIMIT};
 use crate::exchange;
 use crate::storage::{Arrival, StorageConnection};
 
-/// A batch is handed on when it holds so many bytes, or when nothing more is there.
+/// A batch is handed on when it holds so many bytes, or when nothing more has come for a [`PAUSE`].
 const BATCH: usize = 256 * 1024;
+/// How long more is waited for where there is no more. Without that, each 16 KiB of an encrypted connection would wake this
+/// thread, and it the next one.
+const PAUSE: Duration = Duration::from_micros(100);
 /// Batches that wait. With the one in each hand they are the memory of a restore's stream.
 const WAITING: usize = 3;
 /// Batches on their way back. Those that are held for their digests make them more than are on their way to the restore.
 const MOST_USED: usize = 8;
+/// How often it is waited for one batch.
+const MOST_PAUSES: u32 = 16;
 /// How often a receiver that waits for the Storage Daemon looks whether anybody still wants its frames.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -84,6 +89,7 @@ impl FeedLine {
             batch.frames.clear();
             batch.then = None;
             self.fill(storage, &mut batch);
+            storage.deliver(&mut batch.frames);
             let ended = batch.then.is_some();
             if self.full.send(batch).is_err() || ended {
                 return;
@@ -91,15 +97,28 @@ impl FeedLine {
         }
     }
 
-    /// Waits for one frame and takes what has come with it.
+    /// Waits for one frame, and takes what comes with it and soon after it.
     fn fill(&self, storage: &mut StorageConnection, batch: &mut Batch) {
         let deadline = Instant::now() + IDLE_LIMIT;
+        let mut flow = Flow::Unknown;
+        let mut pauses = 0;
         while batch.frames.total() < BATCH && batch.then.is_none() {
-            let patience = if batch.frames.is_empty() { Some(LOOK_EVERY) } else { None };
+            let patience = match flow {
+                Flow::Dry if !batch.frames.is_empty() => return,
+                Flow::Dry => Some(LOOK_EVERY),
+                Flow::Unknown | Flow::Paused => None,
+            };
+            let before = storage.received_bytes();
             match storage.gather(&mut batch.frames, patience) {
-                Ok(Arrival::Frame) => {}
-                Ok(Arrival::Nothing) if batch.frames.is_empty() => {}
-                Ok(Arrival::Nothing) => return,
+                Ok(Arrival::Frame) => flow = Flow::Unknown,
+                Ok(Arrival::Nothing) => {
+                    let is_dry = flow == Flow::Paused && storage.received_bytes() == before;
+                    flow = if is_dry || pauses == MOST_PAUSES { Flow::Dry } else { Flow::Paused };
+                    if flow == Flow::Paused {
+                        thread::sleep(PAUSE);
+                        pauses += 1;
+                    }
+                }
                 Ok(Arrival::EndOfData) => batch.then = Some(Then::EndOfData),
                 Err(error) if error.is_timeout() && Instant::now() < deadline => {
                     if self.unwanted.load(Ordering::Relaxed) {
@@ -110,6 +129,17 @@ impl FeedLine {
             }
         }
     }
+}
+
+/// How frames come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Flow {
+    /// There may be more.
+    Unknown,
+    /// There was no more, and it was waited a moment.
+    Paused,
+    /// That brought nothing.
+    Dry,
 }
 
 /// What a restore says of a connection that failed.

@@ -204,7 +204,8 @@ impl StorageConnection {
     }
 
     /// Appends the next frame of a sequence to `frames`. Signals that want an answer get it. Without patience it takes
-    /// only what is there; with it, a wait that is too long is a timeout, after which one can go on.
+    /// only what is there; with it, a wait that is too long is a timeout, after which one can go on. [`Self::deliver`] comes
+    /// before anybody looks at them.
     pub(crate) fn gather(&mut self, frames: &mut Frames, patience: Option<Duration>) -> Result<Arrival, ChannelError> {
         match self.channel.gather(frames, patience)? {
             None => Ok(Arrival::Nothing),
@@ -214,6 +215,16 @@ impl StorageConnection {
                 Ok(if ended { Arrival::EndOfData } else { Arrival::Nothing })
             }
         }
+    }
+
+    /// Hands over what was gathered.
+    pub(crate) fn deliver(&mut self, frames: &mut Frames) {
+        self.channel.deliver(frames);
+    }
+
+    /// Bytes that came over the connection so far.
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.channel.wire_stats().bytes_in
     }
 
     /// Says good-bye. Tells what was sent on the connection, the good-bye included. The Storage Daemon closes when it has

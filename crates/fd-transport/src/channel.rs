@@ -316,8 +316,9 @@ impl Channel {
         }
     }
 
-    /// Appends one frame to `frames`, without a copy in between; otherwise as [`Channel::recv`], and without a timeout as
-    /// [`Channel::try_recv`].
+    /// Appends one frame to `frames`, where it came in; otherwise as [`Channel::recv`], and without a timeout as
+    /// [`Channel::try_recv`]. It can be looked at after [`Channel::deliver`], which comes before anything else that
+    /// receives. Who goes on behind 256 KiB may find the connection full.
     ///
     /// # Errors
     /// As [`Channel::recv`].
@@ -326,6 +327,7 @@ impl Channel {
             Some(_) => self.flush()?,
             None => self.usable()?,
         }
+        self.keep(!frames.is_empty());
         let Some(frame) = self.next_frame(timeout)? else {
             return timeout.map_or(Ok(None), |after| Err(self.error(Fault::TimedOut { after })));
         };
@@ -335,13 +337,29 @@ impl Channel {
             Content::Signal(signal) => return Ok(Some(Gathered::Signal(signal))),
             Content::Data { payload, compressed } => (payload, compressed),
         };
-        let payload = self.link.input().get(payload).unwrap_or_default();
         if compressed {
+            let payload = self.link.input().get(payload).unwrap_or_default();
             frames.push_compressed(payload).map_err(|error| self.failed(Fault::Frame(error)))?;
         } else {
-            frames.push(payload);
+            let start = self.link.buffer().map_or(0, |buffer| buffer.start());
+            frames.push(start.saturating_add(payload.start)..start.saturating_add(payload.end));
         }
+        self.keep(true);
         Ok(Some(Gathered::Frame))
+    }
+
+    /// Hands over the memory of what was gathered, so that it can be looked at.
+    pub fn deliver(&mut self, frames: &mut Frames) {
+        self.take_back();
+        if let Some(buffer) = self.link.buffer() {
+            frames.take_over(buffer);
+        }
+    }
+
+    fn keep(&mut self, keeps: bool) {
+        if let Some(buffer) = self.link.buffer() {
+            buffer.keep(keeps);
+        }
     }
 
     /// Notes that a frame is used; its bytes go with the next call.

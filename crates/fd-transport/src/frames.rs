@@ -1,69 +1,93 @@
 //! Frames that were received together.
 
+use std::ops::Range;
+
 use fd_bsock::{FrameError, decompress_behind};
 
-/// The payloads of frames, one behind the other, in memory that serves for the next ones too.
+use crate::buffer::ReadBuffer;
+
+/// The payloads of frames, where they came in: the memory is that of the connection, which gets another one for it. It
+/// serves again when the frames are forgotten.
 #[derive(Default, Debug)]
 pub struct Frames {
-    /// The payloads, and behind them what earlier ones left.
-    bytes: Vec<u8>,
-    /// Where each payload ends.
-    ends: Vec<usize>,
+    /// What came, or what may be traded for it.
+    came: Vec<u8>,
+    /// What compressed frames hold, one behind the other, and behind them what earlier ones left.
+    unpacked: Vec<u8>,
+    unpacked_end: usize,
+    places: Vec<Place>,
+    total: usize,
+}
+
+/// Where a payload stands.
+#[derive(Debug)]
+struct Place {
+    range: Range<usize>,
+    is_unpacked: bool,
 }
 
 impl Frames {
     /// Forgets all frames and keeps the memory.
     pub fn clear(&mut self) {
-        self.ends.clear();
+        self.places.clear();
+        self.unpacked_end = 0;
+        self.total = 0;
     }
 
     /// Number of frames.
     pub const fn len(&self) -> usize {
-        self.ends.len()
+        self.places.len()
     }
 
     /// Whether there is none.
     pub const fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.places.is_empty()
     }
 
     /// Bytes of all payloads together.
-    pub fn total(&self) -> usize {
-        self.ends.last().copied().unwrap_or_default()
+    pub const fn total(&self) -> usize {
+        self.total
     }
 
-    /// The payload of the frame with this number, counted from 0.
+    /// The payload of the frame with this number, counted from 0, once [`Channel::deliver`] was called.
+    ///
+    /// [`Channel::deliver`]: crate::Channel::deliver
     pub fn get(&self, number: usize) -> Option<&[u8]> {
-        let end = *self.ends.get(number)?;
-        let begin = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
-        self.bytes.get(begin..end)
+        let Place { range, is_unpacked } = self.places.get(number)?;
+        let memory = if *is_unpacked { &self.unpacked } else { &self.came };
+        memory.get(range.clone())
     }
 
-    /// Appends a frame.
-    pub(crate) fn push(&mut self, payload: &[u8]) {
-        let begin = self.total();
-        let end = begin.saturating_add(payload.len());
-        if self.bytes.len() < end {
-            self.bytes.truncate(begin);
-            self.bytes.extend_from_slice(payload);
-        } else if let Some(room) = self.bytes.get_mut(begin..end) {
-            room.copy_from_slice(payload);
-        }
-        self.ends.push(end);
+    /// Appends a frame that stands there in the memory of the connection.
+    pub(crate) fn push(&mut self, range: Range<usize>) {
+        self.total = self.total.saturating_add(range.len());
+        self.places.push(Place { range, is_unpacked: false });
     }
 
     /// Appends a frame whose payload is compressed.
     pub(crate) fn push_compressed(&mut self, payload: &[u8]) -> Result<(), FrameError> {
-        let begin = self.total();
-        self.ends.push(decompress_behind(payload, &mut self.bytes, begin)?);
+        let begin = self.unpacked_end;
+        self.unpacked_end = decompress_behind(payload, &mut self.unpacked, begin)?;
+        let range = begin..self.unpacked_end;
+        self.total = self.total.saturating_add(range.len());
+        self.places.push(Place { range, is_unpacked: true });
         Ok(())
+    }
+
+    /// Takes the memory that the frames came into.
+    pub(crate) fn take_over(&mut self, buffer: &mut ReadBuffer) {
+        if self.is_empty() {
+            buffer.keep(false);
+        } else {
+            buffer.trade(&mut self.came);
+        }
     }
 }
 
 impl AsRef<[u8]> for Frames {
-    /// The memory of all payloads.
+    /// The memory of all payloads that came as they are.
     fn as_ref(&self) -> &[u8] {
-        &self.bytes
+        &self.came
     }
 }
 
@@ -74,18 +98,29 @@ mod tests {
     #[test]
     fn frames_come_out_as_they_went_in_and_memory_is_kept() {
         let mut frames = Frames::default();
+        let mut buffer = ReadBuffer::default();
         let payloads: Vec<Vec<u8>> = [3, 0, 250, 64, 0, 5].map(|len: u8| vec![len; usize::from(len) * 7]).to_vec();
         // One literal and its match, made by hand: ten times the same letter.
         let compressed = [0x15, b'z', 1, 0, 0];
-        let capacity = |frames: &Frames| frames.bytes.len();
-        let mut room = 0;
-        for turn in 0..3 {
+        let rooms = |frames: &Frames| [frames.came.len(), frames.unpacked.len()];
+        let mut room = [0, 0];
+        for turn in 0..4 {
             frames.clear();
             assert!(frames.is_empty());
             for payload in &payloads {
-                frames.push(payload);
+                buffer.keep(!frames.is_empty());
+                while buffer.filled().len() < payload.len() {
+                    let missing = payload.len() - buffer.filled().len();
+                    let count = buffer.space().len().min(missing);
+                    buffer.space()[..count].copy_from_slice(&payload[..count]);
+                    buffer.advance(count);
+                }
+                frames.push(buffer.start()..buffer.start() + payload.len());
+                buffer.keep(true);
+                buffer.consume(payload.len());
                 frames.push_compressed(&compressed).unwrap();
             }
+            frames.take_over(&mut buffer);
             assert_eq!(frames.len(), payloads.len() * 2);
             for (number, payload) in payloads.iter().enumerate() {
                 assert_eq!(frames.get(number * 2), Some(payload.as_slice()));
@@ -93,10 +128,10 @@ mod tests {
             }
             assert_eq!(frames.get(payloads.len() * 2), None);
             assert_eq!(frames.total(), payloads.concat().len() + payloads.len() * 10);
-            if turn == 0 {
-                room = capacity(&frames);
+            if turn == 1 {
+                room = rooms(&frames);
             }
-            assert_eq!(capacity(&frames), room);
+            assert!(turn < 1 || rooms(&frames) == room);
         }
     }
 }

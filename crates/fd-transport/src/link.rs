@@ -4,6 +4,7 @@ use std::io;
 
 use std::time::Duration;
 
+use crate::buffer::ReadBuffer;
 use crate::error::Fault;
 use crate::texts;
 use crate::tls::{self, Secret, Side};
@@ -30,6 +31,15 @@ impl Link {
             Self::Clear(wire) => wire.input.filled(),
             Self::Tls(tls) => tls.input(),
             Self::Gone => &[],
+        }
+    }
+
+    /// What holds the input.
+    pub(crate) fn buffer(&mut self) -> Option<&mut ReadBuffer> {
+        match self {
+            Self::Clear(wire) => Some(&mut wire.input),
+            Self::Tls(tls) => Some(tls.buffer()),
+            Self::Gone => None,
         }
     }
 

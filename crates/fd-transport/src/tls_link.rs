@@ -32,6 +32,10 @@ impl TlsLink {
         self.input.filled()
     }
 
+    pub(crate) const fn buffer(&mut self) -> &mut ReadBuffer {
+        &mut self.input
+    }
+
     pub(crate) fn consume(&mut self, n: usize) {
         self.input.consume(n);
     }
