@@ -17,6 +17,9 @@ pub const LANES: usize = 16;
 /// How many messages are worked on at a time where that is faster.
 pub const FEW: usize = 4;
 
+/// How many messages are worked on at a time by [`Algorithm::advance_some`].
+pub const SOME: usize = 8;
+
 /// Bytes that a digest takes at a time.
 pub const BLOCK: usize = 64;
 
@@ -132,30 +135,19 @@ impl Algorithm {
     /// Takes whole blocks of some messages, up to [`FEW`] of them at a time. `false`, and nothing done, without
     /// [`Self::has_few_lanes`].
     pub fn advance_few(self, messages: &mut [(Chain, &[[u8; BLOCK]])]) -> bool {
-        if !self.has_few_lanes() {
-            return false;
+        self.has_few_lanes() && {
+            while step(messages, |chains, runs| self.advance_narrow(chains, runs)) {}
+            true
         }
-        loop {
-            let mut busy = messages.iter_mut().filter(|(_, blocks)| !blocks.is_empty());
-            let mut lanes = [busy.next(), busy.next(), busy.next(), busy.next()];
-            let lens = lanes.iter().flatten().map(|(_, blocks)| blocks.len());
-            let Some(steps) = lens.min() else { return true };
-            let mut chains = [Chain::default(); FEW];
-            // A lane without a message does what the first one does; nobody looks at it.
-            let mut runs = [lanes.iter().flatten().next().map_or(&[][..], |(_, blocks)| *blocks); FEW];
-            for ((lane, chain), run) in lanes.iter().zip(&mut chains).zip(&mut runs) {
-                if let Some((known, blocks)) = lane {
-                    (*chain, *run) = (*known, *blocks);
-                }
+    }
+
+    /// The same, up to [`SOME`] of them at a time.
+    pub fn advance_some(self, messages: &mut [(Chain, &[[u8; BLOCK]])]) -> bool {
+        self.has_few_lanes() && {
+            while messages.iter().filter(|(_, blocks)| !blocks.is_empty()).count() > FEW {
+                step(messages, |chains, runs| self.advance_half(chains, runs));
             }
-            runs = runs.map(|run| run.get(..steps).unwrap_or(run));
-            self.advance_narrow(&mut chains, &runs);
-            for (lane, chain) in lanes.iter_mut().zip(chains) {
-                if let Some((known, blocks)) = lane {
-                    *known = chain;
-                    *blocks = blocks.get(steps..).unwrap_or_default();
-                }
-            }
+            self.advance_few(messages)
         }
     }
 
@@ -195,6 +187,17 @@ impl Algorithm {
     }
 
     /// Only to be called where [`has_avx512`].
+    fn advance_half(self, chains: &mut [Chain; SOME], runs: &[&[[u8; BLOCK]]; SOME]) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the callers have seen that the processor has AVX-512.
+        unsafe {
+            half::advance(self, chains, runs);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _no_lanes_here = (chains, runs);
+    }
+
+    /// Only to be called where [`has_avx512`].
     fn advance_narrow(self, chains: &mut [Chain; FEW], runs: &[&[[u8; BLOCK]]; FEW]) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the callers have seen that the processor has AVX-512.
@@ -218,6 +221,34 @@ impl Algorithm {
         #[cfg(not(target_arch = "x86_64"))]
         let _no_lanes_here = (state, runs);
     }
+}
+
+/// Takes the next blocks of the first messages that have some, as many as all of these have. `false` if none has any.
+fn step<const N: usize>(
+    messages: &mut [(Chain, &[[u8; BLOCK]])],
+    advance: impl FnOnce(&mut [Chain; N], &[&[[u8; BLOCK]]; N]),
+) -> bool {
+    let mut busy = messages.iter_mut().filter(|(_, blocks)| !blocks.is_empty());
+    let mut lanes: [_; N] = std::array::from_fn(|_| busy.next());
+    let lens = lanes.iter().flatten().map(|(_, blocks)| blocks.len());
+    let Some(steps) = lens.min() else { return false };
+    let mut chains = [Chain::default(); N];
+    // A lane without a message does what the first one does; nobody looks at it.
+    let mut runs = [lanes.iter().flatten().next().map_or(&[][..], |(_, blocks)| *blocks); N];
+    for ((lane, chain), run) in lanes.iter().zip(&mut chains).zip(&mut runs) {
+        if let Some((known, blocks)) = lane {
+            (*chain, *run) = (*known, *blocks);
+        }
+    }
+    runs = runs.map(|run| run.get(..steps).unwrap_or(run));
+    advance(&mut chains, &runs);
+    for (lane, chain) in lanes.iter_mut().zip(chains) {
+        if let Some((known, blocks)) = lane {
+            *known = chain;
+            *blocks = blocks.get(steps..).unwrap_or_default();
+        }
+    }
+    true
 }
 
 fn has_avx2() -> bool {
@@ -282,6 +313,8 @@ mod md5_steps;
 #[cfg(target_arch = "x86_64")]
 #[macro_use]
 mod sha256_steps;
+#[cfg(target_arch = "x86_64")]
+mod half;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
 #[cfg(target_arch = "x86_64")]

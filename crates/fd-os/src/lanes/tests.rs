@@ -115,10 +115,12 @@ fn chains_side_by_side_make_the_same_values() {
     let lengths = [0, 1, 55, 56, 63, 64, 65, 128, 6400, 9999, 19_999];
     let messages: Vec<&[u8]> = lengths.map(|len| &bytes[bytes.len() - len..]).into();
     for algorithm in with_lanes().filter(|algorithm| algorithm.has_few_lanes()) {
-        for messages in (1..=messages.len()).map(|count| &messages[messages.len() - count..]) {
+        let counts = (1..=messages.len()).flat_map(|count| [(count, false), (count, true)]);
+        for (count, some) in counts {
+            let messages = &messages[messages.len() - count..];
             let mut chains: Vec<_> =
                 messages.iter().map(|message| (algorithm.begin(), message.as_chunks::<BLOCK>().0)).collect();
-            assert!(algorithm.advance_few(&mut chains));
+            assert!(if some { algorithm.advance_some(&mut chains) } else { algorithm.advance_few(&mut chains) });
             let ends = chains.iter().zip(messages).map(|((chain, left), message)| {
                 assert!(left.is_empty());
                 algorithm.finish(*chain, message.as_chunks::<BLOCK>().1, message.len() as u64)
@@ -149,6 +151,12 @@ fn every_width_makes_the_same() {
             // SAFETY: who has AVX-512 has AVX2.
             unsafe { avx2::advance(&mut avx2, &runs) }
             assert_eq!(avx2, wide);
+        }
+        for (eight, runs) in runs.as_chunks::<SOME>().0.iter().enumerate() {
+            let mut chains: [Chain; SOME] = std::array::from_fn(|lane| chain(&start, SOME * eight + lane));
+            algorithm.advance_half(&mut chains, runs);
+            let values = chains.map(|chain| chain.0);
+            assert_eq!(values, std::array::from_fn(|lane| chain(&wide, SOME * eight + lane).0));
         }
         for (four, runs) in runs.as_chunks::<FEW>().0.iter().enumerate() {
             let mut chains: [Chain; FEW] = std::array::from_fn(|lane| chain(&start, FEW * four + lane));
