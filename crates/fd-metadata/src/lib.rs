@@ -17,6 +17,6 @@ mod writer;
 pub use names::NameCache;
 pub use reader::{FileMetadata, MetadataReader, Place, ReadWarnings, Wanted};
 pub use strerror::strerror;
-pub use target::{AttributeFailures, Target, make_fifo, make_node, pin};
+pub use target::{AttributeFailures, Target, UsualOwner, make_fifo, make_node, pin};
 pub use warnings::{WarningKind, WarningLimit};
 pub use writer::{MetadataWriter, WriterWarning};

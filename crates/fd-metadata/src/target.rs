@@ -36,6 +36,39 @@ pub struct AttributeFailures {
     pub times: Option<Errno>,
 }
 
+/// Owner and group that the system gives to files that this process makes, as a rule: its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UsualOwner {
+    uid: u32,
+    gid: u32,
+    /// Files for which nobody will look, since a file was different: there are directories that give theirs.
+    doubt: u32,
+}
+
+/// So many, then.
+const DOUBT: u32 = 64;
+
+impl Default for UsualOwner {
+    fn default() -> Self {
+        Self { uid: nix::unistd::geteuid().as_raw(), gid: nix::unistd::getegid().as_raw(), doubt: 0 }
+    }
+}
+
+impl UsualOwner {
+    /// How a new file looks, if it has its owner already.
+    fn found(&mut self, target: &Target<'_>, wanted: &Stat) -> Option<FileStat> {
+        self.doubt = self.doubt.saturating_sub(1);
+        if (wanted.uid, wanted.gid) != (self.uid, self.gid) || self.doubt > 0 {
+            return None;
+        }
+        let found = target.stat().ok().filter(|found| (found.st_uid, found.st_gid) == (wanted.uid, wanted.gid));
+        if found.is_none() {
+            self.doubt = DOUBT;
+        }
+        found
+    }
+}
+
 /// The bits of a mode that chmod sets.
 const PERMISSIONS: u32 = 0o7777;
 /// Set-user-id.
@@ -112,13 +145,24 @@ impl Target<'_> {
     /// now has are left out: the program of another user must not become one of ours.
     pub fn set_attributes(&self, stat: &Stat) -> AttributeFailures {
         let owner = self.set_owner(stat.uid, stat.gid).err();
-        let mode = if stat.mode_type() == Stat::MODE_SYMLINK {
-            None
-        } else {
-            self.set_mode(stat.mode & !self.misplaced_bits(stat, owner)).err()
-        };
+        let mode = if stat.mode_type() == Stat::MODE_SYMLINK { None } else { self.set_known_mode(stat, owner) };
         let times = self.set_times(stat.atime, stat.mtime).err();
         AttributeFailures { owner, mode, times }
+    }
+
+    /// The same for a file that this process has just made: what it has already is not set, which would cost a file
+    /// system's transaction.
+    pub fn set_attributes_of_new(&self, stat: &Stat, usual: &mut UsualOwner) -> AttributeFailures {
+        let Some(found) = usual.found(self, stat) else { return self.set_attributes(stat) };
+        let has_mode = (stat.mode ^ found.st_mode) & PERMISSIONS == 0;
+        let mode = if has_mode { None } else { self.set_known_mode(stat, None) };
+        let times = self.set_times(stat.atime, stat.mtime).err();
+        AttributeFailures { owner: None, mode, times }
+    }
+
+    /// Sets the mode of a record once it is known whether its owner could be set.
+    fn set_known_mode(&self, stat: &Stat, owner: Option<Errno>) -> Option<Errno> {
+        self.set_mode(stat.mode & !self.misplaced_bits(stat, owner)).err()
     }
 
     /// The set-id bits that would stand for the wrong owner.
@@ -221,6 +265,33 @@ mod tests {
             assert_eq!((found.mtime(), found.mtime_nsec()), (600_000_000, 0));
             fs::remove_file(&path).unwrap();
         }
+    }
+
+    #[test]
+    fn a_new_file_gets_what_it_does_not_have() {
+        let (folder, _directory) = folder();
+        let mut usual = UsualOwner::default();
+        let root = nix::unistd::geteuid().is_root();
+        for turn in 0..200 {
+            let path = folder.path().join(turn.to_string());
+            let file = File::create(&path).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            let mut wanted = Stat { mode: [0o100_600, 0o104_755, 0o100_644][turn % 3], ..record() };
+            if root && turn % 5 == 1 {
+                (wanted.uid, wanted.gid) = (61001, 61002);
+            }
+            if root && turn == 70 {
+                // As if the directory gave its group.
+                std::os::unix::fs::chown(&path, None, Some(61003)).unwrap();
+            }
+            let target = Target::Open(file.as_fd());
+            assert_eq!(target.set_attributes_of_new(&wanted, &mut usual), AttributeFailures::default());
+            let found = fs::metadata(&path).unwrap();
+            assert_eq!((found.uid(), found.gid(), found.mode()), (wanted.uid, wanted.gid, wanted.mode), "{turn}");
+            assert_eq!((found.atime(), found.mtime()), (wanted.atime, wanted.mtime));
+            assert!(turn != 70 || !root || usual.doubt > 0);
+        }
+        assert_eq!(usual, UsualOwner::default(), "it is looked at again");
     }
 
     #[test]

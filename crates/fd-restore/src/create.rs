@@ -11,6 +11,7 @@ use nix::fcntl::{AtFlags, FcntlArg, OFlag, fcntl, openat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
+use crate::digest_check::LEAST_LONG;
 use crate::entry::Entry;
 use crate::output_file::OutputFile;
 use crate::plan::Replace;
@@ -256,24 +257,27 @@ impl Creator<'_, '_> {
         name: &[u8],
         ready: Result<(), Errno>,
     ) -> Step<Created> {
-        let mut outcome = ready.and_then(|()| self.open_new(name));
+        // A long one may be read again for its digest.
+        let is_long = u64::try_from(entry.stat.size).is_ok_and(|size| size > LEAST_LONG);
+        let access = if is_long { OFlag::O_RDWR } else { OFlag::O_WRONLY };
+        let mut outcome = ready.and_then(|()| self.open_new(name, access));
         if outcome.as_ref().err() == Some(&Errno::EEXIST) {
             self.make_room(entry, path, parent, name)?;
-            outcome = self.open_new(name);
+            outcome = self.open_new(name, access);
         } else if ready.is_ok() && outcome.as_ref().err() == Some(&Errno::ENOENT) {
             // Somebody removed the directory while it was held.
             self.directories.leave_all();
-            outcome = self.prepare_parent(entry, parent)?.and_then(|()| self.open_new(name));
+            outcome = self.prepare_parent(entry, parent)?.and_then(|()| self.open_new(name, access));
         }
         match outcome {
-            Ok(file) => Ok(Created::Open(OutputFile::empty(file))),
+            Ok(file) => Ok(Created::Open(OutputFile::empty(file, is_long))),
             Err(errno) => self.fail(texts::could_not_create(&entry.output, errno)),
         }
     }
 
-    fn open_new(&mut self, name: &[u8]) -> Result<OwnedFd, Errno> {
+    fn open_new(&mut self, name: &[u8], access: OFlag) -> Result<OwnedFd, Errno> {
         self.directories.note_modification();
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let flags = access | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         openat(self.here()?, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)
     }
 

@@ -147,7 +147,11 @@ impl DataPath {
             report.now(MessageType::Error, &texts::seek_failed(address, path, errno));
             return Err(DataLost);
         }
-        digest.update(data, address.is_none() && !layout.is_win32);
+        let in_order = address.is_none() && !layout.is_win32;
+        if digest.must_catch_up(data.len(), in_order) {
+            digest.catch_up(|take| destination.file.read_again(take));
+        }
+        digest.update(data, in_order);
         let written = if layout.is_win32 {
             write_win32(&mut self.win32, data, destination)
         } else {

@@ -3,13 +3,16 @@
 //! The stock daemon ignores them. The digest follows the data, so its kind is known in time only from the files
 //! before: until the first digest of a job has come, every kind is computed for the first bytes of each file, then the
 //! usual one, and if it was another, that file is read again. A job without digests soon stops computing. What a long
-//! file needs is computed by a thread of its own; MD5 of small files is made later, of many at a time.
+//! file needs is computed by a thread of its own; MD5 of small files is made later, of many at a time, and so is that of
+//! long ones, unless they are very long.
 
 use fd_crypto::{DigestKind, DigestValue, Digester};
 use fd_records::Stream;
 
 use crate::digest_worker::DigestWorker;
-use crate::late_digests::{LateDigests, Md5Value, WrongFile};
+use crate::late_digests::{LateDigests, Md5Value};
+use crate::long_files::LongFiles;
+use crate::output_file::OutputFile;
 use crate::source::FrameMemory;
 
 /// As long as the kind is not known, all kinds are computed for this length; then only [`USUAL_KIND`], and those of
@@ -29,7 +32,14 @@ const AGAIN: u64 = 1 << 30;
 const LONG: u64 = 512 << 10;
 
 /// The largest file whose digest is made later, in bytes as far as its attributes tell.
-const LATE: i64 = 512 << 10;
+const LATE: u64 = 512 << 10;
+
+/// The largest file that is read again for its digest together with others, in bytes. A group of files takes as long as
+/// its longest one.
+const MOST_LONG: u64 = 64 << 20;
+
+/// A file that is longer, as far as its attributes tell, may have to be read again.
+pub(crate) const LEAST_LONG: u64 = LATE;
 
 /// After so many files in a row without a digest no more are computed, until one comes.
 const PATIENCE: u32 = 32;
@@ -70,6 +80,8 @@ pub(crate) struct DigestCheck {
     memory: Option<FrameMemory>,
     /// Makes those of small files.
     late: LateDigests,
+    /// And those of long ones.
+    long: LongFiles,
 }
 
 /// What becomes of the current file.
@@ -83,6 +95,23 @@ enum Current {
     Kept,
     /// So it was; this is what its digest record says.
     Awaited(Md5Value),
+    /// Nothing is done: it can be read again later.
+    Left,
+    /// So it was; this is what its digest record says.
+    LeftAwaited(Md5Value),
+}
+
+/// What is to come of the current file's digest.
+#[derive(Debug)]
+pub(crate) enum Promise {
+    /// Nothing.
+    None,
+    /// It is compared with those of other small files.
+    Small,
+    /// It is compared with those of other long files, once [`DigestCheck::leave`] has said that it may be read.
+    Long,
+    /// It has been made at once, and is another than the record says.
+    Differs(Md5Value, DigestValue),
 }
 
 /// Digests of the current file for its signature: the kinds that signatures of this job were over so far; all there are
@@ -133,22 +162,28 @@ impl DigestCheck {
             memory: None,
             // A signature wants its digest when the file ends.
             late: LateDigests::new(!signed),
+            long: LongFiles::new(!signed),
         }
     }
 
-    /// A file of this size begins, as far as its attributes tell.
-    pub(crate) fn begin(&mut self, size: i64) {
+    /// A file of this size begins, as far as its attributes tell. `is_readable` says whether it can be read as soon as it
+    /// is written, and at little cost.
+    pub(crate) fn begin(&mut self, size: i64, is_readable: impl FnOnce() -> bool) {
         self.abandon();
         self.compared = None;
         self.signed.digesters.iter_mut().for_each(Digester::restart);
         self.may_be_read = u64::try_from(size).is_ok_and(|size| size <= AGAIN);
         self.without = self.without.saturating_add(1);
         let is_md5 = matches!(self.digesters.as_slice(), [only] if only.kind() == DigestKind::Md5);
-        let is_late = self.kind_known && is_md5 && (0..=LATE).contains(&size) && self.late.are_possible();
-        self.current = match (self.enabled && self.without <= PATIENCE, is_late) {
-            (false, _) => Current::Passed,
-            (true, false) => Current::Digested,
-            (true, true) => Current::Kept,
+        let size = u64::try_from(size).unwrap_or(u64::MAX);
+        let is_late = self.kind_known && is_md5 && size <= LATE && self.late.are_possible();
+        // The first file, too: most backups have MD5, and for another kind it is read at once.
+        let is_long = (LEAST_LONG + 1..=MOST_LONG).contains(&size) && (is_md5 || !self.kind_known);
+        self.current = match self.enabled && self.without <= PATIENCE {
+            false => Current::Passed,
+            true if is_late => Current::Kept,
+            true if is_long && self.long.can_take(size) && is_readable() => Current::Left,
+            true => Current::Digested,
         };
     }
 
@@ -172,6 +207,21 @@ impl DigestCheck {
         self.memory = memory.filter(|_| is_lent).cloned();
     }
 
+    /// Whether [`Self::catch_up`] has to come before the next bytes, so many, because the file will not be read later after
+    /// all: it would not hold what came.
+    pub(crate) fn must_catch_up(&self, bytes: usize, in_order: bool) -> bool {
+        self.current == Current::Left && (!in_order || self.length.saturating_add(bytes as u64) > MOST_LONG)
+    }
+
+    /// From now on the current file is digested while it comes. `read_again` passes on what of it came so far.
+    pub(crate) fn catch_up(&mut self, read_again: impl FnOnce(&mut dyn FnMut(&[u8])) -> std::io::Result<u64>) {
+        let length = std::mem::take(&mut self.length);
+        self.current = Current::Digested;
+        if length > 0 && read_again(&mut |data| self.update(data, true)).ok() != Some(length) {
+            self.abandon();
+        }
+    }
+
     /// The next bytes of the current file. `in_order` tells whether they come to stand behind those before, as they are.
     pub(crate) fn update(&mut self, data: &[u8], in_order: bool) {
         let before = self.length;
@@ -182,6 +232,9 @@ impl DigestCheck {
                 return;
             }
             self.digest_kept();
+        }
+        if matches!(self.current, Current::Left | Current::LeftAwaited(_)) {
+            return;
         }
         if !self.kind_known && self.current == Current::Digested && before <= GUESS_LIMIT && self.length > GUESS_LIMIT {
             self.call_back();
@@ -257,7 +310,14 @@ impl DigestCheck {
         }
         self.call_back();
         let mut computed = None;
-        if self.current == Current::Digested {
+        if self.current == Current::Left {
+            if let (DigestKind::Md5, Ok(recorded)) = (kind, recorded.try_into()) {
+                self.expect(kind);
+                self.current = Current::LeftAwaited(recorded);
+                return Verdict::Later;
+            }
+            computed = again(kind, self.length, read_again);
+        } else if self.current == Current::Digested {
             let digester = self.digesters.iter_mut().find(|digester| digester.kind() == kind);
             computed = match digester {
                 Some(digester) => digester.finish().ok(),
@@ -276,24 +336,52 @@ impl DigestCheck {
     }
 
     /// Finds out now about the current file, if that was to be later: what its record says and what it is, if they are
-    /// not the same.
-    pub(crate) fn decide(&mut self) -> Option<(Md5Value, DigestValue)> {
-        let Current::Awaited(recorded) = self.current else { return None };
+    /// not the same. `read_again` passes the whole file to a digester, if that has to be.
+    pub(crate) fn decide(
+        &mut self,
+        read_again: impl FnOnce(&mut Digester) -> std::io::Result<u64>,
+    ) -> Option<(Md5Value, DigestValue)> {
+        let (recorded, computed) = match self.current {
+            Current::Awaited(recorded) => {
+                let computed = self.late.make_now();
+                self.late.forget();
+                (recorded, computed.and_then(|computed| DigestValue::from_bytes(DigestKind::Md5, &computed)))
+            }
+            Current::LeftAwaited(recorded) => (recorded, again(DigestKind::Md5, self.length, read_again)),
+            _ => return None,
+        };
         self.current = Current::Passed;
-        let computed = self.late.make_now().filter(|computed| *computed != recorded);
-        self.late.forget();
-        Some((recorded, DigestValue::from_bytes(DigestKind::Md5, &computed?)?))
+        computed.filter(|computed| computed.as_bytes() != recorded).map(|computed| (recorded, computed))
     }
 
-    /// Leaves the verdict about the current file to [`Self::settle`], with its name. `false` if there is none to come.
-    pub(crate) fn promise(&mut self, name: &[u8]) -> bool {
-        let Current::Awaited(recorded) = self.current else { return false };
-        self.current = Current::Passed;
-        self.late.promise(recorded, name);
-        true
+    /// Leaves the verdict about the current file, if one is to come, to [`Self::settle`] or [`Self::long_files`], with its
+    /// name.
+    pub(crate) fn promise(&mut self, name: &[u8], file: &OutputFile) -> Promise {
+        match self.current {
+            Current::Awaited(recorded) => {
+                self.current = Current::Passed;
+                self.late.promise(recorded, name);
+                Promise::Small
+            }
+            Current::LeftAwaited(recorded) => {
+                if let Ok(reader) = file.reader() {
+                    self.current = Current::Passed;
+                    self.long.promise(reader, self.length, recorded, name);
+                    return Promise::Long;
+                }
+                let differs = self.decide(|digester| file.read_again(|data| digester.update(data)));
+                differs.map_or(Promise::None, |(recorded, restored)| Promise::Differs(recorded, restored))
+            }
+            _ => Promise::None,
+        }
     }
 
-    /// Whether verdicts are to come.
+    /// The long file that was promised last is as it is to stay.
+    pub(crate) fn leave(&mut self) {
+        self.long.leave();
+    }
+
+    /// Whether verdicts about small files are to come.
     pub(crate) const fn has_promises(&self) -> bool {
         self.late.has_promises()
     }
@@ -303,19 +391,21 @@ impl DigestCheck {
         self.late.are_many()
     }
 
-    /// Finds out about all files that were promised; [`Self::wrong`] tells, until they are cleared.
-    pub(crate) fn settle(&mut self) {
+    /// Finds out about all small files that were promised. [`LateDigests::wrong`] tells, until they are cleared, and what
+    /// is known of long ones stands beside.
+    pub(crate) fn settle(&mut self) -> (&LateDigests, &mut LongFiles) {
         self.late.settle();
+        (&self.late, &mut self.long)
     }
 
-    /// What is wrong with the file that was promised as the `number`th, counted from 0.
-    pub(crate) fn wrong(&self, number: usize) -> Option<WrongFile<'_>> {
-        self.late.wrong(number)
-    }
-
-    /// Forgets the files that were promised.
+    /// Forgets the small files that were promised.
     pub(crate) fn clear(&mut self) {
         self.late.clear();
+    }
+
+    /// The long files that were promised.
+    pub(crate) const fn long_files(&mut self) -> &mut LongFiles {
+        &mut self.long
     }
 
     /// The digest of the current file that a signature is over; `None` if it is of a kind that was not expected. Files
@@ -366,7 +456,7 @@ mod tests {
         match check.compare(stream, recorded, |_| Err(std::io::Error::other("not there"))) {
             Verdict::Fine => false,
             Verdict::Differs(..) => true,
-            Verdict::Later => check.decide().is_some(),
+            Verdict::Later => check.decide(|_| Ok(0)).is_some(),
         }
     }
 
@@ -376,7 +466,7 @@ mod tests {
             let mut check = DigestCheck::new(true, false);
             for (data, right) in [(&b"one"[..], true), (b"two", false), (b"", true), (b"three", true), (b"four", false)]
             {
-                check.begin(0);
+                check.begin(0, || false);
                 check.update(data, true);
                 let mut recorded = digest(kind, data);
                 recorded[3] ^= u8::from(!right);
@@ -396,7 +486,7 @@ mod tests {
             (DigestKind::Md5, false),
             (DigestKind::Md5, true),
         ] {
-            check.begin(0);
+            check.begin(0, || false);
             check.update(b"data", true);
             let wrong = digest(kind, b"other");
             assert_eq!(differs(&mut check, stream(kind), &wrong), checked);
@@ -416,7 +506,7 @@ mod tests {
                 let (right, mut wrong) = (digest(kind, &data), digest(kind, &data));
                 wrong[1] ^= 4;
                 for (turn, recorded) in [&wrong, &right, &wrong].into_iter().enumerate() {
-                    check.begin(0);
+                    check.begin(0, || false);
                     data.chunks(70_001).for_each(|piece| check.update(piece, in_order));
                     let guessed = in_order || length <= GUESS_LIMIT;
                     let usual = kind == USUAL_KIND || CHEAP_KINDS.contains(&kind);
@@ -428,7 +518,7 @@ mod tests {
                         Ok(length)
                     });
                     let differs = match verdict {
-                        Verdict::Later => check.decide().is_some(),
+                        Verdict::Later => check.decide(|_| Ok(0)).is_some(),
                         verdict => matches!(verdict, Verdict::Differs(..)),
                     };
                     assert_eq!(differs, expected, "{kind} {length} {turn} {in_order}");
@@ -439,22 +529,92 @@ mod tests {
         }
     }
 
+    /// Long files that are not digested while they come, in a job of each kind.
+    #[test]
+    fn long_files_that_are_left_are_checked_all_the_same() {
+        let length = LEAST_LONG + 70_077;
+        let data: Vec<u8> = (0..u32::try_from(length).unwrap()).map(|n| (n / 5).to_le_bytes()[0]).collect();
+        if !DigestCheck::new(true, false).long.can_take(length) {
+            return;
+        }
+        for kind in DigestKind::ALL {
+            let mut check = DigestCheck::new(true, false);
+            for (turn, is_wrong) in [true, false, true].into_iter().enumerate() {
+                check.begin(i64::try_from(length).unwrap(), || true);
+                let is_left = turn == 0 || kind == DigestKind::Md5;
+                assert_eq!(check.current == Current::Left, is_left);
+                data.chunks(65_536).for_each(|piece| {
+                    assert!(!check.must_catch_up(piece.len(), true));
+                    check.update(piece, true);
+                });
+                assert_eq!(check.must_catch_up(0, false), is_left);
+                let mut recorded = digest(kind, &data);
+                recorded[3] ^= u8::from(is_wrong);
+                let mut reads = 0;
+                let mut read = |digester: &mut Digester| {
+                    reads += 1;
+                    digester.update(&data);
+                    Ok(length)
+                };
+                let differs = match check.compare(stream(kind), &recorded, &mut read) {
+                    Verdict::Later => check.decide(&mut read).is_some(),
+                    verdict => matches!(verdict, Verdict::Differs(..)),
+                };
+                assert_eq!(differs, is_wrong, "{kind} {turn}");
+                assert_eq!(reads, u32::from(is_left), "{kind} {turn}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_file_that_can_not_be_left_is_caught_up_with() {
+        let data = vec![3; usize::try_from(LEAST_LONG).unwrap() * 3];
+        let (size, cut) = (i64::try_from(data.len()).unwrap(), 1_000_000);
+        if !DigestCheck::new(true, false).long.can_take(u64::try_from(size).unwrap()) {
+            return;
+        }
+        for (kind, known) in [(DigestKind::Md5, false), (DigestKind::Md5, true)] {
+            for (read, is_checked) in [(cut, true), (cut - 1, false)] {
+                let mut check = DigestCheck::new(true, false);
+                if known {
+                    check.expect(kind);
+                }
+                check.begin(size, || true);
+                check.update(&data[..cut], true);
+                check.catch_up(|take| {
+                    data[..read].chunks(100_000).for_each(take);
+                    Ok(read as u64)
+                });
+                check.update(&data[cut..], false);
+                assert_eq!(differs(&mut check, stream(kind), &[1; 16]), is_checked);
+                // Nothing of it is left for the next one.
+                check.begin(0, || true);
+                assert!(!differs(&mut check, stream(kind), &digest(kind, b"")));
+            }
+            let mut check = DigestCheck::new(true, false);
+            check.begin(size, || true);
+            check.catch_up(|_| Err(std::io::Error::other("there is nothing to be read yet")));
+            check.update(&data, false);
+            assert!(!differs(&mut check, stream(kind), &digest(kind, &data)));
+        }
+    }
+
     #[test]
     fn a_file_that_can_t_be_read_again_is_not_checked() {
         for outcome in [None, Some(GUESS_LIMIT)] {
             let mut check = DigestCheck::new(true, false);
-            check.begin(0);
+            check.begin(0, || false);
             check.update(&vec![0; usize::try_from(GUESS_LIMIT).unwrap()], true);
             check.update(b"x", true);
             let sha1 = stream(DigestKind::Sha1);
             let read = |_: &mut Digester| outcome.ok_or_else(|| std::io::Error::other("no"));
             assert!(matches!(check.compare(sha1, b"0123456789abcdef0123", read), Verdict::Fine));
-            check.begin(0);
+            check.begin(0, || false);
             assert!(differs(&mut check, sha1, b"short"));
         }
         for size in [-1, i64::MAX] {
             let mut check = DigestCheck::new(true, false);
-            check.begin(size);
+            check.begin(size, || false);
             assert!(!check.may_be_read);
         }
     }
@@ -465,7 +625,7 @@ mod tests {
         for enabled in [false, true] {
             let mut check = DigestCheck::new(enabled, true);
             for turn in 0..3 {
-                check.begin(0);
+                check.begin(0, || false);
                 data.chunks(65_536).for_each(|piece| check.update(piece, true));
                 if turn == 1 {
                     assert!(differs(&mut check, Stream::MD5, &[0; 16]) == enabled);
@@ -473,7 +633,7 @@ mod tests {
                 let value = check.signed_digest(DigestKind::Sha256).unwrap();
                 assert_eq!(value.as_bytes(), digest(DigestKind::Sha256, &data));
                 // One that is given up leaves nothing behind.
-                check.begin(0);
+                check.begin(0, || false);
                 data.chunks(65_536).for_each(|piece| check.update(piece, true));
                 check.abandon();
             }
@@ -484,27 +644,27 @@ mod tests {
     fn a_job_without_digests_stops_computing_and_can_start_again() {
         let mut check = DigestCheck::new(true, false);
         for _ in 0..PATIENCE {
-            check.begin(0);
+            check.begin(0, || false);
             assert!(check.current == Current::Digested);
         }
-        check.begin(0);
+        check.begin(0, || false);
         assert!(check.current == Current::Passed);
         assert!(!differs(&mut check, Stream::MD5, &[0; 16]));
-        check.begin(0);
+        check.begin(0, || false);
         assert!(differs(&mut check, Stream::MD5, &[0; 16]));
     }
 
     #[test]
     fn an_abandoned_file_and_a_disabled_check_say_nothing() {
         let mut check = DigestCheck::new(true, false);
-        check.begin(0);
+        check.begin(0, || false);
         check.update(b"left", true);
         check.abandon();
         assert!(!differs(&mut check, Stream::MD5, &[0; 16]));
-        check.begin(0);
+        check.begin(0, || false);
         assert!(!differs(&mut check, Stream::MD5, &digest(DigestKind::Md5, b"")));
         let mut check = DigestCheck::new(false, false);
-        check.begin(0);
+        check.begin(0, || false);
         check.update(b"left", true);
         assert!(!differs(&mut check, Stream::MD5, &[0; 16]));
     }
@@ -515,8 +675,9 @@ mod tests {
             return;
         }
         let mut check = DigestCheck::new(true, false);
-        check.begin(0);
+        check.begin(0, || false);
         assert!(!differs(&mut check, Stream::MD5, &digest(DigestKind::Md5, b"")));
+        let file = OutputFile::empty(tempfile::tempfile().unwrap().into(), true);
         // Sizes around those of blocks, one that is longer than announced, and one that stands out.
         let sizes = [0, 1, 63, 64, 65, 5000, 20_000, 600_000, 250_000, 17, 524_288, 524_289, 524_288];
         for turn in 0..4 {
@@ -526,17 +687,17 @@ mod tests {
                 let is_wrong = number % 3 == turn;
                 let mut recorded = digest(DigestKind::Md5, &data);
                 recorded[15] ^= u8::from(is_wrong);
-                check.begin(0);
+                check.begin(0, || false);
                 if number == 5 {
                     // One that is given up leaves nothing behind.
                     check.update(b"lost", true);
-                    check.begin(0);
+                    check.begin(0, || false);
                 }
                 data.chunks(65_536).for_each(|piece| check.update(piece, true));
                 let name = number.to_string().into_bytes();
                 match check.compare(Stream::MD5, &recorded, |_| Ok(0)) {
                     Verdict::Later => {
-                        assert!(check.promise(&name), "{size}");
+                        assert!(matches!(check.promise(&name, &file), Promise::Small), "{size}");
                         promised.push((name, is_wrong));
                     }
                     other => {
@@ -544,20 +705,20 @@ mod tests {
                         assert_eq!(matches!(other, Verdict::Differs(..)), is_wrong);
                     }
                 }
-                assert!(!check.promise(b"once more"));
+                assert!(matches!(check.promise(b"once more", &file), Promise::None));
             }
             assert_eq!(promised.len(), 11);
             assert!(check.has_promises());
             // In the middle of a file.
-            check.begin(0);
+            check.begin(0, || false);
             check.update(b"one", true);
-            check.settle();
+            let (small, _long) = check.settle();
             for (number, (name, is_wrong)) in promised.iter().enumerate() {
-                let wrong = check.wrong(number);
+                let wrong = small.wrong(number);
                 assert_eq!(wrong.is_some(), *is_wrong);
                 assert!(wrong.is_none_or(|wrong| wrong.name == name && wrong.recorded != wrong.restored.as_bytes()));
             }
-            assert!(check.wrong(promised.len()).is_none());
+            assert!(small.wrong(promised.len()).is_none());
             check.clear();
             assert!(!check.has_promises());
             check.update(b"more", true);

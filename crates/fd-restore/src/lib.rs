@@ -16,6 +16,7 @@ mod digest_worker;
 mod encryption;
 mod entry;
 mod late_digests;
+mod long_files;
 mod output_file;
 mod output_names;
 mod plan;

@@ -1,16 +1,26 @@
 //! The file that is being written.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::statfs::{
+    BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC,
+    fstatfs,
+};
 
 use crate::texts::FailedWrite;
 
 /// Bytes that are read at a time.
 const READ: usize = 256 * 1024;
+
+/// File systems of this host whose files are read out of the page cache after they were written. ext2 and ext3 have the
+/// number of ext4.
+const LOCAL: [FsType; 6] =
+    [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC];
 
 /// An open file and where the next data goes.
 #[derive(Debug)]
@@ -24,17 +34,23 @@ pub(crate) struct OutputFile {
     writes: u64,
     /// Behind the last byte that is known to be in the file; `None` if only the system knows.
     end: Option<u64>,
+    is_readable: bool,
 }
 
 impl OutputFile {
-    /// A file that was just made, so that it is empty.
-    pub(crate) fn empty(file: OwnedFd) -> Self {
-        Self { end: Some(0), ..Self::existing(file) }
+    /// A file that was just made, so that it is empty. `is_readable` says whether it is open for reading, too.
+    pub(crate) fn empty(file: OwnedFd, is_readable: bool) -> Self {
+        Self { end: Some(0), is_readable, ..Self::existing(file) }
     }
 
     /// A file or device that may hold something already.
     pub(crate) fn existing(file: OwnedFd) -> Self {
-        Self { file: File::from(file), address: 0, written: 0, writes: 0, end: None }
+        Self { file: File::from(file), address: 0, written: 0, writes: 0, end: None, is_readable: false }
+    }
+
+    /// Whether the job made it.
+    pub(crate) const fn is_new(&self) -> bool {
+        self.end.is_some()
     }
 
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
@@ -79,8 +95,8 @@ impl OutputFile {
         if self.end.is_none() {
             return Err(Errno::ESPIPE.into());
         }
-        // It is open for writing only. This leads to the very file, whatever its name means by now.
-        let file = File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?;
+        let second = if self.is_readable { None } else { Some(File::open(self.own_path())?) };
+        let file = second.as_ref().unwrap_or(&self.file);
         let mut block = vec![0; READ];
         let mut address = 0;
         loop {
@@ -93,6 +109,22 @@ impl OutputFile {
             take(block.get(..count).unwrap_or_default());
             address = address.saturating_add(count as u64);
         }
+    }
+
+    /// Whether what was written can be read once more at little cost, and will still be there: it is a new file, and the
+    /// file system keeps it in this host's memory for a while.
+    pub(crate) fn can_be_read_later(&self) -> bool {
+        self.is_readable && fstatfs(&self.file).is_ok_and(|found| LOCAL.contains(&found.filesystem_type()))
+    }
+
+    /// The same file for reading, without traces in its times.
+    pub(crate) fn reader(&self) -> std::io::Result<File> {
+        OpenOptions::new().read(true).custom_flags(OFlag::O_NOATIME.bits()).open(self.own_path())
+    }
+
+    /// A path that leads to the very file, whatever its name means by now.
+    fn own_path(&self) -> String {
+        format!("/proc/self/fd/{}", self.file.as_raw_fd())
     }
 
     /// The length of the file; `None` where it has none.

@@ -5,6 +5,8 @@
 //!
 //! Where it is not known yet whether a file's digest is right, everything behind it is held until it is.
 
+use std::collections::VecDeque;
+
 use fd_messages::{JobLog, MessageType};
 
 /// A message that waits.
@@ -20,22 +22,32 @@ const MOST_HELD: usize = 64 << 10;
 pub(crate) struct Report<'a> {
     log: &'a dyn JobLog,
     queue: Vec<QueuedMessage>,
-    held: Vec<Held>,
+    held: VecDeque<Held>,
     /// Bytes of the texts in it.
     held_bytes: usize,
 }
 
 /// What waits for a digest.
 enum Held {
-    /// The digest of the next file of those that were promised.
+    /// The digest of the next small file of those that were promised.
     Verdict,
+    /// That of the next long one.
+    LongVerdict,
     Now(MessageType, Vec<u8>),
     Later(MessageType, Vec<u8>),
 }
 
+/// What there is to say of the oldest long file that was not told of yet.
+pub(crate) enum LongVerdict {
+    /// That is not known yet.
+    Unknown,
+    Nothing,
+    Say(MessageType, Vec<u8>),
+}
+
 impl<'a> Report<'a> {
     pub(crate) fn new(log: &'a dyn JobLog) -> Self {
-        Self { log, queue: Vec::new(), held: Vec::new(), held_bytes: 0 }
+        Self { log, queue: Vec::new(), held: VecDeque::new(), held_bytes: 0 }
     }
 
     /// Whether anybody takes messages of this type.
@@ -65,14 +77,19 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Here belongs what is to be said of a file's digest, which is not known yet: all that comes now is held until
+    /// Here belongs what is to be said of a small file's digest, which is not known yet: all that comes now is held until
     /// [`Self::settle`].
     pub(crate) fn hold_for_verdict(&mut self) {
-        self.held.push(Held::Verdict);
+        self.held.push_back(Held::Verdict);
+    }
+
+    /// The same for a long file.
+    pub(crate) fn hold_for_long_verdict(&mut self) {
+        self.held.push_back(Held::LongVerdict);
     }
 
     fn hold(&mut self, message: Held, bytes: usize) {
-        self.held.push(message);
+        self.held.push_back(message);
         self.held_bytes = self.held_bytes.saturating_add(bytes);
     }
 
@@ -81,25 +98,43 @@ impl<'a> Report<'a> {
         self.held_bytes >= MOST_HELD
     }
 
-    /// Tells what is held. `verdict` says what there is to say of the digest of the file with this number among those
-    /// that were waited for, if it is an error.
-    pub(crate) fn settle(&mut self, verdict: impl Fn(usize) -> Option<Vec<u8>>) {
-        let mut held = std::mem::take(&mut self.held);
+    /// Tells what is held, up to the first long file of which nothing is known. `verdict` says what there is to say of
+    /// the digest of the small file with this number among those that were waited for, if it is an error; all of them are
+    /// known.
+    pub(crate) fn settle(
+        &mut self,
+        verdict: impl Fn(usize) -> Option<Vec<u8>>,
+        mut long_verdict: impl FnMut() -> LongVerdict,
+    ) {
+        let held = std::mem::take(&mut self.held);
+        self.held_bytes = 0;
         let mut number = 0;
-        for message in held.drain(..) {
+        let mut small = || {
+            number += 1;
+            verdict(number - 1)
+        };
+        for message in held {
+            let waits = !self.held.is_empty();
             match message {
-                Held::Now(kind, text) => self.tell(kind, &text),
-                Held::Later(kind, text) => self.queue(kind, text),
                 Held::Verdict => {
-                    if let Some(text) = verdict(number) {
-                        self.tell(MessageType::Error, &text);
+                    if let Some(text) = small() {
+                        self.now(MessageType::Error, &text);
                     }
-                    number += 1;
                 }
+                Held::LongVerdict if waits => self.hold_for_long_verdict(),
+                Held::LongVerdict => match long_verdict() {
+                    LongVerdict::Unknown => self.hold_for_long_verdict(),
+                    LongVerdict::Nothing => {}
+                    LongVerdict::Say(kind, text) => self.tell(kind, &text),
+                },
+                Held::Now(kind, text) if waits => {
+                    let len = text.len();
+                    self.hold(Held::Now(kind, text), len);
+                }
+                Held::Now(kind, text) => self.tell(kind, &text),
+                Held::Later(kind, text) => self.later(kind, text),
             }
         }
-        self.held = held;
-        self.held_bytes = 0;
     }
 
     fn tell(&mut self, kind: MessageType, text: &[u8]) {

@@ -3,22 +3,23 @@
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use fd_crypto::Digester;
+use fd_crypto::{DigestKind, DigestValue, Digester};
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_metadata::{MetadataWriter, Target, WriterWarning, pin};
+use fd_metadata::{MetadataWriter, Target, UsualOwner, WriterWarning, pin};
 use fd_os::local_time::local_time;
 use fd_records::{AttributesRecord, FileType, PluginName, Stat, Stream, listing};
 
 use crate::create::{Created, Creator};
 use crate::data::{DataLost, DataPath, Destination};
-use crate::digest_check::{DigestCheck, Verdict};
+use crate::digest_check::{DigestCheck, Promise, Verdict};
 use crate::encryption::{Encryption, Undecipherable};
 use crate::entry::Entry;
 use crate::late_digests::WrongFile;
+use crate::long_files::{Finding, LongPromise};
 use crate::output_file::OutputFile;
 use crate::plan::RestorePlan;
 use crate::records::{self, End, Next, SequenceError};
-use crate::report::{QueuedMessage, Report};
+use crate::report::{LongVerdict, QueuedMessage, Report};
 use crate::source::RecordSource;
 use crate::texts;
 use crate::tree::{Directories, OpenError, OutputPath};
@@ -29,6 +30,9 @@ const MOST_DELAYED: usize = 64;
 /// How long the next record may take before digests that were put off are made meanwhile.
 const PATIENCE: Duration = Duration::from_millis(20);
 
+/// The same for those of long files: the fewer there are, the dearer is each.
+const LONG_PATIENCE: Duration = Duration::from_secs(1);
+
 /// What a restore remembers from one round (one Storage Daemon) to the next.
 pub struct RestoreState {
     directories: Directories,
@@ -36,6 +40,7 @@ pub struct RestoreState {
     digest: DigestCheck,
     data: DataPath,
     encryption: Encryption,
+    usual: UsualOwner,
 }
 
 impl RestoreState {
@@ -47,6 +52,7 @@ impl RestoreState {
             digest: DigestCheck::new(plan.check_digests, plan.keys.is_some()),
             data: DataPath::new(),
             encryption: Encryption::new(plan.keys.clone()),
+            usual: UsualOwner::default(),
         }
     }
 }
@@ -78,6 +84,7 @@ pub fn run(
     cancel: &CancelToken,
     source: &mut dyn RecordSource,
 ) -> Result<Outcome, SequenceError> {
+    state.digest.long_files().belong_to(cancel);
     let mut round = Round {
         plan,
         progress,
@@ -142,9 +149,7 @@ impl Round<'_> {
     /// Takes all records.
     fn records(&mut self, source: &mut dyn RecordSource) -> Result<End, SequenceError> {
         loop {
-            if self.state.digest.has_promises() && (self.is_time_to_settle() || !source.is_near(PATIENCE)) {
-                self.settle();
-            }
+            self.keep_promises(source);
             match records::next(source, self.cancel) {
                 Ok(Next::Record(stream, record, memory)) => {
                     self.state.digest.stands_in(memory);
@@ -213,6 +218,10 @@ impl Round<'_> {
         let entry = Entry::new(&parsed, stream, self.plan);
         self.progress.add_files_examined(1);
         self.progress.set_current_file(&entry.output);
+        if entry.delta_seq > 0 && self.state.digest.long_files().has_promises() {
+            // It may be a patch of one of these files.
+            self.settle();
+        }
         let created = Creator {
             directories: &mut self.state.directories,
             report: &mut self.report,
@@ -227,9 +236,10 @@ impl Round<'_> {
         self.progress.add_file();
         match created {
             Created::Open(file) => {
-                self.file = Some(file);
+                let file = self.file.insert(file);
+                let is_readable = || file.can_be_read_later();
                 self.state.data.begin();
-                self.state.digest.begin(entry.stat.size);
+                self.state.digest.begin(entry.stat.size, is_readable);
             }
             Created::Made => self.dress(&entry),
             Created::Skipped | Created::Failed => {}
@@ -357,27 +367,48 @@ impl Round<'_> {
 
     /// Finds out whether the digest of the current file is right, if that was put off.
     fn decide(&mut self) {
-        if let (Some((recorded, restored)), Some(entry)) = (self.state.digest.decide(), &self.entry) {
+        let (Some(file), Some(entry)) = (&self.file, &self.entry) else { return };
+        let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
+        if let Some((recorded, restored)) = self.state.digest.decide(read_again) {
             self.wrong_digest = Some(texts::digest_differs(restored.kind(), &entry.output, &recorded, &restored));
             self.is_complete = false;
         }
     }
 
-    const fn is_time_to_settle(&self) -> bool {
-        self.state.digest.promises_are_many() || self.report.holds_much()
+    /// Makes digests that were put off, once there are enough of them, or while the source is slow.
+    fn keep_promises(&mut self, source: &mut dyn RecordSource) {
+        let digest = &self.state.digest;
+        if digest.has_promises()
+            && (digest.promises_are_many() || self.report.holds_much() || !source.is_near(PATIENCE))
+        {
+            self.tell_held();
+        }
+        let long = self.state.digest.long_files();
+        if !long.has_promises() {
+            return;
+        }
+        if self.report.holds_much() || !source.is_near(LONG_PATIENCE) {
+            self.settle();
+        } else if long.go_on() {
+            self.tell_held();
+        }
     }
 
     /// Finds out about all digests that were put off, and tells what had to wait for that.
     fn settle(&mut self) {
-        let digest = &mut self.state.digest;
-        if digest.has_promises() {
-            digest.settle();
-            self.report.settle(|number| {
-                let WrongFile { name, recorded, restored } = digest.wrong(number)?;
-                Some(texts::digest_differs(restored.kind(), name, recorded, &restored))
-            });
-            digest.clear();
-        }
+        self.state.digest.long_files().finish();
+        self.tell_held();
+    }
+
+    /// Finds out about the digests of small files, and tells what waits for nothing else.
+    fn tell_held(&mut self) {
+        let (small, long) = self.state.digest.settle();
+        let small = |number| {
+            let WrongFile { name, recorded, restored } = small.wrong(number)?;
+            Some(texts::digest_differs(restored.kind(), name, recorded, &restored))
+        };
+        self.report.settle(small, || long.next_known().map_or(LongVerdict::Unknown, long_verdict));
+        self.state.digest.clear();
     }
 
     fn tell_wrong_digest(&mut self) {
@@ -448,11 +479,14 @@ impl Round<'_> {
         let wrong_digest = self.wrong_digest.take();
         let Some(entry) = &self.entry else { return };
         if let Some(mut file) = self.file.take() {
-            let RestoreState { digest, encryption, writer, .. } = &mut *self.state;
+            let RestoreState { digest, encryption, writer, usual, .. } = &mut *self.state;
             let report = &mut self.report;
-            finish_file(report, &mut file, entry, wrong_digest.as_deref(), digest);
+            let is_promised = finish_file(report, &mut file, entry, wrong_digest.as_deref(), digest, usual);
             let target = Target::Open(file.descriptor());
             apply_delayed(writer, report, entry, &target, &delayed);
+            if is_promised {
+                digest.leave();
+            }
             encryption.verify(entry.file_type, &entry.output, report, |kind| digest.signed_digest(kind));
             digest.abandon();
             encryption.forget();
@@ -514,28 +548,65 @@ fn dress_pinned(target: &Target<'_>, entry: &Entry) {
 }
 
 /// Checks the length and sets the attributes of a file whose data has come. Data of another length has another digest,
-/// so of a file of the wrong length nothing is said of that.
+/// so of a file of the wrong length nothing is said of that. Whether it is a long file whose digest will be made later.
 fn finish_file(
     report: &mut Report<'_>,
     file: &mut OutputFile,
     entry: &Entry,
     wrong_digest: Option<&[u8]>,
     digest: &mut DigestCheck,
-) {
+    usual: &mut UsualOwner,
+) -> bool {
     let restored = match entry.file_type {
         Some(FileType::Regular) => file.length().unwrap_or(0),
         _ => 0,
     };
+    let mut is_long = false;
     if restored > 0 && entry.stat.size > 0 && restored != entry.stat.size {
         report.now(MessageType::Error, &texts::wrong_size(&entry.output, entry.stat.size, restored));
     } else if let Some(text) = wrong_digest {
         report.now(MessageType::Error, text);
-    } else if digest.promise(&entry.output) {
-        report.hold_for_verdict();
+    } else {
+        match digest.promise(&entry.output, file) {
+            Promise::None => {}
+            Promise::Small => report.hold_for_verdict(),
+            Promise::Long => {
+                report.hold_for_long_verdict();
+                is_long = true;
+            }
+            Promise::Differs(recorded, restored) => {
+                let text = texts::digest_differs(restored.kind(), &entry.output, &recorded, &restored);
+                report.now(MessageType::Error, &text);
+            }
+        }
     }
-    let failures = Target::Open(file.descriptor()).set_attributes(&entry.stat);
+    let target = Target::Open(file.descriptor());
+    let failures = if file.is_new() {
+        target.set_attributes_of_new(&entry.stat, usual)
+    } else {
+        target.set_attributes(&entry.stat)
+    };
     if let Some(errno) = failures.times {
         report.now(MessageType::Error, &texts::times_not_set(&entry.output, errno));
+    }
+    is_long
+}
+
+/// What is to be told of a long file whose digest was put off.
+fn long_verdict(LongPromise { name, recorded, finding }: LongPromise) -> LongVerdict {
+    match finding {
+        Finding::None | Finding::Right => LongVerdict::Nothing,
+        Finding::Wrong(computed) => {
+            let restored = DigestValue::from_bytes(DigestKind::Md5, &computed);
+            restored.map_or(LongVerdict::Nothing, |restored| {
+                LongVerdict::Say(
+                    MessageType::Error,
+                    texts::digest_differs(DigestKind::Md5, &name, &recorded, &restored),
+                )
+            })
+        }
+        Finding::Changed => LongVerdict::Say(MessageType::Warning, texts::changed_meanwhile(&name)),
+        Finding::Unreadable(errno) => LongVerdict::Say(MessageType::Error, texts::not_read_back(&name, errno)),
     }
 }
 

@@ -404,6 +404,17 @@ pub(crate) fn digest_differs(kind: DigestKind, path: &[u8], recorded: &[u8], res
     ])
 }
 
+/// Whether the data of the file is what was saved nobody can tell: somebody wrote to it before it was compared.
+pub(crate) fn changed_meanwhile(path: &[u8]) -> Vec<u8> {
+    join(&[b"Restored file ", path, b" was changed before its digest could be compared with the backup."])
+}
+
+/// Whether the data of the file is what was saved can't be seen.
+pub(crate) fn not_read_back(path: &[u8], errno: Errno) -> Vec<u8> {
+    let reason = strerror(errno);
+    join(&[b"Could not read restored file ", path, b" to compare it with the backup: ERR=", reason.as_bytes()])
+}
+
 /// The volume's digest can't be compared: the stock daemon says that it differs.
 pub(crate) fn other_digest(name: &[u8], stream: Stream, wanted: DigestKind) -> Vec<u8> {
     let what = format!(" is a {stream}, the FileSet has {wanted}: such files are not compared.");

@@ -11,6 +11,7 @@ mod attacks;
 mod damage;
 mod directories;
 mod encryption;
+mod long_files;
 mod messages;
 mod metadata;
 mod replace;

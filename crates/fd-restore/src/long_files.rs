@@ -1,0 +1,417 @@
+//! The MD5 of long files, made of many at a time once they are restored: eight chains side by side take hardly longer than
+//! one alone, which would take longer than all the rest of the restore.
+//!
+//! A file is kept open, for reading only, when its digest record has come. Once there are enough, a thread reads them
+//! back, out of the page cache as a rule, while the job goes on; so what is checked is what the file system has. What
+//! else there is to be told waits for it (see [`crate::report`]). Not here: which files, small ones (`late_digests.rs`),
+//! and any other kind of digest.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use fd_messages::CancelToken;
+use fd_os::md5_lanes::{BLOCK, Chain, VALUE_LEN, advance_many, has_wide_lanes};
+use nix::errno::Errno;
+use nix::sys::sysinfo::sysinfo;
+
+/// An MD5.
+type Md5Value = [u8; VALUE_LEN];
+
+/// With so many files their digests are made.
+const MOST_FILES: usize = 16;
+/// And with so many bytes, which should still be in the page cache.
+const MOST_BYTES: u64 = 512 << 20;
+/// The part of the host's memory that these may be, if that is less.
+const SHARE_OF_MEMORY: u64 = 16;
+/// How many of them are read at a time.
+const TOGETHER: usize = 8;
+/// Bytes that are read of each file at a time, a multiple of [`BLOCK`]. All together should fit into a processor's own
+/// cache.
+const PIECE: usize = 32 << 10;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct LongFiles {
+    are_possible: bool,
+    /// Bytes that may wait.
+    most_bytes: u64,
+    waiting: Vec<LongFile>,
+    waiting_bytes: u64,
+    /// What is promised of files that were not told of yet, the oldest first.
+    promises: VecDeque<LongPromise>,
+    /// The files of the first promises, or behind those that are kept already.
+    working: Option<Work>,
+    /// How many of the first promises are kept.
+    known: usize,
+    cancel: CancelToken,
+}
+
+/// What the thread is at.
+struct Work {
+    files: usize,
+    findings: JoinHandle<Vec<Finding>>,
+}
+
+/// A file whose digest is to be made.
+struct LongFile {
+    /// Open for reading.
+    file: File,
+    /// What was restored of it; what somebody else appends is not looked at.
+    length: u64,
+    recorded: Md5Value,
+    /// How it looked when the job was through with it.
+    left: Option<Stamp>,
+}
+
+/// What changes when somebody writes: the length, and the time of the last write.
+type Stamp = (u64, i64, i64);
+
+/// A file that is still to be told of.
+#[derive(Debug)]
+pub(crate) struct LongPromise {
+    /// Its name, as messages show it.
+    pub(crate) name: Vec<u8>,
+    /// The digest on the volume.
+    pub(crate) recorded: Md5Value,
+    /// What came out, as far as that is known.
+    pub(crate) finding: Finding,
+}
+
+/// What came out for a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Finding {
+    /// It was not looked at: not yet, or the job was cancelled.
+    None,
+    /// It has the digest of the volume.
+    Right,
+    /// It has another one, this.
+    Wrong(Md5Value),
+    /// It has another one, and somebody has written to it meanwhile.
+    Changed,
+    /// It could not be read.
+    Unreadable(Errno),
+}
+
+impl LongFiles {
+    /// With `wanted`, where this processor has what it takes.
+    pub(crate) fn new(wanted: bool) -> Self {
+        let memory = sysinfo().map_or(0, |info| info.ram_total());
+        let most_bytes = MOST_BYTES.min(memory / SHARE_OF_MEMORY);
+        Self { are_possible: wanted && has_wide_lanes(), most_bytes, ..Self::default() }
+    }
+
+    /// Whether a file of this length can wait.
+    pub(crate) const fn can_take(&self, length: u64) -> bool {
+        self.are_possible && length <= self.most_bytes
+    }
+
+    /// The job that this is for.
+    pub(crate) fn belong_to(&mut self, cancel: &CancelToken) {
+        self.cancel = cancel.clone();
+    }
+
+    /// The file is complete; its digest is to be this one. What is still to be done to it, [`Self::leave`] ends.
+    pub(crate) fn promise(&mut self, file: File, length: u64, recorded: Md5Value, name: &[u8]) {
+        self.waiting.push(LongFile { file, length, recorded, left: None });
+        self.waiting_bytes = self.waiting_bytes.saturating_add(length);
+        self.promises.push_back(LongPromise { name: name.to_vec(), recorded, finding: Finding::None });
+    }
+
+    /// The file that was promised last is as it is to stay.
+    pub(crate) fn leave(&mut self) {
+        if let Some(last) = self.waiting.last_mut() {
+            last.left = last.stamp();
+        }
+    }
+
+    /// Whether there are files that were not told of yet.
+    pub(crate) fn has_promises(&self) -> bool {
+        !self.promises.is_empty()
+    }
+
+    /// Gives the thread what there is if that is enough, and takes what it has found out. Whether there is something to
+    /// be told.
+    pub(crate) fn go_on(&mut self) -> bool {
+        if self.working.as_ref().is_some_and(|work| work.findings.is_finished()) {
+            self.collect();
+        }
+        if self.waiting.len() >= MOST_FILES || self.waiting_bytes >= self.most_bytes {
+            self.hand_over();
+        }
+        self.known > 0
+    }
+
+    /// Waits until all is known.
+    pub(crate) fn finish(&mut self) {
+        self.hand_over();
+        self.collect();
+    }
+
+    /// What is known of the oldest file, if that is known: it need not be told of any more.
+    pub(crate) fn next_known(&mut self) -> Option<LongPromise> {
+        self.known = self.known.checked_sub(1)?;
+        self.promises.pop_front()
+    }
+
+    /// Gives all that waits to a thread, one such group at a time.
+    fn hand_over(&mut self) {
+        self.collect();
+        if self.waiting.is_empty() {
+            return;
+        }
+        let files = Arc::new(std::mem::take(&mut self.waiting));
+        self.waiting_bytes = 0;
+        let (theirs, cancel) = (Arc::clone(&files), self.cancel.clone());
+        match thread::Builder::new().name("long files".to_owned()).spawn(move || check(&theirs, &cancel)) {
+            Ok(findings) => self.working = Some(Work { files: files.len(), findings }),
+            Err(_no_thread) => self.keep(files.len(), &check(&files, &self.cancel)),
+        }
+    }
+
+    /// Waits for the thread.
+    fn collect(&mut self) {
+        if let Some(Work { files, findings }) = self.working.take() {
+            // Only a panic leaves none.
+            self.keep(files, &findings.join().unwrap_or_default());
+        }
+    }
+
+    fn keep(&mut self, files: usize, findings: &[Finding]) {
+        for (promise, finding) in self.promises.iter_mut().skip(self.known).zip(findings) {
+            promise.finding = *finding;
+        }
+        self.known += files;
+    }
+}
+
+impl LongFile {
+    fn stamp(&self) -> Option<Stamp> {
+        self.file.metadata().ok().map(|found| (found.len(), found.mtime(), found.mtime_nsec()))
+    }
+
+    /// What this digest says.
+    fn judge(&self, computed: Md5Value) -> Finding {
+        if computed == self.recorded {
+            Finding::Right
+        } else if self.left.is_none() || self.stamp() == self.left {
+            Finding::Wrong(computed)
+        } else {
+            Finding::Changed
+        }
+    }
+}
+
+/// A file that is being read.
+struct Lane<'f> {
+    number: usize,
+    file: &'f LongFile,
+    chain: Chain,
+    /// Bytes in the chain.
+    digested: u64,
+    piece: Vec<u8>,
+    /// How much of it holds what was read.
+    filled: usize,
+    error: Option<Errno>,
+}
+
+impl<'f> Lane<'f> {
+    fn new((number, file): (usize, &'f LongFile)) -> Self {
+        let piece = vec![0; PIECE];
+        Self { number, file, chain: Chain::default(), digested: 0, piece, filled: 0, error: None }
+    }
+
+    /// Reads the next piece, a whole one as long as there is one.
+    fn read(&mut self) {
+        let left = usize::try_from(self.file.length.saturating_sub(self.digested)).unwrap_or(PIECE).min(PIECE);
+        self.filled = 0;
+        while let Some(room) = self.piece.get_mut(self.filled..left).filter(|room| !room.is_empty()) {
+            match self.file.file.read_at(room, self.digested.saturating_add(self.filled as u64)) {
+                Ok(0) => return,
+                Ok(count) => self.filled += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.error = Some(error.raw_os_error().map_or(Errno::EIO, Errno::from_raw));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn parts(&self) -> (&[[u8; BLOCK]], &[u8]) {
+        self.piece.get(..self.filled).unwrap_or_default().as_chunks()
+    }
+
+    /// Takes note that the whole blocks of the piece are digested; what came out, if it was the last piece.
+    fn go_on(&mut self, chain: Chain) -> Option<Finding> {
+        if let Some(errno) = self.error {
+            return Some(Finding::Unreadable(errno));
+        }
+        self.chain = chain;
+        let length = self.digested.saturating_add(self.filled as u64);
+        if self.filled == PIECE && length < self.file.length {
+            self.digested = length;
+            return None;
+        }
+        // Its end, be it too early.
+        let (_blocks, rest) = self.parts();
+        Some(self.file.judge(chain.finish(rest, length)))
+    }
+}
+
+/// Reads these files and compares their digests.
+fn check(files: &[LongFile], cancel: &CancelToken) -> Vec<Finding> {
+    let mut findings = vec![Finding::None; files.len()];
+    let mut waiting: Vec<(usize, &LongFile)> = files.iter().enumerate().collect();
+    // The longest first, so that the lanes are busy to the end.
+    waiting.sort_by_key(|(_, file)| file.length);
+    let mut lanes: Vec<Lane<'_>> = Vec::new();
+    loop {
+        while lanes.len() < TOGETHER
+            && let Some(next) = waiting.pop()
+        {
+            lanes.push(Lane::new(next));
+        }
+        if lanes.is_empty() || cancel.is_cancelled() {
+            return findings;
+        }
+        lanes.iter_mut().for_each(Lane::read);
+        let mut messages: Vec<_> = lanes.iter().map(|lane| (lane.chain, lane.parts().0)).collect();
+        advance_many(&mut messages);
+        let chains: Vec<Chain> = messages.into_iter().map(|(chain, _)| chain).collect();
+        let mut chains = chains.into_iter();
+        lanes.retain_mut(|lane| {
+            let found = chains.next().and_then(|chain| lane.go_on(chain));
+            if let (Some(found), Some(place)) = (found, findings.get_mut(lane.number)) {
+                *place = found;
+            }
+            found.is_none()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use fd_crypto::{DigestKind, Digester};
+
+    use super::*;
+
+    fn md5(data: &[u8]) -> Md5Value {
+        let mut digester = Digester::new(DigestKind::Md5).unwrap();
+        digester.update(data);
+        digester.finish().unwrap().as_bytes().try_into().unwrap()
+    }
+
+    fn file(data: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(data).unwrap();
+        file
+    }
+
+    /// `None` where nothing is possible.
+    fn files() -> Option<LongFiles> {
+        let files = LongFiles::new(true);
+        assert!(!LongFiles::new(false).can_take(0));
+        files.can_take(1).then_some(files)
+    }
+
+    fn promise(files: &mut LongFiles, file: &File, length: usize, recorded: Md5Value, name: &str) {
+        files.promise(file.try_clone().unwrap(), length as u64, recorded, name.as_bytes());
+        files.leave();
+    }
+
+    fn findings(files: &mut LongFiles) -> Vec<Finding> {
+        files.finish();
+        let findings = std::iter::from_fn(|| files.next_known()).map(|promise| promise.finding).collect();
+        assert!(!files.has_promises());
+        findings
+    }
+
+    #[test]
+    fn each_file_has_its_own_finding_in_its_place() {
+        let Some(mut files) = files() else { return };
+        // Of no length, around blocks and pieces, and longer.
+        let lengths = [0, 1, 63, 64, 65, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 3 * PIECE + 64, 700_001, 1_000_000];
+        let mut expected = Vec::new();
+        let mut known = Vec::new();
+        for (number, length) in lengths.into_iter().cycle().take(45).enumerate() {
+            let data: Vec<u8> = (0..length).map(|at| (at * 7 / 3 + number).to_le_bytes()[0]).collect();
+            let (right, mut recorded) = (md5(&data), md5(&data));
+            recorded[7] ^= u8::from(number % 5 == 2);
+            promise(&mut files, &file(&data), length, recorded, &number.to_string());
+            expected.push(if number % 5 == 2 { Finding::Wrong(right) } else { Finding::Right });
+            if files.go_on() {
+                known.extend(std::iter::from_fn(|| files.next_known()));
+            }
+        }
+        assert!(known.len() >= MOST_FILES, "a group was done before the next one");
+        files.finish();
+        known.extend(std::iter::from_fn(|| files.next_known()));
+        assert!(!files.has_promises());
+        for (number, (promise, expected)) in known.iter().zip(&expected).enumerate() {
+            assert_eq!((promise.name.as_slice(), promise.finding), (number.to_string().as_bytes(), *expected));
+        }
+        assert_eq!(known.len(), expected.len());
+    }
+
+    #[test]
+    fn who_writes_meanwhile_is_not_taken_for_damage() {
+        let Some(mut files) = files() else { return };
+        let data = vec![9; 200_000];
+        let (right, longer, other, cut, damaged) = (file(&data), file(&data), file(&data), file(&data), file(&data));
+        for (number, file) in [&right, &longer, &other, &cut].into_iter().enumerate() {
+            promise(&mut files, file, data.len(), md5(&data), &number.to_string());
+        }
+        promise(&mut files, &damaged, data.len(), [0; VALUE_LEN], "damaged");
+        longer.write_at(b"more", 200_000).unwrap();
+        other.write_at(b"other", 100_000).unwrap();
+        other.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        cut.set_len(199_999).unwrap();
+        let wrong = Finding::Wrong(md5(&data));
+        let expected = [Finding::Right, Finding::Right, Finding::Changed, Finding::Changed, wrong];
+        assert_eq!(findings(&mut files), expected);
+    }
+
+    #[test]
+    fn what_can_not_be_read_is_said_and_the_others_are_checked() {
+        let Some(mut files) = files() else { return };
+        let data = vec![5; 70_000];
+        promise(&mut files, &file(&data), data.len(), md5(&data), "good");
+        promise(&mut files, &File::open("/").unwrap(), 100, md5(b""), "directory");
+        promise(&mut files, &file(&data), data.len(), [1; VALUE_LEN], "wrong");
+        let expected = [Finding::Right, Finding::Unreadable(Errno::EISDIR), Finding::Wrong(md5(&data))];
+        assert_eq!(findings(&mut files), expected);
+    }
+
+    #[test]
+    fn a_cancelled_job_looks_no_further() {
+        let Some(mut files) = files() else { return };
+        let cancel = CancelToken::new();
+        files.belong_to(&cancel);
+        cancel.cancel();
+        promise(&mut files, &file(b"data"), 4, [1; VALUE_LEN], "wrong");
+        assert_eq!(findings(&mut files), [Finding::None]);
+    }
+
+    #[test]
+    fn bytes_and_files_that_wait_are_bounded() {
+        let Some(mut files) = files() else { return };
+        let most = files.most_bytes;
+        assert!(!files.can_take(most + 1));
+        for turn in 0..3 {
+            promise(&mut files, &file(b""), usize::try_from(most / 2).unwrap(), md5(b""), "half");
+            files.go_on();
+            assert_eq!(files.waiting.len(), (turn + 1) % 2);
+        }
+        for _ in 0..MOST_FILES * 2 {
+            promise(&mut files, &file(b""), 0, md5(b""), "empty");
+            files.go_on();
+            assert!(files.waiting.len() < MOST_FILES);
+        }
+        assert_eq!(findings(&mut files).len(), 3 + 2 * MOST_FILES);
+    }
+}
