@@ -98,7 +98,7 @@ enum Current {
     /// Nothing is done: it can be read again later.
     Left,
     /// So it was; this is what its digest record says.
-    LeftAwaited(Md5Value),
+    LeftAwaited(DigestValue),
 }
 
 /// What is to come of the current file's digest.
@@ -111,7 +111,7 @@ pub(crate) enum Promise {
     /// It is compared with those of other long files, once [`DigestCheck::leave`] has said that it may be read.
     Long,
     /// It has been made at once, and is another than the record says.
-    Differs(Md5Value, DigestValue),
+    Differs(DigestValue, DigestValue),
 }
 
 /// Digests of the current file for its signature: the kinds that signatures of this job were over so far; all there are
@@ -178,11 +178,12 @@ impl DigestCheck {
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         let is_late = self.kind_known && is_md5 && size <= LATE && self.late.are_possible();
         // The first file, too: most backups have MD5, and for another kind it is read at once.
-        let is_long = (LEAST_LONG + 1..=MOST_LONG).contains(&size) && (is_md5 || !self.kind_known);
+        let kind = self.digesters.first().filter(|_| self.kind_known).map_or(USUAL_KIND, Digester::kind);
+        let is_long = (LEAST_LONG + 1..=MOST_LONG).contains(&size) && self.long.can_take(kind, size);
         self.current = match self.enabled && self.without <= PATIENCE {
             false => Current::Passed,
             true if is_late => Current::Kept,
-            true if is_long && self.long.can_take(size) && is_readable() => Current::Left,
+            true if is_long && is_readable() => Current::Left,
             true => Current::Digested,
         };
     }
@@ -311,7 +312,9 @@ impl DigestCheck {
         self.call_back();
         let mut computed = None;
         if self.current == Current::Left {
-            if let (DigestKind::Md5, Ok(recorded)) = (kind, recorded.try_into()) {
+            if let Some(recorded) = DigestValue::from_bytes(kind, recorded)
+                && self.long.can_take(kind, self.length)
+            {
                 self.expect(kind);
                 self.current = Current::LeftAwaited(recorded);
                 return Verdict::Later;
@@ -340,18 +343,19 @@ impl DigestCheck {
     pub(crate) fn decide(
         &mut self,
         read_again: impl FnOnce(&mut Digester) -> std::io::Result<u64>,
-    ) -> Option<(Md5Value, DigestValue)> {
+    ) -> Option<(DigestValue, DigestValue)> {
+        let md5 = |value: Md5Value| DigestValue::from_bytes(DigestKind::Md5, &value);
         let (recorded, computed) = match self.current {
             Current::Awaited(recorded) => {
                 let computed = self.late.make_now();
                 self.late.forget();
-                (recorded, computed.and_then(|computed| DigestValue::from_bytes(DigestKind::Md5, &computed)))
+                (md5(recorded), computed.and_then(md5))
             }
-            Current::LeftAwaited(recorded) => (recorded, again(DigestKind::Md5, self.length, read_again)),
+            Current::LeftAwaited(recorded) => (Some(recorded), again(recorded.kind(), self.length, read_again)),
             _ => return None,
         };
         self.current = Current::Passed;
-        computed.filter(|computed| computed.as_bytes() != recorded).map(|computed| (recorded, computed))
+        recorded.zip(computed).filter(|(recorded, computed)| recorded != computed)
     }
 
     /// Leaves the verdict about the current file, if one is to come, to [`Self::settle`] or [`Self::long_files`], with its
@@ -534,14 +538,14 @@ mod tests {
     fn long_files_that_are_left_are_checked_all_the_same() {
         let length = LEAST_LONG + 70_077;
         let data: Vec<u8> = (0..u32::try_from(length).unwrap()).map(|n| (n / 5).to_le_bytes()[0]).collect();
-        if !DigestCheck::new(true, false).long.can_take(length) {
+        if !DigestCheck::new(true, false).long.can_take(DigestKind::Md5, length) {
             return;
         }
         for kind in DigestKind::ALL {
             let mut check = DigestCheck::new(true, false);
             for (turn, is_wrong) in [true, false, true].into_iter().enumerate() {
                 check.begin(i64::try_from(length).unwrap(), || true);
-                let is_left = turn == 0 || kind == DigestKind::Md5;
+                let is_left = turn == 0 || check.long.can_take(kind, length);
                 assert_eq!(check.current == Current::Left, is_left);
                 data.chunks(65_536).for_each(|piece| {
                     assert!(!check.must_catch_up(piece.len(), true));
@@ -570,7 +574,7 @@ mod tests {
     fn a_long_file_that_can_not_be_left_is_caught_up_with() {
         let data = vec![3; usize::try_from(LEAST_LONG).unwrap() * 3];
         let (size, cut) = (i64::try_from(data.len()).unwrap(), 1_000_000);
-        if !DigestCheck::new(true, false).long.can_take(u64::try_from(size).unwrap()) {
+        if !DigestCheck::new(true, false).long.can_take(DigestKind::Md5, u64::try_from(size).unwrap()) {
             return;
         }
         for (kind, known) in [(DigestKind::Md5, false), (DigestKind::Md5, true)] {

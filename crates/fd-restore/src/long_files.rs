@@ -1,5 +1,5 @@
-//! The MD5 of long files, made of many at a time once they are restored: eight chains side by side take hardly longer than
-//! one alone, which would take longer than all the rest of the restore.
+//! The MD5 or SHA-256 of long files, made of many at a time once they are restored: eight chains side by side take hardly
+//! longer than one alone, which would take longer than all the rest of the restore.
 //!
 //! A file is kept open, for reading only, when its digest record has come. Once there are enough, a thread reads them
 //! back, out of the page cache as a rule, while the job goes on; so what is checked is what the file system has. What
@@ -12,13 +12,11 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use fd_crypto::{DigestKind, DigestValue};
 use fd_messages::CancelToken;
-use fd_os::md5_lanes::{BLOCK, Chain, VALUE_LEN, advance_many, has_wide_lanes};
+use fd_os::lanes::{Algorithm, BLOCK, Chain, SOME};
 use nix::errno::Errno;
 use nix::sys::sysinfo::sysinfo;
-
-/// An MD5.
-type Md5Value = [u8; VALUE_LEN];
 
 /// With so many files their digests are made.
 const MOST_FILES: usize = 16;
@@ -27,7 +25,7 @@ const MOST_BYTES: u64 = 512 << 20;
 /// The part of the host's memory that these may be, if that is less.
 const SHARE_OF_MEMORY: u64 = 16;
 /// How many of them are read at a time.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = SOME;
 /// Bytes that are read of each file at a time, a multiple of [`BLOCK`]. All together should fit into a processor's own
 /// cache.
 const PIECE: usize = 32 << 10;
@@ -35,7 +33,7 @@ const PIECE: usize = 32 << 10;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct LongFiles {
-    are_possible: bool,
+    is_wanted: bool,
     /// Bytes that may wait.
     most_bytes: u64,
     waiting: Vec<LongFile>,
@@ -61,7 +59,8 @@ struct LongFile {
     file: File,
     /// What was restored of it; what somebody else appends is not looked at.
     length: u64,
-    recorded: Md5Value,
+    algorithm: Algorithm,
+    recorded: DigestValue,
     /// How it looked when the job was through with it.
     left: Option<Stamp>,
 }
@@ -75,7 +74,7 @@ pub(crate) struct LongPromise {
     /// Its name, as messages show it.
     pub(crate) name: Vec<u8>,
     /// The digest on the volume.
-    pub(crate) recorded: Md5Value,
+    pub(crate) recorded: DigestValue,
     /// What came out, as far as that is known.
     pub(crate) finding: Finding,
 }
@@ -88,7 +87,7 @@ pub(crate) enum Finding {
     /// It has the digest of the volume.
     Right,
     /// It has another one, this.
-    Wrong(Md5Value),
+    Wrong(DigestValue),
     /// It has another one, and somebody has written to it meanwhile.
     Changed,
     /// It could not be read.
@@ -100,12 +99,12 @@ impl LongFiles {
     pub(crate) fn new(wanted: bool) -> Self {
         let memory = sysinfo().map_or(0, |info| info.ram_total());
         let most_bytes = MOST_BYTES.min(memory / SHARE_OF_MEMORY);
-        Self { are_possible: wanted && has_wide_lanes(), most_bytes, ..Self::default() }
+        Self { is_wanted: wanted, most_bytes, ..Self::default() }
     }
 
-    /// Whether a file of this length can wait.
-    pub(crate) const fn can_take(&self, length: u64) -> bool {
-        self.are_possible && length <= self.most_bytes
+    /// Whether a file of this length can wait for such a digest.
+    pub(crate) fn can_take(&self, kind: DigestKind, length: u64) -> bool {
+        self.is_wanted && length <= self.most_bytes && algorithm(kind).is_some()
     }
 
     /// The job that this is for.
@@ -113,9 +112,11 @@ impl LongFiles {
         self.cancel = cancel.clone();
     }
 
-    /// The file is complete; its digest is to be this one. What is still to be done to it, [`Self::leave`] ends.
-    pub(crate) fn promise(&mut self, file: File, length: u64, recorded: Md5Value, name: &[u8]) {
-        self.waiting.push(LongFile { file, length, recorded, left: None });
+    /// The file is complete; its digest is to be this one. What is still to be done to it, [`Self::leave`] ends. Nothing
+    /// happens if there are no lanes for such a digest.
+    pub(crate) fn promise(&mut self, file: File, length: u64, recorded: DigestValue, name: &[u8]) {
+        let Some(algorithm) = algorithm(recorded.kind()) else { return };
+        self.waiting.push(LongFile { file, length, algorithm, recorded, left: None });
         self.waiting_bytes = self.waiting_bytes.saturating_add(length);
         self.promises.push_back(LongPromise { name: name.to_vec(), recorded, finding: Finding::None });
     }
@@ -187,19 +188,28 @@ impl LongFiles {
     }
 }
 
+/// What makes such digests here.
+fn algorithm(kind: DigestKind) -> Option<Algorithm> {
+    let algorithm = match kind {
+        DigestKind::Md5 => Algorithm::Md5,
+        DigestKind::Sha256 => Algorithm::Sha256,
+        _ => return None,
+    };
+    Some(algorithm).filter(|algorithm| algorithm.has_few_lanes())
+}
+
 impl LongFile {
     fn stamp(&self) -> Option<Stamp> {
         self.file.metadata().ok().map(|found| (found.len(), found.mtime(), found.mtime_nsec()))
     }
 
-    /// What this digest says.
-    fn judge(&self, computed: Md5Value) -> Finding {
-        if computed == self.recorded {
-            Finding::Right
-        } else if self.left.is_none() || self.stamp() == self.left {
-            Finding::Wrong(computed)
-        } else {
-            Finding::Changed
+    /// What is to be said of a file that has this digest.
+    fn judge(&self, computed: Option<DigestValue>) -> Finding {
+        match computed {
+            None => Finding::None,
+            Some(computed) if computed == self.recorded => Finding::Right,
+            Some(computed) if self.left.is_none() || self.stamp() == self.left => Finding::Wrong(computed),
+            Some(_) => Finding::Changed,
         }
     }
 }
@@ -220,7 +230,7 @@ struct Lane<'f> {
 impl<'f> Lane<'f> {
     fn new((number, file): (usize, &'f LongFile)) -> Self {
         let piece = vec![0; PIECE];
-        Self { number, file, chain: Chain::default(), digested: 0, piece, filled: 0, error: None }
+        Self { number, file, chain: file.algorithm.begin(), digested: 0, piece, filled: 0, error: None }
     }
 
     /// Reads the next piece, a whole one as long as there is one.
@@ -244,12 +254,11 @@ impl<'f> Lane<'f> {
         self.piece.get(..self.filled).unwrap_or_default().as_chunks()
     }
 
-    /// Takes note that the whole blocks of the piece are digested; what came out, if it was the last piece.
-    fn go_on(&mut self, chain: Chain) -> Option<Finding> {
+    /// Goes on to the next piece; what came out, if this was the last one.
+    fn go_on(&mut self) -> Option<Finding> {
         if let Some(errno) = self.error {
             return Some(Finding::Unreadable(errno));
         }
-        self.chain = chain;
         let length = self.digested.saturating_add(self.filled as u64);
         if self.filled == PIECE && length < self.file.length {
             self.digested = length;
@@ -257,7 +266,19 @@ impl<'f> Lane<'f> {
         }
         // Its end, be it too early.
         let (_blocks, rest) = self.parts();
-        Some(self.file.judge(chain.finish(rest, length)))
+        let value = self.file.algorithm.finish(self.chain, rest, length);
+        Some(self.file.judge(DigestValue::from_bytes(self.file.recorded.kind(), value.as_bytes())))
+    }
+}
+
+/// Takes the whole blocks of the pieces.
+fn digest(lanes: &mut [Lane<'_>]) {
+    for algorithm in Algorithm::ALL {
+        let mut lanes: Vec<&mut Lane<'_>> = lanes.iter_mut().filter(|lane| lane.file.algorithm == algorithm).collect();
+        let mut messages: Vec<_> = lanes.iter().map(|lane| (lane.chain, lane.parts().0)).collect();
+        algorithm.advance_some(&mut messages);
+        let chains: Vec<Chain> = messages.into_iter().map(|(chain, _)| chain).collect();
+        lanes.iter_mut().zip(chains).for_each(|(lane, chain)| lane.chain = chain);
     }
 }
 
@@ -278,12 +299,9 @@ fn check(files: &[LongFile], cancel: &CancelToken) -> Vec<Finding> {
             return findings;
         }
         lanes.iter_mut().for_each(Lane::read);
-        let mut messages: Vec<_> = lanes.iter().map(|lane| (lane.chain, lane.parts().0)).collect();
-        advance_many(&mut messages);
-        let chains: Vec<Chain> = messages.into_iter().map(|(chain, _)| chain).collect();
-        let mut chains = chains.into_iter();
+        digest(&mut lanes);
         lanes.retain_mut(|lane| {
-            let found = chains.next().and_then(|chain| lane.go_on(chain));
+            let found = lane.go_on();
             if let (Some(found), Some(place)) = (found, findings.get_mut(lane.number)) {
                 *place = found;
             }
@@ -296,14 +314,18 @@ fn check(files: &[LongFile], cancel: &CancelToken) -> Vec<Finding> {
 mod tests {
     use std::io::Write as _;
 
-    use fd_crypto::{DigestKind, Digester};
+    use fd_crypto::Digester;
 
     use super::*;
 
-    fn md5(data: &[u8]) -> Md5Value {
-        let mut digester = Digester::new(DigestKind::Md5).unwrap();
+    fn value(kind: DigestKind, data: &[u8]) -> DigestValue {
+        let mut digester = Digester::new(kind).unwrap();
         digester.update(data);
-        digester.finish().unwrap().as_bytes().try_into().unwrap()
+        digester.finish().unwrap()
+    }
+
+    fn md5(data: &[u8]) -> DigestValue {
+        value(DigestKind::Md5, data)
     }
 
     fn file(data: &[u8]) -> File {
@@ -315,11 +337,11 @@ mod tests {
     /// `None` where nothing is possible.
     fn files() -> Option<LongFiles> {
         let files = LongFiles::new(true);
-        assert!(!LongFiles::new(false).can_take(0));
-        files.can_take(1).then_some(files)
+        assert!(!LongFiles::new(false).can_take(DigestKind::Md5, 0) && !files.can_take(DigestKind::Sha1, 0));
+        files.can_take(DigestKind::Md5, 1).then_some(files)
     }
 
-    fn promise(files: &mut LongFiles, file: &File, length: usize, recorded: Md5Value, name: &str) {
+    fn promise(files: &mut LongFiles, file: &File, length: usize, recorded: DigestValue, name: &str) {
         files.promise(file.try_clone().unwrap(), length as u64, recorded, name.as_bytes());
         files.leave();
     }
@@ -340,10 +362,12 @@ mod tests {
         let mut known = Vec::new();
         for (number, length) in lengths.into_iter().cycle().take(45).enumerate() {
             let data: Vec<u8> = (0..length).map(|at| (at * 7 / 3 + number).to_le_bytes()[0]).collect();
-            let (right, mut recorded) = (md5(&data), md5(&data));
-            recorded[7] ^= u8::from(number % 5 == 2);
+            let sha256 = number % 4 == 1 && files.can_take(DigestKind::Sha256, 0);
+            let right = value(if sha256 { DigestKind::Sha256 } else { DigestKind::Md5 }, &data);
+            let is_wrong = number % 5 == 2;
+            let recorded = if is_wrong { value(right.kind(), b"other") } else { right };
             promise(&mut files, &file(&data), length, recorded, &number.to_string());
-            expected.push(if number % 5 == 2 { Finding::Wrong(right) } else { Finding::Right });
+            expected.push(if is_wrong { Finding::Wrong(right) } else { Finding::Right });
             if files.go_on() {
                 known.extend(std::iter::from_fn(|| files.next_known()));
             }
@@ -366,7 +390,7 @@ mod tests {
         for (number, file) in [&right, &longer, &other, &cut].into_iter().enumerate() {
             promise(&mut files, file, data.len(), md5(&data), &number.to_string());
         }
-        promise(&mut files, &damaged, data.len(), [0; VALUE_LEN], "damaged");
+        promise(&mut files, &damaged, data.len(), md5(b"0"), "damaged");
         longer.write_at(b"more", 200_000).unwrap();
         other.write_at(b"other", 100_000).unwrap();
         other.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
@@ -382,7 +406,7 @@ mod tests {
         let data = vec![5; 70_000];
         promise(&mut files, &file(&data), data.len(), md5(&data), "good");
         promise(&mut files, &File::open("/").unwrap(), 100, md5(b""), "directory");
-        promise(&mut files, &file(&data), data.len(), [1; VALUE_LEN], "wrong");
+        promise(&mut files, &file(&data), data.len(), md5(b"1"), "wrong");
         let expected = [Finding::Right, Finding::Unreadable(Errno::EISDIR), Finding::Wrong(md5(&data))];
         assert_eq!(findings(&mut files), expected);
     }
@@ -393,7 +417,7 @@ mod tests {
         let cancel = CancelToken::new();
         files.belong_to(&cancel);
         cancel.cancel();
-        promise(&mut files, &file(b"data"), 4, [1; VALUE_LEN], "wrong");
+        promise(&mut files, &file(b"data"), 4, md5(b"1"), "wrong");
         assert_eq!(findings(&mut files), [Finding::None]);
     }
 
@@ -401,7 +425,7 @@ mod tests {
     fn bytes_and_files_that_wait_are_bounded() {
         let Some(mut files) = files() else { return };
         let most = files.most_bytes;
-        assert!(!files.can_take(most + 1));
+        assert!(!files.can_take(DigestKind::Md5, most + 1));
         for turn in 0..3 {
             promise(&mut files, &file(b""), usize::try_from(most / 2).unwrap(), md5(b""), "half");
             files.go_on();

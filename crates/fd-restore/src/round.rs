@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use fd_crypto::{DigestKind, DigestValue, Digester};
+use fd_crypto::Digester;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_metadata::{MetadataWriter, Target, UsualOwner, WriterWarning, pin};
 use fd_os::local_time::local_time;
@@ -370,7 +370,8 @@ impl Round<'_> {
         let (Some(file), Some(entry)) = (&self.file, &self.entry) else { return };
         let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
         if let Some((recorded, restored)) = self.state.digest.decide(read_again) {
-            self.wrong_digest = Some(texts::digest_differs(restored.kind(), &entry.output, &recorded, &restored));
+            self.wrong_digest =
+                Some(texts::digest_differs(restored.kind(), &entry.output, recorded.as_bytes(), &restored));
             self.is_complete = false;
         }
     }
@@ -575,7 +576,7 @@ fn finish_file(
                 is_long = true;
             }
             Promise::Differs(recorded, restored) => {
-                let text = texts::digest_differs(restored.kind(), &entry.output, &recorded, &restored);
+                let text = texts::digest_differs(restored.kind(), &entry.output, recorded.as_bytes(), &restored);
                 report.now(MessageType::Error, &text);
             }
         }
@@ -596,14 +597,9 @@ fn finish_file(
 fn long_verdict(LongPromise { name, recorded, finding }: LongPromise) -> LongVerdict {
     match finding {
         Finding::None | Finding::Right => LongVerdict::Nothing,
-        Finding::Wrong(computed) => {
-            let restored = DigestValue::from_bytes(DigestKind::Md5, &computed);
-            restored.map_or(LongVerdict::Nothing, |restored| {
-                LongVerdict::Say(
-                    MessageType::Error,
-                    texts::digest_differs(DigestKind::Md5, &name, &recorded, &restored),
-                )
-            })
+        Finding::Wrong(restored) => {
+            let text = texts::digest_differs(restored.kind(), &name, recorded.as_bytes(), &restored);
+            LongVerdict::Say(MessageType::Error, text)
         }
         Finding::Changed => LongVerdict::Say(MessageType::Warning, texts::changed_meanwhile(&name)),
         Finding::Unreadable(errno) => LongVerdict::Say(MessageType::Error, texts::not_read_back(&name, errno)),

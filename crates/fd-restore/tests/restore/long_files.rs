@@ -142,7 +142,7 @@ fn a_long_file_that_somebody_changes_meanwhile_is_not_called_damaged() {
     let told = told_with(&place, &mut volume, &change);
     // Without the processor's lanes it was digested while it came.
     let text = format!("Restored file {} was changed before its digest", place.text("theirs"));
-    let fine = told.is_empty() && !fd_os::md5_lanes::has_wide_lanes();
+    let fine = told.is_empty() && !fd_os::lanes::Algorithm::Md5.has_few_lanes();
     assert!(fine || (told.len() == 1 && told[0].0 == MessageType::Warning && told[0].1.starts_with(&text)), "{told:?}");
 }
 
@@ -173,7 +173,7 @@ fn a_cancelled_job_ends_without_looking_at_its_long_files() {
     volume.frames.push(Frame::Cancel);
     let finished = place.job().run(&volume);
     assert_eq!(finished.outcome, Ok(End::Cancelled));
-    if fd_os::md5_lanes::has_wide_lanes() {
+    if fd_os::lanes::Algorithm::Md5.has_few_lanes() {
         assert_eq!(finished.told(), []);
     }
     assert!((0..5).all(|number| place.read(&format!("f{number}")) == data(number)));
