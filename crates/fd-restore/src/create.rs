@@ -259,26 +259,37 @@ impl Creator<'_, '_> {
     ) -> Step<Created> {
         // A long one may be read again for its digest.
         let is_long = u64::try_from(entry.stat.size).is_ok_and(|size| size > LEAST_LONG);
-        let access = if is_long { OFlag::O_RDWR } else { OFlag::O_WRONLY };
-        let mut outcome = ready.and_then(|()| self.open_new(name, access));
+        let mut outcome = ready.and_then(|()| self.open_new(name, is_long));
         if outcome.as_ref().err() == Some(&Errno::EEXIST) {
             self.make_room(entry, path, parent, name)?;
-            outcome = self.open_new(name, access);
+            outcome = self.open_new(name, is_long);
         } else if ready.is_ok() && outcome.as_ref().err() == Some(&Errno::ENOENT) {
             // Somebody removed the directory while it was held.
             self.directories.leave_all();
-            outcome = self.prepare_parent(entry, parent)?.and_then(|()| self.open_new(name, access));
+            outcome = self.prepare_parent(entry, parent)?.and_then(|()| self.open_new(name, is_long));
         }
         match outcome {
-            Ok(file) => Ok(Created::Open(OutputFile::empty(file, is_long))),
+            Ok(file) => Ok(Created::Open(file)),
             Err(errno) => self.fail(texts::could_not_create(&entry.output, errno)),
         }
     }
 
-    fn open_new(&mut self, name: &[u8], access: OFlag) -> Result<OwnedFd, Errno> {
+    /// Makes a file that does not exist, to be written and, if it may be, to be read.
+    fn open_new(&mut self, name: &[u8], to_be_read: bool) -> Result<OutputFile, Errno> {
         self.directories.note_modification();
-        let flags = access | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        openat(self.here()?, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)
+        let here = self.here()?;
+        let open = |access| {
+            let flags = access | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+            openat(here, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)
+        };
+        if to_be_read {
+            match open(OFlag::O_RDWR) {
+                // A security module may let us write only.
+                Err(Errno::EACCES | Errno::EPERM) => {}
+                opened => return opened.map(|file| OutputFile::empty(file, true)),
+            }
+        }
+        open(OFlag::O_WRONLY).map(|file| OutputFile::empty(file, false))
     }
 
     /// Opens a file to be patched; an update of attributes needs none.

@@ -89,6 +89,60 @@ fn frames_of_all_kinds_arrive_in_clear_and_in_tls() {
     }
 }
 
+/// Frames of a read session, of which the last ones of a batch are still incomplete.
+#[test]
+fn gathered_frames_are_delivered_as_they_were_sent() {
+    const BATCH: usize = 256 * 1024;
+    let sizes = [12, 65_536, 0, 65_536, 30, 16_384, 16_379, 1_000_000, 3, 100, 200_000];
+    let payload =
+        |turn: usize, size: usize| -> Vec<u8> { (0..size).map(|at| (at / 9 + turn).to_le_bytes()[0]).collect() };
+    for (mut server, mut client) in [pair(), tls_pair()] {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 0..40 {
+                    client.set_compression(turn % 3 == 1);
+                    for size in sizes {
+                        client.send(&payload(turn, size)).unwrap();
+                        if size == 100 {
+                            client.signal(Signal::Heartbeat).unwrap();
+                        }
+                    }
+                }
+                client.signal(Signal::Eod).unwrap();
+                client.send(b"behind").unwrap();
+                client.flush().unwrap();
+            });
+            let mut expected = (0..40).flat_map(|turn| sizes.map(|size| payload(turn, size)));
+            let mut pool = vec![Frames::default(), Frames::default()];
+            let mut ended = false;
+            for batch in 0.. {
+                let mut frames = pool.remove(0);
+                frames.clear();
+                while frames.total() < BATCH && !ended {
+                    let patience = Some(SECONDS).filter(|_| frames.is_empty());
+                    match server.gather(&mut frames, patience).unwrap() {
+                        Some(Gathered::Signal(Signal::Eod)) => ended = true,
+                        Some(_) => {}
+                        // Every second batch is taken as soon as there is no more, the others wait.
+                        None if batch % 2 == 0 => break,
+                        None => thread::yield_now(),
+                    }
+                }
+                server.deliver(&mut frames);
+                for number in 0..frames.len() {
+                    assert!(frames.get(number).unwrap() == expected.next().unwrap(), "frame {number} of batch {batch}");
+                }
+                pool.push(frames);
+                if ended {
+                    break;
+                }
+            }
+            assert_eq!(expected.next(), None);
+            assert_eq!(data(&mut server), b"behind");
+        });
+    }
+}
+
 #[test]
 fn encoded_frames_of_workers_keep_their_order() {
     for (mut server, mut client) in [pair(), tls_pair()] {
