@@ -1,4 +1,4 @@
-//! Work counted, not timed: system calls and allocations that one more file costs (limits in `docs/limits.md`).
+//! Work counted, not timed: system calls, allocations and copies that one more file costs (limits in `docs/limits.md`).
 //!
 //! Each backup runs in a process of its own, which is this very test program again, under `strace` where system calls
 //! are counted. What one file costs is the difference between many files and few.
@@ -102,6 +102,14 @@ fn tree(files: u32) -> tempfile::TempDir {
     directory
 }
 
+/// A file of so many blocks of a record's length that do not compress.
+fn file_of(blocks: usize) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let data: Vec<u8> = (0..blocks << 16).map(|at| (at.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]).collect();
+    fs::write(directory.path().join("file"), data).unwrap();
+    directory
+}
+
 /// Runs a measured backup, after the words of `under`; its standard output.
 fn measured(under: &[&str], letters: &str, kind: &str, directory: &Path) -> Option<String> {
     let program = std::env::current_exe().unwrap();
@@ -175,4 +183,34 @@ fn an_unchanged_file_costs_no_allocation() {
 fn a_saved_file_costs_few_allocations() {
     let each = allocations_of_a_file("full");
     assert!(each < 3.0, "{each} allocations a file");
+}
+
+/// The library that counts copies, made from `copies.c`.
+fn copy_counter(directory: &Path) -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/copies.c");
+    let library = directory.join("copies.so");
+    let flags = ["-O1", "-fno-builtin", "-shared", "-fPIC", "-o"];
+    assert!(Command::new("cc").args(flags).arg(&library).arg(source).status().unwrap().success());
+    format!("LD_PRELOAD={}", library.display())
+}
+
+/// How many bytes of a byte more are copied from memory to memory.
+fn copies_of_a_byte(preload: &str, letters: &str, small: &Path, large: &Path, more: u32) -> f64 {
+    let copied = |tree| {
+        let output = measured(&["env", preload], letters, "full", tree).unwrap();
+        let number = output.lines().find_map(|line| line.strip_prefix("copied ")).unwrap();
+        number.parse::<f64>().unwrap()
+    };
+    (copied(large) - copied(small)) / f64::from(more)
+}
+
+#[test]
+fn data_is_read_to_where_it_is_sent_from() {
+    let place = tempfile::tempdir().unwrap();
+    let preload = copy_counter(place.path());
+    let (small, large) = (file_of(32), file_of(96));
+    let of = |letters| copies_of_a_byte(&preload, letters, small.path(), large.path(), 64 << 16);
+    let (bare, signed) = (of("f"), of("M"));
+    assert!(bare < 0.05, "{bare} copies of a byte that nobody digests");
+    assert!(signed < 1.05, "{signed} copies of a byte, of which the digest may have one");
 }
