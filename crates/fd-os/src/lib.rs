@@ -6,6 +6,7 @@ mod error_text;
 pub mod lanes;
 pub mod local_time;
 pub mod locale;
+pub mod low_water;
 pub mod md5_lanes;
 pub mod memory;
 pub mod page_cache;

@@ -471,6 +471,14 @@ impl Channel {
         self.encoder.set_compress(on);
     }
 
+    /// Whether the peer is about to send many small frames. If so, who receives is woken for a heap of them, not for each;
+    /// the last ones of the heap come a few milliseconds late.
+    pub fn expect_many(&mut self, many: bool) {
+        if let Some(wire) = self.link.wire_mut() {
+            wire.receive_heaps(many);
+        }
+    }
+
     /// Limits the bytes per second on the wire; the caller keeps a clone to change the limit.
     pub fn set_bandwidth(&mut self, limit: Bandwidth) {
         if let Some(wire) = self.link.wire_mut() {

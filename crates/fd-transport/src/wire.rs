@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use fd_os::low_water::set_low_water;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv, send};
@@ -21,6 +22,10 @@ use crate::pace::{Bandwidth, Pacer};
 pub(crate) const OUTPUT_MAX: usize = 256 * 1024;
 /// Reads of up to this many bytes are a dialogue, not bulk data.
 const DIALOGUE: usize = 16 * 1024;
+/// Where many small frames come, a read waits for so many bytes …
+const HEAP: i32 = 32 * 1024;
+/// … but no longer than this. The kernel rounds it up to its ticks.
+const HEAP_PATIENCE: Duration = Duration::from_millis(2);
 /// Longest time between two looks at the bandwidth limit while waiting for it.
 const PACE_STEP: Duration = Duration::from_millis(500);
 /// Shortest timeout that is set on the socket; zero would mean none.
@@ -61,6 +66,8 @@ pub(crate) struct Wire {
     pacer: Pacer,
     read_timeout: Option<Duration>,
     last_read: usize,
+    /// Reads wait for more than the first byte.
+    heaps: bool,
 }
 
 impl Wire {
@@ -81,6 +88,7 @@ impl Wire {
             pacer: Pacer::default(),
             read_timeout: None,
             last_read: 0,
+            heaps: false,
         })
     }
 
@@ -119,6 +127,13 @@ impl Wire {
         }
     }
 
+    /// Whether reads that may wait do so for [`HEAP`] bytes, at most [`HEAP_PATIENCE`] long.
+    pub(crate) fn receive_heaps(&mut self, heaps: bool) {
+        let set = set_low_water(self.stream.as_fd(), if heaps { HEAP } else { 1 });
+        // Where the kernel refuses, all is as before.
+        self.heaps = heaps && set.is_ok();
+    }
+
     fn received(&mut self, n: usize) {
         self.input.advance(n);
         self.eof |= n == 0;
@@ -141,7 +156,10 @@ impl Wire {
 
     /// Sets the socket's timeout for a read that may wait until `deadline`. As a rule the one in force is good enough.
     fn set_read_deadline(&mut self, deadline: Option<Instant>) -> io::Result<()> {
-        let wanted = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let mut wanted = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if self.heaps && wanted.is_none_or(|wanted| wanted > HEAP_PATIENCE) {
+            wanted = Some(HEAP_PATIENCE);
+        }
         match (wanted, self.read_timeout) {
             (Some(Duration::ZERO), _) => return Err(Errno::EAGAIN.into()),
             (None, None) => return Ok(()),
@@ -265,6 +283,27 @@ mod tests {
         drop(echo.join().unwrap());
         assert_eq!(wire.fill(Wait::Until(None)).unwrap(), 0);
         assert!(wire.eof);
+    }
+
+    #[test]
+    fn many_small_frames_are_read_in_heaps_and_the_last_ones_too() {
+        let (mut wire, mut peer) = pair();
+        wire.receive_heaps(true);
+        let sender = std::thread::spawn(move || {
+            (0..20_000).for_each(|_| peer.write_all(b"0123456789").unwrap());
+            peer
+        });
+        while wire.stats.bytes_in < 200_000 {
+            assert!(wire.fill(Wait::Until(None)).unwrap() > 0);
+            let got = wire.input.filled().len();
+            wire.input.consume(got);
+        }
+        let _peer = sender.join().unwrap();
+        wire.receive_heaps(false);
+        let start = Instant::now();
+        let deadline = start + Duration::from_millis(30);
+        assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert!(start.elapsed() >= Duration::from_millis(30), "the timeout is the caller's again");
     }
 
     #[test]

@@ -11,13 +11,16 @@ use fd_messages::{JobLog, MessageType};
 use fd_session::JobStatus;
 use fd_session::command::BackupLevel;
 use fd_session::texts;
-use fd_transport::{IDLE_LIMIT, Received};
+use fd_transport::{ChannelError, IDLE_LIMIT, Received};
 use fd_walk::{DirectoryLimits, Purpose, WalkSettings};
 
 use super::{Conversation, Flow};
 
 /// Lines that may wait for the Director.
 const WAITING: usize = 256;
+
+/// An accurate list of so many files is received in heaps.
+const MANY: u64 = 1000;
 
 impl Conversation<'_> {
     /// Reads the list up to a signal. There is no reply, whatever it says.
@@ -32,20 +35,26 @@ impl Conversation<'_> {
             let level = AccurateLevel { full, rerun: self.level.flags.rerunning };
             AccurateList::new(level, announced, self.fileset.as_deref().unwrap_or(&FileSet::default()))
         };
-        loop {
-            match self.channel.recv(IDLE_LIMIT) {
-                Ok(Received::Data(message)) => list.add(message),
-                Ok(Received::Empty) => {}
-                Ok(Received::Signal(_)) => break,
-                Err(error) => {
-                    tracing::debug!(%error, "the accurate list broke off");
-                    return Flow::End;
-                }
-            }
+        self.channel.expect_many(announced >= MANY);
+        let received = self.receive_accurate_list(&mut list);
+        self.channel.expect_many(false);
+        if let Err(error) = received {
+            tracing::debug!(%error, "the accurate list broke off");
+            return Flow::End;
         }
         list.complete();
         self.accurate = Some(Arc::new(list));
         Flow::GoOn
+    }
+
+    fn receive_accurate_list(&mut self, list: &mut AccurateList) -> Result<(), ChannelError> {
+        loop {
+            match self.channel.recv(IDLE_LIMIT)? {
+                Received::Data(message) => list.add(message),
+                Received::Empty => {}
+                Received::Signal(_) => return Ok(()),
+            }
+        }
     }
 
     /// How the tree is walked: what counts as changed, and where this Director may look.
