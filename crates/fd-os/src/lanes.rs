@@ -7,6 +7,7 @@
 
 mod lane;
 mod numbers;
+mod one;
 
 use lane::{Lane, idle, padded};
 use numbers::{MD5_ROUNDS, MD5_START, SHA256_ROUNDS, SHA256_START};
@@ -115,13 +116,10 @@ impl Algorithm {
     }
 
     /// How many of the messages, given by their lengths, the longest first, are better digested one by one. In AVX2
-    /// registers the lanes are busy until the longest one in them is through. With AVX-512 the last one that is left in
-    /// them costs no more than alone, or little more, so only a message without company stands out.
+    /// registers the lanes are busy until the longest one in them is through. With AVX-512 the last one that is left
+    /// costs no more than alone.
     pub fn stand_out(self, lengths: impl Iterator<Item = usize> + Clone) -> usize {
-        if !has_avx512() {
-            return stand_out_of_avx2(lengths);
-        }
-        usize::from(self == Self::Sha256 && lengths.take(2).count() == 1)
+        if has_avx512() { 0 } else { stand_out_of_avx2(lengths) }
     }
 
     /// The beginning of a message.
@@ -136,7 +134,7 @@ impl Algorithm {
     /// [`Self::has_few_lanes`].
     pub fn advance_few(self, messages: &mut [(Chain, &[[u8; BLOCK]])]) -> bool {
         self.has_few_lanes() && {
-            while step(messages, |chains, runs| self.advance_narrow(chains, runs)) {}
+            while !self.advance_last(messages) && step(messages, |chains, runs| self.advance_narrow(chains, runs)) {}
             true
         }
     }
@@ -148,6 +146,18 @@ impl Algorithm {
                 step(messages, |chains, runs| self.advance_half(chains, runs));
             }
             self.advance_few(messages)
+        }
+    }
+
+    /// Takes the blocks of the only message that has some, if there is one and its chain is better alone.
+    fn advance_last(self, messages: &mut [(Chain, &[[u8; BLOCK]])]) -> bool {
+        let mut busy = messages.iter_mut().filter(|(_, blocks)| !blocks.is_empty());
+        match (self, busy.next(), busy.next()) {
+            (Self::Sha256, Some((chain, blocks)), None) => {
+                one::advance(chain, std::mem::take(blocks));
+                true
+            }
+            _ => false,
         }
     }
 
@@ -178,7 +188,10 @@ impl Algorithm {
         let numbers = few.each_ref().map(|lane| lane.as_ref().map(|(number, _)| *number));
         let mut chains = numbers.map(|number| number.map_or(Chain::default(), |number| chain(state, number)));
         let runs = few.each_mut().map(|lane| lane.as_mut().map_or(idle(steps), |(_, lane)| lane.next_blocks(steps)));
-        self.advance_narrow(&mut chains, &runs);
+        match (self, &numbers, &mut chains, &runs) {
+            (Self::Sha256, [_, None, ..], [chain, ..], [run, ..]) => one::advance(chain, run),
+            _ => self.advance_narrow(&mut chains, &runs),
+        }
         for (number, chain) in numbers.into_iter().zip(chains) {
             if let Some(number) = number {
                 set_chain(state, number, chain);
