@@ -12,8 +12,9 @@ use fd_os::md5_lanes::{VALUE_LEN, has_lanes, md5_each, stand_out};
 /// A file that turns out to be longer than this is digested while it is written, as large ones are.
 const MOST_OF_ONE: usize = 512 << 10;
 /// With so many bytes kept, the digests are made. Files of very different sizes fill the lanes well only if there are
-/// many of them: with 1 MiB MD5 would take twice as long.
-const MOST_BYTES: usize = 4 << 20;
+/// many of them: with 512 KiB MD5 would take twice as long. With more than this the processor's own cache does not hold
+/// them any more.
+const MOST_BYTES: usize = 2 << 20;
 /// And with so many files: what is told of them waits as long.
 const MOST_FILES: usize = 1024;
 
