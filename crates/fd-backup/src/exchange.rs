@@ -161,8 +161,8 @@ impl<B> Exchange<B> {
     }
 
     /// Walker: hands over the next batch; waits while too many lie there. `files` is the number of its records with a
-    /// FileIndex, if that is known.
-    pub(crate) fn submit(&self, batch: B, files: Option<u32>) -> Result<(), Stopped> {
+    /// FileIndex, if that is known. Says how many batches lie there for which no worker is idle or expected.
+    pub(crate) fn submit(&self, batch: B, files: Option<u32>) -> Result<usize, Stopped> {
         let mut state = self.lock();
         while state.batches.len() >= self.limits.queue && !self.is_stopped() {
             state.walker_waits = true;
@@ -178,7 +178,18 @@ impl<B> Exchange<B> {
         if state.idle_workers > 0 {
             self.work.notify_one();
         }
-        Ok(())
+        Ok(state.batches.len().saturating_sub(state.idle_workers))
+    }
+
+    /// Walker: one more worker is on its way; until it arrives it counts as idle.
+    pub(crate) fn expect_worker(&self) {
+        self.lock().idle_workers += 1;
+    }
+
+    /// Worker: here I am. Also said for one that does not come.
+    pub(crate) fn worker_arrived(&self) {
+        let mut state = self.lock();
+        state.idle_workers = state.idle_workers.saturating_sub(1);
     }
 
     /// Walker: that was the last batch.
@@ -322,7 +333,9 @@ impl<B> Exchange<B> {
     pub(crate) fn stop(&self) {
         // Under the lock, so that nobody can look at the flag, find it down and then sleep.
         let state = self.lock();
-        self.stopped.store(true, Ordering::Relaxed);
+        if self.stopped.swap(true, Ordering::Relaxed) {
+            return;
+        }
         for condition in [&self.work, &self.room, &self.memory, &self.ready, &self.numbers, &self.news] {
             condition.notify_all();
         }

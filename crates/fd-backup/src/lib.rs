@@ -1,7 +1,7 @@
 //! The backup: what the walk finds becomes the stream that a Storage Daemon stores (reference 04).
 //!
-//! A walker thread finds entries and hands them over in batches; workers read files, digest, compress and encode; the
-//! calling thread sends what they made, strictly in the walk's order. The accurate list, the estimate and the levels of a
+//! A walker thread finds entries and hands them over in batches; workers, started when there is something for them, read
+//! files, digest, compress and encode; the calling thread sends what they made, strictly in the walk's order. The accurate list, the estimate and the levels of a
 //! Verify job that look at the disk live here, too.
 //! Not here: the dialogue round the stream, TLS, configuration, and what a walk finds.
 
@@ -33,6 +33,7 @@ mod tools;
 mod verify;
 mod verify_disk;
 mod worker;
+mod workforce;
 
 pub use accurate::{AccurateLevel, AccurateList, ListedFile};
 pub use estimate::{Estimate, EstimatePlan, estimate};

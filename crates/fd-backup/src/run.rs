@@ -1,5 +1,6 @@
 //! The threads of a backup, and the sender, which is the calling thread.
 
+use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -20,6 +21,7 @@ use crate::protect::Unprotected;
 use crate::tail::{TailEncoder, saved_line_of_tail};
 use crate::texts;
 use crate::worker::Worker;
+use crate::workforce::{Dispersed, Workforce};
 
 /// Backs up what the plan says: sends everything that stands between the Storage Daemon's `3000 OK data` and the final
 /// end-of-data signal (reference 04 §1.1 steps 6 and 7), but not that signal.
@@ -76,15 +78,18 @@ fn run_threads<'j>(
     let result = thread::scope(|scope| {
         // Whoever panics, the sink included, takes the others down with him, and only them.
         let _stop = StopOnLeaving(&job.exchange);
-        let walker = start(scope, "walker", job, || walk(plan, &host))?;
-        let started = workers.into_iter().map(|mut worker| start(scope, "worker", job, move || worker.run()));
-        let workers = started.collect::<Result<Vec<_>, _>>()?;
+        let workforce = Workforce::new(scope, job, workers);
+        let walker = start(scope, "walker", job, || walk(plan, &host, workforce)).map_err(no_thread)?;
         let sent = sender.send_all(job);
         job.exchange.stop();
-        let panicked = workers.into_iter().filter_map(|worker| worker.join().err()).count();
-        let summary = walker.join();
+        let ended = walker.join();
+        let (summary, Dispersed { started, failure }) = ended.map_err(|_| BackupError::Panicked)?;
+        let panicked = started.into_iter().filter_map(|worker| worker.join().err()).count();
+        if let Some(error) = failure {
+            return Err(no_thread(error));
+        }
         sent?;
-        summary.ok().filter(|_| panicked == 0).ok_or(BackupError::Panicked)
+        if panicked == 0 { Ok(summary) } else { Err(BackupError::Panicked) }
     });
     if let Err(error @ (BackupError::Panicked | BackupError::Thread { .. })) = &result {
         sender.log.message(MessageType::Fatal, &texts::internal(&error.to_string()));
@@ -92,40 +97,47 @@ fn run_threads<'j>(
     result
 }
 
-fn start<'scope, T: Send + 'scope>(
+fn no_thread(source: io::Error) -> BackupError {
+    BackupError::Thread { source }
+}
+
+/// Starts a thread of the pipeline, which takes the others down with it if it panics.
+pub(crate) fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
     job: &'scope Job<'_>,
     work: impl FnOnce() -> T + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, T>, BackupError> {
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
     let guarded = move || {
         let stop = StopOnLeaving(&job.exchange);
         let result = work();
         stop.disarm();
         result
     };
-    thread::Builder::new()
-        .name(name.to_owned())
-        .spawn_scoped(scope, guarded)
-        .map_err(|source| BackupError::Thread { source })
+    thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, guarded)
 }
 
-/// The walker's thread: the walk into batches.
-fn walk(plan: &BackupPlan, host: &Host<'_>) -> WalkSummary {
+/// The walker's thread: the walk into batches, and then work on what is left of them.
+fn walk<'scope, 'j: 'scope>(
+    plan: &BackupPlan,
+    host: &Host<'_>,
+    mut workforce: Workforce<'scope, '_, 'j>,
+) -> (WalkSummary, Dispersed<'scope>) {
     let mut batcher = Batcher::default();
+    let exchange = &host.job.exchange;
     let submit = |batch: Batch| {
         let files = (!batch.uncertain).then_some(batch.files);
-        host.job.exchange.submit(batch, files)
+        exchange.submit(batch, files)
     };
     let begun = Instant::now();
-    let summary = fd_walk::walk(&plan.fileset, &plan.walk, host, &mut |event| match batcher.push(event, submit) {
-        Ok(()) => Flow::Continue,
-        Err(_stopped) => Flow::Stop,
+    let summary = fd_walk::walk(&plan.fileset, &plan.walk, host, &mut |event| {
+        let pushed = batcher.push(event, |batch| workforce.reinforce(submit(batch)?));
+        if pushed.is_ok() { Flow::Continue } else { Flow::Stop }
     });
-    let _stopped = batcher.finish(submit);
+    let _stopped = batcher.finish(|batch| submit(batch).map(drop));
     host.job.times.add_since(Stage::Walk, begun);
-    host.job.exchange.no_more_batches();
-    summary
+    exchange.no_more_batches();
+    (summary, workforce.join_in())
 }
 
 /// What the walk asks.

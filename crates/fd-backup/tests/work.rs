@@ -133,8 +133,13 @@ fn allocations_of_a_file(kind: &str) -> f64 {
     (many - few) / 2000.0
 }
 
-/// How often each call was made; `None` where nobody may trace.
+/// How often each call that belongs to files was made; `None` where nobody may trace.
 fn calls(letters: &str, kind: &str, files: u32) -> Option<HashMap<String, f64>> {
+    let all = all_calls(letters, kind, files)?;
+    Some(all.into_iter().filter(|(name, _)| CALLS.contains(&name.as_str())).collect())
+}
+
+fn all_calls(letters: &str, kind: &str, files: u32) -> Option<HashMap<String, f64>> {
     let counts = tempfile::NamedTempFile::new().unwrap();
     let under = ["strace", "-f", "-qq", "-c", "-o", counts.path().to_str().unwrap()];
     let _output = measured(&under, letters, kind, tree(files).path())?;
@@ -143,7 +148,7 @@ fn calls(letters: &str, kind: &str, files: u32) -> Option<HashMap<String, f64>> 
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         Some(((*words.last()?).to_owned(), words.get(3)?.parse().ok()?))
     };
-    Some(table.lines().filter_map(row).filter(|(name, _)| CALLS.contains(&name.as_str())).collect())
+    Some(table.lines().filter_map(row).collect())
 }
 
 /// What a file more costs, each call by its name and all of them.
@@ -165,6 +170,24 @@ fn a_small_file_costs_four_system_calls_and_its_attributes_a_fifth() {
         assert!(sum < limit, "{letters}: {sum} calls a file, {costs:?}");
         assert!(costs["openat"] > 0.9, "nothing was counted: {costs:?}");
     }
+}
+
+/// How many threads a backup and the test that measures it start; `None` where nobody may trace.
+fn threads(kind: &str, files: u32) -> Option<f64> {
+    let all = all_calls("M", kind, files)?;
+    Some(["clone", "clone3"].into_iter().filter_map(|name| all.get(name)).sum())
+}
+
+#[test]
+fn a_small_job_starts_no_worker() {
+    let (Some(nothing), Some(few), Some(many)) = (threads("unchanged", 20), threads("full", 20), threads("full", 2000))
+    else {
+        eprintln!("left out: strace is not here or may not trace");
+        return;
+    };
+    assert!(nothing > 0.0, "nothing was counted");
+    assert!((few - nothing).abs() < 0.1, "{few} threads instead of {nothing}");
+    assert!((nothing + 0.9..=nothing + 2.1).contains(&many), "{many} threads, {nothing} without anything to do");
 }
 
 #[test]

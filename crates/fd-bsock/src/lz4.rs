@@ -87,16 +87,17 @@ fn sequence_len(half: u8, mut rest: &[u8]) -> Option<(usize, &[u8])> {
     Some((len, rest))
 }
 
-/// Tables and output of the compressor, kept from frame to frame.
+/// Tables and output of the compressor, made when they are needed first and kept from frame to frame.
+#[derive(Default)]
 pub(crate) struct Compressor {
-    small: CompressTable,
-    large: CompressTable,
+    small: Option<CompressTable>,
+    large: Option<CompressTable>,
     output: Vec<u8>,
 }
 
 impl Compressor {
     pub(crate) fn new() -> Self {
-        Self { small: CompressTable::small(), large: CompressTable::large(), output: Vec::new() }
+        Self::default()
     }
 
     /// The LZ4 block of `payload`, if the frame is to go out compressed.
@@ -108,7 +109,11 @@ impl Compressor {
         if self.output.len() < worst {
             self.output.resize(worst, 0);
         }
-        let table = if payload.len() < SMALL_TABLE_LIMIT { &mut self.small } else { &mut self.large };
+        let table = if payload.len() < SMALL_TABLE_LIMIT {
+            self.small.get_or_insert_with(CompressTable::small)
+        } else {
+            self.large.get_or_insert_with(CompressTable::large)
+        };
         let len = compress_into_with_table(payload, &mut self.output, table).ok()?;
         if len + LEAST_GAIN <= payload.len() { self.output.get(..len) } else { None }
     }
