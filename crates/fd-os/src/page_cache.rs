@@ -102,7 +102,8 @@ fn mapped_pages(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<u64> 
     Ok(pages.iter().map(|page| u64::from(page & 1)).sum())
 }
 
-fn page_size() -> usize {
+/// Bytes of a page of memory.
+pub(crate) fn page_size() -> usize {
     // SAFETY: `sysconf` has no preconditions.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).ok().filter(|size| *size > 0).unwrap_or(4096)
