@@ -5,8 +5,10 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
 
 /// Jobs that are kept.
 const KEPT: usize = 10;
@@ -19,6 +21,8 @@ const MAGIC: &[u8; 16] = b"Bacula State\n\0\0\0";
 const VERSION: u32 = 4;
 /// Bytes of the longest file that is worth reading.
 const MAX_FILE: u64 = 1 << 20;
+/// Who may read it.
+const MODE: u32 = 0o640;
 
 /// A job that ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -205,21 +209,39 @@ pub(crate) fn load(path: &Path) -> Vec<Entry> {
     }
 }
 
-/// Writes the file anew, mode 0640.
+/// Writes the file, mode 0640: over the one that is there, or anew where that is not what the daemon makes. Every job
+/// pays for this, and a new file costs it five times as much.
 ///
 /// # Errors
 /// When it can't be created or written.
 pub(crate) fn save(path: &Path, entries: &[Entry]) -> io::Result<()> {
+    let bytes = encode(entries);
+    if write_over(path, &bytes).is_ok() {
+        return Ok(());
+    }
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(path)?;
-    file.write_all(&encode(entries))
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
+    file.write_all(&bytes)
+}
+
+fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file =
+        OpenOptions::new().write(true).custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits()).open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() || about.nlink() != 1 || about.mode() & 0o7777 != MODE {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    file.write_all_at(bytes, 0)?;
+    if about.len() > bytes.len() as u64 { file.set_len(bytes.len() as u64) } else { Ok(()) }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn entry(job_id: u32) -> Entry {
@@ -293,6 +315,35 @@ mod tests {
     }
 
     #[test]
+    fn only_what_the_daemon_makes_is_written_over() {
+        let directory = std::env::temp_dir().join(format!("ferrofd-state-over-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let (file, other) = (path(&directory, 9102), directory.join("other"));
+        let ways: [&dyn Fn(); 3] = [
+            &|| std::os::unix::fs::symlink(&other, &file).unwrap(),
+            &|| fs::hard_link(&other, &file).unwrap(),
+            &|| {
+                fs::write(&file, "rubbish").unwrap();
+                fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+            },
+        ];
+        for way in ways {
+            fs::write(&other, "of somebody else").unwrap();
+            way();
+            save(&file, &[entry(1)]).unwrap();
+            assert_eq!(load(&file), [entry(1)]);
+            let about = fs::symlink_metadata(&file).unwrap();
+            assert!(about.is_file() && about.mode() & 0o7777 == MODE, "{about:?}");
+            assert_eq!(fs::read(&other).unwrap(), b"of somebody else");
+            let inode = about.ino();
+            save(&file, &[entry(1), entry(2)]).unwrap();
+            assert_eq!(fs::metadata(&file).unwrap().ino(), inode, "written over");
+            fs::remove_file(&file).unwrap();
+        }
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
     fn a_damaged_file_is_deleted_and_a_good_one_read() {
         let directory = std::env::temp_dir().join(format!("ferrofd-state-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
@@ -302,6 +353,8 @@ mod tests {
         save(&file, &[entry(1)]).unwrap();
         save(&file, &[entry(1), entry(2)]).unwrap();
         assert_eq!(load(&file), [entry(1), entry(2)]);
+        save(&file, &[entry(3)]).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), encode(&[entry(3)]), "nothing is left behind it");
         fs::write(&file, b"rubbish").unwrap();
         assert_eq!(load(&file), []);
         assert!(!file.exists());
