@@ -206,15 +206,21 @@ impl<'d> Conversation<'d> {
     }
 
     fn signal(&mut self, signal: Signal) {
+        self.queue_signal(signal);
+        self.flush();
+    }
+
+    /// Sends a signal; it may wait for the next flush.
+    fn queue_signal(&mut self, signal: Signal) {
         if !self.is_lost() {
-            let sent = self.channel.signal(signal).and_then(|()| self.channel.flush());
+            let sent = self.channel.signal(signal);
             self.note_loss(sent);
         }
     }
 
-    /// Ends an answer of many frames.
+    /// Ends an answer of many frames. It may wait for the next flush, which comes before the next command is waited for.
     fn end_of_data(&mut self) {
-        self.signal(Signal::Eod);
+        self.queue_signal(Signal::Eod);
     }
 
     fn flush(&mut self) {
@@ -302,6 +308,7 @@ impl<'d> Conversation<'d> {
 
     /// What follows the command loop, in the order of reference 02 §1.4. Nobody is waited for.
     fn finish(mut self) -> Remains {
+        self.flush();
         if let Some(storage) = self.storage.take() {
             self.leave_storage(storage);
         }

@@ -154,7 +154,8 @@ impl Wire {
         }
     }
 
-    /// Sets the socket's timeout for a read that may wait until `deadline`. As a rule the one in force is good enough.
+    /// Sets the socket's timeout for a read that may wait until `deadline`. As a rule the one in force is good enough: one
+    /// that ends too early is looked at again then.
     fn set_read_deadline(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         let mut wanted = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if self.heaps && wanted.is_none_or(|wanted| wanted > HEAP_PATIENCE) {
@@ -163,7 +164,7 @@ impl Wire {
         match (wanted, self.read_timeout) {
             (Some(Duration::ZERO), _) => return Err(Errno::EAGAIN.into()),
             (None, None) => return Ok(()),
-            (Some(wanted), Some(set)) if (wanted..=wanted.saturating_add(wanted / 8)).contains(&set) => return Ok(()),
+            (Some(wanted), Some(set)) if wanted.abs_diff(set) <= wanted / 8 => return Ok(()),
             _ => {}
         }
         let timeout = wanted.map(|wanted| wanted.max(TIMEOUT_MIN));
@@ -176,6 +177,10 @@ impl Wire {
     pub(crate) fn queue(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.output.is_empty() && bytes.len() >= OUTPUT_MAX {
             return self.send_all(bytes);
+        }
+        if bytes.len() >= DIALOGUE && self.output.capacity() < OUTPUT_MAX {
+            // Bulk data: all the room at once, instead of in five steps that copy what is there.
+            self.output.reserve(OUTPUT_MAX + bytes.len());
         }
         self.output.extend_from_slice(bytes);
         self.flush_if_full()

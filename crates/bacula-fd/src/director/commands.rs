@@ -179,17 +179,20 @@ impl Conversation<'_> {
     fn synchronise(&mut self, since: i64, frame: &[u8]) -> Flow {
         let mut sync = ClockSync::default();
         while sync.wants_more() {
+            let rounds = sync.rounds_at_once();
             let asked = clock::microseconds();
-            self.signal(Signal::BTime);
-            let answer = match self.channel.recv(IDLE_LIMIT) {
-                Ok(Received::Data(answer)) => answer.to_vec(),
-                _ => frame.to_vec(),
-            };
-            let Some(his) = parse_btime(&answer) else {
-                self.say(MessageType::Fatal, &texts::bad_command(BadCommand::Level, &answer));
-                return Flow::End;
-            };
-            sync.answer(asked, clock::microseconds(), his);
+            (0..rounds).for_each(|_| self.queue_signal(Signal::BTime));
+            for _ in 0..rounds {
+                let answer = match self.channel.recv(IDLE_LIMIT) {
+                    Ok(Received::Data(answer)) => answer.to_vec(),
+                    _ => frame.to_vec(),
+                };
+                let Some(his) = parse_btime(&answer) else {
+                    self.say(MessageType::Fatal, &texts::bad_command(BadCommand::Level, &answer));
+                    return Flow::End;
+                };
+                sync.answer(asked, clock::microseconds(), his);
+            }
         }
         let adjustment = sync.adjustment();
         if adjustment.abs() > 3 {

@@ -57,7 +57,7 @@ impl Conversation<'_> {
         self.storage = Some(connection);
         self.key.fill(0);
         if job.identity.job_id > 0 && port != 0 {
-            self.say(MessageType::Info, &texts::connected_to_storage(host, port, encrypted));
+            self.tell(MessageType::Info, &texts::connected_to_storage(host, port, encrypted));
         }
     }
 
