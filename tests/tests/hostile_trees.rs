@@ -13,7 +13,7 @@ use bed::{
     compare_records, descriptors, run, set_fixed_times, usage, wait_for,
 };
 
-/// What ferrofd may take at most, whatever the tree looks like: the memory of a job's stream (24 MiB) and as much again
+/// What ferrofd may take at most, whatever the tree looks like: the memory of a job's stream (48 MiB at most) and 16
 /// for the program and the names of the tree that it has to remember.
 const MOST_MEMORY: u64 = 64 << 20;
 

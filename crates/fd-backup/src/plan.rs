@@ -6,6 +6,7 @@ use std::time::Duration;
 use fd_bsock::{CommCount, MAX_PAYLOAD};
 use fd_fileset::FileSet;
 use fd_walk::WalkSettings;
+use nix::sys::sysinfo::sysinfo;
 
 use crate::accurate::AccurateList;
 use crate::pace::HostShare;
@@ -51,7 +52,7 @@ impl BackupPlan {
             accurate: None,
             network_buffer: 0,
             workers: default_workers(),
-            memory_budget: 24 << 20,
+            memory_budget: default_memory(),
             comm_compression: false,
             files_before: 0,
             max_job_errors: 1000,
@@ -83,6 +84,15 @@ fn default_workers() -> usize {
     // Asked once: the answer costs a dozen system calls.
     static WORKERS: OnceLock<usize> = OnceLock::new();
     *WORKERS.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4))
+}
+
+/// A 32nd of the host's memory, from 8 to 48 MiB. With less, large files that are read at the same time are seldom at
+/// hand together when they are digested: 63 % of the benchmark's at 24 MiB, 90 % at 48.
+fn default_memory() -> usize {
+    const LEAST: usize = 8 << 20;
+    const MOST: usize = 48 << 20;
+    let host = sysinfo().map_or(0, |info| info.ram_total());
+    usize::try_from(host / 32).unwrap_or(MOST).clamp(LEAST, MOST)
 }
 
 /// Where the frames go. Called on the thread that called [`crate::run()`], which owns the connection.
