@@ -1,10 +1,13 @@
 //! From the walk's events to batches: small files in company, large ones alone.
 
+use std::sync::Arc;
+
 use fd_messages::MessageType;
 use fd_records::FileType;
 use fd_walk::{Entry, MessageKind, WalkEvent};
 
 use crate::accurate::Token;
+use crate::digests_ahead::FileAhead;
 
 /// A batch holds at most this many items …
 const MOST_ITEMS: usize = 64;
@@ -21,6 +24,8 @@ pub(crate) struct Batch {
     pub(crate) files: u32,
     /// Whether there are entries of which only their data can tell whether they get one.
     pub(crate) uncertain: bool,
+    /// The only file, if its digests are made ahead.
+    pub(crate) ahead: Option<Arc<FileAhead>>,
     bytes: u64,
 }
 
@@ -91,6 +96,14 @@ impl Batch {
         }
         self.bytes = self.bytes.saturating_add(bytes);
         self.items.push(item);
+    }
+
+    /// The file of a batch that is one large file.
+    pub(crate) fn large_file(&self) -> Option<&Entry> {
+        match self.items.as_slice() {
+            [Item::Entry(entry)] if self.bytes >= LARGE => Some(entry),
+            _ => None,
+        }
     }
 
     fn is_full(&self) -> bool {

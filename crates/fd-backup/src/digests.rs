@@ -7,7 +7,7 @@ use fd_walk::Entry;
 
 use crate::data::is_read;
 use crate::late::LateDigests;
-use crate::long_digests::LongDigest;
+use crate::long_digests::LongDigests;
 
 /// How a digest is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,7 +16,7 @@ pub(crate) enum Way {
     Alone,
     /// Later, with those of other files.
     Late,
-    /// Together with those of other workers' files.
+    /// Together with those of other large files.
     Together,
 }
 
@@ -37,19 +37,14 @@ pub(crate) struct Digests {
 }
 
 impl Digests {
-    /// The fastest way to these digests.
-    pub(crate) fn new(
-        record: Option<DigestKind>,
-        signed: Option<DigestKind>,
-        entry: &Entry,
-        long: Option<&LongDigest<'_>>,
-    ) -> Self {
+    /// The fastest way to these digests; `has_long` if [`LongDigests`] are there.
+    pub(crate) fn new(record: Option<DigestKind>, signed: Option<DigestKind>, entry: &Entry, has_long: bool) -> Self {
         let can_wait = entry.file_type != FileType::Raw;
         let is_large = is_read(entry.file_type, &entry.stat) && entry.stat.size > LateDigests::LARGEST;
         let digest = |kind, can_wait: bool| {
             let way = if can_wait && LateDigests::suits(kind, entry.stat.size) {
                 Way::Late
-            } else if is_large && long.is_some_and(|long| long.suits(kind)) {
+            } else if is_large && has_long && LongDigests::suits(kind) {
                 Way::Together
             } else {
                 Way::Alone

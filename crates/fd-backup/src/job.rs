@@ -3,15 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fd_fileset::Flags;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
+use fd_walk::Entry;
 
 use crate::accurate::AccurateList;
 use crate::batch::Batch;
+use crate::digests::{Digests, Way};
+use crate::digests_ahead::DigestsAhead;
 use crate::exchange::{Exchange, Limits};
 use crate::long_digests::LongDigests;
 use crate::pace::HostShare;
 use crate::plan::BackupPlan;
 use crate::protect::{JobProtection, Unprotected};
+use crate::source::Opening;
+use crate::tools::digest_kind;
 
 /// A piece is published when it holds this many bytes of frames.
 const PIECE_LEN: usize = 512 << 10;
@@ -36,6 +42,8 @@ pub(crate) struct Job<'j> {
     pub(crate) wants_skipped: bool,
     /// Where long files are digested, if together is better than each on its own.
     pub(crate) long_digests: Option<LongDigests>,
+    /// Where those of many files at a time are made, before they are read for the stream.
+    pub(crate) digests_ahead: Option<DigestsAhead>,
     /// How files are encrypted and signed.
     pub(crate) protection: Option<JobProtection<'j>>,
 }
@@ -65,8 +73,30 @@ impl<'j> Job<'j> {
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),
             long_digests: LongDigests::new(plan.workers.max(1)),
+            digests_ahead: DigestsAhead::new(record_len),
             protection: plan.protection.as_deref().map(JobProtection::new).transpose()?,
         })
+    }
+
+    /// How a file of the walk is opened for its data.
+    pub(crate) fn opening(&self, entry: &Entry) -> Opening {
+        Opening {
+            file_type: entry.file_type,
+            size: entry.stat.size,
+            device: entry.stat.dev,
+            no_atime: entry.options.has(Flags::NO_ATIME),
+            fifo_timeout: self.fifo_timeout,
+        }
+    }
+
+    /// Walker: has the digests of a batch that is one large file made ahead, if that can be.
+    pub(crate) fn announce(&self, batch: &mut Batch) {
+        let (Some(ahead), Some(entry), false) = (&self.digests_ahead, batch.large_file(), batch.uncertain) else {
+            return;
+        };
+        let signed = self.protection.as_ref().and_then(|protection| protection.signs(entry.file_type));
+        let digests = Digests::new(entry.options.digest.map(digest_kind), signed, entry, self.long_digests.is_some());
+        batch.ahead = ahead.announce(entry, digests.kinds(Way::Together), self.opening(entry));
     }
 
     /// Whether there is no point in going on.

@@ -9,6 +9,7 @@ mod accurate;
 mod batch;
 mod data;
 mod digests;
+mod digests_ahead;
 mod emit;
 mod estimate;
 mod exchange;

@@ -14,6 +14,7 @@ use fd_crypto::{DigestKind, DigestValue};
 use fd_os::lanes::{Algorithm, BLOCK, Chain, FEW};
 
 use crate::digests::algorithm;
+use crate::digests_ahead::Follower;
 
 /// Bytes that are left at a seat together, a multiple of [`BLOCK`].
 const PORTION: usize = 128 << 10;
@@ -30,7 +31,13 @@ pub(crate) struct LongDigests {
 }
 
 /// The digests of a file on their way, those that are wanted, in the order of [`Algorithm::ALL`].
-type Chains = [Option<Chain>; 2];
+pub(crate) type Chains = [Option<Chain>; 2];
+
+/// The beginning of such digests.
+pub(crate) fn begin_chains(kinds: [Option<DigestKind>; 2]) -> Chains {
+    let wanted = kinds.map(|kind| kind.and_then(algorithm));
+    Algorithm::ALL.map(|known| wanted.contains(&Some(known)).then(|| known.begin()))
+}
 
 #[derive(Default)]
 struct Seat {
@@ -59,10 +66,9 @@ impl LongDigests {
         is_better.then(|| Self { seats: Mutex::new(seats), news: Condvar::new() })
     }
 
-    /// Whether digests of this kind are made faster here. A single chain of SHA-256 is not.
-    fn suits(&self, kind: DigestKind) -> bool {
-        let Some(algorithm) = algorithm(kind) else { return false };
-        algorithm.has_few_lanes() && (algorithm == Algorithm::Md5 || self.lock().len() > 1)
+    /// Whether digests of this kind are made faster here, or ahead.
+    pub(crate) fn suits(kind: DigestKind) -> bool {
+        algorithm(kind).is_some_and(Algorithm::has_few_lanes)
     }
 
     /// A worker's file begins. What may lie there is of one that was given up.
@@ -111,7 +117,8 @@ impl LongDigests {
     /// The worker waits for something that may be long in coming, or has it.
     pub(crate) fn expect(&self, own: usize, is_expected: bool) {
         if let Some(seat) = self.lock().get_mut(own) {
-            seat.is_expected = is_expected;
+            // Of a file whose digests are made ahead nothing is left here.
+            seat.is_expected = is_expected && seat.chains != Chains::default();
         }
         if !is_expected {
             self.news.notify_all();
@@ -122,10 +129,10 @@ impl LongDigests {
     fn end(&self, own: usize) -> Chains {
         self.expect(own, false);
         loop {
-            let seats = self.wait_for(own);
-            match seats.get(own) {
+            let mut seats = self.wait_for(own);
+            match seats.get_mut(own) {
                 Some(seat) if !seat.waiting.is_empty() => drop(self.digest(seats, own)),
-                Some(seat) => return seat.chains,
+                Some(seat) => return std::mem::take(&mut seat.chains),
                 None => return Chains::default(),
             }
         }
@@ -219,31 +226,34 @@ pub(crate) struct LongDigest<'j> {
     seat: usize,
     portion: Vec<u8>,
     length: u64,
+    /// As long as the digests of the file were made ahead.
+    ahead: Option<Follower<'j>>,
 }
 
 impl<'j> LongDigest<'j> {
     /// Seats are counted from 0.
     pub(crate) fn new(all: &'j LongDigests, seat: usize) -> Self {
-        Self { all, seat, portion: Vec::new(), length: 0 }
+        Self { all, seat, portion: Vec::new(), length: 0, ahead: None }
     }
 
-    /// Whether digests of this kind are made faster here.
-    pub(crate) fn suits(&self, kind: DigestKind) -> bool {
-        self.all.suits(kind)
-    }
-
-    /// A file begins of which digests of these kinds are wanted.
-    pub(crate) fn begin(&mut self, kinds: [Option<DigestKind>; 2]) {
-        let wanted = kinds.map(|kind| kind.and_then(algorithm));
-        let chains = Algorithm::ALL.map(|known| wanted.contains(&Some(known)).then(|| known.begin()));
-        self.all.begin(self.seat, chains);
+    /// A file begins of which digests of these kinds are wanted; `ahead` has made them as far as it could.
+    pub(crate) fn begin(&mut self, kinds: [Option<DigestKind>; 2], ahead: Option<Follower<'j>>) {
+        self.ahead = ahead;
+        if self.ahead.is_none() {
+            self.all.begin(self.seat, begin_chains(kinds));
+        }
         self.portion.clear();
         self.length = 0;
     }
 
-    /// The next bytes of it.
-    pub(crate) fn update(&mut self, mut data: &[u8]) {
-        self.length = self.length.wrapping_add(data.len() as u64);
+    /// The next block of it.
+    pub(crate) fn update(&mut self, block: &[u8]) {
+        self.length = self.length.wrapping_add(block.len() as u64);
+        if self.ahead.as_mut().is_some_and(|ahead| ahead.passes(block)) {
+            return;
+        }
+        self.go_on_alone();
+        let mut data = block;
         while !data.is_empty() {
             let room = PORTION.saturating_sub(self.portion.len());
             let (now, later) = data.split_at_checked(room).unwrap_or((data, &[]));
@@ -255,8 +265,16 @@ impl<'j> LongDigest<'j> {
         }
     }
 
+    /// Takes over what was digested ahead, if that was so.
+    fn go_on_alone(&mut self) {
+        if let Some(ahead) = self.ahead.take() {
+            self.all.begin(self.seat, ahead.chains());
+        }
+    }
+
     /// The digests of all of it.
     pub(crate) fn finish(&mut self) -> LongValues {
+        self.go_on_alone();
         let chains = self.all.end(self.seat);
         let (blocks, rest) = self.portion.as_chunks::<BLOCK>();
         let mut values = LongValues::default();
@@ -330,7 +348,7 @@ mod tests {
                             1 => [None, BOTH[1]],
                             _ => BOTH,
                         };
-                        long.begin(kinds);
+                        long.begin(kinds, None);
                         data.chunks(65_528 - seat * 1000).for_each(|block| long.update(block));
                         check(long.finish(), kinds, &data, &format!("{len} bytes at seat {seat}"));
                     }
@@ -343,9 +361,9 @@ mod tests {
     fn a_file_that_is_given_up_leaves_nothing_behind() {
         let Some(all) = LongDigests::new(2) else { return };
         let mut long = LongDigest::new(&all, 1);
-        long.begin(BOTH);
+        long.begin(BOTH, None);
         long.update(&bytes(3 * PORTION + 77, 1));
-        long.begin(BOTH);
+        long.begin(BOTH, None);
         let data = bytes(2 * PORTION + 5, 2);
         long.update(&data);
         check(long.finish(), BOTH, &data, "the second");
@@ -357,8 +375,8 @@ mod tests {
         let Some(all) = LongDigests::new(2) else { return };
         let (mut left, mut right) = (LongDigest::new(&all, 0), LongDigest::new(&all, 1));
         let (first, second) = (bytes(2 * PORTION, 3), bytes(ENOUGH * PORTION, 4));
-        left.begin(BOTH);
-        right.begin(BOTH);
+        left.begin(BOTH, None);
+        right.begin(BOTH, None);
         left.update(&first);
         right.update(&second);
         assert!(all.lock()[0].waiting.is_empty(), "the right one took it along");

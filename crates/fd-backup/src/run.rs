@@ -12,7 +12,7 @@ use fd_walk::{Candidate, Comparison, Flow, MessageKind, WalkEnd, WalkHost, WalkS
 
 use crate::accurate::AccurateList;
 use crate::batch::{Batch, Batcher, message_type};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Stopped};
 use crate::job::Job;
 use crate::pace::{HostShare, Lowered, Pace};
 use crate::piece::{Event, Piece, Tally};
@@ -125,18 +125,26 @@ fn walk<'scope, 'j: 'scope>(
 ) -> (WalkSummary, Dispersed<'scope>) {
     let mut batcher = Batcher::default();
     let exchange = &host.job.exchange;
-    let submit = |batch: Batch| {
+    let submit = |mut batch: Batch| {
+        host.job.announce(&mut batch);
         let files = (!batch.uncertain).then_some(batch.files);
         exchange.submit(batch, files)
     };
     let begun = Instant::now();
     let summary = fd_walk::walk(&plan.fileset, &plan.walk, host, &mut |event| {
-        let pushed = batcher.push(event, |batch| workforce.reinforce(submit(batch)?));
+        let pushed: Result<(), Stopped> = batcher.push(event, |batch| {
+            workforce.reinforce(submit(batch)?)?;
+            workforce.read_ahead();
+            Ok(())
+        });
         if pushed.is_ok() { Flow::Continue } else { Flow::Stop }
     });
     let _stopped = batcher.finish(|batch| submit(batch).map(drop));
     host.job.times.add_since(Stage::Walk, begun);
     exchange.no_more_batches();
+    if let Some(ahead) = &host.job.digests_ahead {
+        ahead.no_more();
+    }
     (summary, workforce.join_in())
 }
 

@@ -21,7 +21,7 @@ use crate::late::Places;
 use crate::long_digests::{LongDigest, LongValues};
 use crate::piece::Event;
 use crate::protect::{Encryption, Unprotected, is_encrypted};
-use crate::source::{Opening, Source};
+use crate::source::Source;
 use crate::texts;
 use crate::tools::digest_kind;
 use crate::worker::Worker;
@@ -74,7 +74,7 @@ impl Worker<'_> {
             return Ok(Saved::Complete { digest });
         }
 
-        let digests = Digests::new(self.choose_digest(entry), signed_kind, entry, self.long_digest.as_ref());
+        let digests = Digests::new(self.choose_digest(entry), signed_kind, entry, self.long_digest.is_some());
         if self.encrypts(entry.file_type) {
             self.send_session(entry, file_index)?;
         }
@@ -101,7 +101,10 @@ impl Worker<'_> {
             self.emitter.begin_late_digests(digests.kinds(Way::Late));
         }
         if let Some(digest) = self.long_digest.as_mut().filter(|_| digests.any(Way::Together)) {
-            digest.begin(digests.kinds(Way::Together));
+            let kinds = digests.kinds(Way::Together);
+            let ahead = self.ahead.take();
+            let ahead = ahead.and_then(|file| self.job.digests_ahead.as_ref()?.follow(file, kinds));
+            digest.begin(kinds, ahead);
         }
     }
 
@@ -238,13 +241,7 @@ impl Worker<'_> {
     /// Opens, reads and sends. The inner error says why the entry could not be opened.
     fn send_data(&mut self, entry: &Entry, file_index: i32, digests: Digests) -> Result<Result<Source, Errno>, Halt> {
         let (options, file_type) = (&entry.options, entry.file_type);
-        let opening = Opening {
-            file_type,
-            size: entry.stat.size,
-            device: entry.stat.dev,
-            no_atime: options.has(Flags::NO_ATIME),
-            fifo_timeout: self.job.fifo_timeout,
-        };
+        let opening = self.job.opening(entry);
         let is_stopped = || self.job.is_stopped();
         let mut source = match Source::open(&entry.path, opening, &is_stopped) {
             Ok(source) => source,

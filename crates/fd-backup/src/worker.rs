@@ -1,5 +1,6 @@
 //! A worker thread: takes a batch, turns it into records, takes the next one.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use fd_crypto::{DigestKind, DigestValue};
@@ -10,6 +11,7 @@ use fd_walk::{Entry, HardLink, LinkDigest, LinkState};
 
 use crate::accurate::Token;
 use crate::batch::{Batch, Item};
+use crate::digests_ahead::FileAhead;
 use crate::emit::Emitter;
 use crate::exchange::{Slot, Stopped};
 use crate::halt::Halt;
@@ -30,6 +32,8 @@ pub(crate) struct Worker<'j> {
     pub(crate) tools: Tools,
     /// Digests of long files.
     pub(crate) long_digest: Option<LongDigest<'j>>,
+    /// The present batch's file, if its digests are made ahead.
+    pub(crate) ahead: Option<Arc<FileAhead>>,
     pub(crate) metadata: MetadataReader,
     pub(crate) found: FileMetadata,
     pub(crate) names: NameCache,
@@ -56,6 +60,7 @@ impl<'j> Worker<'j> {
             emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression, long, signing),
             tools: Tools::default(),
             long_digest: long.map(|(all, seat)| LongDigest::new(all, seat)),
+            ahead: None,
             metadata: MetadataReader::new(),
             found: FileMetadata::default(),
             names: NameCache::new(),
@@ -91,6 +96,7 @@ impl<'j> Worker<'j> {
         let skipped = findings.as_slice().iter().filter(|finding| matches!(finding.verdict, Verdict::Skip)).count();
         let uncertain = u32::try_from(findings.len() - skipped).unwrap_or(u32::MAX);
         let mut file_index = self.job.exchange.number(slot, batch.files.saturating_add(uncertain))?;
+        self.ahead = batch.ahead;
         self.emitter.open(slot)?;
         for item in batch.items {
             if self.job.is_stopped() {

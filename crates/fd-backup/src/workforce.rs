@@ -8,6 +8,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use crate::exchange::Stopped;
 use crate::job::Job;
+use crate::pace::Pace;
 use crate::run::start;
 use crate::worker::Worker;
 
@@ -21,6 +22,8 @@ pub(crate) struct Workforce<'scope, 'env, 'j> {
     /// Those that are not started, the next one last.
     waiting: Vec<Worker<'j>>,
     started: Vec<ScopedJoinHandle<'scope, ()>>,
+    /// The thread that makes digests ahead.
+    reading_ahead: Option<ScopedJoinHandle<'scope, ()>>,
     failure: Option<io::Error>,
 }
 
@@ -39,7 +42,7 @@ impl<'scope, 'j: 'scope> Workforce<'scope, '_, 'j> {
         mut workers: Vec<Worker<'j>>,
     ) -> Workforce<'scope, 'env, 'j> {
         workers.reverse();
-        Workforce { scope, job, waiting: workers, started: Vec::new(), failure: None }
+        Workforce { scope, job, waiting: workers, started: Vec::new(), reading_ahead: None, failure: None }
     }
 
     /// Starts one more worker if that is worth it. `unserved` is how many batches lie there that nobody is there for.
@@ -70,11 +73,24 @@ impl<'scope, 'j: 'scope> Workforce<'scope, '_, 'j> {
         Ok(())
     }
 
+    /// Starts the thread that makes digests ahead, if there are files for it.
+    pub(crate) fn read_ahead(&mut self) {
+        let job = self.job;
+        let Some(ahead) = job.digests_ahead.as_ref().filter(|ahead| ahead.wants_thread()) else { return };
+        let mut pace = Pace::new(&job.host_share);
+        let is_stopped = || job.is_stopped();
+        match start(self.scope, "digests", job, move || ahead.run(&is_stopped, || pace.step(&is_stopped))) {
+            Ok(started) => self.reading_ahead = Some(started),
+            Err(_the_workers_do_it) => ahead.no_thread(),
+        }
+    }
+
     /// The walk is over: works as one of them, if they are not all at work, until nothing is left to be done.
     pub(crate) fn join_in(mut self) -> Dispersed<'scope> {
         if let Some(mut worker) = self.waiting.pop().filter(|_| self.failure.is_none()) {
             worker.run();
         }
+        self.started.extend(self.reading_ahead);
         Dispersed { started: self.started, failure: self.failure }
     }
 }

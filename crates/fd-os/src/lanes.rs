@@ -57,7 +57,7 @@ impl Value {
 }
 
 /// A digest on its way: what is left of the whole blocks so far.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Chain([u32; 8]);
 
 impl Algorithm {

@@ -1,0 +1,490 @@
+//! Digests of large files ahead of their turn: of up to eight files that wait for a worker, side by side.
+//!
+//! One digest on its own leaves most of a processor idle; eight side by side take hardly longer. But workers seldom have
+//! eight large files at hand, because what they have read must be kept until it is sent. So a thread reads files that are
+//! in memory anyway before it is their turn, and keeps nothing of them but *marks*: of each block its fingerprint, and the
+//! digests up to its end. The worker that reads the file for the stream follows the marks. As long as each block is still
+//! what it was, nothing is left to digest. From the first one on that is not, or has no mark, the worker digests itself
+//! (`long_digests.rs`). So the digest is that of what was sent, whatever happens to the file meanwhile.
+//!
+//! Not here: files that the disk would have to be asked for, or of which there are only one or two.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fd_crypto::{DigestKind, Fingerprints};
+use fd_fileset::Flags;
+use fd_os::lanes::{Algorithm, BLOCK, Chain, SOME};
+use fd_os::page_cache::is_resident;
+use fd_records::FileType;
+use fd_walk::Entry;
+
+use crate::long_digests::{Chains, begin_chains};
+use crate::source::{Opening, Source};
+
+/// With fewer files the workers are as fast on their own.
+const WORTH_IT: usize = 3;
+/// The largest file in bytes; bounds its marks, 80 bytes a block.
+const LARGEST: u64 = 256 << 20;
+/// A worker that has to wait for marks waits for so many.
+const HEAD_START: usize = 16;
+/// How often the thread looks whether the job goes on while there is nothing to do.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// Where the walker leaves files, the thread takes them, and workers ask for them.
+pub(crate) struct DigestsAhead {
+    state: Mutex<State>,
+    /// Thread: there are files, or there will be none.
+    news: Condvar,
+    fingerprints: Fingerprints,
+    /// Bytes of a block, a multiple of [`BLOCK`].
+    block_len: usize,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Arc<FileAhead>>,
+    /// How many the thread is at.
+    taken: usize,
+    /// A worker waits for one that is still waiting.
+    is_urgent: bool,
+    /// There is a thread, or will be at once.
+    has_thread: bool,
+    no_more: bool,
+}
+
+/// A file on its way from the walker to its worker.
+#[derive(Debug)]
+pub(crate) struct FileAhead {
+    path: Vec<u8>,
+    opening: Opening,
+    /// The digests that are wanted.
+    kinds: [Option<DigestKind>; 2],
+    marks: Mutex<Marks>,
+    /// Its worker: there are more marks.
+    more: Condvar,
+}
+
+#[derive(Default, Debug)]
+struct Marks {
+    of_blocks: Vec<Mark>,
+    /// How many its worker waits for.
+    wanted: Option<usize>,
+    /// There will be no more.
+    is_over: bool,
+}
+
+/// A block as it was, and the digests of the file up to its end.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    fingerprint: u128,
+    chains: Chains,
+}
+
+impl DigestsAhead {
+    /// For blocks of this length; `None` if that is no help.
+    pub(crate) fn new(block_len: usize) -> Option<Self> {
+        let is_better = Algorithm::ALL.into_iter().any(Algorithm::has_few_lanes);
+        (is_better && block_len > 0 && block_len.is_multiple_of(BLOCK)).then(|| Self {
+            state: Mutex::default(),
+            news: Condvar::new(),
+            fingerprints: Fingerprints::new(),
+            block_len,
+        })
+    }
+
+    /// Walker: an entry that a worker will get, with the digests of its data that are made together. `None` if the
+    /// worker is to digest it.
+    pub(crate) fn announce(
+        &self,
+        entry: &Entry,
+        kinds: [Option<DigestKind>; 2],
+        opening: Opening,
+    ) -> Option<Arc<FileAhead>> {
+        let size = u64::try_from(entry.stat.size).unwrap_or_default();
+        let suits = entry.file_type == FileType::Regular
+            // What is left out of the stream is left out of the digest.
+            && !entry.options.has(Flags::SPARSE)
+            && (self.block_len as u64..=LARGEST).contains(&size)
+            && kinds != [None, None];
+        if !suits {
+            return None;
+        }
+        Some(self.push(entry.path.clone(), opening, kinds))
+    }
+
+    fn push(&self, path: Vec<u8>, opening: Opening, kinds: [Option<DigestKind>; 2]) -> Arc<FileAhead> {
+        let file = Arc::new(FileAhead { path, opening, kinds, marks: Mutex::default(), more: Condvar::new() });
+        let mut state = self.lock();
+        state.waiting.push_back(Arc::clone(&file));
+        if state.has_thread {
+            self.news.notify_all();
+        }
+        file
+    }
+
+    /// Walker: whether a thread is to be started now that runs [`Self::run`].
+    pub(crate) fn wants_thread(&self) -> bool {
+        let mut state = self.lock();
+        let wants = !state.has_thread && state.waiting.len() >= WORTH_IT;
+        state.has_thread |= wants;
+        wants
+    }
+
+    /// Walker: there are no more files, or no thread can be started.
+    pub(crate) fn no_more(&self) {
+        let mut state = self.lock();
+        state.no_more = true;
+        if !state.has_thread {
+            state.waiting.drain(..).for_each(|file| file.end());
+        }
+        self.news.notify_all();
+    }
+
+    /// Walker: the thread could not be started.
+    pub(crate) fn no_thread(&self) {
+        self.lock().has_thread = false;
+        self.no_more();
+    }
+
+    /// Worker: it is this file's turn, and these digests are wanted. `None` if there are no marks to follow.
+    pub(crate) fn follow(&self, file: Arc<FileAhead>, kinds: [Option<DigestKind>; 2]) -> Option<Follower<'_>> {
+        let mut state = self.lock();
+        if let Some(place) = state.waiting.iter().position(|waiting| Arc::ptr_eq(waiting, &file)) {
+            if !state.has_thread || state.taken + state.waiting.len() < WORTH_IT {
+                state.waiting.remove(place);
+                return None;
+            }
+            state.is_urgent = true;
+            self.news.notify_all();
+        }
+        drop(state);
+        (file.kinds == kinds).then(|| Follower { ahead: self, chains: begin_chains(kinds), file, next: 0 })
+    }
+
+    /// Thread: makes marks until there are no more files.
+    pub(crate) fn run(&self, is_stopped: &dyn Fn() -> bool, mut each_round: impl FnMut()) {
+        let _all_is_over = Leaving(self);
+        let mut lanes: Vec<Lane> = Vec::new();
+        while !is_stopped() && self.fill(&mut lanes, is_stopped) {
+            each_round();
+            lanes.retain_mut(|lane| lane.read(self.block_len, is_stopped));
+            self.advance(&mut lanes);
+        }
+    }
+
+    /// Takes files for the lanes that are free. Waits if there is nothing to do; `false` if there will be nothing.
+    fn fill(&self, lanes: &mut Vec<Lane>, is_stopped: &dyn Fn() -> bool) -> bool {
+        let mut state = self.lock();
+        loop {
+            state.taken = lanes.len();
+            let worth_it = state.is_urgent || state.taken + state.waiting.len() >= WORTH_IT;
+            if worth_it && lanes.len() < SOME && !state.waiting.is_empty() {
+                let count = (SOME - lanes.len()).min(state.waiting.len());
+                let files: Vec<_> = state.waiting.drain(..count).collect();
+                state.is_urgent &= !state.waiting.is_empty();
+                state.taken += files.len();
+                drop(state);
+                lanes.extend(files.into_iter().filter_map(|file| Lane::open(Taken(file), is_stopped)));
+                state = self.lock();
+                continue;
+            }
+            match lanes.len() {
+                0 if state.no_more || is_stopped() => return false,
+                0 => {
+                    let result = self.news.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner);
+                    state = result.0;
+                }
+                // Its worker is as fast.
+                1 => lanes.clear(),
+                _ => return true,
+            }
+        }
+    }
+
+    /// Takes the block of each lane into its digests, and leaves a mark for each.
+    fn advance(&self, lanes: &mut [Lane]) {
+        for (number, algorithm) in Algorithm::ALL.into_iter().enumerate() {
+            let mut messages = [(Chain::default(), &[][..]); SOME];
+            for (message, lane) in messages.iter_mut().zip(&*lanes) {
+                if let Some(Some(chain)) = lane.chains.get(number) {
+                    *message = (*chain, lane.block.as_chunks().0);
+                }
+            }
+            algorithm.advance_some(&mut messages);
+            let ends = messages.map(|(chain, _)| chain);
+            for (lane, end) in lanes.iter_mut().zip(ends) {
+                if let Some(Some(chain)) = lane.chains.get_mut(number) {
+                    *chain = end;
+                }
+            }
+        }
+        for lane in lanes {
+            lane.file.0.leave(Mark { fingerprint: self.fingerprints.of(&lane.block), chains: lane.chains });
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread ends, in whatever way: nobody is to wait for it.
+struct Leaving<'a>(&'a DigestsAhead);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.has_thread = false;
+        state.no_more = true;
+        state.waiting.drain(..).for_each(|file| file.end());
+    }
+}
+
+impl FileAhead {
+    fn leave(&self, mark: Mark) {
+        let mut marks = self.lock();
+        marks.of_blocks.push(mark);
+        if marks.wanted.is_some_and(|wanted| marks.of_blocks.len() >= wanted) {
+            marks.wanted = None;
+            self.more.notify_all();
+        }
+    }
+
+    fn end(&self) {
+        self.lock().is_over = true;
+        self.more.notify_all();
+    }
+
+    /// The mark of a block, counted from 0. Waits for it if it is to come.
+    fn mark(&self, number: usize) -> Option<Mark> {
+        let mut marks = self.lock();
+        while marks.of_blocks.len() <= number && !marks.is_over {
+            marks.wanted = Some(number.saturating_add(HEAD_START));
+            marks = self.more.wait(marks).unwrap_or_else(PoisonError::into_inner);
+        }
+        marks.of_blocks.get(number).copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A file of the thread's. Its marks are over when it is dropped.
+struct Taken(Arc<FileAhead>);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// A file that the thread is at.
+struct Lane {
+    file: Taken,
+    source: Source,
+    chains: Chains,
+    block: Vec<u8>,
+}
+
+impl Lane {
+    /// Opens a file, if all of it is in memory.
+    fn open(file: Taken, is_stopped: &dyn Fn() -> bool) -> Option<Self> {
+        let FileAhead { path, opening, kinds, .. } = &*file.0;
+        let source = Source::open(path, *opening, is_stopped).ok()?;
+        let size = u64::try_from(opening.size).ok()?;
+        let chains = begin_chains(*kinds);
+        is_resident(source.descriptor(), size).is_ok_and(|is_resident| is_resident).then(|| Self {
+            file,
+            source,
+            chains,
+            block: Vec::new(),
+        })
+    }
+
+    /// Reads the next block. `false` if there is no whole one any more, or nobody who would follow.
+    fn read(&mut self, block_len: usize, is_stopped: &dyn Fn() -> bool) -> bool {
+        self.block.clear();
+        let is_followed = Arc::strong_count(&self.file.0) > 1;
+        is_followed && self.source.read(&mut self.block, block_len, is_stopped) == Ok(Some(block_len))
+    }
+}
+
+/// A worker's way through the marks of a file.
+pub(crate) struct Follower<'a> {
+    ahead: &'a DigestsAhead,
+    file: Arc<FileAhead>,
+    next: usize,
+    chains: Chains,
+}
+
+impl Follower<'_> {
+    /// Whether the next block of the file is what it was; then it is in the digests.
+    pub(crate) fn passes(&mut self, block: &[u8]) -> bool {
+        if block.len() != self.ahead.block_len {
+            return false;
+        }
+        let Some(mark) = self.file.mark(self.next) else { return false };
+        let is_same = mark.fingerprint == self.ahead.fingerprints.of(block);
+        if is_same {
+            self.next += 1;
+            self.chains = mark.chains;
+        }
+        is_same
+    }
+
+    /// The digests of what has passed.
+    pub(crate) fn chains(&self) -> Chains {
+        self.chains
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+    use std::thread;
+
+    use fd_crypto::Digester;
+
+    use super::*;
+    use crate::long_digests::{LongDigest, LongDigests};
+
+    const BLOCK_LEN: usize = 65_536;
+    const KINDS: [[Option<DigestKind>; 2]; 3] = [
+        [Some(DigestKind::Md5), None],
+        [Some(DigestKind::Md5), Some(DigestKind::Sha256)],
+        [Some(DigestKind::Sha256), None],
+    ];
+
+    /// Some files of these lengths, with their contents, and what is to be made of them.
+    struct Files {
+        directory: tempfile::TempDir,
+        contents: Vec<Vec<u8>>,
+    }
+
+    impl Files {
+        fn new(lens: &[usize]) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let content = |(seed, len): (usize, &usize)| {
+                (0..*len).map(|at| (at.wrapping_mul(31 + seed) >> 5).to_le_bytes()[0]).collect::<Vec<u8>>()
+            };
+            let contents: Vec<_> = lens.iter().enumerate().map(content).collect();
+            for (number, content) in contents.iter().enumerate() {
+                fs::write(directory.path().join(number.to_string()), content).unwrap();
+            }
+            Self { directory, contents }
+        }
+
+        fn push(&self, ahead: &DigestsAhead) -> Vec<Arc<FileAhead>> {
+            let opening = |len: usize| Opening {
+                file_type: FileType::Regular,
+                size: i64::try_from(len).unwrap(),
+                device: 0,
+                no_atime: false,
+                fifo_timeout: Duration::ZERO,
+            };
+            let files = self.contents.iter().enumerate().map(|(number, content)| {
+                let path = self.directory.path().join(number.to_string());
+                ahead.push(path.as_os_str().as_bytes().to_vec(), opening(content.len()), KINDS[number % KINDS.len()])
+            });
+            files.collect()
+        }
+    }
+
+    fn digest(kind: DigestKind, data: &[u8]) -> Vec<u8> {
+        let mut digester = Digester::new(kind).unwrap();
+        digester.update(data);
+        digester.finish().unwrap().as_bytes().to_vec()
+    }
+
+    /// What the stream gets of a file that is no longer what it was, in some way or other: its blocks as they are read.
+    fn sent(number: usize, content: &[u8]) -> Vec<Vec<u8>> {
+        let mut blocks: Vec<Vec<u8>> = content.chunks(BLOCK_LEN).map(<[u8]>::to_vec).collect();
+        match number % 6 {
+            0 => blocks[1][17] ^= 1,
+            1 => blocks.truncate(2),
+            2 => blocks.push(vec![9; 1000]),
+            3 => blocks[0].truncate(100),
+            4 => blocks.last_mut().unwrap()[0] ^= 1,
+            _ => {}
+        }
+        blocks
+    }
+
+    #[test]
+    fn the_digest_is_that_of_what_is_sent() {
+        let (Some(ahead), Some(all)) = (DigestsAhead::new(BLOCK_LEN), LongDigests::new(1)) else { return };
+        let lens: Vec<usize> = (0..24).map(|number| (3 + number / 4) * BLOCK_LEN + number % 5 * 1000).collect();
+        let files = Files::new(&lens);
+        let pushed = files.push(&ahead);
+        assert!(ahead.wants_thread() && !ahead.wants_thread(), "one thread");
+        ahead.no_more();
+        thread::scope(|scope| {
+            scope.spawn(|| ahead.run(&|| false, || ()));
+            let mut long = LongDigest::new(&all, 0);
+            for (number, (file, content)) in pushed.into_iter().zip(&files.contents).enumerate() {
+                let kinds = file.kinds;
+                long.begin(kinds, ahead.follow(file, kinds));
+                let blocks = sent(number, content);
+                for block in &blocks {
+                    long.update(block);
+                }
+                let values = long.finish();
+                for kind in kinds.into_iter().flatten() {
+                    let value = values.get(kind).unwrap();
+                    assert_eq!(value.as_bytes(), digest(kind, &blocks.concat()), "{kind} of file {number}");
+                }
+            }
+        });
+    }
+
+    /// All of equal length, so that no one is left alone.
+    #[test]
+    fn what_did_not_change_is_not_digested_again() {
+        let Some(ahead) = DigestsAhead::new(BLOCK_LEN) else { return };
+        let files = Files::new(&[4 * BLOCK_LEN; SOME]);
+        let pushed = files.push(&ahead);
+        assert!(ahead.wants_thread());
+        ahead.no_more();
+        thread::scope(|scope| {
+            scope.spawn(|| ahead.run(&|| false, || ()));
+            for (file, content) in pushed.into_iter().zip(&files.contents) {
+                let kinds = file.kinds;
+                let mut follower = ahead.follow(file, kinds).unwrap();
+                for (number, block) in content.chunks(BLOCK_LEN).enumerate() {
+                    assert!(follower.passes(block), "block {number}");
+                }
+                assert!(!follower.passes(&content[..BLOCK_LEN]), "there are no more marks");
+            }
+        });
+    }
+
+    #[test]
+    fn few_files_are_left_to_their_workers() {
+        let Some(ahead) = DigestsAhead::new(BLOCK_LEN) else { return };
+        let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT - 1]);
+        let pushed = files.push(&ahead);
+        assert!(!ahead.wants_thread());
+        for file in pushed {
+            assert!(ahead.follow(Arc::clone(&file), file.kinds).is_none());
+        }
+        assert!(ahead.lock().waiting.is_empty(), "nobody is to read them");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_has_ended() {
+        let Some(ahead) = DigestsAhead::new(BLOCK_LEN) else { return };
+        let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
+        let pushed = files.push(&ahead);
+        assert!(ahead.wants_thread());
+        let block = &files.contents[0][..BLOCK_LEN];
+        let mut first = ahead.follow(Arc::clone(&pushed[0]), pushed[0].kinds).unwrap();
+        ahead.run(&|| true, || ());
+        assert!(!first.passes(block));
+        let late = ahead.follow(Arc::clone(&pushed[1]), pushed[1].kinds);
+        assert!(!late.is_some_and(|mut late| late.passes(block)));
+    }
+}
