@@ -10,13 +10,14 @@
 //! Not here: files that the disk would have to be asked for, or of which there are only one or two.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fd_crypto::{DigestKind, Fingerprints};
 use fd_fileset::Flags;
 use fd_os::lanes::{Algorithm, BLOCK, Chain, SOME};
-use fd_os::page_cache::is_resident;
+use fd_os::page_cache::is_nearly_resident;
 use fd_records::FileType;
 use fd_walk::Entry;
 
@@ -25,8 +26,11 @@ use crate::source::{Opening, Source};
 
 /// With fewer files the workers are as fast on their own.
 const WORTH_IT: usize = 3;
-/// The largest file in bytes; bounds its marks, 80 bytes a block.
+/// The largest file in bytes; its worker should not have to wait for all the others' sake.
 const LARGEST: u64 = 256 << 20;
+/// Bytes of files that the thread is ahead of the workers, about; bounds the marks, 80 bytes a block. When it has come so
+/// far it waits until the lead is half of that, so that it takes several files again.
+const LEAD: u64 = 1 << 30;
 /// A worker that has to wait for marks waits for so many.
 const HEAD_START: usize = 16;
 /// How often the thread looks whether the job goes on while there is nothing to do.
@@ -38,10 +42,13 @@ pub(crate) struct DigestsAhead {
     /// Thread: there are files, or there will be none.
     news: Condvar,
     fingerprints: Fingerprints,
+    /// Bytes of files that the thread has taken and their workers are not through with.
+    lead: Arc<AtomicU64>,
     /// Bytes of a block, a multiple of [`BLOCK`].
     block_len: usize,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each says who waits for what; all change on their own")]
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Arc<FileAhead>>,
@@ -49,6 +56,8 @@ struct State {
     taken: usize,
     /// A worker waits for one that is still waiting.
     is_urgent: bool,
+    /// The lead is to become smaller first.
+    is_far_ahead: bool,
     /// There is a thread, or will be at once.
     has_thread: bool,
     no_more: bool,
@@ -73,6 +82,21 @@ struct Marks {
     wanted: Option<usize>,
     /// There will be no more.
     is_over: bool,
+    /// Once the thread has taken the file.
+    lead: Option<Lead>,
+}
+
+/// So many bytes of lead, for as long as this is there.
+#[derive(Debug)]
+struct Lead {
+    bytes: u64,
+    all: Arc<AtomicU64>,
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// A block as it was, and the digests of the file up to its end.
@@ -90,6 +114,7 @@ impl DigestsAhead {
             state: Mutex::default(),
             news: Condvar::new(),
             fingerprints: Fingerprints::new(),
+            lead: Arc::default(),
             block_len,
         })
     }
@@ -108,10 +133,7 @@ impl DigestsAhead {
             && !entry.options.has(Flags::SPARSE)
             && (self.block_len as u64..=LARGEST).contains(&size)
             && kinds != [None, None];
-        if !suits {
-            return None;
-        }
-        Some(self.push(entry.path.clone(), opening, kinds))
+        suits.then(|| self.push(entry.path.clone(), opening, kinds))
     }
 
     fn push(&self, path: Vec<u8>, opening: Opening, kinds: [Option<DigestKind>; 2]) -> Arc<FileAhead> {
@@ -179,19 +201,17 @@ impl DigestsAhead {
         let mut state = self.lock();
         loop {
             state.taken = lanes.len();
-            let worth_it = state.is_urgent || state.taken + state.waiting.len() >= WORTH_IT;
-            if worth_it && lanes.len() < SOME && !state.waiting.is_empty() {
-                let count = (SOME - lanes.len()).min(state.waiting.len());
-                let files: Vec<_> = state.waiting.drain(..count).collect();
-                state.is_urgent &= !state.waiting.is_empty();
-                state.taken += files.len();
+            if lanes.len() < SOME
+                && let Some(file) = self.take(&mut state)
+            {
                 drop(state);
-                lanes.extend(files.into_iter().filter_map(|file| Lane::open(Taken(file), is_stopped)));
+                lanes.extend(Lane::open(file, is_stopped));
                 state = self.lock();
                 continue;
             }
             match lanes.len() {
-                0 if state.no_more || is_stopped() => return false,
+                0 if is_stopped() || state.no_more && state.waiting.is_empty() => return false,
+                0 if state.no_more && state.waiting.len() < WORTH_IT && !state.is_urgent => return false,
                 0 => {
                     let result = self.news.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner);
                     state = result.0;
@@ -201,6 +221,21 @@ impl DigestsAhead {
                 _ => return true,
             }
         }
+    }
+
+    /// The next file, if it is to be taken now.
+    fn take(&self, state: &mut State) -> Option<Taken> {
+        let lead = self.lead.load(Ordering::Relaxed);
+        state.is_far_ahead = lead >= if state.is_far_ahead { LEAD / 2 } else { LEAD };
+        let worth_it = !state.is_far_ahead && state.taken + state.waiting.len() >= WORTH_IT;
+        let file = if worth_it || state.is_urgent { state.waiting.pop_front() } else { None }?;
+        state.is_urgent &= !state.waiting.is_empty();
+        // Before anybody can ask whether it is still worth it to wait for another one.
+        state.taken += 1;
+        let bytes = u64::try_from(file.opening.size).unwrap_or_default();
+        self.lead.fetch_add(bytes, Ordering::Relaxed);
+        file.lock().lead = Some(Lead { bytes, all: Arc::clone(&self.lead) });
+        Some(Taken(file))
     }
 
     /// Takes the block of each lane into its digests, and leaves a mark for each.
@@ -290,13 +325,13 @@ struct Lane {
 }
 
 impl Lane {
-    /// Opens a file, if all of it is in memory.
+    /// Opens a file, if nearly all of it is in memory.
     fn open(file: Taken, is_stopped: &dyn Fn() -> bool) -> Option<Self> {
         let FileAhead { path, opening, kinds, .. } = &*file.0;
         let source = Source::open(path, *opening, is_stopped).ok()?;
         let size = u64::try_from(opening.size).ok()?;
         let chains = begin_chains(*kinds);
-        is_resident(source.descriptor(), size).is_ok_and(|is_resident| is_resident).then(|| Self {
+        is_nearly_resident(source.descriptor(), size).is_ok_and(|is_resident| is_resident).then(|| Self {
             file,
             source,
             chains,
@@ -318,6 +353,17 @@ pub(crate) struct Follower<'a> {
     file: Arc<FileAhead>,
     next: usize,
     chains: Chains,
+}
+
+impl Drop for Follower<'_> {
+    fn drop(&mut self) {
+        if self.ahead.lead.load(Ordering::Relaxed) >= LEAD / 2 {
+            self.file.lock().lead = None;
+            // Under the lock, so that the thread does not look before and sleep after.
+            let _state = self.ahead.lock();
+            self.ahead.news.notify_all();
+        }
+    }
 }
 
 impl Follower<'_> {
@@ -388,7 +434,8 @@ mod tests {
             };
             let files = self.contents.iter().enumerate().map(|(number, content)| {
                 let path = self.directory.path().join(number.to_string());
-                ahead.push(path.as_os_str().as_bytes().to_vec(), opening(content.len()), KINDS[number % KINDS.len()])
+                let path = path.as_os_str().as_bytes().to_vec();
+                ahead.push(path, opening(content.len()), KINDS[number % KINDS.len()])
             });
             files.collect()
         }
@@ -469,7 +516,8 @@ mod tests {
         let pushed = files.push(&ahead);
         assert!(!ahead.wants_thread());
         for file in pushed {
-            assert!(ahead.follow(Arc::clone(&file), file.kinds).is_none());
+            let kinds = file.kinds;
+            assert!(ahead.follow(file, kinds).is_none());
         }
         assert!(ahead.lock().waiting.is_empty(), "nobody is to read them");
     }

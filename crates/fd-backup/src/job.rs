@@ -21,8 +21,9 @@ use crate::tools::digest_kind;
 
 /// A piece is published when it holds this many bytes of frames.
 const PIECE_LEN: usize = 512 << 10;
-/// Batches that wait for a worker: enough that nobody waits for the walker, few enough to be no memory at all.
-const QUEUE: usize = 16;
+/// Batches that wait for a worker: enough that a large file among them has company when its digest is made ahead, few
+/// enough to be no memory to speak of.
+const QUEUE: usize = 64;
 
 /// See the module.
 pub(crate) struct Job<'j> {
