@@ -43,6 +43,8 @@ impl Unprotected {
 pub(crate) struct JobProtection<'p> {
     plan: &'p Protection,
     session: Option<Session>,
+    /// For those of the workers, which know what the others have signed.
+    signer: Signer,
 }
 
 impl<'p> JobProtection<'p> {
@@ -53,8 +55,9 @@ impl<'p> JobProtection<'p> {
             .map(|cipher| Session::new(cipher, plan.keys.recipients()))
             .transpose()
             .map_err(|error| Unprotected { errors: Vec::new(), fatal: texts::no_session(&error.to_string()) })?;
-        let protection = Self { plan, session };
         let nothing = Digester::new(plan.digest)?.finish()?;
+        let signer = Signer::new(&plan.keys.own, plan.digest).map_err(|error| signing_failed(&error))?;
+        let protection = Self { plan, session, signer };
         Signing::new(&protection)?.sign(&nothing)?;
         if let Some(mut encryption) = Encryption::new(&protection)? {
             encryption.begin_file()?;
@@ -115,8 +118,7 @@ pub(crate) struct Signing {
 
 impl Signing {
     pub(crate) fn new(protection: &JobProtection<'_>) -> Result<Self, Unprotected> {
-        let plan = protection.plan;
-        let signer = Signer::new(&plan.keys.own, plan.digest).map_err(|error| signing_failed(&error))?;
+        let signer = protection.signer.another().map_err(|error| signing_failed(&error))?;
         Ok(Self { signer, record: Vec::new() })
     }
 

@@ -8,6 +8,7 @@
 mod cipher;
 mod data;
 mod error;
+mod kept;
 mod keys;
 mod records;
 mod session;

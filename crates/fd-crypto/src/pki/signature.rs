@@ -1,24 +1,21 @@
 //! Signature records (reference 04 §12.4, 05 §11.3).
 
-use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use der::asn1::{ObjectIdentifier, OctetStringRef, SetOfVec};
 use der::{Decode, Encode};
 use openssl::error::ErrorStack;
 use openssl::md::Md;
-use openssl::pkey::Private;
+use openssl::pkey::{PKey, Private};
 use openssl::pkey_ctx::PkeyCtx;
 use openssl::rsa::Padding;
 
 use super::error::OpenSslErrors;
+use super::kept::KeptSignatures;
 use super::keys::{KeyPair, KeyRing};
 use super::records::{self, SignatureData, SignerInfo, VERSION};
 use crate::{DigestKind, DigestValue};
-
-/// Signatures that are kept for files with the same content, about 1 MiB. Many trees hold the same small files again and
-/// again, and a signature costs as much time as reading a hundred of them.
-const KEPT: usize = 2048;
 
 /// The digests that can be signed: kind, its object identifier, that of its signature with RSA.
 const DIGESTS: [(DigestKind, ObjectIdentifier, ObjectIdentifier); 3] = [
@@ -62,12 +59,13 @@ impl From<ErrorStack> for SigningError {
 /// Makes signature records; one for each thread.
 pub struct Signer {
     context: PkeyCtx<Private>,
+    key: PKey<Private>,
     key_id: Vec<u8>,
     kind: DigestKind,
     oids: (ObjectIdentifier, ObjectIdentifier),
     signature: Vec<u8>,
     record_len: usize,
-    kept: HashMap<Vec<u8>, Vec<u8>>,
+    kept: Arc<KeptSignatures>,
 }
 
 impl Signer {
@@ -77,20 +75,39 @@ impl Signer {
     /// When the kind can't be signed, or OpenSSL refuses the key.
     pub fn new(pair: &KeyPair, kind: DigestKind) -> Result<Self, SigningError> {
         let oids = DIGESTS.iter().find(|(known, ..)| *known == kind).ok_or(SigningError::Digest(kind))?;
+        let key = pair.private.key().clone();
         let mut signer = Self {
-            context: signing_context(pair, kind)?,
+            context: signing_context(&key, kind)?,
             key_id: pair.certificate.key_id().to_vec(),
             kind,
             oids: (oids.1, oids.2),
             // A signature is as long as the key, whatever is signed.
-            signature: vec![0; pair.private.key().size()],
+            signature: vec![0; key.size()],
             record_len: 0,
-            kept: HashMap::new(),
+            kept: Arc::default(),
+            key,
         };
         let mut record = Vec::new();
         signer.encode(&mut record).map_err(SigningError::Encoding)?;
         signer.record_len = record.len();
         Ok(signer)
+    }
+
+    /// Another one for another thread. What one of them has signed none of them signs again, as far as it is kept.
+    ///
+    /// # Errors
+    /// When OpenSSL refuses the key this time.
+    pub fn another(&self) -> Result<Self, SigningError> {
+        Ok(Self {
+            context: signing_context(&self.key, self.kind)?,
+            key: self.key.clone(),
+            key_id: self.key_id.clone(),
+            kind: self.kind,
+            oids: self.oids,
+            signature: Vec::new(),
+            record_len: self.record_len,
+            kept: Arc::clone(&self.kept),
+        })
     }
 
     /// Bytes of each signature record.
@@ -111,19 +128,12 @@ impl Signer {
         if digest.kind() != self.kind {
             return Err(SigningError::Digest(digest.kind()));
         }
-        if let Some(record) = self.kept.get(digest.as_bytes()) {
-            out.extend_from_slice(record);
-            return Ok(());
+        if !self.kept.get(digest.as_bytes(), &mut self.signature) {
+            self.signature.clear();
+            self.context.sign_to_vec(digest.as_bytes(), &mut self.signature)?;
+            self.kept.keep(digest.as_bytes(), &self.signature);
         }
-        self.signature.clear();
-        self.context.sign_to_vec(digest.as_bytes(), &mut self.signature)?;
-        let start = out.len();
-        self.encode(out).map_err(SigningError::Encoding)?;
-        if self.kept.len() >= KEPT {
-            self.kept.clear();
-        }
-        self.kept.insert(digest.as_bytes().to_vec(), out.get(start..).unwrap_or_default().to_vec());
-        Ok(())
+        self.encode(out).map_err(SigningError::Encoding)
     }
 
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), der::Error> {
@@ -154,8 +164,8 @@ fn message_digest(kind: DigestKind) -> &'static openssl::md::MdRef {
     }
 }
 
-fn signing_context(pair: &KeyPair, kind: DigestKind) -> Result<PkeyCtx<Private>, ErrorStack> {
-    let mut context = PkeyCtx::new(pair.private.key())?;
+fn signing_context(key: &PKey<Private>, kind: DigestKind) -> Result<PkeyCtx<Private>, ErrorStack> {
+    let mut context = PkeyCtx::new(key)?;
     context.sign_init()?;
     context.set_rsa_padding(Padding::PKCS1)?;
     context.set_signature_md(message_digest(kind))?;

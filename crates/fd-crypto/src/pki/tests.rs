@@ -247,6 +247,14 @@ fn signatures_are_those_that_openssl_verifies_and_cover_the_data() {
         let mut again = Vec::new();
         signer.record(&digest(kind, b"data"), &mut again).unwrap();
         assert_eq!(again, record);
+        again.clear();
+        let mut other = signer.another().unwrap();
+        other.record(&digest(kind, b"data"), &mut again).unwrap();
+        assert_eq!((&again, other.record_len()), (&record, len), "kept");
+        again.clear();
+        other.record(&digest(kind, b"other"), &mut again).unwrap();
+        let parsed = Signature::parse(&again).unwrap();
+        assert!(matches!(parsed.verify(&keys, |kind| Some(digest(kind, b"other"))), Verdict::Good), "made");
 
         let parsed = Signature::parse(&record).unwrap();
         assert_eq!(parsed.digest_kind(&keys), Some(kind));

@@ -1,0 +1,80 @@
+//! Signatures that were made, for other files with the same content: many trees hold the same files again and again, and a
+//! signature takes as much time as reading a hundred small ones.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// So many are kept at least, and twice as many at most; with keys of 2,048 bits about 2 MiB.
+const KEPT: usize = 2048;
+
+/// The signatures of one key, by what was signed. All signers of a job look here.
+#[derive(Default)]
+pub(super) struct KeptSignatures(Mutex<Generations>);
+
+#[derive(Default)]
+struct Generations {
+    young: HashMap<Vec<u8>, Vec<u8>>,
+    /// What was young before. Whatever is asked for again is young again.
+    old: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl KeptSignatures {
+    /// Copies the signature of this digest there; `false` if there is none.
+    pub(super) fn get(&self, digest: &[u8], signature: &mut Vec<u8>) -> bool {
+        let mut generations = self.lock();
+        if let Some((digest, kept)) = generations.old.remove_entry(digest) {
+            generations.keep(digest, kept);
+        }
+        let Some(kept) = generations.young.get(digest) else { return false };
+        kept.clone_into(signature);
+        true
+    }
+
+    /// This is the signature of that digest.
+    pub(super) fn keep(&self, digest: &[u8], signature: &[u8]) {
+        self.lock().keep(digest.to_vec(), signature.to_vec());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Generations> {
+        // A map that somebody left by panicking is still one.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Generations {
+    fn keep(&mut self, digest: Vec<u8>, signature: Vec<u8>) {
+        if self.young.len() >= KEPT {
+            self.old = mem::take(&mut self.young);
+        }
+        self.young.insert(digest, signature);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has(kept: &KeptSignatures, number: usize) -> bool {
+        let mut signature = Vec::new();
+        let found = kept.get(&number.to_le_bytes(), &mut signature);
+        assert_eq!(signature, if found { vec![7; number % 256] } else { Vec::new() });
+        found
+    }
+
+    #[test]
+    fn the_last_ones_are_kept_and_those_that_come_again_and_not_all() {
+        let kept = KeptSignatures::default();
+        assert!(!has(&kept, 0));
+        for number in 0..10 * KEPT {
+            kept.keep(&number.to_le_bytes(), &vec![7; number % 256]);
+            assert!(has(&kept, 0), "asked for after {number} others");
+        }
+        let last = 10 * KEPT - 1;
+        let found = (1..=last).filter(|number| has(&kept, *number)).count();
+        assert!((KEPT - 2..2 * KEPT).contains(&found), "{found}");
+        assert!(has(&kept, last));
+        let generations = kept.lock();
+        assert!(generations.young.len() <= KEPT && generations.old.len() <= KEPT);
+    }
+}
