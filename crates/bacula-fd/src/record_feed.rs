@@ -1,8 +1,8 @@
-//! The frames of a read session, received and decrypted by a thread of their own while the job's thread makes files of
-//! those that came before.
+//! The frames of a read session: received and decrypted by a thread of their own while the job's thread makes files of
+//! those that came before, or, where there are few processors, by the job's thread itself.
 //!
-//! They travel in batches of a few hundred kilobytes, whose memory goes back and forth: the connection receives and
-//! decrypts into it, and there a frame may be looked at for as long as somebody holds it. Not here: what a frame means.
+//! They come in batches, whose memory goes back and forth: the connection receives and decrypts into it, and there a frame
+//! may be looked at for as long as somebody holds it. Not here: what a frame means.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,8 +17,11 @@ use fd_transport::{ChannelError, Fault, Frames, IDLE_LIMIT};
 use crate::exchange;
 use crate::storage::{Arrival, StorageConnection};
 
-/// A batch is handed on when it holds so many bytes, or when nothing more has come for a [`PAUSE`].
+/// A batch that travels is handed on when it holds so many bytes, or when nothing more has come for a [`PAUSE`].
 const BATCH: usize = 256 * 1024;
+/// A batch that does not travel: one record of a large file. Little enough to be still in the processor's own cache when it
+/// is written.
+const OWN_BATCH: usize = 64 * 1024;
 /// How long more is waited for where there is no more. Without that, each 16 KiB of an encrypted connection would wake this
 /// thread, and it the next one.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -52,11 +55,17 @@ pub(crate) struct FeedLine {
     unwanted: Arc<AtomicBool>,
 }
 
+/// Where the restore's batches come from.
+enum Supply<'s> {
+    /// From the thread that receives.
+    Line { full: Receiver<Batch>, empty: Sender<Batch>, unwanted: Arc<AtomicBool> },
+    /// From the connection, into those that were used.
+    Own { storage: &'s mut StorageConnection, used: Vec<Batch> },
+}
+
 /// The frames, for the restore.
-pub(crate) struct RecordFeed {
-    full: Receiver<Batch>,
-    empty: Sender<Batch>,
-    unwanted: Arc<AtomicBool>,
+pub(crate) struct RecordFeed<'s> {
+    supply: Supply<'s>,
     /// Those of the present batch.
     frames: Arc<Frames>,
     /// The same, for whoever wants to hold them.
@@ -70,15 +79,17 @@ pub(crate) struct RecordFeed {
 }
 
 /// A line between two threads.
-pub(crate) fn feed() -> (FeedLine, RecordFeed) {
+pub(crate) fn feed<'s>() -> (FeedLine, RecordFeed<'s>) {
     let (full, frames) = bounded(WAITING);
     let (empty, used) = bounded(MOST_USED);
     let unwanted = Arc::new(AtomicBool::new(false));
     let line = FeedLine { full, empty: used, unwanted: Arc::clone(&unwanted) };
-    let none: Arc<Frames> = Arc::default();
-    let memory: FrameMemory = Arc::<Frames>::clone(&none);
-    let held = VecDeque::new();
-    (line, RecordFeed { full: frames, empty, unwanted, frames: none, memory, then: None, next: 0, held })
+    (line, RecordFeed::new(Supply::Line { full: frames, empty, unwanted }))
+}
+
+/// Frames that are received when the restore wants them.
+pub(crate) fn own_feed(storage: &mut StorageConnection) -> RecordFeed<'_> {
+    RecordFeed::new(Supply::Own { storage, used: Vec::new() })
 }
 
 impl FeedLine {
@@ -150,7 +161,7 @@ fn source_error(error: &ChannelError) -> SourceError {
     })
 }
 
-impl RecordSource for RecordFeed {
+impl RecordSource for RecordFeed<'_> {
     fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
         Ok(self.next_kept()?.map(|(frame, _memory)| frame))
     }
@@ -171,7 +182,11 @@ impl RecordSource for RecordFeed {
         if self.next < self.frames.len() || self.then.is_some() {
             return true;
         }
-        match self.full.recv_timeout(patience) {
+        let came = match &mut self.supply {
+            Supply::Line { full, .. } => full.recv_timeout(patience),
+            Supply::Own { storage, used } => receive(storage, used, patience).ok_or(RecvTimeoutError::Timeout),
+        };
+        match came {
             Ok(batch) => self.take(batch),
             Err(RecvTimeoutError::Timeout) => return false,
             // The next call says so.
@@ -181,10 +196,45 @@ impl RecordSource for RecordFeed {
     }
 }
 
-impl RecordFeed {
+/// Receives one frame, if it comes within `patience`, and those that are there already.
+fn receive(storage: &mut StorageConnection, used: &mut Vec<Batch>, patience: Duration) -> Option<Batch> {
+    let mut batch = used.pop().unwrap_or_default();
+    batch.frames.clear();
+    batch.then = None;
+    let mut wait = Some(patience);
+    while batch.frames.total() < OWN_BATCH && batch.then.is_none() {
+        match storage.gather(&mut batch.frames, wait) {
+            Ok(Arrival::Frame) => wait = None,
+            Ok(Arrival::Nothing) if wait.is_none() => break,
+            // A signal.
+            Ok(Arrival::Nothing) => {}
+            Ok(Arrival::EndOfData) => batch.then = Some(Then::EndOfData),
+            Err(error) if error.is_timeout() && patience < IDLE_LIMIT => break,
+            Err(error) => batch.then = Some(Then::Failed(source_error(&error))),
+        }
+    }
+    storage.deliver(&mut batch.frames);
+    if batch.frames.is_empty() && batch.then.is_none() {
+        used.push(batch);
+        return None;
+    }
+    Some(batch)
+}
+
+impl<'s> RecordFeed<'s> {
+    fn new(supply: Supply<'s>) -> Self {
+        let frames: Arc<Frames> = Arc::default();
+        let memory: FrameMemory = Arc::<Frames>::clone(&frames);
+        Self { supply, frames, memory, then: None, next: 0, held: VecDeque::new() }
+    }
+
     fn next_batch(&mut self) -> Result<(), SourceError> {
-        // The receiver always says how it ends; without that its thread is gone, which a panic alone can do.
-        let batch = self.full.recv().map_err(|_gone| SourceError("Input/output error".to_owned()))?;
+        // Who receives always says how it ends; without that its thread is gone, which a panic alone can do.
+        let batch = match &mut self.supply {
+            Supply::Line { full, .. } => full.recv().ok(),
+            Supply::Own { storage, used } => receive(storage, used, IDLE_LIMIT),
+        };
+        let batch = batch.ok_or_else(|| SourceError("Input/output error".to_owned()))?;
         self.take(batch);
         Ok(())
     }
@@ -198,16 +248,23 @@ impl RecordFeed {
         // Whoever holds a batch lets go in the order in which they came.
         while self.held.len() > MOST_USED || self.held.front().is_some_and(|oldest| Arc::strong_count(oldest) == 1) {
             if let Some(frames) = self.held.pop_front().and_then(Arc::into_inner) {
-                // With enough of them on their way already, this one is not needed.
-                let _surplus = self.empty.try_send(Batch { frames, then: None });
+                let batch = Batch { frames, then: None };
+                match &mut self.supply {
+                    // With enough of them on their way already, this one is not needed.
+                    Supply::Line { empty, .. } => drop(empty.try_send(batch)),
+                    Supply::Own { used, .. } if used.len() < MOST_USED => used.push(batch),
+                    Supply::Own { .. } => {}
+                }
             }
         }
     }
 }
 
-impl Drop for RecordFeed {
+impl Drop for RecordFeed<'_> {
     fn drop(&mut self) {
-        self.unwanted.store(true, Ordering::Relaxed);
+        if let Supply::Line { unwanted, .. } = &self.supply {
+            unwanted.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -218,7 +275,7 @@ mod tests {
     #[test]
     fn what_is_held_is_not_used_again() {
         let (line, mut feed) = feed();
-        let next = |feed: &mut RecordFeed| {
+        let next = |feed: &mut RecordFeed<'_>| {
             line.full.send(Batch::default()).unwrap();
             feed.next_batch().unwrap();
             line.empty.try_iter().count()

@@ -1,5 +1,6 @@
 //! A restore between its `2000 OK restore` and its last word to the Storage Daemon.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::thread;
 
@@ -16,7 +17,7 @@ use fd_session::command::{Replace, Where};
 use crate::exchange;
 use crate::job::Job;
 use crate::outbox::Outbox;
-use crate::record_feed::feed;
+use crate::record_feed::{feed, own_feed};
 use crate::storage::StorageConnection;
 
 /// What the Director's command comes to; `Err` holds an expression list of which nothing is usable.
@@ -55,6 +56,19 @@ fn leads_to(pattern: &[u8], path: &[u8]) -> bool {
     ends.chain([path.len()]).filter_map(|end| path.get(..end)).any(|part| wildcard(pattern, part, false))
 }
 
+/// With fewer workers than these one thread receives and makes files: two processors are often two halves of one, where
+/// what runs side by side takes up to 1.7 times as long, and the Storage Daemon may be here, too.
+const WORKERS_OF_RECEIVER: usize = 3;
+
+/// Whether a restore receives in a thread of its own: with so many workers, if that is said, else processors.
+pub(crate) fn has_receiver(workers: Option<NonZeroU16>) -> bool {
+    let workers = workers.map_or_else(
+        || thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        |workers| usize::from(workers.get()),
+    );
+    workers >= WORKERS_OF_RECEIVER
+}
+
 /// Restores what one Storage Daemon sends; what goes wrong is told to the operator and stands in the job's state.
 pub(crate) fn run(
     job: &Job,
@@ -62,6 +76,7 @@ pub(crate) fn run(
     state: &mut RestoreState,
     outbox: &Outbox,
     storage: &mut StorageConnection,
+    has_receiver: bool,
 ) {
     let ticket = match storage.open_read(job) {
         Ok(ticket) => ticket,
@@ -74,7 +89,7 @@ pub(crate) fn run(
         }
     };
     job.change_status(JobStatus::Running);
-    match receive_and_restore(job, plan, state, outbox, storage) {
+    match receive_and_restore(job, plan, state, outbox, storage, has_receiver) {
         Ok(outcome) => {
             if matches!(outcome.end, End::ConnectionLost(_)) {
                 job.change_status(JobStatus::Error);
@@ -95,14 +110,21 @@ pub(crate) fn run(
     }
 }
 
-/// Restores while another thread receives.
+/// Restores while another thread receives, if there are processors for that.
 fn receive_and_restore(
     job: &Job,
     plan: &RestorePlan,
     state: &mut RestoreState,
     outbox: &Outbox,
     storage: &mut StorageConnection,
+    has_receiver: bool,
 ) -> Result<Outcome, SequenceError> {
+    if !has_receiver {
+        storage.channel().expect_many(true);
+        let restored = fd_restore::run(plan, state, &job.progress, outbox, &job.cancel, &mut own_feed(storage));
+        storage.channel().expect_many(false);
+        return restored;
+    }
     let (line, mut feed) = feed();
     thread::scope(|scope| {
         let receiver = thread::Builder::new().name("receiver".to_owned());
@@ -144,6 +166,14 @@ mod tests {
         for bad in ["/tmp/rfx", "/tmp", "/opt", "", "/", "!^!/tmp/rf!"] {
             assert!(!allowed(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn two_processors_are_no_reason_for_a_receiver() {
+        let with = |workers| has_receiver(NonZeroU16::new(workers));
+        assert_eq!([1, 2, 3, 512].map(with), [false, false, true, true]);
+        let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        assert_eq!(has_receiver(None), processors > 2);
     }
 
     #[test]

@@ -471,8 +471,8 @@ impl Channel {
         self.encoder.set_compress(on);
     }
 
-    /// Whether the peer is about to send many small frames. If so, who receives is woken for a heap of them, not for each;
-    /// the last ones of the heap come a few milliseconds late.
+    /// Whether the peer is about to send much. If so, who receives is woken for a heap of it, not for each frame; the last
+    /// ones come a few milliseconds late.
     pub fn expect_many(&mut self, many: bool) {
         if let Some(wire) = self.link.wire_mut() {
             wire.receive_heaps(many);

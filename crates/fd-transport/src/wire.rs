@@ -22,9 +22,10 @@ use crate::pace::{Bandwidth, Pacer};
 pub(crate) const OUTPUT_MAX: usize = 256 * 1024;
 /// Reads of up to this many bytes are a dialogue, not bulk data.
 const DIALOGUE: usize = 16 * 1024;
-/// Where many small frames come, a read waits for so many bytes …
-const HEAP: i32 = 32 * 1024;
-/// … but no longer than this. The kernel rounds it up to its ticks.
+/// Where much is to come, a read waits for so many bytes …
+const HEAP: i32 = 64 * 1024;
+/// … but no longer than this, which the kernel rounds up to its ticks. If nothing has come by then, it waits for the first
+/// byte.
 const HEAP_PATIENCE: Duration = Duration::from_millis(2);
 /// Longest time between two looks at the bandwidth limit while waiting for it.
 const PACE_STEP: Duration = Duration::from_millis(500);
@@ -66,8 +67,16 @@ pub(crate) struct Wire {
     pacer: Pacer,
     read_timeout: Option<Duration>,
     last_read: usize,
-    /// Reads wait for more than the first byte.
-    heaps: bool,
+    heaps: Heaps,
+}
+
+/// Whether reads that may wait do so for more than the first byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Heaps {
+    Never,
+    Now,
+    /// When something comes again: a peer that makes a pause may make a long one.
+    Later,
 }
 
 impl Wire {
@@ -88,7 +97,7 @@ impl Wire {
             pacer: Pacer::default(),
             read_timeout: None,
             last_read: 0,
-            heaps: false,
+            heaps: Heaps::Never,
         })
     }
 
@@ -120,8 +129,8 @@ impl Wire {
                     return Ok(n);
                 }
                 Err(Errno::EINTR) => {}
-                // The timeout on the socket may be a little shorter than the deadline: look at the clock again.
-                Err(Errno::EAGAIN) if matches!(wait, Wait::Until(_)) => {}
+                // The timeout on the socket may be shorter than the deadline: look at the clock again.
+                Err(Errno::EAGAIN) if matches!(wait, Wait::Until(_)) => self.nothing_came(),
                 Err(errno) => return Err(errno.into()),
             }
         }
@@ -131,13 +140,22 @@ impl Wire {
     pub(crate) fn receive_heaps(&mut self, heaps: bool) {
         let set = set_low_water(self.stream.as_fd(), if heaps { HEAP } else { 1 });
         // Where the kernel refuses, all is as before.
-        self.heaps = heaps && set.is_ok();
+        self.heaps = if heaps && set.is_ok() { Heaps::Now } else { Heaps::Never };
+    }
+
+    fn nothing_came(&mut self) {
+        if self.heaps == Heaps::Now && set_low_water(self.stream.as_fd(), 1).is_ok() {
+            self.heaps = Heaps::Later;
+        }
     }
 
     fn received(&mut self, n: usize) {
         self.input.advance(n);
         self.eof |= n == 0;
         self.last_read = n;
+        if self.heaps == Heaps::Later {
+            self.receive_heaps(true);
+        }
         self.stats.reads += 1;
         self.stats.bytes_in += u64::try_from(n).unwrap_or_default();
         // The bytes are here already, but as long as we wait the peer cannot send many more.
@@ -158,7 +176,7 @@ impl Wire {
     /// that ends too early is looked at again then.
     fn set_read_deadline(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         let mut wanted = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        if self.heaps && wanted.is_none_or(|wanted| wanted > HEAP_PATIENCE) {
+        if self.heaps == Heaps::Now && wanted.is_none_or(|wanted| wanted > HEAP_PATIENCE) {
             wanted = Some(HEAP_PATIENCE);
         }
         match (wanted, self.read_timeout) {
@@ -303,12 +321,20 @@ mod tests {
             let got = wire.input.filled().len();
             wire.input.consume(got);
         }
-        let _peer = sender.join().unwrap();
         wire.receive_heaps(false);
+        let mut peer = sender.join().unwrap();
         let start = Instant::now();
         let deadline = start + Duration::from_millis(30);
         assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert!(start.elapsed() >= Duration::from_millis(30), "the timeout is the caller's again");
+        // Who waits for heaps and gets nothing is not woken all the time, but as soon as there is something.
+        wire.receive_heaps(true);
+        let deadline = Instant::now() + Duration::from_millis(30);
+        assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(wire.heaps, Heaps::Later);
+        peer.write_all(b"x").unwrap();
+        assert_eq!(wire.fill(Wait::Until(None)).unwrap(), 1);
+        assert_eq!(wire.heaps, Heaps::Now);
     }
 
     #[test]

@@ -185,8 +185,9 @@ impl Conversation<'_> {
             Some(storage) => {
                 // What earlier rounds created is remembered: it is ours to change.
                 let mut state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
+                let has_receiver = restore::has_receiver(self.daemon.job_settings().workers);
                 self.storage = self.run_job(&job, Some(RESTORE_TICK), storage, |job, outbox, storage| {
-                    restore::run(job, &plan, &mut state, outbox, storage);
+                    restore::run(job, &plan, &mut state, outbox, storage, has_receiver);
                 });
                 self.restored = Some(state);
             }
