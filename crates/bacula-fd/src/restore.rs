@@ -56,8 +56,8 @@ fn leads_to(pattern: &[u8], path: &[u8]) -> bool {
     ends.chain([path.len()]).filter_map(|end| path.get(..end)).any(|part| wildcard(pattern, part, false))
 }
 
-/// With fewer workers than these one thread receives and makes files: two processors are often two halves of one, where
-/// what runs side by side takes up to 1.7 times as long, and the Storage Daemon may be here, too.
+/// With fewer workers than these one thread receives and makes files: on two processors a second one saved no time and cost
+/// more (`bench/README.md`), for the Storage Daemon may be here, too.
 const WORKERS_OF_RECEIVER: usize = 3;
 
 /// Whether a restore receives in a thread of its own: with so many workers, if that is said, else processors.
