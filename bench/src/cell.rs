@@ -46,9 +46,11 @@ pub enum Variant {
     Cold,
     /// `Accurate = yes`.
     Accurate,
-    /// Data is encrypted with AES-256 and signed with SHA-256.
+    /// Data is encrypted with AES-256 and signed with SHA-256, for the first time.
     Pki,
-    /// The same, compressed with LZO before.
+    /// The same in a later Full: what did not change was signed before.
+    PkiAgain,
+    /// For the first time, compressed with LZO before.
     PkiLzo,
 }
 
@@ -81,6 +83,7 @@ impl Variant {
             Self::Cold => "cold",
             Self::Accurate => "accurate",
             Self::Pki => "pki",
+            Self::PkiAgain => "pki-again",
             Self::PkiLzo => "pki-lzo",
         }
     }
@@ -111,7 +114,7 @@ impl Variant {
 
     /// Whether data is encrypted and signed.
     pub fn is_encrypted(self) -> bool {
-        matches!(self, Self::Pki | Self::PkiLzo)
+        matches!(self, Self::Pki | Self::PkiAgain | Self::PkiLzo)
     }
 }
 
@@ -170,6 +173,9 @@ impl Cell {
         add(Kind::Media, 10, &[Variant::Clear, Variant::Cold], &[Full]);
         for kind in [Kind::Manyfiles, Kind::Media] {
             add(kind, 1, &[Variant::Pki, Variant::PkiLzo], &[Full, Restore]);
+        }
+        for kind in [Kind::Manyfiles, Kind::Media, Kind::Mixed] {
+            add(kind, 1, &[Variant::PkiAgain], &[Full]);
         }
         add(Kind::Tiny, 500, &[Variant::Accurate], &[Incremental]);
         add(Kind::Hole, 64, &[Variant::SparseUnsigned], &[Full]);

@@ -86,7 +86,8 @@ impl<'a> Group<'a> {
     /// Makes sure that there is a Full to build on.
     pub fn prepare(&mut self, level: Level) -> Result<()> {
         for side in [Side::Stock, Side::Ours] {
-            if level != Level::Full && !self.full.contains_key(&side) {
+            let needs_one = level != Level::Full || self.cell.variant == Variant::PkiAgain;
+            if needs_one && !self.full.contains_key(&side) {
                 self.tree.warm(self.cell.tree.kind)?;
                 let result = self.bed.backup(side.name(), "level=Full")?.must_be_good()?;
                 self.full.insert(side, result);
@@ -108,6 +109,9 @@ impl<'a> Group<'a> {
             if side == Side::Floor {
                 self.record(&results)?;
             }
+            if matches!(cell.variant, Variant::Pki | Variant::PkiLzo) {
+                self.forget_signatures(side)?;
+            }
             self.bring_cache(cell, side)?;
             let (sample, result) = self.measure(cell, side, replica)?;
             samples.push(sample);
@@ -118,6 +122,18 @@ impl<'a> Group<'a> {
             self.tidy(cell, side, result)?;
         }
         Ok(samples)
+    }
+
+    /// So that this job signs as if there had been none before it.
+    fn forget_signatures(&self, side: Side) -> Result<()> {
+        let folder = self.bed.folder().join("work").join(side.name());
+        for entry in fs::read_dir(&folder).map_err(file("read", &folder))? {
+            let path = entry.map_err(file("read", &folder))?.path();
+            if path.extension().is_some_and(|extension| extension == "signatures") {
+                fs::remove_file(&path).map_err(file("remove", &path))?;
+            }
+        }
+        Ok(())
     }
 
     fn bring_cache(&self, cell: Cell, side: Side) -> Result<()> {

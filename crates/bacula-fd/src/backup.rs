@@ -19,6 +19,7 @@ use crate::daemon::Daemon;
 use crate::job::Job;
 use crate::outbox::Outbox;
 use crate::packet_check::PacketCheck;
+use crate::signatures;
 use crate::storage::StorageConnection;
 
 /// What the configuration and the Director's commands come to.
@@ -29,6 +30,7 @@ pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSe
     plan.files_before = file_index;
     plan.max_job_errors = config.max_job_error_count;
     plan.protection = daemon.protection().cloned();
+    plan.signature_file = signatures::for_backup(daemon, !plan.walk.incremental);
     let settings = daemon.job_settings();
     if let Some(workers) = settings.workers {
         plan.workers = workers.get().into();
@@ -66,7 +68,11 @@ pub(crate) fn run(
     before_files();
     job.change_status(JobStatus::Running);
     let mut sink = Sink { job, outbox, storage, packet_check };
-    if !all_sent(job, fd_backup::run(plan, &job.progress, outbox, &job.cancel, &mut sink)) {
+    let outcome = fd_backup::run(plan, &job.progress, outbox, &job.cancel, &mut sink);
+    if let Some(file) = &plan.signature_file {
+        signatures::report(file);
+    }
+    if !all_sent(job, outcome) {
         return;
     }
     if let Err(error) = storage.end_of_data() {

@@ -3,12 +3,12 @@
 //! The format is the memory of a 64-bit little-endian machine, as the stock daemon writes it. Encoding and decoding are
 //! pure; reading and writing the file stands at the end.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::OFlag;
+use crate::own_file;
 
 /// Jobs that are kept.
 const KEPT: usize = 10;
@@ -216,31 +216,14 @@ pub(crate) fn load(path: &Path) -> Vec<Entry> {
 /// When it can't be created or written.
 pub(crate) fn save(path: &Path, entries: &[Entry]) -> io::Result<()> {
     let bytes = encode(entries);
-    if write_over(path, &bytes).is_ok() {
-        return Ok(());
-    }
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
-    file.write_all(&bytes)
-}
-
-fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let file =
-        OpenOptions::new().write(true).custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits()).open(path)?;
-    let about = file.metadata()?;
-    if !about.is_file() || about.nlink() != 1 || about.mode() & 0o7777 != MODE {
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
-    file.write_all_at(bytes, 0)?;
-    if about.len() > bytes.len() as u64 { file.set_len(bytes.len() as u64) } else { Ok(()) }
+    let file = own_file::open(path, MODE)?;
+    file.write_all_at(&bytes, 0)?;
+    if file.metadata()?.len() > bytes.len() as u64 { file.set_len(bytes.len() as u64) } else { Ok(()) }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     use super::*;
 

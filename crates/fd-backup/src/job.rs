@@ -75,7 +75,7 @@ impl<'j> Job<'j> {
             wants_skipped: log.wants(MessageType::Skipped),
             long_digests: LongDigests::new(plan.workers.max(1)),
             digests_ahead: DigestsAhead::new(record_len),
-            protection: plan.protection.as_deref().map(JobProtection::new).transpose()?,
+            protection: JobProtection::of(plan)?,
         })
     }
 

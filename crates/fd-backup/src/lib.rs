@@ -25,6 +25,7 @@ mod plan;
 mod protect;
 mod run;
 mod save;
+mod signature_file;
 mod source;
 mod tail;
 #[cfg(test)]
@@ -42,4 +43,5 @@ pub use pace::HostShare;
 pub use plan::{BackupError, BackupPlan, FrameSink, SinkError};
 pub use protect::Protection;
 pub use run::run;
+pub use signature_file::SignatureFile;
 pub use verify_disk::{VerifyDiskError, VerifyPlan, verify_disk};

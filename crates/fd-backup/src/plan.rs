@@ -11,6 +11,7 @@ use nix::sys::sysinfo::sysinfo;
 use crate::accurate::AccurateList;
 use crate::pace::HostShare;
 use crate::protect::Protection;
+use crate::signature_file::SignatureFile;
 
 /// Everything that stays the same for the length of one backup.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub struct BackupPlan {
     pub fifo_timeout: Duration,
     /// Encryption and signatures, where the configuration has them.
     pub protection: Option<Arc<Protection>>,
+    /// Where signatures of earlier jobs are, and this one's for later ones.
+    pub signature_file: Option<Arc<SignatureFile>>,
     /// What the job takes of the host beside others.
     pub host_share: HostShare,
     /// Whether the last message says where the time went.
@@ -58,6 +61,7 @@ impl BackupPlan {
             max_job_errors: 1000,
             fifo_timeout: Duration::from_secs(60),
             protection: None,
+            signature_file: None,
             host_share: HostShare::default(),
             tell_times: false,
         }

@@ -10,6 +10,8 @@ use fd_records::FileType;
 
 use crate::data::is_digested;
 use crate::halt::Halt;
+use crate::plan::BackupPlan;
+use crate::signature_file::SignatureFile;
 use crate::texts;
 
 /// The PKI directives of the configuration.
@@ -48,8 +50,17 @@ pub(crate) struct JobProtection<'p> {
 }
 
 impl<'p> JobProtection<'p> {
-    /// Makes the session, and tries everything that each file will need.
-    pub(crate) fn new(plan: &'p Protection) -> Result<Self, Unprotected> {
+    /// Makes the session, and tries everything that each file will need; `None` without PKI.
+    pub(crate) fn of(plan: &'p BackupPlan) -> Result<Option<Self>, Unprotected> {
+        let Some(protection) = plan.protection.as_deref() else { return Ok(None) };
+        let mut protection = Self::new(protection)?;
+        if let Some(file) = &plan.signature_file {
+            protection.signer.use_store(Arc::<SignatureFile>::clone(file));
+        }
+        Ok(Some(protection))
+    }
+
+    fn new(plan: &'p Protection) -> Result<Self, Unprotected> {
         let session = plan
             .encryption
             .map(|cipher| Session::new(cipher, plan.keys.recipients()))

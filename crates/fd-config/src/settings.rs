@@ -25,6 +25,8 @@ const LEAST_URGENT: u8 = 19;
 const LEAST_IO_LEVEL: u8 = 7;
 /// Least memory of one job, in bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
+/// Least size of a file with signatures, in bytes, if there is to be one.
+const LEAST_SIGNATURES: u64 = 1 << 20;
 
 /// All settings; [`Settings::default`] is what counts without a file.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
@@ -74,6 +76,10 @@ pub struct JobSettings {
     /// Bytes that one job's buffers may take, at least 4 MiB; `None`: the program's own choice.
     #[serde(deserialize_with = "memory")]
     pub memory: Option<u64>,
+    /// Bytes that the file with signatures of earlier backups may take, 0 for no file, or at least 1 MiB; `None`: the
+    /// program's own choice.
+    #[serde(deserialize_with = "kept_signatures")]
+    pub kept_signatures: Option<u64>,
     /// Nice value of a backup's threads, 0 to 19; `None`: that of the daemon. Nobody is raised by it.
     #[serde(deserialize_with = "nice")]
     pub nice: Option<u8>,
@@ -214,6 +220,13 @@ fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::
     if bytes >= LEAST_MEMORY { Ok(Some(bytes)) } else { Err(D::Error::custom(texts::too_little_memory(LEAST_MEMORY))) }
 }
 
+fn kept_signatures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    match deserializer.deserialize_any(Size)? {
+        bytes @ (0 | LEAST_SIGNATURES..) => Ok(Some(bytes)),
+        _ => Err(D::Error::custom(texts::too_few_signatures(LEAST_SIGNATURES))),
+    }
+}
+
 /// A number of bytes: a whole number, or a text such as `64 MiB`.
 struct Size;
 
@@ -283,6 +296,10 @@ mod tests {
         let job = parse("[job]\nnice = 10\nio_priority = 7\nmax_load = 4\nstage_times = true").unwrap().job;
         assert_eq!((job.nice, job.io_priority, job.max_load), (Some(10), Some(IoShare::BestEffort(7)), Some(4.0)));
         assert!(job.stage_times);
+        for (text, bytes) in [("0", 0), ("\"1 MiB\"", 1 << 20), ("\"1 GiB\"", 1 << 30)] {
+            let job = parse(&format!("job.kept_signatures = {text}")).unwrap().job;
+            assert_eq!(job.kept_signatures, Some(bytes));
+        }
         let job = parse("[job]\nnice = 0\nio_priority = \"idle\"\nmax_load = 1.5").unwrap().job;
         assert_eq!((job.nice, job.io_priority, job.max_load), (Some(0), Some(IoShare::Idle), Some(1.5)));
     }
@@ -299,6 +316,7 @@ mod tests {
             ("[connection]\nfirst_packet = 0", "first_packet must be 1 to 3600 seconds, not 0"),
             ("[job]\nmemory = -1", "a number of bytes"),
             ("[job]\nmemory = \"1 MiB\"", "must be at least 4194304 bytes"),
+            ("[job]\nkept_signatures = 1048575", "kept_signatures must be 0 or at least 1048576 bytes"),
             ("[job]\nnice = -5", "nice must be 0 to 19, not -5"),
             ("[job]\nio_priority = 8", "0 (most) to 7 (least), or \"idle\""),
             ("[job]\nio_priority = \"none\"", "0 (most) to 7 (least), or \"idle\""),

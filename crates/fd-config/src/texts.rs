@@ -379,6 +379,10 @@ pub(crate) fn first_packet_out_of_range(number: i64, most: u16) -> String {
     format!("first_packet must be 1 to {most} seconds, not {number}")
 }
 
+pub(crate) fn too_few_signatures(least: u64) -> String {
+    format!("kept_signatures must be 0 or at least {least} bytes")
+}
+
 pub(crate) fn too_little_memory(least: u64) -> String {
     format!("memory must be at least {least} bytes")
 }

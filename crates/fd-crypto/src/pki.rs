@@ -19,6 +19,7 @@ mod tests;
 pub use cipher::ContentCipher;
 pub use data::{DataError, Decryptor, Encryptor};
 pub use error::OpenSslErrors;
+pub use kept::SignatureStore;
 pub use keys::{Certificate, KeyError, KeyPair, KeyRing, PrivateKey, TrustedSigner};
 pub use session::{FileKey, Iv, Session, SessionError};
 pub use signature::{Signature, SignatureError, Signer, SigningError, Verdict};

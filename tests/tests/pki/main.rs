@@ -14,11 +14,12 @@ mod volume;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, JobRow, Restore, Result, Times, TreeOptions, TreeRules,
-    build_every_type, compare_trees, set_fixed_times,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, JobRow, RecordRules, Restore, Result, Times, TreeOptions,
+    TreeRules, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times,
 };
 use keys::Keys;
 use volume::{Content, Item};
@@ -289,6 +290,62 @@ fn a_signature_of_a_file_with_holes_is_good() -> Result<()> {
             let by_stock = onto == "reference" || fd == Fd::Stock;
             assert_eq!(refused, by_stock, "{saved} by {onto}: {}", result.log);
         }
+    }
+    Ok(())
+}
+
+/// Ours keeps signatures in its working directory; whatever becomes of that file, the volume is that of the stock daemon,
+/// which signs everything each time.
+#[test]
+fn signatures_of_an_earlier_backup_change_nothing_on_the_volume() -> Result<()> {
+    const FILES: usize = 300;
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("pki-kept", [])?;
+    let folder = options.folder.make("keys")?;
+    let own = Keys::make(&folder, "own");
+    for (fd, name) in [(Fd::Stock, "reference"), (fd, "test")] {
+        options.clients.push(client(fd, name, &own, &[], &["PKI Signatures = yes"]));
+    }
+    options.clients[1].settings.push("log.level = \"debug\"".to_owned());
+    let source = options.source()?;
+    build_many_files(&source, 1, FILES, 4000)?;
+    set_fixed_times(&source)?;
+    options.file_sets = vec![FileSet::new("Source", &["Signature = MD5"], &[&source])];
+    let mut bed = Bed::start(options)?;
+    let port = bed.client("test")?.port();
+    let kept = bed.folder().join(format!("work/test/bacula-fd.{port}.signatures"));
+    // How many signatures each of our jobs has found and made, in the daemon's own words.
+    let mut counts = Vec::new();
+    for round in ["first", "changed", "damaged"] {
+        match round {
+            "changed" => {
+                bed.client("test")?.daemon().stop()?;
+                bed.client("test")?.daemon().start()?;
+                let entry = fs::read_dir(source.join("0/0")).unwrap().next().unwrap().unwrap();
+                fs::write(entry.path(), "other content").unwrap();
+            }
+            "damaged" if fd == Fd::Ours => {
+                let rubbish = fs::read(&kept).unwrap().iter().map(|byte| byte ^ 0x5a).collect::<Vec<_>>();
+                fs::write(&kept, rubbish).unwrap();
+            }
+            _ => {}
+        }
+        let jobs = ["reference", "test"].map(|name| bed.queue(&format!("run job=backup-{name} level=Full yes")));
+        let [left, right] = jobs.map(|job| bed.wait(job?)?.must_be_good());
+        let (left, right) = (bed.records(&left?.row, "reference")?, bed.records(&right?.row, "test")?);
+        let comparison = compare_records(left, right, RecordRules::default())?;
+        assert!(comparison.is_equal(), "{round}: {}", comparison.text());
+        assert!(comparison.records > 3 * FILES as u64, "{round}: {comparison:?}");
+        if fd == Fd::Ours {
+            assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o7777, 0o600, "{round}");
+            let output = bed.client("test")?.daemon().output();
+            let words = output.lines().rfind(|line| line.contains("signatures found=")).unwrap();
+            let number = |name| words.split_once(name).and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+            counts.push(["found=", "made="].map(number));
+        }
+    }
+    if fd == Fd::Ours {
+        assert_eq!(counts, [[0, FILES], [FILES - 1, 1], [0, FILES]].map(|counts| counts.map(Some)));
     }
     Ok(())
 }

@@ -1,9 +1,19 @@
-//! Signatures that were made, for other files with the same content: many trees hold the same files again and again, and a
-//! signature takes as much time as reading a hundred small ones.
+//! Signatures that were made, for other files with the same content: many trees hold the same files again and again, and
+//! most files are still the same in the next job. A signature takes as much time as reading a hundred small files.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Where the signatures of earlier jobs are, and those of this one will be. Nothing that comes from there is believed.
+pub trait SignatureStore: fmt::Debug + Send + Sync {
+    /// Fills in what is kept as the signature of this digest, of this length; `false` if nothing is.
+    fn find(&self, digest: &[u8], signature: &mut [u8]) -> bool;
+
+    /// Keeps the signature of this digest, if that can be.
+    fn keep(&self, digest: &[u8], signature: &[u8]);
+}
 
 /// So many are kept at least, and twice as many at most; with keys of 2,048 bits about 2 MiB.
 const KEPT: usize = 2048;

@@ -7,12 +7,12 @@ use der::asn1::{ObjectIdentifier, OctetStringRef, SetOfVec};
 use der::{Decode, Encode};
 use openssl::error::ErrorStack;
 use openssl::md::Md;
-use openssl::pkey::{PKey, Private};
+use openssl::pkey::{HasPublic, PKey, PKeyRef, Private};
 use openssl::pkey_ctx::PkeyCtx;
 use openssl::rsa::Padding;
 
 use super::error::OpenSslErrors;
-use super::kept::KeptSignatures;
+use super::kept::{KeptSignatures, SignatureStore};
 use super::keys::{KeyPair, KeyRing};
 use super::records::{self, SignatureData, SignerInfo, VERSION};
 use crate::{DigestKind, DigestValue};
@@ -66,6 +66,7 @@ pub struct Signer {
     signature: Vec<u8>,
     record_len: usize,
     kept: Arc<KeptSignatures>,
+    store: Option<Arc<dyn SignatureStore>>,
 }
 
 impl Signer {
@@ -85,6 +86,7 @@ impl Signer {
             signature: vec![0; key.size()],
             record_len: 0,
             kept: Arc::default(),
+            store: None,
             key,
         };
         let mut record = Vec::new();
@@ -107,7 +109,13 @@ impl Signer {
             signature: Vec::new(),
             record_len: self.record_len,
             kept: Arc::clone(&self.kept),
+            store: self.store.clone(),
         })
+    }
+
+    /// From now on this one, and others of it, look for signatures of earlier jobs there, and leave theirs for later ones.
+    pub fn use_store(&mut self, store: Arc<dyn SignatureStore>) {
+        self.store = Some(store);
     }
 
     /// Bytes of each signature record.
@@ -129,11 +137,29 @@ impl Signer {
             return Err(SigningError::Digest(digest.kind()));
         }
         if !self.kept.get(digest.as_bytes(), &mut self.signature) {
-            self.signature.clear();
-            self.context.sign_to_vec(digest.as_bytes(), &mut self.signature)?;
+            if !self.find(digest.as_bytes()) {
+                self.sign(digest.as_bytes())?;
+            }
             self.kept.keep(digest.as_bytes(), &self.signature);
         }
         self.encode(out).map_err(SigningError::Encoding)
+    }
+
+    /// Takes the signature of an earlier job, if there is a good one.
+    fn find(&mut self, digest: &[u8]) -> bool {
+        let Some(store) = &self.store else { return false };
+        self.signature.resize(self.key.size(), 0);
+        store.find(digest, &mut self.signature)
+            && is_signature(&self.key, self.kind, digest, &self.signature).unwrap_or(false)
+    }
+
+    fn sign(&mut self, digest: &[u8]) -> Result<(), ErrorStack> {
+        self.signature.clear();
+        self.context.sign_to_vec(digest, &mut self.signature)?;
+        if let Some(store) = &self.store {
+            store.keep(digest, &self.signature);
+        }
+        Ok(())
     }
 
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), der::Error> {
@@ -162,6 +188,20 @@ fn message_digest(kind: DigestKind) -> &'static openssl::md::MdRef {
         DigestKind::Sha1 => Md::sha1(),
         _ => Md::sha256(),
     }
+}
+
+/// Whether a signature is that of this digest; an error is as good as a no.
+fn is_signature<T: HasPublic>(
+    key: &PKeyRef<T>,
+    kind: DigestKind,
+    digest: &[u8],
+    signature: &[u8],
+) -> Result<bool, ErrorStack> {
+    let mut context = PkeyCtx::new(key)?;
+    context.verify_init()?;
+    context.set_rsa_padding(Padding::PKCS1)?;
+    context.set_signature_md(message_digest(kind))?;
+    context.verify(digest, signature)
 }
 
 fn signing_context(key: &PKey<Private>, kind: DigestKind) -> Result<PkeyCtx<Private>, ErrorStack> {
@@ -233,14 +273,7 @@ impl Signature {
         let Some((one, certificate)) = known else { return Verdict::UnknownSigner };
         let Some(kind) = one.kind else { return Verdict::UnsupportedDigest };
         let Some(value) = digest(kind).filter(|value| value.kind() == kind) else { return Verdict::NoDigest };
-        let verified = || -> Result<bool, ErrorStack> {
-            let mut context = PkeyCtx::new(certificate.key())?;
-            context.verify_init()?;
-            context.set_rsa_padding(Padding::PKCS1)?;
-            context.set_signature_md(message_digest(kind))?;
-            context.verify(value.as_bytes(), &one.signature)
-        };
-        match verified() {
+        match is_signature(certificate.key(), kind, value.as_bytes(), &one.signature) {
             Ok(true) => Verdict::Good,
             Ok(false) => Verdict::Bad(OpenSslErrors::default()),
             Err(stack) => Verdict::Bad(OpenSslErrors::from(stack)),

@@ -1,7 +1,10 @@
 //! Keys, sessions, data and signatures against the reference's bytes, against OpenSSL, and against damage.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
 use openssl::asn1::Asn1Time;
-use openssl::bn::BigNum;
+use openssl::bn::{BigNum, BigNumRef};
 use openssl::ec::{EcGroup, EcKey};
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
@@ -276,6 +279,73 @@ fn signatures_are_those_that_openssl_verifies_and_cover_the_data() {
         }
     }
     assert!(matches!(Signer::new(&own, DigestKind::Xxh64), Err(SigningError::Digest(DigestKind::Xxh64))));
+}
+
+/// Keeps everything.
+#[derive(Debug, Default)]
+struct Store(Mutex<BTreeMap<Vec<u8>, Vec<u8>>>);
+
+impl SignatureStore for Store {
+    fn find(&self, digest: &[u8], signature: &mut [u8]) -> bool {
+        let store = self.0.lock().unwrap();
+        let Some(known) = store.get(digest) else { return false };
+        signature.copy_from_slice(known);
+        true
+    }
+
+    fn keep(&self, digest: &[u8], signature: &[u8]) {
+        self.0.lock().unwrap().insert(digest.to_vec(), signature.to_vec());
+    }
+}
+
+/// The records of a job that signs these.
+fn job(own: &KeyPair, kind: DigestKind, store: &Arc<Store>, contents: &[&[u8]]) -> Vec<Vec<u8>> {
+    let mut signer = Signer::new(own, kind).unwrap();
+    signer.use_store(Arc::<Store>::clone(store));
+    let mut signers = [signer.another().unwrap(), signer];
+    let record = |(at, content): (usize, &&[u8])| {
+        let mut record = Vec::new();
+        signers[at % 2].record(&digest(kind, content), &mut record).unwrap();
+        record
+    };
+    contents.iter().enumerate().map(record).collect()
+}
+
+/// The same pair, but what it signs is wrong.
+fn with_wrong_exponents(pair: &KeyPair) -> KeyPair {
+    let rsa = pair.private.key().rsa().unwrap();
+    let own = |number: Option<&BigNumRef>| number.unwrap().to_owned().unwrap();
+    let three = || BigNum::from_u32(3).unwrap();
+    let (modulus, public, inverse) = (own(Some(rsa.n())), own(Some(rsa.e())), own(rsa.iqmp()));
+    let (p, q) = (own(rsa.p()), own(rsa.q()));
+    let wrong = Rsa::from_private_components(modulus, public, three(), p, q, three(), three(), inverse).unwrap();
+    let private = PrivateKey::from_pem(&wrong.private_key_to_pem().unwrap()).unwrap();
+    KeyPair { private, certificate: pair.certificate.clone() }
+}
+
+#[test]
+fn signatures_of_an_earlier_job_are_used_if_they_are_good_and_of_this_key() {
+    let own = pair();
+    let contents: [&[u8]; 3] = [b"one", b"two", b"three"];
+    for kind in [DigestKind::Md5, DigestKind::Sha1, DigestKind::Sha256] {
+        let store = Arc::<Store>::default();
+        let made = job(&own, kind, &store, &contents);
+        let unable = with_wrong_exponents(&own);
+        assert_eq!(job(&unable, kind, &store, &contents), made, "found");
+        assert_ne!(job(&unable, kind, &Arc::default(), &contents), made, "made");
+
+        let others = job(&pair(), kind, &store, &contents);
+        assert!(others.iter().zip(&made).all(|(other, made)| other != made));
+        assert_eq!(job(&own, kind, &store, &contents), made, "instead of another key's");
+
+        for bit in (0..2048).step_by(61) {
+            for signature in store.0.lock().unwrap().values_mut() {
+                signature[bit / 8] ^= 1 << (bit % 8);
+            }
+            assert_eq!(job(&own, kind, &store, &contents), made, "bit {bit}");
+            assert_eq!(job(&unable, kind, &store, &contents), made, "bit {bit} is mended");
+        }
+    }
 }
 
 #[test]
