@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use fd_crypto::pki::{Certificate, Decryptor, FileKey, KeyPair, KeyRing, PrivateKey};
+use fd_crypto::pki::{Certificate, Decryptor, KeyPair, KeyRing, PrivateKey, SessionOpener};
 use libfuzzer_sys::fuzz_target;
 
 static KEYS: LazyLock<KeyRing> = LazyLock::new(|| {
@@ -13,7 +13,7 @@ static KEYS: LazyLock<KeyRing> = LazyLock::new(|| {
 });
 
 fuzz_target!(|data: &[u8]| {
-    if let Ok(key) = FileKey::open(data, &KEYS)
+    if let Ok(key) = SessionOpener::default().open(data, &KEYS)
         && let Ok(mut decryptor) = Decryptor::new(&key)
     {
         decryptor.record(data).unwrap();

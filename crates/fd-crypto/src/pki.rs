@@ -2,7 +2,7 @@
 //!
 //! A backup makes one [`Session`] a job: a content key, encrypted for each recipient. Each file gets an initialisation
 //! vector of its own, a session record (stream 22) that says so, data that an [`Encryptor`] turned into its records, and
-//! a signature record (stream 19) from a [`Signer`]. A restore opens the session record with a [`KeyRing`], undoes the
+//! a signature record (stream 19) from a [`Signer`]. A restore opens the session record with a [`SessionOpener`], undoes the
 //! data with a [`Decryptor`] and checks the signature with [`Signature::verify`].
 
 mod cipher;
@@ -21,5 +21,5 @@ pub use data::{DataError, Decryptor, Encryptor};
 pub use error::OpenSslErrors;
 pub use kept::SignatureStore;
 pub use keys::{Certificate, KeyError, KeyPair, KeyRing, PrivateKey, TrustedSigner};
-pub use session::{FileKey, Iv, Session, SessionError};
+pub use session::{FileKey, Iv, Session, SessionError, SessionOpener};
 pub use signature::{Signature, SignatureError, Signer, SigningError, Verdict};

@@ -339,10 +339,6 @@ impl Creator<'_, '_> {
     /// Makes a further name of a file that was restored before.
     fn link(&self, entry: &Entry, name: &[u8]) -> Result<(), Errno> {
         let first = OutputPath::new(&entry.link.text, entry.link.given).map_err(|_| Errno::EXDEV)?;
-        if first.base() != Base::Root {
-            // The stock daemon would look in its working directory.
-            return Err(Errno::ENOENT);
-        }
         let (parent, first_name) = first.split().ok_or(Errno::EPERM)?;
         let directory = self.directories.open_aside(&parent).map_err(OpenError::errno)?;
         linkat(directory.as_fd(), first_name, self.here()?, name, AtFlags::empty())

@@ -1,11 +1,11 @@
 //! What protects the current file: its keys, its decryption, its signature (reference 05 §11). Nothing of it outlives the
-//! file.
+//! file but the job's content key.
 
 use std::sync::Arc;
 
 use fd_crypto::DigestKind;
 use fd_crypto::DigestValue;
-use fd_crypto::pki::{DataError, Decryptor, FileKey, KeyRing, SessionError, Signature, Verdict};
+use fd_crypto::pki::{DataError, Decryptor, FileKey, KeyRing, SessionError, SessionOpener, Signature, Verdict};
 use fd_messages::MessageType;
 use fd_records::{FileType, Stream};
 
@@ -19,6 +19,7 @@ pub(crate) struct Undecipherable;
 /// See the module.
 pub(crate) struct Encryption {
     keys: Option<Arc<KeyRing>>,
+    opener: SessionOpener,
     file_key: Option<FileKey>,
     decryptor: Option<Decryptor>,
     /// All records have come.
@@ -42,6 +43,7 @@ impl Encryption {
     pub(crate) fn new(keys: Option<Arc<KeyRing>>) -> Self {
         Self {
             keys,
+            opener: SessionOpener::default(),
             file_key: None,
             decryptor: None,
             finished: false,
@@ -69,7 +71,7 @@ impl Encryption {
             report.now(MessageType::Error, &texts::second_session());
             return Err(Undecipherable);
         }
-        match FileKey::open(record, keys) {
+        match self.opener.open(record, keys) {
             Ok(file_key) => {
                 self.file_key = Some(file_key);
                 Ok(())

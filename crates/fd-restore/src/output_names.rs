@@ -42,14 +42,11 @@ impl OutputNames {
     /// The target of a link that was saved with the target `link`. Hard links always follow their first name; symbolic
     /// ones keep their target but for `prelinks`.
     pub(crate) fn link_target(&self, file_type: FileType, link: &[u8], prelinks: bool, modified: i64) -> OutputName {
-        let changes = match file_type {
-            FileType::HardLink => true,
-            FileType::Symlink => prelinks,
-            _ => false,
-        };
+        let is_first_name = file_type == FileType::HardLink;
+        let is_changed = is_first_name || (prelinks && file_type == FileType::Symlink);
         match self {
-            Self::Where(directory) if changes && link.starts_with(b"/") => below(directory, link),
-            Self::Regex(expressions) if changes => OutputName { text: expressions.apply(link, modified), given: 0 },
+            Self::Where(directory) if is_changed && (is_first_name || link.starts_with(b"/")) => below(directory, link),
+            Self::Regex(expressions) if is_changed => OutputName { text: expressions.apply(link, modified), given: 0 },
             _ => OutputName { text: link.to_vec(), given: 0 },
         }
     }
@@ -98,7 +95,7 @@ mod tests {
     fn targets_follow_the_type_and_prelinks() {
         for (file_type, link, prelinks, expected) in [
             (FileType::HardLink, "/a", false, "/x/a"),
-            (FileType::HardLink, "a", false, "a"),
+            (FileType::HardLink, "a", false, "/x/a"),
             (FileType::Symlink, "/a", false, "/a"),
             (FileType::Symlink, "/a", true, "/x/a"),
             (FileType::Symlink, "a", true, "a"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use fd_crypto::pki::{
-    Certificate, ContentCipher, Decryptor, FileKey, KeyPair, KeyRing, PrivateKey, Signature, Verdict,
+    Certificate, ContentCipher, Decryptor, KeyPair, KeyRing, PrivateKey, SessionOpener, Signature, Verdict,
 };
 use fd_crypto::{DigestKind, DigestValue, Digester};
 
@@ -21,7 +21,7 @@ fn protection(digest: DigestKind, encryption: Option<ContentCipher>) -> Arc<Prot
 }
 
 fn decrypt(protection: &Protection, session: &[u8], messages: &[Vec<u8>]) -> Vec<u8> {
-    let mut decryptor = Decryptor::new(&FileKey::open(session, &protection.keys).unwrap()).unwrap();
+    let mut decryptor = Decryptor::new(&SessionOpener::default().open(session, &protection.keys).unwrap()).unwrap();
     for message in messages {
         decryptor.record(message).unwrap();
     }

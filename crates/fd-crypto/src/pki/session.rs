@@ -121,22 +121,47 @@ impl fmt::Debug for Session {
     }
 }
 
-impl FileKey {
-    /// Opens a session record with one of our private keys.
+/// Opens session records. All files of a job have one key, and opening a copy of it costs an RSA operation, so the last one
+/// is remembered; it is overwritten when it is dropped.
+#[derive(Default)]
+pub struct SessionOpener {
+    last: Option<OpenedKey>,
+}
+
+struct OpenedKey {
+    recipient: Vec<u8>,
+    encrypted: Vec<u8>,
+    key: Zeroizing<Vec<u8>>,
+}
+
+impl SessionOpener {
+    /// Opens a session record with one of our private keys, always the same ones.
     ///
     /// # Errors
     /// When the record is damaged, or not for us.
-    pub fn open(record: &[u8], keys: &KeyRing) -> Result<Self, SessionError> {
+    pub fn open(&mut self, record: &[u8], keys: &KeyRing) -> Result<FileKey, SessionError> {
         let data = CryptoData::from_der(record)?;
         records::check_versions(data.version, data.recipients.iter().map(|recipient| recipient.version))?;
         let cipher = ContentCipher::from_oid(data.cipher).ok_or(SessionError::Cipher)?;
-        let ours = data
-            .recipients
-            .iter()
-            .find_map(|recipient| Some((keys.private(recipient.key_id.as_bytes())?, recipient.key.as_bytes())));
-        let (private, encrypted) = ours.ok_or(SessionError::NoPrivateKey)?;
-        let key = decrypt_key(private, encrypted).map_err(|stack| SessionError::Key(OpenSslErrors::from(stack)))?;
-        Ok(Self { cipher, key, iv: data.iv.as_bytes().to_vec() })
+        let ours = data.recipients.iter().find_map(|one| Some((one, keys.private(one.key_id.as_bytes())?)));
+        let (ours, private) = ours.ok_or(SessionError::NoPrivateKey)?;
+        let (recipient, encrypted) = (ours.key_id.as_bytes(), ours.key.as_bytes());
+        let key = match &self.last {
+            Some(last) if last.recipient == recipient && last.encrypted == encrypted => last.key.clone(),
+            _ => {
+                let key = decrypt_key(private, encrypted);
+                let key = key.map_err(|stack| SessionError::Key(OpenSslErrors::from(stack)))?;
+                let (recipient, encrypted) = (recipient.to_vec(), encrypted.to_vec());
+                self.last.insert(OpenedKey { recipient, encrypted, key }).key.clone()
+            }
+        };
+        Ok(FileKey { cipher, key, iv: data.iv.as_bytes().to_vec() })
+    }
+}
+
+impl fmt::Debug for SessionOpener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionOpener(…)")
     }
 }
 

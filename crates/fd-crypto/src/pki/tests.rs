@@ -51,6 +51,11 @@ fn ring(own: &KeyPair) -> KeyRing {
     KeyRing { own: own.clone(), signers: Vec::new(), masters: Vec::new() }
 }
 
+/// By somebody who has opened nothing before.
+fn open(record: &[u8], keys: &KeyRing) -> Result<FileKey, SessionError> {
+    SessionOpener::default().open(record, keys)
+}
+
 fn unhex(text: &str) -> Vec<u8> {
     text.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
@@ -147,14 +152,44 @@ fn every_recipient_opens_the_session_and_nobody_else() {
         }
         let wanted = session.file_key(&iv);
         for keys in [ring(&own), ring(&master)] {
-            let opened = FileKey::open(&record, &keys).unwrap();
+            let opened = open(&record, &keys).unwrap();
             assert_eq!((opened.cipher, &opened.key, &opened.iv), (cipher, &wanted.key, &wanted.iv));
         }
-        assert!(matches!(FileKey::open(&record, &ring(&other)), Err(SessionError::NoPrivateKey)));
+        assert!(matches!(open(&record, &ring(&other)), Err(SessionError::NoPrivateKey)));
         let helper = TrustedSigner { certificate: own.certificate.clone(), private: Some(own.private.clone()) };
         let with_helper = KeyRing { signers: vec![helper], ..ring(&other) };
-        assert_eq!(FileKey::open(&record, &with_helper).unwrap().key, wanted.key);
+        assert_eq!(open(&record, &with_helper).unwrap().key, wanted.key);
     }
+}
+
+#[test]
+fn an_opener_decrypts_a_key_once_and_tells_sessions_apart() {
+    let own = pair();
+    let (keys, unable) = (ring(&own), ring(&with_wrong_exponents(&own)));
+    let sessions = [(); 2].map(|()| Session::new(ContentCipher::Aes256, keys.recipients()).unwrap());
+    let mut opener = SessionOpener::default();
+    for round in 0..2 {
+        for session in &sessions {
+            for (keys, cost) in [(&keys, "decrypted"), (&unable, "remembered")] {
+                let iv = session.new_iv().unwrap();
+                let mut record = Vec::new();
+                session.record(&iv, &mut record);
+                let (opened, wanted) = (opener.open(&record, keys).unwrap(), session.file_key(&iv));
+                assert_eq!((opened.key, opened.iv), (wanted.key, wanted.iv), "{cost} in round {round}");
+            }
+        }
+    }
+    // A copy that is damaged is another one.
+    let mut record = Vec::new();
+    let [session, _] = &sessions;
+    session.record(&session.new_iv().unwrap(), &mut record);
+    opener.open(&record, &keys).unwrap();
+    *record.last_mut().unwrap() ^= 1;
+    assert!(
+        opener
+            .open(&record, &keys)
+            .map_or(true, |opened| opened.key != session.file_key(&session.new_iv().unwrap()).key)
+    );
 }
 
 /// Equal files must not look equal (reference 04 §18.11).
@@ -173,18 +208,18 @@ fn a_damaged_session_record_is_an_error() {
     session.record(&session.new_iv().unwrap(), &mut record);
     assert_eq!(record.len(), 340, "reference 04 §12.3");
     for end in 0..record.len() {
-        assert!(FileKey::open(record.get(..end).unwrap(), &ring(&own)).is_err());
+        assert!(open(record.get(..end).unwrap(), &ring(&own)).is_err());
     }
     for place in 0..record.len() {
         let mut damaged = record.clone();
         damaged[place] ^= 0x41;
         // Whatever comes of it: a session that does not fit, or an error, but no panic.
-        if let Ok(file_key) = FileKey::open(&damaged, &ring(&own)) {
+        if let Ok(file_key) = open(&damaged, &ring(&own)) {
             let _fits_or_not = Decryptor::new(&file_key).is_ok();
         }
     }
     record.push(0);
-    assert!(matches!(FileKey::open(&record, &ring(&own)), Err(SessionError::Malformed(_))));
+    assert!(matches!(open(&record, &ring(&own)), Err(SessionError::Malformed(_))));
 }
 
 #[test]

@@ -93,6 +93,17 @@ fn a_link_without_its_first_name_is_an_error() {
     assert_eq!(finished.files, 1);
 }
 
+/// As a FileSet with relative names has them.
+#[test]
+fn a_hard_link_to_a_relative_name_follows_it_below_where() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.file("relative/first", b"data").put(&Saved::hard_link("relative/second", "relative/first"));
+    let finished = place.job().run(&volume);
+    assert_eq!((finished.told(), finished.files), (Vec::new(), 2));
+    assert_eq!(place.stat("relative/first").ino(), place.stat("relative/second").ino());
+}
+
 #[test]
 fn fifos_devices_and_sockets() {
     let place = Place::new();
