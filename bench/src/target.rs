@@ -33,7 +33,7 @@ fn limits(cell: Cell) -> (Option<f64>, Option<f64>) {
         (Kind::Empty, ..) => (None, Some(0.6)),
         (Kind::Tiny, 100, Variant::Default, Level::Restore) => (Some(0.7), Some(1.0)),
         (Kind::Media, 16, Variant::Default, Level::Restore) => (None, Some(1.0)),
-        (_, _, Variant::Pki | Variant::PkiAgain | Variant::PkiLzo, Level::Full) => (Some(0.7), Some(0.6)),
+        (_, _, Variant::Pki | Variant::PkiAgain | Variant::PkiLzo, _) => (Some(0.7), Some(0.6)),
         (Kind::Manyfiles | Kind::Media | Kind::Mixed, _, Variant::Default, Level::Restore) => (Some(0.6), Some(0.8)),
         (Kind::Manyfiles, 10, Variant::Default, Level::Full) => (Some(0.4), Some(0.5)),
         (Kind::Media, 10, Variant::Default, Level::Full) => (Some(0.8), Some(0.7)),

@@ -5,13 +5,16 @@
 //! usual one, and if it was another, that file is read again. A job without digests soon stops computing. What a long
 //! file needs is computed by a thread of its own; MD5 of small files is made later, of many at a time, and so is that of
 //! long ones, unless they are very long.
+//!
+//! A file whose signature is checked needs no digest record: that is over the same data.
 
+use fd_crypto::pki::Signature;
 use fd_crypto::{DigestKind, DigestValue, Digester};
 use fd_records::Stream;
 
 use crate::digest_worker::DigestWorker;
 use crate::late_digests::{LateDigests, Md5Value};
-use crate::long_files::LongFiles;
+use crate::long_files::{Awaited, LongFiles};
 use crate::output_file::OutputFile;
 use crate::source::FrameMemory;
 
@@ -21,6 +24,9 @@ const GUESS_LIMIT: u64 = 64 << 10;
 
 /// What most backups have.
 const USUAL_KIND: DigestKind = DigestKind::Md5;
+
+/// What most signatures are over: the default of `PKI Digest`.
+const USUALLY_SIGNED: DigestKind = DigestKind::Sha256;
 
 /// What costs little.
 const CHEAP_KINDS: [DigestKind; 3] = [DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
@@ -95,6 +101,8 @@ enum Current {
     Kept,
     /// So it was; this is what its digest record says.
     Awaited(Md5Value),
+    /// It has a signature as it seems, for which it is digested while it comes.
+    Spared,
     /// Nothing is done: it can be read again later.
     Left,
     /// So it was; this is what its digest record says.
@@ -119,24 +127,43 @@ pub(crate) enum Promise {
 struct SignedDigests {
     digesters: Vec<Digester>,
     kind_known: bool,
+    /// Whether the next file will have a signature that can be checked, as the last one had.
+    are_expected: bool,
+    /// Whether they have not seen all of the current file.
+    are_incomplete: bool,
 }
 
 impl SignedDigests {
     fn new(wanted: bool) -> Self {
         let kinds = SIGNED_KINDS.into_iter().filter(|_| wanted);
-        Self { digesters: kinds.filter_map(|kind| Digester::new(kind).ok()).collect(), kind_known: false }
+        let digesters = kinds.filter_map(|kind| Digester::new(kind).ok()).collect();
+        Self { digesters, kind_known: false, are_expected: wanted, are_incomplete: false }
     }
 
-    fn finish(&mut self, kind: DigestKind) -> Option<DigestValue> {
+    /// A signature over such a digest has come; whether it is computed already.
+    fn expect(&mut self, kind: DigestKind) -> bool {
         if !self.kind_known {
             self.kind_known = true;
             self.digesters.retain(|digester| digester.kind() == kind);
         }
-        if let Some(digester) = self.digesters.iter_mut().find(|digester| digester.kind() == kind) {
-            return digester.finish().ok();
+        let is_computed = self.digesters.iter().any(|digester| digester.kind() == kind);
+        if !is_computed {
+            self.digesters.extend(Digester::new(kind));
         }
-        self.digesters.extend(Digester::new(kind));
-        None
+        is_computed
+    }
+
+    /// The next file begins.
+    fn restart(&mut self) {
+        self.are_incomplete = false;
+        self.digesters.iter_mut().for_each(Digester::restart);
+    }
+
+    fn finish(&mut self, kind: DigestKind) -> Option<DigestValue> {
+        if !self.expect(kind) || self.are_incomplete {
+            return None;
+        }
+        self.digesters.iter_mut().find(|digester| digester.kind() == kind)?.finish().ok()
     }
 }
 
@@ -162,7 +189,7 @@ impl DigestCheck {
             memory: None,
             // A signature wants its digest when the file ends.
             late: LateDigests::new(!signed),
-            long: LongFiles::new(!signed),
+            long: LongFiles::new(true),
         }
     }
 
@@ -171,21 +198,34 @@ impl DigestCheck {
     pub(crate) fn begin(&mut self, size: i64, is_readable: impl FnOnce() -> bool) {
         self.abandon();
         self.compared = None;
-        self.signed.digesters.iter_mut().for_each(Digester::restart);
+        self.signed.restart();
         self.may_be_read = u64::try_from(size).is_ok_and(|size| size <= AGAIN);
         self.without = self.without.saturating_add(1);
         let is_md5 = matches!(self.digesters.as_slice(), [only] if only.kind() == DigestKind::Md5);
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         let is_late = self.kind_known && is_md5 && size <= LATE && self.late.are_possible();
         // The first file, too: most backups have MD5, and for another kind it is read at once.
-        let kind = self.digesters.first().filter(|_| self.kind_known).map_or(USUAL_KIND, Digester::kind);
+        let kind_of = |digesters: &[Digester], known| digesters.first().filter(|_| known).map(Digester::kind);
+        let kind = if self.signed.are_expected {
+            kind_of(&self.signed.digesters, self.signed.kind_known).unwrap_or(USUALLY_SIGNED)
+        } else {
+            kind_of(&self.digesters, self.kind_known).unwrap_or(USUAL_KIND)
+        };
         let is_long = (LEAST_LONG + 1..=MOST_LONG).contains(&size) && self.long.can_take(kind, size);
-        self.current = match self.enabled && self.without <= PATIENCE {
+        let is_wanted = self.enabled && self.without <= PATIENCE;
+        self.current = match is_wanted || self.signed.are_expected {
             false => Current::Passed,
-            true if is_late => Current::Kept,
+            true if is_late && is_wanted => Current::Kept,
             true if is_long && is_readable() => Current::Left,
+            true if self.signed.are_expected => Current::Spared,
             true => Current::Digested,
         };
+    }
+
+    /// The current file has a signature over such a digest, by somebody known: its digest record is not looked at.
+    pub(crate) fn spare(&mut self) {
+        self.without = 0;
+        self.signed.are_expected = true;
     }
 
     /// The current file can't be checked any more.
@@ -217,9 +257,10 @@ impl DigestCheck {
     /// From now on the current file is digested while it comes. `read_again` passes on what of it came so far.
     pub(crate) fn catch_up(&mut self, read_again: impl FnOnce(&mut dyn FnMut(&[u8])) -> std::io::Result<u64>) {
         let length = std::mem::take(&mut self.length);
-        self.current = Current::Digested;
+        self.current = if self.signed.are_expected { Current::Spared } else { Current::Digested };
         if length > 0 && read_again(&mut |data| self.update(data, true)).ok() != Some(length) {
             self.abandon();
+            self.signed.are_incomplete = true;
         }
     }
 
@@ -302,6 +343,7 @@ impl DigestCheck {
             return Verdict::Fine;
         };
         self.without = 0;
+        self.signed.are_expected = false;
         if self.current == Current::Kept {
             if let (DigestKind::Md5, Ok(recorded)) = (kind, recorded.try_into()) {
                 self.current = Current::Awaited(recorded);
@@ -319,6 +361,8 @@ impl DigestCheck {
                 self.current = Current::LeftAwaited(recorded);
                 return Verdict::Later;
             }
+            computed = again(kind, self.length, read_again);
+        } else if self.current == Current::Spared && self.may_be_read {
             computed = again(kind, self.length, read_again);
         } else if self.current == Current::Digested {
             let digester = self.digesters.iter_mut().find(|digester| digester.kind() == kind);
@@ -370,7 +414,7 @@ impl DigestCheck {
             Current::LeftAwaited(recorded) => {
                 if let Ok(reader) = file.reader() {
                     self.current = Current::Passed;
-                    self.long.promise(reader, self.length, recorded, name);
+                    self.long.promise(reader, self.length, recorded.kind(), Awaited::Digest(recorded), name);
                     return Promise::Long;
                 }
                 let differs = self.decide(|digester| file.read_again(|data| digester.update(data)));
@@ -378,6 +422,25 @@ impl DigestCheck {
             }
             _ => Promise::None,
         }
+    }
+
+    /// Leaves it to [`Self::long_files`] to make the digest of the current file that a signature is over, if that can be
+    /// later.
+    pub(crate) fn promise_signed(
+        &mut self,
+        kind: DigestKind,
+        signature: &Signature,
+        name: &[u8],
+        file: &OutputFile,
+    ) -> bool {
+        if self.current != Current::Left || !self.long.can_take(kind, self.length) {
+            return false;
+        }
+        let Ok(reader) = file.reader() else { return false };
+        self.signed.expect(kind);
+        self.current = Current::Passed;
+        self.long.promise(reader, self.length, kind, Awaited::Signature(signature.clone()), name);
+        true
     }
 
     /// The long file that was promised last is as it is to stay.
@@ -413,9 +476,17 @@ impl DigestCheck {
     }
 
     /// The digest of the current file that a signature is over; `None` if it is of a kind that was not expected. Files
-    /// that follow have it.
-    pub(crate) fn signed_digest(&mut self, kind: DigestKind) -> Option<DigestValue> {
+    /// that follow have it. `read_again` passes the whole file to a digester, if that has to be.
+    pub(crate) fn signed_digest(
+        &mut self,
+        kind: DigestKind,
+        read_again: impl FnOnce(&mut Digester) -> std::io::Result<u64>,
+    ) -> Option<DigestValue> {
         self.call_back();
+        if self.current == Current::Left {
+            self.signed.expect(kind);
+            return again(kind, self.length, read_again);
+        }
         self.signed.finish(kind).or_else(|| self.compared.filter(|value| value.kind() == kind))
     }
 
@@ -632,9 +703,14 @@ mod tests {
                 check.begin(0, || false);
                 data.chunks(65_536).for_each(|piece| check.update(piece, true));
                 if turn == 1 {
-                    assert!(differs(&mut check, Stream::MD5, &[0; 16]) == enabled);
+                    // It had no signature that counts, so its digest does.
+                    let verdict = check.compare(Stream::MD5, &[0; 16], |digester| {
+                        digester.update(&data);
+                        Ok(data.len() as u64)
+                    });
+                    assert_eq!(matches!(verdict, Verdict::Differs(..)), enabled);
                 }
-                let value = check.signed_digest(DigestKind::Sha256).unwrap();
+                let value = check.signed_digest(DigestKind::Sha256, |_| Ok(0)).unwrap();
                 assert_eq!(value.as_bytes(), digest(DigestKind::Sha256, &data));
                 // One that is given up leaves nothing behind.
                 check.begin(0, || false);

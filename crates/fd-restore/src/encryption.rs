@@ -9,7 +9,7 @@ use fd_crypto::pki::{DataError, Decryptor, FileKey, KeyRing, SessionError, Sessi
 use fd_messages::MessageType;
 use fd_records::{FileType, Stream};
 
-use crate::report::Report;
+use crate::report::{QueuedMessage, Report};
 use crate::texts;
 
 /// The current file can't be decrypted; the operator knows why.
@@ -173,6 +173,12 @@ impl Encryption {
         }
     }
 
+    /// The signature of the current file, and the kind of digest that it is over, if it is by somebody known.
+    pub(crate) fn known_signature(&self) -> Option<(DigestKind, &Signature)> {
+        let (Some(keys), HeldSignature::One(signature)) = (&self.keys, &self.signature) else { return None };
+        Some((signature.digest_kind(keys)?, signature))
+    }
+
     /// Checks the signature of the file that has just been restored; `digest` is that of its data.
     pub(crate) fn verify(
         &mut self,
@@ -188,24 +194,39 @@ impl Encryption {
             }
             return;
         };
-        match signature.verify(keys, digest) {
-            Verdict::Good => {}
-            Verdict::Bad(errors) => {
-                for line in errors.lines() {
-                    report.later(MessageType::Error, texts::signature_differs(line));
-                }
-                report.now(MessageType::Error, &texts::signature_invalid(path, "Signature is invalid"));
-            }
-            Verdict::UnsupportedDigest => {
-                report.now(MessageType::Error, &texts::signature_invalid(path, "Unsupported digest algorithm"));
-            }
-            Verdict::UnknownSigner if self.told_unknown_signer => {}
-            Verdict::UnknownSigner => {
-                self.told_unknown_signer = true;
-                report.now(MessageType::Warning, &texts::unknown_signer(path));
-            }
-            Verdict::NoDigest => report.now(MessageType::Warning, &texts::signature_unchecked(path)),
+        let verdict = signature.verify(keys, digest);
+        if matches!(verdict, Verdict::UnknownSigner) && std::mem::replace(&mut self.told_unknown_signer, true) {
+            return;
         }
+        let mut messages = said_of_signature(verdict, path);
+        let last = messages.pop();
+        for (kind, text) in messages {
+            report.later(kind, text);
+        }
+        if let Some((kind, text)) = last {
+            report.now(kind, &text);
+        }
+    }
+
+    /// What is to be said of the signature, by somebody known, of a file with this digest: nothing if it is good.
+    pub(crate) fn verify_later(&self, signature: &Signature, digest: DigestValue, path: &[u8]) -> Vec<QueuedMessage> {
+        let Some(keys) = &self.keys else { return Vec::new() };
+        said_of_signature(signature.verify(keys, |_| Some(digest)), path)
+    }
+}
+
+/// The messages about a signature, the most important one last.
+fn said_of_signature(verdict: Verdict, path: &[u8]) -> Vec<QueuedMessage> {
+    let invalid = |why| (MessageType::Error, texts::signature_invalid(path, why));
+    match verdict {
+        Verdict::Good => Vec::new(),
+        Verdict::Bad(errors) => {
+            let lines = errors.lines().map(|line| (MessageType::Error, texts::signature_differs(line)));
+            lines.chain([invalid("Signature is invalid")]).collect()
+        }
+        Verdict::UnsupportedDigest => vec![invalid("Unsupported digest algorithm")],
+        Verdict::UnknownSigner => vec![(MessageType::Warning, texts::unknown_signer(path))],
+        Verdict::NoDigest => vec![(MessageType::Warning, texts::signature_unchecked(path))],
     }
 }
 

@@ -1,10 +1,10 @@
 //! The MD5 or SHA-256 of long files, made of many at a time once they are restored: eight chains side by side take hardly
 //! longer than one alone, which would take longer than all the rest of the restore.
 //!
-//! A file is kept open, for reading only, when its digest record has come. Once there are enough, a thread reads them
-//! back, out of the page cache as a rule, while the job goes on; so what is checked is what the file system has. What
-//! else there is to be told waits for it (see [`crate::report`]). Not here: which files, small ones (`late_digests.rs`),
-//! and any other kind of digest.
+//! A file is kept open, for reading only, when its digest record or its signature has come. Once there are enough, a
+//! thread reads them back, out of the page cache as a rule, while the job goes on; so what is checked is what the file
+//! system has. What else there is to be told waits for it (see [`crate::report`]). Not here: which files, small ones
+//! (`late_digests.rs`), any other kind of digest, and whether a signature is good.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,6 +12,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use fd_crypto::pki::Signature;
 use fd_crypto::{DigestKind, DigestValue};
 use fd_messages::CancelToken;
 use fd_os::lanes::{Algorithm, BLOCK, Chain, SOME};
@@ -59,8 +60,8 @@ struct LongFile {
     file: File,
     /// What was restored of it; what somebody else appends is not looked at.
     length: u64,
+    kind: DigestKind,
     algorithm: Algorithm,
-    recorded: DigestValue,
     /// How it looked when the job was through with it.
     left: Option<Stamp>,
 }
@@ -73,10 +74,19 @@ type Stamp = (u64, i64, i64);
 pub(crate) struct LongPromise {
     /// Its name, as messages show it.
     pub(crate) name: Vec<u8>,
-    /// The digest on the volume.
-    pub(crate) recorded: DigestValue,
+    /// What the volume says of its data.
+    pub(crate) awaited: Awaited,
     /// What came out, as far as that is known.
     pub(crate) finding: Finding,
+}
+
+/// What the digest of a file is made for.
+#[derive(Clone, Debug)]
+pub(crate) enum Awaited {
+    /// To be compared with this one.
+    Digest(DigestValue),
+    /// To check this signature, which is by somebody known and over such a digest.
+    Signature(Signature),
 }
 
 /// What came out for a file.
@@ -84,12 +94,10 @@ pub(crate) struct LongPromise {
 pub(crate) enum Finding {
     /// It was not looked at: not yet, or the job was cancelled.
     None,
-    /// It has the digest of the volume.
-    Right,
-    /// It has another one, this.
-    Wrong(DigestValue),
-    /// It has another one, and somebody has written to it meanwhile.
-    Changed,
+    /// It has this digest.
+    Has(DigestValue),
+    /// It has this one, and somebody has written to it meanwhile.
+    Changed(DigestValue),
     /// It could not be read.
     Unreadable(Errno),
 }
@@ -112,13 +120,13 @@ impl LongFiles {
         self.cancel = cancel.clone();
     }
 
-    /// The file is complete; its digest is to be this one. What is still to be done to it, [`Self::leave`] ends. Nothing
-    /// happens if there are no lanes for such a digest.
-    pub(crate) fn promise(&mut self, file: File, length: u64, recorded: DigestValue, name: &[u8]) {
-        let Some(algorithm) = algorithm(recorded.kind()) else { return };
-        self.waiting.push(LongFile { file, length, algorithm, recorded, left: None });
+    /// The file is complete; this is awaited of it, for which a digest of this kind is needed. What is still to be done
+    /// to it, [`Self::leave`] ends. Nothing happens if there are no lanes for such a digest.
+    pub(crate) fn promise(&mut self, file: File, length: u64, kind: DigestKind, awaited: Awaited, name: &[u8]) {
+        let Some(algorithm) = algorithm(kind) else { return };
+        self.waiting.push(LongFile { file, length, kind, algorithm, left: None });
         self.waiting_bytes = self.waiting_bytes.saturating_add(length);
-        self.promises.push_back(LongPromise { name: name.to_vec(), recorded, finding: Finding::None });
+        self.promises.push_back(LongPromise { name: name.to_vec(), awaited, finding: Finding::None });
     }
 
     /// The file that was promised last is as it is to stay.
@@ -203,13 +211,11 @@ impl LongFile {
         self.file.metadata().ok().map(|found| (found.len(), found.mtime(), found.mtime_nsec()))
     }
 
-    /// What is to be said of a file that has this digest.
-    fn judge(&self, computed: Option<DigestValue>) -> Finding {
-        match computed {
+    fn finding(&self, digest: Option<DigestValue>) -> Finding {
+        match digest {
             None => Finding::None,
-            Some(computed) if computed == self.recorded => Finding::Right,
-            Some(computed) if self.left.is_none() || self.stamp() == self.left => Finding::Wrong(computed),
-            Some(_) => Finding::Changed,
+            Some(digest) if self.left.is_none() || self.stamp() == self.left => Finding::Has(digest),
+            Some(digest) => Finding::Changed(digest),
         }
     }
 }
@@ -267,7 +273,7 @@ impl<'f> Lane<'f> {
         // Its end, be it too early.
         let (_blocks, rest) = self.parts();
         let value = self.file.algorithm.finish(self.chain, rest, length);
-        Some(self.file.judge(DigestValue::from_bytes(self.file.recorded.kind(), value.as_bytes())))
+        Some(self.file.finding(DigestValue::from_bytes(self.file.kind, value.as_bytes())))
     }
 }
 
@@ -282,7 +288,7 @@ fn digest(lanes: &mut [Lane<'_>]) {
     }
 }
 
-/// Reads these files and compares their digests.
+/// Reads these files and makes their digests.
 fn check(files: &[LongFile], cancel: &CancelToken) -> Vec<Finding> {
     let mut findings = vec![Finding::None; files.len()];
     let mut waiting: Vec<(usize, &LongFile)> = files.iter().enumerate().collect();
@@ -341,8 +347,9 @@ mod tests {
         files.can_take(DigestKind::Md5, 1).then_some(files)
     }
 
-    fn promise(files: &mut LongFiles, file: &File, length: usize, recorded: DigestValue, name: &str) {
-        files.promise(file.try_clone().unwrap(), length as u64, recorded, name.as_bytes());
+    fn promise(files: &mut LongFiles, file: &File, length: usize, kind: DigestKind, name: &str) {
+        let awaited = Awaited::Digest(value(kind, b"recorded"));
+        files.promise(file.try_clone().unwrap(), length as u64, kind, awaited, name.as_bytes());
         files.leave();
     }
 
@@ -364,10 +371,8 @@ mod tests {
             let data: Vec<u8> = (0..length).map(|at| (at * 7 / 3 + number).to_le_bytes()[0]).collect();
             let sha256 = number % 4 == 1 && files.can_take(DigestKind::Sha256, 0);
             let right = value(if sha256 { DigestKind::Sha256 } else { DigestKind::Md5 }, &data);
-            let is_wrong = number % 5 == 2;
-            let recorded = if is_wrong { value(right.kind(), b"other") } else { right };
-            promise(&mut files, &file(&data), length, recorded, &number.to_string());
-            expected.push(if is_wrong { Finding::Wrong(right) } else { Finding::Right });
+            promise(&mut files, &file(&data), length, right.kind(), &number.to_string());
+            expected.push(Finding::Has(right));
             if files.go_on() {
                 known.extend(std::iter::from_fn(|| files.next_known()));
             }
@@ -386,29 +391,30 @@ mod tests {
     fn who_writes_meanwhile_is_not_taken_for_damage() {
         let Some(mut files) = files() else { return };
         let data = vec![9; 200_000];
-        let (right, longer, other, cut, damaged) = (file(&data), file(&data), file(&data), file(&data), file(&data));
-        for (number, file) in [&right, &longer, &other, &cut].into_iter().enumerate() {
-            promise(&mut files, file, data.len(), md5(&data), &number.to_string());
+        let (same, longer, other, cut) = (file(&data), file(&data), file(&data), file(&data));
+        for (number, file) in [&same, &longer, &other, &cut].into_iter().enumerate() {
+            promise(&mut files, file, data.len(), DigestKind::Md5, &number.to_string());
         }
-        promise(&mut files, &damaged, data.len(), md5(b"0"), "damaged");
         longer.write_at(b"more", 200_000).unwrap();
         other.write_at(b"other", 100_000).unwrap();
         other.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
         cut.set_len(199_999).unwrap();
-        let wrong = Finding::Wrong(md5(&data));
-        let expected = [Finding::Right, Finding::Right, Finding::Changed, Finding::Changed, wrong];
-        assert_eq!(findings(&mut files), expected);
+        let is = md5(&data);
+        let mut changed = data.clone();
+        changed[100_000..100_005].copy_from_slice(b"other");
+        let [other, cut] = [md5(&changed), md5(&data[1..])].map(Finding::Changed);
+        assert_eq!(findings(&mut files), [Finding::Has(is), Finding::Changed(is), other, cut]);
     }
 
     #[test]
     fn what_can_not_be_read_is_said_and_the_others_are_checked() {
         let Some(mut files) = files() else { return };
         let data = vec![5; 70_000];
-        promise(&mut files, &file(&data), data.len(), md5(&data), "good");
-        promise(&mut files, &File::open("/").unwrap(), 100, md5(b""), "directory");
-        promise(&mut files, &file(&data), data.len(), md5(b"1"), "wrong");
-        let expected = [Finding::Right, Finding::Unreadable(Errno::EISDIR), Finding::Wrong(md5(&data))];
-        assert_eq!(findings(&mut files), expected);
+        promise(&mut files, &file(&data), data.len(), DigestKind::Md5, "one");
+        promise(&mut files, &File::open("/").unwrap(), 100, DigestKind::Md5, "directory");
+        promise(&mut files, &file(&data), data.len(), DigestKind::Md5, "other");
+        let has = Finding::Has(md5(&data));
+        assert_eq!(findings(&mut files), [has, Finding::Unreadable(Errno::EISDIR), has]);
     }
 
     #[test]
@@ -417,7 +423,7 @@ mod tests {
         let cancel = CancelToken::new();
         files.belong_to(&cancel);
         cancel.cancel();
-        promise(&mut files, &file(b"data"), 4, md5(b"1"), "wrong");
+        promise(&mut files, &file(b"data"), 4, DigestKind::Md5, "file");
         assert_eq!(findings(&mut files), [Finding::None]);
     }
 
@@ -427,12 +433,12 @@ mod tests {
         let most = files.most_bytes;
         assert!(!files.can_take(DigestKind::Md5, most + 1));
         for turn in 0..3 {
-            promise(&mut files, &file(b""), usize::try_from(most / 2).unwrap(), md5(b""), "half");
+            promise(&mut files, &file(b""), usize::try_from(most / 2).unwrap(), DigestKind::Md5, "half");
             files.go_on();
             assert_eq!(files.waiting.len(), (turn + 1) % 2);
         }
         for _ in 0..MOST_FILES * 2 {
-            promise(&mut files, &file(b""), 0, md5(b""), "empty");
+            promise(&mut files, &file(b""), 0, DigestKind::Md5, "empty");
             files.go_on();
             assert!(files.waiting.len() < MOST_FILES);
         }

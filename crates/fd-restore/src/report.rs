@@ -41,8 +41,8 @@ enum Held {
 pub(crate) enum LongVerdict {
     /// That is not known yet.
     Unknown,
-    Nothing,
-    Say(MessageType, Vec<u8>),
+    /// These messages; none if all is well.
+    Say(Vec<QueuedMessage>),
 }
 
 impl<'a> Report<'a> {
@@ -124,8 +124,11 @@ impl<'a> Report<'a> {
                 Held::LongVerdict if waits => self.hold_for_long_verdict(),
                 Held::LongVerdict => match long_verdict() {
                     LongVerdict::Unknown => self.hold_for_long_verdict(),
-                    LongVerdict::Nothing => {}
-                    LongVerdict::Say(kind, text) => self.tell(kind, &text),
+                    LongVerdict::Say(messages) => {
+                        for (kind, text) in messages {
+                            self.tell(kind, &text);
+                        }
+                    }
                 },
                 Held::Now(kind, text) if waits => {
                     let len = text.len();

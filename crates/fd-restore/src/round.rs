@@ -15,7 +15,7 @@ use crate::digest_check::{DigestCheck, Promise, Verdict};
 use crate::encryption::{Encryption, Undecipherable};
 use crate::entry::Entry;
 use crate::late_digests::WrongFile;
-use crate::long_files::{Finding, LongPromise};
+use crate::long_files::{Awaited, Finding, LongPromise};
 use crate::output_file::OutputFile;
 use crate::plan::RestorePlan;
 use crate::records::{self, End, Next, SequenceError};
@@ -357,6 +357,11 @@ impl Round<'_> {
         self.decide();
         self.end_decryption();
         let (Some(file), Some(entry)) = (&self.file, &self.entry) else { return };
+        if self.state.encryption.known_signature().is_some() {
+            self.state.digest.spare();
+            self.is_complete = true;
+            return;
+        }
         let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
         if let Verdict::Differs(kind, restored) = self.state.digest.compare(stream, record, read_again) {
             self.wrong_digest = Some(texts::digest_differs(kind, &entry.output, record, &restored));
@@ -403,13 +408,15 @@ impl Round<'_> {
 
     /// Finds out about the digests of small files, and tells what waits for nothing else.
     fn tell_held(&mut self) {
-        let (small, long) = self.state.digest.settle();
+        let RestoreState { digest, encryption, .. } = &mut *self.state;
+        let (small, long) = digest.settle();
         let small = |number| {
             let WrongFile { name, recorded, restored } = small.wrong(number)?;
             Some(texts::digest_differs(restored.kind(), name, recorded, &restored))
         };
+        let long_verdict = |promise| LongVerdict::Say(said_of_long_file(promise, encryption));
         self.report.settle(small, || long.next_known().map_or(LongVerdict::Unknown, long_verdict));
-        self.state.digest.clear();
+        digest.clear();
     }
 
     fn tell_wrong_digest(&mut self) {
@@ -488,7 +495,15 @@ impl Round<'_> {
             if is_promised {
                 digest.leave();
             }
-            encryption.verify(entry.file_type, &entry.output, report, |kind| digest.signed_digest(kind));
+            let known = encryption.known_signature();
+            if known.is_some_and(|(kind, signature)| digest.promise_signed(kind, signature, &entry.output, &file)) {
+                report.hold_for_long_verdict();
+                digest.leave();
+            } else {
+                let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
+                let signed_digest = |kind| digest.signed_digest(kind, read_again);
+                encryption.verify(entry.file_type, &entry.output, report, signed_digest);
+            }
             digest.abandon();
             encryption.forget();
         } else if !delayed.is_empty() {
@@ -594,15 +609,27 @@ fn finish_file(
 }
 
 /// What is to be told of a long file whose digest was put off.
-fn long_verdict(LongPromise { name, recorded, finding }: LongPromise) -> LongVerdict {
-    match finding {
-        Finding::None | Finding::Right => LongVerdict::Nothing,
-        Finding::Wrong(restored) => {
-            let text = texts::digest_differs(restored.kind(), &name, recorded.as_bytes(), &restored);
-            LongVerdict::Say(MessageType::Error, text)
+fn said_of_long_file(promise: LongPromise, encryption: &Encryption) -> Vec<QueuedMessage> {
+    let LongPromise { name, awaited, finding } = promise;
+    let (digest, is_changed) = match finding {
+        Finding::None => return Vec::new(),
+        Finding::Has(digest) => (digest, false),
+        Finding::Changed(digest) => (digest, true),
+        Finding::Unreadable(errno) => return vec![(MessageType::Error, texts::not_read_back(&name, errno))],
+    };
+    let problem = match awaited {
+        Awaited::Digest(recorded) if recorded == digest => Vec::new(),
+        Awaited::Digest(recorded) => {
+            let text = texts::digest_differs(digest.kind(), &name, recorded.as_bytes(), &digest);
+            vec![(MessageType::Error, text)]
         }
-        Finding::Changed => LongVerdict::Say(MessageType::Warning, texts::changed_meanwhile(&name)),
-        Finding::Unreadable(errno) => LongVerdict::Say(MessageType::Error, texts::not_read_back(&name, errno)),
+        Awaited::Signature(signature) => encryption.verify_later(&signature, digest, &name),
+    };
+    // Who changes a file that has just been restored is no error of the restore.
+    if is_changed && !problem.is_empty() {
+        vec![(MessageType::Warning, texts::changed_meanwhile(&name))]
+    } else {
+        problem
     }
 }
 

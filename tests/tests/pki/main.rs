@@ -70,7 +70,7 @@ fn combinations() -> Vec<Combination> {
 /// Small, but with every type of file, and with files that take several records.
 fn tree(options: &BedOptions) -> Result<PathBuf> {
     let source = options.source()?;
-    build_every_type(&source, &TreeOptions { longest_path: 1000, large_file: 300_003 })?;
+    build_every_type(&source, &TreeOptions { longest_path: 1000, large_file: 700_003 })?;
     set_fixed_times(&source)?;
     Ok(source)
 }

@@ -174,8 +174,8 @@ fn an_opener_decrypts_a_key_once_and_tells_sessions_apart() {
                 let iv = session.new_iv().unwrap();
                 let mut record = Vec::new();
                 session.record(&iv, &mut record);
-                let (opened, wanted) = (opener.open(&record, keys).unwrap(), session.file_key(&iv));
-                assert_eq!((opened.key, opened.iv), (wanted.key, wanted.iv), "{cost} in round {round}");
+                let (got, wanted) = (opener.open(&record, keys).unwrap(), session.file_key(&iv));
+                assert_eq!((got.key, got.iv), (wanted.key, wanted.iv), "{cost} in round {round}");
             }
         }
     }
@@ -186,9 +186,7 @@ fn an_opener_decrypts_a_key_once_and_tells_sessions_apart() {
     opener.open(&record, &keys).unwrap();
     *record.last_mut().unwrap() ^= 1;
     assert!(
-        opener
-            .open(&record, &keys)
-            .map_or(true, |opened| opened.key != session.file_key(&session.new_iv().unwrap()).key)
+        opener.open(&record, &keys).map_or(true, |got| got.key != session.file_key(&session.new_iv().unwrap()).key)
     );
 }
 

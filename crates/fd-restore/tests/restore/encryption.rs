@@ -19,8 +19,12 @@ fn keys(pem: &[u8]) -> KeyRing {
 }
 
 fn digest(kind: DigestKind) -> DigestValue {
+    digest_of(kind, DATA)
+}
+
+fn digest_of(kind: DigestKind, data: &[u8]) -> DigestValue {
     let mut digester = Digester::new(kind).unwrap();
-    digester.update(DATA);
+    digester.update(data);
     digester.finish().unwrap()
 }
 
@@ -184,6 +188,55 @@ fn signatures_say_what_is_wrong_and_the_file_stays() {
     *wrong.last_mut().unwrap() ^= 1;
     let invalid = "restore.c:1888 Signature validation failed for file file: ERR=Signature is invalid".to_owned();
     assert_eq!(with_signatures(&[&wrong]), (vec![invalid], true));
+}
+
+/// Long files are digested together once they are restored, for their signatures, too. What has one that is checked needs
+/// no digest record.
+#[test]
+fn signatures_of_long_files_are_checked_and_told_of_in_their_place() {
+    const LENGTH: usize = 600_000;
+    let place = Place::new();
+    let (own, other) = (keys(OWN), keys(OTHER));
+    let mut volume = Volume::new();
+    let mut put = |name: &str, signer: Option<(&KeyRing, DigestKind)>, signs: usize, records: usize| {
+        let data = vec![7; LENGTH];
+        let mut saved = Saved::file(&format!("/{name}"));
+        saved.stat.size = i64::try_from(LENGTH).unwrap();
+        volume.put(&saved);
+        data.chunks(65_536).for_each(|piece| {
+            volume.record(Stream::FILE_DATA, piece);
+        });
+        if let Some((keys, kind)) = signer {
+            let mut record = Vec::new();
+            Signer::new(&keys.own, kind).unwrap().record(&digest_of(kind, &data[..signs]), &mut record).unwrap();
+            volume.record(Stream::SIGNED_DIGEST, &record);
+        }
+        volume.record(Stream::MD5, digest_of(DigestKind::Md5, &data[..records]).as_bytes());
+    };
+    let (all, less) = (LENGTH, LENGTH - 1);
+    let mut expected = Vec::new();
+    for (number, kind) in [DigestKind::Sha256, DigestKind::Md5, DigestKind::Sha1].into_iter().enumerate() {
+        put(&format!("good-{number}"), Some((&own, kind)), all, all);
+        put(&format!("bad-{number}"), Some((&own, kind)), less, all);
+        expected.push(format!("Signature validation failed for file bad-{number}: ERR=Signature is invalid"));
+        put(&format!("spared-{number}"), Some((&own, kind)), all, less);
+        // After one without a signature that counts, too.
+        put(&format!("unsigned-{number}"), None, 0, less);
+        expected.push(format!("digest of restored file unsigned-{number} differs"));
+        expected.push(format!("Missing cryptographic signature for unsigned-{number}"));
+        put(&format!("again-{number}"), Some((&own, kind)), less, all);
+        expected.push(format!("Signature validation failed for file again-{number}: ERR=Signature is invalid"));
+    }
+    put("unknown", Some((&other, DigestKind::Sha256)), all, less);
+    expected.push("digest of restored file unknown differs".to_owned());
+    expected.push("unknown is of a key that no PKI Keypair".to_owned());
+    let finished = job(&place, own).run(&volume);
+    let below = format!("{}/", place.root().display());
+    let said: Vec<_> = texts(&finished).into_iter().map(|text| text.replace(&below, "")).collect();
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+    for (said, expected) in said.iter().zip(&expected) {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
 }
 
 /// The stock daemon takes such signatures without a word.
