@@ -160,9 +160,6 @@ impl SignedDigests {
     }
 
     fn finish(&mut self, kind: DigestKind) -> Option<DigestValue> {
-        if !self.expect(kind) || self.are_incomplete {
-            return None;
-        }
         self.digesters.iter_mut().find(|digester| digester.kind() == kind)?.finish().ok()
     }
 }
@@ -222,7 +219,7 @@ impl DigestCheck {
         };
     }
 
-    /// The current file has a signature over such a digest, by somebody known: its digest record is not looked at.
+    /// The current file has a signature by somebody known: its digest record is not looked at.
     pub(crate) fn spare(&mut self) {
         self.without = 0;
         self.signed.are_expected = true;
@@ -475,19 +472,20 @@ impl DigestCheck {
         &mut self.long
     }
 
-    /// The digest of the current file that a signature is over; `None` if it is of a kind that was not expected. Files
-    /// that follow have it. `read_again` passes the whole file to a digester, if that has to be.
+    /// The digest of the current file that a signature is over; `None` if it is of a kind that was not expected, and the
+    /// file can't be read again. Files that follow have it. `read_again` passes the whole file to a digester, if that has
+    /// to be.
     pub(crate) fn signed_digest(
         &mut self,
         kind: DigestKind,
         read_again: impl FnOnce(&mut Digester) -> std::io::Result<u64>,
     ) -> Option<DigestValue> {
         self.call_back();
-        if self.current == Current::Left {
-            self.signed.expect(kind);
-            return again(kind, self.length, read_again);
+        if self.signed.expect(kind) && !self.signed.are_incomplete && self.current != Current::Left {
+            return self.signed.finish(kind);
         }
-        self.signed.finish(kind).or_else(|| self.compared.filter(|value| value.kind() == kind))
+        let compared = self.compared.filter(|value| value.kind() == kind);
+        if compared.is_none() && self.may_be_read { again(kind, self.length, read_again) } else { compared }
     }
 
     /// From now on only this kind is computed.

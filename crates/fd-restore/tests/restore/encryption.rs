@@ -193,15 +193,21 @@ fn signatures_say_what_is_wrong_and_the_file_stays() {
 /// Long files are digested together once they are restored, for their signatures, too. What has one that is checked needs
 /// no digest record.
 #[test]
-fn signatures_of_long_files_are_checked_and_told_of_in_their_place() {
-    const LENGTH: usize = 600_000;
+fn signatures_are_checked_whatever_came_before_and_told_of_in_their_place() {
+    // One that is digested while it comes, and one that is not.
+    for length in [100_000, 600_000] {
+        told_of_signatures(length);
+    }
+}
+
+fn told_of_signatures(length: usize) {
     let place = Place::new();
     let (own, other) = (keys(OWN), keys(OTHER));
     let mut volume = Volume::new();
     let mut put = |name: &str, signer: Option<(&KeyRing, DigestKind)>, signs: usize, records: usize| {
-        let data = vec![7; LENGTH];
+        let data = vec![7; length];
         let mut saved = Saved::file(&format!("/{name}"));
-        saved.stat.size = i64::try_from(LENGTH).unwrap();
+        saved.stat.size = i64::try_from(length).unwrap();
         volume.put(&saved);
         data.chunks(65_536).for_each(|piece| {
             volume.record(Stream::FILE_DATA, piece);
@@ -213,7 +219,7 @@ fn signatures_of_long_files_are_checked_and_told_of_in_their_place() {
         }
         volume.record(Stream::MD5, digest_of(DigestKind::Md5, &data[..records]).as_bytes());
     };
-    let (all, less) = (LENGTH, LENGTH - 1);
+    let (all, less) = (length, length - 1);
     let mut expected = Vec::new();
     for (number, kind) in [DigestKind::Sha256, DigestKind::Md5, DigestKind::Sha1].into_iter().enumerate() {
         put(&format!("good-{number}"), Some((&own, kind)), all, all);
