@@ -123,6 +123,33 @@ fn wait_for_status(bed: &Bed, client: &str, wanted: &[&str]) -> Result<String> {
     })
 }
 
+/// What a daemon writes to its log of collectors that can't go on. Dates and names are left out; sorted, because which
+/// collector is first is chance. Of two messages at the same time the stock daemon may lose one, as it did in one of
+/// 24 starts: it is started again until it has written each.
+fn logged(bed: &mut Bed, client: &str) -> Result<Vec<String>> {
+    let log = bed.client(client)?.work.join("all.log");
+    let stock = client == CLIENTS[0] || Fd::under_test()? == Fd::Stock;
+    wait_for("a line for each of three collectors", PATIENCE, || {
+        wait_for_status(bed, client, &["nowhere is stopped", "full is stopped", "nofile is stopped"])?;
+        let log = read(&log);
+        let mut lines: Vec<String> =
+            log.lines().filter_map(|line| line.split_once("-fd: ")).map(|(_, text)| text.to_owned()).collect();
+        lines.retain(|line| line.contains("data file"));
+        lines.sort_unstable();
+        if stock {
+            lines.dedup();
+        }
+        if lines.len() >= 3 {
+            return Ok(Ok(lines));
+        }
+        if stock {
+            bed.client(client)?.daemon().stop()?;
+            bed.client(client)?.daemon().start()?;
+        }
+        Ok(Err(log))
+    })
+}
+
 #[test]
 fn collectors_write_what_the_stock_daemon_s_write() -> Result<()> {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -132,7 +159,7 @@ fn collectors_write_what_the_stock_daemon_s_write() -> Result<()> {
     let mut sides = Vec::new();
     for client in CLIENTS {
         let work = bed.client(client)?.work.clone();
-        let (mut said, mut exact) = (Vec::new(), Vec::new());
+        let (mut said, mut exact) = (Vec::new(), logged(&mut bed, client)?);
         for file in ["csv", "filter"] {
             wait_for_samples(&work.join(file))?;
             said.extend(one(&read(&work.join(file))));
@@ -144,13 +171,6 @@ fn collectors_write_what_the_stock_daemon_s_write() -> Result<()> {
         let spool = work.join("bacula-fd.collector.later.spool");
         exact.push(format!("spool {:o}", fs::metadata(&spool).unwrap().permissions().mode()));
         said.extend(read(&spool).lines().take(5).map(ToOwned::to_owned));
-        // Dates and names left out. Which collector is first is chance.
-        let log = read(&work.join("all.log"));
-        let mut lines: Vec<&str> =
-            log.lines().filter_map(|line| line.split_once("-fd: ")).map(|(_, text)| text).collect();
-        lines.retain(|line| line.contains("data file"));
-        lines.sort_unstable();
-        exact.extend(lines.into_iter().map(ToOwned::to_owned));
         sides.push(said.iter().map(|text| normal(text, client)).chain(exact).collect::<Vec<_>>());
     }
     let heard = heard.lock().unwrap().clone();
