@@ -13,17 +13,23 @@ mod recorder;
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 use std::thread;
 
 use bed::peer::Frame;
 use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, Result, set_fixed_times};
 use console::Action;
-use recorder::Recorder;
+use recorder::{Recorder, wait_for_ends};
 
 /// The clients' names: as long as each other, so that lengths and counters are the same.
 const NAMES: [&str; 2] = ["refer", "under"];
 /// As few actions as the suite may ever have.
 const FEWEST: usize = 60;
+
+/// Where a File Daemon tells everything.
+fn log_of(bed: &Bed, name: &str) -> PathBuf {
+    bed.folder().join("work").join(name).join("all.log")
+}
 
 struct Stage {
     bed: Bed,
@@ -56,7 +62,7 @@ impl Stage {
         set_fixed_times(&source)?;
         let mut bed = Bed::start(options)?;
         for (name, recorder) in NAMES.iter().zip(&recorders) {
-            recorder.lead_to(bed.client(name)?.port());
+            recorder.lead_to(bed.client(name)?.port(), log_of(&bed, name));
         }
         Ok(Self { bed, recorders })
     }
@@ -84,8 +90,9 @@ impl Stage {
 
     /// What the File Daemon wrote to a file of its own. The bed's looks at its port are nobody's first frame, and what is
     /// said of them is left out.
-    fn log(&mut self, name: &str) -> Result<String> {
-        let path = self.bed.client(name)?.work.join("all.log");
+    fn log(&self, name: &str) -> Result<String> {
+        let path = log_of(&self.bed, name);
+        wait_for_ends(&path)?;
         let text = fs::read(path).unwrap();
         let lines = text.split(|byte| *byte == b'\n').map(|line| Frame::Data(line.to_vec()));
         let lines = lines.filter_map(|line| normal::line(&line, name));
@@ -127,6 +134,7 @@ fn a_director_has_the_same_conversation_with_both() -> Result<()> {
     for talk in &talks {
         let mut said = Vec::new();
         for name in NAMES {
+            wait_for_ends(&log_of(&stage.bed, name))?;
             said.push(talk.with(name, stage.bed.client(name)?.port())?);
         }
         let [stock, ours] = said.as_slice() else { continue };

@@ -1,11 +1,13 @@
 //! A proxy between a Director and a File Daemon that takes down every frame, in clear text.
 //!
-//! Each connection is a conversation of its own. What one side says after the other has gone is taken down, too.
+//! Each connection is a conversation of its own. What one side says after the other has gone is taken down, too. A
+//! connection waits until the log tells the end of the one before: else it is chance which event a daemon tells first.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use bed::peer::Frame;
@@ -23,11 +25,14 @@ pub(crate) struct Conversation {
 
 type Shared = Arc<Mutex<Conversation>>;
 
+/// The port of a File Daemon, and the file where it tells its events.
+type Target = (u16, PathBuf);
+
 /// The proxy of one File Daemon.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     port: u16,
-    target: Arc<AtomicU16>,
+    target: Arc<OnceLock<Target>>,
     conversations: Arc<Mutex<Vec<Shared>>>,
 }
 
@@ -47,9 +52,13 @@ impl Recorder {
             for near in listener.incoming().map_while(std::io::Result::ok) {
                 let shared = Shared::default();
                 lock(&conversations).push(Arc::clone(&shared));
-                match TcpStream::connect(("127.0.0.1", target.load(Ordering::Relaxed))) {
+                match connect(target.get()) {
                     Ok(far) => join(near, far, &shared),
-                    Err(_) => lock(&shared).ended = 2,
+                    Err(problem) => {
+                        let mut shared = lock(&shared);
+                        shared.daemon.push(Frame::Data(problem.to_string().into_bytes()));
+                        shared.ended = 2;
+                    }
                 }
             }
         });
@@ -61,9 +70,9 @@ impl Recorder {
         self.port
     }
 
-    /// The port of the File Daemon.
-    pub(crate) fn lead_to(&self, port: u16) {
-        self.target.store(port, Ordering::Relaxed);
+    /// The port of the File Daemon, and its log.
+    pub(crate) fn lead_to(&self, port: u16, log: PathBuf) {
+        self.target.get_or_init(|| (port, log));
     }
 
     /// The conversations since the last call, when all of them have ended.
@@ -74,6 +83,23 @@ impl Recorder {
         })?;
         Ok(std::mem::take(&mut *lock(&self.conversations)).iter().map(|shared| lock(shared).clone()).collect())
     }
+}
+
+/// Waits until the log of a File Daemon tells the end of each session.
+pub(crate) fn wait_for_ends(log: &Path) -> Result<()> {
+    wait_for("the end of each session in the log", PATIENCE, || {
+        let log = fs::read(log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let count = |event| log.matches(event).count();
+        let (begun, ended) = (count("text=Director connection"), count("text=Director disconnection"));
+        Ok(if begun == ended { Ok(()) } else { Err(format!("{begun} began, {ended} ended")) })
+    })
+}
+
+fn connect(target: Option<&Target>) -> Result<TcpStream> {
+    let Some((port, log)) = target else { return Err(BedError::Usage("a call that is too early".to_owned())) };
+    wait_for_ends(log)?;
+    TcpStream::connect(("127.0.0.1", *port)).map_err(|error| BedError::Usage(format!("no connection: {error}")))
 }
 
 fn join(near: TcpStream, far: TcpStream, shared: &Shared) {
