@@ -20,9 +20,7 @@ const LARGE: u64 = 1 << 19;
 #[derive(Default, Debug)]
 pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
-    /// How many of them certainly get a FileIndex.
-    pub(crate) files: u32,
-    /// Whether there are entries of which only their data can tell whether they get one.
+    /// Whether there are entries of which only their data can tell whether they are saved.
     pub(crate) uncertain: bool,
     /// The only file, if its digests are made ahead.
     pub(crate) ahead: Option<Arc<FileAhead>>,
@@ -88,11 +86,7 @@ impl Batcher {
 impl Batch {
     fn add(&mut self, item: Item, bytes: u64) {
         if let Item::Entry(entry) = &item {
-            if entry.token.is_some_and(|token| Token::decode(token).needs_data()) {
-                self.uncertain = true;
-            } else {
-                self.files += 1;
-            }
+            self.uncertain |= entry.token.is_some_and(|token| Token::decode(token).needs_data());
         }
         self.bytes = self.bytes.saturating_add(bytes);
         self.items.push(item);

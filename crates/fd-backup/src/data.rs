@@ -86,6 +86,11 @@ impl Cut {
         self.sparse && (full_and_not_last || endless)
     }
 
+    /// Whether a read of `len` bytes at `position` gave more than the file is said to have.
+    fn is_beyond_end(&self, position: u64, len: usize) -> bool {
+        self.file_type == FileType::Regular && position.saturating_add(len as u64) > self.size
+    }
+
     /// Whether a read of `len` bytes that ended at `position` was the last one: nobody needs to ask a file again that
     /// gave less than asked for and has given all it is said to have.
     fn is_complete(&self, position: u64, len: usize) -> bool {
@@ -161,6 +166,17 @@ pub(crate) fn read_blocks<E: From<Stopped>>(
                 };
             }
         };
+        if cut.is_beyond_end(position, len) && source.has_grown() {
+            // Somebody writes to its end. The attributes stand before the data, and it is to be as they say.
+            let rest = usize::try_from(cut.size.saturating_sub(position)).unwrap_or(0);
+            room.truncate(before.saturating_add(rest));
+            if rest == 0 {
+                intake.leave_out();
+            } else {
+                intake.take(position, rest)?;
+            }
+            return Ok(DataEnd::Complete);
+        }
         if cut.may_leave_out(position, len) && is_zero(room.get(before..).unwrap_or_default()) {
             intake.leave_out();
         } else {

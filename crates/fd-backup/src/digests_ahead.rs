@@ -10,6 +10,7 @@
 //! Not here: files that the disk would have to be asked for, or of which there are only one or two.
 
 use std::collections::VecDeque;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,10 +20,10 @@ use fd_fileset::Flags;
 use fd_os::lanes::{Algorithm, BLOCK, Chain, SOME};
 use fd_os::page_cache::is_nearly_resident;
 use fd_records::FileType;
-use fd_walk::Entry;
+use fd_walk::{Entry, Identity};
 
 use crate::long_digests::{Chains, begin_chains};
-use crate::source::{Opening, Source};
+use crate::source::Source;
 
 /// With fewer files the workers are as fast on their own.
 const WORTH_IT: usize = 3;
@@ -33,6 +34,8 @@ const LARGEST: u64 = 256 << 20;
 const LEAD: u64 = 1 << 30;
 /// A worker that has to wait for marks waits for so many.
 const HEAD_START: usize = 16;
+/// A worker waits no longer for marks while none come: then it digests itself.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// How often the thread looks whether the job goes on while there is nothing to do.
 const GLANCE: Duration = Duration::from_millis(200);
 
@@ -66,8 +69,7 @@ struct State {
 /// A file on its way from the walker to its worker.
 #[derive(Debug)]
 pub(crate) struct FileAhead {
-    path: Vec<u8>,
-    opening: Opening,
+    entry: Entry,
     /// The digests that are wanted.
     kinds: [Option<DigestKind>; 2],
     marks: Mutex<Marks>,
@@ -121,23 +123,18 @@ impl DigestsAhead {
 
     /// Walker: an entry that a worker will get, with the digests of its data that are made together. `None` if the
     /// worker is to digest it.
-    pub(crate) fn announce(
-        &self,
-        entry: &Entry,
-        kinds: [Option<DigestKind>; 2],
-        opening: Opening,
-    ) -> Option<Arc<FileAhead>> {
+    pub(crate) fn announce(&self, entry: &Entry, kinds: [Option<DigestKind>; 2]) -> Option<Arc<FileAhead>> {
         let size = u64::try_from(entry.stat.size).unwrap_or_default();
         let suits = entry.file_type == FileType::Regular
             // What is left out of the stream is left out of the digest.
             && !entry.options.has(Flags::SPARSE)
             && (self.block_len as u64..=LARGEST).contains(&size)
             && kinds != [None, None];
-        suits.then(|| self.push(entry.path.clone(), opening, kinds))
+        suits.then(|| self.push(entry.clone(), kinds))
     }
 
-    fn push(&self, path: Vec<u8>, opening: Opening, kinds: [Option<DigestKind>; 2]) -> Arc<FileAhead> {
-        let file = Arc::new(FileAhead { path, opening, kinds, marks: Mutex::default(), more: Condvar::new() });
+    fn push(&self, entry: Entry, kinds: [Option<DigestKind>; 2]) -> Arc<FileAhead> {
+        let file = Arc::new(FileAhead { entry, kinds, marks: Mutex::default(), more: Condvar::new() });
         let mut state = self.lock();
         state.waiting.push_back(Arc::clone(&file));
         if state.has_thread {
@@ -205,7 +202,7 @@ impl DigestsAhead {
                 && let Some(file) = self.take(&mut state)
             {
                 drop(state);
-                lanes.extend(Lane::open(file, is_stopped));
+                lanes.extend(Lane::open(file));
                 state = self.lock();
                 continue;
             }
@@ -232,7 +229,7 @@ impl DigestsAhead {
         state.is_urgent &= !state.waiting.is_empty();
         // Before anybody can ask whether it is still worth it to wait for another one.
         state.taken += 1;
-        let bytes = u64::try_from(file.opening.size).unwrap_or_default();
+        let bytes = u64::try_from(file.entry.stat.size).unwrap_or_default();
         self.lead.fetch_add(bytes, Ordering::Relaxed);
         file.lock().lead = Some(Lead { bytes, all: Arc::clone(&self.lead) });
         Some(Taken(file))
@@ -292,12 +289,16 @@ impl FileAhead {
         self.more.notify_all();
     }
 
-    /// The mark of a block, counted from 0. Waits for it if it is to come.
+    /// The mark of a block, counted from 0. Waits for it if it is to come, but not for a thread that hangs: the file of
+    /// another lane may lie on storage that does not answer.
     fn mark(&self, number: usize) -> Option<Mark> {
         let mut marks = self.lock();
         while marks.of_blocks.len() <= number && !marks.is_over {
+            let had = marks.of_blocks.len();
             marks.wanted = Some(number.saturating_add(HEAD_START));
-            marks = self.more.wait(marks).unwrap_or_else(PoisonError::into_inner);
+            let (now, timeout) = self.more.wait_timeout(marks, LONGEST_WAIT).unwrap_or_else(PoisonError::into_inner);
+            marks = now;
+            marks.is_over |= timeout.timed_out() && marks.of_blocks.len() == had;
         }
         marks.of_blocks.get(number).copied()
     }
@@ -325,18 +326,18 @@ struct Lane {
 }
 
 impl Lane {
-    /// Opens a file, if nearly all of it is in memory.
-    fn open(file: Taken, is_stopped: &dyn Fn() -> bool) -> Option<Self> {
-        let FileAhead { path, opening, kinds, .. } = &*file.0;
-        let source = Source::open(path, *opening, is_stopped).ok()?;
-        let size = u64::try_from(opening.size).ok()?;
+    /// Opens a file, if it is what the walk has seen and nearly all of it is in memory.
+    fn open(file: Taken) -> Option<Self> {
+        let FileAhead { entry, kinds, .. } = &*file.0;
+        let opened = entry.open(entry.options.has(Flags::NO_ATIME)).ok()?;
+        let (Identity::Unchanged, stat) = entry.identify(opened.as_fd()).ok()? else { return None };
+        let size = u64::try_from(stat.size).ok()?;
+        if !is_nearly_resident(opened.as_fd(), size).is_ok_and(|is_resident| is_resident) {
+            return None;
+        }
         let chains = begin_chains(*kinds);
-        is_nearly_resident(source.descriptor(), size).is_ok_and(|is_resident| is_resident).then(|| Self {
-            file,
-            source,
-            chains,
-            block: Vec::new(),
-        })
+        let source = Source::new(opened, FileType::Regular, &stat, Duration::ZERO);
+        Some(Self { file, source, chains, block: Vec::new() })
     }
 
     /// Reads the next block. `false` if there is no whole one any more, or nobody who would follow.
@@ -390,13 +391,13 @@ impl Follower<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::ffi::OsStrExt;
     use std::thread;
 
     use fd_crypto::Digester;
 
     use super::*;
     use crate::long_digests::{LongDigest, LongDigests};
+    use crate::tests::support::fileset;
 
     const BLOCK_LEN: usize = 65_536;
     const KINDS: [[Option<DigestKind>; 2]; 3] = [
@@ -425,19 +426,43 @@ mod tests {
         }
 
         fn push(&self, ahead: &DigestsAhead) -> Vec<Arc<FileAhead>> {
-            let opening = |len: usize| Opening {
-                file_type: FileType::Regular,
-                size: i64::try_from(len).unwrap(),
-                device: 0,
-                no_atime: false,
-                fifo_timeout: Duration::ZERO,
+            let mut entries = entries(self.directory.path());
+            entries.sort_by_key(name);
+            assert_eq!(entries.len(), self.contents.len());
+            let push = |entry: Entry| {
+                let kinds = KINDS[name(&entry) % KINDS.len()];
+                ahead.push(entry, kinds)
             };
-            let files = self.contents.iter().enumerate().map(|(number, content)| {
-                let path = self.directory.path().join(number.to_string());
-                let path = path.as_os_str().as_bytes().to_vec();
-                ahead.push(path, opening(content.len()), KINDS[number % KINDS.len()])
-            });
-            files.collect()
+            entries.into_iter().map(push).collect()
+        }
+    }
+
+    fn name(entry: &Entry) -> usize {
+        let path = std::str::from_utf8(&entry.path).unwrap();
+        path.rsplit('/').next().unwrap().parse().unwrap()
+    }
+
+    /// What a walk finds in a directory.
+    fn entries(directory: &std::path::Path) -> Vec<Entry> {
+        let fileset = fileset(directory, &["I", "O M", "N", "F @", "N", "N"]);
+        let mut entries = Vec::new();
+        fd_walk::walk(&fileset, &fd_walk::WalkSettings::default(), &Going, &mut |event| {
+            if let fd_walk::WalkEvent::Entry(entry) = event
+                && entry.file_type == FileType::Regular
+            {
+                entries.push(entry);
+            }
+            fd_walk::Flow::Continue
+        });
+        entries
+    }
+
+    /// A walk that nobody stops.
+    struct Going;
+
+    impl fd_walk::WalkHost for Going {
+        fn is_cancelled(&self) -> bool {
+            false
         }
     }
 

@@ -13,6 +13,7 @@ use crate::accurate::{AccurateList, Token};
 use crate::batch::message_type;
 use crate::piece::Event;
 use crate::plan::BackupError;
+use crate::source::LeaseClock;
 use crate::tools::Tools;
 use crate::verify::{Verdict, Verifier};
 
@@ -47,7 +48,7 @@ pub struct Estimate {
 /// [`BackupError::Cancelled`].
 pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> Result<Estimate, BackupError> {
     let host = Host { plan, log, cancel };
-    let mut verifier = DataCheck { tools: Tools::default(), block: Vec::new() };
+    let mut verifier = DataCheck { tools: Tools::default(), block: Vec::new(), leases: LeaseClock::default() };
     let mut names = NameCache::new();
     let mut result = Estimate::default();
     let lists = plan.listing && log.wants(MessageType::Info);
@@ -89,6 +90,7 @@ pub(crate) fn saved_line(entry: &Entry, names: &mut NameCache) -> Vec<u8> {
 struct DataCheck {
     tools: Tools,
     block: Vec<u8>,
+    leases: LeaseClock,
 }
 
 impl DataCheck {
@@ -103,6 +105,7 @@ impl DataCheck {
             block: &mut self.block,
             record_len: RECORD_LEN,
             is_stopped: &is_stopped,
+            leases: &self.leases,
         };
         let Ok(finding) = verifier.examine(entry, token) else { return false };
         for event in finding.events {

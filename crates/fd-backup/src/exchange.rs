@@ -4,8 +4,8 @@
 //! to the batch's slot; the sender takes the pieces of the first slot only, and goes on to the next slot when the first
 //! is closed. So the order of the stream is the order of submission, whatever the number of workers.
 //!
-//! Each FileIndex follows from the same order. Most batches know how many records they make when they are submitted; where only
-//! the data can tell (an accurate job with checksums), the worker says it before it encodes, and the batches behind wait.
+//! Each FileIndex follows from the same order. How many records a batch makes, its worker says when it has opened its files
+//! and before it encodes; the batches behind wait for that.
 //!
 //! Memory is the fixed stock of pieces. The last few of them are only for the worker of the first slot. That worker
 //! always exists (batches are taken in order) and gets a piece as soon as the sender gives one back, so the stream never
@@ -160,9 +160,9 @@ impl<B> Exchange<B> {
         }
     }
 
-    /// Walker: hands over the next batch; waits while too many lie there. `files` is the number of its records with a
-    /// FileIndex, if that is known. Says how many batches lie there for which no worker is idle or expected.
-    pub(crate) fn submit(&self, batch: B, files: Option<u32>) -> Result<usize, Stopped> {
+    /// Walker: hands over the next batch; waits while too many lie there. Says how many batches lie there for which no
+    /// worker is idle or expected.
+    pub(crate) fn submit(&self, batch: B) -> Result<usize, Stopped> {
         let mut state = self.lock();
         while state.batches.len() >= self.limits.queue && !self.is_stopped() {
             state.walker_waits = true;
@@ -172,7 +172,7 @@ impl<B> Exchange<B> {
             return Err(Stopped);
         }
         let slot = Slot(state.first + state.outputs.len() as u64);
-        state.outputs.push_back(Output { files, ..Output::default() });
+        state.outputs.push_back(Output::default());
         state.batches.push_back((slot, batch));
         state.assign_file_indexes();
         if state.idle_workers > 0 {
@@ -222,17 +222,10 @@ impl<B> Exchange<B> {
         }
     }
 
-    /// Worker: the FileIndex of the first record of `slot`; `files` is the number of its records. Waits until those of
-    /// the slots before are known.
-    pub(crate) fn number(&self, slot: Slot, files: u32) -> Result<u32, Stopped> {
+    /// Worker: the FileIndex of the first record of `slot`. Waits until the numbers of records of the slots before are
+    /// known.
+    pub(crate) fn first_file(&self, slot: Slot) -> Result<u32, Stopped> {
         let mut state = self.lock();
-        if let Some(output) = state.output(slot)
-            && output.files.is_none()
-        {
-            output.files = Some(files);
-            state.assign_file_indexes();
-            self.numbers.notify_all();
-        }
         loop {
             if self.is_stopped() {
                 return Err(Stopped);
@@ -241,6 +234,16 @@ impl<B> Exchange<B> {
                 return Ok(first_file);
             }
             state = self.wait(&self.numbers, Stage::WorkWaitsForEntries, state);
+        }
+    }
+
+    /// Worker: `slot` makes so many records with a FileIndex.
+    pub(crate) fn count_files(&self, slot: Slot, files: u32) {
+        let mut state = self.lock();
+        if let Some(output) = state.output(slot) {
+            output.files = Some(files);
+            state.assign_file_indexes();
+            self.numbers.notify_all();
         }
     }
 
@@ -431,8 +434,8 @@ mod tests {
     #[test]
     fn pieces_come_out_in_the_order_of_submission() {
         let exchange = exchange(8, 8);
-        exchange.submit(1, Some(1)).unwrap();
-        exchange.submit(2, Some(1)).unwrap();
+        exchange.submit(1).unwrap();
+        exchange.submit(2).unwrap();
         exchange.no_more_batches();
         let (first, _) = exchange.take_batch().unwrap();
         let (second, _) = exchange.take_batch().unwrap();
@@ -452,8 +455,8 @@ mod tests {
     #[test]
     fn the_last_pieces_are_for_the_first_slot() {
         let exchange = exchange(4, 8);
-        exchange.submit(1, Some(1)).unwrap();
-        exchange.submit(2, Some(1)).unwrap();
+        exchange.submit(1).unwrap();
+        exchange.submit(2).unwrap();
         let (first, _) = exchange.take_batch().unwrap();
         let (second, _) = exchange.take_batch().unwrap();
         let ahead = piece(&exchange, second, b"ahead");
@@ -481,7 +484,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for batch in 0..50 {
-                    exchange.submit(batch, Some(1)).unwrap();
+                    exchange.submit(batch).unwrap();
                 }
                 exchange.no_more_batches();
             });
@@ -507,33 +510,34 @@ mod tests {
     #[test]
     fn file_indexes_wait_for_the_counts_before() {
         let exchange = exchange(8, 8);
-        for (batch, files) in [(1, Some(3)), (2, None), (3, Some(2)), (4, None), (5, Some(1))] {
-            exchange.submit(batch, files).unwrap();
+        for batch in 1..=4 {
+            exchange.submit(batch).unwrap();
         }
-        let slots: Vec<Slot> = (0..5).map(|_| exchange.take_batch().unwrap().0).collect();
-        assert_eq!(exchange.number(slots[0], 3).unwrap(), 1);
+        let slots: Vec<Slot> = (0..4).map(|_| exchange.take_batch().unwrap().0).collect();
+        assert_eq!(exchange.first_file(slots[0]).unwrap(), 1);
         thread::scope(|scope| {
-            let last = scope.spawn(|| exchange.number(slots[4], 1).unwrap());
-            let third = scope.spawn(|| exchange.number(slots[2], 2).unwrap());
-            assert_eq!(exchange.number(slots[1], 10).unwrap(), 4);
-            assert_eq!(third.join().unwrap(), 14);
-            assert!(!last.is_finished());
-            assert_eq!(exchange.number(slots[3], 0).unwrap(), 16);
-            assert_eq!(last.join().unwrap(), 16);
+            let last = scope.spawn(|| exchange.first_file(slots[3]).unwrap());
+            exchange.count_files(slots[2], 2);
+            let third = scope.spawn(|| exchange.first_file(slots[2]).unwrap());
+            exchange.count_files(slots[0], 3);
+            assert_eq!(exchange.first_file(slots[1]).unwrap(), 4);
+            assert!(!third.is_finished() && !last.is_finished());
+            exchange.count_files(slots[1], 10);
+            assert_eq!((third.join().unwrap(), last.join().unwrap()), (14, 16));
         });
     }
 
     #[test]
     fn stopping_wakes_everybody() {
         let exchange = exchange(1, 1);
-        exchange.submit(1, Some(1)).unwrap();
+        exchange.submit(1).unwrap();
         let (slot, _) = exchange.take_batch().unwrap();
         let held = exchange.obtain(slot).unwrap();
-        exchange.submit(2, Some(1)).unwrap();
+        exchange.submit(2).unwrap();
         let (ready, go) = mpsc::channel();
         thread::scope(|scope| {
             let waiters: [fn(&Exchange<u32>, Slot); 3] = [
-                |exchange, _| assert!(exchange.submit(3, Some(1)).is_err()),
+                |exchange, _| assert!(exchange.submit(3).is_err()),
                 |exchange, slot| assert!(exchange.obtain(slot).is_err()),
                 |exchange, _| assert!(exchange.next(None).is_none()),
             ];
@@ -556,7 +560,7 @@ mod tests {
     #[test]
     fn a_long_record_does_not_stay_in_memory() {
         let exchange = exchange(1, 1);
-        exchange.submit(1, Some(1)).unwrap();
+        exchange.submit(1).unwrap();
         let (slot, _) = exchange.take_batch().unwrap();
         exchange.close(slot, piece(&exchange, slot, &vec![0; 100_000]));
         exchange.no_more_batches();

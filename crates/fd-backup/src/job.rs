@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fd_fileset::Flags;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
-use fd_walk::Entry;
 
 use crate::accurate::AccurateList;
 use crate::batch::Batch;
@@ -16,7 +14,7 @@ use crate::long_digests::LongDigests;
 use crate::pace::HostShare;
 use crate::plan::BackupPlan;
 use crate::protect::{JobProtection, Unprotected};
-use crate::source::Opening;
+use crate::source::{LeaseClock, Patience};
 use crate::tools::digest_kind;
 
 /// A piece is published when it holds this many bytes of frames.
@@ -36,6 +34,7 @@ pub(crate) struct Job<'j> {
     pub(crate) record_len: usize,
     pub(crate) piece_len: usize,
     pub(crate) fifo_timeout: Duration,
+    pub(crate) leases: LeaseClock,
     pub(crate) comm_compression: bool,
     /// Somebody wants the line of each saved file.
     pub(crate) wants_saved: bool,
@@ -70,6 +69,7 @@ impl<'j> Job<'j> {
             record_len,
             piece_len,
             fifo_timeout: plan.fifo_timeout,
+            leases: LeaseClock::default(),
             comm_compression: plan.comm_compression,
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),
@@ -79,17 +79,6 @@ impl<'j> Job<'j> {
         })
     }
 
-    /// How a file of the walk is opened for its data.
-    pub(crate) fn opening(&self, entry: &Entry) -> Opening {
-        Opening {
-            file_type: entry.file_type,
-            size: entry.stat.size,
-            device: entry.stat.dev,
-            no_atime: entry.options.has(Flags::NO_ATIME),
-            fifo_timeout: self.fifo_timeout,
-        }
-    }
-
     /// Walker: has the digests of a batch that is one large file made ahead, if that can be.
     pub(crate) fn announce(&self, batch: &mut Batch) {
         let (Some(ahead), Some(entry), false) = (&self.digests_ahead, batch.large_file(), batch.uncertain) else {
@@ -97,7 +86,12 @@ impl<'j> Job<'j> {
         };
         let signed = self.protection.as_ref().and_then(|protection| protection.signs(entry.file_type));
         let digests = Digests::new(entry.options.digest.map(digest_kind), signed, entry, self.long_digests.is_some());
-        batch.ahead = ahead.announce(entry, digests.kinds(Way::Together), self.opening(entry));
+        batch.ahead = ahead.announce(entry, digests.kinds(Way::Together));
+    }
+
+    /// How long the opening of a file may take.
+    pub(crate) fn patience<'p>(&'p self, is_stopped: &'p dyn Fn() -> bool) -> Patience<'p> {
+        Patience { fifo: self.fifo_timeout, is_stopped, leases: &self.leases }
     }
 
     /// Whether there is no point in going on.

@@ -22,6 +22,7 @@ mod pace;
 mod page_cache;
 mod piece;
 mod plan;
+mod prepare;
 mod protect;
 mod run;
 mod save;

@@ -127,8 +127,7 @@ fn walk<'scope, 'j: 'scope>(
     let exchange = &host.job.exchange;
     let submit = |mut batch: Batch| {
         host.job.announce(&mut batch);
-        let files = (!batch.uncertain).then_some(batch.files);
-        exchange.submit(batch, files)
+        exchange.submit(batch)
     };
     let begun = Instant::now();
     let summary = fd_walk::walk(&plan.fileset, &plan.walk, host, &mut |event| {

@@ -12,7 +12,7 @@ use fd_walk::Entry;
 use nix::errno::Errno;
 
 use crate::accurate::Token;
-use crate::data::{Cut, DataEnd, Transform, data_stream, is_digested, is_read, read_blocks};
+use crate::data::{Cut, DataEnd, Transform, data_stream, is_digested, read_blocks};
 use crate::digests::{Digest, Digests, Way};
 use crate::estimate::saved_line;
 use crate::halt::Halt;
@@ -35,6 +35,17 @@ pub(crate) struct Inherited {
     pub(crate) digest: Option<DigestValue>,
 }
 
+/// Where an entry's data comes from.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// It has none, or none is sent.
+    Nothing,
+    /// What is open.
+    Open(Source),
+    /// It could not be opened.
+    NotOpened(Errno),
+}
+
 /// How the saving of an entry went.
 #[derive(Debug)]
 pub(crate) enum Saved {
@@ -55,6 +66,7 @@ impl Worker<'_> {
         entry: &Entry,
         inherited: Inherited,
         update: Option<&[u8]>,
+        content: Content,
         file_index: i32,
     ) -> Result<Saved, Halt> {
         self.emitter.piece().tally.files += 1;
@@ -79,17 +91,17 @@ impl Worker<'_> {
             self.send_session(entry, file_index)?;
         }
         self.begin_digests(digests);
-        let source = if is_read(entry.file_type, &entry.stat) {
-            match self.send_data(entry, file_index, digests)? {
-                Ok(source) => Some(source),
-                Err(errno) => {
-                    let text = texts::cannot_open(&entry.path, errno);
-                    self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
-                    return Ok(Saved::NotOpened);
-                }
+        let source = match content {
+            Content::Nothing => None,
+            Content::Open(mut source) => {
+                self.send_data(entry, &mut source, file_index, digests)?;
+                Some(source)
             }
-        } else {
-            None
+            Content::NotOpened(errno) => {
+                let text = texts::cannot_open(&entry.path, errno);
+                self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
+                return Ok(Saved::NotOpened);
+            }
         };
         self.send_metadata(entry, file_index, source.as_ref())?;
         drop(source);
@@ -238,15 +250,10 @@ impl Worker<'_> {
         result.ok()
     }
 
-    /// Opens, reads and sends. The inner error says why the entry could not be opened.
-    fn send_data(&mut self, entry: &Entry, file_index: i32, digests: Digests) -> Result<Result<Source, Errno>, Halt> {
+    /// Reads and sends.
+    fn send_data(&mut self, entry: &Entry, source: &mut Source, file_index: i32, digests: Digests) -> Result<(), Halt> {
         let (options, file_type) = (&entry.options, entry.file_type);
-        let opening = self.job.opening(entry);
         let is_stopped = || self.job.is_stopped();
-        let mut source = match Source::open(&entry.path, opening, &is_stopped) {
-            Ok(source) => source,
-            Err(errno) => return Ok(Err(errno)),
-        };
         if let Some(compression) = options.compression {
             self.tools.prepare_compression(compression)?;
         }
@@ -262,7 +269,7 @@ impl Worker<'_> {
         let end = if compressor.is_none() && !encrypted && !sparse {
             let before_each = || pace.step(&is_stopped);
             let mut intake = InPlace { emitter, digesters, late, long_digest, before_each, start: 0 };
-            read_blocks(&mut source, &cut, &is_stopped, &mut intake)?
+            read_blocks(source, &cut, &is_stopped, &mut intake)?
         } else {
             let mut transform = Transform {
                 digesters,
@@ -277,7 +284,7 @@ impl Worker<'_> {
                 pace.step(&is_stopped);
                 transform.send(emitter, position, block)
             };
-            let end = read_blocks(&mut source, &cut, &is_stopped, &mut Scratch { block: &mut self.block, each })?;
+            let end = read_blocks(source, &cut, &is_stopped, &mut Scratch { block: &mut self.block, each })?;
             if matches!(end, DataEnd::Complete) {
                 transform.finish(emitter)?;
             }
@@ -294,7 +301,7 @@ impl Worker<'_> {
         if options.has(Flags::CHECK_CHANGES) && file_type == FileType::Regular {
             self.check_changes(entry);
         }
-        Ok(Ok(source))
+        Ok(())
     }
 
     /// Says whether a file changed since it was looked at: the first difference only (reference 04 §14.1).
@@ -318,7 +325,8 @@ impl Worker<'_> {
         if wanted == Wanted::default() {
             return Ok(());
         }
-        let place = source.map_or(Place::Path(&entry.path), |source| Place::File(source.descriptor()));
+        let handle = || entry.handle().ok();
+        let place = source.map_or(Place::Handle(&entry.path, &handle), |source| Place::File(source.descriptor()));
         let found = &mut self.found;
         let warnings = self.metadata.read(place, &entry.path, entry.file_type, entry.stat.dev, wanted, found);
         for (kind, text) in [(WarningKind::Acl, warnings.acl), (WarningKind::Xattr, warnings.xattr)] {

@@ -4,22 +4,28 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use fd_records::FileType;
+use fd_fileset::Flags;
+use fd_records::{FileType, Stat};
+use fd_walk::Entry;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, PosixFadviseAdvice, fcntl, posix_fadvise};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Whence;
+use rustix::fs::OFlags;
 
 use crate::page_cache::PageCache;
 
 /// How often somebody who waits for a fifo looks whether the job goes on.
 const GLANCE: Duration = Duration::from_millis(200);
+/// The longest wait for a file under lease: longer than the kernel usually lets its holder keep it, 45 s.
+const LONGEST_LEASE: Duration = Duration::from_secs(60);
+/// The longest wait for all such files of a job.
+const ALL_LEASES: Duration = Duration::from_secs(600);
 /// From this size on, the kernel is told that the file is read from front to back.
 const WORTH_ADVICE: i64 = 1 << 20;
 
@@ -54,45 +60,100 @@ impl Drop for Source {
     }
 }
 
-/// How something is to be opened.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opening {
-    pub(crate) file_type: FileType,
-    /// Size from the attributes; only for advice to the kernel.
-    pub(crate) size: i64,
-    /// Device from the attributes.
-    pub(crate) device: u64,
-    /// Leave the access time alone where we may.
-    pub(crate) no_atime: bool,
+/// How the files of a job are opened.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience<'p> {
     /// How long to wait for somebody to open a fifo for writing.
-    pub(crate) fifo_timeout: Duration,
+    pub(crate) fifo: Duration,
+    /// Whether the job is being taken down.
+    pub(crate) is_stopped: &'p dyn Fn() -> bool,
+    /// How long the files of this job have been waited for that somebody had under lease.
+    pub(crate) leases: &'p LeaseClock,
+}
+
+/// How long a job has waited for files under lease.
+#[derive(Default, Debug)]
+pub(crate) struct LeaseClock(AtomicU64);
+
+impl LeaseClock {
+    fn add(&self, waited: Duration) {
+        self.0.fetch_add(u64::try_from(waited.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn spent(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// Opens what stands in the place of an entry whose data is wanted, if that is a file. Waits for the holder of a lease
+/// only, whose kernel takes it away after a while; whoever holds many must not hold up the job for long.
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn open_regular(entry: &Entry, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
+    let no_atime = entry.options.has(Flags::NO_ATIME);
+    let open = || entry.open(no_atime).map_err(|errno| Errno::from_raw(errno.raw_os_error()));
+    let begun = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        let opened = open();
+        let waited = begun.elapsed();
+        let may_wait = waited < LONGEST_LEASE && patience.leases.spent() + waited < ALL_LEASES;
+        if !matches!(opened, Err(Errno::EAGAIN)) || !may_wait || (patience.is_stopped)() {
+            if pause > Duration::from_millis(1) {
+                patience.leases.add(waited);
+            }
+            return opened;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(GLANCE / 2);
+    }
+}
+
+/// Opens the very fifo or device that the walk has seen, of which the FileSet says that it is to be read.
+///
+/// # Errors
+/// What the kernel says; `EINTR` for a fifo without writer, as the reference's timer makes it.
+pub(crate) fn open_special(entry: &Entry, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
+    let errno = |errno: rustix::io::Errno| Errno::from_raw(errno.raw_os_error());
+    let handle = entry.handle().map_err(errno)?;
+    if entry.file_type == FileType::Fifo {
+        return open_fifo(&handle, patience);
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    if entry.options.has(Flags::NO_ATIME)
+        && let Ok(device) = fd_walk::reopen(&handle, flags | OFlags::NOATIME)
+    {
+        return Ok(device);
+    }
+    fd_walk::reopen(&handle, flags).map_err(errno)
 }
 
 impl Source {
-    /// Opens `path`. `is_stopped` is asked while waiting for a fifo's writer.
-    ///
-    /// # Errors
-    /// What the kernel says; `EINTR` for a fifo without writer, as the reference's timer makes it.
-    pub(crate) fn open(path: &[u8], opening: Opening, is_stopped: &dyn Fn() -> bool) -> Result<Self, Errno> {
-        let begun = Instant::now();
-        let path = Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));
-        if opening.file_type == FileType::Fifo {
-            let file = open_fifo(path, opening.fifo_timeout, is_stopped)?;
-            return Ok(Self { file, kind: Kind::Fifo, spent: begun.elapsed() });
-        }
-        let file = open_file(path, opening)?;
-        if opening.size >= WORTH_ADVICE {
+    /// An open file, device or fifo with the attributes and the type that it has now. Opening it took `spent`.
+    pub(crate) fn new(file: OwnedFd, file_type: FileType, stat: &Stat, spent: Duration) -> Self {
+        let file = File::from(file);
+        if stat.size >= WORTH_ADVICE {
             // Advice only: what comes of it does not matter.
             let _ = posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_SEQUENTIAL);
         }
-        let kind = match opening.file_type {
+        let kind = match file_type {
+            FileType::Fifo => Kind::Fifo,
             FileType::Regular => {
-                let size = u64::try_from(opening.size).unwrap_or_default();
-                Kind::Regular { position: 0, size, cache: PageCache::new(&file, opening.device, size) }
+                let size = u64::try_from(stat.size).unwrap_or_default();
+                Kind::Regular { position: 0, size, cache: PageCache::new(&file, stat.dev, size) }
             }
             _ => Kind::Device,
         };
-        Ok(Self { file, kind, spent: begun.elapsed() })
+        Self { file, kind, spent }
+    }
+
+    /// Whether the file is larger now than its attributes say. Of some file systems no size can be believed.
+    pub(crate) fn has_grown(&self) -> bool {
+        match &self.kind {
+            Kind::Regular { size, .. } => self.file.metadata().is_ok_and(|now| now.len() > *size),
+            Kind::Device | Kind::Fifo => false,
+        }
     }
 
     /// The descriptor.
@@ -191,37 +252,13 @@ pub(crate) fn errno(error: &io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }
 
-/// Opens a file or a device.
-///
-/// A regular file is opened without waiting: if a fifo has taken its place since it was looked at, the open would wait
-/// for a writer for ever. Only a file under lease is worth waiting for.
-fn open_file(path: &Path, opening: Opening) -> Result<File, Errno> {
-    let no_wait = if opening.file_type == FileType::Raw { OFlag::empty() } else { OFlag::O_NONBLOCK };
-    // Only the owner of a file may leave its access time alone; everybody else opens it without that.
-    let no_atime = if opening.no_atime { OFlag::O_NOATIME } else { OFlag::empty() };
-    let mut result = open_with(path, no_wait | no_atime);
-    if opening.no_atime && matches!(result, Err(Errno::EPERM)) {
-        result = open_with(path, no_wait);
-    }
-    if matches!(result, Err(Errno::EWOULDBLOCK)) {
-        result = open_with(path, OFlag::empty());
-    }
-    result
-}
-
-fn open_with(path: &Path, flags: OFlag) -> Result<File, Errno> {
-    File::options().read(true).custom_flags(flags.bits()).open(path).map_err(|error| errno(&error))
-}
-
 /// Opens a fifo as soon as somebody opens it for writing.
 ///
 /// Only a blocking `open` knows when that happens, so a thread of its own waits in one. When the time is up, we open
 /// the fifo for writing ourselves for a moment, which ends that wait.
-fn open_fifo(path: &Path, timeout: Duration, is_stopped: &dyn Fn() -> bool) -> Result<File, Errno> {
-    // Names the very fifo, even if the path gets another meaning meanwhile.
-    let fifo = open_with(path, OFlag::O_PATH)?;
+fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
     let name = format!("/proc/self/fd/{}", fifo.as_raw_fd());
-    let deadline = Instant::now() + timeout;
+    let deadline = Instant::now() + patience.fifo;
     std::thread::scope(|scope| {
         let (sender, opened) = mpsc::sync_channel(1);
         let waiting_name = name.clone();
@@ -236,10 +273,10 @@ fn open_fifo(path: &Path, timeout: Duration, is_stopped: &dyn Fn() -> bool) -> R
                 Ok(result) => {
                     let file = result?;
                     fcntl(&file, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-                    return Ok(file);
+                    return Ok(file.into());
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Errno::EIO),
-                Err(mpsc::RecvTimeoutError::Timeout) if !is_stopped() && Instant::now() < deadline => {}
+                Err(mpsc::RecvTimeoutError::Timeout) if !(patience.is_stopped)() && Instant::now() < deadline => {}
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     // Kept open until the thread is through, wherever it stands.
                     let _ends_the_wait =

@@ -13,6 +13,11 @@ pub(crate) fn cannot_open(path: &[u8], errno: Errno) -> Vec<u8> {
     [b"     Cannot open \"", path, b"\": ERR=", strerror(errno).as_bytes(), b".\n"].concat()
 }
 
+/// A directory has taken a file's place since the walk.
+pub(crate) fn became_directory(path: &[u8]) -> Vec<u8> {
+    [b"     \"", path, b"\" became a directory during the backup: its contents are not saved.\n"].concat()
+}
+
 /// Reading failed in the middle of a file.
 pub(crate) fn read_error(path: &[u8], errno: Errno) -> Vec<u8> {
     [b"Read error on file ", path, b". ERR=", strerror(errno).as_bytes(), b"\n"].concat()

@@ -1,10 +1,13 @@
 //! Whether a file's data is what the catalog's digest says (reference 04 §13.4, §13.5).
 
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
 use fd_crypto::{DigestKind, Digester};
 use fd_fileset::Flags;
 use fd_messages::MessageType;
 use fd_records::FileType;
-use fd_walk::Entry;
+use fd_walk::{Entry, Identity};
 use nix::errno::Errno;
 
 use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
@@ -12,7 +15,7 @@ use crate::data::{Cut, DataEnd, read_blocks};
 use crate::exchange::Stopped;
 use crate::intake::Scratch;
 use crate::piece::Event;
-use crate::source::{Opening, Source};
+use crate::source::{LeaseClock, Patience, Source, open_regular};
 use crate::texts;
 use crate::tools::{Tools, digest_kind};
 
@@ -43,6 +46,7 @@ pub(crate) struct Verifier<'v> {
     pub(crate) block: &'v mut Vec<u8>,
     pub(crate) record_len: usize,
     pub(crate) is_stopped: &'v dyn Fn() -> bool,
+    pub(crate) leases: &'v LeaseClock,
 }
 
 impl Verifier<'_> {
@@ -85,11 +89,17 @@ impl Verifier<'_> {
             block: self.block,
             record_len: self.record_len,
             is_stopped: self.is_stopped,
+            leases: self.leases,
             count: &mut |bytes| finding.read_bytes += bytes,
         };
         match reading.digest(entry)? {
-            Ok(DataEnd::Complete) => Ok(true),
-            Ok(DataEnd::ReadError(errno)) => {
+            Ok((DataEnd::Complete, Identity::Unchanged)) => Ok(true),
+            // What the walk compared with the list is not what is there now.
+            Ok((DataEnd::Complete, _)) | Err(Errno::ESTALE) => {
+                Digester::restart(digester);
+                Ok(false)
+            }
+            Ok((DataEnd::ReadError(errno), _)) => {
                 Digester::restart(digester);
                 let text = texts::cannot_read_to_verify(&entry.path, errno);
                 finding.events.push(Event::Message { kind: MessageType::Error, text, failed: false });
@@ -111,30 +121,31 @@ pub(crate) struct Reading<'r> {
     pub(crate) block: &'r mut Vec<u8>,
     pub(crate) record_len: usize,
     pub(crate) is_stopped: &'r dyn Fn() -> bool,
+    pub(crate) leases: &'r LeaseClock,
     /// Is told how many bytes were read and digested, block by block.
     pub(crate) count: &'r mut dyn FnMut(u64),
 }
 
 impl Reading<'_> {
-    /// Adds the entry's data to the digest. A file of no size is not even opened. The inner error says why it could not
-    /// be.
-    pub(crate) fn digest(&mut self, entry: &Entry) -> Result<Result<DataEnd, Errno>, Stopped> {
+    /// Adds the entry's data to the digest, and says whether the file has changed since the walk. A file of no size is
+    /// not even opened. The inner error says why it could not be: `ESTALE` if there is another one.
+    pub(crate) fn digest(&mut self, entry: &Entry) -> Result<Result<(DataEnd, Identity), Errno>, Stopped> {
         if entry.stat.size <= 0 {
-            return Ok(Ok(DataEnd::Complete));
+            return Ok(Ok((DataEnd::Complete, Identity::Unchanged)));
         }
-        let options = &entry.options;
-        let opening = Opening {
-            file_type: FileType::Regular,
-            size: entry.stat.size,
-            device: entry.stat.dev,
-            no_atime: options.has(Flags::NO_ATIME),
-            fifo_timeout: std::time::Duration::ZERO,
-        };
-        let mut source = match Source::open(&entry.path, opening, self.is_stopped) {
-            Ok(source) => source,
+        let patience = Patience { fifo: Duration::ZERO, is_stopped: self.is_stopped, leases: self.leases };
+        let begun = Instant::now();
+        let file = match open_regular(entry, patience) {
+            Ok(file) => file,
             Err(errno) => return Ok(Err(errno)),
         };
-        let cut = Cut::new(FileType::Regular, &entry.stat, options.has(Flags::SPARSE), self.record_len);
+        let (identity, stat) = match entry.identify(file.as_fd()) {
+            Ok((Identity::Replaced, _)) => return Ok(Err(Errno::ESTALE)),
+            Ok(found) => found,
+            Err(errno) => return Ok(Err(Errno::from_raw(errno.raw_os_error()))),
+        };
+        let mut source = Source::new(file, FileType::Regular, &stat, begun.elapsed());
+        let cut = Cut::new(FileType::Regular, &stat, entry.options.has(Flags::SPARSE), self.record_len);
         let (digester, count) = (&mut *self.digester, &mut *self.count);
         let each = |_, block: &[u8]| {
             digester.update(block);
@@ -142,6 +153,6 @@ impl Reading<'_> {
             Ok::<(), Stopped>(())
         };
         let mut intake = Scratch { block: self.block, each };
-        Ok(Ok(read_blocks(&mut source, &cut, self.is_stopped, &mut intake)?))
+        Ok(Ok((read_blocks(&mut source, &cut, self.is_stopped, &mut intake)?, identity)))
     }
 }

@@ -14,6 +14,7 @@ use fd_walk::{Entry, Flow, MessageKind, WalkEnd, WalkEvent, WalkHost, WalkSettin
 use crate::batch::message_type;
 use crate::data::DataEnd;
 use crate::plan::block_len;
+use crate::source::LeaseClock;
 use crate::texts;
 use crate::tools::{Tools, digest_kind};
 use crate::verify::Reading;
@@ -61,6 +62,7 @@ pub fn verify_disk(
         block: Vec::new(),
         record_len,
         lstat_text: Vec::new(),
+        leases: LeaseClock::default(),
     };
     let mut result = Ok(());
     let summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut |event| {
@@ -109,6 +111,7 @@ struct Verify<'v> {
     block: Vec<u8>,
     record_len: usize,
     lstat_text: Vec<u8>,
+    leases: LeaseClock,
 }
 
 impl Verify<'_> {
@@ -162,6 +165,7 @@ impl Verify<'_> {
             block: &mut self.block,
             record_len: self.record_len,
             is_stopped: &|| host.cancel.is_cancelled(),
+            leases: &self.leases,
             count: &mut |bytes| {
                 host.progress.add_read_bytes(bytes);
                 host.progress.add_job_bytes(bytes);
@@ -169,8 +173,8 @@ impl Verify<'_> {
         };
         let end = reading.digest(entry).map_err(|_stopped| VerifyDiskError::Cancelled)?;
         match end {
-            Ok(DataEnd::Complete) => {}
-            Ok(DataEnd::ReadError(errno)) => host.failed(&texts::cannot_read_to_verify(&entry.path, errno)),
+            Ok((DataEnd::Complete, _)) => {}
+            Ok((DataEnd::ReadError(errno), _)) => host.failed(&texts::cannot_read_to_verify(&entry.path, errno)),
             Err(errno) => {
                 host.failed(&texts::cannot_open_to_verify(&entry.path, errno));
                 return Ok(());

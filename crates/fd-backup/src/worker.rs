@@ -1,16 +1,18 @@
 //! A worker thread: takes a batch, turns it into records, takes the next one.
 
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fd_crypto::{DigestKind, DigestValue};
 use fd_messages::{MessageType, Stage};
 use fd_metadata::{FileMetadata, MetadataReader, NameCache};
-use fd_records::Stream;
-use fd_walk::{Entry, HardLink, LinkDigest, LinkState};
+use fd_records::{FileType, Stream};
+use fd_walk::{Entry, HardLink, Identity, LinkDigest, LinkState};
+use nix::errno::Errno;
 
-use crate::accurate::Token;
 use crate::batch::{Batch, Item};
+use crate::data::is_read;
 use crate::digests_ahead::FileAhead;
 use crate::emit::Emitter;
 use crate::exchange::{Slot, Stopped};
@@ -19,11 +21,12 @@ use crate::job::Job;
 use crate::long_digests::LongDigest;
 use crate::pace::Pace;
 use crate::piece::Event;
+use crate::prepare::{Fate, Prepared};
 use crate::protect::{Encryption, Signing, Unprotected};
-use crate::save::{Inherited, Saved};
+use crate::save::{Content, Inherited, Saved};
+use crate::source::{Source, open_regular, open_special};
 use crate::texts;
 use crate::tools::Tools;
-use crate::verify::{Finding, Verdict, Verifier};
 
 /// What a worker owns. Everything is used for file after file, so that a file costs no allocation here.
 pub(crate) struct Worker<'j> {
@@ -46,6 +49,8 @@ pub(crate) struct Worker<'j> {
     /// Encrypts, where the configuration asks for it.
     pub(crate) encryption: Option<Encryption<'j>>,
     pub(crate) pace: Pace,
+    /// What becomes of the present batch's items.
+    prepared: Vec<Prepared>,
 }
 
 impl<'j> Worker<'j> {
@@ -69,6 +74,7 @@ impl<'j> Worker<'j> {
             record: Vec::new(),
             encryption,
             pace: Pace::new(&job.host_share),
+            prepared: Vec::new(),
         })
     }
 
@@ -91,24 +97,22 @@ impl<'j> Worker<'j> {
         }
     }
 
-    fn work(&mut self, slot: Slot, batch: Batch) -> Result<(), Stopped> {
-        let mut findings = self.examine(&batch)?.into_iter();
-        let skipped = findings.as_slice().iter().filter(|finding| matches!(finding.verdict, Verdict::Skip)).count();
-        let uncertain = u32::try_from(findings.len() - skipped).unwrap_or(u32::MAX);
-        let mut file_index = self.job.exchange.number(slot, batch.files.saturating_add(uncertain))?;
+    fn work(&mut self, slot: Slot, mut batch: Batch) -> Result<(), Stopped> {
+        let mut prepared = std::mem::take(&mut self.prepared);
+        self.prepare(&mut batch.items, &mut prepared)?;
+        let mut file_index = self.job.exchange.first_file(slot)?;
+        self.prepare_links(&mut batch.items, &mut prepared)?;
+        let records = prepared.iter().filter(|prepared| prepared.fate.has_record()).count();
+        self.job.exchange.count_files(slot, u32::try_from(records).unwrap_or(u32::MAX));
         self.ahead = batch.ahead;
         self.emitter.open(slot)?;
-        for item in batch.items {
+        for (item, prepared) in batch.items.into_iter().zip(prepared.drain(..)) {
             if self.job.is_stopped() {
                 return Err(Stopped);
             }
             match item {
                 Item::Entry(entry) => {
-                    let verdict = match token_to_examine(&entry) {
-                        Some(_) => findings.next().map_or(Verdict::Save, |finding| self.tell(finding, &entry)),
-                        None => Verdict::Save,
-                    };
-                    if self.work_entry(entry, &verdict, file_index)? {
+                    if self.work_entry(entry, prepared, file_index)? {
                         file_index = file_index.saturating_add(1);
                     }
                 }
@@ -123,54 +127,43 @@ impl<'j> Worker<'j> {
             self.pace.step(&|| self.job.is_stopped());
         }
         self.emitter.close();
+        self.prepared = prepared;
         Ok(())
     }
 
-    /// Compares the data of those entries of which only that can tell whether they are saved.
-    fn examine(&mut self, batch: &Batch) -> Result<Vec<Finding>, Stopped> {
-        let Some(list) = self.job.accurate.filter(|_| batch.uncertain) else { return Ok(Vec::new()) };
-        let job = self.job;
-        let mut verifier = Verifier {
-            list,
-            tools: &mut self.tools,
-            block: &mut self.block,
-            record_len: job.record_len,
-            is_stopped: &|| job.is_stopped(),
-        };
-        let entries = batch.items.iter().filter_map(|item| match item {
-            Item::Entry(entry) => token_to_examine(entry).map(|token| (entry, token)),
-            _ => None,
-        });
-        entries.map(|(entry, token)| verifier.examine(entry, token)).collect()
-    }
-
-    fn tell(&mut self, finding: Finding, entry: &Entry) -> Verdict {
-        for event in finding.events {
+    /// Saves an entry as it was prepared. Says whether it took its FileIndex.
+    fn work_entry(&mut self, mut entry: Entry, prepared: Prepared, file_index: u32) -> Result<bool, Stopped> {
+        for event in prepared.events {
             self.emitter.note(event);
         }
-        self.emitter.piece().tally.read_bytes += finding.read_bytes;
-        if matches!(finding.verdict, Verdict::Skip) && self.job.wants_skipped {
-            let text = texts::unchanged(&entry.path);
-            self.emitter.note(Event::Message { kind: MessageType::Skipped, text, failed: false });
-        }
-        finding.verdict
-    }
-
-    /// Saves an entry, unless the verdict is against it. Says whether it took its FileIndex.
-    fn work_entry(&mut self, mut entry: Entry, verdict: &Verdict, file_index: u32) -> Result<bool, Stopped> {
-        let update = match verdict {
-            Verdict::Skip => {
-                self.resolve(&entry, LinkState::NotSaved);
+        self.emitter.piece().tally.read_bytes += prepared.read_bytes;
+        let mut update = None;
+        let mut opened = None;
+        match prepared.fate {
+            Fate::Nothing => return Ok(false),
+            Fate::Unchanged => {
+                if self.job.wants_skipped {
+                    let text = texts::unchanged(&entry.path);
+                    self.emitter.note(Event::Message { kind: MessageType::Skipped, text, failed: false });
+                }
                 return Ok(false);
             }
-            Verdict::Save => None,
-            Verdict::Update(digest) => Some(digest.as_slice()),
-        };
+            Fate::Gone(errno) => {
+                let text = fd_walk::texts::gone(&entry.path, &fd_metadata::strerror(errno));
+                self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
+                return Ok(false);
+            }
+            Fate::Update(digest) => update = Some(digest),
+            Fate::InItsTurn => {}
+            Fate::Opened(file, spent) => opened = Some(Ok((file, spent))),
+            Fate::NotOpened(errno) => opened = Some(Err(errno)),
+        }
         self.emitter.set_current(&entry.path);
         let inherited = self.inherit(&mut entry)?;
+        let content = if update.is_some() { Content::Nothing } else { self.content(&mut entry, opened) };
         let saved = i32::try_from(file_index)
             .map_err(|_| Halt::FileIndex)
-            .and_then(|index| Ok((index, self.save(&entry, inherited, update, index)?)));
+            .and_then(|index| Ok((index, self.save(&entry, inherited, update.as_deref(), content, index)?)));
         match saved {
             Ok((file_index, Saved::Complete { digest })) => {
                 self.resolve(&entry, LinkState::Saved { file_index, digest: digest.as_ref().map(link_digest) });
@@ -182,6 +175,45 @@ impl<'j> Worker<'j> {
             }
             Err(halt) => Err(self.give_up(&halt, &entry.path)),
         }
+    }
+
+    /// The data of an entry, which gets the attributes of what is open: those of the walk may be those of another file.
+    fn content(&mut self, entry: &mut Entry, opened: Option<Result<(OwnedFd, Duration), Errno>>) -> Content {
+        let opened = match opened {
+            None if !is_read(entry.file_type, &entry.stat) => return Content::Nothing,
+            None => self.open_in_its_turn(entry),
+            Some(opened) => opened,
+        };
+        let (file, spent) = match opened {
+            Ok(opened) => opened,
+            Err(errno) => return Content::NotOpened(errno),
+        };
+        match entry.refresh(file.as_fd()) {
+            Ok(Identity::Unchanged) => {}
+            // Its digests were made of something else.
+            Ok(_) => self.ahead = None,
+            Err(errno) => return Content::NotOpened(Errno::from_raw(errno.raw_os_error())),
+        }
+        if entry.file_type == FileType::Directory {
+            let text = texts::became_directory(&entry.path);
+            self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
+        }
+        if !is_read(entry.file_type, &entry.stat) {
+            return Content::Nothing;
+        }
+        Content::Open(Source::new(file, entry.file_type, &entry.stat, spent))
+    }
+
+    fn open_in_its_turn(&self, entry: &Entry) -> Result<(OwnedFd, Duration), Errno> {
+        let begun = Instant::now();
+        let job = self.job;
+        let is_stopped = || job.is_stopped();
+        let patience = job.patience(&is_stopped);
+        let file = match entry.file_type {
+            FileType::Regular => open_regular(entry, patience),
+            _ => open_special(entry, patience),
+        }?;
+        Ok((file, begun.elapsed()))
     }
 
     /// What the entry has from the first name of its inode. If that was not saved, the entry stands for itself.
@@ -200,7 +232,7 @@ impl<'j> Worker<'j> {
     }
 
     /// Tells the later names of an inode what became of the first one.
-    fn resolve(&self, entry: &Entry, state: LinkState) {
+    pub(crate) fn resolve(&self, entry: &Entry, state: LinkState) {
         if let Some(HardLink::First(slot)) = &entry.hard_link {
             slot.set(state);
             self.job.exchange.announce();
@@ -214,11 +246,6 @@ impl<'j> Worker<'j> {
         }
         Stopped
     }
-}
-
-/// The token of an entry of which only its data can tell whether it is saved.
-fn token_to_examine(entry: &Entry) -> Option<Token> {
-    entry.token.map(Token::decode).filter(|token| token.needs_data())
 }
 
 fn link_digest(digest: &DigestValue) -> LinkDigest {

@@ -1,9 +1,9 @@
 //! Reading ACLs and extended attributes for a backup (reference 04 §10, §11).
 //!
 //! A file without either costs one system call: whether there is an ACL shows in the list of attributes. Reading is by
-//! path or by descriptor and never follows a symbolic link.
+//! path, by descriptor or by a handle, and never follows a symbolic link.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use fd_records::{Acl, FileType, xattr};
 use nix::errno::Errno;
@@ -23,12 +23,34 @@ const KERNEL_LIMIT: usize = 64 * 1024;
 const RECORD_LIMIT: usize = 1_000_000;
 
 /// Where the file is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Place<'a> {
     /// A path; if it is a symbolic link, the link itself.
     Path(&'a [u8]),
     /// An open file; saves the kernel the walk over the path.
     File(BorrowedFd<'a>),
+    /// A path in whose place another file may stand by now. Nothing is taken from there without a handle (`O_PATH`) of
+    /// the file that is meant; `None` if it is gone.
+    Handle(&'a [u8], &'a dyn Fn() -> Option<OwnedFd>),
+}
+
+impl std::fmt::Debug for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Path(path) | Self::Handle(path, _) => write!(f, "{}", path.escape_ascii()),
+            Self::File(file) => write!(f, "{file:?}"),
+        }
+    }
+}
+
+/// A file of which metadata is read.
+#[derive(Clone, Copy)]
+enum Object<'a> {
+    /// The link itself, if it is one.
+    Path(&'a [u8]),
+    File(BorrowedFd<'a>),
+    /// The path of a handle in `/proc`, which stands for what the handle stands for.
+    Handle(&'a [u8]),
 }
 
 /// Which metadata the FileSet asks for.
@@ -41,7 +63,7 @@ pub struct Wanted {
 }
 
 /// What was found, as payloads of records. An empty one means: no record. Meant to be reused from file to file.
-#[derive(Default, Debug)]
+#[derive(PartialEq, Eq, Default, Debug)]
 pub struct FileMetadata {
     /// Payload of stream 1008, with its final NUL.
     pub access_acl: Vec<u8>,
@@ -111,23 +133,40 @@ impl MetadataReader {
         found: &mut FileMetadata,
     ) -> ReadWarnings {
         found.clear();
-        let mut known = self.device_of(place, device, wanted);
+        let mut object = match place {
+            Place::Path(path) | Place::Handle(path, _) => Object::Path(path),
+            Place::File(file) => Object::File(file),
+        };
+        let mut known = self.device_of(object, device, wanted);
         let acl = wanted.acl && known.has_acls && file_type != FileType::Symlink;
         let xattr = wanted.xattr && known.has_xattrs;
         let mut warnings = ReadWarnings::default();
         if acl || xattr {
-            let listed = list(place, &mut self.list);
+            let mut listed = list(object, &mut self.list);
+            // Whoever has none costs no handle.
+            let is_worth_it = listed.is_err() || !self.list.is_empty() || known.is_cifs;
+            let (handle, name);
+            if let Place::Handle(_, reach) = place
+                && is_worth_it
+                && listed != Err(Errno::ENOTSUP)
+            {
+                handle = reach();
+                let Some(handle) = &handle else { return warnings };
+                name = format!("/proc/self/fd/{}", handle.as_raw_fd());
+                object = Object::Handle(name.as_bytes());
+                listed = list(object, &mut self.list);
+            }
             if listed == Err(Errno::ENOTSUP) {
                 known.has_acls = false;
                 known.has_xattrs = false;
             } else {
                 if acl {
-                    let failed = self.read_acls(place, listed.is_ok(), file_type, &mut known, found);
+                    let failed = self.read_acls(object, listed.is_ok(), file_type, &mut known, found);
                     warnings.acl = failed.err().map(|errno| texts::acl_failed(path, errno));
                 }
                 if xattr {
                     warnings.xattr = match listed {
-                        Ok(()) => self.read_xattrs(place, path, wanted.acl, known.is_cifs, found),
+                        Ok(()) => self.read_xattrs(object, path, wanted.acl, known.is_cifs, found),
                         Err(Errno::ENOENT) => None,
                         Err(errno) => Some(texts::list_failed(path, errno)),
                     };
@@ -139,17 +178,17 @@ impl MetadataReader {
     }
 
     /// What is known about the file's device; forgets the one before.
-    fn device_of(&self, place: Place<'_>, number: u64, wanted: Wanted) -> Device {
+    fn device_of(&self, object: Object<'_>, number: u64, wanted: Wanted) -> Device {
         match self.device {
             Some(known) if known.number == number => known,
-            _ => Device { number, has_acls: true, has_xattrs: true, is_cifs: wanted.xattr && is_cifs(place) },
+            _ => Device { number, has_acls: true, has_xattrs: true, is_cifs: wanted.xattr && is_cifs(object) },
         }
     }
 
     /// Reads the ACLs that the list names; all of them if the list could not be had.
     fn read_acls(
         &mut self,
-        place: Place<'_>,
+        object: Object<'_>,
         listed: bool,
         file_type: FileType,
         device: &mut Device,
@@ -165,7 +204,7 @@ impl MetadataReader {
             if !possible || (listed && !names_in(&self.list).any(|listed| listed == name)) {
                 continue;
             }
-            match get(place, name, &mut self.value) {
+            match get(object, name, &mut self.value) {
                 Ok(()) => {
                     // A value that is no ACL would be a defect of the file system; the reference is silent too.
                     if let Ok(acl) = Acl::from_kernel(&self.value)
@@ -187,7 +226,7 @@ impl MetadataReader {
     /// Reads the values of all listed names. One that fails drops the record, as in the reference.
     fn read_xattrs(
         &mut self,
-        place: Place<'_>,
+        object: Object<'_>,
         path: &[u8],
         without_acls: bool,
         is_cifs: bool,
@@ -201,7 +240,7 @@ impl MetadataReader {
             if without_acls && (name == ACCESS_ACL || name == DEFAULT_ACL) {
                 continue;
             }
-            if let Err(errno) = get(place, name, &mut self.value) {
+            if let Err(errno) = get(object, name, &mut self.value) {
                 found.xattrs.clear();
                 return (errno != Errno::ENOENT).then(|| texts::get_failed(path, errno));
             }
@@ -222,32 +261,34 @@ fn names_in(list: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Makes `into` hold the names. It gets the size that the kernel never exceeds, so one call is enough.
-fn list(place: Place<'_>, into: &mut Vec<u8>) -> Result<(), Errno> {
+fn list(object: Object<'_>, into: &mut Vec<u8>) -> Result<(), Errno> {
     into.clear();
     into.reserve(KERNEL_LIMIT);
-    let outcome = match place {
-        Place::Path(path) => rustix::fs::llistxattr(path, spare_capacity(into)),
-        Place::File(file) => rustix::fs::flistxattr(file, spare_capacity(into)),
+    let outcome = match object {
+        Object::Path(path) => rustix::fs::llistxattr(path, spare_capacity(into)),
+        Object::Handle(path) => rustix::fs::listxattr(path, spare_capacity(into)),
+        Object::File(file) => rustix::fs::flistxattr(file, spare_capacity(into)),
     };
     outcome.map(drop).map_err(|errno| Errno::from_raw(errno.raw_os_error()))
 }
 
 /// Makes `into` hold the value of one attribute; as [`list`].
-fn get(place: Place<'_>, name: &[u8], into: &mut Vec<u8>) -> Result<(), Errno> {
+fn get(object: Object<'_>, name: &[u8], into: &mut Vec<u8>) -> Result<(), Errno> {
     into.clear();
     into.reserve(KERNEL_LIMIT);
-    let outcome = match place {
-        Place::Path(path) => rustix::fs::lgetxattr(path, name, spare_capacity(into)),
-        Place::File(file) => rustix::fs::fgetxattr(file, name, spare_capacity(into)),
+    let outcome = match object {
+        Object::Path(path) => rustix::fs::lgetxattr(path, name, spare_capacity(into)),
+        Object::Handle(path) => rustix::fs::getxattr(path, name, spare_capacity(into)),
+        Object::File(file) => rustix::fs::fgetxattr(file, name, spare_capacity(into)),
     };
     outcome.map(drop).map_err(|errno| Errno::from_raw(errno.raw_os_error()))
 }
 
 /// Whether the file lies on a Windows share, whose ACL attribute is not listed by older kernels.
-fn is_cifs(place: Place<'_>) -> bool {
-    let status = match place {
-        Place::Path(path) => nix::sys::statfs::statfs(path),
-        Place::File(file) => nix::sys::statfs::fstatfs(file),
+fn is_cifs(object: Object<'_>) -> bool {
+    let status = match object {
+        Object::Path(path) | Object::Handle(path) => nix::sys::statfs::statfs(path),
+        Object::File(file) => nix::sys::statfs::fstatfs(file),
     };
     // Numbers of `cifs` and `smb2`, as unsigned 32 bit values.
     status.is_ok_and(|status| [0xFF53_4D42, 0xFE53_4D42].contains(&(status.filesystem_type().0 & 0xFFFF_FFFF)))

@@ -3,13 +3,14 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::fs::{self, File};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use fd_metadata::{FileMetadata, MetadataReader, MetadataWriter, Place, ReadWarnings, Target, Wanted};
 use fd_records::{FileType, Stream};
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 
 const BOTH: Wanted = Wanted { acl: true, xattr: true };
 const ACCESS_TEXT: &[u8] = b"user::rw-\nuser:root:rw-\nuser:12345:r--\ngroup::r--\nmask::rw-\nother::r--\n\0";
@@ -54,14 +55,23 @@ fn read(path: &Path, file_type: FileType, wanted: Wanted) -> FileMetadata {
         reader.read(Place::Path(bytes), bytes, file_type, device, wanted, &mut by_path),
         ReadWarnings::default()
     );
+    let mut by_handle = FileMetadata::default();
+    let handle = || {
+        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW;
+        fs::OpenOptions::new().read(true).custom_flags(flags.bits()).open(path).ok().map(OwnedFd::from)
+    };
+    let place = Place::Handle(bytes, &handle);
+    assert_eq!(reader.read(place, bytes, file_type, device, wanted, &mut by_handle), ReadWarnings::default());
+    assert_eq!(by_handle, by_path);
+    let gone = Place::Handle(bytes, &|| None);
+    assert_eq!(reader.read(gone, bytes, file_type, device, wanted, &mut by_handle), ReadWarnings::default());
+    assert_eq!(by_handle, FileMetadata::default(), "nothing of what took its place");
     if file_type != FileType::Symlink {
         let file = File::open(path).unwrap();
         let mut by_file = FileMetadata::default();
         let place = Place::File(file.as_fd());
         assert_eq!(reader.read(place, bytes, file_type, device, wanted, &mut by_file), ReadWarnings::default());
-        assert_eq!(by_file.access_acl, by_path.access_acl);
-        assert_eq!(by_file.default_acl, by_path.default_acl);
-        assert_eq!(by_file.xattrs, by_path.xattrs);
+        assert_eq!(by_file, by_path);
     }
     by_path
 }

@@ -53,19 +53,19 @@ enum State {
 
 impl Directory {
     /// Opens a directory. Unlike `opendir` it does not follow a link that somebody put in its place; a `path` with a
-    /// final slash still means what the link points to.
+    /// final slash still means what the link points to. `ESTALE` if it is not the one of this device and inode.
     pub(crate) fn open(
         at: BorrowedFd<'_>,
         path: &[u8],
         identity: (u64, u64),
         scratch: &mut Scratch,
     ) -> Result<Self, Errno> {
-        let descriptor = Some(open(at, path)?);
+        let descriptor = Some(open(at, path, identity)?);
         let names = scratch.spare.pop().unwrap_or_default();
         Ok(Self { identity, descriptor, names, next: 0, state: State::Reading })
     }
 
-    /// The open directory, for calls relative to it; `None` after [`Self::put_aside`].
+    /// The open directory, for calls relative to it; `None` between [`Self::put_aside`] and the next name.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.descriptor.as_ref().map(AsFd::as_fd)
     }
@@ -73,12 +73,12 @@ impl Directory {
     /// Appends the next name to `path`, which is that of the directory with a final slash. `false` at the end, and then
     /// every time.
     pub(crate) fn next_name(&mut self, path: &mut Vec<u8>, scratch: &mut Scratch) -> Result<bool, Errno> {
+        if self.descriptor.is_none() {
+            self.open_again(path);
+        }
         if self.next >= self.names.len() {
             self.names.clear();
             self.next = 0;
-            if let State::Aside(position) = self.state {
-                self.state = self.open_again(path, position).map_or_else(State::Failed, |()| State::Reading);
-            }
             self.read_chunk(scratch);
         }
         let rest = self.names.get(self.next..).unwrap_or_default();
@@ -113,15 +113,30 @@ impl Directory {
         scratch.spare.push(self.names);
     }
 
-    fn open_again(&mut self, path: &[u8], position: u64) -> Result<(), Errno> {
-        let descriptor = open(CWD, path)?;
-        let found = rustix::fs::fstat(&descriptor)?;
-        if (found.st_dev, found.st_ino) != self.identity {
-            return Err(Errno::STALE);
+    /// Opens a directory that was put aside, so that what comes next is looked at in this very directory.
+    fn open_again(&mut self, path: &[u8]) {
+        let position = match self.state {
+            State::Aside(position) => Some(position),
+            _ if self.next < self.names.len() => None,
+            _ => return,
+        };
+        let opened = open(CWD, path, self.identity).and_then(|descriptor| {
+            position.map_or(Ok(0), |position| rustix::fs::seek(&descriptor, SeekFrom::Start(position)))?;
+            Ok(descriptor)
+        });
+        match opened {
+            Ok(descriptor) => {
+                self.descriptor = Some(descriptor);
+                if position.is_some() {
+                    self.state = State::Reading;
+                }
+            }
+            Err(errno) => {
+                self.names.clear();
+                self.next = 0;
+                self.state = State::Failed(errno);
+            }
         }
-        rustix::fs::seek(&descriptor, SeekFrom::Start(position))?;
-        self.descriptor = Some(descriptor);
-        Ok(())
     }
 
     /// Appends the names of one answer of the kernel, without `.` and `..`, or notes why there are none.
@@ -149,9 +164,11 @@ impl Directory {
     }
 }
 
-fn open(at: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+fn open(at: BorrowedFd<'_>, path: &[u8], identity: (u64, u64)) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    rustix::fs::openat(at, path, flags, Mode::empty())
+    let descriptor = rustix::fs::openat(at, path, flags, Mode::empty())?;
+    let found = rustix::fs::fstat(&descriptor)?;
+    if (found.st_dev, found.st_ino) == identity { Ok(descriptor) } else { Err(Errno::STALE) }
 }
 
 /// `lstat` relative to `at`.

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use fd_fileset::{EffectiveOptions, strip_path};
+use fd_fileset::{EffectiveOptions, Flags, strip_path};
 use fd_records::{FileType, Stat};
 
 use crate::links::LinkSlot;
+use crate::reach::Root;
 
 /// One thing to be saved, counted or verified.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Entry {
     pub top_level: bool,
     /// What [`crate::Comparison::Changed`] gave for this entry.
     pub token: Option<u64>,
+    /// The directory of the FileSet's name that it was found below, to reach it again.
+    pub(crate) root: Option<Arc<Root>>,
 }
 
 /// Nanoseconds of the three times, 0 to 999,999,999. Records hold whole seconds only.
@@ -113,6 +116,46 @@ pub(crate) fn without_slashes(mut path: &[u8]) -> &[u8] {
         path = front;
     }
     path
+}
+
+/// The type of what is no directory, as the record has it.
+pub(crate) fn file_type(stat: &Stat, is_top: bool, options: &EffectiveOptions) -> FileType {
+    const ALL_MAY_READ: u32 = 0o444;
+    match stat.mode_type() {
+        Stat::MODE_REGULAR if stat.size == 0 && stat.mode & ALL_MAY_READ == ALL_MAY_READ => FileType::EmptyFile,
+        Stat::MODE_REGULAR => FileType::Regular,
+        Stat::MODE_SYMLINK => FileType::Symlink,
+        Stat::MODE_BLOCK if is_top => FileType::Raw,
+        Stat::MODE_FIFO if is_top && options.has(Flags::READ_FIFO) => FileType::Fifo,
+        _ => FileType::Special,
+    }
+}
+
+/// The kernel's numbers in the types of the record.
+#[expect(clippy::useless_conversion, reason = "the kernel's types differ between architectures")]
+pub(crate) fn convert(found: &rustix::fs::Stat) -> (Stat, Nanoseconds) {
+    let nanoseconds = |part: u64| u32::try_from(part).unwrap_or(0);
+    let stat = Stat {
+        dev: found.st_dev,
+        ino: found.st_ino,
+        mode: found.st_mode,
+        nlink: found.st_nlink.try_into().unwrap_or(u64::MAX),
+        uid: found.st_uid,
+        gid: found.st_gid,
+        rdev: found.st_rdev,
+        size: found.st_size,
+        blksize: found.st_blksize.try_into().unwrap_or(i64::MAX),
+        blocks: found.st_blocks,
+        atime: found.st_atime.try_into().unwrap_or(i64::MAX),
+        mtime: found.st_mtime.try_into().unwrap_or(i64::MAX),
+        ctime: found.st_ctime.try_into().unwrap_or(i64::MAX),
+    };
+    let fractions = Nanoseconds {
+        atime: nanoseconds(found.st_atime_nsec),
+        mtime: nanoseconds(found.st_mtime_nsec),
+        ctime: nanoseconds(found.st_ctime_nsec),
+    };
+    (stat, fractions)
 }
 
 #[cfg(test)]

@@ -73,6 +73,13 @@ pub fn skipped_directories(count: u64) -> Vec<u8> {
     format!("Skipped {count} directories which were out of backup allowed directories.\n").into_bytes()
 }
 
+/// An entry that was there when its directory was read and is not any more, as the stock daemon says it.
+pub fn gone(path: &[u8], error: &str) -> Vec<u8> {
+    let mut text = Vec::new();
+    could_not(&mut text, crate::Purpose::Backup, STAT, path, error);
+    text
+}
+
 pub(crate) const STAT: &str = "Could not stat";
 pub(crate) const FOLLOW: &str = "Could not follow link";
 pub(crate) const OPEN_DIRECTORY: &str = "Could not open directory";

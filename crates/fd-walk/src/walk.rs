@@ -9,10 +9,11 @@ use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::directory::{Directory, Scratch, stat_at};
-use crate::entry::{Entry, HardLink, Nanoseconds, without_slashes};
+use crate::entry::{Entry, HardLink, Nanoseconds, convert, file_type, without_slashes};
 use crate::event::{Flow, Message, MessageKind, WalkEvent};
 use crate::fs_types;
 use crate::links::{LinkTable, Met};
+use crate::reach::Root;
 use crate::settings::{Candidate, Comparison, OutOfLimits, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 use crate::texts;
 
@@ -20,6 +21,11 @@ use crate::texts;
 const LONGEST_PATH: usize = 4095;
 /// Directories that are kept open; those above are put aside.
 const MOST_OPEN: usize = 128;
+/// Directories of the FileSet's names that are held for entries that are not saved yet. What is below further ones is
+/// reached by its path.
+const MOST_ROOTS: usize = 64;
+/// How often something that changes while it is looked at is looked at.
+const MOST_LOOKS: usize = 3;
 
 /// Walks over everything that `fileset` names and hands what it finds to `sink`, in order.
 pub fn walk(
@@ -36,6 +42,7 @@ pub fn walk(
         links: LinkTable::default(),
         scratch: Scratch::new(),
         text: Vec::new(),
+        roots: Arc::default(),
         summary: WalkSummary::default(),
     };
     if let Err(end) = walker.includes() {
@@ -56,6 +63,8 @@ struct Walker<'w> {
     scratch: Scratch,
     /// Where the texts of messages are built.
     text: Vec<u8>,
+    /// Held by each root that somebody still needs, to count them.
+    roots: Arc<()>,
     summary: WalkSummary,
 }
 
@@ -78,7 +87,9 @@ struct Place<'w, 'p> {
     /// Where the path's last part starts.
     name_at: usize,
     /// The directory that holds it, and its device; `None` for a name of the FileSet itself.
-    parent: Option<(Option<BorrowedFd<'p>>, u64)>,
+    parent: Option<(BorrowedFd<'p>, u64)>,
+    /// The directory of the FileSet's name that it is below, if that is held.
+    root: Option<&'p Arc<Root>>,
 }
 
 impl<'p> Place<'_, 'p> {
@@ -86,14 +97,23 @@ impl<'p> Place<'_, 'p> {
         self.parent.is_none()
     }
 
-    /// Descriptor and path for a system call on the entry: relative to its directory where that is open, which saves
-    /// the kernel the way there.
+    /// Descriptor and path for a system call on the entry: relative to its directory, which saves the kernel the way
+    /// there, and lets nobody change the way.
     fn target(&self) -> (BorrowedFd<'p>, &'p [u8]) {
         match self.parent {
-            Some((Some(descriptor), _)) => (descriptor, self.path.get(self.name_at..).unwrap_or_default()),
-            _ => (CWD, self.path),
+            Some((descriptor, _)) => (descriptor, self.path.get(self.name_at..).unwrap_or_default()),
+            None => (CWD, self.path),
         }
     }
+}
+
+/// What came of a look at an entry.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
+enum Look {
+    /// All is said and done, but for a directory's contents.
+    Over(Option<Level>),
+    /// It changed meanwhile, and nothing was said yet.
+    Again,
 }
 
 /// What the FileSet and the limits say about an entry.
@@ -120,7 +140,7 @@ impl<'w> Walker<'w> {
     /// A name of the FileSet and everything below it.
     fn top_level(&mut self, include: &'w Include, name: &[u8]) -> Result<(), Ended> {
         let mut path = name.to_vec();
-        let place = Place { include, top: name, path: &path, name_at: 0, parent: None };
+        let place = Place { include, top: name, path: &path, name_at: 0, parent: None, root: None };
         let counted = self.summary.entries;
         let Some(level) = self.entry(&place)? else {
             let is_counted = self.summary.entries > counted;
@@ -128,6 +148,7 @@ impl<'w> Walker<'w> {
         };
         path.truncate(without_slashes(name).len());
         path.push(b'/');
+        let root = self.root(&level);
         let mut levels = vec![level];
         while let Some(level) = levels.last_mut() {
             let prefix = level.prefix;
@@ -139,8 +160,10 @@ impl<'w> Walker<'w> {
                 }
                 continue;
             }
-            let parent = Some((level.directory.descriptor(), level.dev));
-            let place = Place { include, top: name, path: &path, name_at: prefix, parent };
+            // A directory that has given a name is open.
+            let Some(directory) = level.directory.descriptor() else { continue };
+            let parent = Some((directory, level.dev));
+            let place = Place { include, top: name, path: &path, name_at: prefix, parent, root: root.as_ref() };
             if let Some(below) = self.entry(&place)? {
                 path.push(b'/');
                 levels.push(below);
@@ -148,6 +171,14 @@ impl<'w> Walker<'w> {
             }
         }
         Ok(())
+    }
+
+    /// Holds the directory of a name of the FileSet, unless too many are held.
+    fn root(&self, level: &Level) -> Option<Arc<Root>> {
+        if Arc::strong_count(&self.roots) > MOST_ROOTS {
+            return None;
+        }
+        Root::new(level.directory.descriptor()?, level.prefix, &self.roots).map(Arc::new)
     }
 
     /// Appends the next name of the directory to its path. What can't be read is told: the reference takes it for the
@@ -184,6 +215,19 @@ impl<'w> Walker<'w> {
 
     /// One entry (reference 03 §5.2). A directory that is to be entered comes back as a level.
     fn entry(&mut self, place: &Place<'w, '_>) -> Result<Option<Level>, Ended> {
+        for _ in 1..MOST_LOOKS {
+            if let Look::Over(level) = self.look(place, false)? {
+                return Ok(level);
+            }
+        }
+        match self.look(place, true)? {
+            Look::Over(level) => Ok(level),
+            Look::Again => Ok(None),
+        }
+    }
+
+    /// One look at an entry. The last one puts up with what changes meanwhile.
+    fn look(&mut self, place: &Place<'w, '_>, is_last: bool) -> Result<Look, Ended> {
         if self.host.is_cancelled() {
             return Err(WalkEnd::Cancelled);
         }
@@ -199,33 +243,41 @@ impl<'w> Walker<'w> {
                 if self.judge(place, false).accepted {
                     self.failed(place.path, texts::STAT, errno)?;
                 }
-                return Ok(None);
+                return Ok(Look::Over(None));
             }
         };
         let (stat, nanoseconds) = convert(&found);
         if place.is_top() && !self.file_system_is_allowed(place)? {
-            return Ok(None);
+            return Ok(Look::Over(None));
         }
         if stat.mode_type() == Stat::MODE_DIRECTORY {
-            return self.directory(place, stat, nanoseconds);
+            return self.directory(place, stat, nanoseconds, is_last);
         }
-        self.file(place, stat, nanoseconds)?;
-        Ok(None)
+        self.file(place, stat, nanoseconds, is_last)
     }
 
     /// Everything but directories.
-    fn file(&mut self, place: &Place<'w, '_>, stat: Stat, nanoseconds: Nanoseconds) -> Result<(), Ended> {
+    fn file(
+        &mut self,
+        place: &Place<'w, '_>,
+        stat: Stat,
+        nanoseconds: Nanoseconds,
+        is_last: bool,
+    ) -> Result<Look, Ended> {
         let judgement = self.judge(place, false);
         let options = judgement.options;
         if stat.mode_type() == Stat::MODE_REGULAR && no_dump(place, options) {
-            return Ok(());
+            return Ok(Look::Over(None));
         }
         let comparison = self.compare(place, &stat, &judgement);
         let Changed::Yes { token } = comparison else {
-            return if judgement.accepted { self.unchanged(place.path) } else { Ok(()) };
+            if judgement.accepted {
+                self.unchanged(place.path)?;
+            }
+            return Ok(Look::Over(None));
         };
         if !judgement.accepted {
-            return Ok(());
+            return Ok(Look::Over(None));
         }
         let mut entry = Entry {
             path: Vec::new(),
@@ -237,21 +289,31 @@ impl<'w> Walker<'w> {
             options: Arc::clone(options),
             top_level: place.is_top(),
             token,
+            root: place.root.cloned(),
         };
         if entry.stat.mode_type() == Stat::MODE_SOCKET && self.settings.purpose == Purpose::Backup {
             self.host.examined(place.path);
-            return self.say(MessageKind::Skipped, false, |text| texts::socket(text, place.path));
+            self.say(MessageKind::Skipped, false, |text| texts::socket(text, place.path))?;
+            return Ok(Look::Over(None));
         }
         if entry.file_type == FileType::Symlink {
             let (at, path) = place.target();
             match rustix::fs::readlinkat(at, path, Vec::new()) {
                 Ok(target) => entry.link = target.into_bytes(),
-                Err(errno) => return self.failed(place.path, texts::FOLLOW, errno),
+                Err(Errno::NOENT | Errno::INVAL) if !is_last => return Ok(Look::Again),
+                Err(errno) => {
+                    self.failed(place.path, texts::FOLLOW, errno)?;
+                    return Ok(Look::Over(None));
+                }
+            }
+            // Another link, if the length is not its own; some file systems know none.
+            if entry.stat.size != 0 && usize::try_from(entry.stat.size) != Ok(entry.link.len()) && !is_last {
+                return Ok(Look::Again);
             }
         } else if entry.stat.nlink > 1 && !options.has(Flags::NO_HARD_LINK) {
             // Only what is going to be saved gets here: a name that is left out never stands for another one.
             match self.links.meet(&entry.stat, place.path) {
-                Met::Again => return Ok(()),
+                Met::Again => return Ok(Look::Over(None)),
                 Met::First(slot) => entry.hard_link = Some(HardLink::First(slot)),
                 Met::Later(slot) => {
                     let own_type = std::mem::replace(&mut entry.file_type, FileType::HardLink);
@@ -264,7 +326,8 @@ impl<'w> Walker<'w> {
         self.host.examined(place.path);
         self.verifying(place.path)?;
         entry.path = place.path.to_vec();
-        self.give_entry(entry)
+        self.give_entry(entry)?;
+        Ok(Look::Over(None))
     }
 
     /// A directory before its contents (reference 03 §5.4).
@@ -273,17 +336,18 @@ impl<'w> Walker<'w> {
         place: &Place<'w, '_>,
         stat: Stat,
         nanoseconds: Nanoseconds,
-    ) -> Result<Option<Level>, Ended> {
+        is_last: bool,
+    ) -> Result<Look, Ended> {
         let judgement = self.judge(place, true);
         let options = judgement.options;
         if no_dump(place, options) {
-            return Ok(None);
+            return Ok(Look::Over(None));
         }
         if let Some(marker) = place.include.ignore_dir()
             && holds(place.path, marker)
         {
             self.say(MessageKind::Skipped, false, |text| texts::ignored_directory(text, place.path))?;
-            return Ok(None);
+            return Ok(Look::Over(None));
         }
         let comparison = self.compare(place, &stat, &judgement);
         if judgement.out_of_limits {
@@ -291,7 +355,7 @@ impl<'w> Walker<'w> {
             self.say(MessageKind::Skipped, false, |text| texts::out_of_limits(text, place.path))?;
         }
         if !judgement.accepted {
-            return Ok(None);
+            return Ok(Look::Over(None));
         }
         let entry = Entry {
             path: place.path.to_vec(),
@@ -303,28 +367,35 @@ impl<'w> Walker<'w> {
             options: Arc::clone(options),
             top_level: place.is_top(),
             token: if let Changed::Yes { token } = comparison { token } else { None },
+            root: place.root.cloned(),
         };
+        let barrier = barrier(place, &entry);
+        let (at, path) = place.target();
+        let opened = barrier.is_none().then(|| Directory::open(at, path, (stat.dev, stat.ino), &mut self.scratch));
+        // Another directory, or a file system that was mounted there because somebody came.
+        if matches!(opened, Some(Err(Errno::STALE))) && !is_last {
+            return Ok(Look::Again);
+        }
         let changed = matches!(comparison, Changed::Yes { .. });
         if changed {
             self.verifying(place.path)?;
         } else {
             self.unchanged(place.path)?;
         }
-        if let Some(barrier) = barrier(place, &entry) {
+        if let Some(barrier) = barrier {
             self.barred(place, entry, barrier)?;
-            return Ok(None);
+            return Ok(Look::Over(None));
         }
-        let (at, path) = place.target();
-        match Directory::open(at, path, (stat.dev, stat.ino), &mut self.scratch) {
-            Ok(directory) => Ok(Some(Level {
+        match opened.unwrap_or(Err(Errno::STALE)) {
+            Ok(directory) => Ok(Look::Over(Some(Level {
                 directory,
                 prefix: without_slashes(place.path).len() + 1,
                 dev: stat.dev,
                 entry: changed.then_some(entry),
-            })),
+            }))),
             Err(errno) => {
                 self.failed(place.path, texts::OPEN_DIRECTORY, errno)?;
-                Ok(None)
+                Ok(Look::Over(None))
             }
         }
     }
@@ -535,43 +606,4 @@ fn no_dump(place: &Place<'_, '_>, options: &EffectiveOptions) -> bool {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let opened = rustix::fs::openat(at, path, flags, Mode::empty());
     opened.is_ok_and(|file| rustix::fs::ioctl_getflags(&file).is_ok_and(|flags| flags.contains(IFlags::NODUMP)))
-}
-
-fn file_type(stat: &Stat, is_top: bool, options: &EffectiveOptions) -> FileType {
-    const ALL_MAY_READ: u32 = 0o444;
-    match stat.mode_type() {
-        Stat::MODE_REGULAR if stat.size == 0 && stat.mode & ALL_MAY_READ == ALL_MAY_READ => FileType::EmptyFile,
-        Stat::MODE_REGULAR => FileType::Regular,
-        Stat::MODE_SYMLINK => FileType::Symlink,
-        Stat::MODE_BLOCK if is_top => FileType::Raw,
-        Stat::MODE_FIFO if is_top && options.has(Flags::READ_FIFO) => FileType::Fifo,
-        _ => FileType::Special,
-    }
-}
-
-/// The kernel's numbers in the types of the record.
-#[expect(clippy::useless_conversion, reason = "the kernel's types differ between architectures")]
-fn convert(found: &rustix::fs::Stat) -> (Stat, Nanoseconds) {
-    let nanoseconds = |part: u64| u32::try_from(part).unwrap_or(0);
-    let stat = Stat {
-        dev: found.st_dev,
-        ino: found.st_ino,
-        mode: found.st_mode,
-        nlink: found.st_nlink.try_into().unwrap_or(u64::MAX),
-        uid: found.st_uid,
-        gid: found.st_gid,
-        rdev: found.st_rdev,
-        size: found.st_size,
-        blksize: found.st_blksize.try_into().unwrap_or(i64::MAX),
-        blocks: found.st_blocks,
-        atime: found.st_atime.try_into().unwrap_or(i64::MAX),
-        mtime: found.st_mtime.try_into().unwrap_or(i64::MAX),
-        ctime: found.st_ctime.try_into().unwrap_or(i64::MAX),
-    };
-    let fractions = Nanoseconds {
-        atime: nanoseconds(found.st_atime_nsec),
-        mtime: nanoseconds(found.st_mtime_nsec),
-        ctime: nanoseconds(found.st_ctime_nsec),
-    };
-    (stat, fractions)
 }

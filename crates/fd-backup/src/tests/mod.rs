@@ -6,5 +6,5 @@ mod pipeline;
 mod protect;
 mod sparse;
 mod stream;
-mod support;
+pub(crate) mod support;
 mod verify_disk;

@@ -2,8 +2,9 @@
 //! that change while they are saved.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -205,8 +206,14 @@ fn streams_of(outcome: &Outcome, end_of_name: &str) -> Vec<u32> {
     records.iter().filter(|record| record.file_index == attributes.file_index).map(|record| record.stream).collect()
 }
 
+fn attributes_of(outcome: &Outcome, end_of_name: &str) -> (u16, fd_records::Stat) {
+    let records = outcome.records();
+    let record = records.iter().find(|record| record.stream == 1 && record.name().ends_with(end_of_name)).unwrap();
+    (record.attributes().type_code, record.attributes().lstat.stat)
+}
+
 #[test]
-fn files_that_grow_and_shrink_are_read_to_their_end() {
+fn files_that_change_before_they_are_opened_have_their_new_attributes() {
     let outcome = change_during_backup(
         "M",
         |bed| {
@@ -214,6 +221,7 @@ fn files_that_grow_and_shrink_are_read_to_their_end() {
             bed.file("tree/grows over a block", &vec![1; 65_536]);
             bed.file("tree/shrinks", &vec![2; 100_000]);
             bed.file("tree/is emptied", &[3; 1000]);
+            bed.file("tree/is replaced", &[5; 1000]);
         },
         |bed| {
             OpenOptions::new().append(true).open(bed.path("tree/grows")).unwrap().write_all(&vec![4; 70_000]).unwrap();
@@ -225,73 +233,264 @@ fn files_that_grow_and_shrink_are_read_to_their_end() {
                 .unwrap();
             OpenOptions::new().write(true).open(bed.path("tree/shrinks")).unwrap().set_len(70_000).unwrap();
             fs::write(bed.path("tree/is emptied"), b"").unwrap();
+            let other = bed.file("other", &[6; 777]);
+            fs::set_permissions(&other, fs::Permissions::from_mode(0o741)).unwrap();
+            fs::rename(other, bed.path("tree/is replaced")).unwrap();
         },
     );
-    assert_eq!(data_of(&outcome, "/grows").len(), 71_000);
-    assert_eq!(data_of(&outcome, "/grows over a block").len(), 65_541);
-    assert_eq!(data_of(&outcome, "/shrinks").len(), 70_000);
-    assert_eq!(data_of(&outcome, "/is emptied").len(), 0);
-    let sizes: Vec<i64> =
-        outcome.records().iter().filter(|record| record.stream == 2).map(|record| record.size).collect();
-    for size in [1000, 65_536, 100_000] {
-        assert!(sizes.contains(&size), "the header has the size from before, {sizes:?}");
+    for (name, size) in
+        [("/grows", 71_000), ("/grows over a block", 65_541), ("/shrinks", 70_000), ("/is replaced", 777)]
+    {
+        let (kind, stat) = attributes_of(&outcome, name);
+        assert_eq!((kind, stat.size), (3, size), "{name}");
+        assert_eq!(data_of(&outcome, name).len(), usize::try_from(size).unwrap(), "{name}");
     }
+    let (_, replaced) = attributes_of(&outcome, "/is replaced");
+    assert_eq!(replaced.mode & 0o777, 0o741);
+    assert_eq!(data_of(&outcome, "/is replaced"), [6; 777]);
+    let (kind, emptied) = attributes_of(&outcome, "/is emptied");
+    assert_eq!((kind, emptied.size), (2, 0));
+    assert!(!streams_of(&outcome, "/is emptied").contains(&2));
     assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
+}
+
+/// A backup of one file that is larger than all memory of the job, so that it is still being read when `change` comes.
+fn change_while_it_is_read(letters: &str, change: impl Fn(&std::path::Path) + 'static) -> Outcome {
+    let mut bed = Bed::new(letters);
+    let path = bed.file("file", &noise(1, 3_000_000));
+    bed.plan = BackupPlan { workers: 1, memory_budget: 1, ..bed.plan.clone() };
+    bed.run_with(Collector::with_hook(move |call| {
+        if call == 2 {
+            change(&path);
+        }
+        true
+    }))
+}
+
+#[test]
+fn what_is_appended_while_a_file_is_read_waits_for_the_next_job() {
+    for letters in ["M", "Ms", "Z1M"] {
+        let outcome = change_while_it_is_read(letters, |path| {
+            OpenOptions::new().append(true).open(path).unwrap().write_all(&noise(2, 200_000)).unwrap();
+        });
+        let (_, stat) = attributes_of(&outcome, "/file");
+        assert_eq!((stat.size, outcome.progress.read_bytes()), (3_000_000, 3_000_000), "{letters}");
+    }
 }
 
 #[test]
 fn changes_are_told_if_somebody_asks() {
-    let outcome = change_during_backup(
-        "Mc",
-        |bed| {
-            bed.file("tree/stays", &[1; 1000]);
-            bed.file("tree/modified", &[1; 1000]);
-            bed.file("tree/chmod", &[1; 1000]);
-            bed.file("tree/gone", b"");
-        },
-        |bed| {
-            let past = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000);
-            let file = OpenOptions::new().append(true).open(bed.path("tree/modified")).unwrap();
-            file.set_modified(past).unwrap();
-            // The change time has whole seconds in the record: wait until it must differ.
-            while fs::metadata(bed.path("tree/chmod")).is_ok_and(|before| {
-                use std::os::unix::fs::{MetadataExt, PermissionsExt};
-                fs::set_permissions(bed.path("tree/chmod"), fs::Permissions::from_mode(0o600)).unwrap();
-                fs::metadata(bed.path("tree/chmod")).unwrap().ctime() == before.mtime()
-            }) {
-                thread::yield_now();
-            }
-            fs::remove_file(bed.path("tree/gone")).unwrap();
-        },
-    );
-    let errors = outcome.texts(MessageType::Error);
-    assert_eq!(errors.len(), 2, "{errors:?}");
-    assert!(errors.iter().any(|text| text.ends_with("/modified mtime changed during backup.\n")));
-    assert!(errors.iter().any(|text| text.ends_with("/chmod ctime changed during backup.\n")));
-    assert_eq!(outcome.progress.errors(), 2);
+    let modified = change_while_it_is_read("Mc", |path| {
+        let past = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        OpenOptions::new().append(true).open(path).unwrap().set_modified(past).unwrap();
+    });
+    let chmod = change_while_it_is_read("Mc", |path| {
+        // The change time has whole seconds in the record: wait until it must differ.
+        let before = fs::metadata(path).unwrap().ctime();
+        while fs::metadata(path).unwrap().ctime() == before {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+            thread::yield_now();
+        }
+    });
+    for (outcome, text) in
+        [(modified, "/file mtime changed during backup.\n"), (chmod, "/file ctime changed during backup.\n")]
+    {
+        let errors = outcome.texts(MessageType::Error);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].ends_with(text), "{errors:?}");
+        assert_eq!(outcome.progress.errors(), 1);
+    }
 }
 
 #[test]
-fn what_cannot_be_opened_has_attributes_only() {
+fn what_has_vanished_has_no_record() {
     let outcome = change_during_backup(
         "MAX",
         |bed| {
             bed.file("tree/vanishes", &[1; 1000]);
             bed.file("tree/large and gone", &vec![1; 1_000_000]);
+            bed.file("tree/stays", &[1; 1000]);
         },
         |bed| {
             fs::remove_file(bed.path("tree/vanishes")).unwrap();
             fs::remove_file(bed.path("tree/large and gone")).unwrap();
         },
     );
-    assert_eq!(streams_of(&outcome, "/vanishes"), [1]);
-    assert_eq!(streams_of(&outcome, "/large and gone"), [1]);
+    let records = outcome.records();
+    let names: Vec<_> = records.iter().filter(|record| record.stream == 1).map(support::Record::name).collect();
+    assert_eq!(names.len(), 3, "the gate, a file and its directory: {names:?}");
     let texts = outcome.texts(MessageType::NotSaved);
     assert_eq!(texts.len(), 2);
-    assert!(texts.iter().all(|text| text.starts_with("     Cannot open \"/")));
-    assert!(texts.iter().any(|text| text.ends_with("/tree/vanishes\": ERR=No such file or directory.\n")));
-    // Gate, two files, and their directory.
-    assert_eq!((outcome.progress.files(), outcome.progress.errors()), (4, 2));
+    assert!(texts.iter().all(|text| text.starts_with("     Could not stat \"/")));
+    assert!(texts.iter().any(|text| text.ends_with("/tree/vanishes\": ERR=No such file or directory\n")));
+    assert_eq!((outcome.progress.files(), outcome.progress.errors()), (3, 2));
+}
+
+/// Puts what only root may read beside the tree, in a file and in a directory.
+fn plant_secret(bed: &Bed) -> std::path::PathBuf {
+    fs::create_dir(bed.path("secret")).unwrap();
+    bed.file("secret/f", b"for root only");
+    bed.path("secret")
+}
+
+fn has_secret(outcome: &Outcome) -> bool {
+    outcome.sink.wire.windows(13).any(|bytes| bytes == b"for root only")
+}
+
+#[test]
+fn a_link_that_took_a_file_s_place_is_saved_as_a_link() {
+    let outcome = change_during_backup(
+        "M",
+        |bed| {
+            bed.file("tree/f", &[1; 1000]);
+        },
+        |bed| {
+            let secret = plant_secret(bed);
+            fs::remove_file(bed.path("tree/f")).unwrap();
+            symlink(secret.join("f"), bed.path("tree/f")).unwrap();
+        },
+    );
+    assert!(!has_secret(&outcome));
+    assert_eq!((attributes_of(&outcome, "/tree/f").0, streams_of(&outcome, "/tree/f")), (4, vec![1]));
+    assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
+}
+
+#[test]
+fn nothing_is_reached_by_a_link_that_took_a_directory_s_place() {
+    let outcome = change_during_backup(
+        "MAX",
+        |bed| {
+            fs::create_dir_all(bed.path("tree/d/below")).unwrap();
+            bed.file("tree/d/f", &[1; 1000]);
+            bed.file("tree/d/below/f", &[1; 1000]);
+        },
+        |bed| {
+            let secret = plant_secret(bed);
+            fs::create_dir(secret.join("below")).unwrap();
+            bed.file("secret/below/f", b"for root only");
+            fs::rename(bed.path("tree/d"), bed.path("tree/moved")).unwrap();
+            symlink(secret, bed.path("tree/d")).unwrap();
+        },
+    );
+    assert!(!has_secret(&outcome));
+    let texts = outcome.texts(MessageType::NotSaved);
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts.iter().all(|text| text.contains("/tree/d/") && text.contains("/f\": ERR=No such file")), "{texts:?}");
+}
+
+#[test]
+fn extended_attributes_are_those_of_the_entry() {
+    let outcome = change_during_backup(
+        "MAX",
+        |bed| {
+            for name in ["empty", "other empty"] {
+                let path = bed.file(&format!("tree/{name}"), b"");
+                rustix::fs::setxattr(&path, "user.own", b"its own", rustix::fs::XattrFlags::empty()).unwrap();
+            }
+        },
+        |bed| {
+            let secret = plant_secret(bed).join("f");
+            rustix::fs::setxattr(&secret, "user.own", b"for root only", rustix::fs::XattrFlags::empty()).unwrap();
+            fs::remove_file(bed.path("tree/empty")).unwrap();
+            symlink(secret, bed.path("tree/empty")).unwrap();
+        },
+    );
+    assert!(!has_secret(&outcome));
+    assert_eq!(streams_of(&outcome, "tree/empty"), [1, 3]);
+    assert_eq!(streams_of(&outcome, "tree/other empty"), [1, 1998, 3]);
+}
+
+/// A name of the FileSet may lead through links that the operator made; then the very file of the walk is read or none.
+#[test]
+fn a_name_of_the_fileset_leads_to_what_the_walk_has_seen() {
+    let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/gate", "F @/link/f", "N", "N"]);
+    support::fifo(&bed.path("gate"));
+    fs::create_dir(bed.path("own")).unwrap();
+    bed.file("own/f", b"his own");
+    symlink(bed.path("own"), bed.path("link")).unwrap();
+    bed.plan.workers = 1;
+    let progress = Arc::clone(&bed.progress);
+    let outcome = thread::scope(|scope| {
+        let bed = &bed;
+        scope.spawn(move || {
+            while progress.files_examined() < 2 {
+                thread::yield_now();
+            }
+            let secret = plant_secret(bed);
+            fs::remove_file(bed.path("link")).unwrap();
+            symlink(secret, bed.path("link")).unwrap();
+            drop(OpenOptions::new().write(true).open(bed.path("gate")).unwrap());
+        });
+        bed.run()
+    });
+    assert!(!has_secret(&outcome));
+    assert_eq!(outcome.texts(MessageType::NotSaved).len(), 1);
+    bed.plan.fifo_timeout = Duration::ZERO;
+    assert_eq!(bed.again().of(&bed.name("link/f")).last().unwrap().stream, 3, "afterwards it is what it is");
+}
+
+#[test]
+fn what_took_a_file_s_place_and_is_none_is_not_read() {
+    let outcome = change_during_backup(
+        "M",
+        |bed| {
+            for name in ["fifo", "directory", "socket"] {
+                bed.file(&format!("tree/{name}"), &[1; 1000]);
+            }
+        },
+        |bed| {
+            for name in ["fifo", "directory", "socket"] {
+                fs::remove_file(bed.path(&format!("tree/{name}"))).unwrap();
+            }
+            support::fifo(&bed.path("tree/fifo"));
+            fs::create_dir(bed.path("tree/directory")).unwrap();
+            drop(std::os::unix::net::UnixListener::bind(bed.path("tree/socket")).unwrap());
+        },
+    );
+    assert_eq!((attributes_of(&outcome, "/fifo").0, streams_of(&outcome, "/fifo")), (6, vec![1]));
+    assert_eq!((attributes_of(&outcome, "/directory/").0, streams_of(&outcome, "/directory/")), (5, vec![1]));
+    let texts = outcome.texts(MessageType::NotSaved);
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("/tree/directory\" became a directory during the backup")));
+    assert!(texts.iter().any(|text| text.contains("/tree/socket\": ERR=No such file or directory")));
+}
+
+#[test]
+fn names_of_an_inode_do_not_refer_to_what_took_the_first_one_s_place() {
+    let outcome = change_during_backup(
+        "M",
+        |bed| {
+            let first = bed.file("tree/a", b"data of three names");
+            fs::hard_link(&first, bed.path("tree/b")).unwrap();
+            fs::hard_link(&first, bed.path("tree/c")).unwrap();
+        },
+        |bed| {
+            // Whichever comes first in the directory.
+            let first = fs::read_dir(bed.path("tree")).unwrap().next().unwrap().unwrap();
+            fs::rename(bed.file("other", b"another"), first.path()).unwrap();
+        },
+    );
+    let mut data: Vec<_> = ["/a", "/b", "/c"].map(|name| data_of(&outcome, name)).into();
+    data.sort();
+    assert_eq!(data, [&b"another"[..], b"data of three names", b"data of three names"]);
+    assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
+}
+
+/// A user holds a lease on a file and puts a fifo in its place when somebody wants to read it.
+#[test]
+fn a_fifo_in_the_place_of_a_file_under_lease_hangs_nobody() {
+    let bed = Bed::new("M");
+    let path = bed.file("leased", &[1; 1000]);
+    let holder = bed.path("holder");
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lease.c");
+    assert!(Command::new("cc").arg("-o").arg(&holder).arg(source).status().unwrap().success());
+    let mut child = Command::new(&holder).arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+    let mut ready = [0; 6];
+    child.stdout.take().unwrap().read_exact(&mut ready).unwrap();
+    assert_eq!(&ready, b"ready\n");
+    let outcome = bed.run();
+    assert!(child.wait().unwrap().success());
+    assert_eq!((attributes_of(&outcome, "/leased").0, streams_of(&outcome, "/leased")), (6, vec![1]));
 }
 
 #[test]
@@ -321,59 +520,33 @@ fn a_hard_link_whose_first_name_vanished_has_its_data() {
     assert_eq!(outcome.progress.errors(), 1);
 }
 
-/// A directory that took the place of a file can be opened but not read.
-fn with_read_error(letters: &str) -> (impl FnOnce(&Bed), impl FnOnce(&Bed) + Send, String) {
-    let plant = |bed: &Bed| {
-        bed.file("tree/f", &[1; 1000]);
-    };
-    let change = |bed: &Bed| {
-        fs::remove_file(bed.path("tree/f")).unwrap();
-        fs::create_dir(bed.path("tree/f")).unwrap();
-    };
-    (plant, change, letters.to_owned())
+/// Files of 4,096 bytes, as their attributes say, that can be opened and not read: the loopback device has no speed.
+const UNREADABLE: [&str; 2] = ["/sys/devices/virtual/net/lo/speed", "/sys/devices/virtual/net/lo/duplex"];
+
+fn unreadable() -> Bed {
+    Bed::with_lines(&["I", "O M", "N", &format!("F {}", UNREADABLE[0]), &format!("F {}", UNREADABLE[1]), "N", "N"])
 }
 
 #[test]
 fn a_read_error_closes_the_stream_and_counts_twice() {
-    let (plant, change, letters) = with_read_error("M");
-    let outcome = change_during_backup(&letters, plant, change);
-    assert_eq!(streams_of(&outcome, "/tree/f"), [1, 2, 3]);
-    let texts = outcome.texts(MessageType::Error);
-    assert_eq!(texts.len(), 1);
-    assert!(texts[0].starts_with("Read error on file /"));
-    assert!(texts[0].ends_with("/tree/f. ERR=Is a directory\n"));
-    assert_eq!(outcome.progress.errors(), 2);
+    let outcome = unreadable().run();
+    for path in UNREADABLE {
+        assert_eq!(outcome.streams(path), [1, 2, 3]);
+    }
+    let texts = UNREADABLE.map(|path| format!("Read error on file {path}. ERR=Invalid argument\n"));
+    assert_eq!(outcome.texts(MessageType::Error), texts);
+    assert_eq!(outcome.progress.errors(), 4);
 }
 
 #[test]
 fn one_error_too_many_ends_the_job() {
-    let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/gate", "F @/tree", "N", "N"]);
-    support::fifo(&bed.path("gate"));
-    for n in 0..5 {
-        bed.file(&format!("tree/f{n}"), &[1; 1000]);
-    }
-    bed.plan.workers = 1;
-    bed.plan.max_job_errors = 3;
-    let progress = Arc::clone(&bed.progress);
-    let outcome = thread::scope(|scope| {
-        let bed = &bed;
-        scope.spawn(move || {
-            while progress.files_examined() < 7 {
-                thread::yield_now();
-            }
-            for n in 0..5 {
-                fs::remove_file(bed.path(&format!("tree/f{n}"))).unwrap();
-                fs::create_dir(bed.path(&format!("tree/f{n}"))).unwrap();
-            }
-            drop(OpenOptions::new().write(true).open(bed.path("gate")).unwrap());
-        });
-        bed.run()
-    });
+    let mut bed = unreadable();
+    bed.plan.max_job_errors = 2;
+    let outcome = bed.run();
     assert!(matches!(outcome.result, Err(BackupError::Fatal(_))));
-    // Each read error counts two; the third finds five against three.
-    assert_eq!(outcome.texts(MessageType::Error).len(), 2 + usize::from(outcome.progress.errors() > 4));
-    assert_eq!(outcome.texts(MessageType::Fatal).len(), 1);
-    assert!(outcome.texts(MessageType::Fatal)[0].starts_with("Too many errors. JobErrors="));
+    // Each read error counts two; the second finds three against two.
+    assert_eq!(outcome.texts(MessageType::Error).len(), 2);
+    assert_eq!(outcome.texts(MessageType::Fatal), ["Too many errors. JobErrors=4.\n"]);
 }
 
 #[test]

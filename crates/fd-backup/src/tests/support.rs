@@ -14,35 +14,35 @@ use fd_walk::WalkSettings;
 
 /// A record of the stream: its header, and its messages up to the end-of-data signal.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Record {
-    pub(super) file_index: i64,
-    pub(super) stream: u32,
-    pub(super) size: i64,
-    pub(super) messages: Vec<Vec<u8>>,
+pub(crate) struct Record {
+    pub(crate) file_index: i64,
+    pub(crate) stream: u32,
+    pub(crate) size: i64,
+    pub(crate) messages: Vec<Vec<u8>>,
 }
 
 impl Record {
     /// All messages in one piece.
-    pub(super) fn data(&self) -> Vec<u8> {
+    pub(crate) fn data(&self) -> Vec<u8> {
         self.messages.concat()
     }
 
     /// An attribute record taken apart.
-    pub(super) fn attributes(&self) -> AttributesRecord<'_> {
+    pub(crate) fn attributes(&self) -> AttributesRecord<'_> {
         assert!([1, 37].contains(&self.stream), "no attributes: {self:?}");
         AttributesRecord::parse(&self.messages[0]).unwrap()
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         String::from_utf8_lossy(self.attributes().name).into_owned()
     }
 }
 
 /// Takes frames into memory.
 #[derive(Default)]
-pub(super) struct Collector {
-    pub(super) wire: Vec<u8>,
-    pub(super) count: CommCount,
+pub(crate) struct Collector {
+    pub(crate) wire: Vec<u8>,
+    pub(crate) count: CommCount,
     /// Called before each call's frames are taken, with the number of the call; `false` refuses them.
     hook: Option<Box<dyn FnMut(usize) -> bool>>,
     calls: usize,
@@ -64,12 +64,12 @@ impl FrameSink for Collector {
 
 impl Collector {
     /// A collector that asks `hook` before each call.
-    pub(super) fn with_hook(hook: impl FnMut(usize) -> bool + 'static) -> Self {
+    pub(crate) fn with_hook(hook: impl FnMut(usize) -> bool + 'static) -> Self {
         Self { hook: Some(Box::new(hook)), ..Self::default() }
     }
 
     /// The records of the stream, in order. Fails on anything that a Storage Daemon would refuse.
-    pub(super) fn records(&self) -> Vec<Record> {
+    pub(crate) fn records(&self) -> Vec<Record> {
         let mut records: Vec<Record> = Vec::new();
         let mut open = false;
         let mut rest = self.wire.as_slice();
@@ -120,14 +120,14 @@ fn parse_header(message: &[u8]) -> Record {
 }
 
 /// Keeps messages, and counts errors as the real one does.
-pub(super) struct Log {
-    pub(super) lines: Mutex<Vec<(MessageType, String)>>,
-    pub(super) wants_saved: bool,
+pub(crate) struct Log {
+    pub(crate) lines: Mutex<Vec<(MessageType, String)>>,
+    pub(crate) wants_saved: bool,
     progress: Arc<Progress>,
 }
 
 impl Log {
-    pub(super) fn new(progress: Arc<Progress>) -> Self {
+    pub(crate) fn new(progress: Arc<Progress>) -> Self {
         Self { lines: Mutex::default(), wants_saved: false, progress }
     }
 }
@@ -154,7 +154,7 @@ impl RegexCompiler for NoRegex {
 }
 
 /// The FileSet that these lines make. `@` stands for the directory.
-pub(super) fn fileset(directory: &Path, lines: &[&str]) -> Arc<FileSet> {
+pub(crate) fn fileset(directory: &Path, lines: &[&str]) -> Arc<FileSet> {
     let mut parser = Parser::new(&NoRegex);
     for line in lines {
         let line = line.replace('@', directory.to_str().unwrap());
@@ -164,31 +164,31 @@ pub(super) fn fileset(directory: &Path, lines: &[&str]) -> Arc<FileSet> {
 }
 
 /// A tree on the disk, and how to back it up.
-pub(super) struct Bed {
-    pub(super) directory: tempfile::TempDir,
-    pub(super) plan: BackupPlan,
-    pub(super) cancel: CancelToken,
-    pub(super) progress: Arc<Progress>,
-    pub(super) wants_saved: bool,
+pub(crate) struct Bed {
+    pub(crate) directory: tempfile::TempDir,
+    pub(crate) plan: BackupPlan,
+    pub(crate) cancel: CancelToken,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) wants_saved: bool,
 }
 
 /// What came of a backup.
-pub(super) struct Outcome {
-    pub(super) result: Result<(), BackupError>,
-    pub(super) sink: Collector,
-    pub(super) messages: Vec<(MessageType, String)>,
-    pub(super) progress: Arc<Progress>,
+pub(crate) struct Outcome {
+    pub(crate) result: Result<(), BackupError>,
+    pub(crate) sink: Collector,
+    pub(crate) messages: Vec<(MessageType, String)>,
+    pub(crate) progress: Arc<Progress>,
 }
 
 impl Bed {
     /// An empty directory, saved whole with these option letters.
-    pub(super) fn new(letters: &str) -> Self {
+    pub(crate) fn new(letters: &str) -> Self {
         let options = format!("O {letters}");
         Self::with_lines(&["I", &options, "N", "F @", "N", "N"])
     }
 
     /// An empty directory with a FileSet; `@` stands for the directory.
-    pub(super) fn with_lines(lines: &[&str]) -> Self {
+    pub(crate) fn with_lines(lines: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let plan = BackupPlan::new(fileset(directory.path(), lines), WalkSettings::default());
         Self {
@@ -200,31 +200,31 @@ impl Bed {
         }
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    pub(super) fn name(&self, name: &str) -> String {
+    pub(crate) fn name(&self, name: &str) -> String {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    pub(super) fn file(&self, name: &str, data: &[u8]) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, data: &[u8]) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, data).unwrap();
         path
     }
 
-    pub(super) fn raw_file(&self, name: &[u8], data: &[u8]) {
+    pub(crate) fn raw_file(&self, name: &[u8], data: &[u8]) {
         let path = self.directory.path().join(OsString::from_vec(name.to_vec()));
         std::fs::write(path, data).unwrap();
     }
 
-    pub(super) fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> Outcome {
         self.run_with(Collector::default())
     }
 
-    pub(super) fn run_with(&self, mut sink: Collector) -> Outcome {
+    pub(crate) fn run_with(&self, mut sink: Collector) -> Outcome {
         let log = Log { wants_saved: self.wants_saved, ..Log::new(Arc::clone(&self.progress)) };
         let result = crate::run(&self.plan, &self.progress, &log, &self.cancel, &mut sink);
         let messages = log.lines.into_inner().unwrap();
@@ -232,20 +232,20 @@ impl Bed {
     }
 
     /// A further run of the same backup with its own counters.
-    pub(super) fn again(&mut self) -> Outcome {
+    pub(crate) fn again(&mut self) -> Outcome {
         self.progress = Arc::default();
         self.run()
     }
 }
 
 impl Outcome {
-    pub(super) fn records(&self) -> Vec<Record> {
+    pub(crate) fn records(&self) -> Vec<Record> {
         assert!(self.result.is_ok(), "{:?} {:?}", self.result, self.messages);
         self.sink.records()
     }
 
     /// The records of the entry with this name (a directory's with its slash).
-    pub(super) fn of(&self, name: &str) -> Vec<Record> {
+    pub(crate) fn of(&self, name: &str) -> Vec<Record> {
         let records = self.records();
         let wanted: Vec<i64> = records
             .iter()
@@ -257,17 +257,17 @@ impl Outcome {
     }
 
     /// The streams of an entry, in order.
-    pub(super) fn streams(&self, name: &str) -> Vec<u32> {
+    pub(crate) fn streams(&self, name: &str) -> Vec<u32> {
         self.of(name).iter().map(|record| record.stream).collect()
     }
 
-    pub(super) fn texts(&self, kind: MessageType) -> Vec<&str> {
+    pub(crate) fn texts(&self, kind: MessageType) -> Vec<&str> {
         self.messages.iter().filter(|(found, _)| *found == kind).map(|(_, text)| text.as_str()).collect()
     }
 }
 
 /// Bytes that do not compress and do not repeat.
-pub(super) fn noise(seed: u64, len: usize) -> Vec<u8> {
+pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     (0..len)
         .map(|_| {
@@ -279,11 +279,11 @@ pub(super) fn noise(seed: u64, len: usize) -> Vec<u8> {
         .collect()
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// Makes a fifo.
-pub(super) fn fifo(path: &Path) {
+pub(crate) fn fifo(path: &Path) {
     nix::unistd::mkfifo(path, nix::sys::stat::Mode::from_bits_truncate(0o644)).unwrap();
 }

@@ -1,0 +1,158 @@
+//! What becomes of each entry of a batch, found out before the batch is numbered: the Storage Daemon takes no gaps, so what
+//! has vanished since the walk must not have a FileIndex.
+//!
+//! Here files are opened, and what only their data can tell is compared. What was opened is held until it is its turn. Not
+//! here: reading it for the stream.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use fd_records::FileType;
+use fd_walk::{Entry, HardLink, Identity, LinkState};
+use nix::errno::Errno;
+
+use crate::accurate::Token;
+use crate::batch::Item;
+use crate::data::is_read;
+use crate::exchange::Stopped;
+use crate::piece::Event;
+use crate::source::open_regular;
+use crate::verify::{Finding, Verdict, Verifier};
+use crate::worker::Worker;
+
+/// What is to be done with an item of a batch.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) fate: Fate,
+    /// What is to be told when it is its turn, if its data was compared with the catalog.
+    pub(crate) events: Vec<Event>,
+    /// Bytes that were read for that.
+    pub(crate) read_bytes: u64,
+}
+
+/// See [`Prepared`].
+#[derive(Debug)]
+pub(crate) enum Fate {
+    /// It has no data, or is opened when it is its turn: a fifo's writer or a device may let us wait.
+    InItsTurn,
+    /// It is read from here; opening took so long.
+    Opened(OwnedFd, Duration),
+    /// It is there and can't be opened.
+    NotOpened(Errno),
+    /// Its data is unchanged, and only its attributes are sent, with this digest of the catalog.
+    Update(Vec<u8>),
+    /// Its data is unchanged, and it is not saved.
+    Unchanged,
+    /// It is no longer there.
+    Gone(Errno),
+    /// It is no entry.
+    Nothing,
+}
+
+impl Fate {
+    /// Whether there will be a record of the entry.
+    pub(crate) fn has_record(&self) -> bool {
+        !matches!(self, Self::Unchanged | Self::Gone(_) | Self::Nothing)
+    }
+}
+
+impl From<Fate> for Prepared {
+    fn from(fate: Fate) -> Self {
+        Self { fate, events: Vec::new(), read_bytes: 0 }
+    }
+}
+
+impl Worker<'_> {
+    /// Finds out what becomes of the items of a batch, as far as that does not depend on other batches.
+    pub(crate) fn prepare(&mut self, items: &mut [Item], prepared: &mut Vec<Prepared>) -> Result<(), Stopped> {
+        prepared.clear();
+        for item in items {
+            prepared.push(match item {
+                Item::Entry(entry) => self.prepare_entry(entry)?,
+                _ => Fate::Nothing.into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The same of what does: a later name of an inode stands for itself if the first one is not saved. To be called
+    /// when all batches before are prepared.
+    pub(crate) fn prepare_links(&mut self, items: &mut [Item], prepared: &mut [Prepared]) -> Result<(), Stopped> {
+        for (item, prepared) in items.iter_mut().zip(prepared) {
+            let Item::Entry(entry) = item else { continue };
+            if let Some(HardLink::Later { slot, own_type }) = &entry.hard_link
+                && slot.get() == LinkState::NotSaved
+            {
+                entry.file_type = *own_type;
+                entry.link.clear();
+                entry.hard_link = None;
+                prepared.fate = self.open(entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare_entry(&mut self, entry: &mut Entry) -> Result<Prepared, Stopped> {
+        let Some(finding) = self.examine(entry)? else { return Ok(self.open(entry)?.into()) };
+        let Finding { verdict, events, read_bytes } = finding;
+        let fate = match verdict {
+            Verdict::Save => self.open(entry)?,
+            Verdict::Update(digest) => Fate::Update(digest),
+            Verdict::Skip => {
+                self.resolve(entry, LinkState::NotSaved);
+                Fate::Unchanged
+            }
+        };
+        Ok(Prepared { fate, events, read_bytes })
+    }
+
+    /// Compares the data of an entry of which only that can tell whether it is saved.
+    fn examine(&mut self, entry: &Entry) -> Result<Option<Finding>, Stopped> {
+        let Some(token) = entry.token.map(Token::decode).filter(|token| token.needs_data()) else { return Ok(None) };
+        let Some(list) = self.job.accurate else { return Ok(None) };
+        let job = self.job;
+        let mut verifier = Verifier {
+            list,
+            tools: &mut self.tools,
+            block: &mut self.block,
+            record_len: job.record_len,
+            is_stopped: &|| job.is_stopped(),
+            leases: &job.leases,
+        };
+        verifier.examine(entry, token).map(Some)
+    }
+
+    /// Opens the file that stands in an entry's place. What took the place of the walk's file is saved as what it is.
+    fn open(&self, entry: &mut Entry) -> Result<Fate, Stopped> {
+        if entry.file_type != FileType::Regular || !is_read(entry.file_type, &entry.stat) {
+            return Ok(Fate::InItsTurn);
+        }
+        let begun = Instant::now();
+        let job = self.job;
+        let opened = open_regular(entry, job.patience(&|| job.is_stopped()));
+        let is_replaced = |file: &OwnedFd| {
+            entry.hard_link.is_some()
+                && !matches!(entry.identify(file.as_fd()), Ok((Identity::Unchanged | Identity::Changed, _)))
+        };
+        match &opened {
+            // All that may be open is open: some is closed by then.
+            Err(Errno::EMFILE | Errno::ENFILE) => return Ok(Fate::InItsTurn),
+            Err(_) if job.is_stopped() => return Err(Stopped),
+            Ok(file) if !is_replaced(file) => {}
+            _ => self.stand_alone(entry),
+        }
+        Ok(match opened {
+            Ok(file) => Fate::Opened(file, begun.elapsed()),
+            Err(Errno::ELOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
+            // It is there, but may not be read.
+            Err(errno) if entry.handle().is_ok() => Fate::NotOpened(errno),
+            Err(_) => Fate::Gone(Errno::ENOENT),
+        })
+    }
+
+    /// The other names of the walk's inode are not to refer to this one.
+    fn stand_alone(&self, entry: &mut Entry) {
+        self.resolve(entry, LinkState::NotSaved);
+        entry.hard_link = None;
+    }
+}
