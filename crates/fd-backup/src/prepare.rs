@@ -80,7 +80,7 @@ impl Worker<'_> {
     pub(crate) fn prepare_links(&mut self, items: &mut [Item], prepared: &mut [Prepared]) -> Result<(), Stopped> {
         for (item, prepared) in items.iter_mut().zip(prepared) {
             let Item::Entry(entry) = item else { continue };
-            if let Some(HardLink::Later { slot, own_type }) = &entry.hard_link
+            if let (Some(HardLink::Later { slot, own_type }), Fate::InItsTurn) = (&entry.hard_link, &prepared.fate)
                 && slot.get() == LinkState::NotSaved
             {
                 entry.file_type = *own_type;
