@@ -8,6 +8,7 @@ use fd_config::Director;
 use fd_crypto::pki::KeyRing;
 use fd_fileset::wildcard;
 use fd_messages::{JobLog as _, MessageType};
+use fd_os::processor::Processor;
 use fd_restore::{
     End, Outcome, OutputNames, RecordSource, RegexWhere, RestorePlan, RestoreState, SequenceError, SourceError,
 };
@@ -39,7 +40,7 @@ pub(crate) fn plan(
         Replace::IfOlder => fd_restore::Replace::IfOlder,
         Replace::Never => fd_restore::Replace::Never,
     };
-    Ok(RestorePlan { output, prelinks, replace, check_digests: true, keys })
+    Ok(RestorePlan { output, prelinks, replace, check_digests: true, keys, processor: Processor::chosen() })
 }
 
 /// Whether the Director may restore there: `AllowedRestoreDirectories` (reference 05 §1.3). As in the stock daemon the

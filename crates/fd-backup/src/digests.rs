@@ -2,6 +2,7 @@
 
 use fd_crypto::DigestKind;
 use fd_os::lanes::Algorithm;
+use fd_os::processor::Processor;
 use fd_records::FileType;
 use fd_walk::Entry;
 
@@ -37,14 +38,19 @@ pub(crate) struct Digests {
 }
 
 impl Digests {
-    /// The fastest way to these digests; `has_long` if [`LongDigests`] are there.
-    pub(crate) fn new(record: Option<DigestKind>, signed: Option<DigestKind>, entry: &Entry, has_long: bool) -> Self {
+    /// The fastest way to these digests.
+    pub(crate) fn new(
+        record: Option<DigestKind>,
+        signed: Option<DigestKind>,
+        entry: &Entry,
+        processor: Processor,
+    ) -> Self {
         let can_wait = entry.file_type != FileType::Raw;
         let is_large = is_read(entry.file_type, &entry.stat) && entry.stat.size > LateDigests::LARGEST;
         let digest = |kind, can_wait: bool| {
-            let way = if can_wait && LateDigests::suits(kind, entry.stat.size) {
+            let way = if can_wait && LateDigests::suits(kind, entry.stat.size, processor) {
                 Way::Late
-            } else if is_large && has_long && LongDigests::suits(kind) {
+            } else if is_large && LongDigests::suits(kind, processor) {
                 Way::Together
             } else {
                 Way::Alone

@@ -17,12 +17,13 @@ use std::time::Duration;
 
 use fd_crypto::{DigestKind, Fingerprints};
 use fd_fileset::Flags;
-use fd_os::lanes::{Algorithm, BLOCK, Chain, SOME};
+use fd_os::lanes::{BLOCK, Chain, Message, SOME};
 use fd_os::page_cache::is_nearly_resident;
+use fd_os::processor::Processor;
 use fd_records::FileType;
 use fd_walk::{Entry, Identity};
 
-use crate::long_digests::{Chains, begin_chains};
+use crate::long_digests::{Chains, begin_chains, has_some};
 use crate::source::Source;
 
 /// With fewer files the workers are as fast on their own.
@@ -41,6 +42,7 @@ const GLANCE: Duration = Duration::from_millis(200);
 
 /// Where the walker leaves files, the thread takes them, and workers ask for them.
 pub(crate) struct DigestsAhead {
+    processor: Processor,
     state: Mutex<State>,
     /// Thread: there are files, or there will be none.
     news: Condvar,
@@ -110,9 +112,9 @@ struct Mark {
 
 impl DigestsAhead {
     /// For blocks of this length; `None` if that is no help.
-    pub(crate) fn new(block_len: usize) -> Option<Self> {
-        let is_better = Algorithm::ALL.into_iter().any(Algorithm::has_few_lanes);
-        (is_better && block_len > 0 && block_len.is_multiple_of(BLOCK)).then(|| Self {
+    pub(crate) fn new(block_len: usize, processor: Processor) -> Option<Self> {
+        (has_some(processor) && block_len > 0 && block_len.is_multiple_of(BLOCK)).then(|| Self {
+            processor,
             state: Mutex::default(),
             news: Condvar::new(),
             fingerprints: Fingerprints::new(),
@@ -179,7 +181,12 @@ impl DigestsAhead {
             self.news.notify_all();
         }
         drop(state);
-        (file.kinds == kinds).then(|| Follower { ahead: self, chains: begin_chains(kinds), file, next: 0 })
+        (file.kinds == kinds).then(|| Follower {
+            ahead: self,
+            chains: begin_chains(kinds, self.processor),
+            file,
+            next: 0,
+        })
     }
 
     /// Thread: makes marks until there are no more files.
@@ -202,7 +209,7 @@ impl DigestsAhead {
                 && let Some(file) = self.take(&mut state)
             {
                 drop(state);
-                lanes.extend(Lane::open(file));
+                lanes.extend(Lane::open(file, self.processor));
                 state = self.lock();
                 continue;
             }
@@ -237,21 +244,13 @@ impl DigestsAhead {
 
     /// Takes the block of each lane into its digests, and leaves a mark for each.
     fn advance(&self, lanes: &mut [Lane]) {
-        for (number, algorithm) in Algorithm::ALL.into_iter().enumerate() {
-            let mut messages = [(Chain::default(), &[][..]); SOME];
-            for (message, lane) in messages.iter_mut().zip(&*lanes) {
-                if let Some(Some(chain)) = lane.chains.get(number) {
-                    *message = (*chain, lane.block.as_chunks().0);
-                }
-            }
-            algorithm.advance_some(&mut messages);
-            let ends = messages.map(|(chain, _)| chain);
-            for (lane, end) in lanes.iter_mut().zip(ends) {
-                if let Some(Some(chain)) = lane.chains.get_mut(number) {
-                    *chain = end;
-                }
-            }
-        }
+        let mut messages: [Option<Message<'_>>; SOME * 2] = Default::default();
+        let found = lanes.iter_mut().flat_map(|Lane { chains, block, .. }| {
+            let blocks = block.as_chunks().0;
+            chains.iter_mut().flatten().map(move |chain| (chain, blocks))
+        });
+        messages.iter_mut().zip(found).for_each(|(place, message)| *place = Some(message));
+        Chain::advance_some(&mut messages);
         for lane in lanes {
             lane.file.0.leave(Mark { fingerprint: self.fingerprints.of(&lane.block), chains: lane.chains });
         }
@@ -327,7 +326,7 @@ struct Lane {
 
 impl Lane {
     /// Opens a file, if it is what the walk has seen and nearly all of it is in memory.
-    fn open(file: Taken) -> Option<Self> {
+    fn open(file: Taken, processor: Processor) -> Option<Self> {
         let FileAhead { entry, kinds, .. } = &*file.0;
         let opened = entry.open(entry.options.has(Flags::NO_ATIME)).ok()?;
         let (Identity::Unchanged, stat) = entry.identify(opened.as_fd()).ok()? else { return None };
@@ -335,7 +334,7 @@ impl Lane {
         if !is_nearly_resident(opened.as_fd(), size).is_ok_and(|is_resident| is_resident) {
             return None;
         }
-        let chains = begin_chains(*kinds);
+        let chains = begin_chains(*kinds, processor);
         let source = Source::new(opened, FileType::Regular, &stat, Duration::ZERO);
         Some(Self { file, source, chains, block: Vec::new() })
     }
@@ -486,78 +485,93 @@ mod tests {
         blocks
     }
 
+    /// In each variant of the processor that has lanes.
+    fn each_variant(check: impl Fn(&DigestsAhead)) {
+        let all: Vec<_> = Processor::variants().filter_map(|variant| DigestsAhead::new(BLOCK_LEN, variant)).collect();
+        if all.is_empty() {
+            return skip::test("needs AVX-512");
+        }
+        all.iter().for_each(check);
+    }
+
     #[test]
     fn the_digest_is_that_of_what_is_sent() {
-        let (Some(ahead), Some(all)) = (DigestsAhead::new(BLOCK_LEN), LongDigests::new(1)) else { return };
-        let lens: Vec<usize> = (0..24).map(|number| (3 + number / 4) * BLOCK_LEN + number % 5 * 1000).collect();
-        let files = Files::new(&lens);
-        let pushed = files.push(&ahead);
-        assert!(ahead.wants_thread() && !ahead.wants_thread(), "one thread");
-        ahead.no_more();
-        thread::scope(|scope| {
-            scope.spawn(|| ahead.run(&|| false, || ()));
-            let mut long = LongDigest::new(&all, 0);
-            for (number, (file, content)) in pushed.into_iter().zip(&files.contents).enumerate() {
-                let kinds = file.kinds;
-                long.begin(kinds, ahead.follow(file, kinds));
-                let blocks = sent(number, content);
-                for block in &blocks {
-                    long.update(block);
+        each_variant(|ahead| {
+            let all = LongDigests::new(1, ahead.processor).unwrap();
+            let lens: Vec<usize> = (0..24).map(|number| (3 + number / 4) * BLOCK_LEN + number % 5 * 1000).collect();
+            let files = Files::new(&lens);
+            let pushed = files.push(ahead);
+            assert!(ahead.wants_thread() && !ahead.wants_thread(), "one thread");
+            ahead.no_more();
+            thread::scope(|scope| {
+                scope.spawn(|| ahead.run(&|| false, || ()));
+                let mut long = LongDigest::new(&all, 0);
+                for (number, (file, content)) in pushed.into_iter().zip(&files.contents).enumerate() {
+                    let kinds = file.kinds;
+                    long.begin(kinds, ahead.follow(file, kinds));
+                    let blocks = sent(number, content);
+                    for block in &blocks {
+                        long.update(block);
+                    }
+                    let values = long.finish();
+                    let suits = |kind: &DigestKind| LongDigests::suits(*kind, ahead.processor);
+                    for kind in kinds.into_iter().flatten().filter(suits) {
+                        let value = values.get(kind).unwrap();
+                        assert_eq!(value.as_bytes(), digest(kind, &blocks.concat()), "{kind} of file {number}");
+                    }
                 }
-                let values = long.finish();
-                for kind in kinds.into_iter().flatten() {
-                    let value = values.get(kind).unwrap();
-                    assert_eq!(value.as_bytes(), digest(kind, &blocks.concat()), "{kind} of file {number}");
-                }
-            }
+            });
         });
     }
 
     /// All of equal length, so that no one is left alone.
     #[test]
     fn what_did_not_change_is_not_digested_again() {
-        let Some(ahead) = DigestsAhead::new(BLOCK_LEN) else { return };
-        let files = Files::new(&[4 * BLOCK_LEN; SOME]);
-        let pushed = files.push(&ahead);
-        assert!(ahead.wants_thread());
-        ahead.no_more();
-        thread::scope(|scope| {
-            scope.spawn(|| ahead.run(&|| false, || ()));
-            for (file, content) in pushed.into_iter().zip(&files.contents) {
-                let kinds = file.kinds;
-                let mut follower = ahead.follow(file, kinds).unwrap();
-                for (number, block) in content.chunks(BLOCK_LEN).enumerate() {
-                    assert!(follower.passes(block), "block {number}");
+        each_variant(|ahead| {
+            let files = Files::new(&[4 * BLOCK_LEN; SOME]);
+            let pushed = files.push(ahead);
+            assert!(ahead.wants_thread());
+            ahead.no_more();
+            thread::scope(|scope| {
+                scope.spawn(|| ahead.run(&|| false, || ()));
+                for (file, content) in pushed.into_iter().zip(&files.contents) {
+                    let kinds = file.kinds;
+                    let mut follower = ahead.follow(file, kinds).unwrap();
+                    for (number, block) in content.chunks(BLOCK_LEN).enumerate() {
+                        assert!(follower.passes(block), "block {number}");
+                    }
+                    assert!(!follower.passes(&content[..BLOCK_LEN]), "there are no more marks");
                 }
-                assert!(!follower.passes(&content[..BLOCK_LEN]), "there are no more marks");
-            }
+            });
         });
     }
 
     #[test]
     fn few_files_are_left_to_their_workers() {
-        let Some(ahead) = DigestsAhead::new(BLOCK_LEN) else { return };
-        let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT - 1]);
-        let pushed = files.push(&ahead);
-        assert!(!ahead.wants_thread());
-        for file in pushed {
-            let kinds = file.kinds;
-            assert!(ahead.follow(file, kinds).is_none());
-        }
-        assert!(ahead.lock().waiting.is_empty(), "nobody is to read them");
+        each_variant(|ahead| {
+            let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT - 1]);
+            let pushed = files.push(ahead);
+            assert!(!ahead.wants_thread());
+            for file in pushed {
+                let kinds = file.kinds;
+                assert!(ahead.follow(file, kinds).is_none());
+            }
+            assert!(ahead.lock().waiting.is_empty(), "nobody is to read them");
+        });
     }
 
     #[test]
     fn nobody_waits_for_a_thread_that_has_ended() {
-        let Some(ahead) = DigestsAhead::new(BLOCK_LEN) else { return };
-        let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
-        let pushed = files.push(&ahead);
-        assert!(ahead.wants_thread());
-        let block = &files.contents[0][..BLOCK_LEN];
-        let mut first = ahead.follow(Arc::clone(&pushed[0]), pushed[0].kinds).unwrap();
-        ahead.run(&|| true, || ());
-        assert!(!first.passes(block));
-        let late = ahead.follow(Arc::clone(&pushed[1]), pushed[1].kinds);
-        assert!(!late.is_some_and(|mut late| late.passes(block)));
+        each_variant(|ahead| {
+            let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
+            let pushed = files.push(ahead);
+            assert!(ahead.wants_thread());
+            let block = &files.contents[0][..BLOCK_LEN];
+            let mut first = ahead.follow(Arc::clone(&pushed[0]), pushed[0].kinds).unwrap();
+            ahead.run(&|| true, || ());
+            assert!(!first.passes(block));
+            let late = ahead.follow(Arc::clone(&pushed[1]), pushed[1].kinds);
+            assert!(!late.is_some_and(|mut late| late.passes(block)));
+        });
     }
 }

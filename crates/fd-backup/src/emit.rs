@@ -5,6 +5,7 @@
 
 use fd_bsock::{CommCount, Encoder, FrameError, Signal};
 use fd_crypto::{DigestError, DigestKind, DigestValue};
+use fd_os::processor::Processor;
 use fd_records::{Stream, stream_header};
 
 use crate::exchange::{Exchange, Slot, Stopped};
@@ -93,9 +94,10 @@ impl<'x, B> Emitter<'x, B> {
         comm_compression: bool,
         long_digests: Option<(&'x LongDigests, usize)>,
         signing: Option<Signing>,
+        processor: Processor,
     ) -> Self {
         let writer = RecordWriter::new(comm_compression);
-        let (piece, late) = (Piece::default(), LateDigests::default());
+        let (piece, late) = (Piece::default(), LateDigests::new(processor));
         Self { exchange, piece_len, writer, open: None, piece, late, signing, long_digests }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
+use fd_os::processor::Processor;
 
 use crate::accurate::AccurateList;
 use crate::batch::Batch;
@@ -42,6 +43,8 @@ pub(crate) struct Job<'j> {
     pub(crate) wants_skipped: bool,
     /// Where long files are digested, if together is better than each on its own.
     pub(crate) long_digests: Option<LongDigests>,
+    /// What digests may use.
+    pub(crate) processor: Processor,
     /// Where those of many files at a time are made, before they are read for the stream.
     pub(crate) digests_ahead: Option<DigestsAhead>,
     /// How files are encrypted and signed.
@@ -73,8 +76,9 @@ impl<'j> Job<'j> {
             comm_compression: plan.comm_compression,
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),
-            long_digests: LongDigests::new(plan.workers.max(1)),
-            digests_ahead: DigestsAhead::new(record_len),
+            long_digests: LongDigests::new(plan.workers.max(1), plan.processor),
+            digests_ahead: DigestsAhead::new(record_len, plan.processor),
+            processor: plan.processor,
             protection: JobProtection::of(plan)?,
         })
     }
@@ -85,7 +89,7 @@ impl<'j> Job<'j> {
             return;
         };
         let signed = self.protection.as_ref().and_then(|protection| protection.signs(entry.file_type));
-        let digests = Digests::new(entry.options.digest.map(digest_kind), signed, entry, self.long_digests.is_some());
+        let digests = Digests::new(entry.options.digest.map(digest_kind), signed, entry, self.processor);
         batch.ahead = ahead.announce(entry, digests.kinds(Way::Together));
     }
 

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use fd_crypto::{DigestError, DigestKind, DigestValue};
-use fd_os::lanes::Algorithm;
+use fd_os::processor::Processor;
 
 use crate::digests::algorithm;
 use crate::halt::Halt;
@@ -22,8 +22,8 @@ const MOST: usize = 2 << 20;
 const KINDS: [DigestKind; 2] = [DigestKind::Md5, DigestKind::Sha256];
 
 /// See the module.
-#[derive(Default)]
 pub(crate) struct LateDigests {
+    processor: Processor,
     /// The data of the files whose digests are promised, and of the one that is being read.
     kept: Vec<u8>,
     /// Where that of the file that is being read begins.
@@ -58,9 +58,24 @@ impl LateDigests {
     /// The largest file whose digest waits, in bytes as far as its attributes tell.
     pub(crate) const LARGEST: i64 = 256 << 10;
 
+    /// For this processor.
+    pub(crate) fn new(processor: Processor) -> Self {
+        Self {
+            processor,
+            kept: Vec::new(),
+            begun: 0,
+            kinds: [None; 2],
+            promises: Vec::new(),
+            alone: Tools::default(),
+            long: Tools::default(),
+            is_long: false,
+        }
+    }
+
     /// Whether a digest of this kind over a file of this size can wait.
-    pub(crate) fn suits(kind: DigestKind, size: i64) -> bool {
-        (0..=Self::LARGEST).contains(&size) && algorithm(kind).is_some_and(Algorithm::has_lanes)
+    pub(crate) fn suits(kind: DigestKind, size: i64, processor: Processor) -> bool {
+        let has_lanes = || algorithm(kind).is_some_and(|algorithm| algorithm.lanes(processor).is_some());
+        (0..=Self::LARGEST).contains(&size) && has_lanes()
     }
 
     /// The data of a file comes next of which digests of these kinds are wanted.
@@ -143,29 +158,35 @@ impl LateDigests {
         promises.iter().try_for_each(|promise| promise.sign(frames, signing.as_deref_mut()))
     }
 
-    /// Makes the digests of this kind.
-    fn digest(&mut self, kind: DigestKind, promises: &mut [Promise], frames: &mut [u8]) -> Result<(), DigestError> {
-        // `suits` has seen that there are lanes.
-        let Some(algorithm) = algorithm(kind) else { return Ok(()) };
+    /// Makes the digests of this kind, all of them.
+    fn digest(&mut self, kind: DigestKind, promises: &mut [Promise], frames: &mut [u8]) -> Result<(), Halt> {
         let mut wanted: Vec<&mut Promise> = promises.iter_mut().filter(|promise| promise.places.want(kind)).collect();
-        let apart = algorithm.stand_out(wanted.iter().map(|promise| promise.data.len()));
-        let Some((apart, together)) = wanted.split_at_mut_checked(apart) else { return Ok(()) };
+        // `suits` has seen that there are lanes. Without, all would be made one by one.
+        let lanes = algorithm(kind).and_then(|algorithm| algorithm.lanes(self.processor));
+        let lengths = wanted.iter().map(|promise| promise.data.len());
+        let apart = lanes.map_or(wanted.len(), |lanes| lanes.stand_out(lengths));
+        let mut left = wanted.len();
+        let (apart, together) = wanted.split_at_mut_checked(apart).ok_or(Halt::Digest(kind))?;
         let kept = &self.kept;
         let data = |promise: &Promise| kept.get(promise.data.clone()).unwrap_or_default();
         for promise in apart {
             let digester = self.alone.ready(kind)?;
             digester.update(data(promise));
             promise.keep(frames, digester.finish()?);
+            left -= 1;
         }
-        let messages: Vec<&[u8]> = together.iter().map(|promise| data(promise)).collect();
-        algorithm.each(messages, |number, value| {
-            if let Some(promise) = together.get_mut(number)
-                && let Some(value) = DigestValue::from_bytes(kind, value.as_bytes())
-            {
-                promise.keep(frames, value);
-            }
-        });
-        Ok(())
+        if let Some(lanes) = lanes {
+            let messages: Vec<&[u8]> = together.iter().map(|promise| data(promise)).collect();
+            lanes.each(messages, |number, value| {
+                if let Some(promise) = together.get_mut(number)
+                    && let Some(value) = DigestValue::from_bytes(kind, value.as_bytes())
+                {
+                    promise.keep(frames, value);
+                    left -= 1;
+                }
+            });
+        }
+        if left == 0 { Ok(()) } else { Err(Halt::Digest(kind)) }
     }
 }
 
@@ -207,9 +228,9 @@ mod tests {
 
     use super::*;
 
-    /// Of both kinds, as far as this processor has lanes for them.
-    fn wanted() -> [Option<DigestKind>; 2] {
-        KINDS.map(|kind| Some(kind).filter(|kind| LateDigests::suits(*kind, 0)))
+    /// Each variant of the processor. Where it has no lanes for a kind, its digests are made one by one.
+    fn each_variant(check: impl Fn(Processor)) {
+        Processor::variants().for_each(check);
     }
 
     fn digest(kind: DigestKind, bytes: &[u8]) -> Vec<u8> {
@@ -224,12 +245,9 @@ mod tests {
 
     /// Files of these sizes, the digest of each of the kinds in turn, settled after each `settle_every`; `blocks` bytes come
     /// at a time.
-    fn all(sizes: &[usize], settle_every: usize, blocks: usize) {
-        let kinds: Vec<DigestKind> = wanted().into_iter().flatten().collect();
-        if kinds.is_empty() {
-            return;
-        }
-        let mut late = LateDigests::default();
+    fn all(processor: Processor, sizes: &[usize], settle_every: usize, blocks: usize) {
+        let kinds = KINDS;
+        let mut late = LateDigests::new(processor);
         let mut frames = vec![0; sizes.len() * 32];
         for (number, size) in sizes.iter().enumerate() {
             let kind = kinds[number / 3 % kinds.len()];
@@ -252,7 +270,7 @@ mod tests {
         for (number, size) in sizes.iter().enumerate() {
             let kind = kinds[number / 3 % kinds.len()];
             let expected = digest(kind, &bytes(*size));
-            assert_eq!(frames[number * 32..][..kind.len()], expected, "{kind} of {size}");
+            assert_eq!(frames[number * 32..][..kind.len()], expected, "{kind} of {size} with {processor}");
         }
     }
 
@@ -260,37 +278,43 @@ mod tests {
     fn every_file_gets_its_own_digest() {
         let even: Vec<usize> = (0..70).collect();
         let mixed: Vec<usize> = (0..70).map(|n| if n % 9 == 0 { 90_000 + n } else { n * 37 }).collect();
-        for settle_every in [1, 17, 1000] {
-            all(&even, settle_every, 65_536);
-            all(&mixed, settle_every, 65_536);
-            all(&mixed, settle_every, 1000);
-        }
-        all(&[600_000, 5, 1_200_000, 0, 524_288, 524_289], 1000, 65_536);
+        each_variant(|processor| {
+            for settle_every in [1, 17, 1000] {
+                all(processor, &even, settle_every, 65_536);
+                all(processor, &mixed, settle_every, 65_536);
+                all(processor, &mixed, settle_every, 1000);
+            }
+            all(processor, &[600_000, 5, 1_200_000, 0, 524_288, 524_289], 1000, 65_536);
+        });
     }
 
     #[test]
     fn a_file_that_is_given_up_leaves_nothing_behind() {
-        for kind in wanted().into_iter().flatten() {
-            let mut late = LateDigests::default();
-            let mut frames = vec![0; kind.len()];
-            late.begin([Some(kind), None]);
-            late.keep(b"the beginning of a file that can't be read on").unwrap();
-            late.begin([Some(kind), None]);
-            late.keep(b"abc").unwrap();
-            late.end(&mut frames, Places { record: Some((kind, 0)), signature: None }, None).unwrap();
-            late.settle(&mut frames, None).unwrap();
-            assert_eq!(frames, digest(kind, b"abc"));
-        }
+        each_variant(|processor| {
+            for kind in KINDS {
+                let mut late = LateDigests::new(processor);
+                let mut frames = vec![0; kind.len()];
+                late.begin([Some(kind), None]);
+                late.keep(b"the beginning of a file that can't be read on").unwrap();
+                late.begin([Some(kind), None]);
+                late.keep(b"abc").unwrap();
+                late.end(&mut frames, Places { record: Some((kind, 0)), signature: None }, None).unwrap();
+                late.settle(&mut frames, None).unwrap();
+                assert_eq!(frames, digest(kind, b"abc"));
+            }
+        });
     }
 
     /// Nothing may leave unsigned.
     #[test]
     fn a_signature_that_nobody_can_make_is_an_error() {
-        for kind in wanted().into_iter().flatten() {
-            let mut late = LateDigests::default();
-            late.begin([Some(kind), None]);
-            late.end(&mut [0; 400], Places { record: None, signature: Some((kind, 0)) }, None).unwrap();
-            assert!(matches!(late.settle(&mut [0; 400], None), Err(Halt::Digest(_))));
-        }
+        each_variant(|processor| {
+            for kind in KINDS {
+                let mut late = LateDigests::new(processor);
+                late.begin([Some(kind), None]);
+                late.end(&mut [0; 400], Places { record: None, signature: Some((kind, 0)) }, None).unwrap();
+                assert!(matches!(late.settle(&mut [0; 400], None), Err(Halt::Digest(_))));
+            }
+        });
     }
 }

@@ -11,7 +11,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fd_crypto::{DigestKind, DigestValue};
-use fd_os::lanes::{Algorithm, BLOCK, Chain, FEW};
+use fd_os::lanes::{Algorithm, BLOCK, Chain, FEW, FewLanes, Message};
+use fd_os::processor::Processor;
 
 use crate::digests::algorithm;
 use crate::digests_ahead::Follower;
@@ -25,6 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Where the workers of a job meet.
 pub(crate) struct LongDigests {
+    processor: Processor,
     seats: Mutex<Vec<Seat>>,
     /// Somebody has digested what he took, or will not come by soon.
     news: Condvar,
@@ -33,10 +35,16 @@ pub(crate) struct LongDigests {
 /// The digests of a file on their way, those that are wanted, in the order of [`Algorithm::ALL`].
 pub(crate) type Chains = [Option<Chain>; 2];
 
-/// The beginning of such digests.
-pub(crate) fn begin_chains(kinds: [Option<DigestKind>; 2]) -> Chains {
+/// The beginning of such digests, as far as the processor has lanes for them.
+pub(crate) fn begin_chains(kinds: [Option<DigestKind>; 2], processor: Processor) -> Chains {
     let wanted = kinds.map(|kind| kind.and_then(algorithm));
-    Algorithm::ALL.map(|known| wanted.contains(&Some(known)).then(|| known.begin()))
+    let lanes = |known: Algorithm| wanted.contains(&Some(known)).then(|| known.few_lanes(processor)).flatten();
+    Algorithm::ALL.map(|known| lanes(known).map(FewLanes::begin))
+}
+
+/// Whether the processor has lanes for some digest of long files.
+pub(crate) fn has_some(processor: Processor) -> bool {
+    Algorithm::ALL.into_iter().any(|algorithm| algorithm.few_lanes(processor).is_some())
 }
 
 #[derive(Default)]
@@ -60,15 +68,14 @@ struct Share {
 
 impl LongDigests {
     /// Seats for so many workers; `None` if one file is as good as several.
-    pub(crate) fn new(workers: usize) -> Option<Self> {
+    pub(crate) fn new(workers: usize, processor: Processor) -> Option<Self> {
         let seats = (0..workers).map(|_| Seat::default()).collect();
-        let is_better = Algorithm::ALL.into_iter().any(Algorithm::has_few_lanes);
-        is_better.then(|| Self { seats: Mutex::new(seats), news: Condvar::new() })
+        has_some(processor).then(|| Self { processor, seats: Mutex::new(seats), news: Condvar::new() })
     }
 
     /// Whether digests of this kind are made faster here, or ahead.
-    pub(crate) fn suits(kind: DigestKind) -> bool {
-        algorithm(kind).is_some_and(Algorithm::has_few_lanes)
+    pub(crate) fn suits(kind: DigestKind, processor: Processor) -> bool {
+        algorithm(kind).is_some_and(|algorithm| algorithm.few_lanes(processor).is_some())
     }
 
     /// A worker's file begins. What may lie there is of one that was given up.
@@ -201,22 +208,13 @@ impl Seat {
 fn digest(shares: &mut [Share]) {
     let rounds = shares.iter().map(|share| share.portions.len()).max().unwrap_or_default();
     for round in 0..rounds {
-        for (number, algorithm) in Algorithm::ALL.into_iter().enumerate() {
-            let mut messages = [(Chain::default(), &[][..]); FEW];
-            for (message, share) in messages.iter_mut().zip(&*shares) {
-                if let Some(Some(chain)) = share.chains.get(number) {
-                    let blocks = share.portions.get(round).map_or(&[][..], |portion| portion.as_chunks().0);
-                    *message = (*chain, blocks);
-                }
-            }
-            algorithm.advance_few(&mut messages);
-            let ends = messages.map(|(chain, _)| chain);
-            for (share, end) in shares.iter_mut().zip(ends) {
-                if let Some(Some(chain)) = share.chains.get_mut(number) {
-                    *chain = end;
-                }
-            }
-        }
+        let mut messages: [Option<Message<'_>>; FEW * 2] = Default::default();
+        let found = shares.iter_mut().flat_map(|Share { chains, portions, .. }| {
+            let blocks = portions.get(round).map_or(&[][..], |portion| portion.as_chunks().0);
+            chains.iter_mut().flatten().map(move |chain| (chain, blocks))
+        });
+        messages.iter_mut().zip(found).for_each(|(place, message)| *place = Some(message));
+        Chain::advance_few(&mut messages);
     }
 }
 
@@ -240,7 +238,7 @@ impl<'j> LongDigest<'j> {
     pub(crate) fn begin(&mut self, kinds: [Option<DigestKind>; 2], ahead: Option<Follower<'j>>) {
         self.ahead = ahead;
         if self.ahead.is_none() {
-            self.all.begin(self.seat, begin_chains(kinds));
+            self.all.begin(self.seat, begin_chains(kinds, self.all.processor));
         }
         self.portion.clear();
         self.length = 0;
@@ -278,16 +276,14 @@ impl<'j> LongDigest<'j> {
         let chains = self.all.end(self.seat);
         let (blocks, rest) = self.portion.as_chunks::<BLOCK>();
         let mut values = LongValues::default();
-        for ((algorithm, chain), value) in Algorithm::ALL.into_iter().zip(chains).zip(&mut values.0) {
-            let Some(chain) = chain else { continue };
-            let mut last = [(chain, blocks)];
-            algorithm.advance_few(&mut last);
-            let [(chain, _)] = last;
-            let kind = match algorithm {
+        for (chain, value) in chains.into_iter().zip(&mut values.0) {
+            let Some(mut chain) = chain else { continue };
+            Chain::advance_few(&mut [Some((&mut chain, blocks))]);
+            let kind = match chain.algorithm() {
                 Algorithm::Md5 => DigestKind::Md5,
                 Algorithm::Sha256 => DigestKind::Sha256,
             };
-            *value = DigestValue::from_bytes(kind, algorithm.finish(chain, rest, self.length).as_bytes());
+            *value = DigestValue::from_bytes(kind, chain.finish(rest, self.length).as_bytes());
         }
         values
     }
@@ -298,7 +294,7 @@ impl<'j> LongDigest<'j> {
 pub(crate) struct LongValues([Option<DigestValue>; 2]);
 
 impl LongValues {
-    /// The one of this kind, if it was wanted.
+    /// The one of this kind, if it was wanted and the processor has lanes for it.
     pub(crate) fn get(&self, kind: DigestKind) -> Option<DigestValue> {
         self.0.into_iter().flatten().find(|value| value.kind() == kind)
     }
@@ -318,15 +314,25 @@ mod tests {
         (0..len).map(|at| (at.wrapping_mul(31 + seed) >> 5).to_le_bytes()[0]).collect()
     }
 
-    /// That there are these digests and no others, and that they are those of this data.
-    fn check(values: LongValues, kinds: [Option<DigestKind>; 2], data: &[u8], what: &str) {
+    /// In each variant of the processor that has lanes.
+    fn each_variant(workers: usize, check: impl Fn(&LongDigests)) {
+        let all: Vec<_> = Processor::variants().filter_map(|variant| LongDigests::new(workers, variant)).collect();
+        if all.is_empty() {
+            return skip::test("needs AVX-512");
+        }
+        all.iter().for_each(check);
+    }
+
+    /// That there are these digests, where there are lanes for them, and no others, and that they are those of this data.
+    fn check(all: &LongDigests, values: LongValues, kinds: [Option<DigestKind>; 2], data: &[u8], what: &str) {
         for kind in DigestKind::ALL {
-            let expected = kinds.contains(&Some(kind)).then(|| {
+            let suits = LongDigests::suits(kind, all.processor);
+            let expected = (kinds.contains(&Some(kind)) && suits).then(|| {
                 let mut digester = Digester::new(kind).unwrap();
                 digester.update(data);
                 digester.finish().unwrap()
             });
-            assert_eq!(values.get(kind), expected, "{kind} of {what}");
+            assert_eq!(values.get(kind), expected, "{kind} of {what} with {}", all.processor);
         }
     }
 
@@ -334,54 +340,57 @@ mod tests {
     #[test]
     fn every_file_gets_its_own_digest() {
         const WORKERS: usize = 6;
-        let Some(all) = LongDigests::new(WORKERS) else { return };
-        let all = &all;
-        thread::scope(|scope| {
-            for seat in 0..WORKERS {
-                scope.spawn(move || {
-                    let mut long = LongDigest::new(all, seat);
-                    for (turn, len) in [0, 63, 64, PORTION, 9 * PORTION + 5, PORTION - 1, 3_000_001].iter().enumerate()
-                    {
-                        let data = bytes(*len, seat + turn);
-                        let kinds = match (seat + turn) % 4 {
-                            0 => [BOTH[0], None],
-                            1 => [None, BOTH[1]],
-                            _ => BOTH,
-                        };
-                        long.begin(kinds, None);
-                        data.chunks(65_528 - seat * 1000).for_each(|block| long.update(block));
-                        check(long.finish(), kinds, &data, &format!("{len} bytes at seat {seat}"));
-                    }
-                });
-            }
+        each_variant(WORKERS, |all| {
+            thread::scope(|scope| {
+                for seat in 0..WORKERS {
+                    scope.spawn(move || {
+                        let mut long = LongDigest::new(all, seat);
+                        for (turn, len) in
+                            [0, 63, 64, PORTION, 9 * PORTION + 5, PORTION - 1, 3_000_001].iter().enumerate()
+                        {
+                            let data = bytes(*len, seat + turn);
+                            let kinds = match (seat + turn) % 4 {
+                                0 => [BOTH[0], None],
+                                1 => [None, BOTH[1]],
+                                _ => BOTH,
+                            };
+                            long.begin(kinds, None);
+                            data.chunks(65_528 - seat * 1000).for_each(|block| long.update(block));
+                            check(all, long.finish(), kinds, &data, &format!("{len} bytes at seat {seat}"));
+                        }
+                    });
+                }
+            });
         });
     }
 
     #[test]
     fn a_file_that_is_given_up_leaves_nothing_behind() {
-        let Some(all) = LongDigests::new(2) else { return };
-        let mut long = LongDigest::new(&all, 1);
-        long.begin(BOTH, None);
-        long.update(&bytes(3 * PORTION + 77, 1));
-        long.begin(BOTH, None);
-        let data = bytes(2 * PORTION + 5, 2);
-        long.update(&data);
-        check(long.finish(), BOTH, &data, "the second");
+        each_variant(2, |all| {
+            let mut long = LongDigest::new(all, 1);
+            long.begin(BOTH, None);
+            long.update(&bytes(3 * PORTION + 77, 1));
+            long.begin(BOTH, None);
+            let data = bytes(2 * PORTION + 5, 2);
+            long.update(&data);
+            check(all, long.finish(), BOTH, &data, "the second");
+        });
     }
 
     /// What somebody else has left lies there until its owner or a companion digests it, and is digested once.
     #[test]
     fn a_companion_takes_what_lies_there() {
-        let Some(all) = LongDigests::new(2) else { return };
-        let (mut left, mut right) = (LongDigest::new(&all, 0), LongDigest::new(&all, 1));
-        let (first, second) = (bytes(2 * PORTION, 3), bytes(ENOUGH * PORTION, 4));
-        left.begin(BOTH, None);
-        right.begin(BOTH, None);
-        left.update(&first);
-        right.update(&second);
-        assert!(all.lock()[0].waiting.is_empty(), "the right one took it along");
-        assert_eq!(all.lock()[1].waiting.len(), ENOUGH - 2, "as much of its own, and no more");
-        check(left.finish(), BOTH, &first, "the left one");
-        check(right.finish(), BOTH, &second, "the right one");
+        each_variant(2, |all| {
+            let (mut left, mut right) = (LongDigest::new(all, 0), LongDigest::new(all, 1));
+            let (first, second) = (bytes(2 * PORTION, 3), bytes(ENOUGH * PORTION, 4));
+            left.begin(BOTH, None);
+            right.begin(BOTH, None);
+            left.update(&first);
+            right.update(&second);
+            assert!(all.lock()[0].waiting.is_empty(), "the right one took it along");
+            assert_eq!(all.lock()[1].waiting.len(), ENOUGH - 2, "as much of its own, and no more");
+            check(all, left.finish(), BOTH, &first, "the left one");
+            check(all, right.finish(), BOTH, &second, "the right one");
+        });
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fd_bsock::{CommCount, MAX_PAYLOAD};
 use fd_fileset::FileSet;
+use fd_os::processor::Processor;
 use fd_walk::WalkSettings;
 use nix::sys::sysinfo::sysinfo;
 
@@ -44,6 +45,8 @@ pub struct BackupPlan {
     pub host_share: HostShare,
     /// Whether the last message says where the time went.
     pub tell_times: bool,
+    /// What of the processor the digests may use; what is sent does not depend on it.
+    pub processor: Processor,
 }
 
 impl BackupPlan {
@@ -64,6 +67,7 @@ impl BackupPlan {
             signature_file: None,
             host_share: HostShare::default(),
             tell_times: false,
+            processor: Processor::chosen(),
         }
     }
 

@@ -86,7 +86,7 @@ impl Worker<'_> {
             return Ok(Saved::Complete { digest });
         }
 
-        let digests = Digests::new(self.choose_digest(entry), signed_kind, entry, self.long_digest.is_some());
+        let digests = Digests::new(self.choose_digest(entry), signed_kind, entry, self.job.processor);
         if self.encrypts(entry.file_type) {
             self.send_session(entry, file_index)?;
         }
@@ -131,7 +131,7 @@ impl Worker<'_> {
         let together = together.map(LongDigest::finish).unwrap_or_default();
         let digest = match digests.record {
             Some(Digest { kind, way: Way::Alone }) => self.finish_digest(kind),
-            Some(Digest { kind, way: Way::Together }) => together.get(kind),
+            Some(Digest { kind, way: Way::Together }) => Some(together.get(kind).ok_or(Halt::Digest(kind))?),
             Some(Digest { way: Way::Late, .. }) => None,
             None => inherited,
         };

@@ -62,7 +62,7 @@ impl<'j> Worker<'j> {
         let long = job.long_digests.as_ref().map(|all| (all, seat));
         Ok(Self {
             job,
-            emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression, long, signing),
+            emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression, long, signing, job.processor),
             tools: Tools::default(),
             long_digest: long.map(|(all, seat)| LongDigest::new(all, seat)),
             ahead: None,

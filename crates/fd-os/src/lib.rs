@@ -11,6 +11,7 @@ pub mod md5_lanes;
 pub mod memory;
 pub mod page_cache;
 pub mod priority;
+pub mod processor;
 pub mod regex;
 
 pub use error_text::error_text;

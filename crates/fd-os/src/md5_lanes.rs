@@ -1,26 +1,32 @@
 //! MD5 in [`crate::lanes`], for those who need no other digest.
 
-use crate::lanes::Algorithm;
+use crate::lanes::{Algorithm, Lanes};
+use crate::processor::Processor;
 
 /// Bytes of an MD5 value.
 pub const VALUE_LEN: usize = 16;
 
-/// Whether this processor has what [`md5_each`] needs.
-pub fn has_lanes() -> bool {
-    Algorithm::Md5.has_lanes()
-}
+/// Who has this can make MD5 of many messages at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Md5Lanes(Lanes);
 
-/// See [`Algorithm::each`].
-pub fn md5_each<'m>(
-    messages: impl IntoIterator<Item = &'m [u8]>,
-    mut done: impl FnMut(usize, [u8; VALUE_LEN]),
-) -> bool {
-    Algorithm::Md5.each(messages, |number, value| {
-        done(number, value.as_bytes().first_chunk().copied().unwrap_or_default());
-    })
-}
+impl Md5Lanes {
+    /// See [`Algorithm::lanes`].
+    pub fn new(processor: Processor) -> Option<Self> {
+        Algorithm::Md5.lanes(processor).map(Self)
+    }
 
-/// See [`Algorithm::stand_out`].
-pub fn stand_out(lengths: impl Iterator<Item = usize> + Clone) -> usize {
-    Algorithm::Md5.stand_out(lengths)
+    /// See [`Lanes::each`].
+    pub fn each<'m>(self, messages: impl IntoIterator<Item = &'m [u8]>, mut done: impl FnMut(usize, [u8; VALUE_LEN])) {
+        self.0.each(messages, |number, value| {
+            if let Some(value) = value.as_bytes().first_chunk() {
+                done(number, *value);
+            }
+        });
+    }
+
+    /// See [`Lanes::stand_out`].
+    pub fn stand_out(self, lengths: impl Iterator<Item = usize> + Clone) -> usize {
+        self.0.stand_out(lengths)
+    }
 }

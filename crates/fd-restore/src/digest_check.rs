@@ -10,6 +10,8 @@
 
 use fd_crypto::pki::Signature;
 use fd_crypto::{DigestKind, DigestValue, Digester};
+use fd_os::md5_lanes::Md5Lanes;
+use fd_os::processor::Processor;
 use fd_records::Stream;
 
 use crate::digest_worker::DigestWorker;
@@ -166,7 +168,7 @@ impl SignedDigests {
 
 impl DigestCheck {
     /// With `enabled`, digest records are compared; with `signed`, there will be digests for signatures.
-    pub(crate) fn new(enabled: bool, signed: bool) -> Self {
+    pub(crate) fn new(enabled: bool, signed: bool, processor: Processor) -> Self {
         let digesters = if enabled {
             DigestKind::ALL.into_iter().filter_map(|kind| Digester::new(kind).ok()).collect()
         } else {
@@ -185,8 +187,8 @@ impl DigestCheck {
             worker: None,
             memory: None,
             // A signature wants its digest when the file ends.
-            late: LateDigests::new(!signed),
-            long: LongFiles::new(true),
+            late: LateDigests::new(Md5Lanes::new(processor).filter(|_| !signed)),
+            long: LongFiles::new(processor),
         }
     }
 
@@ -521,6 +523,12 @@ mod tests {
         digester.finish().unwrap().as_bytes().to_vec()
     }
 
+    /// The variants of the processor for which this holds, if there are any.
+    fn variants(holds: impl Fn(&Processor) -> bool) -> Option<Vec<Processor>> {
+        let all: Vec<_> = Processor::variants().filter(holds).collect();
+        (!all.is_empty()).then_some(all)
+    }
+
     fn stream(kind: DigestKind) -> Stream {
         Stream(kind.stream())
     }
@@ -535,68 +543,80 @@ mod tests {
 
     #[test]
     fn every_kind_is_checked_from_the_first_file_on() {
-        for kind in DigestKind::ALL {
-            let mut check = DigestCheck::new(true, false);
-            for (data, right) in [(&b"one"[..], true), (b"two", false), (b"", true), (b"three", true), (b"four", false)]
-            {
-                check.begin(0, || false);
-                check.update(data, true);
-                let mut recorded = digest(kind, data);
-                recorded[3] ^= u8::from(!right);
-                assert_eq!(differs(&mut check, stream(kind), &recorded), !right, "{kind} {data:?}");
+        for processor in Processor::variants() {
+            for kind in DigestKind::ALL {
+                let mut check = DigestCheck::new(true, false, processor);
+                for (data, right) in
+                    [(&b"one"[..], true), (b"two", false), (b"", true), (b"three", true), (b"four", false)]
+                {
+                    check.begin(0, || false);
+                    check.update(data, true);
+                    let mut recorded = digest(kind, data);
+                    recorded[3] ^= u8::from(!right);
+                    assert_eq!(differs(&mut check, stream(kind), &recorded), !right, "{kind} {data:?}");
+                }
+                assert_eq!(check.digesters.len(), 1);
             }
-            assert_eq!(check.digesters.len(), 1);
         }
     }
 
     #[test]
     fn the_kind_may_change_between_jobs() {
-        let mut check = DigestCheck::new(true, false);
-        for (kind, checked) in [
-            (DigestKind::Md5, true),
-            (DigestKind::Sha256, false),
-            (DigestKind::Sha256, true),
-            (DigestKind::Md5, false),
-            (DigestKind::Md5, true),
-        ] {
-            check.begin(0, || false);
-            check.update(b"data", true);
-            let wrong = digest(kind, b"other");
-            assert_eq!(differs(&mut check, stream(kind), &wrong), checked);
+        for processor in Processor::variants() {
+            let mut check = DigestCheck::new(true, false, processor);
+            for (kind, checked) in [
+                (DigestKind::Md5, true),
+                (DigestKind::Sha256, false),
+                (DigestKind::Sha256, true),
+                (DigestKind::Md5, false),
+                (DigestKind::Md5, true),
+            ] {
+                check.begin(0, || false);
+                check.update(b"data", true);
+                let wrong = digest(kind, b"other");
+                assert_eq!(differs(&mut check, stream(kind), &wrong), checked);
+            }
         }
     }
 
     #[test]
     fn long_files_are_checked_also_the_first_one() {
-        for length in [GUESS_LIMIT, GUESS_LIMIT + 1, LONG, LONG + 70_077] {
-            let data: Vec<u8> =
-                (0..u32::try_from(length).unwrap()).map(|n| (n / 3).to_le_bytes()[1] ^ n.to_le_bytes()[0]).collect();
-            for (kind, in_order) in [DigestKind::Md5, DigestKind::Sha512, DigestKind::Xxh3_128]
-                .into_iter()
-                .flat_map(|kind| [true, false].map(|in_order| (kind, in_order)))
-            {
-                let mut check = DigestCheck::new(true, false);
-                let (right, mut wrong) = (digest(kind, &data), digest(kind, &data));
-                wrong[1] ^= 4;
-                for (turn, recorded) in [&wrong, &right, &wrong].into_iter().enumerate() {
-                    check.begin(0, || false);
-                    data.chunks(70_001).for_each(|piece| check.update(piece, in_order));
-                    let guessed = in_order || length <= GUESS_LIMIT;
-                    let usual = kind == USUAL_KIND || CHEAP_KINDS.contains(&kind);
-                    let expected = recorded == &wrong && (turn > 0 || guessed || usual);
-                    let mut was_read = false;
-                    let verdict = check.compare(stream(kind), recorded, |digester| {
-                        was_read = true;
-                        digester.update(&data);
-                        Ok(length)
-                    });
-                    let differs = match verdict {
-                        Verdict::Later => check.decide(|_| Ok(0)).is_some(),
-                        verdict => matches!(verdict, Verdict::Differs(..)),
-                    };
-                    assert_eq!(differs, expected, "{kind} {length} {turn} {in_order}");
-                    let many = length > GUESS_LIMIT;
-                    assert_eq!(was_read, turn == 0 && many && in_order && kind != USUAL_KIND, "{kind} {length} {turn}");
+        for processor in Processor::variants() {
+            for length in [GUESS_LIMIT, GUESS_LIMIT + 1, LONG, LONG + 70_077] {
+                let data: Vec<u8> = (0..u32::try_from(length).unwrap())
+                    .map(|n| (n / 3).to_le_bytes()[1] ^ n.to_le_bytes()[0])
+                    .collect();
+                for (kind, in_order) in [DigestKind::Md5, DigestKind::Sha512, DigestKind::Xxh3_128]
+                    .into_iter()
+                    .flat_map(|kind| [true, false].map(|in_order| (kind, in_order)))
+                {
+                    let mut check = DigestCheck::new(true, false, processor);
+                    let (right, mut wrong) = (digest(kind, &data), digest(kind, &data));
+                    wrong[1] ^= 4;
+                    for (turn, recorded) in [&wrong, &right, &wrong].into_iter().enumerate() {
+                        check.begin(0, || false);
+                        data.chunks(70_001).for_each(|piece| check.update(piece, in_order));
+                        let guessed = in_order || length <= GUESS_LIMIT;
+                        let usual = kind == USUAL_KIND || CHEAP_KINDS.contains(&kind);
+                        let expected = recorded == &wrong && (turn > 0 || guessed || usual);
+                        let mut was_read = false;
+                        let verdict = check.compare(stream(kind), recorded, |digester| {
+                            was_read = true;
+                            digester.update(&data);
+                            Ok(length)
+                        });
+                        let differs = match verdict {
+                            Verdict::Later => check.decide(|_| Ok(0)).is_some(),
+                            verdict => matches!(verdict, Verdict::Differs(..)),
+                        };
+                        assert_eq!(differs, expected, "{kind} {length} {turn} {in_order}");
+                        let many = length > GUESS_LIMIT;
+                        assert_eq!(
+                            was_read,
+                            turn == 0 && many && in_order && kind != USUAL_KIND,
+                            "{kind} {length} {turn}"
+                        );
+                    }
                 }
             }
         }
@@ -607,34 +627,35 @@ mod tests {
     fn long_files_that_are_left_are_checked_all_the_same() {
         let length = LEAST_LONG + 70_077;
         let data: Vec<u8> = (0..u32::try_from(length).unwrap()).map(|n| (n / 5).to_le_bytes()[0]).collect();
-        if !DigestCheck::new(true, false).long.can_take(DigestKind::Md5, length) {
-            return;
-        }
-        for kind in DigestKind::ALL {
-            let mut check = DigestCheck::new(true, false);
-            for (turn, is_wrong) in [true, false, true].into_iter().enumerate() {
-                check.begin(i64::try_from(length).unwrap(), || true);
-                let is_left = turn == 0 || check.long.can_take(kind, length);
-                assert_eq!(check.current == Current::Left, is_left);
-                data.chunks(65_536).for_each(|piece| {
-                    assert!(!check.must_catch_up(piece.len(), true));
-                    check.update(piece, true);
-                });
-                assert_eq!(check.must_catch_up(0, false), is_left);
-                let mut recorded = digest(kind, &data);
-                recorded[3] ^= u8::from(is_wrong);
-                let mut reads = 0;
-                let mut read = |digester: &mut Digester| {
-                    reads += 1;
-                    digester.update(&data);
-                    Ok(length)
-                };
-                let differs = match check.compare(stream(kind), &recorded, &mut read) {
-                    Verdict::Later => check.decide(&mut read).is_some(),
-                    verdict => matches!(verdict, Verdict::Differs(..)),
-                };
-                assert_eq!(differs, is_wrong, "{kind} {turn}");
-                assert_eq!(reads, u32::from(is_left), "{kind} {turn}");
+        let takes = |processor: &Processor| LongFiles::new(*processor).can_take(DigestKind::Md5, length);
+        let Some(processors) = variants(takes) else { return skip::test("needs AVX-512") };
+        for processor in processors {
+            for kind in DigestKind::ALL {
+                let mut check = DigestCheck::new(true, false, processor);
+                for (turn, is_wrong) in [true, false, true].into_iter().enumerate() {
+                    check.begin(i64::try_from(length).unwrap(), || true);
+                    let is_left = turn == 0 || check.long.can_take(kind, length);
+                    assert_eq!(check.current == Current::Left, is_left);
+                    data.chunks(65_536).for_each(|piece| {
+                        assert!(!check.must_catch_up(piece.len(), true));
+                        check.update(piece, true);
+                    });
+                    assert_eq!(check.must_catch_up(0, false), is_left);
+                    let mut recorded = digest(kind, &data);
+                    recorded[3] ^= u8::from(is_wrong);
+                    let mut reads = 0;
+                    let mut read = |digester: &mut Digester| {
+                        reads += 1;
+                        digester.update(&data);
+                        Ok(length)
+                    };
+                    let differs = match check.compare(stream(kind), &recorded, &mut read) {
+                        Verdict::Later => check.decide(&mut read).is_some(),
+                        verdict => matches!(verdict, Verdict::Differs(..)),
+                    };
+                    assert_eq!(differs, is_wrong, "{kind} {turn}");
+                    assert_eq!(reads, u32::from(is_left), "{kind} {turn}");
+                }
             }
         }
     }
@@ -643,164 +664,177 @@ mod tests {
     fn a_long_file_that_can_not_be_left_is_caught_up_with() {
         let data = vec![3; usize::try_from(LEAST_LONG).unwrap() * 3];
         let (size, cut) = (i64::try_from(data.len()).unwrap(), 1_000_000);
-        if !DigestCheck::new(true, false).long.can_take(DigestKind::Md5, u64::try_from(size).unwrap()) {
-            return;
-        }
-        for (kind, known) in [(DigestKind::Md5, false), (DigestKind::Md5, true)] {
-            for (read, is_checked) in [(cut, true), (cut - 1, false)] {
-                let mut check = DigestCheck::new(true, false);
-                if known {
-                    check.expect(kind);
+        let takes =
+            |processor: &Processor| LongFiles::new(*processor).can_take(DigestKind::Md5, u64::try_from(size).unwrap());
+        let Some(processors) = variants(takes) else { return skip::test("needs AVX-512") };
+        for processor in processors {
+            for (kind, known) in [(DigestKind::Md5, false), (DigestKind::Md5, true)] {
+                for (read, is_checked) in [(cut, true), (cut - 1, false)] {
+                    let mut check = DigestCheck::new(true, false, processor);
+                    if known {
+                        check.expect(kind);
+                    }
+                    check.begin(size, || true);
+                    check.update(&data[..cut], true);
+                    check.catch_up(|take| {
+                        data[..read].chunks(100_000).for_each(take);
+                        Ok(read as u64)
+                    });
+                    check.update(&data[cut..], false);
+                    assert_eq!(differs(&mut check, stream(kind), &[1; 16]), is_checked);
+                    // Nothing of it is left for the next one.
+                    check.begin(0, || true);
+                    assert!(!differs(&mut check, stream(kind), &digest(kind, b"")));
                 }
+                let mut check = DigestCheck::new(true, false, processor);
                 check.begin(size, || true);
-                check.update(&data[..cut], true);
-                check.catch_up(|take| {
-                    data[..read].chunks(100_000).for_each(take);
-                    Ok(read as u64)
-                });
-                check.update(&data[cut..], false);
-                assert_eq!(differs(&mut check, stream(kind), &[1; 16]), is_checked);
-                // Nothing of it is left for the next one.
-                check.begin(0, || true);
-                assert!(!differs(&mut check, stream(kind), &digest(kind, b"")));
+                check.catch_up(|_| Err(std::io::Error::other("there is nothing to be read yet")));
+                check.update(&data, false);
+                assert!(!differs(&mut check, stream(kind), &digest(kind, &data)));
             }
-            let mut check = DigestCheck::new(true, false);
-            check.begin(size, || true);
-            check.catch_up(|_| Err(std::io::Error::other("there is nothing to be read yet")));
-            check.update(&data, false);
-            assert!(!differs(&mut check, stream(kind), &digest(kind, &data)));
         }
     }
 
     #[test]
     fn a_file_that_can_t_be_read_again_is_not_checked() {
-        for outcome in [None, Some(GUESS_LIMIT)] {
-            let mut check = DigestCheck::new(true, false);
-            check.begin(0, || false);
-            check.update(&vec![0; usize::try_from(GUESS_LIMIT).unwrap()], true);
-            check.update(b"x", true);
-            let sha1 = stream(DigestKind::Sha1);
-            let read = |_: &mut Digester| outcome.ok_or_else(|| std::io::Error::other("no"));
-            assert!(matches!(check.compare(sha1, b"0123456789abcdef0123", read), Verdict::Fine));
-            check.begin(0, || false);
-            assert!(differs(&mut check, sha1, b"short"));
-        }
-        for size in [-1, i64::MAX] {
-            let mut check = DigestCheck::new(true, false);
-            check.begin(size, || false);
-            assert!(!check.may_be_read);
+        for processor in Processor::variants() {
+            for outcome in [None, Some(GUESS_LIMIT)] {
+                let mut check = DigestCheck::new(true, false, processor);
+                check.begin(0, || false);
+                check.update(&vec![0; usize::try_from(GUESS_LIMIT).unwrap()], true);
+                check.update(b"x", true);
+                let sha1 = stream(DigestKind::Sha1);
+                let read = |_: &mut Digester| outcome.ok_or_else(|| std::io::Error::other("no"));
+                assert!(matches!(check.compare(sha1, b"0123456789abcdef0123", read), Verdict::Fine));
+                check.begin(0, || false);
+                assert!(differs(&mut check, sha1, b"short"));
+            }
+            for size in [-1, i64::MAX] {
+                let mut check = DigestCheck::new(true, false, processor);
+                check.begin(size, || false);
+                assert!(!check.may_be_read);
+            }
         }
     }
 
     #[test]
     fn signed_digests_of_long_files_are_those_of_all_their_bytes() {
-        let data = vec![5; usize::try_from(LONG).unwrap() * 3 + 5];
-        for enabled in [false, true] {
-            let mut check = DigestCheck::new(enabled, true);
-            for turn in 0..3 {
-                check.begin(0, || false);
-                data.chunks(65_536).for_each(|piece| check.update(piece, true));
-                if turn == 1 {
-                    // It had no signature that counts, so its digest does.
-                    let verdict = check.compare(Stream::MD5, &[0; 16], |digester| {
-                        digester.update(&data);
-                        Ok(data.len() as u64)
-                    });
-                    assert_eq!(matches!(verdict, Verdict::Differs(..)), enabled);
+        for processor in Processor::variants() {
+            let data = vec![5; usize::try_from(LONG).unwrap() * 3 + 5];
+            for enabled in [false, true] {
+                let mut check = DigestCheck::new(enabled, true, processor);
+                for turn in 0..3 {
+                    check.begin(0, || false);
+                    data.chunks(65_536).for_each(|piece| check.update(piece, true));
+                    if turn == 1 {
+                        // It had no signature that counts, so its digest does.
+                        let verdict = check.compare(Stream::MD5, &[0; 16], |digester| {
+                            digester.update(&data);
+                            Ok(data.len() as u64)
+                        });
+                        assert_eq!(matches!(verdict, Verdict::Differs(..)), enabled);
+                    }
+                    let value = check.signed_digest(DigestKind::Sha256, |_| Ok(0)).unwrap();
+                    assert_eq!(value.as_bytes(), digest(DigestKind::Sha256, &data));
+                    // One that is given up leaves nothing behind.
+                    check.begin(0, || false);
+                    data.chunks(65_536).for_each(|piece| check.update(piece, true));
+                    check.abandon();
                 }
-                let value = check.signed_digest(DigestKind::Sha256, |_| Ok(0)).unwrap();
-                assert_eq!(value.as_bytes(), digest(DigestKind::Sha256, &data));
-                // One that is given up leaves nothing behind.
-                check.begin(0, || false);
-                data.chunks(65_536).for_each(|piece| check.update(piece, true));
-                check.abandon();
             }
         }
     }
 
     #[test]
     fn a_job_without_digests_stops_computing_and_can_start_again() {
-        let mut check = DigestCheck::new(true, false);
-        for _ in 0..PATIENCE {
+        for processor in Processor::variants() {
+            let mut check = DigestCheck::new(true, false, processor);
+            for _ in 0..PATIENCE {
+                check.begin(0, || false);
+                assert!(check.current == Current::Digested);
+            }
             check.begin(0, || false);
-            assert!(check.current == Current::Digested);
+            assert!(check.current == Current::Passed);
+            assert!(!differs(&mut check, Stream::MD5, &[0; 16]));
+            check.begin(0, || false);
+            assert!(differs(&mut check, Stream::MD5, &[0; 16]));
         }
-        check.begin(0, || false);
-        assert!(check.current == Current::Passed);
-        assert!(!differs(&mut check, Stream::MD5, &[0; 16]));
-        check.begin(0, || false);
-        assert!(differs(&mut check, Stream::MD5, &[0; 16]));
     }
 
     #[test]
     fn an_abandoned_file_and_a_disabled_check_say_nothing() {
-        let mut check = DigestCheck::new(true, false);
-        check.begin(0, || false);
-        check.update(b"left", true);
-        check.abandon();
-        assert!(!differs(&mut check, Stream::MD5, &[0; 16]));
-        check.begin(0, || false);
-        assert!(!differs(&mut check, Stream::MD5, &digest(DigestKind::Md5, b"")));
-        let mut check = DigestCheck::new(false, false);
-        check.begin(0, || false);
-        check.update(b"left", true);
-        assert!(!differs(&mut check, Stream::MD5, &[0; 16]));
+        for processor in Processor::variants() {
+            let mut check = DigestCheck::new(true, false, processor);
+            check.begin(0, || false);
+            check.update(b"left", true);
+            check.abandon();
+            assert!(!differs(&mut check, Stream::MD5, &[0; 16]));
+            check.begin(0, || false);
+            assert!(!differs(&mut check, Stream::MD5, &digest(DigestKind::Md5, b"")));
+            let mut check = DigestCheck::new(false, false, processor);
+            check.begin(0, || false);
+            check.update(b"left", true);
+            assert!(!differs(&mut check, Stream::MD5, &[0; 16]));
+        }
     }
 
     #[test]
     fn digests_that_are_made_later_are_those_of_their_files() {
-        if !LateDigests::new(true).are_possible() {
-            return;
-        }
-        let mut check = DigestCheck::new(true, false);
-        check.begin(0, || false);
-        assert!(!differs(&mut check, Stream::MD5, &digest(DigestKind::Md5, b"")));
-        let file = OutputFile::empty(tempfile::tempfile().unwrap().into(), true);
-        // Sizes around those of blocks, one that is longer than announced, and one that stands out.
-        let sizes = [0, 1, 63, 64, 65, 5000, 20_000, 600_000, 250_000, 17, 524_288, 524_289, 524_288];
-        for turn in 0..4 {
-            let mut promised = Vec::new();
-            for (number, size) in sizes.into_iter().enumerate() {
-                let data: Vec<u8> = (0..size).map(|at: usize| (at * 7 + number).to_le_bytes()[0]).collect();
-                let is_wrong = number % 3 == turn;
-                let mut recorded = digest(DigestKind::Md5, &data);
-                recorded[15] ^= u8::from(is_wrong);
-                check.begin(0, || false);
-                if number == 5 {
-                    // One that is given up leaves nothing behind.
-                    check.update(b"lost", true);
-                    check.begin(0, || false);
-                }
-                data.chunks(65_536).for_each(|piece| check.update(piece, true));
-                let name = number.to_string().into_bytes();
-                match check.compare(Stream::MD5, &recorded, |_| Ok(0)) {
-                    Verdict::Later => {
-                        assert!(matches!(check.promise(&name, &file), Promise::Small), "{size}");
-                        promised.push((name, is_wrong));
-                    }
-                    other => {
-                        assert!(size > 524_288);
-                        assert_eq!(matches!(other, Verdict::Differs(..)), is_wrong);
-                    }
-                }
-                assert!(matches!(check.promise(b"once more", &file), Promise::None));
-            }
-            assert_eq!(promised.len(), 11);
-            assert!(check.has_promises());
-            // In the middle of a file.
+        let has_lanes = |processor: &Processor| Md5Lanes::new(*processor).is_some();
+        let Some(processors) = variants(has_lanes) else { return skip::test("needs AVX2") };
+        for processor in processors {
+            let mut check = DigestCheck::new(true, false, processor);
             check.begin(0, || false);
-            check.update(b"one", true);
-            let (small, _long) = check.settle();
-            for (number, (name, is_wrong)) in promised.iter().enumerate() {
-                let wrong = small.wrong(number);
-                assert_eq!(wrong.is_some(), *is_wrong);
-                assert!(wrong.is_none_or(|wrong| wrong.name == name && wrong.recorded != wrong.restored.as_bytes()));
+            assert!(!differs(&mut check, Stream::MD5, &digest(DigestKind::Md5, b"")));
+            let file = OutputFile::empty(tempfile::tempfile().unwrap().into(), true);
+            // Sizes around those of blocks, one that is longer than announced, and one that stands out.
+            let sizes = [0, 1, 63, 64, 65, 5000, 20_000, 600_000, 250_000, 17, 524_288, 524_289, 524_288];
+            for turn in 0..4 {
+                let mut promised = Vec::new();
+                for (number, size) in sizes.into_iter().enumerate() {
+                    let data: Vec<u8> = (0..size).map(|at: usize| (at * 7 + number).to_le_bytes()[0]).collect();
+                    let is_wrong = number % 3 == turn;
+                    let mut recorded = digest(DigestKind::Md5, &data);
+                    recorded[15] ^= u8::from(is_wrong);
+                    check.begin(0, || false);
+                    if number == 5 {
+                        // One that is given up leaves nothing behind.
+                        check.update(b"lost", true);
+                        check.begin(0, || false);
+                    }
+                    data.chunks(65_536).for_each(|piece| check.update(piece, true));
+                    let name = number.to_string().into_bytes();
+                    match check.compare(Stream::MD5, &recorded, |_| Ok(0)) {
+                        Verdict::Later => {
+                            assert!(matches!(check.promise(&name, &file), Promise::Small), "{size}");
+                            promised.push((name, is_wrong));
+                        }
+                        other => {
+                            assert!(size > 524_288);
+                            assert_eq!(matches!(other, Verdict::Differs(..)), is_wrong);
+                        }
+                    }
+                    assert!(matches!(check.promise(b"once more", &file), Promise::None));
+                }
+                assert_eq!(promised.len(), 11);
+                assert!(check.has_promises());
+                // In the middle of a file.
+                check.begin(0, || false);
+                check.update(b"one", true);
+                let (small, _long) = check.settle();
+                for (number, (name, is_wrong)) in promised.iter().enumerate() {
+                    let wrong = small.wrong(number);
+                    assert_eq!(wrong.is_some(), *is_wrong);
+                    assert!(
+                        wrong.is_none_or(|wrong| wrong.name == name && wrong.recorded != wrong.restored.as_bytes())
+                    );
+                }
+                assert!(small.wrong(promised.len()).is_none());
+                check.clear();
+                assert!(!check.has_promises());
+                check.update(b"more", true);
+                assert!(!differs(&mut check, Stream::MD5, &digest(DigestKind::Md5, b"onemore")));
             }
-            assert!(small.wrong(promised.len()).is_none());
-            check.clear();
-            assert!(!check.has_promises());
-            check.update(b"more", true);
-            assert!(!differs(&mut check, Stream::MD5, &digest(DigestKind::Md5, b"onemore")));
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use fd_crypto::{DigestKind, DigestValue, Digester};
-use fd_os::md5_lanes::{VALUE_LEN, has_lanes, md5_each, stand_out};
+use fd_os::md5_lanes::{Md5Lanes, VALUE_LEN};
 
 /// A file that turns out to be longer than this is digested while it is written, as large ones are.
 const MOST_OF_ONE: usize = 512 << 10;
@@ -24,7 +24,7 @@ pub(crate) type Md5Value = [u8; VALUE_LEN];
 /// See the module.
 #[derive(Default)]
 pub(crate) struct LateDigests {
-    are_possible: bool,
+    lanes: Option<Md5Lanes>,
     /// The data and then the name of each file, and the data of the one that is being written.
     kept: Vec<u8>,
     /// Where that of the file that is being written begins.
@@ -56,14 +56,14 @@ pub(crate) struct WrongFile<'l> {
 }
 
 impl LateDigests {
-    /// With `wanted`, where this processor has what it takes.
-    pub(crate) fn new(wanted: bool) -> Self {
-        Self { are_possible: wanted && has_lanes(), ..Self::default() }
+    /// In these lanes, if there are any.
+    pub(crate) fn new(lanes: Option<Md5Lanes>) -> Self {
+        Self { lanes, ..Self::default() }
     }
 
     /// Whether digests may be made later.
     pub(crate) const fn are_possible(&self) -> bool {
-        self.are_possible
+        self.lanes.is_some()
     }
 
     /// Forgets the data of the file that is being written.
@@ -110,12 +110,13 @@ impl LateDigests {
 
     /// Makes the digests of all files that were promised.
     pub(crate) fn settle(&mut self) {
-        let Self { kept, promises, order, alone, .. } = self;
+        let Self { lanes, kept, promises, order, alone, .. } = self;
         let length = |number: usize| promises.get(number).map_or(0, |promise: &Promise| promise.data.len());
         order.clear();
         order.extend(0..promises.len());
         order.sort_unstable_by_key(|number| std::cmp::Reverse(length(*number)));
-        let apart = stand_out(order.iter().map(|number| length(*number)));
+        let lengths = order.iter().map(|number| length(*number));
+        let apart = lanes.map_or(order.len(), |lanes| lanes.stand_out(lengths));
         let (apart, together) = order.split_at_checked(apart).unwrap_or((order, &[]));
         for number in apart {
             if let Some(promise) = promises.get_mut(*number) {
@@ -127,7 +128,9 @@ impl LateDigests {
             promise.and_then(|promise| kept.get(promise.data.clone())).unwrap_or_default()
         };
         let mut values = Vec::with_capacity(together.len());
-        md5_each(together.iter().map(data), |place, value| values.push((place, value)));
+        if let Some(lanes) = lanes {
+            lanes.each(together.iter().map(data), |place, value| values.push((place, value)));
+        }
         for (place, value) in values {
             if let Some(promise) = together.get(place).and_then(|number| promises.get_mut(*number)) {
                 promise.computed = Some(value);

@@ -15,7 +15,8 @@ use std::thread::{self, JoinHandle};
 use fd_crypto::pki::Signature;
 use fd_crypto::{DigestKind, DigestValue};
 use fd_messages::CancelToken;
-use fd_os::lanes::{Algorithm, BLOCK, Chain, SOME};
+use fd_os::lanes::{Algorithm, BLOCK, Chain, FewLanes, SOME};
+use fd_os::processor::Processor;
 use nix::errno::Errno;
 use nix::sys::sysinfo::sysinfo;
 
@@ -32,9 +33,8 @@ const TOGETHER: usize = SOME;
 const PIECE: usize = 32 << 10;
 
 /// See the module.
-#[derive(Default)]
 pub(crate) struct LongFiles {
-    is_wanted: bool,
+    processor: Processor,
     /// Bytes that may wait.
     most_bytes: u64,
     waiting: Vec<LongFile>,
@@ -61,7 +61,7 @@ struct LongFile {
     /// What was restored of it; what somebody else appends is not looked at.
     length: u64,
     kind: DigestKind,
-    algorithm: Algorithm,
+    lanes: FewLanes,
     /// How it looked when the job was through with it.
     left: Option<Stamp>,
 }
@@ -103,16 +103,24 @@ pub(crate) enum Finding {
 }
 
 impl LongFiles {
-    /// With `wanted`, where this processor has what it takes.
-    pub(crate) fn new(wanted: bool) -> Self {
+    /// In the lanes of this processor, if it has any.
+    pub(crate) fn new(processor: Processor) -> Self {
         let memory = sysinfo().map_or(0, |info| info.ram_total());
-        let most_bytes = MOST_BYTES.min(memory / SHARE_OF_MEMORY);
-        Self { is_wanted: wanted, most_bytes, ..Self::default() }
+        Self {
+            processor,
+            most_bytes: MOST_BYTES.min(memory / SHARE_OF_MEMORY),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            promises: VecDeque::new(),
+            working: None,
+            known: 0,
+            cancel: CancelToken::default(),
+        }
     }
 
     /// Whether a file of this length can wait for such a digest.
     pub(crate) fn can_take(&self, kind: DigestKind, length: u64) -> bool {
-        self.is_wanted && length <= self.most_bytes && algorithm(kind).is_some()
+        length <= self.most_bytes && lanes(kind, self.processor).is_some()
     }
 
     /// The job that this is for.
@@ -123,8 +131,8 @@ impl LongFiles {
     /// The file is complete; this is awaited of it, for which a digest of this kind is needed. What is still to be done
     /// to it, [`Self::leave`] ends. Nothing happens if there are no lanes for such a digest.
     pub(crate) fn promise(&mut self, file: File, length: u64, kind: DigestKind, awaited: Awaited, name: &[u8]) {
-        let Some(algorithm) = algorithm(kind) else { return };
-        self.waiting.push(LongFile { file, length, kind, algorithm, left: None });
+        let Some(lanes) = lanes(kind, self.processor) else { return };
+        self.waiting.push(LongFile { file, length, kind, lanes, left: None });
         self.waiting_bytes = self.waiting_bytes.saturating_add(length);
         self.promises.push_back(LongPromise { name: name.to_vec(), awaited, finding: Finding::None });
     }
@@ -197,13 +205,13 @@ impl LongFiles {
 }
 
 /// What makes such digests here.
-fn algorithm(kind: DigestKind) -> Option<Algorithm> {
+fn lanes(kind: DigestKind, processor: Processor) -> Option<FewLanes> {
     let algorithm = match kind {
         DigestKind::Md5 => Algorithm::Md5,
         DigestKind::Sha256 => Algorithm::Sha256,
         _ => return None,
     };
-    Some(algorithm).filter(|algorithm| algorithm.has_few_lanes())
+    algorithm.few_lanes(processor)
 }
 
 impl LongFile {
@@ -236,7 +244,7 @@ struct Lane<'f> {
 impl<'f> Lane<'f> {
     fn new((number, file): (usize, &'f LongFile)) -> Self {
         let piece = vec![0; PIECE];
-        Self { number, file, chain: file.algorithm.begin(), digested: 0, piece, filled: 0, error: None }
+        Self { number, file, chain: file.lanes.begin(), digested: 0, piece, filled: 0, error: None }
     }
 
     /// Reads the next piece, a whole one as long as there is one.
@@ -256,10 +264,6 @@ impl<'f> Lane<'f> {
         }
     }
 
-    fn parts(&self) -> (&[[u8; BLOCK]], &[u8]) {
-        self.piece.get(..self.filled).unwrap_or_default().as_chunks()
-    }
-
     /// Goes on to the next piece; what came out, if this was the last one.
     fn go_on(&mut self) -> Option<Finding> {
         if let Some(errno) = self.error {
@@ -271,21 +275,21 @@ impl<'f> Lane<'f> {
             return None;
         }
         // Its end, be it too early.
-        let (_blocks, rest) = self.parts();
-        let value = self.file.algorithm.finish(self.chain, rest, length);
+        let (_blocks, rest) = parts(&self.piece, self.filled);
+        let value = self.chain.finish(rest, length);
         Some(self.file.finding(DigestValue::from_bytes(self.file.kind, value.as_bytes())))
     }
 }
 
+/// The whole blocks of what is filled, and what is left over.
+fn parts(piece: &[u8], filled: usize) -> (&[[u8; BLOCK]], &[u8]) {
+    piece.get(..filled).unwrap_or_default().as_chunks()
+}
+
 /// Takes the whole blocks of the pieces.
 fn digest(lanes: &mut [Lane<'_>]) {
-    for algorithm in Algorithm::ALL {
-        let mut lanes: Vec<&mut Lane<'_>> = lanes.iter_mut().filter(|lane| lane.file.algorithm == algorithm).collect();
-        let mut messages: Vec<_> = lanes.iter().map(|lane| (lane.chain, lane.parts().0)).collect();
-        algorithm.advance_some(&mut messages);
-        let chains: Vec<Chain> = messages.into_iter().map(|(chain, _)| chain).collect();
-        lanes.iter_mut().zip(chains).for_each(|(lane, chain)| lane.chain = chain);
-    }
+    let messages = lanes.iter_mut().map(|Lane { chain, piece, filled, .. }| Some((chain, parts(piece, *filled).0)));
+    Chain::advance_some(&mut messages.collect::<Vec<_>>());
 }
 
 /// Reads these files and makes their digests.
@@ -340,11 +344,15 @@ mod tests {
         file
     }
 
-    /// `None` where nothing is possible.
-    fn files() -> Option<LongFiles> {
-        let files = LongFiles::new(true);
-        assert!(!LongFiles::new(false).can_take(DigestKind::Md5, 0) && !files.can_take(DigestKind::Sha1, 0));
-        files.can_take(DigestKind::Md5, 1).then_some(files)
+    /// In each variant of the processor that has lanes.
+    fn each_variant(check: impl Fn(LongFiles)) {
+        let all: Vec<_> = Processor::variants().map(LongFiles::new).collect();
+        assert!(all.iter().all(|files| !files.can_take(DigestKind::Sha1, 0)));
+        let all: Vec<_> = all.into_iter().filter(|files| files.can_take(DigestKind::Md5, 1)).collect();
+        if all.is_empty() {
+            return skip::test("needs AVX-512");
+        }
+        all.into_iter().for_each(check);
     }
 
     fn promise(files: &mut LongFiles, file: &File, length: usize, kind: DigestKind, name: &str) {
@@ -362,86 +370,92 @@ mod tests {
 
     #[test]
     fn each_file_has_its_own_finding_in_its_place() {
-        let Some(mut files) = files() else { return };
-        // Of no length, around blocks and pieces, and longer.
-        let lengths = [0, 1, 63, 64, 65, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 3 * PIECE + 64, 700_001, 1_000_000];
-        let mut expected = Vec::new();
-        let mut known = Vec::new();
-        for (number, length) in lengths.into_iter().cycle().take(45).enumerate() {
-            let data: Vec<u8> = (0..length).map(|at| (at * 7 / 3 + number).to_le_bytes()[0]).collect();
-            let sha256 = number % 4 == 1 && files.can_take(DigestKind::Sha256, 0);
-            let right = value(if sha256 { DigestKind::Sha256 } else { DigestKind::Md5 }, &data);
-            promise(&mut files, &file(&data), length, right.kind(), &number.to_string());
-            expected.push(Finding::Has(right));
-            if files.go_on() {
-                known.extend(std::iter::from_fn(|| files.next_known()));
+        each_variant(|mut files| {
+            // Of no length, around blocks and pieces, and longer.
+            let lengths =
+                [0, 1, 63, 64, 65, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 3 * PIECE + 64, 700_001, 1_000_000];
+            let mut expected = Vec::new();
+            let mut known = Vec::new();
+            for (number, length) in lengths.into_iter().cycle().take(45).enumerate() {
+                let data: Vec<u8> = (0..length).map(|at| (at * 7 / 3 + number).to_le_bytes()[0]).collect();
+                let sha256 = number % 4 == 1 && files.can_take(DigestKind::Sha256, 0);
+                let right = value(if sha256 { DigestKind::Sha256 } else { DigestKind::Md5 }, &data);
+                promise(&mut files, &file(&data), length, right.kind(), &number.to_string());
+                expected.push(Finding::Has(right));
+                if files.go_on() {
+                    known.extend(std::iter::from_fn(|| files.next_known()));
+                }
             }
-        }
-        assert!(known.len() >= MOST_FILES, "a group was done before the next one");
-        files.finish();
-        known.extend(std::iter::from_fn(|| files.next_known()));
-        assert!(!files.has_promises());
-        for (number, (promise, expected)) in known.iter().zip(&expected).enumerate() {
-            assert_eq!((promise.name.as_slice(), promise.finding), (number.to_string().as_bytes(), *expected));
-        }
-        assert_eq!(known.len(), expected.len());
+            assert!(known.len() >= MOST_FILES, "a group was done before the next one");
+            files.finish();
+            known.extend(std::iter::from_fn(|| files.next_known()));
+            assert!(!files.has_promises());
+            for (number, (promise, expected)) in known.iter().zip(&expected).enumerate() {
+                assert_eq!((promise.name.as_slice(), promise.finding), (number.to_string().as_bytes(), *expected));
+            }
+            assert_eq!(known.len(), expected.len());
+        });
     }
 
     #[test]
     fn who_writes_meanwhile_is_not_taken_for_damage() {
-        let Some(mut files) = files() else { return };
-        let data = vec![9; 200_000];
-        let (same, longer, other, cut) = (file(&data), file(&data), file(&data), file(&data));
-        for (number, file) in [&same, &longer, &other, &cut].into_iter().enumerate() {
-            promise(&mut files, file, data.len(), DigestKind::Md5, &number.to_string());
-        }
-        longer.write_at(b"more", 200_000).unwrap();
-        other.write_at(b"other", 100_000).unwrap();
-        other.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-        cut.set_len(199_999).unwrap();
-        let is = md5(&data);
-        let mut changed = data.clone();
-        changed[100_000..100_005].copy_from_slice(b"other");
-        let [other, cut] = [md5(&changed), md5(&data[1..])].map(Finding::Changed);
-        assert_eq!(findings(&mut files), [Finding::Has(is), Finding::Changed(is), other, cut]);
+        each_variant(|mut files| {
+            let data = vec![9; 200_000];
+            let (same, longer, other, cut) = (file(&data), file(&data), file(&data), file(&data));
+            for (number, file) in [&same, &longer, &other, &cut].into_iter().enumerate() {
+                promise(&mut files, file, data.len(), DigestKind::Md5, &number.to_string());
+            }
+            longer.write_at(b"more", 200_000).unwrap();
+            other.write_at(b"other", 100_000).unwrap();
+            other.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+            cut.set_len(199_999).unwrap();
+            let is = md5(&data);
+            let mut changed = data.clone();
+            changed[100_000..100_005].copy_from_slice(b"other");
+            let [other, cut] = [md5(&changed), md5(&data[1..])].map(Finding::Changed);
+            assert_eq!(findings(&mut files), [Finding::Has(is), Finding::Changed(is), other, cut]);
+        });
     }
 
     #[test]
     fn what_can_not_be_read_is_said_and_the_others_are_checked() {
-        let Some(mut files) = files() else { return };
-        let data = vec![5; 70_000];
-        promise(&mut files, &file(&data), data.len(), DigestKind::Md5, "one");
-        promise(&mut files, &File::open("/").unwrap(), 100, DigestKind::Md5, "directory");
-        promise(&mut files, &file(&data), data.len(), DigestKind::Md5, "other");
-        let has = Finding::Has(md5(&data));
-        assert_eq!(findings(&mut files), [has, Finding::Unreadable(Errno::EISDIR), has]);
+        each_variant(|mut files| {
+            let data = vec![5; 70_000];
+            promise(&mut files, &file(&data), data.len(), DigestKind::Md5, "one");
+            promise(&mut files, &File::open("/").unwrap(), 100, DigestKind::Md5, "directory");
+            promise(&mut files, &file(&data), data.len(), DigestKind::Md5, "other");
+            let has = Finding::Has(md5(&data));
+            assert_eq!(findings(&mut files), [has, Finding::Unreadable(Errno::EISDIR), has]);
+        });
     }
 
     #[test]
     fn a_cancelled_job_looks_no_further() {
-        let Some(mut files) = files() else { return };
-        let cancel = CancelToken::new();
-        files.belong_to(&cancel);
-        cancel.cancel();
-        promise(&mut files, &file(b"data"), 4, DigestKind::Md5, "file");
-        assert_eq!(findings(&mut files), [Finding::None]);
+        each_variant(|mut files| {
+            let cancel = CancelToken::new();
+            files.belong_to(&cancel);
+            cancel.cancel();
+            promise(&mut files, &file(b"data"), 4, DigestKind::Md5, "file");
+            assert_eq!(findings(&mut files), [Finding::None]);
+        });
     }
 
     #[test]
     fn bytes_and_files_that_wait_are_bounded() {
-        let Some(mut files) = files() else { return };
-        let most = files.most_bytes;
-        assert!(!files.can_take(DigestKind::Md5, most + 1));
-        for turn in 0..3 {
-            promise(&mut files, &file(b""), usize::try_from(most / 2).unwrap(), DigestKind::Md5, "half");
-            files.go_on();
-            assert_eq!(files.waiting.len(), (turn + 1) % 2);
-        }
-        for _ in 0..MOST_FILES * 2 {
-            promise(&mut files, &file(b""), 0, DigestKind::Md5, "empty");
-            files.go_on();
-            assert!(files.waiting.len() < MOST_FILES);
-        }
-        assert_eq!(findings(&mut files).len(), 3 + 2 * MOST_FILES);
+        each_variant(|mut files| {
+            let most = files.most_bytes;
+            assert!(!files.can_take(DigestKind::Md5, most + 1));
+            for turn in 0..3 {
+                promise(&mut files, &file(b""), usize::try_from(most / 2).unwrap(), DigestKind::Md5, "half");
+                files.go_on();
+                assert_eq!(files.waiting.len(), (turn + 1) % 2);
+            }
+            for _ in 0..MOST_FILES * 2 {
+                promise(&mut files, &file(b""), 0, DigestKind::Md5, "empty");
+                files.go_on();
+                assert!(files.waiting.len() < MOST_FILES);
+            }
+            assert_eq!(findings(&mut files).len(), 3 + 2 * MOST_FILES);
+        });
     }
 }

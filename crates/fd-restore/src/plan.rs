@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fd_crypto::pki::KeyRing;
+use fd_os::processor::Processor;
 
 use crate::output_names::OutputNames;
 
@@ -44,6 +45,8 @@ pub struct RestorePlan {
     pub check_digests: bool,
     /// The keys of the PKI directives. With them signatures are checked.
     pub keys: Option<Arc<KeyRing>>,
+    /// What of the processor the digests may use; what is found does not depend on it.
+    pub processor: Processor,
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ impl RestoreState {
         Self {
             directories: Directories::new(),
             writer: MetadataWriter::new(),
-            digest: DigestCheck::new(plan.check_digests, plan.keys.is_some()),
+            digest: DigestCheck::new(plan.check_digests, plan.keys.is_some(), plan.processor),
             data: DataPath::new(),
             encryption: Encryption::new(plan.keys.clone()),
             usual: UsualOwner::default(),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::support::{self, Bed, Collector, Outcome, noise};
 use crate::{BackupError, BackupPlan};
 use fd_messages::MessageType;
+use fd_os::processor::Processor;
 
 /// Some of everything: small files, empty ones, links of both kinds, large files between them.
 fn plant(bed: &Bed) {
@@ -46,19 +47,22 @@ fn the_stream_does_not_depend_on_workers_or_memory() {
         // Walking changes the access times of new directories and symbolic links, once.
         assert!(bed.run().result.is_ok());
         let mut expected: Option<Outcome> = None;
-        for (workers, memory_budget, comm_compression) in [
+        for ((workers, memory_budget, comm_compression), processor) in [
             (1, 24 << 20, false),
             (0, 1, false),
             (2, 24 << 20, false),
             (8, 24 << 20, false),
             (8, 1, false),
             (3, 2 << 20, false),
-        ] {
-            bed.plan = BackupPlan { workers, memory_budget, comm_compression, ..bed.plan.clone() };
+        ]
+        .into_iter()
+        .flat_map(|way| Processor::variants().map(move |processor| (way, processor)))
+        {
+            bed.plan = BackupPlan { workers, memory_budget, comm_compression, processor, ..bed.plan.clone() };
             let outcome = bed.again();
             assert!(outcome.result.is_ok());
             if let Some(expected) = &expected {
-                assert!(expected.sink.wire == outcome.sink.wire, "{letters} {workers} {memory_budget}");
+                assert!(expected.sink.wire == outcome.sink.wire, "{letters} {workers} {memory_budget} {processor}");
                 assert_eq!(expected.sink.count, outcome.sink.count);
                 assert_eq!(expected.progress.job_bytes(), outcome.progress.job_bytes());
                 assert_eq!(expected.progress.read_bytes(), outcome.progress.read_bytes());

@@ -8,7 +8,7 @@ use std::arch::x86_64::{
     _mm256_unpackhi_epi64 as high_pair, _mm256_unpacklo_epi32 as low, _mm256_unpacklo_epi64 as low_pair,
 };
 
-use super::{Algorithm, BLOCK, Chain, SOME};
+use super::{Algorithm, BLOCK, SOME, Words};
 
 /// Words of half a register: the other half is that of the lane so many further on.
 const WIDTH: usize = 4;
@@ -18,14 +18,14 @@ sha256!("avx512f,avx512vl");
 
 /// Takes the blocks of each lane, as many as the shortest run has.
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(super) fn advance(algorithm: Algorithm, chains: &mut [Chain; SOME], runs: &[&[[u8; BLOCK]]; SOME]) {
+pub(super) fn advance(algorithm: Algorithm, chains: &mut [Words; SOME], runs: &[&[[u8; BLOCK]]; SOME]) {
     // No closures here: what calls them is compiled without AVX-512 and can't take them in.
     let (first, second) = chains.split_at_mut(WIDTH);
     let mut values = [zero(); 8];
     for (number, four) in values.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
         let mut rows = [zero(); WIDTH];
         for (row, (one, other)) in rows.iter_mut().zip(first.iter().zip(&*second)) {
-            if let (Some(one), Some(other)) = (one.0.as_chunks().0.get(number), other.0.as_chunks().0.get(number)) {
+            if let (Some(one), Some(other)) = (one.as_chunks().0.get(number), other.as_chunks().0.get(number)) {
                 *row = join(load(other), load(one));
             }
         }
@@ -41,10 +41,10 @@ pub(super) fn advance(algorithm: Algorithm, chains: &mut [Chain; SOME], runs: &[
     }
     for (number, four) in values.as_chunks::<WIDTH>().0.iter().enumerate() {
         for (value, (one, other)) in turn(*four).into_iter().zip(first.iter_mut().zip(&mut *second)) {
-            if let Some(words) = one.0.as_chunks_mut().0.get_mut(number) {
+            if let Some(words) = one.as_chunks_mut().0.get_mut(number) {
                 store(words, half::<0>(value));
             }
-            if let Some(words) = other.0.as_chunks_mut().0.get_mut(number) {
+            if let Some(words) = other.as_chunks_mut().0.get_mut(number) {
                 store(words, half::<1>(value));
             }
         }

@@ -8,7 +8,7 @@ use std::arch::x86_64::{
     _mm_unpacklo_epi32 as low, _mm_unpacklo_epi64 as low_pair,
 };
 
-use super::{Algorithm, BLOCK, Chain, FEW};
+use super::{Algorithm, BLOCK, FEW, Words};
 
 /// Words of a register.
 const WIDTH: usize = 4;
@@ -18,13 +18,13 @@ sha256!("avx512f,avx512vl");
 
 /// Takes the blocks of each lane, as many as the shortest run has.
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(super) fn advance(algorithm: Algorithm, chains: &mut [Chain; FEW], runs: &[&[[u8; BLOCK]]; FEW]) {
+pub(super) fn advance(algorithm: Algorithm, chains: &mut [Words; FEW], runs: &[&[[u8; BLOCK]]; FEW]) {
     // No closures here: what calls them is compiled without AVX-512 and can't take them in.
     let mut values = [zero(); 8];
     for (number, half) in values.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
         let mut rows = [zero(); FEW];
         for (row, chain) in rows.iter_mut().zip(&*chains) {
-            if let Some(words) = chain.0.as_chunks().0.get(number) {
+            if let Some(words) = chain.as_chunks().0.get(number) {
                 *row = load(words);
             }
         }
@@ -40,7 +40,7 @@ pub(super) fn advance(algorithm: Algorithm, chains: &mut [Chain; FEW], runs: &[&
     }
     for (number, half) in values.as_chunks::<WIDTH>().0.iter().enumerate() {
         for (chain, value) in chains.iter_mut().zip(turn(*half)) {
-            if let Some(words) = chain.0.as_chunks_mut().0.get_mut(number) {
+            if let Some(words) = chain.as_chunks_mut().0.get_mut(number) {
                 store(words, value);
             }
         }

@@ -7,10 +7,12 @@ use std::sync::Mutex;
 
 use fd_crypto::{DigestKind, Digester};
 use fd_messages::{CancelToken, MessageType, Progress};
+use fd_os::lanes::Algorithm;
+use fd_os::processor::Processor;
 use fd_records::Stream;
 use fd_restore::{End, RecordSource, RestoreState, SequenceError, SourceError};
 
-use crate::volume::{ATIME, Frame, Log, MTIME, Place, Saved, Volume};
+use crate::volume::{ATIME, Frame, Job, Log, MTIME, Place, Saved, Volume};
 
 /// More than is kept in memory.
 const LENGTH: usize = 600_000;
@@ -29,6 +31,13 @@ fn put_data(volume: &mut Volume, data: &[u8]) {
     for piece in data.chunks(65_536) {
         volume.record(Stream::FILE_DATA, piece);
     }
+}
+
+/// The job of a place, whose digests may use this.
+fn job(place: &Place, processor: Processor) -> Job {
+    let mut job = place.job();
+    job.plan.processor = processor;
+    job
 }
 
 /// Puts a file with its digest, which is wrong or not, onto the volume.
@@ -63,12 +72,12 @@ impl RecordSource for Meddler<'_> {
 }
 
 /// What a job tells while somebody does something before the last file comes.
-fn told_with(place: &Place, volume: &mut Volume, deed: &dyn Fn()) -> Vec<(MessageType, String)> {
+fn told_with(place: &Place, processor: Processor, volume: &mut Volume, deed: &dyn Fn()) -> Vec<(MessageType, String)> {
     let before = volume.frames.len();
     volume.file("/last", b"x");
     let log = Log { messages: Mutex::default(), restored: false };
     let mut source = Meddler { frames: volume.frames.iter(), before: volume.frames.len() - before - 2, deed };
-    let plan = place.job().plan;
+    let plan = job(place, processor).plan;
     let (progress, cancel) = (Progress::default(), CancelToken::new());
     let outcome = fd_restore::run(&plan, &mut RestoreState::new(&plan), &progress, &log, &cancel, &mut source);
     assert_eq!(outcome.unwrap().queued, []);
@@ -78,153 +87,176 @@ fn told_with(place: &Place, volume: &mut Volume, deed: &dyn Fn()) -> Vec<(Messag
 
 #[test]
 fn a_wrong_digest_among_long_files_is_told_in_its_place() {
-    let place = Place::new();
-    let mut job = place.job();
-    job.restored_lines = true;
-    let mut volume = Volume::new();
-    let mut expected = Vec::new();
-    for number in 0..40 {
-        let name = format!("f{number}");
-        let (path, data) = (place.text(&name), data(number));
-        expected.push((MessageType::Restored, path.clone()));
-        put(&mut volume, &format!("/{name}"), &data, number % 7 == 3);
-        if number % 7 == 3 {
-            expected.push((MessageType::Error, format!("MD5 digest of restored file {path} differs from the backup.")));
-        }
-        match number % 7 {
-            // A small one in between, whose digest waits too.
-            2 | 4 => {
-                expected.push((MessageType::Restored, place.text(&format!("small{number}"))));
-                volume.file(&format!("/small{number}"), b"small").record(Stream::MD5, &md5(b"other"));
-                expected.push((MessageType::Error, format!("small{number} differs from the backup.")));
+    for processor in Processor::variants() {
+        let place = Place::new();
+        let mut job = job(&place, processor);
+        job.restored_lines = true;
+        let mut volume = Volume::new();
+        let mut expected = Vec::new();
+        for number in 0..40 {
+            let name = format!("f{number}");
+            let (path, data) = (place.text(&name), data(number));
+            expected.push((MessageType::Restored, path.clone()));
+            put(&mut volume, &format!("/{name}"), &data, number % 7 == 3);
+            if number % 7 == 3 {
+                expected
+                    .push((MessageType::Error, format!("MD5 digest of restored file {path} differs from the backup.")));
             }
-            5 => {
-                volume.record(Stream(999), b"?");
-                expected.push((MessageType::Warning, "999".to_owned()));
+            match number % 7 {
+                // A small one in between, whose digest waits too.
+                2 | 4 => {
+                    expected.push((MessageType::Restored, place.text(&format!("small{number}"))));
+                    volume.file(&format!("/small{number}"), b"small").record(Stream::MD5, &md5(b"other"));
+                    expected.push((MessageType::Error, format!("small{number} differs from the backup.")));
+                }
+                5 => {
+                    volume.record(Stream(999), b"?");
+                    expected.push((MessageType::Warning, "999".to_owned()));
+                }
+                _ => {}
             }
-            _ => {}
         }
-    }
-    let finished = job.run(&volume);
-    assert_eq!(finished.outcome, Ok(End::EndOfData));
-    assert_eq!(finished.messages.len(), expected.len());
-    for ((kind, text), (wanted_kind, wanted)) in finished.messages.iter().zip(&expected) {
-        assert!(kind == wanted_kind && text.contains(wanted.as_str()), "{kind:?} {text}, expected {wanted}");
-    }
-    for number in 0..40 {
-        let name = format!("f{number}");
-        assert!(place.read(&name) == data(number));
-        let stat = place.stat(&name);
-        assert_eq!((stat.mtime(), stat.mode()), (MTIME, 0o100_644), "{name}");
+        let finished = job.run(&volume);
+        assert_eq!(finished.outcome, Ok(End::EndOfData));
+        assert_eq!(finished.messages.len(), expected.len());
+        for ((kind, text), (wanted_kind, wanted)) in finished.messages.iter().zip(&expected) {
+            assert!(kind == wanted_kind && text.contains(wanted.as_str()), "{kind:?} {text}, expected {wanted}");
+        }
+        for number in 0..40 {
+            let name = format!("f{number}");
+            assert!(place.read(&name) == data(number));
+            let stat = place.stat(&name);
+            assert_eq!((stat.mtime(), stat.mode()), (MTIME, 0o100_644), "{name}");
+        }
     }
 }
 
 #[test]
 fn a_look_at_a_long_file_leaves_no_trace() {
-    let place = Place::new();
-    let mut volume = Volume::new();
-    put(&mut volume, "/f", &data(0), false);
-    place.job().run(&volume).assert_quiet();
-    let stat = place.stat("f");
-    assert_eq!((stat.atime(), stat.mtime()), (ATIME, MTIME));
+    for processor in Processor::variants() {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        put(&mut volume, "/f", &data(0), false);
+        job(&place, processor).run(&volume).assert_quiet();
+        let stat = place.stat("f");
+        assert_eq!((stat.atime(), stat.mtime()), (ATIME, MTIME));
+    }
 }
 
 #[test]
 fn a_long_file_that_somebody_changes_meanwhile_is_not_called_damaged() {
-    let place = Place::new();
-    let mut volume = Volume::new();
-    put(&mut volume, "/mine", &data(1), false);
-    put(&mut volume, "/theirs", &data(2), false);
-    let change = || {
-        let mut file = OpenOptions::new().write(true).open(place.path("theirs")).unwrap();
-        file.write_all(b"changed").unwrap();
-    };
-    let told = told_with(&place, &mut volume, &change);
-    // Without the processor's lanes it was digested while it came.
-    let text = format!("Restored file {} was changed before its digest", place.text("theirs"));
-    let fine = told.is_empty() && !fd_os::lanes::Algorithm::Md5.has_few_lanes();
-    assert!(fine || (told.len() == 1 && told[0].0 == MessageType::Warning && told[0].1.starts_with(&text)), "{told:?}");
+    for processor in Processor::variants() {
+        let has_lanes = Algorithm::Md5.few_lanes(processor).is_some();
+        let place = Place::new();
+        let mut volume = Volume::new();
+        put(&mut volume, "/mine", &data(1), false);
+        put(&mut volume, "/theirs", &data(2), false);
+        let change = || {
+            let mut file = OpenOptions::new().write(true).open(place.path("theirs")).unwrap();
+            file.write_all(b"changed").unwrap();
+        };
+        let told = told_with(&place, processor, &mut volume, &change);
+        // Without the processor's lanes it was digested while it came.
+        let text = format!("Restored file {} was changed before its digest", place.text("theirs"));
+        let fine = told.is_empty() && !has_lanes;
+        assert!(
+            fine || (told.len() == 1 && told[0].0 == MessageType::Warning && told[0].1.starts_with(&text)),
+            "{told:?}"
+        );
+    }
 }
 
 #[test]
 fn a_long_file_that_somebody_removes_or_links_meanwhile_is_checked() {
-    let place = Place::new();
-    let mut volume = Volume::new();
-    for name in ["right", "wrong", "linked"] {
-        put(&mut volume, &format!("/{name}"), &data(name.len()), name != "right");
+    for processor in Processor::variants() {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        for name in ["right", "wrong", "linked"] {
+            put(&mut volume, &format!("/{name}"), &data(name.len()), name != "right");
+        }
+        volume.put(&Saved::hard_link("/second", "/linked"));
+        let remove = || ["right", "wrong"].iter().for_each(|name| fs::remove_file(place.path(name)).unwrap());
+        let told = told_with(&place, processor, &mut volume, &remove);
+        let about: Vec<_> = told.iter().map(|(kind, text)| (*kind, text.contains("differs from the backup"))).collect();
+        assert_eq!(about, [(MessageType::Error, true); 2], "{told:?}");
+        assert!(told[0].1.contains("/wrong ") && told[1].1.contains("/linked "), "{told:?}");
+        assert_eq!(place.stat("second").nlink(), 2);
     }
-    volume.put(&Saved::hard_link("/second", "/linked"));
-    let remove = || ["right", "wrong"].iter().for_each(|name| fs::remove_file(place.path(name)).unwrap());
-    let told = told_with(&place, &mut volume, &remove);
-    let about: Vec<_> = told.iter().map(|(kind, text)| (*kind, text.contains("differs from the backup"))).collect();
-    assert_eq!(about, [(MessageType::Error, true); 2], "{told:?}");
-    assert!(told[0].1.contains("/wrong ") && told[1].1.contains("/linked "), "{told:?}");
-    assert_eq!(place.stat("second").nlink(), 2);
 }
 
 #[test]
 fn a_cancelled_job_ends_without_looking_at_its_long_files() {
-    let place = Place::new();
-    let mut volume = Volume::new();
-    for number in 0..5 {
-        put(&mut volume, &format!("/f{number}"), &data(number), true);
+    for processor in Processor::variants() {
+        let has_lanes = Algorithm::Md5.few_lanes(processor).is_some();
+        let place = Place::new();
+        let mut volume = Volume::new();
+        for number in 0..5 {
+            put(&mut volume, &format!("/f{number}"), &data(number), true);
+        }
+        volume.directory("/d/");
+        volume.frames.push(Frame::Cancel);
+        let finished = job(&place, processor).run(&volume);
+        assert_eq!(finished.outcome, Ok(End::Cancelled));
+        if has_lanes {
+            assert_eq!(finished.told(), []);
+        }
+        assert!((0..5).all(|number| place.read(&format!("f{number}")) == data(number)));
     }
-    volume.directory("/d/");
-    volume.frames.push(Frame::Cancel);
-    let finished = place.job().run(&volume);
-    assert_eq!(finished.outcome, Ok(End::Cancelled));
-    if fd_os::lanes::Algorithm::Md5.has_few_lanes() {
-        assert_eq!(finished.told(), []);
-    }
-    assert!((0..5).all(|number| place.read(&format!("f{number}")) == data(number)));
 }
 
 #[test]
 fn what_is_known_of_long_files_is_said_before_the_sequence_is_called_damaged() {
-    for incomplete in [false, true] {
-        let place = Place::new();
-        let mut volume = Volume::new();
-        put(&mut volume, "/good", &data(0), false);
-        put(&mut volume, "/wrong", &data(1), true);
-        if !incomplete {
-            volume.directory("/d/");
+    for processor in Processor::variants() {
+        for incomplete in [false, true] {
+            let place = Place::new();
+            let mut volume = Volume::new();
+            put(&mut volume, "/good", &data(0), false);
+            put(&mut volume, "/wrong", &data(1), true);
+            if !incomplete {
+                volume.directory("/d/");
+            }
+            volume.frames.push(Frame::Data(b"no header".to_vec()));
+            let finished = job(&place, processor).run(&volume);
+            assert!(matches!(finished.outcome, Err(SequenceError::Header(_))));
+            let told = finished.told();
+            assert!(
+                told[0].0 == MessageType::Error && told[0].1.contains("/wrong differs from the backup."),
+                "{told:?}"
+            );
+            assert!(told[1].0 == MessageType::Fatal && told.len() == 2, "{told:?}");
         }
-        volume.frames.push(Frame::Data(b"no header".to_vec()));
-        let finished = place.job().run(&volume);
-        assert!(matches!(finished.outcome, Err(SequenceError::Header(_))));
-        let told = finished.told();
-        assert!(told[0].0 == MessageType::Error && told[0].1.contains("/wrong differs from the backup."), "{told:?}");
-        assert!(told[1].0 == MessageType::Fatal && told.len() == 2, "{told:?}");
     }
 }
 
 /// Data that says where it stands comes behind data that does not. No backup is like that.
 #[test]
 fn a_long_file_whose_stream_changes_is_checked_all_the_same() {
-    for is_wrong in [false, true] {
-        let place = Place::new();
-        let mut volume = Volume::new();
-        let data = data(3);
-        for (name, cut) in [("/plain", data.len()), ("/both", 400_000), ("/sparse", 0)] {
-            let mut saved = Saved::file(name);
-            saved.stat.size = i64::try_from(data.len()).unwrap();
-            let (first, second) = data.split_at(cut);
-            volume.put(&saved);
-            put_data(&mut volume, first);
-            if !second.is_empty() {
-                // What follows an ignored record is taken.
-                volume.record(Stream(35), b"");
-                let address = u64::try_from(cut).unwrap().to_be_bytes();
-                volume.record(Stream::SPARSE_DATA, &[&address[..], second].concat());
+    for processor in Processor::variants() {
+        for is_wrong in [false, true] {
+            let place = Place::new();
+            let mut volume = Volume::new();
+            let data = data(3);
+            for (name, cut) in [("/plain", data.len()), ("/both", 400_000), ("/sparse", 0)] {
+                let mut saved = Saved::file(name);
+                saved.stat.size = i64::try_from(data.len()).unwrap();
+                let (first, second) = data.split_at(cut);
+                volume.put(&saved);
+                put_data(&mut volume, first);
+                if !second.is_empty() {
+                    // What follows an ignored record is taken.
+                    volume.record(Stream(35), b"");
+                    let address = u64::try_from(cut).unwrap().to_be_bytes();
+                    volume.record(Stream::SPARSE_DATA, &[&address[..], second].concat());
+                }
+                let mut digest = md5(&data);
+                digest[0] ^= u8::from(is_wrong);
+                volume.record(Stream::MD5, &digest);
             }
-            let mut digest = md5(&data);
-            digest[0] ^= u8::from(is_wrong);
-            volume.record(Stream::MD5, &digest);
+            let finished = job(&place, processor).run(&volume);
+            let names: Vec<bool> =
+                finished.told().iter().map(|(_, text)| text.contains("differs from the backup")).collect();
+            assert_eq!(names, if is_wrong { vec![true; 3] } else { vec![] });
+            assert!(["plain", "both", "sparse"].iter().all(|name| place.read(name) == data));
         }
-        let finished = place.job().run(&volume);
-        let names: Vec<bool> =
-            finished.told().iter().map(|(_, text)| text.contains("differs from the backup")).collect();
-        assert_eq!(names, if is_wrong { vec![true; 3] } else { vec![] });
-        assert!(["plain", "both", "sparse"].iter().all(|name| place.read(name) == data));
     }
 }

@@ -246,6 +246,7 @@ pub(crate) fn job_below(below: &str) -> Job {
             replace: Replace::Always,
             check_digests: true,
             keys: None,
+            processor: fd_os::processor::Processor::chosen(),
         },
         restored_lines: false,
     }

@@ -1,0 +1,118 @@
+//! What of the processor the digests may use: what it has, or less where a test says so.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// Names what may be used, as `avx512,sha`; a name that is not known stands for nothing. Only for tests.
+const VARIABLE: &str = "FERROFD_CPU";
+
+/// The vector instructions that may be used. One that the processor lacks is never among them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Processor {
+    avx2: bool,
+    avx512: bool,
+    sha: bool,
+}
+
+impl Processor {
+    /// This processor, or what `FERROFD_CPU` leaves of it. It is looked at once.
+    pub fn chosen() -> Self {
+        static CHOSEN: OnceLock<Processor> = OnceLock::new();
+        *CHOSEN.get_or_init(|| {
+            let found = Self::detected();
+            std::env::var(VARIABLE).map_or(found, |names| found.masked(&names))
+        })
+    }
+
+    /// Each, as far as [`Self::chosen`] has it: from none of the instructions to all.
+    pub fn variants() -> impl Iterator<Item = Self> {
+        let chosen = Self::chosen();
+        let names = ["baseline", "baseline,sha", "avx2", "avx2,sha", "avx512", "avx512,sha"];
+        // A name of which something is missing would be one of the others once more.
+        names
+            .into_iter()
+            .map(move |names| (names, chosen.masked(names)))
+            .filter_map(|(names, variant)| (variant.to_string() == names).then_some(variant))
+    }
+
+    /// AVX2.
+    pub const fn has_avx2(self) -> bool {
+        self.avx2
+    }
+
+    /// AVX-512, for wide registers and for narrow ones.
+    pub const fn has_avx512(self) -> bool {
+        self.avx512
+    }
+
+    /// Instructions for SHA-256 of one message.
+    pub const fn has_sha(self) -> bool {
+        self.sha
+    }
+
+    fn detected() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        let found = {
+            use std::arch::is_x86_feature_detected as has;
+            let avx2 = has!("avx2");
+            Self { avx2, avx512: avx2 && has!("avx512f") && has!("avx512vl"), sha: has!("sha") }
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let found = Self { avx2: false, avx512: false, sha: true };
+        found
+    }
+
+    /// Only what is named.
+    fn masked(self, names: &str) -> Self {
+        let has = |name| names.split(',').any(|named| named.trim() == name);
+        let avx512 = self.avx512 && has("avx512");
+        Self { avx2: avx512 || self.avx2 && has("avx2"), avx512, sha: self.sha && has("sha") }
+    }
+}
+
+impl fmt::Display for Processor {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let vectors = match (self.avx512, self.avx2) {
+            (true, _) => "avx512",
+            (false, true) => "avx2",
+            (false, false) => "baseline",
+        };
+        text.write_str(vectors)?;
+        if self.sha { text.write_str(",sha") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_takes_away_and_never_adds() {
+        let all = Processor { avx2: true, avx512: true, sha: true };
+        for (names, left) in [
+            ("baseline", "baseline"),
+            ("", "baseline"),
+            ("avx-512", "baseline"),
+            ("sha", "baseline,sha"),
+            ("avx2", "avx2"),
+            ("avx512", "avx512"),
+            ("avx2, sha", "avx2,sha"),
+            ("avx512,sha", "avx512,sha"),
+        ] {
+            assert_eq!(all.masked(names).to_string(), left, "{names}");
+        }
+        let none = all.masked("baseline");
+        assert_eq!(none.masked("avx2,avx512,sha"), none);
+        assert_eq!(all.masked("avx2").masked("avx512,sha"), none, "AVX-512 does not come back as AVX2");
+    }
+
+    /// Tests go through these.
+    #[test]
+    fn the_variants_begin_with_none_and_end_with_all() {
+        let variants: Vec<String> = Processor::variants().map(|variant| variant.to_string()).collect();
+        assert_eq!(variants.first().map(String::as_str), Some("baseline"));
+        let chosen = Processor::chosen().to_string();
+        assert!(variants.contains(&chosen), "{variants:?} {chosen}");
+        assert_eq!(variants.iter().any(|name| name.ends_with("sha")), Processor::chosen().has_sha());
+    }
+}
