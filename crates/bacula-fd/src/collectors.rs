@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use fd_config::{Statistics, StatisticsKind};
 use fd_fileset::wildcard;
 use fd_messages::MessageType;
+use fd_os::resolver_text;
 
 use crate::clock;
 use crate::daemon::Daemon;
@@ -216,7 +217,7 @@ fn to_graphite(daemon: &Daemon, number: usize, resource: &Statistics, lines: &[u
             if let Err(error) = kept {
                 tracing::warn!(%error, path = %spool.display(), "a collector's lines can't be kept");
             }
-            let text = texts::no_graphite(resource.host.as_deref(), resource.port, &system_words(&error));
+            let text = texts::no_graphite(resource.host.as_deref(), resource.port, &resolver_text(&error));
             collectors.change(number, |state| (state.spool, state.error) = (Spool::InProgress, text));
         }
     }

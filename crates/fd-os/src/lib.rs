@@ -13,5 +13,7 @@ pub mod page_cache;
 pub mod priority;
 pub mod processor;
 pub mod regex;
+mod resolver;
 
 pub use error_text::error_text;
+pub use resolver::resolver_text;

@@ -58,6 +58,14 @@ impl Channel {
 fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
     let found =
         (host, port).to_socket_addrs().map_err(|source| ConnectError::Resolve { host: host.to_owned(), source })?;
+    let addresses = in_order(found);
+    if addresses.is_empty() {
+        return Err(ConnectError::Resolve { host: host.to_owned(), source: Errno::EADDRNOTAVAIL.into() });
+    }
+    Ok(addresses)
+}
+
+fn in_order(found: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     let mut addresses: Vec<SocketAddr> = Vec::new();
     for address in found {
         if !addresses.contains(&address) {
@@ -65,10 +73,7 @@ fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
         }
     }
     addresses.sort_by_key(SocketAddr::is_ipv4);
-    if addresses.is_empty() {
-        return Err(ConnectError::Resolve { host: host.to_owned(), source: Errno::EADDRNOTAVAIL.into() });
-    }
-    Ok(addresses)
+    addresses
 }
 
 struct Attempt<'a> {
@@ -308,9 +313,16 @@ mod tests {
 
     #[test]
     fn addresses_of_ipv6_come_first_and_once() {
-        let addresses = resolve("localhost", 9103).unwrap();
-        assert!(addresses.is_sorted_by_key(SocketAddr::is_ipv4));
-        assert!((1..addresses.len()).all(|n| !addresses[n..].contains(&addresses[n - 1])));
-        assert_eq!(resolve("::1", 1).unwrap(), ["[::1]:1".parse().unwrap()]);
+        let parsed = |addresses: &[&str]| -> Vec<SocketAddr> {
+            addresses.iter().map(|address| address.parse().unwrap()).collect()
+        };
+        let found = ["127.0.0.1:1", "[::2]:1", "127.0.0.1:1", "127.0.0.2:1", "[::1]:1", "[::2]:1"];
+        let expected = ["[::2]:1", "[::1]:1", "127.0.0.1:1", "127.0.0.2:1"];
+        assert_eq!(in_order(parsed(&found)), parsed(&expected));
+        assert_eq!(resolve("::1", 1).unwrap(), parsed(&["[::1]:1"]));
+        match resolve("localhost", 9103) {
+            Ok(addresses) => assert_eq!(in_order(addresses.clone()), addresses),
+            Err(_) => skip::part("localhost has no address here"),
+        }
     }
 }

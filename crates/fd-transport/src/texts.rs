@@ -89,7 +89,7 @@ impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Resolve { host, source } => {
-                write!(f, "[FE0060] gethostbyname() for host \"{host}\" failed: ERR={}", resolver_text(source))
+                write!(f, "[FE0060] gethostbyname() for host \"{host}\" failed: ERR={}", fd_os::resolver_text(source))
             }
             Self::Socket { family, port, source } => {
                 write!(f, "[FE0061] Socket open error. proto={family} port={port}. ERR={}", io_text(source))
@@ -123,12 +123,6 @@ pub(crate) const TLS_NOT_POSSIBLE: &str = "TLS is not possible in this state of 
 /// The text of an error number alone, as C programs print it.
 fn io_text(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
-}
-
-/// The resolver's own words, without what Rust puts before them.
-fn resolver_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.rsplit_once("information: ").map_or(text.as_str(), |(_, own)| own).to_owned()
 }
 
 /// OpenSSL's words for what went wrong in TLS: `error:0A00041B:SSL routines::tlsv1 alert decrypt error`.
