@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::error::{BedError, Result};
 use crate::folder::Folder;
 
+/// Why a test is skipped that can't judge the stock daemon.
+pub const ONLY_OURS: &str = "of the stock daemon it is known";
+
 /// Which File Daemon a client of the bed is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fd {

@@ -182,8 +182,7 @@ fn odd_file_sets_are_answered_as_by_the_stock_daemon() -> Result<()> {
 #[test]
 fn a_file_set_of_ten_million_lines_is_refused_with_its_size() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
-        eprintln!("the stock daemon takes the memory that it needs");
-        return Ok(());
+        return skip::test("the stock daemon takes the memory that it needs");
     }
     let mut bed = bed_in_clear("ten-million")?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
@@ -361,7 +360,7 @@ fn an_accurate_list_takes_a_quarter_of_the_stock_daemon_s_memory() -> Result<()>
         }
         used.push(held);
     }
-    let [stock, ours] = used[..] else { return Ok(()) };
+    let [stock, ours] = used[..] else { panic!("two sides, not {used:?}") };
     println!("{files} files: stock {} bytes a file, ours {} bytes a file", stock / files, ours / files);
     if Fd::under_test()? == Fd::Ours {
         assert!(ours * 4 <= stock, "{ours} bytes against {stock}");

@@ -235,8 +235,7 @@ fn what_changes_ahead_of_the_reading_is_saved_as_it_is() -> Result<()> {
 fn a_read_error_ends_the_data_of_one_file_only() -> Result<()> {
     let unreadable = Path::new("/sys/class/net/lo/speed");
     if fs::read(unreadable).is_ok() || !unreadable.exists() {
-        eprintln!("this kernel has no such file");
-        return Ok(());
+        return skip::test("this kernel has no file that can not be read");
     }
     let mut options = BedOptions::side_by_side("read-error")?;
     let source = options.source()?;
@@ -283,8 +282,7 @@ impl Drop for Mounts {
 #[test]
 fn mounts_below_the_tree_are_entered_or_left_out_and_a_dead_one_is_reported() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
-        eprintln!("only root can mount");
-        return Ok(());
+        return skip::test("only root can mount");
     }
     let mut options = BedOptions::side_by_side("mounts")?;
     let source = options.source()?;

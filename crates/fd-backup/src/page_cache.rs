@@ -180,7 +180,9 @@ mod tests {
     /// Reads the second stretch into memory, then all of the file in both ways.
     #[test]
     fn what_was_in_memory_stays_and_what_was_not_goes() {
-        let Some(file) = cold_file() else { return };
+        let Some(file) = cold_file() else {
+            return skip::test("this file system keeps pages that it is asked to drop");
+        };
         let size = file.metadata().unwrap().len();
         let mut buffer = vec![0; usize::try_from(STRETCH).unwrap()];
         let watched = PageCache::Watched(Stretches::new(&file, size));

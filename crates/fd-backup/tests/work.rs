@@ -2,13 +2,7 @@
 //!
 //! Each backup runs in a process of its own, which is this very test program again, under `strace` where system calls
 //! are counted. What one file costs is the difference between many files and few.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr,
-    reason = "a test fails by panicking, and says what it left out"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::alloc::System;
 use std::collections::HashMap;
@@ -80,7 +74,7 @@ impl RegexCompiler for Nothing {
 /// Not a test of its own: what the others start.
 #[test]
 fn a_measured_backup() {
-    let Ok(task) = std::env::var(TASK) else { return };
+    let Ok(task) = std::env::var(TASK) else { return skip::unasked() };
     let words: Vec<&str> = task.splitn(3, ' ').collect();
     let (letters, kind, directory) = (words[0], words[1], words[2]);
     let mut parser = Parser::new(&Nothing);
@@ -152,10 +146,11 @@ fn all_calls(letters: &str, kind: &str, files: u32) -> Option<HashMap<String, f6
     Some(table.lines().filter_map(row).collect())
 }
 
+const NO_STRACE: &str = "strace is not here or may not trace";
+
 /// What a file more costs, each call by its name and all of them.
 fn calls_of_a_file(letters: &str, kind: &str) -> Option<(HashMap<&'static str, f64>, f64)> {
     let (Some(few), Some(many)) = (calls(letters, kind, 100), calls(letters, kind, 1100)) else {
-        eprintln!("left out: strace is not here or may not trace");
         return None;
     };
     let cost = |name: &str| (many.get(name).unwrap_or(&0.0) - few.get(name).unwrap_or(&0.0)) / 1000.0;
@@ -167,7 +162,7 @@ fn calls_of_a_file(letters: &str, kind: &str) -> Option<(HashMap<&'static str, f
 #[test]
 fn a_small_file_costs_five_system_calls_and_its_attributes_a_sixth() {
     for (letters, limit) in [("M", 5.1), ("MAX", 6.1)] {
-        let Some((costs, sum)) = calls_of_a_file(letters, "full") else { return };
+        let Some((costs, sum)) = calls_of_a_file(letters, "full") else { return skip::test(NO_STRACE) };
         assert!(sum < limit, "{letters}: {sum} calls a file, {costs:?}");
         assert!(costs["openat2"] > 0.9, "nothing was counted: {costs:?}");
     }
@@ -183,8 +178,7 @@ fn threads(kind: &str, files: u32) -> Option<f64> {
 fn a_small_job_starts_no_worker() {
     let (Some(nothing), Some(few), Some(many)) = (threads("unchanged", 20), threads("full", 20), threads("full", 2000))
     else {
-        eprintln!("left out: strace is not here or may not trace");
-        return;
+        return skip::test(NO_STRACE);
     };
     assert!(nothing > 0.0, "nothing was counted");
     assert!((few - nothing).abs() < 0.1, "{few} threads instead of {nothing}");
@@ -193,7 +187,7 @@ fn a_small_job_starts_no_worker() {
 
 #[test]
 fn an_unchanged_file_costs_one_system_call() {
-    let Some((costs, sum)) = calls_of_a_file("MAX", "unchanged") else { return };
+    let Some((costs, sum)) = calls_of_a_file("MAX", "unchanged") else { return skip::test(NO_STRACE) };
     assert!((0.9..1.1).contains(&sum), "{sum} calls a file, {costs:?}");
 }
 

@@ -1,6 +1,6 @@
 //! What the reader saves the writer sets again, on a real file system.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::fs::{self, File};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -16,25 +16,21 @@ const BOTH: Wanted = Wanted { acl: true, xattr: true };
 const ACCESS_TEXT: &[u8] = b"user::rw-\nuser:root:rw-\nuser:12345:r--\ngroup::r--\nmask::rw-\nother::r--\n\0";
 const DEFAULT_TEXT: &[u8] = b"user::rwx\ngroup::r-x\nother::r-x\n\0";
 
+const NO_XATTRS: &str = "no extended attributes here";
+
 struct Folder {
     folder: tempfile::TempDir,
     handle: File,
 }
 
 impl Folder {
-    /// A folder on a file system with ACLs and extended attributes; `None`, with the reason said, where there is none.
+    /// A folder on a file system with ACLs and extended attributes; `None` where there is none.
     fn new() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let handle = File::open(folder.path()).unwrap();
         let made = Self { folder, handle };
         fs::write(made.path("probe"), b"").unwrap();
-        match made.target("probe").set_xattr(b"user.probe", b"1") {
-            Ok(()) => Some(made),
-            Err(errno) => {
-                println!("skipped: no extended attributes here: {errno}");
-                None
-            }
-        }
+        made.target("probe").set_xattr(b"user.probe", b"1").is_ok().then_some(made)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -78,7 +74,7 @@ fn read(path: &Path, file_type: FileType, wanted: Wanted) -> FileMetadata {
 
 #[test]
 fn a_plain_file_has_no_records() {
-    let Some(folder) = Folder::new() else { return };
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     fs::write(folder.path("f"), b"").unwrap();
     let found = read(&folder.path("f"), FileType::Regular, BOTH);
     assert!(found.access_acl.is_empty() && found.default_acl.is_empty() && found.xattrs.is_empty());
@@ -86,7 +82,7 @@ fn a_plain_file_has_no_records() {
 
 #[test]
 fn acls_survive_by_name_and_by_descriptor() {
-    let Some(folder) = Folder::new() else { return };
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     for open in [false, true] {
         fs::write(folder.path("f"), b"").unwrap();
         let file = File::options().write(true).open(folder.path("f")).unwrap();
@@ -106,7 +102,7 @@ fn acls_survive_by_name_and_by_descriptor() {
 
 #[test]
 fn a_directory_has_two_acls_and_loses_the_default_again() {
-    let Some(folder) = Folder::new() else { return };
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     fs::create_dir(folder.path("d")).unwrap();
     let mut writer = MetadataWriter::new();
     let target = folder.target("d");
@@ -123,7 +119,7 @@ fn a_directory_has_two_acls_and_loses_the_default_again() {
 
 #[test]
 fn attributes_survive_on_files_and_links() {
-    let Some(folder) = Folder::new() else { return };
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     fs::write(folder.path("f"), b"").unwrap();
     symlink("f", folder.path("link")).unwrap();
     let mut record = Vec::new();
@@ -139,8 +135,7 @@ fn attributes_survive_on_files_and_links() {
     match writer.set_xattrs(&folder.target("link"), b"link", Stream::LINUX_XATTR, &record) {
         None => assert_eq!(read(&folder.path("link"), FileType::Symlink, BOTH).xattrs, record),
         Some(warning) => {
-            println!("skipped: {}", String::from_utf8_lossy(&warning.text));
-            return;
+            return skip::test(&String::from_utf8_lossy(&warning.text));
         }
     }
     assert!(!read(&folder.path("f"), FileType::Regular, BOTH).xattrs.windows(7).any(|bytes| bytes == b"trusted"));
@@ -148,7 +143,7 @@ fn attributes_survive_on_files_and_links() {
 
 #[test]
 fn what_can_not_be_set_is_said_word_for_word() {
-    let Some(folder) = Folder::new() else { return };
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     fs::write(folder.path("f"), b"").unwrap();
     let target = folder.target("f");
     let mut writer = MetadataWriter::new();
@@ -192,7 +187,7 @@ fn what_can_not_be_set_is_said_word_for_word() {
 
 #[test]
 fn an_unsupported_name_space_stops_the_device_silently() {
-    let Some(folder) = Folder::new() else { return };
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     fs::write(folder.path("f"), b"").unwrap();
     let target = folder.target("f");
     let mut writer = MetadataWriter::new();
@@ -213,7 +208,7 @@ fn an_unsupported_name_space_stops_the_device_silently() {
 
 #[test]
 fn a_missing_file_is_passed_over() {
-    let Some(folder) = Folder::new() else { return };
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     let mut writer = MetadataWriter::new();
     let target = folder.target("missing");
     assert_eq!(writer.set_acl(&target, b"m", Stream::LINUX_ACCESS_ACL, ACCESS_TEXT), None);
@@ -227,7 +222,7 @@ fn a_missing_file_is_passed_over() {
 
 #[test]
 fn what_can_not_be_read_is_said() {
-    let Some(folder) = Folder::new() else { return };
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     fs::write(folder.path("f"), b"").unwrap();
     // A component that is no directory gives an error other than ENOENT.
     let path = folder.path("f").join("g");

@@ -30,7 +30,7 @@ fn expressions_in_the_locale_of_this_process() {
     let is_utf8 = match env::var("LC_ALL").as_deref() {
         Ok("C.UTF-8") => true,
         Ok("C") => false,
-        _ => return,
+        _ => return skip::unasked(),
     };
     locale::set_from_environment();
     let letter = "/x/é".as_bytes();

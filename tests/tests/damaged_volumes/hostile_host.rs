@@ -23,7 +23,7 @@ const TRIES: usize = 10_000;
 /// The helper process: swaps `d` and `trap` until its input ends, as an ordinary user.
 #[test]
 fn swaps_where_it_is_told_to() {
-    let Some(place) = std::env::var_os(SWAP) else { return };
+    let Some(place) = std::env::var_os(SWAP) else { return skip::unasked() };
     nix::unistd::setgid(NOBODY_OF_US.into()).unwrap();
     nix::unistd::setuid(NOBODY_OF_US.into()).unwrap();
     // Whether its input ends or fails, nobody is there any more.
@@ -57,12 +57,10 @@ fn look(victim: &Path) -> BTreeMap<String, (u32, u32, i64, i64, Vec<u8>)> {
 #[test]
 fn a_process_that_swaps_directories_for_links_redirects_nothing() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped: needs root");
-        return Ok(());
+        return skip::test("needs root");
     }
     if Fd::under_test()? == Fd::Stock {
-        println!("skipped: the stock daemon follows such links");
-        return Ok(());
+        return skip::test("the stock daemon follows such links");
     }
     let mut options = BedOptions::new("swaps", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     options.tls_psk = false;
@@ -142,8 +140,7 @@ fn a_quota_that_is_used_up_is_told_and_costs_one_file() -> Result<()> {
         Ok(if traced || gone { Ok(traced) } else { Err(status) })
     })?;
     if !traced {
-        println!("skipped: strace may not attach to a process here");
-        return Ok(());
+        return skip::test("strace may not attach to a process here");
     }
     let outcome = restore(fd, 1, &to, files(&["/one", "/two", "/three"], CONTENT), true)?;
     drop(helper);

@@ -262,8 +262,7 @@ fn files(names: &[&str], content: &[u8]) -> Vec<u8> {
 #[test]
 fn a_full_disk_and_too_few_descriptors_are_told_and_cost_what_they_must() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped: needs root");
-        return Ok(());
+        return skip::test("needs root");
     }
     let mut options = BedOptions::new("shortage", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     options.tls_psk = false;

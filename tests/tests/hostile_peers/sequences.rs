@@ -100,8 +100,7 @@ fn session(port: u16, seed: u64) -> Result<usize> {
 #[test]
 fn sessions_of_commands_in_any_order_end_and_do_no_harm() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
-        println!("left out: the stock daemon ends after some dozens of these sessions");
-        return Ok(());
+        return skip::test("the stock daemon ends after some dozens of these sessions");
     }
     let wanted: u64 = std::env::var("SESSIONS").ok().map_or(400, |text| text.parse().unwrap());
     let mut bed = bed_in_clear("sequences")?;

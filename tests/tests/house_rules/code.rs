@@ -271,3 +271,50 @@ impl<'a> Visit<'a> for Tests {
         }
     }
 }
+
+/// The `return`s in functions with `#[test]` that end the test as if it had passed, and say nothing.
+pub(crate) fn silent_returns(file: &File) -> Vec<(String, usize)> {
+    let mut finder = TestReturns::default();
+    finder.visit_file(file);
+    finder.found
+}
+
+#[derive(Default)]
+struct TestReturns {
+    test: Option<String>,
+    found: Vec<(String, usize)>,
+}
+
+/// Nothing, or `Ok(())`.
+fn is_silent(value: Option<&syn::Expr>) -> bool {
+    match value {
+        None => true,
+        Some(syn::Expr::Call(call)) => {
+            let is_ok = matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Ok"));
+            is_ok && matches!(call.args.first(), Some(syn::Expr::Tuple(tuple)) if tuple.elems.is_empty())
+        }
+        Some(_) => false,
+    }
+}
+
+impl<'a> Visit<'a> for TestReturns {
+    fn visit_item_fn(&mut self, function: &'a syn::ItemFn) {
+        let is_test = function.attrs.iter().any(|attribute| attribute.path().is_ident("test"));
+        let outer = std::mem::replace(&mut self.test, is_test.then(|| function.sig.ident.to_string()));
+        visit::visit_item_fn(self, function);
+        self.test = outer;
+    }
+
+    fn visit_expr_closure(&mut self, closure: &'a syn::ExprClosure) {
+        let outer = self.test.take();
+        visit::visit_expr_closure(self, closure);
+        self.test = outer;
+    }
+
+    fn visit_expr_return(&mut self, value: &'a syn::ExprReturn) {
+        if let Some(test) = self.test.as_ref().filter(|_| is_silent(value.expr.as_deref())) {
+            self.found.push((test.clone(), value.return_token.span.start().line));
+        }
+        visit::visit_expr_return(self, value);
+    }
+}

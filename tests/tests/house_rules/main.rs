@@ -10,7 +10,7 @@ mod sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use code::{Literal, literals, named_paths, sent_end_of_data, test_functions, unsafe_places};
+use code::{Literal, literals, named_paths, sent_end_of_data, silent_returns, test_functions, unsafe_places};
 use packages::packages;
 use sources::{Outcome, Source, crates, files, read, root, rust_files};
 
@@ -286,6 +286,28 @@ fn an_ignored_test_says_why() -> Outcome<()> {
 }
 
 /// The tree must mean the same on every machine.
+/// A test that can't run here says so through the package `skip`, which is counted.
+#[test]
+fn a_test_that_returns_early_says_so() -> Outcome<()> {
+    let mut problems = Vec::new();
+    for path in rust_files()?.into_iter().filter(|path| !path.starts_with("tests/skip")) {
+        let file = syn::parse_file(&read(&path.to_string_lossy())?)?;
+        let place = path.display();
+        let silent = silent_returns(&file).into_iter();
+        problems.extend(silent.map(|(test, line)| format!("{place}:{line}: {test} returns without skip::test")));
+        let told = literals(&file).into_iter().filter(|literal| {
+            ["skipped:", "left out:"].iter().any(|word| literal.text.starts_with(word) && literal.text != *word)
+        });
+        problems.extend(told.map(|literal| format!("{place}:{}: {:?} is for skip::test", literal.line, literal.text)));
+    }
+    none(&problems);
+    let text = "#[test] fn a() { if b { return; } let c = || { return; }; }
+        #[test] fn d() -> R { if b { return Ok(()); } if c { return skip::test(e); } Ok(()) } fn f() { return; }";
+    let found = silent_returns(&syn::parse_file(text)?);
+    assert_eq!(found, [("a".to_owned(), 1), ("d".to_owned(), 2)], "the rule itself");
+    Ok(())
+}
+
 #[test]
 fn no_file_names_a_place_of_one_machine() -> Outcome<()> {
     // In pieces, so that this file does not name them.

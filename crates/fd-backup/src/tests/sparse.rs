@@ -78,7 +78,7 @@ fn a_hole_of_a_terabyte_takes_no_time() {
     let file = File::create(bed.path("huge")).unwrap();
     let len = 1 << 40;
     if file.set_len(len).is_err() {
-        return; // The file system has no files of this size.
+        return skip::test("this file system has no files of a terabyte");
     }
     file.write_all_at(b"data", len / 2).unwrap();
     let outcome = bed.run();

@@ -159,7 +159,7 @@ fn a_replaced_link_is_not_followed_by_its_old_handle() {
 #[test]
 fn links_of_other_users_are_not_followed() {
     if !is_root() {
-        return;
+        return skip::test("needs root");
     }
     // Somebody may write in `w` and makes a link to what is not theirs.
     let place = scene();
@@ -185,7 +185,7 @@ fn links_of_other_users_are_not_followed() {
 #[test]
 fn a_link_of_ours_counts_only_where_others_can_not_put_it() {
     if !is_root() {
-        return;
+        return skip::test("needs root");
     }
     let place = scene();
     symlink("../victim", place.path("w/d")).unwrap();
@@ -299,7 +299,7 @@ fn set_id_bits_come_last_and_data_is_private_until_then() {
 #[test]
 fn what_others_can_swap_is_looked_at_before_it_gets_attributes() {
     if !is_root() {
-        return;
+        return skip::test("needs root");
     }
     let place = scene();
     fs::set_permissions(place.path("w"), fs::Permissions::from_mode(0o777)).unwrap();
@@ -341,7 +341,7 @@ fn directories_swapped_for_links_all_the_time_redirect_nothing() {
     const ROUNDS: usize = 50;
     const FILES: usize = 200;
     if !is_root() {
-        return;
+        return skip::test("needs root");
     }
     let place = scene();
     let before = victim(&place);

@@ -197,6 +197,7 @@ fn a_cancelled_job_ends_without_looking_at_its_long_files() {
         volume.frames.push(Frame::Cancel);
         let finished = job(&place, processor).run(&volume);
         assert_eq!(finished.outcome, Ok(End::Cancelled));
+        // Without lanes they were digested while they came.
         if has_lanes {
             assert_eq!(finished.told(), []);
         }

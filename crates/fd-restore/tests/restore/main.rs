@@ -1,11 +1,6 @@
 //! Restores from volumes that are written in memory, into real directories.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    clippy::indexing_slicing,
-    reason = "tests, and the helpers that tests share"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests, and the helpers that tests share")]
 
 mod attacks;
 mod damage;

@@ -14,7 +14,7 @@ use crate::volume::{Frame, Log, Place, Saved, Volume, is_root, job_below};
 #[test]
 fn every_restored_file_has_its_line() {
     if !is_root() {
-        return;
+        return skip::test("needs root");
     }
     let place = Place::new();
     let mut job = place.job();
@@ -257,7 +257,7 @@ fn a_cancelled_job_closes_its_file() {
 #[test]
 fn a_full_disk_is_said_with_file_and_reason_and_the_next_file_is_tried() {
     if !is_root() {
-        return;
+        return skip::test("needs root");
     }
     let place = Place::new();
     fs::create_dir(place.path("w")).unwrap();
@@ -265,8 +265,7 @@ fn a_full_disk_is_said_with_file_and_reason_and_the_next_file_is_tried() {
     let mounted =
         nix::mount::mount(Some("tmpfs"), &target, Some("tmpfs"), nix::mount::MsFlags::empty(), Some("size=65536"));
     if let Err(errno) = mounted {
-        println!("skipped: no tmpfs can be mounted: {errno}");
-        return;
+        return skip::test(&format!("no tmpfs can be mounted: {errno}"));
     }
     let mut volume = Volume::new();
     volume.file("/big", &vec![1; 100_000]).file("/small", b"x");
