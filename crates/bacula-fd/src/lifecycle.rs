@@ -27,13 +27,9 @@ pub(crate) fn go_background(keep_output: bool) -> io::Result<Role> {
     fd_os::daemonize::into_background(if keep_output { 3 } else { 0 })
 }
 
-/// The system's words for an error, as C's `strerror` has them.
-fn words(errno: Errno) -> &'static str {
-    match errno {
-        // What the C library says of a look-up that found nothing and failed in nothing.
-        Errno::UnknownErrno => "Success",
-        known => known.desc(),
-    }
+/// The system's words for an error; a look-up that found nothing and failed in nothing has number 0, `Success`.
+fn words(errno: Errno) -> String {
+    fd_os::error_text(errno as i32)
 }
 
 fn errno_of(error: &io::Error) -> Errno {
@@ -411,6 +407,12 @@ mod tests {
         // A lock of this process does not count against itself; the text is what can be tested here.
         let error = PidFileError::AlreadyRunning { pid: 27418, path: PathBuf::from("/run/bacula-fd.20602.pid") };
         assert_eq!(error.to_string(), "bacula-fd is already running. pid=27418, check file /run/bacula-fd.20602.pid");
+    }
+
+    #[test]
+    fn a_lock_that_nobody_has_signed_has_the_c_librarys_words() {
+        let error = PidFileError::Locked { path: PathBuf::from("/run/x.pid"), errno: Errno::EAGAIN };
+        assert_eq!(error.to_string(), "Cannot lock pid file. /run/x.pid ERR=Resource temporarily unavailable");
     }
 
     #[test]

@@ -4,10 +4,9 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
-/// The C library's words for an error of the system, without Rust's `(os error 2)`.
+/// The C library's words for an error of the system.
 pub(crate) fn system_words(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
+    fd_os::io_error_text(error)
 }
 
 /// The exit status by which the stock daemon's child reports that a program could not be executed.

@@ -27,6 +27,7 @@ use crate::lifecycle::{self, PidFile, Role, Signals};
 use crate::log;
 use crate::metrics;
 use crate::notify::Manager;
+use crate::program::system_words;
 use crate::registration;
 use crate::texts as own_texts;
 
@@ -50,7 +51,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(Role::Starter) => return ExitCode::SUCCESS,
             Ok(Role::Daemon) => {}
             Err(error) => {
-                print(&mut io::stderr(), texts::no_background(&error.to_string()).as_bytes());
+                print(&mut io::stderr(), texts::no_background(&system_words(&error)).as_bytes());
                 return ExitCode::FAILURE;
             }
         }
@@ -131,7 +132,7 @@ fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
     let own = &config.file_daemon;
     let Some(directory) = &own.plugin_directory else { return Ok(()) };
     std::fs::read_dir(directory).map(drop).map_err(|error| {
-        let text = own_texts::no_plugin_directory(&own.name, directory, &crate::program::system_words(&error));
+        let text = own_texts::no_plugin_directory(&own.name, directory, &system_words(&error));
         print(&mut io::stdout(), &[lines::date_prefix(clock::seconds()).as_bytes(), text.as_bytes()].concat());
         Ended(1)
     })
@@ -146,7 +147,7 @@ fn tell_of_life(daemon: &Daemon, code: &str, what: &str) {
 
 fn signals() -> Result<Signals, Ended> {
     Signals::install().map_err(|error| {
-        print(&mut io::stderr(), texts::no_signals(&error.to_string()).as_bytes());
+        print(&mut io::stderr(), texts::no_signals(&system_words(&error)).as_bytes());
         Ended(1)
     })
 }
@@ -172,7 +173,7 @@ fn settings(cli: &Cli) -> Result<Settings, Ended> {
     match host::read_settings(&file) {
         Ok(text) => Settings::parse(&file, &text).map_err(|error| ended(&error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Settings::default()),
-        Err(error) => Err(ended(&own_texts::unreadable_settings(&file.to_string_lossy(), &error.to_string()))),
+        Err(error) => Err(ended(&own_texts::unreadable_settings(&file.to_string_lossy(), &system_words(&error)))),
     }
 }
 
@@ -193,7 +194,7 @@ fn bind(daemon: &Daemon, address: SocketAddr) -> Result<TcpListener, Ended> {
     loop {
         let error = match TcpListener::bind(address) {
             Ok(listener) => return Ok(listener),
-            Err(error) => crate::program::system_words(&error),
+            Err(error) => system_words(&error),
         };
         tries += 1;
         if tries > BIND_TRIES {

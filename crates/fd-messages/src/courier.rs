@@ -86,7 +86,7 @@ fn carry(letters: &Receiver<Letter>) {
         match done {
             Ok(status) if status.success() => {}
             Ok(status) => (letter.failed)(&letter.argv, &status.to_string()),
-            Err(error) => (letter.failed)(&letter.argv, &error.to_string()),
+            Err(error) => (letter.failed)(&letter.argv, &fd_os::io_error_text(&error)),
         }
     }
 }

@@ -71,7 +71,7 @@ impl LocalDestinations {
             };
             if let Err(error) = delivered {
                 let path = String::from_utf8_lossy(&destination.place).into_owned();
-                undelivered(&texts::open_failed(&path, &reason(&error)));
+                undelivered(&texts::open_failed(&path, &fd_os::io_error_text(&error)));
             }
         }
     }
@@ -184,12 +184,6 @@ fn undelivered(what: &str) {
 fn write_all(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
     out.write_all(text)?;
     out.flush()
-}
-
-/// The C library's words without Rust's `(os error 2)`.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 /// Facility daemon; priority by type; one datagram a line (reference 06 §7.5). A host without a log daemon is no error.

@@ -1,12 +1,20 @@
-//! The system's words for an error number.
+//! The system's words for an error number: the one place that makes them, so that all messages have the C library's.
 
-/// What `strerror` says in the locale of the process, without Rust's `(os error 2)`.
+use std::io;
+
+/// What `strerror` says in the locale of the process, without Rust's `(os error 2)`. Other tables, such as that of
+/// `nix`, have words of their own for some numbers.
 pub fn error_text(number: i32) -> String {
-    let mut text = std::io::Error::from_raw_os_error(number).to_string();
+    let mut text = io::Error::from_raw_os_error(number).to_string();
     if let Some(end) = text.rfind(" (os error ") {
         text.truncate(end);
     }
     text
+}
+
+/// The same for an error of the standard library; one that is not the system's keeps its own words.
+pub fn io_error_text(error: &io::Error) -> String {
+    error.raw_os_error().map_or_else(|| error.to_string(), error_text)
 }
 
 #[cfg(test)]
@@ -18,6 +26,18 @@ mod tests {
         assert_eq!(error_text(libc::ENOENT), "No such file or directory");
         assert_eq!(error_text(libc::EIO), "Input/output error");
         assert_eq!(error_text(libc::ELOOP), "Too many levels of symbolic links");
+        // These have other words in the tables of crates.
+        assert_eq!(error_text(libc::EAGAIN), "Resource temporarily unavailable");
+        assert_eq!(error_text(libc::ERANGE), "Numerical result out of range");
+        assert_eq!(error_text(libc::E2BIG), "Argument list too long");
+        assert_eq!(error_text(libc::ENODATA), "No data available");
+        assert_eq!(error_text(0), "Success");
         assert_eq!(error_text(123_456), "Unknown error 123456");
+    }
+
+    #[test]
+    fn an_error_that_is_not_the_systems_keeps_its_words() {
+        assert_eq!(io_error_text(&io::Error::from_raw_os_error(libc::EAGAIN)), "Resource temporarily unavailable");
+        assert_eq!(io_error_text(&io::Error::other("odd")), "odd");
     }
 }

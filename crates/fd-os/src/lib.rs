@@ -15,5 +15,5 @@ pub mod processor;
 pub mod regex;
 mod resolver;
 
-pub use error_text::error_text;
+pub use error_text::{error_text, io_error_text};
 pub use resolver::resolver_text;

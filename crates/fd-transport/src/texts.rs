@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 
 use fd_bsock::{FrameError, MAX_PAYLOAD};
+use fd_os::{error_text, io_error_text};
 use nix::errno::Errno;
 use openssl::error::ErrorStack;
 use openssl::x509::{X509Ref, X509StoreContextRef};
@@ -49,7 +50,7 @@ impl fmt::Display for ChannelError {
             Fault::Terminated => write!(f, "Bsock send while terminated=1 on call to {peer}"),
             Fault::HasErrors => write!(f, "Socket has errors=1 on call to {peer}"),
             Fault::Cancelled => write!(f, "Connection with {peer} canceled"),
-            Fault::Read(source) => write!(f, "Read error from {peer}: ERR={}", io_text(source)),
+            Fault::Read(source) => write!(f, "Read error from {peer}: ERR={}", io_error_text(source)),
             Fault::ShortRead { expected, got } => write!(f, "Read expected {expected} got {got} from {peer}"),
             Fault::Frame(FrameError::TooBig { len }) => write!(
                 f,
@@ -58,7 +59,7 @@ impl fmt::Display for ChannelError {
             Fault::Frame(error) => write!(f, "Bad packet from {peer}: {error}"),
             Fault::Oversized { len } => write!(f, "Write socket has insane msglen={len} on call to {peer}"),
             Fault::Write { len, source } => {
-                write!(f, "Write error sending {len} bytes to {peer}: ERR={}", io_text(source))
+                write!(f, "Write error sending {len} bytes to {peer}: ERR={}", io_error_text(source))
             }
             Fault::Handshake { reason, .. } => {
                 write!(f, "[FE0064] TLS Connect failure. Check the passwords. ERR={reason}")
@@ -76,11 +77,11 @@ impl ChannelError {
     /// What belongs behind `ERR=` in a message about this error, such as `Network send error to SD. ERR=Broken pipe`.
     pub fn cause(&self) -> String {
         match &self.fault {
-            Fault::Read(source) | Fault::Write { source, .. } => io_text(source),
+            Fault::Read(source) | Fault::Write { source, .. } => io_error_text(source),
             Fault::Handshake { reason, .. } | Fault::Tls { reason } | Fault::Certificate { reason } => reason.clone(),
-            Fault::TimedOut { .. } | Fault::HandshakeTimedOut { .. } => Errno::ETIMEDOUT.desc().to_owned(),
+            Fault::TimedOut { .. } | Fault::HandshakeTimedOut { .. } => error_text(Errno::ETIMEDOUT as i32),
             Fault::Closed | Fault::Terminated | Fault::HasErrors | Fault::Cancelled => NO_ERROR.to_owned(),
-            Fault::ShortRead { .. } | Fault::Frame(_) | Fault::Oversized { .. } => Errno::EIO.desc().to_owned(),
+            Fault::ShortRead { .. } | Fault::Frame(_) | Fault::Oversized { .. } => error_text(Errno::EIO as i32),
         }
     }
 }
@@ -92,10 +93,10 @@ impl fmt::Display for ConnectError {
                 write!(f, "[FE0060] gethostbyname() for host \"{host}\" failed: ERR={}", fd_os::resolver_text(source))
             }
             Self::Socket { family, port, source } => {
-                write!(f, "[FE0061] Socket open error. proto={family} port={port}. ERR={}", io_text(source))
+                write!(f, "[FE0061] Socket open error. proto={family} port={port}. ERR={}", io_error_text(source))
             }
             Self::Source { family, source } => {
-                write!(f, "[FE0062] Source address bind error. proto={family}. ERR={}", io_text(source))
+                write!(f, "[FE0062] Source address bind error. proto={family}. ERR={}", io_error_text(source))
             }
             Self::Unreachable { peer, source } => write!(
                 f,
@@ -104,7 +105,7 @@ impl fmt::Display for ConnectError {
                 peer.kind.name(),
                 peer.host,
                 peer.port,
-                io_text(source)
+                io_error_text(source)
             ),
             Self::Cancelled { peer } => write!(f, "Connecting to {peer} canceled"),
         }
@@ -113,22 +114,17 @@ impl fmt::Display for ConnectError {
 
 /// The warning between two tries.
 pub(crate) fn retrying(peer: &Peer, error: &io::Error) -> String {
-    let (who, host, port, cause) = (peer.kind.name(), &peer.host, peer.port, io_text(error));
+    let (who, host, port, cause) = (peer.kind.name(), &peer.host, peer.port, io_error_text(error));
     format!("Could not connect to {who} on {host}:{port}. ERR={cause}\nRetrying ...\n")
 }
 
 /// TLS was asked for on a connection that cannot start it.
 pub(crate) const TLS_NOT_POSSIBLE: &str = "TLS is not possible in this state of the connection";
 
-/// The text of an error number alone, as C programs print it.
-fn io_text(error: &io::Error) -> String {
-    error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
-}
-
 /// OpenSSL's words for what went wrong in TLS: `error:0A00041B:SSL routines::tlsv1 alert decrypt error`.
 pub(crate) fn tls_text(error: &openssl::ssl::Error) -> String {
     if let Some(source) = error.io_error() {
-        return io_text(source);
+        return io_error_text(source);
     }
     error.ssl_error().map_or_else(|| error.source().map_or_else(|| error.to_string(), ToString::to_string), stack_text)
 }
@@ -148,11 +144,7 @@ fn entry_text(entry: &openssl::error::Error) -> String {
 fn numbered(entry: &openssl::error::Error) -> String {
     const OF_THE_SYSTEM: u64 = 0x8000_0000;
     let number = entry.reason_code();
-    if entry.code() & OF_THE_SYSTEM != 0 {
-        Errno::from_raw(number).desc().to_owned()
-    } else {
-        format!("reason({number})")
-    }
+    if entry.code() & OF_THE_SYSTEM != 0 { error_text(number) } else { format!("reason({number})") }
 }
 
 /// What could not be done with a certificate's file, as the stock daemon begins its line (reference 06 §11.1).
@@ -185,7 +177,7 @@ pub(crate) fn certificate_problem(what: &str, hint: &'static str) -> impl FnOnce
 
 /// A file that could not be read at all.
 pub(crate) fn unreadable(what: &str, error: &io::Error) -> CertificateProblem {
-    CertificateProblem { lines: vec![format!("{what}: ERR={}", io_text(error))], hint: "" }
+    CertificateProblem { lines: vec![format!("{what}: ERR={}", io_error_text(error))], hint: "" }
 }
 
 /// A client's certificate is not on the list (reference 01 §11.3).

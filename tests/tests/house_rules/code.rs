@@ -3,7 +3,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, BinOp, Expr, ExprPath, File, Lit, Macro, Pat, UseTree};
+use syn::{Attribute, BinOp, Expr, ExprMethodCall, ExprPath, File, Lit, Macro, Pat, UseTree};
 
 /// A text literal (string, byte string or C string).
 pub(crate) struct Literal {
@@ -57,6 +57,22 @@ impl<'a> Visit<'a> for Literals {
     fn visit_macro(&mut self, call: &'a Macro) {
         self.take_tokens(call.tokens.clone());
     }
+}
+
+/// The lines on which a method of this name is called, macro calls not looked into.
+pub(crate) fn method_calls(file: &File, name: &'static str) -> Vec<usize> {
+    struct Calls(&'static str, Vec<usize>);
+    impl<'a> Visit<'a> for Calls {
+        fn visit_expr_method_call(&mut self, call: &'a ExprMethodCall) {
+            if call.method == self.0 {
+                self.1.push(call.method.span().start().line);
+            }
+            visit::visit_expr_method_call(self, call);
+        }
+    }
+    let mut calls = Calls(name, Vec::new());
+    calls.visit_file(file);
+    calls.1
 }
 
 /// Every path that a file names, with its line: imports spelled out (`use std::{fs, io}` is two), paths in code and

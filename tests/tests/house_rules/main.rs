@@ -10,7 +10,9 @@ mod sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use code::{Literal, literals, named_paths, sent_end_of_data, silent_returns, test_functions, unsafe_places};
+use code::{
+    Literal, literals, method_calls, named_paths, sent_end_of_data, silent_returns, test_functions, unsafe_places,
+};
 use packages::packages;
 use sources::{Outcome, Source, crates, files, read, root, rust_files};
 
@@ -202,6 +204,22 @@ fn is_said(literal: &Literal) -> bool {
     // A job message: it carries the system's words, or is a sentence with its newline.
     let sentence = words >= 3 && text.ends_with('\n') && text.bytes().next().is_some_and(|b| b.is_ascii_uppercase());
     reply || text.contains("ERR=") || sentence
+}
+
+#[test]
+fn an_error_number_becomes_words_in_one_function() -> Outcome<()> {
+    const PLACE: &str = "crates/fd-os/src/error_text.rs";
+    let mut problems = Vec::new();
+    for member in crates()? {
+        for source in member.sources.iter().filter(|source| !source.path.ends_with(PLACE)) {
+            let cuts = literals(&source.code).into_iter().filter(|literal| literal.text.contains("(os error"));
+            // `desc` is nix's table, which has words of its own.
+            let lines = cuts.map(|literal| literal.line).chain(method_calls(&source.code, "desc"));
+            problems.extend(lines.map(|line| format!("{}:{line}: {PLACE} does that", source.path.display())));
+        }
+    }
+    none(&problems);
+    Ok(())
 }
 
 #[test]
