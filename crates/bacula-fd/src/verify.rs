@@ -96,10 +96,11 @@ struct Catalog<'l>(&'l AccurateList);
 impl CatalogList for Catalog<'_> {
     fn find(&mut self, name: &[u8]) -> Option<CatalogFile> {
         let file = self.0.find(name)?;
-        let mut digest = Vec::new();
-        if let Some(bytes) = &file.digest {
-            digest_text::push(&mut digest, bytes);
-        }
+        let digest = file.digest.map(|bytes| {
+            let mut text = Vec::new();
+            digest_text::push(&mut text, &bytes);
+            text
+        });
         Some(CatalogFile { size: file.size, digest })
     }
 

@@ -122,12 +122,14 @@ fn set_times(path: &Path, accessed: SystemTime, modified: SystemTime) {
 }
 
 /// Changes what the catalog has of a job: one file under another name, one gone, one with another digest, one with
-/// another size.
+/// a text that is no digest, one with the mark for no digest, one with another size.
 pub(crate) fn forge(catalog: &Catalog, job: u32) -> Result<()> {
     let of = |name: &str| format!("WHERE JobId = {job} AND Filename = '{name}'");
     catalog.change(&format!("UPDATE File SET Filename = 'never saved' {};", of("ghost")))?;
     catalog.change(&format!("DELETE FROM File {};", of("forgotten")))?;
     catalog.change(&format!("UPDATE File SET MD5 = '1B2M2Y8AsgTpgAmY7PhCfg' {};", of("bit-in-digest")))?;
+    catalog.change(&format!("UPDATE File SET MD5 = 'xxx' {};", of("words")))?;
+    catalog.change(&format!("UPDATE File SET MD5 = '0' {};", of("bit-in-type")))?;
     let lstat = "P4A m+Qq IGk B A A A BJ BAA Q BrAPp2 BrAPp2 BrAPp2 A A C";
     catalog.change(&format!("UPDATE File SET LStat = '{lstat}' {};", of("bit-in-size")))
 }

@@ -19,8 +19,9 @@ use crate::win32::Win32Stream;
 pub struct CatalogFile {
     /// Size in bytes.
     pub size: i64,
-    /// Digest in base 64 without padding; empty if there is none.
-    pub digest: Vec<u8>,
+    /// Digest in base 64 without padding; `None` if there is none. A text that no digest gives, such as the empty one,
+    /// differs from every digest.
+    pub digest: Option<Vec<u8>>,
 }
 
 /// The files that the catalog has of the job.
@@ -268,8 +269,7 @@ impl Verify<'_, '_> {
         }
         let computed = file.computed.as_ref().filter(|_| file.has_data && !file.is_encrypted);
         if let Some(computed) = computed
-            && !known.digest.is_empty()
-            && known.digest != *computed
+            && known.digest.is_some_and(|digest| digest != *computed)
         {
             self.report.now(MessageType::Info, &texts::catalog_digest_differs(&file.name));
             self.differs = true;

@@ -236,17 +236,19 @@ impl CatalogList for Catalog {
 fn the_catalog_is_compared_too() {
     let mut digest = Vec::new();
     digest_text::push(&mut digest, &md5(b"data"));
-    let known = |size: i64, digest: &[u8]| (CatalogFile { size, digest: digest.to_vec() }, false);
+    let known = |size: i64, digest: &[u8]| (CatalogFile { size, digest: Some(digest.to_vec()) }, false);
     let entries = [
         (&b"/good"[..], known(4, &digest)),
         (b"/size", known(5, &digest)),
         (b"/sum", known(4, b"1B2M2Y8AsgTpgAmY7PhCfg")),
+        (b"/unreadable", known(4, b"")),
+        (b"/unknown", (CatalogFile { size: 4, digest: None }, false)),
         (b"/hard", known(0, &digest)),
         (b"/gone", known(4, b"")),
     ];
     let mut catalog = Catalog(entries.into_iter().map(|(name, file)| (name.to_vec(), file)).collect());
     let mut volume = Volume::new();
-    for name in ["/good", "/size", "/sum", "/extra"] {
+    for name in ["/good", "/size", "/sum", "/unreadable", "/unknown", "/extra"] {
         volume.file(name, b"data").record(Stream::MD5, &md5(b"data"));
     }
     volume.put(&Saved::hard_link("/hard", "/good")).record(Stream::MD5, &md5(b"data"));
@@ -256,6 +258,7 @@ fn the_catalog_is_compared_too() {
         [
             (MessageType::Info, "Cat st_size differs: /size\n"),
             (MessageType::Info, "Cat checksum differs: /sum\n"),
+            (MessageType::Info, "Cat checksum differs: /unreadable\n"),
             (MessageType::Info, "The following files were in the Catalog, but not in the Job data:\n"),
             (MessageType::Info, "    /gone\n"),
         ]
