@@ -16,6 +16,7 @@ use fd_transport::{ChannelError, Fault};
 use fd_walk::WalkSettings;
 
 use crate::daemon::Daemon;
+use crate::hang_up::{HangUp, Limit};
 use crate::job::Job;
 use crate::outbox::Outbox;
 use crate::packet_check::PacketCheck;
@@ -51,6 +52,15 @@ fn host_share(settings: &JobSettings) -> HostShare {
     HostShare { nice: settings.nice, io, max_load: settings.max_load }
 }
 
+/// What looks at the line to the Storage Daemon.
+#[derive(Debug)]
+pub(crate) struct LineWatch {
+    /// `SD Packet Check`.
+    pub packet_check: Option<PacketCheck>,
+    /// `setdebug … hangup=`.
+    pub hang_up: Option<HangUp>,
+}
+
 /// Runs the backup; what goes wrong is told to the operator and stands in the job's state. `before_files` is done when
 /// the Storage Daemon is ready.
 pub(crate) fn run(
@@ -58,7 +68,7 @@ pub(crate) fn run(
     plan: &BackupPlan,
     outbox: &Outbox,
     storage: &mut StorageConnection,
-    packet_check: Option<PacketCheck>,
+    watch: LineWatch,
     before_files: impl FnOnce(),
 ) {
     let ticket = match storage.open_append() {
@@ -67,10 +77,14 @@ pub(crate) fn run(
     };
     before_files();
     job.change_status(JobStatus::Running);
-    let mut sink = Sink { job, outbox, storage, packet_check };
+    let mut sink = Sink { job, outbox, storage, watch, hung_up: false };
     let outcome = fd_backup::run(plan, &job.progress, outbox, &job.cancel, &mut sink);
+    let hung_up = sink.hung_up;
     if let Some(file) = &plan.signature_file {
         signatures::report(file);
+    }
+    if hung_up {
+        storage.hang_up();
     }
     if !all_sent(job, outcome) {
         return;
@@ -122,12 +136,13 @@ struct Sink<'s> {
     job: &'s Job,
     outbox: &'s Outbox,
     storage: &'s mut StorageConnection,
-    packet_check: Option<PacketCheck>,
+    watch: LineWatch,
+    hung_up: bool,
 }
 
 impl Sink<'_> {
     fn send(&mut self, mut frames: &[u8], mut count: CommCount) -> Result<(), ChannelError> {
-        if let Some(check) = &mut self.packet_check {
+        if let Some(check) = &mut self.watch.packet_check {
             while let Some((before, rest)) = check.due(frames).and_then(|at| frames.split_at_checked(at)) {
                 self.storage.channel().send_encoded(before, std::mem::take(&mut count))?;
                 self.storage.ask_whether_it_follows()?;
@@ -137,6 +152,23 @@ impl Sink<'_> {
         }
         self.storage.channel().send_encoded(frames, count)
     }
+
+    /// The job stands where somebody wants it to break off; what was sent counts.
+    fn hang_up(&mut self) {
+        let Some(at) = &self.watch.hang_up else { return };
+        let progress = &self.job.progress;
+        progress.set_files(at.files);
+        progress.add_read_bytes(at.read.saturating_sub(progress.read_bytes()));
+        progress.add_job_bytes(at.written.saturating_sub(progress.job_bytes()));
+        self.hung_up = true;
+        self.job.change_status(JobStatus::Incomplete);
+        let text = match at.limit() {
+            Limit::Files(files) => texts::hung_up_after_files(files),
+            Limit::Kilobytes(kilobytes) => texts::hung_up_after_kilobytes(kilobytes),
+        };
+        self.outbox.message(MessageType::Fatal, &text);
+        self.job.cancel.cancel();
+    }
 }
 
 impl FrameSink for Sink<'_> {
@@ -145,9 +177,16 @@ impl FrameSink for Sink<'_> {
         if self.job.cancel.is_cancelled() {
             return Err(SinkError { reason: String::new() });
         }
+        let end = self.watch.hang_up.as_mut().and_then(|hang_up| hang_up.due(frames));
+        let frames = end.and_then(|end| frames.get(..end)).unwrap_or(frames);
         self.send(frames, count).map_err(|error| {
             report_send_error(self.job, self.outbox, &error);
             SinkError { reason: error.cause() }
-        })
+        })?;
+        if end.is_some() {
+            self.hang_up();
+            return Err(SinkError { reason: String::new() });
+        }
+        Ok(())
     }
 }

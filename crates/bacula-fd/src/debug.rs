@@ -158,9 +158,14 @@ impl Debug {
         self.thread_ids.load(Ordering::Relaxed)
     }
 
-    /// The test aids `hangup` and `blowup`: kept and shown, without effect.
-    pub(crate) fn aids(&self) -> (i64, i64) {
-        (self.hangup.load(Ordering::Relaxed), self.blowup.load(Ordering::Relaxed))
+    /// The test aid `hangup`: after how many files (negative: KiB) a backup loses its line; 0 for never.
+    pub(crate) fn hang_up(&self) -> i64 {
+        self.hangup.load(Ordering::Relaxed)
+    }
+
+    /// The test aid `blowup`: kept and shown, without effect.
+    pub(crate) fn blow_up(&self) -> i64 {
+        self.blowup.load(Ordering::Relaxed)
     }
 
     /// The tags in force.

@@ -1,43 +1,41 @@
-//! `SD Packet Check`: every so many packets the Storage Daemon is asked whether it still follows (reference 01 §17).
+//! `SD Packet Check`: every so many packets of data the Storage Daemon is asked whether it still follows (reference 04
+//! §1.3).
 
 use std::time::{Duration, Instant};
 
-use fd_bsock::{Parsed, parse};
+use crate::sent_records::{Sent, SentRecords};
 
-/// Questions that follow each other faster than this, with little in between, become half as frequent.
+/// Questions that follow each other faster than this, with little in between, become half as frequent. The first one
+/// follows the job's begin.
 const TOO_OFTEN: Duration = Duration::from_secs(3);
 const LITTLE: usize = 500 << 20;
 
-/// Counts packets.
+/// Counts packets of file data; those of attributes, digests and the like don't count.
 #[derive(Debug)]
 pub(crate) struct PacketCheck {
     every: u64,
     left: u64,
-    asked: Option<Instant>,
+    asked: Instant,
     sent: usize,
+    records: SentRecords,
 }
 
 impl PacketCheck {
-    /// Asks after each `every` packets; `None` for never.
-    pub(crate) fn new(every: u32) -> Option<Self> {
+    /// Asks after each `every` packets, from `now` on; `None` for never.
+    pub(crate) fn new(every: u32, now: Instant) -> Option<Self> {
         let every = u64::from(every);
-        (every > 0).then_some(Self { every, left: every, asked: None, sent: 0 })
+        (every > 0).then(|| Self { every, left: every, asked: now, sent: 0, records: SentRecords::default() })
     }
 
     /// The bytes of whole frames that go before the next question; `None` if all of them do. To be called with what
     /// remains until then.
     pub(crate) fn due(&mut self, frames: &[u8]) -> Option<usize> {
-        let mut at = 0;
-        while let Some(rest) = frames.get(at..).filter(|rest| !rest.is_empty()) {
-            let (packet, consumed) = match parse(rest) {
-                Ok(Parsed::Data { consumed, .. }) => (true, consumed),
-                Ok(Parsed::Empty { consumed } | Parsed::Signal { consumed, .. }) => (false, consumed),
-                // Whole frames come here; the rest of anything else goes out as it is.
-                Ok(Parsed::Need(_)) | Err(_) => return None,
-            };
+        let mut at = 0_usize;
+        // Whole frames come here; the rest of anything else goes out as it is.
+        while let Some((sent, consumed)) = self.records.next(frames.get(at..).unwrap_or_default()) {
             at = at.saturating_add(consumed);
             self.sent = self.sent.saturating_add(consumed);
-            if packet {
+            if matches!(sent, Sent::Packet { head, .. } if head.is_of_data()) {
                 match self.left.checked_sub(1) {
                     Some(left) => self.left = left,
                     None => return Some(at),
@@ -49,42 +47,54 @@ impl PacketCheck {
 
     /// The Storage Daemon was asked at `now`.
     pub(crate) fn asked(&mut self, now: Instant) {
-        let often = self.asked.is_some_and(|asked| now.saturating_duration_since(asked) < TOO_OFTEN);
-        if often && self.sent < LITTLE {
+        if now.saturating_duration_since(self.asked) < TOO_OFTEN && self.sent < LITTLE {
             self.every = self.every.saturating_mul(2);
         }
-        (self.asked, self.sent, self.left) = (Some(now), 0, self.every);
+        (self.asked, self.sent, self.left) = (now, 0, self.every);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Frames of one byte of payload.
-    fn frames(count: usize) -> Vec<u8> {
-        [0, 0, 0, 1, b'x'].repeat(count)
-    }
+    use crate::sent_records::tests::record;
 
     #[test]
-    fn with_two_the_third_packet_is_followed_by_a_question() {
-        let mut check = PacketCheck::new(2).unwrap();
-        assert_eq!(check.due(&frames(2)), None);
-        let with_signal = [&[0xff, 0xff, 0xff, 0xff][..], &frames(5)].concat();
-        assert_eq!(check.due(&with_signal), Some(9));
+    fn with_two_the_third_packet_of_data_is_followed_by_a_question() {
+        let mut check = PacketCheck::new(2, Instant::now()).unwrap();
+        let attributes = record("1 1 0", 1, 1, false);
+        let data = record("1 2 5", 5, 1, false);
+        let frames = [&attributes[..], &data].concat();
+        // A head of five bytes, then packets of one, each with four bytes before it.
+        let third = attributes.len() + 9 + 3 * 5;
+        assert_eq!(check.due(&frames), Some(third));
         check.asked(Instant::now());
-        assert_eq!(check.due(&frames(4)), Some(15));
-        assert!(PacketCheck::new(0).is_none());
+        // Two more packets are left of five, and the digest counts as nothing.
+        assert_eq!(check.due(&frames[third..]), None);
+        assert_eq!(check.due(&record("1 3 0", 9, 1, false)), None);
+        assert_eq!(check.due(&data), Some(9 + 3 * 5));
+        assert!(PacketCheck::new(0, Instant::now()).is_none());
     }
 
     #[test]
-    fn questions_in_quick_succession_become_rarer() {
-        let mut check = PacketCheck::new(2).unwrap();
+    fn questions_in_quick_succession_become_rarer_from_the_first_on() {
         let start = Instant::now();
-        check.asked(start);
-        check.asked(start + Duration::from_secs(1));
-        assert_eq!(check.due(&frames(9)), Some(25));
+        // Packets of a byte before the next question.
+        let packets = |check: &mut PacketCheck| {
+            let frames = record("1 2 9", 9, 1, false);
+            let at = check.due(&frames).unwrap();
+            assert_eq!(check.due(&frames[frames.len() - 4..]), None);
+            (at - 9) / 5
+        };
+        let mut check = PacketCheck::new(2, start).unwrap();
+        check.asked(start + Duration::from_secs(4));
+        assert_eq!(packets(&mut check), 3);
+        check.asked(start + Duration::from_secs(5));
+        assert_eq!(packets(&mut check), 5);
         check.asked(start + Duration::from_secs(60));
-        assert_eq!(check.due(&frames(9)), Some(25));
+        assert_eq!(packets(&mut check), 5);
+        let mut early = PacketCheck::new(2, start).unwrap();
+        early.asked(start + Duration::from_secs(1));
+        assert_eq!(packets(&mut early), 5);
     }
 }

@@ -185,6 +185,13 @@ impl StorageConnection {
         self.channel.flush()
     }
 
+    /// Ends everything between two records, and says good-bye: nothing is said any more.
+    pub(crate) fn hang_up(&mut self) {
+        if let Err(error) = self.end_of_data().and_then(|()| self.channel.signal(Signal::Terminate)) {
+            tracing::debug!(%error, "the Storage daemon's connection did not end as it should");
+        }
+    }
+
     /// The next frame of a sequence; `None` at its end. Signals that want an answer get it.
     pub(crate) fn next_frame(&mut self) -> Result<Option<&[u8]>, ChannelError> {
         loop {

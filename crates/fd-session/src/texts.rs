@@ -532,6 +532,16 @@ pub fn send_error(line: u32, reason: &str) -> Vec<u8> {
     format!("backup.c:{line} Network send error to SD. ERR={reason}\n").into_bytes()
 }
 
+/// Fatal: `setdebug … hangup=` of so many files.
+pub fn hung_up_after_files(files: u32) -> Vec<u8> {
+    format!("message.c:1270 Debug hangup requested after {files} files.\n").into_bytes()
+}
+
+/// Fatal: `setdebug … hangup=` of so many KiB.
+pub fn hung_up_after_kilobytes(kilobytes: u64) -> Vec<u8> {
+    format!("message.c:1272 Debug hangup requested after {kilobytes} Kbytes.\n").into_bytes()
+}
+
 /// Information: a script is about to run. `label` tells when.
 pub fn script_starts(label: &str, command: &[u8]) -> Vec<u8> {
     [b"shell command: run ", label.as_bytes(), b" \"", command, b"\"\n"].concat()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use fd_messages::MessageType;
@@ -14,7 +14,9 @@ use fd_session::{JobStatus, Need};
 use fd_transport::{Channel, ConnectPlan, IDLE_LIMIT, Peer, PeerKind};
 
 use super::{Conversation, Flow};
+use crate::backup::LineWatch;
 use crate::clock;
+use crate::hang_up::HangUp;
 use crate::job::{Job, JobKind};
 use crate::outbox::{Outbox, Outgoing};
 use crate::packet_check::PacketCheck;
@@ -152,9 +154,12 @@ impl Conversation<'_> {
         plan.accurate.clone_from(&self.accurate);
         plan.comm_compression = storage.is_compressed();
         let scripts = self.late_scripts();
-        let check = PacketCheck::new(self.daemon.config().file_daemon.sd_packet_check);
+        let watch = LineWatch {
+            packet_check: PacketCheck::new(self.daemon.config().file_daemon.sd_packet_check, Instant::now()),
+            hang_up: HangUp::new(self.daemon.debug().hang_up()),
+        };
         self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {
-            backup::run(job, &plan, outbox, storage, check, || scripts.run(job, outbox));
+            backup::run(job, &plan, outbox, storage, watch, || scripts.run(job, outbox));
         });
         self.event("FJ0002", "job", &format!("Job End {about}"));
         Flow::End
