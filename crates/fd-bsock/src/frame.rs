@@ -50,6 +50,14 @@ pub enum Parsed<'a> {
 /// # Errors
 /// [`FrameError::TooBig`] as soon as the header is there; [`FrameError::DedupCommand`].
 pub fn parse(buf: &[u8]) -> Result<Parsed<'_>, FrameError> {
+    parse_up_to(buf, MAX_PAYLOAD)
+}
+
+/// The same, but a payload of more than `largest` bytes, and of more than [`MAX_PAYLOAD`], is too big.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_up_to(buf: &[u8], largest: usize) -> Result<Parsed<'_>, FrameError> {
     let Some((header, mut rest)) = buf.split_first_chunk::<HEADER_LEN>() else {
         return Ok(Parsed::Need(HEADER_LEN));
     };
@@ -59,7 +67,7 @@ pub fn parse(buf: &[u8]) -> Result<Parsed<'_>, FrameError> {
         return Ok(Parsed::Signal { signal: Signal::from_code(code), consumed: head_len });
     }
     let word = u32::from_be_bytes(*header);
-    let len = payload_len(word)?;
+    let len = payload_len(word, largest.min(MAX_PAYLOAD))?;
     let mut flags = 0;
     if word & EXTENDED != 0 {
         let Some((extension, behind)) = rest.split_first_chunk::<4>() else {
@@ -83,9 +91,9 @@ pub fn parse(buf: &[u8]) -> Result<Parsed<'_>, FrameError> {
 }
 
 /// The length in a header word without its flags.
-fn payload_len(word: u32) -> Result<usize, FrameError> {
+fn payload_len(word: u32, largest: usize) -> Result<usize, FrameError> {
     let len = usize::try_from(word & !(COMPRESSED | EXTENDED)).unwrap_or(usize::MAX);
-    if len > MAX_PAYLOAD { Err(FrameError::TooBig { len }) } else { Ok(len) }
+    if len > largest { Err(FrameError::TooBig { len }) } else { Ok(len) }
 }
 
 #[cfg(test)]
@@ -101,6 +109,18 @@ mod tests {
         assert_eq!(parse(HELLO), Ok(expected));
         let followed = [HELLO, b"\xff\xff\xff\xff"].concat();
         assert_eq!(parse(&followed), Ok(expected));
+    }
+
+    #[test]
+    fn the_header_alone_refuses_what_is_larger_than_wanted() {
+        let header = |flags: u32, len: u32| (flags | len).to_be_bytes();
+        for flags in [0, COMPRESSED, EXTENDED, COMPRESSED | EXTENDED] {
+            assert_eq!(parse_up_to(&header(flags, 501), 500), Err(FrameError::TooBig { len: 501 }));
+            assert!(matches!(parse_up_to(&header(flags, 500), 500), Ok(Parsed::Need(_))));
+            let most = u32::try_from(MAX_PAYLOAD).unwrap();
+            assert!(matches!(parse_up_to(&header(flags, most + 1), usize::MAX), Err(FrameError::TooBig { .. })));
+        }
+        assert!(matches!(parse_up_to(&(-1_i32).to_be_bytes(), 0), Ok(Parsed::Signal { .. })), "a signal has no length");
     }
 
     #[test]

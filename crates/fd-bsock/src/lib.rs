@@ -19,6 +19,6 @@ mod texts;
 pub use count::CommCount;
 pub use encoder::Encoder;
 pub use error::FrameError;
-pub use frame::{HEADER_LEN, MAX_PAYLOAD, Parsed, parse};
+pub use frame::{HEADER_LEN, MAX_PAYLOAD, Parsed, parse, parse_up_to};
 pub use lz4::{decompress, decompress_behind};
 pub use signal::Signal;

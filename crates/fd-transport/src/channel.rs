@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use fd_bsock::{CommCount, Encoder, FrameError, HEADER_LEN, Parsed, Signal, decompress_behind, parse};
+use fd_bsock::{
+    CommCount, Encoder, FrameError, HEADER_LEN, MAX_PAYLOAD, Parsed, Signal, decompress_behind, parse_up_to,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::error::Fault;
@@ -88,6 +90,11 @@ impl Canceller {
         poll(&mut asked, Some(&longest)).is_ok() && asked.iter().any(|socket| socket.revents().intersects(gone))
     }
 
+    /// Whether somebody has called [`Canceller::cancel`].
+    pub fn is_cancelled(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+
     /// Ends the channel. Does nothing if the channel is gone already.
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
@@ -127,6 +134,8 @@ pub struct Channel {
     cancelled: Arc<AtomicBool>,
     received: Arc<AtomicU64>,
     limits: Limits,
+    /// The largest payload that is received, in bytes on the wire.
+    largest: usize,
     /// What the last handshake had against the peer's certificates.
     certificate_errors: Vec<String>,
 }
@@ -202,6 +211,7 @@ impl Channel {
             cancelled: Arc::default(),
             received: Arc::default(),
             limits,
+            largest: MAX_PAYLOAD,
             certificate_errors: Vec::new(),
         })
     }
@@ -291,7 +301,7 @@ impl Channel {
         self.take_back();
         let mut wait = None;
         loop {
-            let needed = match parse(self.link.input()) {
+            let needed = match parse_up_to(self.link.input(), self.largest) {
                 Ok(Parsed::Need(needed)) => needed,
                 Ok(Parsed::Data { payload, compressed, consumed }) => {
                     let payload = consumed - payload.len()..consumed;
@@ -477,6 +487,17 @@ impl Channel {
         if let Some(wire) = self.link.wire_mut() {
             wire.receive_heaps(many);
         }
+    }
+
+    /// From now on a frame whose header announces more than this many bytes ends the connection: nothing of it is read or
+    /// decompressed. At first, and at most, it is [`MAX_PAYLOAD`].
+    pub const fn limit_frames(&mut self, largest: usize) {
+        self.largest = largest;
+    }
+
+    /// How long the next handshake may take, instead of what was said at the beginning.
+    pub const fn limit_handshake(&mut self, longest: Duration) {
+        self.limits.handshake = longest;
     }
 
     /// Limits the bytes per second on the wire; the caller keeps a clone to change the limit.

@@ -60,6 +60,36 @@ fn channels_move_between_threads() {
 }
 
 #[test]
+fn a_frame_larger_than_wanted_is_refused_by_its_header() {
+    for (wanted, announced) in [(500, 501_u32), (500, 0x4000_0000 | 16_000), (usize::MAX, 1_000_001)] {
+        let (mut server, mut socket) = raw_pair(limits());
+        server.limit_frames(wanted);
+        socket.write_all(&announced.to_be_bytes()).unwrap();
+        let len = usize::try_from(announced & 0x1fff_ffff).unwrap();
+        assert!(matches!(fault(server.recv(SECONDS)), Fault::Frame(FrameError::TooBig { len: said }) if said == len));
+    }
+    let (mut server, mut client) = pair();
+    server.limit_frames(500);
+    for len in [500, 501] {
+        client.send(&vec![b'a'; len]).unwrap();
+        client.flush().unwrap();
+        if len == 500 {
+            assert_eq!(data(&mut server).len(), len);
+            server.limit_frames(1000);
+        }
+    }
+    assert_eq!(data(&mut server).len(), 501, "the limit can be lifted");
+}
+
+#[test]
+fn a_handshake_takes_no_longer_than_was_said_last() {
+    let (mut server, _silent) = raw_pair(limits());
+    server.limit_handshake(MOMENT);
+    let error = server.start_tls_psk_server(KEY).unwrap_err();
+    assert!(matches!(error.fault, Fault::HandshakeTimedOut { after } if after == MOMENT), "{error}");
+}
+
+#[test]
 fn frames_of_all_kinds_arrive_in_clear_and_in_tls() {
     for (mut server, mut client) in [pair(), tls_pair()] {
         let sizes = [1, 3, 100, 16_379, 16_380, 16_381, 65_536, 262_144, 1_000_000];
