@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use fd_bsock::Signal;
 use fd_session::append::{AppendClose, AppendOpen, Ticket};
-use fd_session::authenticate::{Authentication, Credentials};
+use fd_session::authenticate::{Authentication, Challenges, Credentials};
 use fd_session::read::{ReadClose, ReadOpen};
 use fd_session::storage::StorageHello;
 use fd_session::{Action, Input, Machine, Need};
@@ -52,6 +52,9 @@ fuzz_target!(|data: &[u8]| {
         key: b"5ebe2294ecd0e0f08eab7690d2a6ee69".to_vec(),
         need: Need::from_wire(if choice & 0x40 == 0 { 100 } else { 0 }),
         tls_authenticate: choice & 0x80 != 0,
+        require_tls: choice & 0x20 != 0,
+        peer_may_have_our_name: false,
+        challenges: Challenges::default(),
         random: 1,
         time: 1_795_229_815,
     };

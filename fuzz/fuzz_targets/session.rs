@@ -13,7 +13,7 @@ use fd_bsock::hello::{Challenge, DIRECTOR_ACCEPTED, DirectorHello, FirstPacket};
 use fd_fileset::{FileSet, ListFailure, Parser, Reaction, Regex, RegexCompiler};
 use fd_records::AccurateEntry;
 use fd_session::append::{AppendClose, AppendOpen};
-use fd_session::authenticate::{Authentication, Credentials};
+use fd_session::authenticate::{Authentication, Challenges, Credentials};
 use fd_session::clock::{ClockSync, parse_btime};
 use fd_session::command::{Access, Command, Level, Word, partial_job};
 use fd_session::read::{ReadClose, ReadOpen};
@@ -186,6 +186,9 @@ impl Session {
                     key: KEY.to_vec(),
                     need: Need::from_wire(100),
                     tls_authenticate: false,
+                    require_tls: false,
+                    peer_may_have_our_name: false,
+                    challenges: Challenges::default(),
                     random: 1,
                     time: NOW,
                 };
@@ -292,6 +295,9 @@ fn log_in(peers: &mut Peers<'_>, tlspsk: i32) -> Option<()> {
         key: KEY.to_vec(),
         need: Need::from_wire(tlspsk),
         tls_authenticate: false,
+        require_tls: false,
+        peer_may_have_our_name: false,
+        challenges: Challenges::default(),
         random: 1,
         time: NOW,
     };

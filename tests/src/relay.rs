@@ -1,4 +1,4 @@
-//! A relay between two daemons that keeps what went over each connection.
+//! A relay between two daemons that keeps what went over each connection, and may change what the caller says.
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
@@ -54,12 +54,17 @@ impl Recorded {
     }
 }
 
+/// A text, and what it becomes.
+type Change = (Vec<u8>, Vec<u8>);
+
 /// A port of 127.0.0.1 that leads to another one. It lives as long as the test's process.
 #[derive(Debug, Clone)]
 pub struct Relay {
     port: u16,
     target: Arc<AtomicU16>,
     connections: Arc<Mutex<Vec<Arc<Mutex<Recorded>>>>>,
+    /// What is changed, and into what.
+    changes: Arc<Mutex<Vec<Change>>>,
 }
 
 impl Relay {
@@ -72,6 +77,8 @@ impl Relay {
         let target = Arc::<AtomicU16>::default();
         let aim = Arc::clone(&target);
         let kept = Arc::clone(&connections);
+        let changes: Arc<Mutex<Vec<Change>>> = Arc::default();
+        let wanted = Arc::clone(&changes);
         thread::spawn(move || {
             for caller in listener.incoming().flatten() {
                 let Ok(called) = TcpStream::connect(("127.0.0.1", aim.load(Ordering::Relaxed))) else { continue };
@@ -80,18 +87,35 @@ impl Relay {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&record));
                 let (Ok(back_to), Ok(back_from)) = (caller.try_clone(), called.try_clone()) else { continue };
                 let answers = Arc::clone(&record);
-                thread::spawn(move || pass(caller, called, |bytes| lock(&record).heard(bytes)));
+                let wanted = Arc::clone(&wanted);
+                thread::spawn(move || {
+                    pass(caller, called, |bytes| {
+                        lock(&record).heard(bytes);
+                        lock(&wanted).iter().for_each(|(from, to)| replace(bytes, from, to));
+                    });
+                });
                 thread::spawn(move || {
                     pass(back_from, back_to, |bytes| lock(&answers).received.extend_from_slice(bytes));
                 });
             }
         });
-        Ok(Self { port, target, connections })
+        Ok(Self { port, target, connections, changes })
     }
 
     /// From now on it leads to this port of 127.0.0.1.
     pub fn aim(&self, port: u16) {
         self.target.store(port, Ordering::Relaxed);
+    }
+
+    /// From now on a text of the caller becomes another one, which has the same length because a frame's header tells it, if
+    /// it comes in one piece, as a line does. What is kept is what the caller said.
+    pub fn change(&self, from: &str, to: &str) {
+        lock(&self.changes).push((from.into(), to.into()));
+    }
+
+    /// From now on it hands on what it gets.
+    pub fn change_nothing(&self) {
+        lock(&self.changes).clear();
     }
 
     /// The port to call.
@@ -126,11 +150,19 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, mut keep: impl FnMut(&[u8])) {
+fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
+    if let Some(start) = bytes.windows(from.len()).position(|window| window == from)
+        && let Some(place) = bytes.get_mut(start..start + to.len())
+    {
+        place.copy_from_slice(to);
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, mut look: impl FnMut(&mut [u8])) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
-        let bytes = buffer.get(..count).unwrap_or_default();
-        keep(bytes);
+        let bytes = buffer.get_mut(..count).unwrap_or_default();
+        look(bytes);
         if to.write_all(bytes).is_err() {
             break;
         }

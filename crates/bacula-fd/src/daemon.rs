@@ -1,7 +1,7 @@
 //! The daemon: what all its threads share, the listening sockets and the threads that serve connections.
 //!
-//! Plain threads: a Director's connection is one blocking conversation, and at most `Maximum Concurrent Jobs` are
-//! served at once.
+//! Plain threads: a Director's connection is one blocking conversation. Callers that nobody knows yet have a few places
+//! of their own, and at most `Maximum Concurrent Jobs` that have logged in are served at once.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,19 +11,26 @@ use std::thread;
 use std::time::Duration;
 
 use fd_backup::Protection;
-use fd_config::{Config, JobSettings, Settings};
-use fd_transport::Bandwidth;
+use fd_config::{Config, JobSettings, Settings, Tls};
+use fd_session::Need;
+use fd_session::authenticate::{Challenges, Credentials};
+use fd_transport::{Bandwidth, Channel, Limits};
 
 use crate::collectors::Collectors;
 use crate::debug::Debug;
 use crate::director;
 use crate::keyring::Keyring;
+use crate::places::Places;
 use crate::platform::Platform;
 use crate::state_file;
 use crate::supervisor::{Session, Supervisor};
 
 /// Connections served at once that we have made to Directors (reference 01 §6.3).
 const CALLED: u32 = 10;
+/// Callers at once that have not logged in.
+const STRANGERS: usize = 40;
+/// How long each of them has in any case, whoever else waits. A login takes a tenth of a second.
+const LEAST_TIME: Duration = Duration::from_secs(3);
 
 /// What all threads share.
 #[derive(Debug)]
@@ -36,6 +43,8 @@ pub(crate) struct Daemon {
     default_bandwidth: Bandwidth,
     debug: Arc<Debug>,
     slots: Arc<Slots>,
+    strangers: Arc<Places>,
+    challenges: Challenges,
     /// For connections that we have made to Directors.
     called: Arc<Slots>,
     protection: Option<Arc<Protection>>,
@@ -68,6 +77,8 @@ impl Daemon {
             default_bandwidth,
             debug,
             slots,
+            strangers: Places::new(STRANGERS, LEAST_TIME),
+            challenges: Challenges::default(),
             called: Arc::new(Slots::new(CALLED)),
             protection: protection.map(Arc::new),
             collectors,
@@ -97,6 +108,34 @@ impl Daemon {
     /// How long a caller may take for his first packet.
     pub(crate) fn first_packet(&self) -> Duration {
         Duration::from_secs(self.settings.connection.first_packet.into())
+    }
+
+    /// How long a caller may take for the whole login.
+    pub(crate) fn login(&self) -> Duration {
+        Duration::from_secs(self.settings.connection.login.into())
+    }
+
+    /// What we bring to an authentication as `own_name`, where these directives count.
+    pub(crate) fn credentials(&self, own_name: &str, key: &[u8], tls: &Tls) -> Credentials {
+        let require_tls = self.settings.tls.require;
+        Credentials {
+            own_name: own_name.to_owned(),
+            key: key.to_vec(),
+            need: self.need(tls),
+            tls_authenticate: tls.authenticate,
+            require_tls,
+            peer_may_have_our_name: true,
+            challenges: self.challenges.clone(),
+            random: random(),
+            time: crate::clock::seconds(),
+        }
+    }
+
+    /// What a resource needs, as the hello says it.
+    pub(crate) const fn need(&self, tls: &Tls) -> Need {
+        let (tls, psk) = tls.need();
+        let need = Need { tls, psk };
+        if self.settings.tls.require { need.required() } else { need }
     }
 
     /// What runs and what ran.
@@ -140,6 +179,11 @@ impl Daemon {
         self.default_bandwidth.set(limit);
     }
 
+    /// Waits until one more connection of somebody known may be served.
+    pub(crate) fn take_slot(&self) -> Slot {
+        self.slots.take()
+    }
+
     /// Waits until one more connection that we have made to a Director may be served.
     pub(crate) fn take_called_slot(&self) -> Slot {
         self.called.take()
@@ -163,7 +207,7 @@ impl Daemon {
 }
 
 /// A random number for a challenge.
-pub(crate) fn random() -> u32 {
+fn random() -> u32 {
     let mut bytes = [0; 4];
     match openssl::rand::rand_bytes(&mut bytes) {
         Ok(()) => u32::from_ne_bytes(bytes),
@@ -198,14 +242,19 @@ mod libc_errno {
     pub(super) const ENFILE: i32 = 23;
 }
 
-/// Waits for a free slot, then serves the connection in a thread of its own.
+/// Waits for a place, then serves the connection in a thread of its own.
 fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
-    let slot = daemon.slots.take();
-    let shared = Arc::clone(daemon);
-    let work = move || {
-        let _slot = slot;
-        director::serve(&shared, stream);
+    let channel = match Channel::accept(stream, Limits::default()) {
+        Ok(channel) => channel,
+        Err(error) => {
+            tracing::debug!(%error, %peer, "an accepted connection is gone already");
+            return;
+        }
     };
+    let canceller = channel.canceller();
+    let place = daemon.strangers.take(move || canceller.cancel());
+    let shared = Arc::clone(daemon);
+    let work = move || director::serve(&shared, channel, place);
     let spawned: io::Result<_> = thread::Builder::new().name(format!("session {peer}")).spawn(work);
     if let Err(error) = spawned {
         tracing::error!(%error, %peer, "no thread for a connection");

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use fd_bsock::hello::director_accepted;
 use fd_config::{PasswordKey, Tls};
-use fd_session::authenticate::{AuthError, Authentication, Credentials};
+use fd_session::authenticate::{AuthError, Authentication};
 use fd_session::{Action, Need};
 use fd_transport::{Certificates, Channel, ConnectError, ConnectPlan, ConnectWatch, Limits, Peer, PeerKind, Received};
 
-use crate::clock;
+use crate::daemon::Daemon;
 use crate::exchange::{self, Secrets, Signals};
 
 /// Between two tries to connect (reference 01 §18.4).
@@ -19,8 +19,12 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(15);
 /// Who we are for the Director, and where he is.
 #[derive(Clone, Debug)]
 pub(crate) struct Call<'c> {
+    /// Who calls.
+    pub daemon: &'c Daemon,
     /// Our name in the hello and in our challenge.
     pub name: &'c str,
+    /// His name, as our configuration has it.
+    pub director: &'c str,
     /// What we share with him.
     pub password: &'c PasswordKey,
     /// How the connection is protected.
@@ -64,8 +68,7 @@ impl ConnectWatch for Impatient {
 impl Call<'_> {
     /// What we need, as the hello says it.
     pub(crate) const fn need(&self) -> Need {
-        let (tls, psk) = self.tls.need();
-        Need { tls, psk }
+        self.daemon.need(self.tls)
     }
 
     /// A connection on which the Director has accepted us. `hello` is the first line.
@@ -79,14 +82,8 @@ impl Call<'_> {
             send_buffer: None,
         };
         let mut channel = Channel::connect(&plan, Limits::default(), &Impatient)?;
-        let credentials = Credentials {
-            own_name: self.name.to_owned(),
-            key: self.password.as_bytes().to_vec(),
-            need: self.need(),
-            tls_authenticate: self.tls.authenticate,
-            random: crate::daemon::random(),
-            time: clock::seconds(),
-        };
+        let mut credentials = self.daemon.credentials(self.name, self.password.as_bytes(), self.tls);
+        credentials.peer_may_have_our_name = self.director == self.name;
         let secrets = Secrets { key: credentials.key.clone(), certificates: self.certificates.cloned() };
         let (mut machine, mut first) = Authentication::client(credentials);
         first.insert(0, Action::Send(hello.to_vec()));

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 use fd_bsock::Signal;
 use fd_session::storage::{SignalReaction, react};
 use fd_session::{Action, Input, Machine, TlsMode, TlsRole, texts};
-use fd_transport::{Certificates, Channel, ChannelError, Fault, Received};
+use fd_transport::{Certificates, Channel, ChannelError, Fault, Limits, Received};
+
+/// Longest time between two looks whether a peer that waits has been sent away.
+const BRAKE_STEP: Duration = Duration::from_millis(100);
 
 /// How signals are taken while an answer is awaited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,10 +51,11 @@ pub(crate) fn lead<M: Machine>(
                 Action::DropTls => channel.drop_tls(),
                 Action::Pause(time) => {
                     let flushed = channel.flush();
-                    thread::sleep(time);
+                    brake(channel, time);
                     flushed
                 }
                 Action::StartTls(role, mode) => {
+                    channel.limit_handshake(left(Limits::default().handshake));
                     next = Some(start_tls(channel, machine, role, mode, secrets));
                     Ok(())
                 }
@@ -81,6 +85,18 @@ pub(crate) fn lead<M: Machine>(
             Some(next) => next,
             None => machine.handle(Input::Gone("nothing left to do")),
         };
+    }
+}
+
+/// Lets a peer that has failed wait; ends when somebody ends the channel, but not when the peer goes.
+pub(crate) fn brake(channel: &Channel, time: Duration) {
+    let canceller = channel.canceller();
+    let start = Instant::now();
+    while !canceller.is_cancelled() {
+        match time.checked_sub(start.elapsed()) {
+            Some(left) if !left.is_zero() => thread::sleep(left.min(BRAKE_STEP)),
+            _ => return,
+        }
     }
 }
 

@@ -24,6 +24,7 @@ mod notify;
 mod outbox;
 mod own_file;
 mod packet_check;
+mod places;
 mod platform;
 mod program;
 mod record_feed;

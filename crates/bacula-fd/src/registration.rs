@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 use fd_bsock::Signal;
 use fd_bsock::hello::{CONSOLE_VERSION, REGISTERED, RegistrationHello};
 use fd_config::Director;
+use fd_messages::MessageType;
+use fd_session::authenticate::AuthError;
+use fd_session::texts;
 use fd_transport::{Channel, Fault, Received};
 
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::dial::Call;
+use crate::dial::{Call, DialError};
 use crate::director;
 use crate::timetable::Timetable;
 
@@ -74,7 +77,12 @@ fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
                 }
                 wait_for_call(channel, director.reconnection_time, &mut timetable)
             }
-            Err(why) => Left::Lost(why),
+            Err(error) => {
+                if !failing {
+                    tell_of_attack(daemon, director, &error);
+                }
+                Left::Lost(error.to_string())
+            }
         };
         match left {
             Left::Called(channel) => serve(daemon, *channel),
@@ -94,11 +102,13 @@ fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
 }
 
 /// Calls the Director and tells him who we are.
-fn register(daemon: &Daemon, director: &Director) -> Result<Channel, String> {
-    let Some(host) = director.address.as_deref() else { return Err(String::new()) };
+fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> {
+    let Some(host) = director.address.as_deref() else { return Err(DialError::Greeting(String::new())) };
     let own = &daemon.config().file_daemon;
     let heartbeat = own.heartbeat_interval;
     let call = Call {
+        daemon,
+        director: &director.name,
         name: &own.name,
         password: &director.password,
         tls: &director.tls,
@@ -113,11 +123,20 @@ fn register(daemon: &Daemon, director: &Director) -> Result<Channel, String> {
         version: CONSOLE_VERSION,
         tlspsk: call.need().to_wire(),
     };
-    let mut channel = call.dial(&hello.encode()).map_err(|error| error.to_string())?;
+    let mut channel = call.dial(&hello.encode())?;
     match channel.recv(GREETING) {
         Ok(Received::Data(line)) if line == REGISTERED => Ok(channel),
-        Ok(other) => Err(format!("{other:?}")),
-        Err(error) => Err(error.to_string()),
+        Ok(other) => Err(DialError::Greeting(format!("{other:?}"))),
+        Err(error) => Err(DialError::Greeting(error.to_string())),
+    }
+}
+
+/// Somebody answers in the Director's place, or the Director is not protected as it has to be: the operator should know.
+fn tell_of_attack(daemon: &Daemon, director: &Director, error: &DialError) {
+    if let DialError::Unknown(why @ (AuthError::Clear | AuthError::Reflected)) = error {
+        let host = director.address.as_deref().unwrap_or_default();
+        let text = texts::suspicious_login(director.name.as_bytes(), host, why.detail());
+        daemon.supervisor().say(MessageType::Security, "authenticate.c", text);
     }
 }
 
@@ -162,8 +181,7 @@ fn serve(daemon: &Arc<Daemon>, channel: Channel) {
     let slot = daemon.take_called_slot();
     let shared = Arc::clone(daemon);
     let spawned = thread::Builder::new().name(format!("session {}", channel.address())).spawn(move || {
-        let _slot = slot;
-        director::serve_channel(&shared, channel);
+        director::serve_channel(&shared, channel, slot);
     });
     if let Err(error) = spawned {
         tracing::error!(%error, "no thread for a connection");

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use fd_config::{Config, LogLevel, LogSettings, Settings, StockMessage};
+use fd_config::{Config, LogLevel, LogSettings, Settings, StockMessage, Tls};
 use fd_messages::{MessageType, texts as lines};
 use fd_session::texts;
 use tracing::level_filters::LevelFilter;
@@ -71,6 +71,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     let debug = trace(cli, &settings.log);
     let signals = if cli.no_signals || cli.test_only { None } else { Some(signals()?) };
     let config = load(cli)?;
+    check_requirement(cli, &settings, &config)?;
     if cli.test_only {
         return Ok(0);
     }
@@ -125,6 +126,22 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         tracing::warn!(%error, "the pid file can't be removed");
     }
     Ok(status)
+}
+
+/// What must be encrypted and can't be would only be refused, each time.
+fn check_requirement(cli: &Cli, settings: &Settings, config: &Config) -> Result<(), Ended> {
+    let directors = config.directors.iter().map(|director| ("Director", &director.name, &director.tls));
+    let consoles = config.consoles.iter().map(|console| ("Console", &console.name, &console.tls));
+    let own = ("FileDaemon", &config.file_daemon.name, &config.file_daemon.tls);
+    let clear = |(_, _, tls): &(&str, &String, &Tls)| tls.need() == (0, 0) || tls.authenticate;
+    match directors.chain(consoles).chain([own]).find(clear).filter(|_| settings.tls.require) {
+        None => Ok(()),
+        Some((kind, name, _)) => {
+            let file = Settings::path_beside(&cli.config_file);
+            print(&mut io::stderr(), own_texts::can_not_encrypt(&file, kind, name).as_bytes());
+            Err(Ended(1))
+        }
+    }
 }
 
 /// A plugin directory that can't be opened ends the start (reference 06 §6.2), whatever would be in it.

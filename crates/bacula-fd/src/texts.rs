@@ -150,6 +150,15 @@ pub(crate) fn unreadable_settings(file: &str, error: &str) -> String {
     format!("{file}: cannot be read: {error}")
 }
 
+/// Settings and configuration contradict each other: no connection of this resource would ever be good enough.
+pub(crate) fn can_not_encrypt(file: &Path, kind: &str, name: &str) -> String {
+    format!(
+        "{}: tls.require is set, but {kind} \"{name}\" in the configuration is not encrypted from beginning to end: it has \
+         \"TLS PSK Enable = no\" without \"TLS Enable = yes\", or \"TLS Authenticate = yes\"\n",
+        file.display()
+    )
+}
+
 /// What could not be done, and one thing that OpenSSL says about it.
 pub(crate) fn step_failed(step: &str, error: &str) -> String {
     format!("{step}: ERR={error}")

@@ -111,6 +111,23 @@ fn a_good_file_prints_nothing() {
 }
 
 #[test]
+fn encryption_that_is_required_and_impossible_keeps_the_daemon_from_starting() {
+    let place = Place::new("requirement");
+    let settings = place.directory.join("bacula-fd.toml");
+    fs::write(&settings, "tls.require = true\n").unwrap();
+    assert_eq!(place.run(&["-t", "-c"]).status.code(), Some(0), "the pre-shared key is on unless somebody says no");
+    place.configure("  TLS Require = yes\n");
+    assert_eq!(place.run(&["-t", "-c"]).status.code(), Some(0));
+    place.configure("  TLS PSK Enable = no\n");
+    let output = place.run(&["-t", "-c"]);
+    let said = text(&output.stderr);
+    let wanted = "bacula-fd.toml: tls.require is set, but FileDaemon \"x-fd\" in the configuration";
+    assert!(output.status.code() == Some(1) && said.contains(wanted), "{said}");
+    fs::write(&settings, "tls.require = false\n").unwrap();
+    assert_eq!(place.run(&["-t", "-c"]).status.code(), Some(0));
+}
+
+#[test]
 fn mistakes_end_with_status_1() {
     let place = Place::new("mistakes");
     let output = place.run(&["-z"]);

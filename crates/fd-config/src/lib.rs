@@ -43,7 +43,7 @@ pub use resources::{
 };
 pub use settings::{
     ConnectionSettings, IoShare, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings, SETTINGS_FILE,
-    Settings, SettingsError,
+    Settings, SettingsError, TlsSettings,
 };
 pub use source::{AddressFamily, Source};
 pub use split::split_command;

@@ -38,6 +38,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// Who calls.
     pub connection: ConnectionSettings,
+    /// How connections with other daemons are protected, beyond what `bacula-fd.conf` says.
+    pub tls: TlsSettings,
     /// Numbers for monitoring systems.
     pub metrics: MetricsSettings,
 }
@@ -51,6 +53,14 @@ pub struct MetricsSettings {
     pub address: Option<SocketAddr>,
 }
 
+/// `[tls]`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TlsSettings {
+    /// Whether a peer that does not encrypt is refused, whoever calls whom.
+    pub require: bool,
+}
+
 /// `[connection]`
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -58,11 +68,14 @@ pub struct ConnectionSettings {
     /// Seconds that a caller may take for his first packet, 1 to 3600.
     #[serde(deserialize_with = "first_packet")]
     pub first_packet: u16,
+    /// Seconds that a caller may take for the whole login, its first packet included, 1 to 3600.
+    #[serde(deserialize_with = "login")]
+    pub login: u16,
 }
 
 impl Default for ConnectionSettings {
     fn default() -> Self {
-        Self { first_packet: 60 }
+        Self { first_packet: 60, login: 15 }
     }
 }
 
@@ -167,6 +180,12 @@ fn first_packet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Er
     let number = i64::deserialize(deserializer)?;
     let seconds = u16::try_from(number).ok().filter(|seconds| (1..=LONGEST_SILENCE).contains(seconds));
     seconds.ok_or_else(|| D::Error::custom(texts::first_packet_out_of_range(number, LONGEST_SILENCE)))
+}
+
+fn login<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let seconds = u16::try_from(number).ok().filter(|seconds| (1..=LONGEST_SILENCE).contains(seconds));
+    seconds.ok_or_else(|| D::Error::custom(texts::login_out_of_range(number, LONGEST_SILENCE)))
 }
 
 fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
@@ -278,6 +297,8 @@ mod tests {
         assert_eq!(settings, Settings::default());
         assert_eq!((settings.job.workers, settings.job.memory), (None, None));
         assert_eq!(settings.connection.first_packet, 60);
+        assert_eq!(settings.connection.login, 15);
+        assert!(!settings.tls.require);
         assert_eq!((settings.log.format, settings.log.level), (LogFormat::Text, LogLevel::Warn));
     }
 
@@ -291,6 +312,8 @@ mod tests {
         let metrics = parse("metrics.address = \"[::1]:9101\"").unwrap().metrics;
         assert_eq!(metrics.address, Some(SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9101))));
         assert_eq!(parse("connection.first_packet = 2").unwrap().connection.first_packet, 2);
+        assert_eq!(parse("connection.login = 3600").unwrap().connection.login, 3600);
+        assert!(parse("tls.require = true").unwrap().tls.require);
         assert_eq!(parse("job.memory = 8388608").unwrap().job.memory, Some(8 << 20));
         assert_eq!(parse("job.memory = \"1gb\"").unwrap().job.memory, Some(1_000_000_000));
         let job = parse("[job]\nnice = 10\nio_priority = 7\nmax_load = 4\nstage_times = true").unwrap().job;
@@ -314,6 +337,9 @@ mod tests {
             ("[job]\nworkers = \"4\"", "invalid type"),
             ("[job]\nmemory = \"64 apples\"", "\"64 apples\": a number of bytes"),
             ("[connection]\nfirst_packet = 0", "first_packet must be 1 to 3600 seconds, not 0"),
+            ("[connection]\nlogin = 3601", "login must be 1 to 3600 seconds, not 3601"),
+            ("[tls]\nrequire = 1", "invalid type"),
+            ("[tls]\nrequired = true", "unknown field `required`"),
             ("[job]\nmemory = -1", "a number of bytes"),
             ("[job]\nmemory = \"1 MiB\"", "must be at least 4194304 bytes"),
             ("[job]\nkept_signatures = 1048575", "kept_signatures must be 0 or at least 1048576 bytes"),

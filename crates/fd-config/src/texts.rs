@@ -375,6 +375,10 @@ pub(crate) fn workers_out_of_range(number: i64, most: u16) -> String {
     format!("workers must be 1 to {most}, not {number}")
 }
 
+pub(crate) fn login_out_of_range(number: i64, most: u16) -> String {
+    format!("login must be 1 to {most} seconds, not {number}")
+}
+
 pub(crate) fn first_packet_out_of_range(number: i64, most: u16) -> String {
     format!("first_packet must be 1 to {most} seconds, not {number}")
 }

@@ -3,6 +3,7 @@
 //! The server of the hello challenges first (reference 01 §8, §9); who opened the TCP connection does not matter.
 //! Not here: the hello before it and the OK after it.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fd_bsock::cram;
@@ -29,10 +30,57 @@ pub struct Credentials {
     pub need: Need,
     /// TLS is for the authentication only and is dropped after it.
     pub tls_authenticate: bool,
+    /// Nothing is proven in clear, whatever else the needs allow (`tls.require` of `bacula-fd.toml`).
+    pub require_tls: bool,
+    /// Whether the peer may have our own name. Otherwise a challenge with that name is one of ours, perhaps of another
+    /// process with the same configuration, and is not answered.
+    pub peer_may_have_our_name: bool,
+    /// All challenges of this process that wait for their answers.
+    pub challenges: Challenges,
     /// A random number for our challenge.
     pub random: u32,
     /// Seconds since 1970, for our challenge.
     pub time: i64,
+}
+
+/// The challenges of all connections of a process that wait for their answers; clones share them.
+///
+/// CRAM-MD5 has the same answer in both directions. Somebody without the key could let us call it, send a challenge of
+/// ours from another connection back to us, and take our answer there. So what is in here is never answered.
+#[derive(Clone, Debug, Default)]
+pub struct Challenges(Arc<Mutex<Vec<String>>>);
+
+impl Challenges {
+    fn enter(&self, text: &str) -> InFlight {
+        self.with(|texts| texts.push(text.to_owned()));
+        InFlight { all: self.clone(), text: text.to_owned() }
+    }
+
+    fn holds(&self, text: &[u8]) -> bool {
+        self.with(|texts| texts.iter().any(|ours| ours.as_bytes() == text))
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut Vec<String>) -> T) -> T {
+        // Nothing can panic half-way through a change.
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// One of the [`Challenges`], until this goes.
+#[derive(Debug)]
+struct InFlight {
+    all: Challenges,
+    text: String,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.all.with(|texts| {
+            if let Some(place) = texts.iter().position(|text| *text == self.text) {
+                texts.swap_remove(place);
+            }
+        });
+    }
 }
 
 /// Why an authentication failed.
@@ -52,6 +100,12 @@ pub enum AuthError {
         /// The peer's number.
         peers: i32,
     },
+    /// Encryption is required, and the peer talks in clear.
+    #[error("{}", texts::TLS_REQUIRED)]
+    Clear,
+    /// The challenge is our own.
+    #[error("{}", texts::CHALLENGE_REFLECTED)]
+    Reflected,
     /// The handshake failed.
     #[error("TLS handshake failed, check the passwords: {0}")]
     Tls(String),
@@ -70,6 +124,8 @@ impl AuthError {
     pub fn detail(&self) -> &str {
         match self {
             Self::Tls(why) => why,
+            Self::Clear => texts::TLS_REQUIRED,
+            Self::Reflected => texts::CHALLENGE_REFLECTED,
             Self::Unexpected { what, .. } if *what == State::Opening.wants() => texts::NO_STARTTLS,
             _ => "",
         }
@@ -116,7 +172,7 @@ pub struct Authentication {
     peer: Need,
     state: State,
     tls_on: bool,
-    challenge: String,
+    challenge: InFlight,
     peer_compatible: bool,
 }
 
@@ -133,6 +189,10 @@ impl Authentication {
                     Action::StartTls(TlsRole::Server, mode(negotiated)),
                 ]
             }
+            Negotiated::Clear | Negotiated::Refused if this.credentials.require_tls => {
+                this.fail(Vec::new(), AuthError::Clear)
+            }
+            // A requirement of ours is checked when the peer has proven itself, as in the stock daemon.
             Negotiated::Clear | Negotiated::Refused => this.send_challenge(Vec::new()),
         };
         (this, actions)
@@ -146,7 +206,8 @@ impl Authentication {
     }
 
     fn new(side: Side, credentials: Credentials, peer: Need) -> Self {
-        let challenge = cram::challenge(credentials.random, credentials.time, &credentials.own_name);
+        let text = cram::challenge(credentials.random, credentials.time, &credentials.own_name);
+        let challenge = credentials.challenges.enter(&text);
         Self { side, credentials, peer, state: State::Ended, tls_on: false, challenge, peer_compatible: false }
     }
 
@@ -167,7 +228,7 @@ impl Authentication {
     fn send_challenge(&mut self, mut actions: Actions) -> Actions {
         self.state = State::Challenged;
         let ssl = Some(i32::from(self.credentials.need.tls));
-        let line = Challenge { text: self.challenge.clone().into_bytes(), compatible: false, ssl };
+        let line = Challenge { text: self.challenge.text.clone().into_bytes(), compatible: false, ssl };
         actions.push(Action::Send(line.encode()));
         actions.push(Action::Receive(ANSWER_TIMEOUT));
         actions
@@ -176,7 +237,7 @@ impl Authentication {
     fn check_answer(&mut self, answer: &[u8]) -> Actions {
         // A server takes both encodings; a client only the one that current servers use.
         let accept_compatible = self.side == Side::Server || self.peer_compatible;
-        if !cram::verify(&self.credentials.key, self.challenge.as_bytes(), answer, accept_compatible) {
+        if !cram::verify(&self.credentials.key, self.challenge.text.as_bytes(), answer, accept_compatible) {
             let refusal = vec![Action::Send(hello::AUTH_FAILED.to_vec()), Action::Pause(BRAKE)];
             return self.fail(refusal, AuthError::WrongPassword);
         }
@@ -202,9 +263,32 @@ impl Authentication {
             self.peer.tls = Need::from_wire(ssl).tls;
         }
         self.peer_compatible = challenge.compatible;
+        if self.is_ours(&challenge.text) {
+            return self
+                .fail(vec![Action::Send(hello::AUTH_FAILED.to_vec()), Action::Pause(BRAKE)], AuthError::Reflected);
+        }
+        if self.side == Side::Client && !self.tls_on {
+            // A peer whose first word is its challenge never begins TLS before it has our answer. Nobody that we would
+            // turn away afterwards gets one: it is enough to guess passwords with.
+            if self.credentials.require_tls {
+                return self.fail(Vec::new(), AuthError::Clear);
+            }
+            if self.credentials.need.negotiate(self.peer) == Negotiated::Refused {
+                return self.refuse();
+            }
+        }
         let answer = cram::respond(&self.credentials.key, &challenge.text, challenge.compatible);
         self.state = State::Answered;
         vec![Action::Send(cram::answer_packet(&answer)), Action::Receive(ANSWER_TIMEOUT)]
+    }
+
+    fn is_ours(&self, challenge: &[u8]) -> bool {
+        let Credentials { own_name, peer_may_have_our_name, challenges, .. } = &self.credentials;
+        let names_us = || {
+            let rest = challenge.strip_suffix(b">").and_then(|rest| rest.strip_suffix(own_name.as_bytes()));
+            rest.is_some_and(|rest| rest.ends_with(b"@"))
+        };
+        challenges.holds(challenge) || (!peer_may_have_our_name && names_us())
     }
 
     fn answered(&mut self) -> Actions {
@@ -341,6 +425,9 @@ mod tests {
             key: key.to_vec(),
             need: Need::from_wire(tlspsk),
             tls_authenticate: false,
+            require_tls: false,
+            peer_may_have_our_name: false,
+            challenges: Challenges::default(),
             random: 254_337_502,
             time: 1_795_226_764,
         }
@@ -484,6 +571,94 @@ mod tests {
             assert_eq!(actions[0], Action::Pause(Duration::from_secs(5)));
             assert!(matches!(actions[1], Action::Failed(AuthError::Unexpected { .. })));
         }
+    }
+
+    /// Our challenge of `from`, as it goes over the wire.
+    fn challenge_of(from: &Actions) -> &[u8] {
+        let sent = from.iter().find_map(|action| match action {
+            Action::Send(frame) if frame.starts_with(b"auth cram-md5 ") => Some(frame.as_slice()),
+            _ => None,
+        });
+        sent.unwrap()
+    }
+
+    fn answers(actions: &Actions) -> bool {
+        actions
+            .iter()
+            .any(|action| matches!(action, Action::Send(frame) if frame.len() == 23 && frame.ends_with(b"\0")))
+    }
+
+    #[test]
+    fn a_challenge_of_ours_is_not_answered_on_any_connection() {
+        let challenges = Challenges::default();
+        let mut random = 0;
+        let mut with = |name: &str, may: bool| {
+            random += 1;
+            let challenges = challenges.clone();
+            Credentials { challenges, peer_may_have_our_name: may, random, ..credentials(name, KEY, 100) }
+        };
+        // Somebody calls us as a Director, and answers our own call with what we said there. Names prove nothing here.
+        let (server, hears) = Authentication::server(with("w-fd", true), Need::default());
+        let challenge = challenge_of(&hears).to_vec();
+        for name in ["w-fd", "console"] {
+            let (mut client, _) = Authentication::client(with(name, true));
+            let actions = client.handle(Input::Frame(&challenge));
+            assert!(!answers(&actions), "{actions:?}");
+            assert_eq!(actions.last(), Some(&Action::Failed(AuthError::Reflected)));
+        }
+        // What is not in flight any more is somebody else's, if its name may be.
+        drop(server);
+        assert!(answers(&Authentication::client(with("w-fd", true)).0.handle(Input::Frame(&challenge))));
+        let (mut client, _) = Authentication::client(with("w-fd", false));
+        assert_eq!(client.handle(Input::Frame(&challenge)).last(), Some(&Action::Failed(AuthError::Reflected)));
+        drop(client);
+        assert!(challenges.with(|texts| texts.is_empty()));
+    }
+
+    #[test]
+    fn a_challenge_that_only_looks_like_ours_is_answered() {
+        for text in ["<1.2@x-w-fd>", "<1.2@w-fdx>", "<1.2@w-dir>", "<1.2@w-fd", "w-fd>"] {
+            let (mut client, _) = Authentication::client(credentials("w-fd", KEY, 100));
+            let line = format!("auth cram-md5 {text} ssl=0\n");
+            assert!(answers(&client.handle(Input::Frame(line.as_bytes()))), "{text}");
+        }
+    }
+
+    #[test]
+    fn who_needs_encryption_answers_no_challenge_in_clear() {
+        let clear = b"auth cram-md5 <110644299.1795226764@w-dir> ssl=0\n";
+        for required in [2, 200, 202] {
+            let (mut client, _) = Authentication::client(credentials("w-fd", KEY, required));
+            let actions = client.handle(Input::Frame(clear));
+            assert!(matches!(actions[..], [Action::Failed(AuthError::Requirement { .. })]), "{required}: {actions:?}");
+        }
+        for possible in [0, 1, 100, 101] {
+            let (mut client, _) = Authentication::client(credentials("w-fd", KEY, possible));
+            assert!(answers(&client.handle(Input::Frame(clear))), "{possible}");
+        }
+        // Old servers begin TLS with certificates when both know each other.
+        let (mut client, _) = Authentication::client(credentials("w-fd", KEY, 2));
+        assert!(answers(&client.handle(Input::Frame(b"auth cram-md5 <110644299.1795226764@w-dir> ssl=1\n"))));
+    }
+
+    #[test]
+    fn where_tls_is_required_of_all_nobody_hears_a_thing_in_clear() {
+        let strict = || Credentials { require_tls: true, ..credentials("w-fd", KEY, 202) };
+        for number in [0, 2] {
+            let (_, actions) = Authentication::server(strict(), Need::from_wire(number));
+            match number {
+                0 => assert_eq!(actions, [Action::Failed(AuthError::Clear)]),
+                _ => assert!(actions.contains(&Action::StartTls(TlsRole::Server, TlsMode::Certificate))),
+            }
+            let line = format!("auth cram-md5 <110644299.1795226764@w-dir> ssl={number}\n");
+            let (mut client, _) = Authentication::client(strict());
+            assert_eq!(client.handle(Input::Frame(line.as_bytes())), [Action::Failed(AuthError::Clear)]);
+        }
+        let (mut client, _) = Authentication::client(strict());
+        let actions = client.handle(Input::Frame(b"starttls tlspsk=100\n"));
+        assert_eq!(actions, [Action::StartTls(TlsRole::Client, TlsMode::Psk)]);
+        client.handle(Input::TlsReady);
+        assert!(answers(&client.handle(Input::Frame(b"auth cram-md5 <110644299.1795226764@w-dir> ssl=0\n"))));
     }
 
     #[test]

@@ -40,6 +40,15 @@ impl Need {
         self.tls as i32 + 100 * self.psk as i32
     }
 
+    /// The same, but what was possible is required now.
+    #[must_use]
+    pub const fn required(self) -> Self {
+        const fn raise(need: u8) -> u8 {
+            if need == 0 { 0 } else { 2 }
+        }
+        Self { tls: raise(self.tls), psk: raise(self.psk) }
+    }
+
     /// What comes of our need and the peer's.
     ///
     /// The stock check of requirements is not symmetric; ours is: whoever requires encryption never talks in clear
@@ -76,6 +85,13 @@ mod tests {
                 };
                 assert_eq!(got, expected, "server {row}, client {column}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_possible_can_be_required() {
+        for (number, required) in [(0, 0), (1, 2), (2, 2), (100, 200), (101, 202), (200, 200), (202, 202)] {
+            assert_eq!(Need::from_wire(number).required().to_wire(), required);
         }
     }
 

@@ -164,6 +164,11 @@ pub fn network_failed(reason: &str) -> Vec<u8> {
 
 /// The peer went before it said anything, as far as an error has to say so.
 pub const NO_STARTTLS: &str = "[FE0071] Unable to get starttls protocol";
+/// A peer that does not encrypt, where that is refused.
+pub const TLS_REQUIRED: &str = "the connection is not encrypted, and tls.require in bacula-fd.toml refuses that";
+/// A peer that has nothing better to say than what we said.
+pub const CHALLENGE_REFLECTED: &str =
+    "the peer sent our own challenge back to us; it may not know the password, and is not answered";
 /// The Director knows us, and says something else than that.
 pub const NO_GREETING: &str = "[FE0031] Director rejected Hello command";
 
@@ -436,6 +441,11 @@ pub fn refused_by_hosts_access(ip: &str, port: u16) -> Vec<u8> {
 /// Security message about a wrong password.
 pub fn incorrect_password(director: &[u8], ip: &str) -> Vec<u8> {
     [b"Incorrect password given by Director ", director, b" at ", ip.as_bytes(), b".\n"].concat()
+}
+
+/// Security message about a login that looks like an attack; `why` is [`TLS_REQUIRED`] or [`CHALLENGE_REFLECTED`].
+pub fn suspicious_login(director: &[u8], ip: &str, why: &str) -> Vec<u8> {
+    [b"Director ", director, b" at ", ip.as_bytes(), b" refused: ", why.as_bytes(), b".\n"].concat()
 }
 
 /// A Storage Daemon's call that does not scan.

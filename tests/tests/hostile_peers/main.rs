@@ -7,6 +7,7 @@
 
 mod script;
 mod sequences;
+mod strangers;
 
 use std::net::TcpListener;
 use std::thread;

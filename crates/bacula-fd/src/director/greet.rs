@@ -1,77 +1,98 @@
 //! From an accepted connection to an authenticated Director, or to the end of it (reference 01 §6.4, §8).
 
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use fd_bsock::Signal;
 use fd_bsock::hello::{self, DirectorHello, FirstPacket, StorageCall};
+use fd_bsock::{FrameError, MAX_PAYLOAD, Signal};
 use fd_config::Director;
 use fd_messages::MessageType;
-use fd_session::authenticate::{AuthError, Authenticated, Authentication, Credentials};
+use fd_session::authenticate::{AuthError, Authenticated, Authentication};
 use fd_session::{Need, texts};
-use fd_transport::{Channel, Farewell, Limits, Received};
+use fd_transport::{Channel, Farewell, Fault, Received};
 
 use super::{Conversation, Remains};
-use crate::clock;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Slot};
 use crate::exchange::{self, Secrets, Signals};
 use crate::hosts_access;
+use crate::places::Place;
 use crate::supervisor::Session;
 
-/// Hello and authentication together (reference 01 §19).
-const AUTHENTICATION: Duration = Duration::from_secs(600);
+/// The largest frame before a peer is known, in bytes (reference 01 §6.4, §9.3).
+const LARGEST_FRAME: usize = 500;
 /// The brake on a first frame that is no hello.
 const BAD_HELLO_PAUSE: Duration = Duration::from_secs(5);
 /// The brake on a failed authentication.
 const FAILURE_PAUSE: Duration = Duration::from_secs(6);
 
-/// Serves an accepted connection to its end.
-pub(crate) fn serve(daemon: &Daemon, stream: TcpStream) {
-    if let Ok(peer) = stream.peer_addr()
-        && !hosts_access::is_allowed(&daemon.config().file_daemon.name, &hosts_access::Client::new(peer.ip()))
-    {
-        let text = texts::refused_by_hosts_access(&peer.ip().to_canonical().to_string(), peer.port());
-        daemon.supervisor().say(MessageType::Security, "bnet_server.c:201", text);
-        return;
+/// Where a connection has its place.
+#[derive(Debug)]
+enum Standing {
+    /// Among those that nobody knows.
+    Stranger(Place),
+    /// Among those that are served.
+    Known(#[expect(dead_code, reason = "it is held, and free again when this goes")] Slot),
+}
+
+impl Standing {
+    /// The peer is known: from now on it takes one of the places of jobs. It waits for one where it is, as does the
+    /// Director, for who waits is not sent away.
+    fn become_known(&mut self, daemon: &Daemon) {
+        if let Self::Stranger(place) = self {
+            place.keep();
+            *self = Self::Known(daemon.take_slot());
+        }
     }
-    let ip = stream.peer_addr().map_or_else(|_| "client".to_owned(), |peer| peer.ip().to_canonical().to_string());
-    match Channel::accept(stream, Limits::default()) {
-        Ok(channel) => serve_from(daemon, channel, &ip),
-        Err(error) => tracing::debug!(%error, %ip, "an accepted connection is gone already"),
+}
+
+/// Serves an accepted connection to its end.
+pub(crate) fn serve(daemon: &Daemon, channel: Channel, place: Place) {
+    let peer = channel.address();
+    let ip = peer.ip().to_canonical().to_string();
+    if hosts_access::is_allowed(&daemon.config().file_daemon.name, &hosts_access::Client::new(peer.ip())) {
+        serve_from(daemon, channel, &ip, Standing::Stranger(place));
+    } else {
+        let text = texts::refused_by_hosts_access(&ip, peer.port());
+        daemon.supervisor().say(MessageType::Security, "bnet_server.c:201", text);
     }
 }
 
 /// The same for a connection that we have made and that the Director has taken.
-pub(crate) fn serve_channel(daemon: &Daemon, channel: Channel) {
+pub(crate) fn serve_channel(daemon: &Daemon, channel: Channel, slot: Slot) {
     let ip = channel.address().ip().to_canonical().to_string();
-    serve_from(daemon, channel, &ip);
+    serve_from(daemon, channel, &ip, Standing::Known(slot));
 }
 
 /// Serves a connection, and what a console on it may have made of it (command `proxy`).
-fn serve_from(daemon: &Daemon, channel: Channel, ip: &str) {
-    let mut called = serve_one(daemon, channel, ip);
+fn serve_from(daemon: &Daemon, channel: Channel, ip: &str, mut standing: Standing) {
+    let mut called = serve_one(daemon, channel, ip, &mut standing);
     while let Some(channel) = called {
         let ip = channel.address().ip().to_canonical().to_string();
-        called = serve_one(daemon, channel, &ip);
+        called = serve_one(daemon, channel, &ip, &mut standing);
     }
 }
 
 /// Serves one connection; gives another one that a Director wants to be served on now.
-fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str) -> Option<Channel> {
+fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Standing) -> Option<Channel> {
+    let begin = Instant::now();
+    channel.limit_frames(LARGEST_FRAME);
     // The stock daemon waits for ever, so that twenty silent connections lock everybody out.
-    let (frame, len) = match channel.recv(daemon.first_packet()) {
+    let (frame, len) = match channel.recv(daemon.first_packet().min(daemon.login())) {
         Ok(Received::Data(frame)) => (frame.to_vec(), i64::try_from(frame.len()).unwrap_or(i64::MAX)),
         Ok(Received::Signal(signal)) => (Vec::new(), i64::from(signal.code())),
         Ok(Received::Empty) => (Vec::new(), 0),
         Err(error) => {
             tracing::debug!(%error, %ip, "no first frame");
-            (Vec::new(), 0)
+            let announced = match error.fault {
+                Fault::Frame(FrameError::TooBig { len }) if len <= MAX_PAYLOAD => i64::try_from(len).unwrap_or(0),
+                _ => 0,
+            };
+            (Vec::new(), announced)
         }
     };
     match FirstPacket::of(&frame) {
-        FirstPacket::Director => return greet(daemon, channel, &frame, ip),
+        FirstPacket::Director => return greet(daemon, channel, &frame, &Caller { ip, begin }, standing),
         FirstPacket::Ping => {
             // A probe that does not wait for its answer is no concern of ours.
             let _answered = channel.send(hello::PING_OK).and_then(|()| channel.close());
@@ -79,7 +100,7 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str) -> Option<Channel>
         FirstPacket::StorageCall => take_call(daemon, channel, &frame),
         FirstPacket::Bad => {
             daemon.supervisor().say(MessageType::Security, "job.c:592", texts::expected_hello(ip, len));
-            thread::sleep(BAD_HELLO_PAUSE);
+            exchange::brake(&channel, BAD_HELLO_PAUSE);
         }
     }
     None
@@ -87,7 +108,8 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str) -> Option<Channel>
 
 /// A Storage Daemon calls for a job that waits for it (reference 01 §13). It is not answered here: the job's own thread
 /// says hello.
-fn take_call(daemon: &Daemon, channel: Channel, frame: &[u8]) {
+fn take_call(daemon: &Daemon, mut channel: Channel, frame: &[u8]) {
+    channel.limit_frames(MAX_PAYLOAD);
     let supervisor = daemon.supervisor();
     let Some(call) = StorageCall::parse(frame) else {
         supervisor.say(MessageType::Fatal, "hello.c:55", texts::BAD_STORAGE_CALL.to_vec());
@@ -102,7 +124,21 @@ fn take_call(daemon: &Daemon, channel: Channel, frame: &[u8]) {
     }
 }
 
-fn greet(daemon: &Daemon, mut channel: Channel, frame: &[u8], ip: &str) -> Option<Channel> {
+/// Somebody who says that it is a Director.
+struct Caller<'c> {
+    ip: &'c str,
+    /// When it came.
+    begin: Instant,
+}
+
+fn greet(
+    daemon: &Daemon,
+    mut channel: Channel,
+    frame: &[u8],
+    caller: &Caller<'_>,
+    standing: &mut Standing,
+) -> Option<Channel> {
+    let ip = caller.ip;
     let Some(greeting) = DirectorHello::parse(frame) else {
         turn_away(daemon, channel, ip, &texts::bad_hello(ip, frame));
         return None;
@@ -111,13 +147,26 @@ fn greet(daemon: &Daemon, mut channel: Channel, frame: &[u8], ip: &str) -> Optio
         turn_away(daemon, channel, ip, &texts::unknown_director(&greeting.name, ip));
         return None;
     };
-    match authenticate(daemon, &mut channel, resource, Need::from_wire(greeting.tlspsk)) {
-        Ok(authenticated) => converse(daemon, channel, resource, authenticated),
+    let left = daemon.login().saturating_sub(caller.begin.elapsed());
+    match authenticate(daemon, &mut channel, resource, Need::from_wire(greeting.tlspsk), left) {
+        Ok(authenticated) => {
+            standing.become_known(daemon);
+            channel.limit_frames(MAX_PAYLOAD);
+            converse(daemon, channel, resource, authenticated)
+        }
         Err(error) => {
             tracing::warn!(%error, director = %resource.name, %ip, "a Director failed to authenticate");
-            if error == AuthError::WrongPassword {
-                let text = texts::incorrect_password(resource.name.as_bytes(), ip);
-                daemon.supervisor().say(MessageType::Fatal, "authenticatebase.cc:538", text);
+            let name = resource.name.as_bytes();
+            match &error {
+                AuthError::WrongPassword => {
+                    let text = texts::incorrect_password(name, ip);
+                    daemon.supervisor().say(MessageType::Fatal, "authenticatebase.cc:538", text);
+                }
+                AuthError::Clear | AuthError::Reflected => {
+                    let text = texts::suspicious_login(name, ip, error.detail());
+                    daemon.supervisor().say(MessageType::Security, "authenticate.c", text);
+                }
+                _ => {}
             }
             turn_away(daemon, channel, ip, hello::DIRECTOR_REFUSED);
             None
@@ -130,30 +179,21 @@ fn authenticate(
     channel: &mut Channel,
     resource: &Director,
     peer: Need,
+    limit: Duration,
 ) -> Result<Authenticated, AuthError> {
-    let credentials = credentials(daemon, resource);
+    let own_name = &daemon.config().file_daemon.name;
+    let mut credentials = daemon.credentials(own_name, resource.password.as_bytes(), &resource.tls);
+    credentials.peer_may_have_our_name = resource.name == *own_name;
     let certificates = daemon.keyring().of_director(&resource.name).cloned();
     let secrets = Secrets { key: credentials.key.clone(), certificates };
     let (mut machine, first) = Authentication::server(credentials, peer);
-    exchange::lead(channel, &mut machine, first, &secrets, Signals::All, AUTHENTICATION)
-}
-
-fn credentials(daemon: &Daemon, resource: &Director) -> Credentials {
-    let (tls, psk) = resource.tls.need();
-    Credentials {
-        own_name: daemon.config().file_daemon.name.clone(),
-        key: resource.password.as_bytes().to_vec(),
-        need: Need { tls, psk },
-        tls_authenticate: resource.tls.authenticate,
-        random: crate::daemon::random(),
-        time: clock::seconds(),
-    }
+    exchange::lead(channel, &mut machine, first, &secrets, Signals::All, limit)
 }
 
 /// Tells a peer why, lets it wait, and closes.
 fn turn_away(daemon: &Daemon, mut channel: Channel, ip: &str, text: &[u8]) {
     if channel.send(text).and_then(|()| channel.flush()).is_ok() {
-        thread::sleep(FAILURE_PAUSE);
+        exchange::brake(&channel, FAILURE_PAUSE);
         // The peer has had its text; whether it still listens is its business.
         let _gone = channel.signal(Signal::Terminate).and_then(|()| channel.close());
     }

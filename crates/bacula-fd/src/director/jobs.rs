@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use fd_messages::MessageType;
 use fd_restore::RestoreState;
-use fd_session::authenticate::Credentials;
+use fd_session::JobStatus;
 use fd_session::command::{Replace, Where};
 use fd_session::texts::{self, BadCommand};
-use fd_session::{JobStatus, Need};
 use fd_transport::{Channel, ConnectPlan, IDLE_LIMIT, Peer, PeerKind};
 
 use super::{Conversation, Flow};
 use crate::backup::LineWatch;
-use crate::clock;
 use crate::hang_up::HangUp;
 use crate::job::{Job, JobKind};
 use crate::outbox::{Outbox, Outgoing};
@@ -66,15 +64,8 @@ impl Conversation<'_> {
     fn reach_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<StorageConnection> {
         let channel = self.dial_storage(job, host, port)?;
         let daemon = &self.daemon.config().file_daemon;
-        let (tls, psk) = daemon.tls.need();
-        let credentials = Credentials {
-            own_name: daemon.name.clone(),
-            key: self.key.clone(),
-            need: Need { tls, psk },
-            tls_authenticate: daemon.tls.authenticate,
-            random: crate::daemon::random(),
-            time: clock::seconds(),
-        };
+        // A Storage Daemon may well have our name; the key is one job's, and no other process has it.
+        let credentials = self.daemon.credentials(&daemon.name, &self.key, &daemon.tls);
         let (remote, compression) = (self.resource.remote, daemon.comm_compression);
         let certificates = self.daemon.keyring().own().cloned();
         let mut channel = channel;

@@ -53,8 +53,11 @@ impl Conversation<'_> {
     fn call(&self) -> Option<Call<'_>> {
         let Director { name, password, tls, address, port, .. } = self.resource;
         let keyring = self.daemon.keyring();
+        let daemon = self.daemon;
         let call = match self.resource.console.as_ref().or_else(|| self.daemon.config().consoles.first()) {
             Some(console) => Call {
+                daemon,
+                director: name,
                 name: &console.name,
                 password: &console.password,
                 tls: &console.tls,
@@ -64,6 +67,8 @@ impl Conversation<'_> {
                 keep_idle: None,
             },
             None => Call {
+                daemon,
+                director: name,
                 name,
                 password,
                 tls,

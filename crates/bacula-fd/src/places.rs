@@ -1,0 +1,166 @@
+//! Places for callers that nobody knows yet: a few, and none for longer than it takes.
+//!
+//! Who finds no place waits until one is free. Strangers must not keep it waiting, so the oldest of those that have had
+//! their least time is sent away for it. Honest callers, who need a fraction of that time, are never sent away, however
+//! many come at once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long one that was sent away may take before the next one is.
+const LEAVING: Duration = Duration::from_millis(500);
+
+/// A fixed number of places.
+#[derive(Debug)]
+pub(crate) struct Places {
+    most: usize,
+    least_time: Duration,
+    held: Mutex<Held>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    next: u64,
+    /// By number, and so the oldest first.
+    holders: BTreeMap<u64, Holder>,
+}
+
+/// Somebody who has a place.
+struct Holder {
+    since: Instant,
+    /// Ends its connection; `None` if it may stay, or has been sent away already.
+    send_away: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl fmt::Debug for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Holder").field("since", &self.since).finish_non_exhaustive()
+    }
+}
+
+impl Places {
+    /// So many places; each may be kept for `least_time`, whoever else waits.
+    pub(crate) fn new(most: usize, least_time: Duration) -> Arc<Self> {
+        Arc::new(Self { most, least_time, held: Mutex::default(), freed: Condvar::new() })
+    }
+
+    /// Waits for a place, and sends somebody away for it if nothing else helps. `send_away` ends the new holder's connection;
+    /// it is called at most once, and must not wait.
+    pub(crate) fn take(self: &Arc<Self>, send_away: impl FnOnce() + Send + 'static) -> Place {
+        let mut held = self.lock();
+        while held.holders.len() >= self.most {
+            let patience = held.make_room(self.least_time);
+            let waited = self.freed.wait_timeout(held, patience).unwrap_or_else(PoisonError::into_inner);
+            held = waited.0;
+        }
+        let number = held.next;
+        held.next = held.next.wrapping_add(1);
+        held.holders.insert(number, Holder { since: Instant::now(), send_away: Some(Box::new(send_away)) });
+        drop(held);
+        Place { places: Arc::clone(self), number }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    /// Sends the oldest away if it has had its time; how long to wait before the next look.
+    fn make_room(&mut self, least_time: Duration) -> Duration {
+        let Some(oldest) = self.holders.values_mut().find(|holder| holder.send_away.is_some()) else {
+            return LEAVING;
+        };
+        match least_time.checked_sub(oldest.since.elapsed()) {
+            Some(left) if !left.is_zero() => left,
+            _ => {
+                if let Some(send_away) = oldest.send_away.take() {
+                    send_away();
+                }
+                LEAVING
+            }
+        }
+    }
+}
+
+/// A place; free again when this goes, also when its thread panics.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Arc<Places>,
+    number: u64,
+}
+
+impl Place {
+    /// Its holder is somebody who may stay.
+    pub(crate) fn keep(&self) {
+        if let Some(holder) = self.places.lock().holders.get_mut(&self.number) {
+            holder.send_away = None;
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.lock().holders.remove(&self.number);
+        self.places.freed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    /// The number of each one that is sent away.
+    fn taker(places: &Arc<Places>) -> (impl Fn(u32) -> Place, mpsc::Receiver<u32>) {
+        let (sent, away) = mpsc::channel();
+        let places = Arc::clone(places);
+        let take = move |number| {
+            let sent = sent.clone();
+            places.take(move || sent.send(number).unwrap())
+        };
+        (take, away)
+    }
+
+    #[test]
+    fn whoever_has_its_time_is_not_sent_away() {
+        let places = Places::new(2, LONG);
+        let (take, away) = taker(&places);
+        let (first, second) = (take(1), take(2));
+        thread::scope(|scope| {
+            let third = scope.spawn(|| take(3));
+            assert!(away.recv_timeout(Duration::from_millis(50)).is_err());
+            drop(first);
+            drop(third.join().unwrap());
+        });
+        drop(second);
+        assert!(away.try_recv().is_err() && places.lock().holders.is_empty());
+    }
+
+    #[test]
+    fn the_oldest_that_may_not_stay_goes_first() {
+        let places = Places::new(3, Duration::ZERO);
+        let (take, away) = taker(&places);
+        let mut holders: BTreeMap<u32, Place> = (1..=3).map(|number| (number, take(number))).collect();
+        holders[&1].keep();
+        thread::scope(|scope| {
+            for newcomer in 4..=9 {
+                let waiting = scope.spawn({
+                    let take = &take;
+                    move || take(newcomer)
+                });
+                let gone = away.recv().unwrap();
+                assert_eq!(gone, newcomer - 2);
+                drop(holders.remove(&gone));
+                holders.insert(newcomer, waiting.join().unwrap());
+            }
+        });
+        assert!(holders.contains_key(&1) && holders.len() == 3);
+    }
+}

@@ -1,0 +1,233 @@
+//! Strangers: whoever reaches a port, or stands in the way, without knowing a password. The stock daemon beside ours shows
+//! what they can do to it.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use bed::peer::{Frame, Peer, director_session, hello, key_of_password};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Relay, Result, usage, wait_for};
+
+/// A Director of the File Daemon's configuration that is called, and in whose place a stranger answers.
+const CALLED: &str = "called-dir";
+
+/// The reference and the daemon under test, with TLS as it is when nothing is said; nothing if there is no second daemon.
+fn both(label: &str) -> Result<Option<BedOptions>> {
+    if Fd::under_test()? == Fd::Stock { Ok(None) } else { BedOptions::side_by_side(label).map(Some) }
+}
+
+/// What follows a `FileDaemon` resource, which it ends: a Director that the daemon calls at this port. The resource that
+/// comes next ends it.
+fn called(port: u16) -> Vec<String> {
+    let port = format!("DIR Port = {port}");
+    ["}", "Director {", &format!("Name = {CALLED}"), "Password = \"nobody knows it\"", "Connect To Director = yes"]
+        .into_iter()
+        .chain(["Address = 127.0.0.1", &port])
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+/// The stranger's two connections: the daemon's own challenge of one is sent back to it on the other.
+///
+/// What the daemon says last: that it has let the stranger in, or why not.
+fn reflect(port: u16, listener: &TcpListener) -> Result<String> {
+    let mut made = Peer::connect("FD", port)?;
+    made.send(hello(CALLED).as_bytes())?;
+    let challenge = made.expect("auth cram-md5 <")?;
+    let (stream, _) = listener.accept().unwrap();
+    let mut taken = Peer::over("FD that calls", stream)?;
+    taken.expect("Hello ")?;
+    taken.send(challenge.as_bytes())?;
+    let answered = taken.receive_text()?;
+    made.send(answered.as_bytes())?;
+    if made.receive_text()? != "1000 OK auth\n" {
+        return Ok(answered);
+    }
+    made.send(format!("auth cram-md5 <1.1@{CALLED}> ssl=0\n").as_bytes())?;
+    made.receive()?;
+    made.send(b"1000 OK auth\n")?;
+    made.receive_text()
+}
+
+#[test]
+fn a_challenge_sent_back_to_its_maker_opens_the_stock_daemon_only() -> Result<()> {
+    let Some(mut options) = both("reflection")? else { return Ok(()) };
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    for (client, listener) in options.clients.iter_mut().zip(&listeners) {
+        client.file_daemon = called(listener.local_addr().unwrap().port());
+    }
+    let mut bed = Bed::start(options)?;
+    let ports = [bed.client("reference")?.port(), bed.client("test")?.port()];
+    let [stock, ours] = [0, 1].map(|side| reflect(ports[side], &listeners[side]));
+    assert_eq!(stock?, "2000 OK Hello 15\n");
+    assert_eq!(ours?, "1999 Authorization failed.\n");
+    // The operator hears of it.
+    let told = format!("Director {CALLED} at 127.0.0.1 refused: the peer sent our own challenge back to us");
+    wait_for("the message", PATIENCE, || {
+        let mut peer = director_session(ports[1], 1)?;
+        peer.send(b"verify level=nonsense\n")?;
+        let text = |frame: Frame| match frame {
+            Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            other => format!("{other:?}"),
+        };
+        let said: Vec<_> = peer.rest()?.into_iter().map(text).collect();
+        Ok(if said.iter().any(|line| line.contains(&told)) { Ok(()) } else { Err(format!("{said:?}")) })
+    })
+}
+
+/// Whether anything of a job went over one of these relays in clear.
+fn read_by(relay: &Relay, text: &str) -> bool {
+    relay.recorded().iter().any(|line| line.shows(text))
+}
+
+#[test]
+fn a_relay_that_takes_encryption_away_reads_everything_unless_it_is_required() -> Result<()> {
+    let Some(mut options) = both("downgrade")? else { return Ok(()) };
+    let mut strict = ClientOptions::new(Fd::Ours).named("strict");
+    strict.settings.push("tls.require = true".to_owned());
+    options.clients.push(strict);
+    std::fs::write(options.source()?.join("file"), "the data that nobody else may read\n".repeat(100)).unwrap();
+    let names = ["reference", "test", "strict"];
+    let relays = [Relay::new()?, Relay::new()?, Relay::new()?];
+    for (client, relay) in options.clients.iter_mut().zip(&relays) {
+        client.director_port = Some(relay.port());
+    }
+    let storage = Relay::new()?;
+    options.storage_port = Some(storage.port());
+    let mut bed = Bed::start(options)?;
+    storage.aim(bed.storage().port());
+    for (name, relay) in names.into_iter().zip(&relays) {
+        relay.aim(bed.client(name)?.port());
+        relay.change("tlspsk=100", "tlspsk=000");
+    }
+    // What a File Daemon says to the Storage Daemon, whose key the relay has read on its way from the Director.
+    storage.change("tlspsk=100", "tlspsk=000");
+    storage.change("tlspsk=200", "tlspsk=000");
+    for (name, relay) in names.into_iter().zip(&relays).take(2) {
+        bed.backup(name, "")?.must_be_good()?;
+        assert!(read_by(relay, &format!("Job=backup-{name}.")), "{name}: the Director's commands are encrypted");
+        assert!(read_by(&storage, &format!("Start Job backup-{name}.")), "{name}: no Storage Daemon was called");
+    }
+    assert!(read_by(&storage, "append open session"), "the data is encrypted");
+    // Whoever requires encryption does not let the Director in …
+    let refused = bed.console(&["status client=strict-fd"])?;
+    assert!(!refused.contains("Daemon started"), "{refused}");
+    let [.., relay] = &relays;
+    assert!(!read_by(relay, "auth cram-md5") && !read_by(relay, "JobId="), "something is proven in clear");
+    // … and does not call a Storage Daemon in clear. It says why.
+    relay.change_nothing();
+    let failed = bed.backup("strict", "")?.must_be('f')?;
+    let wanted = "the connection is not encrypted, and tls.require in bacula-fd.toml refuses that";
+    assert!(failed.log.contains(wanted), "{}", failed.log);
+    let log = bed.client("strict")?.daemon().output();
+    assert!(log.contains("a Director failed to authenticate") && log.contains(wanted), "{log}");
+    let lines = storage.recorded();
+    let line = lines.iter().find(|line| line.shows("Start Job backup-strict.")).unwrap();
+    assert!(!line.shows("append open session"), "the data is in clear");
+    let asked = line.received.windows(14).any(|window| window == b"auth cram-md5 ");
+    assert!(asked && !line.shows("1000 OK auth"), "the Storage Daemon's challenge was answered in clear");
+    storage.change_nothing();
+    bed.backup("strict", "")?.must_be_good()?;
+    Ok(())
+}
+
+/// Says hello as the Director does and leaves it at that.
+fn stranger(port: u16) -> Result<Peer> {
+    let mut peer = Peer::connect("FD", port)?;
+    peer.send(hello(DIRECTOR).as_bytes())?;
+    Ok(peer)
+}
+
+/// As many as the stock daemon serves at a time, and more than ours lets wait for their login.
+const STRANGERS: usize = 60;
+/// `Maximum Concurrent Jobs` of the bed's daemons.
+const SERVED: usize = 20;
+
+#[test]
+fn strangers_who_have_said_hello_keep_the_director_out_of_the_stock_daemon_only() -> Result<()> {
+    let Some(mut options) = both("hellos")? else { return Ok(()) };
+    options.tls_psk = false;
+    for client in &mut options.clients {
+        // The strangers' own time is not what lets the Director in.
+        client.settings.push("connection.login = 3600".to_owned());
+    }
+    let mut bed = Bed::start(options)?;
+    let ports = [bed.client("reference")?.port(), bed.client("test")?.port()];
+    let mut strangers = Vec::new();
+    for port in ports {
+        for _ in 0..STRANGERS {
+            strangers.push(stranger(port)?);
+        }
+    }
+    let mut waiting = stranger(ports[0])?;
+    let mut sessions = (0..SERVED).map(|_| director_session(ports[1], 0)).collect::<Result<Vec<_>>>()?;
+    waiting.must_be_silent(Duration::from_secs(1))?;
+    // Who has logged in when all are busy waits, as with the stock daemon, and no stranger takes its place.
+    let mut next = stranger(ports[1])?;
+    next.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
+    for _ in 0..STRANGERS {
+        strangers.push(stranger(ports[1])?);
+    }
+    let mut told_to_go = stranger(ports[1])?;
+    told_to_go.expect("auth cram-md5 <")?;
+    next.must_be_silent(Duration::from_secs(1))?;
+    sessions.pop();
+    next.expect("2000 OK Hello 15\n")?;
+    Ok(())
+}
+
+#[test]
+fn a_login_takes_no_longer_than_the_setting_says() -> Result<()> {
+    let mut client = ClientOptions::new(Fd::Ours).named("test");
+    client.settings.push("connection.login = 1".to_owned());
+    let mut bed = Bed::start(BedOptions::new("slow-login", [client])?)?;
+    let port = bed.client("test")?.port();
+    // Before the first packet, in the middle of it, before the answer, and before TLS begins.
+    let mut silent = Peer::connect("FD", port)?;
+    let mut half = Peer::connect("FD", port)?;
+    half.send_bytes(&[0, 0, 0, 60, b'H'])?;
+    let mut clear = stranger(port)?;
+    clear.expect("auth cram-md5 <")?;
+    let mut encrypted = Peer::connect("FD", port)?;
+    encrypted.send(hello(DIRECTOR).replace("tlspsk=0", "tlspsk=100").as_bytes())?;
+    encrypted.expect("starttls tlspsk=100\n")?;
+    for peer in [&mut silent, &mut half] {
+        assert_eq!(peer.rest()?, []);
+    }
+    for peer in [&mut clear, &mut encrypted] {
+        peer.expect("2999 Authentication failed.\n")?;
+        peer.rest()?;
+    }
+    // Who has logged in has all the time in the world.
+    let answered = bed.console(&["status client=test-fd"])?;
+    assert!(answered.contains("Daemon started"), "{answered}");
+    Ok(())
+}
+
+/// A frame of 16 KB that unpacks to nearly four million zeros, announced as compressed.
+fn bomb() -> Vec<u8> {
+    // One literal, then the longest match with it that the block has room for, then the literals that end every block.
+    let mut block = vec![0x1f, 0, 1, 0];
+    block.resize(15_600, 0xff);
+    block.extend([0, 0x50, 0, 0, 0, 0, 0]);
+    let length = u32::try_from(block.len()).unwrap();
+    [&(0x4000_0000 | length).to_be_bytes()[..], &block].concat()
+}
+
+#[test]
+fn a_first_packet_that_unpacks_to_megabytes_is_not_unpacked() -> Result<()> {
+    let mut bed = Bed::start(BedOptions::new("bomb", [ClientOptions::new(Fd::Ours).named("test")])?)?;
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    // What a login costs, before anything is measured.
+    drop(stranger(port)?.expect("starttls").err());
+    let before = usage(pid)?.peak_memory;
+    let mut strangers = (0..SERVED).map(|_| Peer::connect("FD", port)).collect::<Result<Vec<_>>>()?;
+    for peer in &mut strangers {
+        peer.send_bytes(&bomb())?;
+    }
+    for peer in &mut strangers {
+        assert_eq!(peer.rest()?, []);
+    }
+    let more = usage(pid)?.peak_memory.saturating_sub(before);
+    assert!(more < 16 << 20, "{SERVED} packets of 16 KB cost {more} bytes of memory");
+    Ok(())
+}
