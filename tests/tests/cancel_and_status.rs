@@ -256,6 +256,36 @@ fn a_job_takes_of_the_host_what_the_settings_say_and_tells_where_the_time_went()
 }
 
 #[test]
+fn silent_callers_do_not_delay_a_scrape() -> Result<()> {
+    let port = ReservedPort::new()?;
+    let settings = ["[metrics]", &format!("address = \"127.0.0.1:{}\"", port.number())];
+    let (bed, _) = bed_with_fifo_and("scrapes", Fd::Ours, &settings)?;
+    let call = || TcpStream::connect((Ipv4Addr::LOCALHOST, port.number())).unwrap();
+    let is_open = |caller: &TcpStream| {
+        caller.set_nonblocking(true).unwrap();
+        matches!(caller.peek(&mut [0]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    // On a busy machine their time may be up before the scrape is made.
+    let side_by_side = (0..20).any(|_| {
+        let silent: Vec<_> = (0..5).map(|_| call()).collect();
+        assert!(ask(port.number(), b"GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
+        silent.iter().all(is_open)
+    });
+    assert!(side_by_side, "a scrape is answered when the silent callers have gone");
+    // More than there is room for, whose time is up at last.
+    let silent: Vec<_> = (0..40).map(|_| call()).collect();
+    assert!(ask(port.number(), b"GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
+    for mut caller in silent {
+        caller.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut heard = Vec::new();
+        let closed = caller.read_to_end(&mut heard);
+        assert!(heard.is_empty() && !matches!(closed, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock));
+    }
+    drop(bed);
+    Ok(())
+}
+
+#[test]
 fn the_history_survives_a_restart() -> Result<()> {
     let (mut bed, _) = bed_with_fifo("history")?;
     let job = bed.backup("test", "")?.must_be_good()?.row.id;

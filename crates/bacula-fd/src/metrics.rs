@@ -1,14 +1,14 @@
 //! The daemon's numbers for monitoring systems: `GET /metrics` in Prometheus' text format, at the address that
 //! `bacula-fd.toml` names. Without an address nobody listens.
 //!
-//! One caller at a time, a few seconds each: who asks for metrics has no password, so he gets little to hold on to. That
+//! A few callers at a time, two seconds each: who asks for metrics has no password, so it gets little to hold on to. That
 //! is also why this is no HTTP library: one method, one path, no state.
 //!
 //! Not here: the metrics of the stock daemon ([`crate::statistics`]).
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,11 +17,20 @@ use fd_messages::Stage;
 
 use crate::daemon::Daemon;
 use crate::job::Job;
+use crate::places::Places;
 use crate::platform::Platform;
 use crate::texts;
 
 /// How long one caller may take for everything.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Callers at a time.
+const CALLERS: usize = 16;
+/// How long each of them has in any case, whoever else waits. An answer takes milliseconds.
+const LEAST_TIME: Duration = Duration::from_millis(250);
+/// After a call that could not be taken, as when descriptors are short.
+const BREATH: Duration = Duration::from_millis(100);
+/// Shortest timeout that is set on the socket; zero would mean none.
+const TIMEOUT_MIN: Duration = Duration::from_millis(1);
 /// The longest request, bytes.
 const LONGEST: usize = 8192;
 
@@ -48,29 +57,48 @@ fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> io::Result<()> {
     let listener = TcpListener::bind(address)?;
     let daemon = Arc::clone(daemon);
     let serve = move || {
+        let places = Places::new(CALLERS, LEAST_TIME);
         for caller in listener.incoming() {
-            if let Err(error) = caller.and_then(|caller| answer(&daemon, caller)) {
-                tracing::debug!(%error, "a caller did not get his metrics");
+            if let Err(error) = caller.and_then(|caller| admit(&daemon, &places, caller)) {
+                tracing::debug!(%error, "a caller for metrics was not taken");
+                thread::sleep(BREATH);
             }
         }
     };
     thread::Builder::new().name("metrics".to_owned()).spawn(serve).map(|_runs_for_ever| ())
 }
 
-fn answer(daemon: &Daemon, mut caller: TcpStream) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    caller.set_write_timeout(Some(PATIENCE))?;
+/// Answers in a thread of its own, so that nobody waits for somebody who is silent.
+fn admit(daemon: &Arc<Daemon>, places: &Arc<Places>, caller: TcpStream) -> io::Result<()> {
+    let socket = caller.try_clone()?;
+    let place = places.take(move || {
+        // An error means that the connection is gone already.
+        let _gone = socket.shutdown(Shutdown::Both);
+    });
+    let daemon = Arc::clone(daemon);
+    let work = move || {
+        let _place = place;
+        if let Err(error) = answer(&daemon, &caller) {
+            tracing::debug!(%error, "a caller did not get its metrics");
+        }
+    };
+    thread::Builder::new().name("metrics caller".to_owned()).spawn(work).map(|_ends_soon| ())
+}
+
+fn answer(daemon: &Daemon, caller: &TcpStream) -> io::Result<()> {
+    let begin = Instant::now();
+    let left = || match PATIENCE.saturating_sub(begin.elapsed()) {
+        Duration::ZERO => Err(io::Error::from(io::ErrorKind::TimedOut)),
+        left => Ok(left.max(TIMEOUT_MIN)),
+    };
+    let mut stream = caller;
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < LONGEST {
-        let left = deadline.saturating_duration_since(Instant::now());
-        caller.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        caller.set_read_timeout(Some(left()?))?;
         let mut some = [0; 1024];
-        match caller.read(&mut some)? {
+        match stream.read(&mut some)? {
             0 => break,
             len => request.extend_from_slice(some.get(..len).unwrap_or_default()),
-        }
-        if left.is_zero() {
-            break;
         }
     }
     let (status, body) = match path(&request) {
@@ -79,7 +107,14 @@ fn answer(daemon: &Daemon, mut caller: TcpStream) -> io::Result<()> {
         None => ("400 Bad Request", String::new()),
     };
     let head = texts::http_head(status, body.len());
-    caller.write_all(&[head.as_bytes(), body.as_bytes()].concat())
+    let answer = [head.as_bytes(), body.as_bytes()].concat();
+    let mut rest = answer.as_slice();
+    while !rest.is_empty() {
+        caller.set_write_timeout(Some(left()?))?;
+        let sent = stream.write(rest)?;
+        rest = rest.get(sent..).unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// The path that a request asks for, without what stands behind a question mark.
