@@ -305,7 +305,7 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
         apt(&host, "install /ferrofd.deb")?;
         let modes = host.sh("stat -c '%a %U:%G %n' /etc/bacula/* /var/lib/bacula /run/bacula /var/log/bacula")?;
         let expected = "600 root:root /etc/bacula/common_default_passwords\n640 root:bacula /etc/bacula/bacula-fd.conf\n\
-                        755 root:root /etc/bacula/scripts\n700 bacula:bacula /var/lib/bacula\n\
+                        640 root:bacula /etc/bacula/bacula-fd.toml\n755 root:root /etc/bacula/scripts\n700 bacula:bacula /var/lib/bacula\n\
                         2775 bacula:bacula /run/bacula\n750 bacula:adm /var/log/bacula\n";
         let sorted = |text: &str| {
             let mut lines: Vec<_> = text.lines().map(ToOwned::to_owned).collect();
@@ -314,6 +314,7 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
         };
         must(sorted(&modes) == sorted(expected), || format!("made on a fresh host:\n{modes}"))?;
         host.sh("bacula-fd -t -c /etc/bacula/bacula-fd.conf && id bacula")?;
+        host.sh("grep -qx 'require = true' /etc/bacula/bacula-fd.toml")?;
         let said = host.sh("sed -n 's/.*Password = \"\\(.*\\)\"/\\1/p' /etc/bacula/bacula-fd.conf")?;
         passwords.extend(said.lines().map(ToOwned::to_owned));
         // The init script is ours here.
