@@ -9,8 +9,8 @@ mod nat;
 mod proxy;
 
 use bed::{
-    Bed, BedOptions, Noise, PATIENCE, RecordRules, Relay, ReservedPort, Restore, Result, TreeRules, compare_records,
-    compare_trees, read_once, wait_for,
+    Bed, BedOptions, ClientOptions, Fd, Noise, PATIENCE, RecordRules, Relay, ReservedPort, Restore, Result, TreeRules,
+    compare_records, compare_trees, read_once, wait_for,
 };
 
 const CLIENTS: [&str; 2] = ["reference", "test"];
@@ -93,6 +93,34 @@ fn a_storage_daemon_that_calls_the_client_gets_the_data() -> Result<()> {
     }
     let bed = Bed::start(options)?;
     back_up_and_restore(&bed)
+}
+
+/// `tls.require`, whoever calls whom: unmodified Directors and Storage Daemons encrypt, so nothing changes for them.
+#[test]
+fn where_encryption_is_required_everybody_calls_as_before() -> Result<()> {
+    let client = |name: &str| {
+        let mut client = ClientOptions::new(Fd::Ours).named(name);
+        client.settings.push("tls.require = true".to_owned());
+        client
+    };
+    let mut options = BedOptions::new("required", [client("calls"), client("called")])?;
+    fill(&options)?;
+    let nowhere = ReservedPort::new()?;
+    if let [calls, called] = &mut options.clients[..] {
+        calls.director_port = Some(nowhere.number());
+        calls.dir_client = vec!["Allow FD Connections = yes".to_owned()];
+        calls.fd_director = ["Connect To Director = yes", "Address = 127.0.0.1", "DIR Port = @director-port@"]
+            .map(ToOwned::to_owned)
+            .to_vec();
+        called.dir_client = vec!["SD Calls Client = yes".to_owned()];
+    }
+    let bed = Bed::start(options)?;
+    for client in ["calls", "called"] {
+        wait_until_registered(&bed, client)?;
+        let job = bed.backup(client, "")?.must_be_good()?;
+        assert!(!job.log.contains("without encryption"), "{}", job.log);
+    }
+    Ok(())
 }
 
 #[test]
