@@ -177,15 +177,17 @@ impl Settings {
 }
 
 fn first_packet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
-    let number = i64::deserialize(deserializer)?;
-    let seconds = u16::try_from(number).ok().filter(|seconds| (1..=LONGEST_SILENCE).contains(seconds));
-    seconds.ok_or_else(|| D::Error::custom(texts::first_packet_out_of_range(number, LONGEST_SILENCE)))
+    seconds(deserializer, "first_packet")
 }
 
 fn login<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    seconds(deserializer, "login")
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D, key: &str) -> Result<u16, D::Error> {
     let number = i64::deserialize(deserializer)?;
     let seconds = u16::try_from(number).ok().filter(|seconds| (1..=LONGEST_SILENCE).contains(seconds));
-    seconds.ok_or_else(|| D::Error::custom(texts::login_out_of_range(number, LONGEST_SILENCE)))
+    seconds.ok_or_else(|| D::Error::custom(texts::seconds_out_of_range(key, number, LONGEST_SILENCE)))
 }
 
 fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {

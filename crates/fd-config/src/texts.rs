@@ -375,12 +375,8 @@ pub(crate) fn workers_out_of_range(number: i64, most: u16) -> String {
     format!("workers must be 1 to {most}, not {number}")
 }
 
-pub(crate) fn login_out_of_range(number: i64, most: u16) -> String {
-    format!("login must be 1 to {most} seconds, not {number}")
-}
-
-pub(crate) fn first_packet_out_of_range(number: i64, most: u16) -> String {
-    format!("first_packet must be 1 to {most} seconds, not {number}")
+pub(crate) fn seconds_out_of_range(key: &str, number: i64, most: u16) -> String {
+    format!("{key} must be 1 to {most} seconds, not {number}")
 }
 
 pub(crate) fn too_few_signatures(least: u64) -> String {
