@@ -1,6 +1,6 @@
 //! Making the object of an attribute record: does it exist, is it to be replaced, and what is it (reference 05 §6).
 
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use fd_messages::{CancelToken, MessageType};
@@ -17,7 +17,7 @@ use crate::output_file::OutputFile;
 use crate::plan::Replace;
 use crate::report::Report;
 use crate::texts::{self, Skip};
-use crate::tree::{Base, Directories, MakeDirectory, OpenError, OutputPath};
+use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, OutputPath};
 
 /// How long a fifo may be without a reader.
 const FIFO_PATIENCE: Duration = Duration::from_secs(60);
@@ -35,6 +35,13 @@ pub(crate) enum Created {
     Open(OutputFile),
     /// It is there and wants its attributes.
     Made,
+}
+
+/// Why a further name could not be made.
+enum LinkError {
+    /// This symbolic link on the way to the first name must not be followed.
+    Refused(Vec<u8>, LinkRefusal),
+    Failed(Errno),
 }
 
 /// Ends the work on one object early.
@@ -330,18 +337,29 @@ impl Creator<'_, '_> {
 
     fn hard_link(&mut self, entry: &Entry, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
         self.directories.note_modification();
-        match ready.and_then(|()| self.link(entry, name)) {
+        match ready.map_err(LinkError::Failed).and_then(|()| self.link(entry, name)) {
             Ok(()) => Ok(Created::Made),
-            Err(errno) => self.fail(texts::could_not_link(&entry.output, &entry.link.text, errno)),
+            // The name is there already, and only its attributes are wanted.
+            Err(LinkError::Failed(Errno::EEXIST)) if entry.is_update => Ok(Created::Made),
+            Err(LinkError::Failed(errno)) => self.fail(texts::could_not_link(&entry.output, &entry.link.text, errno)),
+            Err(LinkError::Refused(link, why)) => {
+                self.report.now(MessageType::Error, &texts::link_refused(&entry.output, &link, why));
+                Err(Created::Failed)
+            }
         }
     }
 
     /// Makes a further name of a file that was restored before.
-    fn link(&self, entry: &Entry, name: &[u8]) -> Result<(), Errno> {
-        let first = OutputPath::new(&entry.link.text, entry.link.given).map_err(|_| Errno::EXDEV)?;
-        let (parent, first_name) = first.split().ok_or(Errno::EPERM)?;
-        let directory = self.directories.open_aside(&parent).map_err(OpenError::errno)?;
-        linkat(directory.as_fd(), first_name, self.here()?, name, AtFlags::empty())
+    fn link(&self, entry: &Entry, name: &[u8]) -> Result<(), LinkError> {
+        let text = &entry.link.text;
+        let first = OutputPath::new(text, entry.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
+        let (parent, first_name) = first.split().ok_or(LinkError::Failed(Errno::EPERM))?;
+        let directory = self.directories.open_aside(&parent).map_err(|error| match error {
+            OpenError::Refused { end, why } => LinkError::Refused(prefix(text, &parent, end).to_vec(), why),
+            other => LinkError::Failed(other.errno()),
+        })?;
+        let linked = self.here().and_then(|here| linkat(&directory, first_name, here, name, AtFlags::empty()));
+        linked.map_err(LinkError::Failed)
     }
 
     fn special(&mut self, entry: &Entry, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {

@@ -10,7 +10,7 @@ use nix::sys::time::TimeSpec;
 
 use super::memory::{MadeDirectories, RecordedDirectories};
 use super::output_path::{Base, OutputPath, common_length, components};
-use super::step::{LinkRefusal, LinkRule, Reached, StepError, open_directory};
+use super::step::{Floor, LinkRefusal, LinkRule, Reached, StepError, open_directory};
 
 /// How many handles are held at most. Beyond, handles in the middle of a path are let go.
 const MOST_HANDLES: usize = 64;
@@ -29,6 +29,8 @@ pub(crate) struct Level {
     made: bool,
     /// Length of the path of the first link on the way.
     first_link: Option<usize>,
+    /// The directory above or at it that links must not lead out of.
+    floor: Option<Floor>,
     /// Whether it was looked at since its record was applied, so that `times` is right.
     modified: bool,
     /// Whether nobody but us can change the names in it, once asked.
@@ -38,10 +40,10 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    fn new(end: usize, reached: Reached, made: bool, first_link: Option<usize>) -> Self {
+    fn new(end: usize, reached: Reached, made: bool, first_link: Option<usize>, floor: Option<Floor>) -> Self {
         let Reached { handle, readable, .. } = reached;
         // A new directory has no times worth keeping.
-        Self { end, handle, readable, made, first_link, modified: made, guarded: None, times: None }
+        Self { end, handle, readable, made, first_link, floor, modified: made, guarded: None, times: None }
     }
 
     /// The handle.
@@ -174,7 +176,8 @@ impl Directories {
                     let handle = open_directory(directory, name, OFlag::O_RDONLY)
                         .map_err(|errno| OpenError::System { end, errno })?;
                     let fresh = guarded || fstat(&handle).is_ok_and(|stat| rule.is_fresh(&stat));
-                    self.push(path, end, Reached { handle, readable: true, through_link: false }, true);
+                    let floor = floor_at(path, end, handle.as_fd(), self.last()?.floor)?;
+                    self.push(path, end, Reached { handle, readable: true, through_link: false }, true, floor);
                     self.made.insert(path.as_bytes().get(..end).unwrap_or_default());
                     if fresh {
                         self.dress(end == path.as_bytes().len(), how);
@@ -201,7 +204,7 @@ impl Directories {
     /// Opens the first `end` bytes of the path.
     fn go(&mut self, path: &OutputPath, end: usize) -> Result<(), OpenError> {
         if self.levels.is_empty() || self.base != path.base() {
-            self.start_at(path.base())?;
+            self.start_at(path)?;
         }
         let common = common_length(&self.path, path.as_bytes().get(..end).unwrap_or_default());
         while self.levels.last().is_some_and(|level| level.end > common) {
@@ -214,24 +217,26 @@ impl Directories {
             let name = path.as_bytes().get(component).unwrap_or_default();
             let rule = self.rule;
             let level = self.last()?;
-            let reached =
-                rule.step(level.handle(), name).map_err(|error| OpenError::new(error, end, level.first_link))?;
-            self.push(path, end, reached, false);
+            let first_link = level.first_link;
+            let (reached, floor) = step(rule, path, end, level.handle(), level.floor, name)
+                .map_err(|error| OpenError::new(error, end, first_link))?;
+            self.push(path, end, reached, false, floor);
         }
         Ok(())
     }
 
-    fn start_at(&mut self, base: Base) -> Result<(), OpenError> {
+    fn start_at(&mut self, path: &OutputPath) -> Result<(), OpenError> {
         self.leave_all();
-        let handle = open_base(base).map_err(|errno| OpenError::System { end: 0, errno })?;
-        self.base = base;
+        let handle = open_base(path.base()).map_err(|errno| OpenError::System { end: 0, errno })?;
+        self.base = path.base();
+        let floor = floor_at(path, 0, handle.as_fd(), None)?;
         let reached = Reached { handle, readable: true, through_link: false };
-        self.levels.push(Level::new(0, reached, false, None));
+        self.levels.push(Level::new(0, reached, false, None, floor));
         Ok(())
     }
 
     /// Adds the directory of the first `end` bytes of `path`.
-    fn push(&mut self, path: &OutputPath, end: usize, reached: Reached, made: bool) {
+    fn push(&mut self, path: &OutputPath, end: usize, reached: Reached, made: bool, floor: Option<Floor>) {
         if self.levels.len() >= MOST_HANDLES {
             let gone = self.levels.remove(MOST_HANDLES / 2);
             gone.give_times_back();
@@ -240,7 +245,7 @@ impl Directories {
         let known = path.as_bytes().get(before.map_or(0, |level| level.end)..end).unwrap_or_default();
         let first_link = before.and_then(|level| level.first_link).or(reached.through_link.then_some(end));
         self.path.extend_from_slice(known);
-        self.levels.push(Level::new(end, reached, made, first_link));
+        self.levels.push(Level::new(end, reached, made, first_link, floor));
     }
 
     fn last(&mut self) -> Result<&mut Level, OpenError> {
@@ -335,19 +340,53 @@ impl Directories {
         let no = |errno| OpenError::System { end: 0, errno };
         let common = common_length(&self.path, path.as_bytes());
         let known = self.levels.iter().rev().find(|level| self.base == path.base() && level.end <= common);
-        let (mut handle, start) = if let Some(level) = known {
-            (level.handle.try_clone().map_err(|_| no(Errno::EMFILE))?, level.end)
+        let (mut handle, mut floor, start) = if let Some(level) = known {
+            (level.handle.try_clone().map_err(|_| no(Errno::EMFILE))?, level.floor, level.end)
         } else {
-            (open_base(path.base()).map_err(no)?, 0)
+            let base = open_base(path.base()).map_err(no)?;
+            let floor = floor_at(path, 0, base.as_fd(), None)?;
+            (base, floor, 0)
         };
         for component in components(path.as_bytes(), start) {
             let end = component.end;
             let name = path.as_bytes().get(component).unwrap_or_default();
-            let reached = self.rule.step(handle.as_fd(), name).map_err(|error| OpenError::new(error, end, None))?;
-            handle = reached.handle;
+            let stepped = step(self.rule, path, end, handle.as_fd(), floor, name);
+            let (reached, below) = stepped.map_err(|error| OpenError::new(error, end, None))?;
+            (handle, floor) = (reached.handle, below);
         }
         Ok(handle)
     }
+}
+
+/// Goes to the directory of the first `end` bytes of `path`, called `name` in its parent `from`, whose floor is known.
+fn step(
+    rule: LinkRule,
+    path: &OutputPath,
+    end: usize,
+    from: BorrowedFd<'_>,
+    floor: Option<Floor>,
+    name: &[u8],
+) -> Result<(Reached, Option<Floor>), StepError> {
+    let reached = rule.step(from, name)?;
+    let is_behind = path.floor().is_some_and(|floor| end > floor);
+    if is_behind && reached.through_link && !floor.is_some_and(|floor| floor.is_above(reached.handle.as_fd())) {
+        return Err(StepError::Refused(LinkRefusal::LeadsOut));
+    }
+    let floor = floor_at(path, end, reached.handle.as_fd(), floor).map_err(|error| StepError::System(error.errno()))?;
+    Ok((reached, floor))
+}
+
+/// The floor of the directory of the first `end` bytes of `path`, whose parent has the floor `above`.
+fn floor_at(
+    path: &OutputPath,
+    end: usize,
+    directory: BorrowedFd<'_>,
+    above: Option<Floor>,
+) -> Result<Option<Floor>, OpenError> {
+    if path.floor() != Some(end) {
+        return Ok(above);
+    }
+    Floor::of(directory).map(Some).map_err(|errno| OpenError::System { end, errno })
 }
 
 fn open_base(base: Base) -> Result<OwnedFd, Errno> {

@@ -36,6 +36,8 @@ pub(crate) enum Base {
 pub(crate) struct OutputPath {
     base: Base,
     path: Vec<u8>,
+    /// The length of what the operator gave as `where`: no link behind it leads out of that. `None` without one.
+    floor: Option<usize>,
 }
 
 impl OutputPath {
@@ -57,12 +59,19 @@ impl OutputPath {
         if path.split(|byte| *byte == b'/').count() > DEEPEST {
             return Err(PathError::TooLong);
         }
-        Ok(Self { base, path })
+        // Nothing lies outside of the root directory.
+        let floor = (anchor > 0 && !(base == Base::Root && limit == 0)).then_some(limit);
+        Ok(Self { base, path, floor })
     }
 
     /// Where the path begins.
     pub(crate) const fn base(&self) -> Base {
         self.base
+    }
+
+    /// The length of the directory that everything is to be restored in; `None` if there is no such.
+    pub(crate) const fn floor(&self) -> Option<usize> {
+        self.floor
     }
 
     /// The components, joined. Empty: the base itself.
@@ -75,7 +84,7 @@ impl OutputPath {
         let end = self.path.iter().rposition(|byte| *byte == b'/');
         let name = self.path.get(end.map_or(0, |slash| slash + 1)..).filter(|name| !name.is_empty())?;
         let parent = self.path.get(..end.unwrap_or(0)).unwrap_or_default();
-        Some((Self { base: self.base, path: parent.to_vec() }, name))
+        Some((Self { path: parent.to_vec(), ..*self }, name))
     }
 }
 

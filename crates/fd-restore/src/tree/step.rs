@@ -6,7 +6,9 @@
 //! 1. it was there before the job began, and
 //! 2. nobody but root and the user of this process could have put it there (it belongs to one of them and so does its
 //!    directory, which others can't write to or which is sticky), or its owner also owns the directory that it leads to,
-//!    and so could have written there without us.
+//!    and so could have written there without us, and
+//! 3. it does not lead out of the directory that the operator gave as `where`, however old it is. That directory itself
+//!    may be behind a link. An earlier job may have restored the link, and is then as good as a stranger.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -20,6 +22,9 @@ use std::os::unix::ffi::OsStrExt as _;
 /// How many links one step may go through, as the kernel's own limit.
 const MOST_LINKS: u32 = 40;
 
+/// How many directories above what a link leads to are looked at.
+const MOST_LEVELS: u32 = 16_384;
+
 /// Why a symbolic link is not followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LinkRefusal {
@@ -27,6 +32,8 @@ pub(crate) enum LinkRefusal {
     NewerThanJob,
     /// It belongs to this user, who does not own what it leads to.
     Foreign(u32),
+    /// It leads out of the directory that everything is to be restored in.
+    LeadsOut,
 }
 
 /// Why a step fails.
@@ -152,6 +159,36 @@ impl LinkRule {
         let others_write = directory.st_mode & 0o022 != 0;
         let sticky = directory.st_mode & 0o1000 != 0;
         self.is_ours(directory) && (!others_write || sticky)
+    }
+}
+
+/// A directory that links must not lead out of, by device and inode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Floor(u64, u64);
+
+impl Floor {
+    pub(super) fn of(directory: BorrowedFd<'_>) -> Result<Self, Errno> {
+        fstat(directory).map(|stat| Self(stat.st_dev, stat.st_ino))
+    }
+
+    /// Whether `directory` is this one or lies below it. Where that can't be seen it does not.
+    pub(super) fn is_above(self, directory: BorrowedFd<'_>) -> bool {
+        let Ok(mut place) = Self::of(directory) else { return false };
+        let mut held: Option<OwnedFd> = None;
+        for _ in 0..MOST_LEVELS {
+            if place == self {
+                return true;
+            }
+            let here = held.as_ref().map_or(directory, AsFd::as_fd);
+            let Ok(parent) = open_directory(here, b"..", OFlag::O_PATH) else { return false };
+            let Ok(above) = Self::of(parent.as_fd()) else { return false };
+            if above == place {
+                // The root directory is its own parent.
+                return false;
+            }
+            (held, place) = (Some(parent), above);
+        }
+        false
     }
 }
 

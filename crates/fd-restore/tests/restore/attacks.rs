@@ -7,7 +7,7 @@ use fd_messages::MessageType;
 use fd_records::{FileType, Stream};
 use fd_restore::Replace;
 
-use crate::volume::{Frame, MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old};
+use crate::volume::{Finished, Frame, MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old};
 
 /// A place with a victim outside of the restore directory `w`.
 fn scene() -> Place {
@@ -30,7 +30,8 @@ fn victim(place: &Place) -> Vec<(String, Vec<u8>, u32, u32, i64, i64)> {
     look("victim".to_owned(), Vec::new());
     for entry in fs::read_dir(place.path("victim")).unwrap() {
         let name = format!("victim/{}", entry.unwrap().file_name().to_str().unwrap());
-        let data = fs::read(place.path(&name)).unwrap_or_default();
+        // Nobody may ever write to a fifo.
+        let data = if place.stat(&name).is_file() { fs::read(place.path(&name)).unwrap() } else { Vec::new() };
         look(name, data);
     }
     seen.sort();
@@ -93,6 +94,165 @@ fn a_link_of_the_volume_is_not_followed() {
     }
 }
 
+/// Restores volumes one after the other, each by a job of its own that finds what the ones before made old.
+fn jobs_in_a_row(place: &Place, volumes: &[Volume]) -> Vec<Finished> {
+    let run = |volume| {
+        let finished = job_below(&place.text("w")).run(volume);
+        let_it_be_old();
+        finished
+    };
+    volumes.iter().map(run).collect()
+}
+
+/// Each attack falls into two jobs at every place: what the first one made is as old as anything else to the second one.
+#[test]
+fn what_an_earlier_job_made_leads_out_no_more_than_what_this_one_makes() {
+    type Put = for<'v> fn(&'v mut Volume, &str) -> &'v mut Volume;
+    let attacks: [&[Put]; 6] = [
+        &[
+            |volume, out| volume.symlink("/d", out),
+            |volume, _| volume.file("/d/f", b"evil"),
+            |volume, _| {
+                let mut program = Saved::file("/d/new");
+                program.stat.mode = 0o104_755;
+                volume.put(&program).record(Stream::FILE_DATA, b"evil")
+            },
+            |volume, _| volume.symlink("/d/link", "evil"),
+            |volume, _| {
+                let mut open = Saved::directory("/d/");
+                open.stat.mode = 0o040_777;
+                volume.put(&open).record(Stream::LINUX_ACCESS_ACL, b"u::rwx,g::rwx,o::rwx\0")
+            },
+            |volume, _| volume.directory("/d/made/"),
+            |volume, _| volume.put(&Saved::new("/d/fifo", FileType::Special, 0o010_666)),
+            |volume, _| volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..Saved::file("/d/f") }),
+            |volume, _| {
+                let patch = Saved { delta_seq: 1, ..Saved::file("/d/f") };
+                volume.put(&patch).record(Stream::FILE_DATA, b"evil")
+            },
+        ],
+        // A name of the victim itself, then its owner and mode.
+        &[
+            |volume, out| volume.symlink("/d", out),
+            |volume, _| {
+                let mut greedy = Saved::hard_link("/mine", "/d/f");
+                greedy.stat.mode = 0o104_777;
+                volume.put(&greedy)
+            },
+            |volume, _| volume.file("/mine", b"evil"),
+        ],
+        // Links to links, and a link below another one.
+        &[
+            |volume, _| volume.symlink("/one", "two"),
+            |volume, out| volume.symlink("/two", out),
+            |volume, _| volume.file("/one/f", b"evil"),
+        ],
+        &[
+            |volume, _| volume.directory("/a/b/"),
+            |volume, _| volume.symlink("/up", "a/b"),
+            |volume, _| volume.symlink("/a/b/out", "../../../victim"),
+            |volume, _| volume.file("/up/out/f", b"evil"),
+        ],
+        // A directory that becomes a link.
+        &[
+            |volume, _| volume.file("/d/f", b"good"),
+            |volume, out| volume.symlink("/d/sub", out),
+            |volume, _| volume.file("/d/sub/f", b"evil"),
+        ],
+        &[
+            |volume, out| volume.symlink("/f", &format!("{out}/f")),
+            |volume, _| volume.file("/f", b"evil"),
+            |volume, _| volume.put(&Saved::hard_link("/g", "/f")),
+        ],
+    ];
+    for attack in attacks {
+        for cut in 0..=attack.len() {
+            for relative in [true, false] {
+                let place = scene();
+                let before = victim(&place);
+                let out = if relative { "../victim".to_owned() } else { place.text("victim") };
+                let volumes = [&attack[..cut], &attack[cut..]].map(|part| {
+                    let mut volume = Volume::new();
+                    for put in part {
+                        put(&mut volume, &out);
+                    }
+                    volume
+                });
+                let finished = jobs_in_a_row(&place, &volumes);
+                assert_eq!(victim(&place), before, "cut at {cut}: {:?}", finished[1].told());
+            }
+        }
+    }
+}
+
+/// What stands in the way is said, and the same job once more does not get further.
+#[test]
+fn a_link_that_leads_out_is_refused_however_old_it_is() {
+    let place = scene();
+    let before = victim(&place);
+    let mut evil = Volume::new();
+    evil.file("/l/x", b"evil");
+    let volumes = [Volume::new().symlink("/l", &place.text("victim")).clone(), evil.clone(), evil];
+    for finished in &jobs_in_a_row(&place, &volumes)[1..] {
+        let text = format!(
+            "File {} not restored: will not follow the symbolic link {}: it leads out of the restore directory.\n",
+            place.text("w/l/x"),
+            place.text("w/l")
+        );
+        assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+    }
+    // A hard link to what is behind it is refused in the same words.
+    let finished = job_below(&place.text("w")).run(Volume::new().put(&Saved::hard_link("/h", "/l/f")));
+    let text = finished.only().1.to_owned();
+    assert!(text.ends_with(&format!("{}: it leads out of the restore directory.\n", place.text("w/l"))), "{text}");
+    assert_eq!(victim(&place), before);
+}
+
+#[test]
+fn links_below_the_restore_directory_are_followed_as_before() {
+    let place = scene();
+    // The operator's own name for the place may be a link.
+    symlink("w", place.path("named")).unwrap();
+    fs::create_dir_all(place.path("w/real/deep")).unwrap();
+    let absolute = place.text("w/real/deep");
+    let links = [
+        ("near", "real"),
+        ("far", "real/deep"),
+        ("self", "."),
+        ("out-and-in", "../w/real"),
+        ("whole", absolute.as_str()),
+    ];
+    for (name, target) in links {
+        symlink(target, place.path("w").join(name)).unwrap();
+    }
+    symlink("../near", place.path("w/real/back")).unwrap();
+    let_it_be_old();
+    let mut volume = Volume::new();
+    for (name, _) in links {
+        volume.file(&format!("/{name}/by-{name}"), b"x");
+    }
+    volume.file("/real/back/by-back", b"x").put(&Saved::hard_link("/hard", "/near/by-near"));
+    job_below(&place.text("named")).run(&volume).assert_quiet();
+    for file in [
+        "real/by-near",
+        "real/deep/by-far",
+        "by-self",
+        "real/by-out-and-in",
+        "real/deep/by-whole",
+        "real/by-back",
+        "hard",
+    ] {
+        assert!(place.exists(&format!("w/{file}")), "{file}");
+    }
+    // Without a restore directory nothing is out of it.
+    symlink("../victim", place.path("w/out")).unwrap();
+    let_it_be_old();
+    let mut in_place = job_below("");
+    in_place.plan.output = fd_restore::OutputNames::Original;
+    in_place.run(Volume::new().file(&place.text("w/out/in-place"), b"x")).assert_quiet();
+    assert_eq!(place.read("victim/in-place"), b"x");
+}
+
 #[test]
 fn a_directory_record_is_not_applied_through_a_link_of_the_volume() {
     let place = scene();
@@ -143,15 +303,15 @@ fn acls_of_a_link_do_not_land_on_its_target() {
 #[test]
 fn a_replaced_link_is_not_followed_by_its_old_handle() {
     let place = scene();
-    fs::create_dir(place.path("old")).unwrap();
-    symlink("../old", place.path("w/d")).unwrap();
+    fs::create_dir(place.path("w/old")).unwrap();
+    symlink("old", place.path("w/d")).unwrap();
     let_it_be_old();
     let before = victim(&place);
     let mut volume = Volume::new();
     volume.file("/d/first", b"x").symlink("/d", "../victim").file("/d/second", b"evil");
     let finished = job_below(&place.text("w")).run(&volume);
-    assert!(place.exists("old/first"));
-    assert!(!place.exists("old/second"));
+    assert!(place.exists("w/old/first"));
+    assert!(!place.exists("w/old/second"));
     assert_eq!(victim(&place), before);
     assert_eq!(finished.told().len(), 1);
 }
@@ -169,8 +329,8 @@ fn links_of_other_users_are_not_followed() {
     lchown(place.path("w/d"), Some(4711), Some(4711)).unwrap();
     let_it_be_old();
     let mut volume = Volume::new();
-    volume.file("/d/f", b"evil").directory("/d/");
-    let finished = job_below(&place.text("w")).run(&volume);
+    volume.file("/w/d/f", b"evil").directory("/w/d/");
+    let finished = place.job().run(&volume);
     assert_eq!(victim(&place), before);
     let text = finished.told()[0].1.to_owned();
     assert!(text.ends_with("it belongs to user 4711, who does not own what it leads to.\n"), "{text}");
@@ -178,7 +338,7 @@ fn links_of_other_users_are_not_followed() {
 
     // A link to what is theirs, too, is followed: they could have written there themselves.
     chown(place.path("victim"), Some(4711), Some(4711)).unwrap();
-    job_below(&place.text("w")).run(Volume::new().file("/d/new", b"x")).assert_quiet();
+    place.job().run(Volume::new().file("/w/d/new", b"x")).assert_quiet();
     assert_eq!(place.read("victim/new"), b"x");
 }
 
@@ -193,13 +353,13 @@ fn a_link_of_ours_counts_only_where_others_can_not_put_it() {
     chown(place.path("victim"), Some(4711), Some(4711)).unwrap();
     fs::set_permissions(place.path("w"), fs::Permissions::from_mode(0o777)).unwrap();
     let_it_be_old();
-    let job = job_below(&place.text("w"));
-    let finished = job.run(Volume::new().file("/d/new", b"evil"));
+    let job = place.job();
+    let finished = job.run(Volume::new().file("/w/d/new", b"evil"));
     assert_eq!(finished.told().len(), 1);
     assert!(!place.exists("victim/new"));
     // In a sticky directory they could not.
     fs::set_permissions(place.path("w"), fs::Permissions::from_mode(0o1777)).unwrap();
-    job.run(Volume::new().file("/d/new", b"x")).assert_quiet();
+    job.run(Volume::new().file("/w/d/new", b"x")).assert_quiet();
     assert!(place.exists("victim/new"));
 }
 

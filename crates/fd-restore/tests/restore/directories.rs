@@ -154,20 +154,18 @@ fn a_parent_that_is_a_file_fails_twice_as_in_the_reference() {
 #[test]
 fn an_existing_link_is_followed_but_nothing_is_made_below_it() {
     let place = Place::new();
-    fs::create_dir(place.path("elsewhere")).unwrap();
-    fs::create_dir(place.path("elsewhere/have")).unwrap();
-    fs::create_dir(place.path("w")).unwrap();
-    symlink("../elsewhere", place.path("w/out")).unwrap();
+    fs::create_dir_all(place.path("w/elsewhere/have")).unwrap();
+    symlink("elsewhere", place.path("w/out")).unwrap();
     let_it_be_old();
     let mut volume = Volume::new();
     volume.file("/out/a", b"a").file("/out/have/b", b"b").file("/out/new/c", b"c").directory("/out/have/");
     let finished = job_below(&place.text("w")).run(&volume);
     let text = format!("mkpath.c:144 {} exists but is not a directory.\n", place.text("w/out"));
     assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
-    assert_eq!(place.read("elsewhere/a"), b"a");
-    assert_eq!(place.read("elsewhere/have/b"), b"b");
-    assert!(!place.exists("elsewhere/new"));
-    assert_eq!(place.mode("elsewhere/have"), 0o040_750);
+    assert_eq!(place.read("w/elsewhere/a"), b"a");
+    assert_eq!(place.read("w/elsewhere/have/b"), b"b");
+    assert!(!place.exists("w/elsewhere/new"));
+    assert_eq!(place.mode("w/elsewhere/have"), 0o040_750);
     assert!(place.stat("w/out").is_symlink());
 }
 
