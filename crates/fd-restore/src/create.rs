@@ -1,10 +1,11 @@
 //! Making the object of an attribute record: does it exist, is it to be replaced, and what is it (reference 05 §6).
 
+use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use fd_messages::{CancelToken, MessageType};
-use fd_metadata::{make_fifo, make_node};
+use fd_metadata::{make_fifo, make_node, pin};
 use fd_records::{FileType, Stat};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, FcntlArg, OFlag, fcntl, openat};
@@ -16,7 +17,7 @@ use crate::entry::Entry;
 use crate::output_file::OutputFile;
 use crate::plan::Replace;
 use crate::report::Report;
-use crate::texts::{self, Skip};
+use crate::texts::{self, NoData, Skip};
 use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, OutputPath};
 
 /// How long a fifo may be without a reader.
@@ -35,6 +36,26 @@ pub(crate) enum Created {
     Open(OutputFile),
     /// It is there and wants its attributes.
     Made,
+}
+
+/// What data can be restored to beside regular files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SpecialKind {
+    Fifo,
+    Character,
+    Block,
+}
+
+impl SpecialKind {
+    /// That of a mode; `None` if it is of anything else.
+    const fn of(mode: u32) -> Option<Self> {
+        match mode & Stat::MODE_TYPE {
+            Stat::MODE_FIFO => Some(Self::Fifo),
+            Stat::MODE_CHARACTER => Some(Self::Character),
+            Stat::MODE_BLOCK => Some(Self::Block),
+            _ => None,
+        }
+    }
 }
 
 /// Why a further name could not be made.
@@ -121,6 +142,7 @@ impl Creator<'_, '_> {
     /// Whether the record is to be restored in view of what exists (reference 05 §6.1).
     fn decide(&mut self, entry: &Entry, path: &OutputPath, existing: Option<&FileStat>) -> Step<()> {
         let skip = match (existing, entry.delta_seq) {
+            (None, _) if entry.is_update => (!entry.is_whole()).then_some(Skip::NothingToPatch),
             (None, 1..) => Some(Skip::NothingToPatch),
             (Some(existing), 0) => {
                 let recorded = entry.stat.mtime;
@@ -155,6 +177,10 @@ impl Creator<'_, '_> {
             self.report.now(MessageType::Error, &texts::no_file_name(&entry.name));
             return Err(Created::Failed);
         };
+        if entry.leads_out {
+            self.report.now(MessageType::Error, &texts::link_leads_out(&entry.output, &entry.link.text));
+            return Err(Created::Failed);
+        }
         // A new regular file is tried at once: whether something exists then shows by itself.
         let is_new_file = matches!(entry.file_type, Some(FileType::Regular | FileType::EmptyFile))
             && entry.delta_seq == 0
@@ -171,9 +197,9 @@ impl Creator<'_, '_> {
         match entry.file_type {
             Some(FileType::Symlink) => self.symlink(entry, name, ready),
             Some(FileType::HardLink) => self.hard_link(entry, name, ready),
-            Some(FileType::Special | FileType::Raw | FileType::Fifo) => self.special(entry, name, ready),
+            Some(FileType::Special | FileType::Raw | FileType::Fifo) => self.special(entry, path, name, ready),
             _ if is_new_file => self.new_file(entry, path, &parent, name, ready),
-            _ => self.existing_file(entry, name, ready),
+            _ => self.existing_file(entry, path, &parent, name, ready),
         }
     }
 
@@ -299,10 +325,19 @@ impl Creator<'_, '_> {
         open(OFlag::O_WRONLY).map(|file| OutputFile::empty(file, false))
     }
 
-    /// Opens a file to be patched; an update of attributes needs none.
-    fn existing_file(&mut self, entry: &Entry, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
+    /// Opens a file to be patched. An update of attributes needs none; where there is none it makes an empty one, if that
+    /// is what was saved.
+    fn existing_file(
+        &mut self,
+        entry: &Entry,
+        path: &OutputPath,
+        parent: &OutputPath,
+        name: &[u8],
+        ready: Result<(), Errno>,
+    ) -> Step<Created> {
         if entry.is_update {
-            return Ok(Created::Made);
+            let is_there = ready.and_then(|()| fstatat(self.here()?, name, AtFlags::AT_SYMLINK_NOFOLLOW)).is_ok();
+            return if is_there { Ok(Created::Made) } else { self.new_file(entry, path, parent, name, ready) };
         }
         self.directories.note_modification();
         // Non-blocking, since what stands there may be a fifo.
@@ -324,10 +359,7 @@ impl Creator<'_, '_> {
         let target = &entry.link.text;
         match ready.and_then(|()| symlinkat(target.as_slice(), self.here()?, name)) {
             Ok(()) => {
-                let made = self.here().and_then(|here| fstatat(here, name, AtFlags::AT_SYMLINK_NOFOLLOW));
-                if let Ok(made) = made {
-                    self.directories.note_link(&made);
-                }
+                self.directories.note_made(name);
                 Ok(Created::Made)
             }
             Err(Errno::EEXIST) => Ok(Created::Made),
@@ -362,8 +394,23 @@ impl Creator<'_, '_> {
         linked.map_err(LinkError::Failed)
     }
 
-    fn special(&mut self, entry: &Entry, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
+    /// A special file, and what its data goes to (reference 05 §6.2). Unlike in the stock daemon that is what stood there
+    /// before the job, if it is of the record's type and no other directory to restore in is given: nothing that a volume
+    /// makes by itself, and no other file, is written over.
+    fn special(&mut self, entry: &Entry, path: &OutputPath, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
         let stat = &entry.stat;
+        let has_data = entry.file_type != Some(FileType::Special) && !entry.is_update;
+        if has_data {
+            let kind = SpecialKind::of(stat.mode);
+            let Some(kind) = kind else {
+                return self.no_data(entry, &NoData::NotSpecial(stat.mode));
+            };
+            // Held, so that what is looked at is what is opened.
+            let there = ready.and_then(|()| pin(self.here()?, name));
+            if let Ok(there) = there {
+                return self.open_for_data(entry, path, name, kind, &File::from(there));
+            }
+        }
         if entry.file_type == Some(FileType::Special) && stat.mode_type() == Stat::MODE_SOCKET {
             return Ok(Created::Made);
         }
@@ -374,14 +421,51 @@ impl Creator<'_, '_> {
             if is_fifo { make_fifo(here, name, stat.mode) } else { make_node(here, name, stat.mode, stat.rdev) }
         });
         match made {
-            Ok(()) | Err(Errno::EEXIST) => {}
+            Ok(()) => self.directories.note_made(name),
+            Err(Errno::EEXIST) => {}
             Err(errno) if is_fifo => return self.fail(texts::cannot_make_fifo(&entry.output, errno)),
             Err(errno) => return self.fail(texts::cannot_make_node(&entry.output, errno)),
         }
-        if entry.file_type == Some(FileType::Special) {
-            return Ok(Created::Made);
+        if has_data {
+            self.report.now(MessageType::Error, &texts::no_data(&entry.output, &NoData::JustMade));
         }
-        match self.open_special(name, entry.file_type == Some(FileType::Fifo)) {
+        Ok(Created::Made)
+    }
+
+    fn no_data(&mut self, entry: &Entry, why: &NoData) -> Step<Created> {
+        self.report.now(MessageType::Error, &texts::no_data(&entry.output, why));
+        Err(Created::Failed)
+    }
+
+    /// Opens for its data what stands under the name, if it may have it.
+    fn open_for_data(
+        &mut self,
+        entry: &Entry,
+        path: &OutputPath,
+        name: &[u8],
+        kind: SpecialKind,
+        there: &File,
+    ) -> Step<Created> {
+        let found = match fstat(there) {
+            Ok(found) => found,
+            Err(errno) => return self.fail(texts::could_not_open(&entry.output, errno)),
+        };
+        if SpecialKind::of(found.st_mode) != Some(kind) {
+            return self.no_data(entry, &NoData::OtherType { there: found.st_mode, record: entry.stat.mode });
+        }
+        if path.floor().is_some() {
+            return self.no_data(entry, &NoData::BelowWhere);
+        }
+        if !self.directories.is_old(there).unwrap_or(false) {
+            return self.no_data(entry, &NoData::New);
+        }
+        let opened = self.open_special(name, kind == SpecialKind::Fifo).and_then(|file| {
+            let opened = fstat(&file)?;
+            // Somebody may have put another one there.
+            let is_same = (opened.st_dev, opened.st_ino) == (found.st_dev, found.st_ino);
+            if is_same { Ok(file) } else { Err(Errno::ESTALE) }
+        });
+        match opened {
             Ok(file) => Ok(Created::Open(OutputFile::existing(file))),
             Err(errno) => self.fail(texts::could_not_open(&entry.output, errno)),
         }

@@ -9,7 +9,7 @@ use fd_records::Stream;
 use crate::digest_check::DigestCheck;
 use crate::output_file::OutputFile;
 use crate::report::Report;
-use crate::texts;
+use crate::texts::{self, FailedWrite};
 use crate::win32::Win32Stream;
 
 /// Undoes what was done to the data of a file, and writes it.
@@ -73,6 +73,20 @@ pub(crate) struct Destination<'a> {
     pub(crate) path: &'a [u8],
     /// Whether it is a patch.
     pub(crate) is_delta: bool,
+    /// How long its attributes say that it is.
+    pub(crate) recorded: i64,
+    /// How many bytes of data it may have, and up to which address; `None` if nothing tells.
+    pub(crate) most: Option<u64>,
+}
+
+impl Destination<'_> {
+    /// Writes the next bytes; the error is what to say.
+    fn write(&mut self, data: &[u8], failed: impl Fn(&FailedWrite, &[u8]) -> Vec<u8>) -> Result<(), Vec<u8>> {
+        if let Some(most) = self.most.filter(|most| self.file.reach_with(data.len()) > *most) {
+            return Err(texts::too_much_data(self.path, self.recorded, most));
+        }
+        self.file.write(data).map_err(|error| failed(&error, self.path))
+    }
 }
 
 /// What a stream number says about its records.
@@ -155,7 +169,7 @@ impl DataPath {
         let written = if layout.is_win32 {
             write_win32(&mut self.win32, data, destination)
         } else {
-            destination.file.write(data).map_err(|failed| texts::write_failed(&failed, path))
+            destination.write(data, texts::write_failed)
         };
         match written {
             Ok(()) => {
@@ -173,7 +187,7 @@ impl DataPath {
 fn write_win32(parts: &mut Win32Stream, data: &[u8], destination: &mut Destination<'_>) -> Result<(), Vec<u8>> {
     let mut rest = data;
     while let Some(piece) = parts.next_data(&mut rest) {
-        destination.file.write(piece).map_err(|failed| texts::windows_write_failed(destination.path, failed.errno))?;
+        destination.write(piece, |failed, path| texts::windows_write_failed(path, failed.errno))?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use fd_crypto::DigestKind;
 use fd_crypto::DigestValue;
 use fd_crypto::pki::{DataError, Decryptor, FileKey, KeyRing, SessionError, SessionOpener, Signature, Verdict};
 use fd_messages::MessageType;
-use fd_records::{FileType, Stream};
+use fd_records::Stream;
 
 use crate::report::{QueuedMessage, Report};
 use crate::texts;
@@ -179,17 +179,18 @@ impl Encryption {
         Some((signature.digest_kind(keys)?, signature))
     }
 
-    /// Checks the signature of the file that has just been restored; `digest` is that of its data.
+    /// Checks the signature of the file that has just been restored; `digest` is that of its data. With `is_wanted` there
+    /// must be one.
     pub(crate) fn verify(
         &mut self,
-        file_type: Option<FileType>,
+        is_wanted: bool,
         path: &[u8],
         report: &mut Report<'_>,
         digest: impl FnOnce(DigestKind) -> Option<DigestValue>,
     ) {
         let Some(keys) = &self.keys else { return };
         let HeldSignature::One(signature) = &self.signature else {
-            if matches!(file_type, Some(FileType::EmptyFile | FileType::Regular | FileType::Raw)) {
+            if is_wanted {
                 report.now(MessageType::Error, &texts::signature_missing(path));
             }
             return;

@@ -2,9 +2,14 @@
 
 use fd_records::{AttributesRecord, FileType, Stat, Stream};
 
-use crate::output_names::OutputName;
+use crate::output_names::{OutputName, OutputNames};
 use crate::plan::RestorePlan;
 use crate::tree::{OutputPath, PathError};
+
+/// So many times as long as its attributes say the data of a file may be,
+const MOST_TIMES: u64 = 16;
+/// and so many bytes more: a log that was empty a moment ago.
+const MOST_BEYOND: u64 = 16 << 20;
 
 /// A file to be restored.
 #[derive(Debug)]
@@ -29,6 +34,9 @@ pub(crate) struct Entry {
     pub(crate) delta_seq: i64,
     /// Whether it only updates the attributes of an existing file (stream 37).
     pub(crate) is_update: bool,
+    /// Whether it is a further name of a file, moved by expressions that leave that file where it was: it would be one of
+    /// a live file's names.
+    pub(crate) leads_out: bool,
 }
 
 impl Entry {
@@ -40,7 +48,12 @@ impl Entry {
             Some(file_type) => plan.output.link_target(file_type, record.link, plan.prelinks, stat.mtime),
             None => OutputName { text: Vec::new(), given: 0 },
         };
+        let leads_out = matches!(plan.output, OutputNames::Regex(_))
+            && file_type == Some(FileType::HardLink)
+            && output.text != record.name
+            && link.text == record.link;
         Self {
+            leads_out,
             file_type,
             type_code: record.type_code,
             name: record.name.to_vec(),
@@ -60,6 +73,23 @@ impl Entry {
             self.file_type,
             Some(FileType::Directory | FileType::DirectoryBegin | FileType::Reparse | FileType::Junction)
         )
+    }
+
+    /// Whether its record alone, without data, is all there is of it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.file_type != Some(FileType::Regular) || self.stat.size == 0
+    }
+
+    /// How many bytes its data may have; `None` if nothing tells. A file that grew while it was saved is longer than its
+    /// attributes say, but not by this much. What a plugin makes has the size -1, and devices and fifos have 0.
+    pub(crate) fn most_data(&self) -> Option<u64> {
+        match self.file_type {
+            Some(FileType::Regular | FileType::EmptyFile) => {
+                let size = u64::try_from(self.stat.size).ok()?;
+                Some(size.saturating_mul(MOST_TIMES).saturating_add(MOST_BEYOND))
+            }
+            _ => None,
+        }
     }
 
     /// The mode of parents that have to be made for it.

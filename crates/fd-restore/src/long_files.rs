@@ -50,7 +50,7 @@ pub(crate) struct LongFiles {
 
 /// What the thread is at.
 struct Work {
-    files: usize,
+    files: Arc<Vec<LongFile>>,
     findings: JoinHandle<Vec<Finding>>,
 }
 
@@ -62,12 +62,29 @@ struct LongFile {
     length: u64,
     kind: DigestKind,
     lanes: FewLanes,
+    /// Its device and inode.
+    identity: Option<(u64, u64)>,
     /// How it looked when the job was through with it.
     left: Option<Stamp>,
 }
 
-/// What changes when somebody writes: the length, and the time of the last write.
-type Stamp = (u64, i64, i64);
+/// What changes when somebody writes: the length, and the time of the last write. The owner may set that time; the time of
+/// the last change of status nobody may.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stamp {
+    length: u64,
+    written: (i64, i64),
+    /// `None` of a file that has no name any more: taking the last one away is a change of status, too.
+    changed: Option<(i64, i64)>,
+}
+
+impl Stamp {
+    /// Whether nothing else has happened to the file since than that its last name was taken away.
+    fn is_that_of(self, left: Self) -> bool {
+        let changed = self.changed.or(left.changed);
+        Self { changed, ..self } == left
+    }
+}
 
 /// A file that is still to be told of.
 #[derive(Debug)]
@@ -132,7 +149,8 @@ impl LongFiles {
     /// to it, [`Self::leave`] ends. Nothing happens if there are no lanes for such a digest.
     pub(crate) fn promise(&mut self, file: File, length: u64, kind: DigestKind, awaited: Awaited, name: &[u8]) {
         let Some(lanes) = lanes(kind, self.processor) else { return };
-        self.waiting.push(LongFile { file, length, kind, lanes, left: None });
+        let identity = file.metadata().ok().map(|found| (found.dev(), found.ino()));
+        self.waiting.push(LongFile { file, length, kind, lanes, identity, left: None });
         self.waiting_bytes = self.waiting_bytes.saturating_add(length);
         self.promises.push_back(LongPromise { name: name.to_vec(), awaited, finding: Finding::None });
     }
@@ -142,6 +160,12 @@ impl LongFiles {
         if let Some(last) = self.waiting.last_mut() {
             last.left = last.stamp();
         }
+    }
+
+    /// Whether this is one of the files that were not looked at yet.
+    pub(crate) fn has(&self, device: u64, inode: u64) -> bool {
+        let working = self.working.iter().flat_map(|work| work.files.iter());
+        self.waiting.iter().chain(working).any(|file| file.identity.is_none_or(|it| it == (device, inode)))
     }
 
     /// Whether there are files that were not told of yet.
@@ -183,7 +207,7 @@ impl LongFiles {
         self.waiting_bytes = 0;
         let (theirs, cancel) = (Arc::clone(&files), self.cancel.clone());
         match thread::Builder::new().name("long files".to_owned()).spawn(move || check(&theirs, &cancel)) {
-            Ok(findings) => self.working = Some(Work { files: files.len(), findings }),
+            Ok(findings) => self.working = Some(Work { files, findings }),
             Err(_no_thread) => self.keep(files.len(), &check(&files, &self.cancel)),
         }
     }
@@ -192,7 +216,7 @@ impl LongFiles {
     fn collect(&mut self) {
         if let Some(Work { files, findings }) = self.working.take() {
             // Only a panic leaves none.
-            self.keep(files, &findings.join().unwrap_or_default());
+            self.keep(files.len(), &findings.join().unwrap_or_default());
         }
     }
 
@@ -216,14 +240,21 @@ fn lanes(kind: DigestKind, processor: Processor) -> Option<FewLanes> {
 
 impl LongFile {
     fn stamp(&self) -> Option<Stamp> {
-        self.file.metadata().ok().map(|found| (found.len(), found.mtime(), found.mtime_nsec()))
+        self.file.metadata().ok().map(|found| Stamp {
+            length: found.len(),
+            written: (found.mtime(), found.mtime_nsec()),
+            changed: (found.nlink() > 0).then(|| (found.ctime(), found.ctime_nsec())),
+        })
     }
 
     fn finding(&self, digest: Option<DigestValue>) -> Finding {
         match digest {
             None => Finding::None,
-            Some(digest) if self.left.is_none() || self.stamp() == self.left => Finding::Has(digest),
-            Some(digest) => Finding::Changed(digest),
+            Some(digest) => match (self.left, self.stamp()) {
+                (Some(left), Some(found)) if !found.is_that_of(left) => Finding::Changed(digest),
+                (Some(_), None) => Finding::Changed(digest),
+                _ => Finding::Has(digest),
+            },
         }
     }
 }

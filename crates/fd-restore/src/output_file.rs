@@ -66,6 +66,12 @@ impl OutputFile {
         Ok(())
     }
 
+    /// How many bytes it takes with so many more, or how far it reaches then, whatever is more.
+    pub(crate) const fn reach_with(&self, more: usize) -> u64 {
+        let before = if self.address > self.written { self.address } else { self.written };
+        before.saturating_add(more as u64)
+    }
+
     /// Writes all of `data`. Unlike the stock daemon it goes on after a short write, so that a full disk is said to be
     /// one.
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), FailedWrite> {

@@ -8,6 +8,8 @@ use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_metadata::{MetadataWriter, Target, UsualOwner, WriterWarning, pin};
 use fd_os::local_time::local_time;
 use fd_records::{AttributesRecord, FileType, PluginName, Stat, Stream, listing};
+use nix::fcntl::AtFlags;
+use nix::sys::stat::fstatat;
 
 use crate::create::{Created, Creator};
 use crate::data::{DataLost, DataPath, Destination};
@@ -26,6 +28,9 @@ use crate::tree::{Directories, OpenError, OutputPath};
 
 /// The most ACL and attribute records that one file may have. A backup writes three.
 const MOST_DELAYED: usize = 64;
+
+/// The most bytes of ACLs, and as many of extended attributes, that one file may have. A backup writes no more.
+const MOST_DELAYED_BYTES: usize = 1_000_000;
 
 /// How long the next record may take before digests that were put off are made meanwhile.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -95,7 +100,7 @@ pub fn run(
         file: None,
         is_complete: false,
         wrong_digest: None,
-        delayed: Vec::new(),
+        delayed: Delayed::default(),
         previous: Stream::NONE,
         failed_parent: None,
         ignored: Ignored::default(),
@@ -113,6 +118,32 @@ struct Ignored {
     data_streams: u64,
     resource_forks: u64,
     finder_info: u64,
+}
+
+/// ACLs and extended attributes of the current file, in bounded memory.
+#[derive(Default, Debug)]
+struct Delayed {
+    records: Vec<(Stream, Vec<u8>)>,
+    acl_bytes: usize,
+    xattr_bytes: usize,
+    /// There was more than fits; nothing else of this file is taken.
+    is_full: bool,
+}
+
+impl Delayed {
+    /// Keeps a record if it fits, and nothing behind one that does not. `false`: it is the first one that does not.
+    fn hold(&mut self, stream: Stream, record: &[u8]) -> bool {
+        if self.is_full {
+            return true;
+        }
+        let bytes = if is_acl(stream) { &mut self.acl_bytes } else { &mut self.xattr_bytes };
+        *bytes = bytes.saturating_add(record.len());
+        self.is_full = *bytes > MOST_DELAYED_BYTES || self.records.len() >= MOST_DELAYED;
+        if !self.is_full {
+            self.records.push((stream, record.to_vec()));
+        }
+        !self.is_full
+    }
 }
 
 /// What metadata of the last record may be applied to.
@@ -138,7 +169,7 @@ struct Round<'a> {
     /// What is to be said of its digest, if its length does not say more.
     wrong_digest: Option<Vec<u8>>,
     /// ACLs and extended attributes that wait for the attributes.
-    delayed: Vec<(Stream, Vec<u8>)>,
+    delayed: Delayed,
     /// The stream of the record before, without flag bits.
     previous: Stream,
     failed_parent: Option<OutputPath>,
@@ -218,8 +249,7 @@ impl Round<'_> {
         let entry = Entry::new(&parsed, stream, self.plan);
         self.progress.add_files_examined(1);
         self.progress.set_current_file(&entry.output);
-        if entry.delta_seq > 0 && self.state.digest.long_files().has_promises() {
-            // It may be a patch of one of these files.
+        if self.state.digest.long_files().has_promises() && self.changes_long_file(&entry) {
             self.settle();
         }
         let created = Creator {
@@ -245,6 +275,23 @@ impl Round<'_> {
             Created::Skipped | Created::Failed => {}
         }
         self.entry = Some(entry);
+    }
+
+    /// Whether the job is about to change a file whose digest is still to be made: afterwards nobody could tell this from
+    /// a change by somebody else.
+    fn changes_long_file(&mut self, entry: &Entry) -> bool {
+        if entry.delta_seq > 0 || entry.is_update {
+            return true;
+        }
+        let RestoreState { directories, digest, .. } = &mut *self.state;
+        let name = match entry.file_type {
+            Some(FileType::HardLink) => OutputPath::new(&entry.link.text, entry.link.given),
+            _ => return false,
+        };
+        let Ok(Some((parent, name))) = name.as_ref().map(OutputPath::split) else { return false };
+        let Ok(directory) = directories.open_aside(&parent) else { return false };
+        let first = fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW);
+        first.is_ok_and(|first| digest.long_files().has(first.st_dev, first.st_ino))
     }
 
     /// The line about a restored file (reference 05 §3.6).
@@ -291,7 +338,7 @@ impl Round<'_> {
         let follows = self.previous == stream.kind() || matches!(self.previous.0, 1 | 5 | 22 | 35 | 36);
         let (Some(file), Some(entry), true) = (self.file.as_mut(), self.entry.as_ref(), follows) else { return };
         self.progress.add_read_bytes(record.len() as u64);
-        let mut destination = Destination { file, path: &entry.output, is_delta: entry.delta_seq > 0 };
+        let mut destination = destination(file, entry);
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
         let (progress, report) = (self.progress, &mut self.report);
         let written = if is_encrypted(stream) {
@@ -315,7 +362,7 @@ impl Round<'_> {
         if !encryption.finish(&entry.output, report) {
             return;
         }
-        let mut destination = Destination { file, path: &entry.output, is_delta: entry.delta_seq > 0 };
+        let mut destination = destination(file, entry);
         let stream = encryption.stream();
         if decrypted(stream, encryption, data, &mut destination, digest, self.progress, report).is_ok() {
             encryption.check_rest(&entry.output, report);
@@ -347,7 +394,7 @@ impl Round<'_> {
         self.tell_wrong_digest();
         self.file = None;
         self.is_complete = false;
-        self.delayed.clear();
+        self.delayed = Delayed::default();
         self.state.digest.abandon();
         self.state.encryption.forget();
     }
@@ -438,14 +485,12 @@ impl Round<'_> {
         match self.metadata_time(stream, record) {
             MetadataTime::Never => {}
             MetadataTime::Now => self.apply_to_directory(stream, record),
-            MetadataTime::AtClose if self.delayed.len() < MOST_DELAYED => {
-                self.delayed.push((stream, record.to_vec()));
-            }
             MetadataTime::AtClose => {
-                if let Some(entry) = &self.entry {
+                if !self.delayed.hold(stream, record)
+                    && let Some(entry) = &self.entry
+                {
                     self.report.now(MessageType::Warning, &texts::too_much_metadata(&entry.output));
                 }
-                self.delayed.clear();
             }
         }
     }
@@ -482,7 +527,7 @@ impl Round<'_> {
     /// Ends the current file: attributes, then ACLs and extended attributes (reference 05 §3.5).
     fn close(&mut self) {
         self.end_decryption();
-        let delayed = std::mem::take(&mut self.delayed);
+        let delayed = std::mem::take(&mut self.delayed).records;
         self.is_complete = false;
         let wrong_digest = self.wrong_digest.take();
         let Some(entry) = &self.entry else { return };
@@ -502,7 +547,8 @@ impl Round<'_> {
             } else {
                 let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
                 let signed_digest = |kind| digest.signed_digest(kind, read_again);
-                encryption.verify(entry.file_type, &entry.output, report, signed_digest);
+                let wants_signature = wants_signature(entry, &file);
+                encryption.verify(wants_signature, &entry.output, report, signed_digest);
             }
             digest.abandon();
             encryption.forget();
@@ -606,6 +652,22 @@ fn finish_file(
         report.now(MessageType::Error, &texts::times_not_set(&entry.output, errno));
     }
     is_long
+}
+
+/// Whether what was restored must be signed where signatures are checked. What comes out of a fifo is signed by no backup;
+/// where signatures are wanted it is said to have none. An update of attributes has no data to sign.
+fn wants_signature(entry: &Entry, file: &OutputFile) -> bool {
+    match entry.file_type {
+        Some(FileType::EmptyFile | FileType::Regular | FileType::Raw) => !entry.is_update,
+        Some(FileType::Fifo) => file.reach_with(0) > 0,
+        _ => false,
+    }
+}
+
+/// Where the data of an entry goes.
+fn destination<'d>(file: &'d mut OutputFile, entry: &'d Entry) -> Destination<'d> {
+    let (recorded, most) = (entry.stat.size, entry.most_data());
+    Destination { file, path: &entry.output, is_delta: entry.delta_seq > 0, recorded, most }
 }
 
 /// What is to be told of a long file whose digest was put off.

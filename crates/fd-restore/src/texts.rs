@@ -7,7 +7,7 @@ use fd_compress::DecompressError;
 use fd_crypto::pki::{DataError, SessionError};
 use fd_crypto::{DigestKind, DigestValue};
 use fd_metadata::strerror;
-use fd_records::{FileType, Stream, digest_text};
+use fd_records::{FileType, Stat, Stream, digest_text};
 use nix::errno::Errno;
 
 use crate::records::SequenceError;
@@ -385,6 +385,67 @@ pub(crate) fn link_refused(path: &[u8], link: &[u8], why: LinkRefusal) -> Vec<u8
         LinkRefusal::LeadsOut => "it leads out of the restore directory".to_owned(),
     };
     join(&[b"File ", path, b" not restored: will not follow the symbolic link ", link, b": ", reason.as_bytes(), b"."])
+}
+
+/// Why data does not go to a special file. Modes are those of objects.
+pub(crate) enum NoData {
+    /// The record's mode is that of no special file.
+    NotSpecial(u32),
+    /// What is there is of another type than the record.
+    OtherType { there: u32, record: u32 },
+    /// The restore has a directory of its own.
+    BelowWhere,
+    /// It is there since this job began.
+    New,
+    /// The record itself has made it.
+    JustMade,
+}
+
+pub(crate) fn no_data(path: &[u8], why: &NoData) -> Vec<u8> {
+    let reason = match why {
+        NoData::NotSpecial(mode) => {
+            format!("the record is of a special file, its mode that of {}", type_name(*mode))
+        }
+        NoData::OtherType { there, record } => {
+            format!("it is {}, the data is that of {}", type_name(*there), type_name(*record))
+        }
+        NoData::BelowWhere => {
+            "data is written to special files only where they were saved from, without where".to_owned()
+        }
+        NoData::New => "it is newer than this job, and data is written to special files that are older only".to_owned(),
+        NoData::JustMade => "it was not there before this job, which has made it without its data".to_owned(),
+    };
+    join(&[b"Data of ", path, b" not restored: ", reason.as_bytes(), b"."])
+}
+
+const fn type_name(mode: u32) -> &'static str {
+    match mode & Stat::MODE_TYPE {
+        Stat::MODE_FIFO => "a FIFO",
+        Stat::MODE_CHARACTER => "a character device",
+        Stat::MODE_BLOCK => "a block device",
+        Stat::MODE_REGULAR => "a regular file",
+        Stat::MODE_DIRECTORY => "a directory",
+        Stat::MODE_SYMLINK => "a symbolic link",
+        Stat::MODE_SOCKET => "a socket",
+        _ => "nothing known",
+    }
+}
+
+/// A further name would be one of a file that is not restored.
+pub(crate) fn link_leads_out(path: &[u8], first: &[u8]) -> Vec<u8> {
+    join(&[
+        b"File ",
+        path,
+        b" not restored: regexwhere gives it another name, but not the file that it is a further name of, ",
+        first,
+        b".",
+    ])
+}
+
+/// A file's data has no end.
+pub(crate) fn too_much_data(path: &[u8], recorded: i64, most: u64) -> Vec<u8> {
+    let sizes = format!(", which had {recorded} bytes when it was saved; stopped at {most}.");
+    join(&[b"More data than fits file ", path, sizes.as_bytes()])
 }
 
 /// The data of the file is not what was saved.

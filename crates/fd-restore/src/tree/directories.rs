@@ -1,11 +1,13 @@
 //! The handles of the directories on the way to where the job is, and how missing ones are made.
 
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::SystemTime;
 
 use fd_metadata::Target;
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, OFlag};
-use nix::sys::stat::{FileStat, Mode, fstat, mkdirat};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
+use nix::sys::stat::{Mode, fstat, fstatat, mkdirat};
 use nix::sys::time::TimeSpec;
 
 use super::memory::{MadeDirectories, RecordedDirectories};
@@ -306,9 +308,20 @@ impl Directories {
         }
     }
 
-    /// To be called after a symbolic link was made.
-    pub(crate) fn note_link(&mut self, made: &FileStat) {
-        self.rule.learn(made);
+    /// To be called after a symbolic link or a special file was made in the current directory.
+    pub(crate) fn note_made(&mut self, name: &[u8]) {
+        let Some(level) = self.levels.last() else { return };
+        if let Ok(made) = fstatat(&level.handle, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            self.rule.learn(&made);
+        }
+    }
+
+    /// Whether something that is held was there before the job began.
+    pub(crate) fn is_old(&self, held: &File) -> Result<bool, Errno> {
+        let born = held.metadata().ok().and_then(|found| found.created().ok());
+        let born = born.and_then(|born| born.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let born = born.and_then(|born| Some((i64::try_from(born.as_secs()).ok()?, i64::from(born.subsec_nanos()))));
+        Ok(self.rule.precedes(&fstat(held)?, born))
     }
 
     /// Whether this job made the directory.

@@ -78,7 +78,13 @@ impl LinkRule {
         Self { user: geteuid().as_raw(), since }
     }
 
-    /// Learns how a link looks that the job has made. On a server whose clock is behind ours it looks older than the
+    /// Whether what has this status and, where the file system tells it, this time of birth was there before the job. The
+    /// status of a special file changes when somebody writes to it.
+    pub(super) fn precedes(&self, stat: &FileStat, born: Option<(i64, i64)>) -> bool {
+        (stat.st_ctime, stat.st_ctime_nsec) < self.since || born.is_some_and(|born| born < self.since)
+    }
+
+    /// Learns how something looks that the job has made. On a server whose clock is behind ours it looks older than the
     /// job, and so would those that are made later.
     pub(crate) fn learn(&mut self, made: &FileStat) {
         self.since = self.since.min((made.st_ctime, made.st_ctime_nsec));

@@ -1,10 +1,12 @@
 //! Damaged, cut and disordered records: one file is lost, never the job, unless the frames themselves make no sense.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use fd_messages::MessageType;
 use fd_records::{FileType, Stream};
 use fd_restore::{End, SequenceError, SourceError};
 
-use crate::volume::{Frame, Place, Saved, Volume, job_below};
+use crate::volume::{Frame, MTIME, Place, Saved, Volume, job_below};
 
 /// A volume with something of everything.
 pub(crate) fn everything() -> Volume {
@@ -296,4 +298,74 @@ fn wrong_data_is_found_by_its_digest() {
     let mut job = place.job();
     job.plan.check_digests = false;
     job.run(&volume).assert_quiet();
+}
+
+/// What a file of ten bytes may come to, as docs/limits.md says.
+const MOST_OF_TEN: u64 = (16 << 20) + 16 * 10;
+
+#[test]
+fn data_stops_at_a_multiple_of_what_the_attributes_say() {
+    let zeros = vec![0; 4 << 20];
+    let at = |address: u64, data: &[u8]| [&address.to_be_bytes()[..], data].concat();
+    let mut packed = Vec::new();
+    fd_compress::Compressor::gzip(9).unwrap().compress(&zeros, &mut packed).unwrap();
+    let far = 1 << 40;
+    let cases: [(&str, Stream, Vec<Vec<u8>>); 6] = [
+        ("plain", Stream::FILE_DATA, vec![zeros.clone(); 6]),
+        ("packed", Stream::GZIP_DATA, vec![packed.clone(); 256]),
+        ("sparse", Stream::SPARSE_DATA, vec![at(0, b"0123456789"), at(far, b"far away")]),
+        ("sparse-packed", Stream::SPARSE_GZIP_DATA, (0..256).map(|number| at(number << 22, &packed)).collect()),
+        // Again and again at the same place.
+        ("over-and-over", Stream::SPARSE_GZIP_DATA, vec![at(0, &packed); 256]),
+        ("offsets", Stream(Stream::BIT_OFFSETS | Stream::FILE_DATA.0), vec![at(u64::MAX - 3, b"overflow")]),
+    ];
+    for (name, stream, records) in cases {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        let mut saved = Saved::file("/f");
+        saved.stat.size = 10;
+        saved.data_stream = stream.kind();
+        volume.put(&saved);
+        for record in records {
+            volume.record(stream, &record);
+        }
+        volume.file("/next", b"x");
+        let finished = place.job().run(&volume);
+        let text = format!(
+            "More data than fits file {}, which had 10 bytes when it was saved; stopped at {MOST_OF_TEN}.\n",
+            place.text("f")
+        );
+        if name == "offsets" {
+            // No file reaches so far.
+            assert_eq!(finished.told().len(), 1);
+        } else {
+            assert_eq!(finished.only(), (MessageType::Error, text.as_str()), "{name}");
+        }
+        assert!(place.stat("f").len() <= MOST_OF_TEN && place.mode("f") == 0o100_600, "{name}");
+        assert!(finished.job_bytes <= MOST_OF_TEN + 1, "{name}");
+        assert_eq!(place.read("next"), b"x");
+    }
+}
+
+#[test]
+fn a_file_that_grew_while_it_was_saved_is_restored_and_said_to_be_longer() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    let mut saved = Saved::file("/log");
+    saved.stat.size = 100_000;
+    volume.put(&saved);
+    for _ in 0..16 {
+        volume.record(Stream::FILE_DATA, &vec![b'l'; 100_000]);
+    }
+    // The size of what a program makes is not known beforehand.
+    saved.name = b"/pipe".to_vec();
+    saved.stat.size = -1;
+    volume.put(&saved);
+    for _ in 0..5 {
+        volume.record(Stream::FILE_DATA, &vec![b'p'; 4 << 20]);
+    }
+    let finished = place.job().run(&volume);
+    assert!(finished.only().1.starts_with("attribs.c:603 File size of restored file "), "{:?}", finished.told());
+    assert_eq!((place.stat("log").len(), place.stat("log").mtime()), (1_600_000, MTIME));
+    assert_eq!(place.stat("pipe").len(), 5 << 22);
 }

@@ -288,3 +288,31 @@ fn a_restore_without_keys_ignores_signatures_and_can_not_decrypt() {
     assert_eq!(texts(&finished), ["No private decryption keys have been defined to decrypt encrypted backup data."]);
     assert_eq!(place.read("signed"), DATA);
 }
+
+/// No backup signs what comes out of a fifo, so such data is always said to be unsigned where signatures are wanted.
+#[test]
+fn data_of_a_fifo_needs_a_good_signature_too() {
+    let place = Place::new();
+    let keys = keys(OWN);
+    let good = Sealed::new(&keys).signature;
+    let mut job = job(&place, keys);
+    job.plan.output = fd_restore::OutputNames::Original;
+    let name = place.text("fifo");
+    nix::unistd::mkfifo(name.as_str(), nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR).unwrap();
+    crate::volume::let_it_be_old();
+    // A reader that stays, so that nobody has to be waited for.
+    let reader = std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    let missing = format!("restore.c:1858 Missing cryptographic signature for {name}");
+    let invalid = format!("restore.c:1888 Signature validation failed for file {name}: ERR=Signature is invalid");
+    let cases = [(DATA, Some(&good), None), (DATA, None, Some(missing)), (b"evil", Some(&good), Some(invalid))];
+    for (data, signature, expected) in cases {
+        let mut volume = Volume::new();
+        volume.put(&Saved::new(&name, fd_records::FileType::Fifo, 0o010_600)).record(Stream::FILE_DATA, data);
+        if let Some(signature) = signature {
+            volume.record(Stream::SIGNED_DIGEST, signature);
+        }
+        // As programs that use a fifo do, somebody writes while the job runs.
+        assert_eq!(texts(&job.run(&volume)), Vec::from_iter(expected));
+    }
+    drop(reader);
+}

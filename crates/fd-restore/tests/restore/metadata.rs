@@ -181,6 +181,44 @@ fn a_flood_of_records_is_bounded() {
     assert_eq!(finished.told()[0], (MessageType::Warning, text.as_str()));
 }
 
+/// What a backup saves of one file at most, as docs/limits.md says.
+const MOST: usize = 1_000_000;
+
+#[test]
+fn what_is_held_of_one_file_s_attributes_is_bounded_in_bytes() {
+    let place = Place::new();
+    if !works(&place) {
+        return;
+    }
+    let text = |name: &str| {
+        format!(
+            "More ACL and extended attribute records than expected for {}; the rest is ignored.\n",
+            place.text(name)
+        )
+    };
+    let padded = |name: &str, length: usize| {
+        let mut record = xattr(name, b"1");
+        // What is behind the last attribute is passed over.
+        record.resize(length, 0);
+        record
+    };
+    let mut volume = Volume::new();
+    volume.file("/most", b"x").record(Stream::LINUX_ACCESS_ACL, ACCESS);
+    volume.record(Stream::LINUX_XATTR, &padded("user.a", MOST / 2));
+    volume.record(Stream::LINUX_XATTR, &padded("user.b", MOST / 2));
+    volume.file("/flood", b"x").record(Stream::LINUX_XATTR, &xattr("user.first", b"1"));
+    for _ in 0..64 {
+        volume.record(Stream::LINUX_XATTR, &padded("user.more", 4 * MOST));
+    }
+    volume.record(Stream::LINUX_XATTR, &xattr("user.last", b"1"));
+    volume.file("/next", b"x").record(Stream::LINUX_XATTR, &xattr("user.c", b"1"));
+    let finished = place.job().run(&volume);
+    assert_eq!(finished.told(), [(MessageType::Warning, text("flood").as_str())]);
+    assert_eq!(metadata(&place, "most").xattrs, [xattr("user.a", b"1"), xattr("user.b", b"1")].concat());
+    assert_eq!(metadata(&place, "flood").xattrs, xattr("user.first", b"1"));
+    assert_eq!(metadata(&place, "next").xattrs, xattr("user.c", b"1"));
+}
+
 #[test]
 fn records_of_other_systems_are_said() {
     let place = Place::new();

@@ -4,14 +4,15 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 
 use fd_compress::Compressor;
 use fd_messages::MessageType;
 use fd_records::{FileType, Stat, Stream};
+use fd_restore::OutputNames;
 use nix::sys::stat::Mode;
 
-use crate::volume::{ATIME, MTIME, Place, Saved, Volume, is_root};
+use crate::volume::{ATIME, Job, MTIME, Place, Saved, Volume, is_root, let_it_be_old};
 
 #[test]
 fn a_regular_file_has_its_data_and_attributes() {
@@ -140,30 +141,171 @@ fn fifos_devices_and_sockets() {
     assert_eq!((place.stat("null").rdev(), place.stat("blk").rdev()), (0x103, 0x7c8));
 }
 
+/// A job that restores to where things were saved, and the name of something in this place as it was saved then.
+fn in_place(place: &Place) -> (Job, impl Fn(&str) -> String) {
+    let mut job = place.job();
+    job.plan.output = OutputNames::Original;
+    let below = place.root().to_str().unwrap().to_owned();
+    (job, move |name| format!("{below}/{name}"))
+}
+
 #[test]
 fn a_fifo_with_data_needs_its_reader() {
     let place = Place::new();
     nix::unistd::mkfifo(&place.path("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let_it_be_old();
     let path = place.path("fifo");
     let reader = std::thread::spawn(move || {
         let mut data = Vec::new();
         fs::File::open(path).unwrap().read_to_end(&mut data).unwrap();
         data
     });
+    let (job, name) = in_place(&place);
     let mut volume = Volume::new();
-    volume.put(&Saved::new("/fifo", FileType::Fifo, 0o010_600)).record(Stream::FILE_DATA, b"from the volume");
-    place.job().run(&volume).assert_quiet();
+    volume.put(&Saved::new(&name("fifo"), FileType::Fifo, 0o010_600)).record(Stream::FILE_DATA, b"from the volume");
+    job.run(&volume).assert_quiet();
     assert_eq!(reader.join().unwrap(), b"from the volume");
+}
+
+/// Makes a block device with a file behind it; `None` where that can't be.
+fn loop_device(place: &Place, name: &str, content: &[u8]) -> Option<LoopDevice> {
+    let losetup = |words: &[&OsStr]| std::process::Command::new("losetup").args(words).output();
+    if !is_root() {
+        return None;
+    }
+    let file = place.path("behind-it");
+    fs::write(&file, content).unwrap();
+    let found = losetup(&["--find".as_ref(), "--show".as_ref(), file.as_os_str()]).ok()?;
+    let device = String::from_utf8(found.stdout).unwrap().trim().to_owned();
+    let Ok(stat) = fs::metadata(&device) else {
+        println!("skipped: no loop device");
+        return None;
+    };
+    let node = place.path(name);
+    let made = LoopDevice(device, stat.rdev());
+    nix::sys::stat::mknod(&node, nix::sys::stat::SFlag::S_IFBLK, Mode::S_IRUSR | Mode::S_IWUSR, stat.rdev()).unwrap();
+    Some(made)
+}
+
+struct LoopDevice(String, u64);
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _gone = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+fn beginning(device: &LoopDevice) -> Vec<u8> {
+    let mut found = vec![0; 4096];
+    fs::File::open(&device.0).unwrap().read_exact(&mut found).unwrap();
+    found
 }
 
 #[test]
 fn a_raw_device_is_written_over_and_not_cut() {
     let place = Place::new();
-    fs::write(place.path("raw"), b"0123456789").unwrap();
+    let Some(device) = loop_device(&place, "raw", &[b'-'; 4096]) else { return };
+    let_it_be_old();
+    let (job, name) = in_place(&place);
     let mut volume = Volume::new();
-    volume.put(&Saved::new("/raw", FileType::Raw, 0o100_600)).record(Stream::FILE_DATA, b"abc");
-    place.job().run(&volume).assert_quiet();
-    assert_eq!(place.read("raw"), b"abc3456789");
+    let mut saved = Saved::new(&name("raw"), FileType::Raw, 0o060_600);
+    // A device may have another number than when it was saved.
+    saved.stat.rdev = 0x7ff;
+    volume.put(&saved).record(Stream::FILE_DATA, &[b'+'; 512]);
+    job.run(&volume).assert_quiet();
+    assert_eq!(beginning(&device), [vec![b'+'; 512], vec![b'-'; 3584]].concat());
+    assert_eq!(place.stat("raw").mtime(), MTIME);
+}
+
+/// What a job tells of data for a special file, cut to what comes behind the name.
+fn told_of_data(job: &Job, saved: &Saved) -> Vec<String> {
+    let mut volume = Volume::new();
+    volume.put(saved).record(Stream::FILE_DATA, b"evil").file("/tmp/never/made", b"").frames.truncate(4);
+    let finished = job.run(&volume);
+    assert_eq!((finished.files, finished.job_bytes), (1, 0), "{:?}", finished.told());
+    let told = finished.told().into_iter().map(|(kind, text)| {
+        assert_eq!(kind, MessageType::Error);
+        let (_, reason) = text.split_once(" not restored: ").unwrap_or(("", text));
+        reason.trim_end().to_owned()
+    });
+    told.collect()
+}
+
+#[test]
+fn data_goes_only_to_a_special_file_of_its_type() {
+    let place = Place::new();
+    let (job, name) = in_place(&place);
+    fs::write(place.path("file"), b"kept").unwrap();
+    fs::create_dir(place.path("directory")).unwrap();
+    nix::unistd::mkfifo(&place.path("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let before = place.stat("file");
+    let_it_be_old();
+    for file_type in [FileType::Fifo, FileType::Raw] {
+        for mode in [0o010_666, 0o060_666] {
+            let what = if mode == 0o010_666 { "a FIFO" } else { "a block device" };
+            for (there, is) in [("file", "a regular file"), ("directory", "a directory"), ("fifo", "a FIFO")] {
+                if is == what {
+                    continue;
+                }
+                let said = told_of_data(&job, &Saved::new(&name(there), file_type, mode));
+                assert_eq!(said, [format!("it is {is}, the data is that of {what}.")]);
+            }
+        }
+        // Such a record has data for nothing that is special.
+        let said = told_of_data(&job, &Saved::new(&name("file"), file_type, 0o100_666));
+        assert_eq!(said, ["the record is of a special file, its mode that of a regular file."]);
+    }
+    let after = place.stat("file");
+    assert_eq!(
+        (after.ino(), after.ctime_nsec(), place.read("file")),
+        (before.ino(), before.ctime_nsec(), b"kept".to_vec())
+    );
+}
+
+#[test]
+fn data_goes_to_no_special_file_that_the_job_made() {
+    let place = Place::new();
+    let (job, name) = in_place(&place);
+    // Whoever would read it finds it empty.
+    let new = "it was not there before this job, which has made it without its data.";
+    assert_eq!(told_of_data(&job, &Saved::new(&name("new"), FileType::Fifo, 0o010_640)), [new]);
+    let made = place.stat("new");
+    assert!(made.file_type().is_fifo() && made.mtime() == MTIME && made.mode() & 0o777 == 0o640);
+    // Made by a record of its own first; and under another name.
+    let reason = "it is newer than this job, and data is written to special files that are older only.";
+    for second in ["made", "linked"] {
+        let mut volume = Volume::new();
+        volume.put(&Saved::new(&name("made"), FileType::Special, 0o010_666));
+        volume.put(&Saved::hard_link(&name("linked"), &name("made")));
+        volume.put(&Saved::new(&name(second), FileType::Fifo, 0o010_666)).record(Stream::FILE_DATA, b"evil");
+        let finished = job.run(&volume);
+        let text = format!("Data of {} not restored: {reason}\n", name(second));
+        assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+    }
+    let Some(device) = loop_device(&place, "there", &[b'-'; 4096]) else { return };
+    let mut special = Saved::new(&name("mine"), FileType::Special, 0o060_666);
+    special.stat.rdev = device.1;
+    let mut volume = Volume::new();
+    let data = Saved { file_type: FileType::Raw, ..special.clone() };
+    volume.put(&special).put(&data).record(Stream::FILE_DATA, &[b'+'; 512]);
+    assert_eq!(job.run(&volume).told().len(), 1);
+    assert_eq!(beginning(&device), [b'-'; 4096]);
+}
+
+#[test]
+fn data_goes_to_no_special_file_below_where() {
+    let place = Place::new();
+    fs::create_dir(place.path("w")).unwrap();
+    nix::unistd::mkfifo(&place.path("w/fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let device = loop_device(&place, "w/raw", &[b'-'; 4096]);
+    let_it_be_old();
+    let reason = "data is written to special files only where they were saved from, without where.";
+    let job = crate::volume::job_below(&place.text("w"));
+    assert_eq!(told_of_data(&job, &Saved::new("/fifo", FileType::Fifo, 0o010_666)), [reason]);
+    if let Some(device) = device {
+        assert_eq!(told_of_data(&job, &Saved::new("/raw", FileType::Raw, 0o060_666)), [reason]);
+        assert_eq!(beginning(&device), [b'-'; 4096]);
+    }
 }
 
 #[test]
@@ -190,26 +332,80 @@ fn types_that_are_no_files_are_said() {
     assert_eq!(place.job().run(&volume).only().1, "create_file.c:451 Unknown file type 99; not restored: /x\n");
 }
 
+fn update(saved: Saved) -> Saved {
+    Saved { stream: Stream::ATTRIBUTES_UPDATE, ..saved }
+}
+
 #[test]
-fn an_attribute_update_changes_what_exists_and_makes_nothing() {
+fn an_attribute_update_changes_what_exists_and_its_data_is_needed() {
     let place = Place::new();
     fs::write(place.path("f"), b"kept").unwrap();
     let mut volume = Volume::new();
-    for name in ["/f", "/missing"] {
-        let mut saved = Saved::file(name);
-        saved.stream = Stream::ATTRIBUTES_UPDATE;
-        saved.delta_seq = i32::from(name == "/f");
+    for (name, delta_seq) in [("/f", 1), ("/f", 0), ("/missing", 0), ("/missing", 1)] {
+        let mut saved = update(Saved::file(name));
+        saved.delta_seq = delta_seq;
         saved.stat.mode = 0o100_640;
+        saved.stat.size = 4;
         volume.put(&saved);
         // Never accepted behind an update.
         volume.record(Stream::FILE_DATA, b"x");
     }
     let finished = place.job().run(&volume);
-    finished.assert_quiet();
+    let text = format!("File skipped. File must exists to apply a patch: {}\n", place.text("missing"));
+    assert_eq!(finished.told(), [(MessageType::Skipped, text.as_str()); 2]);
     assert_eq!(place.read("f"), b"kept");
     assert_eq!((place.mode("f"), place.stat("f").mtime()), (0o100_640, MTIME));
     assert!(!place.exists("missing"));
-    assert_eq!(finished.files, 2);
+    assert_eq!(finished.files, 4);
+}
+
+/// In a chain of backups the newest record of something may be such an update, and the only one that is restored.
+#[test]
+fn an_attribute_update_makes_what_its_record_alone_can_make() {
+    for delta_seq in [0, 1] {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        let mut attribute = Vec::new();
+        fd_records::xattr::push(&mut attribute, b"user.a", b"1");
+        volume.file("/first", b"data");
+        for saved in [
+            Saved::new("/a/empty", FileType::EmptyFile, 0o100_640),
+            Saved::new("/a/size-0", FileType::Regular, 0o100_640),
+            Saved::symlink("/a/link", "target"),
+            Saved::hard_link("/a/second", "/first"),
+            Saved::new("/a/fifo", FileType::Special, 0o010_640),
+            Saved::new("/a/read-fifo", FileType::Fifo, 0o010_640),
+            Saved::directory("/d/"),
+        ] {
+            volume.put(&Saved { delta_seq, ..update(saved) });
+            volume.record(Stream::FILE_DATA, b"never accepted behind an update");
+        }
+        // Once more, when all of it is there, with another mode.
+        let again = volume.clone();
+        let mut job = place.job();
+        job.restored_lines = true;
+        let finished = job.run(&volume);
+        assert_eq!(finished.told(), []);
+        assert_eq!((finished.files, finished.messages.len()), (8, 8));
+        for (name, mode) in [
+            ("a/empty", 0o100_640),
+            ("a/size-0", 0o100_640),
+            ("a/link", 0o120_777),
+            ("a/second", 0o100_644),
+            ("a/fifo", 0o010_640),
+            ("a/read-fifo", 0o010_640),
+            ("d", 0o040_750),
+        ] {
+            assert_eq!((place.mode(name), place.stat(name).mtime()), (mode, MTIME), "{name}");
+        }
+        assert!(place.read("a/empty").is_empty() && place.read("a/size-0").is_empty());
+        assert_eq!(place.stat("first").ino(), place.stat("a/second").ino());
+        fs::write(place.path("a/empty"), b"grown").unwrap();
+        let numbers = ["a/empty", "a/link", "a/fifo", "a/read-fifo", "d"].map(|name| place.stat(name).ino());
+        assert_eq!(job.run(&again).told(), []);
+        assert_eq!(["a/empty", "a/link", "a/fifo", "a/read-fifo", "d"].map(|name| place.stat(name).ino()), numbers);
+        assert_eq!((place.read("a/empty"), place.stat("a/empty").mtime()), (b"grown".to_vec(), MTIME));
+    }
 }
 
 #[test]
@@ -375,6 +571,35 @@ fn directory_of_windows_without_meaning_is_opened_up() {
     place.job().run(Volume::new().put(&saved)).assert_quiet();
     assert_eq!(place.mode("d"), 0o040_707);
     assert_eq!(place.mode("d") & Stat::MODE_TYPE, Stat::MODE_DIRECTORY);
+}
+
+#[test]
+fn a_hard_link_does_not_lead_out_of_regexwhere() {
+    let place = Place::new();
+    fs::create_dir(place.path("live")).unwrap();
+    fs::write(place.path("live/f"), b"kept").unwrap();
+    fs::set_permissions(place.path("live/f"), fs::Permissions::from_mode(0o600)).unwrap();
+    let live = place.text("live/f");
+    let before = place.stat("live/f");
+    let mut job = place.job();
+    let expressions = format!("!^/src!{}!,!live!live!", place.text("to"));
+    job.plan.output = OutputNames::Regex(fd_restore::RegexWhere::parse(expressions.as_bytes()).unwrap());
+    let mut greedy = Saved::hard_link("/src/mine", &live);
+    greedy.stat.mode = 0o104_777;
+    fs::create_dir(place.path("to")).unwrap();
+    fs::write(place.path("to/mine"), b"kept, too").unwrap();
+    let finished = job.run(Volume::new().put(&greedy).file("/src/next", b"x"));
+    let text = format!(
+        "File {} not restored: regexwhere gives it another name, but not the file that it is a further name of, {live}.\n",
+        place.text("to/mine")
+    );
+    assert_eq!((finished.only(), finished.files), ((MessageType::Error, text.as_str()), 2));
+    let after = place.stat("live/f");
+    assert_eq!((after.mode(), after.nlink(), after.ctime_nsec()), (before.mode(), 1, before.ctime_nsec()));
+    assert_eq!((place.read("to/mine"), place.read("to/next")), (b"kept, too".to_vec(), b"x".to_vec()));
+    // Where neither name changes it is a restore in place, like any other.
+    job.run(Volume::new().put(&Saved::hard_link(&place.text("live/second"), &live))).assert_quiet();
+    assert_eq!(place.stat("live/f").nlink(), 2);
 }
 
 #[test]
