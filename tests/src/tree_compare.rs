@@ -24,10 +24,12 @@ pub enum Times {
     Ignored,
 }
 
-/// What must be equal beside type, content, mode, owner, links and device numbers.
+/// What must be equal beside type, content, links and device numbers.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent choice of a test, set by its name")]
 pub struct TreeRules {
+    /// Modes and owners.
+    pub modes_and_owners: bool,
     /// Modification times.
     pub times: Times,
     /// Access times too, to the same exactness.
@@ -43,7 +45,14 @@ pub struct TreeRules {
 impl TreeRules {
     /// What a restore by the stock daemon gives back.
     pub fn restored() -> Self {
-        Self { times: Times::Seconds, access_times: true, attributes: true, holes: false, sockets_left_out: true }
+        Self {
+            modes_and_owners: true,
+            times: Times::Seconds,
+            access_times: true,
+            attributes: true,
+            holes: false,
+            sockets_left_out: true,
+        }
     }
 }
 
@@ -101,6 +110,7 @@ pub fn compare_trees(left: &Path, right: &Path, rules: TreeRules) -> Result<Vec<
 /// How many entries and how many bytes of regular files a tree has.
 pub fn measure_tree(tree: &Path) -> Result<(u64, u64)> {
     let rules = TreeRules {
+        modes_and_owners: false,
         times: Times::Ignored,
         access_times: false,
         attributes: false,
@@ -189,8 +199,8 @@ fn survey(tree: &Path, rules: TreeRules) -> Result<BTreeMap<PathBuf, Facts>> {
         let one = Facts {
             kind,
             size: if kind == "file" { status.size() } else { 0 },
-            mode: status.mode() & 0o7777,
-            owner: (status.uid(), status.gid()),
+            mode: if rules.modes_and_owners { status.mode() & 0o7777 } else { 0 },
+            owner: if rules.modes_and_owners { (status.uid(), status.gid()) } else { (0, 0) },
             device: status.rdev(),
             mtime: time(status.mtime(), status.mtime_nsec()),
             atime: if rules.access_times { time(status.atime(), status.atime_nsec()) } else { (0, 0) },
@@ -304,6 +314,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     const EXACT: TreeRules = TreeRules {
+        modes_and_owners: true,
         times: Times::Nanoseconds,
         access_times: true,
         attributes: true,

@@ -11,7 +11,6 @@ use fd_records::{Attributes, FileType, LStat, Stream};
 use fd_walk::Entry;
 use nix::errno::Errno;
 
-use crate::accurate::Token;
 use crate::data::{Cut, DataEnd, Transform, data_stream, is_digested, read_blocks};
 use crate::digests::{Digest, Digests, Way};
 use crate::estimate::saved_line;
@@ -213,20 +212,14 @@ impl Worker<'_> {
             },
             link: &names.link,
             attr_ex: if is_update { Attributes::UPDATE_MARK } else { &[] },
-            delta_seq: if is_update && entry.file_type == FileType::Regular { 1 } else { self.delta_seq(entry) },
+            // An update adds to the catalog's last record of the file. What is sent whole begins anew: with the number that
+            // an update has left in the catalog, its data would be written over the file of the job before.
+            delta_seq: i32::from(is_update),
         }
         .encode(&mut self.record);
         let stream = if is_update { Stream::ATTRIBUTES_UPDATE } else { Stream::ATTRIBUTES };
         self.emitter.record(file_index, stream, &self.record)?;
         Ok(())
-    }
-
-    /// What the catalog has, so that the chain of a plugin's deltas does not break.
-    fn delta_seq(&self, entry: &Entry) -> i32 {
-        match (self.job.accurate, entry.token) {
-            (Some(list), Some(token)) => list.delta_seq(Token::decode(token)),
-            _ => 0,
-        }
     }
 
     /// The digest to be made; a warning if OpenSSL refuses it.

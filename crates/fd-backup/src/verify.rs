@@ -7,7 +7,7 @@ use fd_crypto::{DigestKind, Digester};
 use fd_fileset::Flags;
 use fd_messages::MessageType;
 use fd_records::FileType;
-use fd_walk::{Entry, Identity};
+use fd_walk::{Entry, HardLink, Identity};
 use nix::errno::Errno;
 
 use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
@@ -53,6 +53,10 @@ impl Verifier<'_> {
     /// Reads the entry's data where that is needed, and compares.
     pub(crate) fn examine(&mut self, entry: &Entry, token: Token) -> Result<Finding, Stopped> {
         let mut finding = Finding { verdict: Verdict::Save, events: Vec::new(), read_bytes: 0 };
+        if token.on_equal_data == OnEqualData::Update && matches!(entry.hard_link, Some(HardLink::Later { .. })) {
+            // It is a link to the name that has the data, and carries none.
+            return Ok(finding);
+        }
         let expected = match self.list.digest(token) {
             CatalogDigest::Bytes(bytes) => bytes,
             CatalogDigest::Missing => {

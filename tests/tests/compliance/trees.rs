@@ -222,7 +222,10 @@ pub(crate) fn change(source: &Path, phase: usize) -> Result<()> {
         symlink("keep", at("type-changes")).unwrap();
         fs::remove_file(at("link-turned")).unwrap();
         symlink("grow", at("link-turned")).unwrap();
-        fs::remove_file(at("hard-b")).unwrap();
+        // The name that a walk meets last: without the first one the stock daemon loses the other.
+        let names: Vec<_> = fs::read_dir(&top).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let last = names.iter().rev().find(|path| path.ends_with("hard-a") || path.ends_with("hard-b"));
+        fs::remove_file(last.unwrap()).unwrap();
         write(&at("new"), b"new\n");
         write(&at("fresh/deep/file"), b"fresh\n");
         fs::hard_link(at("new"), at("fresh/new-too")).unwrap();

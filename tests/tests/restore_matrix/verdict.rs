@@ -11,8 +11,14 @@ use crate::cells::{Kind, Situation};
 use crate::documented;
 
 /// To the last nanosecond and hole.
-const EXACT: TreeRules =
-    TreeRules { times: Times::Nanoseconds, access_times: true, attributes: true, holes: true, sockets_left_out: false };
+const EXACT: TreeRules = TreeRules {
+    modes_and_owners: true,
+    times: Times::Nanoseconds,
+    access_times: true,
+    attributes: true,
+    holes: true,
+    sockets_left_out: false,
+};
 
 /// Lines of the Director's report that come from the File Daemon.
 const REPORT: [&str; 6] =

@@ -79,8 +79,9 @@ pub(crate) enum KnownDigest<'l> {
 pub(crate) struct Known<'l> {
     pub(crate) stat: Stat,
     pub(crate) digest: KnownDigest<'l>,
-    pub(crate) delta_seq: u16,
     pub(crate) seen: bool,
+    /// Its record is a hard link to another file of the list.
+    pub(crate) is_link: bool,
 }
 
 /// See the module.
@@ -94,15 +95,19 @@ pub(crate) struct List {
     epoch: Option<i64>,
     index: Index,
     hasher: RandomState,
+    /// Files with several names whose data is in the list, by their inode; `None` where two have the same number.
+    first_names: HashMap<u64, Option<RecordId>>,
 }
 
 // Bits of a record's first byte.
 const SEEN: u8 = 1;
 /// The same path stood in the list before.
 const DUPLICATE: u8 = 2;
-const HAS_DELTA: u8 = 4;
-const HAS_DIGEST: u8 = 8;
-const UNREADABLE_DIGEST: u8 = 16;
+const HAS_DIGEST: u8 = 4;
+const UNREADABLE_DIGEST: u8 = 8;
+const LINK: u8 = 16;
+/// The first name of an inode still is that inode's name.
+const STANDS: u8 = 32;
 
 impl List {
     /// An empty list that keeps these attributes; modification and change times it always keeps.
@@ -116,12 +121,13 @@ impl List {
             epoch: None,
             index: Index::default(),
             hasher: RandomState::new(),
+            first_names: HashMap::new(),
         }
     }
 
     /// Appends a file. `false` if it can't be held: unreadable attributes, or more than the list reaches.
     pub(crate) fn push(&mut self, entry: &AccurateEntry<'_>) -> bool {
-        let Ok(LStat { stat, .. }) = entry.lstat() else { return false };
+        let Ok(LStat { stat, link_fi, .. }) = entry.lstat() else { return false };
         if self.records.len() / ALIGNMENT > u32::MAX as usize - 4096 {
             return false;
         }
@@ -132,20 +138,21 @@ impl List {
             digest_text::push(&mut text, digest);
             text == entry.digest
         });
-        let mut flags = if entry.delta_seq == 0 { 0 } else { HAS_DELTA };
+        let mut flags = if link_fi == 0 { 0 } else { LINK };
         match &digest {
             _ if entry.digest.is_empty() => {}
             Some(_) => flags |= HAS_DIGEST,
             None => flags |= UNREADABLE_DIGEST,
+        }
+        if stat.nlink > 1 && link_fi == 0 && stat.mode_type() != Stat::MODE_DIRECTORY {
+            let id = u32::try_from(self.records.len() / ALIGNMENT).ok().map(RecordId);
+            self.first_names.entry(stat.ino).and_modify(|known| *known = None).or_insert(id);
         }
         let out = &mut self.records;
         out.push(flags);
         varint::push(out, u64::from(directory));
         varint::push(out, name.len() as u64);
         out.extend_from_slice(name);
-        if flags & HAS_DELTA != 0 {
-            varint::push(out, u64::from(entry.delta_seq));
-        }
         if let (true, Some(digest)) = (flags & HAS_DIGEST != 0, &digest) {
             varint::push(out, digest.len() as u64);
             out.extend_from_slice(digest);
@@ -188,7 +195,11 @@ impl List {
 
     /// Bytes of memory in use.
     pub(crate) fn memory(&self) -> usize {
-        self.records.len() + self.directories.memory() + self.index.memory() + self.classes.memory()
+        self.records.len()
+            + self.directories.memory()
+            + self.index.memory()
+            + self.classes.memory()
+            + self.first_names.capacity() * size_of::<(u64, Option<RecordId>)>()
     }
 
     /// The record of a path; directories end with a `/`.
@@ -216,6 +227,19 @@ impl List {
         self.set_flag(id, SEEN);
     }
 
+    /// Notes that the walk came across this record's file under this inode.
+    pub(crate) fn note_inode(&mut self, id: RecordId, ino: u64) {
+        if self.first_names.get(&ino) == Some(&Some(id)) {
+            self.set_flag(id, STANDS);
+        }
+    }
+
+    /// Whether the walk has come across the first name that the list has of this inode, and it still is one.
+    pub(crate) fn first_name_stands(&self, ino: u64) -> bool {
+        let first = self.first_names.get(&ino).copied().flatten();
+        first.and_then(|id| self.head(id)).is_some_and(|head| head.flags & STANDS != 0)
+    }
+
     fn set_flag(&mut self, id: RecordId, flag: u8) {
         if let Some(flags) = self.records.get_mut(id.position()) {
             *flags |= flag;
@@ -233,7 +257,6 @@ impl List {
     /// What follows the head, and what follows that.
     fn known<'l>(&self, head: &Head<'l>) -> (Known<'l>, &'l [u8]) {
         let mut rest = head.rest;
-        let delta_seq = if head.flags & HAS_DELTA == 0 { 0 } else { varint::take(&mut rest) };
         let mut digest =
             if head.flags & UNREADABLE_DIGEST == 0 { KnownDigest::Missing } else { KnownDigest::Unreadable };
         if head.flags & HAS_DIGEST != 0 {
@@ -243,8 +266,7 @@ impl List {
             rest = behind;
         }
         let stat = take_stat(&mut rest, self.fields, self.epoch.unwrap_or_default(), &self.classes);
-        let delta_seq = u16::try_from(delta_seq).unwrap_or_default();
-        (Known { stat, digest, delta_seq, seen: head.flags & SEEN != 0 }, rest)
+        (Known { stat, digest, seen: head.flags & SEEN != 0, is_link: head.flags & LINK != 0 }, rest)
     }
 
     /// The record behind this one.
@@ -442,10 +464,10 @@ mod tests {
         }
     }
 
-    fn push(list: &mut List, name: &[u8], stat: Stat, digest: &[u8], delta_seq: u16) -> bool {
+    fn push(list: &mut List, name: &[u8], stat: Stat, digest: &[u8], link_fi: i32) -> bool {
         let mut lstat_text = Vec::new();
-        LStat { stat, ..LStat::default() }.encode(&mut lstat_text);
-        list.push(&AccurateEntry { name, lstat_text: &lstat_text, digest, delta_seq })
+        LStat { stat, link_fi, ..LStat::default() }.encode(&mut lstat_text);
+        list.push(&AccurateEntry { name, lstat_text: &lstat_text, digest, delta_seq: 0 })
     }
 
     #[test]
@@ -458,7 +480,7 @@ mod tests {
                 format!("/srv/{}/file{n}", n % 70).as_bytes(),
                 stat(n),
                 digest,
-                u16::try_from(n % 5).unwrap()
+                i32::try_from(n % 5).unwrap()
             ));
         }
         assert!(push(&mut list, b"/srv/7/", Stat::default(), b"0", 0));
@@ -469,7 +491,7 @@ mod tests {
             let id = list.find(path.as_bytes()).unwrap();
             let known = list.get(id).unwrap();
             assert_eq!(known.stat, stat(n));
-            assert_eq!(known.delta_seq, u16::try_from(n % 5).unwrap());
+            assert_eq!(known.is_link, n % 5 != 0);
             assert_eq!(matches!(known.digest, KnownDigest::Bytes(bytes) if bytes.len() == 16), n % 2 == 0);
             let mut out = Vec::new();
             list.push_path(id, &mut out);

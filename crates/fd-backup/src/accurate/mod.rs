@@ -143,14 +143,23 @@ impl AccurateList {
         let options = candidate.options;
         let letters = letters_of(self.level, options);
         let times = Times { incremental, since, mtime_only: options.has(Flags::MTIME_ONLY) };
-        let differs = letters::differs(letters, &known.stat, candidate.stat, times);
+        // A hard link restores nothing without the name that it links to, and something else if that one is another file
+        // now. Either shows in the change time, whether a letter looks at it or not.
+        let dangles = known.is_link
+            && candidate.stat.ctime != known.stat.ctime
+            && !state.list.first_name_stands(candidate.stat.ino);
+        let differs = dangles || letters::differs(letters, &known.stat, candidate.stat, times);
         let verifiable = candidate.accepted
             && letters::wants_checksum(letters)
             && candidate.stat.mode_type() == Stat::MODE_REGULAR
             && options.digest.is_some();
+        let carries_data = candidate.stat.size > 0 && !known.is_link;
+        state.list.note_inode(id, candidate.stat.ino);
         let on_equal_data = match (differs, verifiable, letters::wants_confirmation(letters)) {
             (false, true, false) => OnEqualData::Skip,
-            (true, true, true) => OnEqualData::Update,
+            // A record of attributes alone adds to what an earlier job's record makes: where there is no data, and in a
+            // Full job on a base, the Director restores it without that one. A resumed job has part of it itself.
+            (true, true, true) if carries_data && !self.level.full && !self.level.rerun => OnEqualData::Update,
             (false, _, _) => {
                 self.note_unchanged(&mut state, id, candidate.stat);
                 return Comparison::Unchanged;
@@ -237,11 +246,6 @@ impl AccurateList {
             KnownDigest::Unreadable => CatalogDigest::Bytes(Vec::new()),
             KnownDigest::Bytes(bytes) => CatalogDigest::Bytes(bytes.to_vec()),
         }
-    }
-
-    /// The delta sequence that the catalog has of a file.
-    pub(crate) fn delta_seq(&self, token: Token) -> i32 {
-        self.lock().list.get(token.id).map_or(0, |known| i32::from(known.delta_seq))
     }
 
     /// Whether a file without a digest in the list is worth a warning.

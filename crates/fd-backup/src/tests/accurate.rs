@@ -1,12 +1,15 @@
 //! Accurate jobs: what the list decides, and what stands at the end (reference 04 §13).
 
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
+use fd_fileset::EffectiveOptions;
 use fd_messages::MessageType;
 use fd_records::{FileType, LStat, Stat};
+use fd_walk::{Candidate, Comparison};
 
 use super::support::{Bed, Outcome, fileset, hex};
 use crate::{AccurateLevel, AccurateList};
@@ -114,8 +117,10 @@ fn only_what_is_new_or_different_is_sent_and_what_is_gone_is_told() {
     assert_eq!(records.len(), 1);
     let text = String::from_utf8(records[0].attributes().lstat_text.to_vec()).unwrap();
     assert_eq!(text, "A A A A A A A A A A A BlU/EA BrAPp6 A A C");
-    assert_eq!(outcome.of(&bed.name("d/grown"))[0].attributes().delta_seq, 7);
-    assert_eq!(outcome.of(&bed.name("d/new"))[0].attributes().delta_seq, 0);
+    for name in ["d/grown", "d/new"] {
+        // Sent whole, whatever number the catalog has: data of a higher one is written over the file of the job before.
+        assert_eq!(outcome.of(&bed.name(name))[0].attributes().delta_seq, 0);
+    }
     assert_eq!(outcome.progress.files(), 3);
     let skipped = outcome.texts(MessageType::Skipped);
     assert!(skipped.contains(&format!("     Unchanged file skipped: {}\n", bed.name("d/same")).as_str()));
@@ -227,6 +232,82 @@ fn equal_data_with_other_attributes_makes_an_update() {
         assert_eq!(outcome.streams(&bed.name(name)), [1, 2, 3], "{name}");
     }
     assert_eq!(saved(&bed, &outcome).len(), 3);
+}
+
+/// The MD5 of nothing in base 64.
+const EMPTY_DIGEST: &str = "1B2M2Y8AsgTpgAmY7PhCfg";
+
+/// An update adds to the record of an earlier job; of a record that has no data a restore would leave nothing.
+#[test]
+fn what_carries_no_data_is_sent_whole() {
+    let mut accurate = Accurate::new("MCmcspo5:", CHANGES, 6);
+    accurate.bed.file("d/private", b"");
+    fs::set_permissions(accurate.bed.path("d/private"), fs::Permissions::from_mode(0o600)).unwrap();
+    accurate.bed.file("d/readable", b"");
+    accurate.bed.file("d/first", HELLO);
+    fs::hard_link(accurate.bed.path("d/first"), accurate.bed.path("d/second")).unwrap();
+    for (name, digest) in [("private", EMPTY_DIGEST), ("readable", EMPTY_DIGEST), ("first", HELLO_DIGEST)] {
+        let name = format!("d/{name}");
+        let stat = stat_of(&accurate.bed.path(&name));
+        accurate.list_as(&name, Stat { mtime: 5, ..stat }, digest, 1);
+    }
+    let stat = stat_of(&accurate.bed.path("d/second"));
+    accurate.list_as("d/second", Stat { mtime: 5, ..stat }, HELLO_DIGEST, 1);
+    let (bed, outcome) = accurate.run();
+    for name in ["d/private", "d/readable"] {
+        let records = outcome.of(&bed.name(name));
+        assert_eq!((records[0].stream, records[0].attributes().delta_seq), (1, 0), "{name}");
+    }
+    let mut names = ["d/first", "d/second"].map(|name| {
+        let records = outcome.of(&bed.name(name));
+        (records[0].stream, records[0].attributes().type_code, records[0].attributes().delta_seq)
+    });
+    names.sort_unstable();
+    assert_eq!(names, [(1, FileType::HardLink.code(), 0), (37, FileType::Regular.code(), 1)]);
+}
+
+/// Nothing of a base or of the job itself may be missing where the Director looks for whole files.
+#[test]
+fn a_full_job_on_a_base_makes_no_updates() {
+    for level in [BASE, AccurateLevel { full: true, rerun: true }, AccurateLevel { full: false, rerun: true }] {
+        let mut accurate = Accurate::new("MCmcspo5:Jmcspo5:", level, 1);
+        accurate.bed.file("d/a", HELLO);
+        let stat = stat_of(&accurate.bed.path("d/a"));
+        accurate.list_as("d/a", Stat { mtime: 5, ..stat }, HELLO_DIGEST, 0);
+        let (bed, outcome) = accurate.run();
+        assert_eq!(outcome.streams(&bed.name("d/a")), [1, 2, 3], "{level:?}");
+    }
+}
+
+/// What only links to a name is whole again when that name has gone, or is another file.
+#[test]
+fn a_link_without_its_first_name_is_sent_whole() {
+    for (stands, replaced) in [(true, false), (false, false), (true, true)] {
+        let mut accurate = Accurate::new("MCs5:", CHANGES, 3);
+        accurate.bed.file("d/later", HELLO);
+        let stat = Stat { ctime: 5, nlink: 2, ..stat_of(&accurate.bed.path("d/later")) };
+        let name = accurate.bed.name("d/later");
+        let mut message = name.into_bytes();
+        message.push(0);
+        LStat { stat, link_fi: 7, flags: 0, data_stream: 2 }.encode(&mut message);
+        message.extend_from_slice(format!("\0{HELLO_DIGEST}\x000").as_bytes());
+        accurate.list.add(&message);
+        let first = if replaced { Stat { ino: stat.ino + 1, ..stat } } else { stat };
+        accurate.list_as("d/first", first, HELLO_DIGEST, 0);
+        accurate.list.complete();
+        if stands {
+            let path = accurate.bed.path("d/first");
+            let options = EffectiveOptions { accurate: Arc::from(*b"Cs5"), ..EffectiveOptions::default() };
+            let options = Arc::new(options);
+            let found = if replaced { Stat { ino: stat.ino + 2, ..stat } } else { stat };
+            let path = path.into_os_string().into_vec();
+            let candidate = Candidate { path: &path, stat: &found, options: &options, accepted: true };
+            assert_eq!(accurate.list.compare(&candidate, true, 0), Comparison::Unchanged);
+        }
+        let (bed, outcome) = accurate.run();
+        let is_sent = saved(&bed, &outcome).contains(&("d/later".to_owned(), FileType::Regular.code()));
+        assert_eq!(is_sent, !stands || replaced, "{stands} {replaced}");
+    }
 }
 
 #[test]
