@@ -193,6 +193,44 @@ fn patterns() -> Vec<Row> {
                 "Options leak from one entry or Include",
                 &["stream 1 UATTR: differ at byte", "stream 4 GZIP, 5 bytes", "catalog only of"],
             ),
+        tree("data-stream-of-first-block")
+            .options(r#"WildFile = "*.c" ; Compression = GZIP"#)
+            .options("Signature = MD5"),
+        tree("data-stream-of-last-block")
+            .options(r#"WildFile = "*.c" ; Signature = MD5"#)
+            .options("Compression = GZIP"),
+        tree("data-stream-of-both-blocks").options(r#"WildFile = "*.c" ; Sparse = yes"#).options("Compression = GZIP"),
+        tree("data-stream-of-excluding-block")
+            .options(r#"Exclude = yes ; WildFile = "*.c" ; Sparse = yes"#)
+            .options("Compression = GZIP"),
+        tree("data-stream-of-names").options("Compression = GZIP").file("@/top.o").file("@/src").file("@/doc"),
+        tree("data-stream-of-later-names")
+            .options(r#"WildFile = "*.c" ; Compression = GZIP"#)
+            .options("Signature = MD5")
+            .file("@/src")
+            .file("@/doc")
+            .differs(
+                "names a data stream that belongs to the entry before",
+                &[
+                    "stream 1 UATTR: differ at byte",
+                    "catalog only of stock: 8 @/doc/ ",
+                    "catalog only of ours: 8 @/doc/ ",
+                ],
+            ),
+        tree("data-stream-of-another-include")
+            .options("Sparse = yes")
+            .file("@/src")
+            .and()
+            .options("Compression = GZIP")
+            .file("@/doc")
+            .differs(
+                "names a data stream that belongs to the entry before",
+                &[
+                    "stream 1 UATTR: differ at byte",
+                    "catalog only of stock: 8 @/doc/ ",
+                    "catalog only of ours: 8 @/doc/ ",
+                ],
+            ),
         tree("strip-1").options("StripPath = 1 ; Signature = MD5"),
         tree("strip-2").options("StripPath = 2 ; Signature = MD5"),
         tree("strip-3").options("StripPath = 3 ; Signature = MD5"),
