@@ -193,7 +193,7 @@ fn a_long_file_that_somebody_changes_and_gives_its_time_back_is_not_called_damag
 /// What the job itself does to a file once more is no change by somebody else.
 #[test]
 fn a_long_file_that_the_job_itself_changes_again_is_still_called_damaged() {
-    for (processor, again) in Processor::variants().into_iter().flat_map(|one| (0..4).map(move |again| (one, again))) {
+    for (processor, again) in Processor::variants().flat_map(|one| (0..4).map(move |again| (one, again))) {
         let place = Place::new();
         let mut volume = Volume::new();
         put(&mut volume, "/f", &data(again), true);
