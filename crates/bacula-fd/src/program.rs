@@ -1,12 +1,54 @@
 //! What is told of programs that ran or could not run, in the stock daemon's words and numbers (reference 02 §10.5).
 
+use std::ffi::OsStr;
+use std::fs;
 use std::io;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitStatus};
+
+use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in, split_arguments};
+use fd_walk::real_path;
 
 /// The C library's words for an error of the system.
 pub(crate) fn system_words(error: &io::Error) -> String {
     fd_os::io_error_text(error)
+}
+
+/// Why a command is not run.
+#[derive(Debug)]
+pub(crate) enum NotRun {
+    /// There is no word in it.
+    Empty,
+    /// *Allowed Script Directories* do not have it.
+    Refused(ProgramNotAllowed),
+    /// The program can't be executed.
+    Exec(io::Error),
+}
+
+/// The command line as a process that is to be started. With *Allowed Script Directories* the program's own path, links
+/// followed, has to be in one of them, too; and that path is what will be executed, so that nobody can put another
+/// program in its place by a link.
+pub(crate) fn prepare(command: &[u8], allowed: &[Vec<u8>]) -> Result<Command, NotRun> {
+    check_allowed(command, allowed).map_err(NotRun::Refused)?;
+    let words = split_arguments(command);
+    let (name, arguments) = words.split_first().ok_or(NotRun::Empty)?;
+    let name = OsStr::from_bytes(name);
+    let mut process = if allowed.is_empty() {
+        Command::new(name)
+    } else {
+        let real = fs::canonicalize(name).map_err(NotRun::Exec)?;
+        let path = real.as_os_str().as_bytes();
+        if !allowed.iter().any(|directory| lies_in(path, &real_path(directory))) {
+            return Err(NotRun::Refused(ProgramNotAllowed::Path));
+        }
+        let mut process = Command::new(&real);
+        // Some programs go by the name that they are called by.
+        process.arg0(name);
+        process
+    };
+    process.args(arguments.iter().map(|argument| OsStr::from_bytes(argument)));
+    Ok(process)
 }
 
 /// The exit status by which the stock daemon's child reports that a program could not be executed.
@@ -65,6 +107,8 @@ fn signal_words(signal: i32) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
 
     #[test]
@@ -73,6 +117,37 @@ mod tests {
         assert_eq!((exec_status(&error), system_words(&error).as_str()), (208, "No such file or directory"));
         assert_eq!(exec_status(&io::Error::from_raw_os_error(13)), 200);
         assert_eq!(exec_status(&io::Error::from_raw_os_error(5)), 255);
+    }
+
+    #[test]
+    fn a_link_in_an_allowed_directory_leads_to_no_other_program() {
+        let folder = std::env::temp_dir().join(format!("ferrofd-scripts-{}", std::process::id()));
+        let (ok, evil) = (folder.join("ok"), folder.join("ok-evil"));
+        for directory in [&ok, &evil] {
+            fs::create_dir_all(directory).unwrap();
+            fs::write(directory.join("script"), "#!/bin/sh\necho $0\n").unwrap();
+            fs::set_permissions(directory.join("script"), fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        symlink(evil.join("script"), ok.join("link")).unwrap();
+        symlink("script", ok.join("alias")).unwrap();
+        symlink(&ok, folder.join("also-ok")).unwrap();
+        let at = |path: &str| folder.join(path).into_os_string().into_encoded_bytes();
+        for allowed in [at("ok"), at("also-ok")] {
+            let directory = String::from_utf8(allowed.clone()).unwrap();
+            let run = |name: &str| prepare(format!("{directory}{name} x").as_bytes(), std::slice::from_ref(&allowed));
+            for name in ["/script", "/alias", "//./script", "/../ok/script"] {
+                let refused = name.contains("..") && directory.ends_with("also-ok");
+                assert_eq!(run(name).is_ok(), !refused, "{directory} {name}");
+            }
+            for name in ["/link", "-evil/script", "/../ok-evil/script"] {
+                assert!(matches!(run(name), Err(NotRun::Refused(ProgramNotAllowed::Path))), "{directory} {name}");
+            }
+            assert!(matches!(run("/none"), Err(NotRun::Exec(error)) if error.kind() == io::ErrorKind::NotFound));
+        }
+        let mut aliased = prepare(&at("ok/alias"), &[at("ok")]).unwrap();
+        assert_eq!(aliased.get_program(), ok.canonicalize().unwrap().join("script"));
+        assert!(aliased.output().unwrap().status.success());
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -4,9 +4,8 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::thread;
 
-use fd_config::Director;
 use fd_crypto::pki::KeyRing;
-use fd_fileset::wildcard;
+use fd_fileset::{plain_path, wildcard};
 use fd_messages::{JobLog as _, MessageType};
 use fd_os::processor::Processor;
 use fd_restore::{
@@ -14,6 +13,7 @@ use fd_restore::{
 };
 use fd_session::JobStatus;
 use fd_session::command::{Replace, Where};
+use fd_walk::real_path;
 
 use crate::exchange;
 use crate::job::Job;
@@ -43,12 +43,38 @@ pub(crate) fn plan(
     Ok(RestorePlan { output, prelinks, replace, check_digests: true, keys, processor: Processor::chosen() })
 }
 
-/// Whether the Director may restore there: `AllowedRestoreDirectories` (reference 05 §1.3). As in the stock daemon the
-/// raw text of an expression list counts as a place, so that lists are refused where there are limits.
-pub(crate) fn is_allowed(resource: &Director, place: &Where) -> bool {
-    let (Where::Folder(text) | Where::Regex(text)) = place;
-    let allowed = &resource.allowed_restore_directories;
-    allowed.is_empty() || allowed.iter().any(|pattern| leads_to(pattern, text))
+/// Whether the Director may restore there: `AllowedRestoreDirectories` (reference 05 §1.3). The place must be allowed as
+/// it is written, without `..`, and as the kernel goes there. No expression list is, where there are limits: its text can
+/// look like an allowed place (`/tmp/ok/` replaces `tmp` by `ok`).
+pub(crate) fn is_allowed(allowed: &[Vec<u8>], place: &Where) -> bool {
+    match place {
+        _ if allowed.is_empty() => true,
+        Where::Regex(_) => false,
+        Where::Folder(folder) => may_restore_to(allowed, folder),
+    }
+}
+
+fn may_restore_to(allowed: &[Vec<u8>], folder: &[u8]) -> bool {
+    let written = if folder.starts_with(b"/") { plain_path(folder) } else { folder.to_vec() };
+    let has_dots = || folder.split(|byte| *byte == b'/').any(|part| part == b"..");
+    if !folder.starts_with(b"/") && has_dots() || !allowed.iter().any(|pattern| leads_to(pattern, &written)) {
+        return false;
+    }
+    let real = real_path(folder);
+    real == written || allowed.iter().any(|pattern| leads_to(pattern, &real) || leads_to(&real_pattern(pattern), &real))
+}
+
+/// A pattern whose directories before the first wildcard are real ones.
+fn real_pattern(pattern: &[u8]) -> Vec<u8> {
+    let plain = pattern.iter().position(|byte| b"*?[\\".contains(byte)).unwrap_or(pattern.len());
+    let (plain, rest) = pattern.split_at_checked(plain).unwrap_or((pattern, &[]));
+    if rest.is_empty() {
+        return real_path(plain);
+    }
+    let directory = plain.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let (directory, name) = plain.split_at_checked(directory).unwrap_or((plain, &[]));
+    let real = if directory.len() > 1 { real_path(directory) } else { Vec::new() };
+    [real.as_slice(), b"/", name, rest].concat()
 }
 
 /// Whether `pattern` matches `path` or a part of it that ends before a slash.
@@ -167,6 +193,41 @@ mod tests {
         for bad in ["/tmp/rfx", "/tmp", "/opt", "", "/", "!^!/tmp/rf!"] {
             assert!(!allowed(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn neither_dots_nor_links_nor_expressions_lead_out() {
+        let folder = std::env::temp_dir().join(format!("ferrofd-where-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("ok/sub")).unwrap();
+        std::fs::create_dir_all(folder.join("other/deep")).unwrap();
+        let folder = std::fs::canonicalize(&folder).unwrap();
+        std::os::unix::fs::symlink(folder.join("other/deep"), folder.join("ok/link")).unwrap();
+        std::os::unix::fs::symlink(folder.join("ok"), folder.join("alias")).unwrap();
+        let at = |path: &str| format!("{}/{path}", folder.display()).into_bytes();
+        let may = |allowed: &str, path: &str| may_restore_to(&[at(allowed)], &at(path));
+        for (allowed, good) in [
+            ("ok", "ok"),
+            ("ok", "ok/sub/new"),
+            ("ok", "ok//sub/../new/./x"),
+            ("ok/*", "ok/sub/../new"),
+            ("alias", "alias/sub"),
+            ("alias/*", "alias/sub"),
+        ] {
+            assert!(may(allowed, good), "{allowed} {good}");
+        }
+        assert!(!may("al*", "alias"), "a link that a wildcard finds is not allowed for that");
+        for bad in ["ok/../zz", "ok/sub/../../zz", "ok-evil", "ok/link", "ok/link/x", "ok/link/../x", "ok/new/../../z"]
+        {
+            assert!(!may("ok", bad), "{bad}");
+            assert!(!may("ok/*", bad), "{bad}");
+        }
+        assert!(!may_restore_to(&[b"*".to_vec()], b"a/../../etc"));
+        let limited = [b"/tmp/ok".to_vec()];
+        assert!(!is_allowed(&limited, &Where::Regex(b"/tmp/ok/".to_vec())));
+        assert!(!is_allowed(&limited, &Where::Folder(Vec::new())));
+        assert!(is_allowed(&limited, &Where::Folder(b"/tmp/ok/x".to_vec())));
+        assert!(is_allowed(&[], &Where::Regex(b"/tmp/ok/".to_vec())));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

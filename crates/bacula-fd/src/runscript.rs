@@ -1,19 +1,17 @@
 //! Programs that the Director has run on this host, before and after a job (reference 02 §10).
 
-use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use fd_fileset::{JobCodes, check_allowed, expand_job_codes, split_arguments};
+use fd_fileset::{JobCodes, expand_job_codes};
 use fd_messages::MessageType;
 use fd_session::JobStatus;
 use fd_session::command::RunScript;
 use fd_session::texts;
 
 use crate::job::Job;
-use crate::program;
+use crate::program::{self, NotRun};
 
 /// Longest piece of output that makes one message, in bytes.
 const LINE_MAX: u64 = 499;
@@ -136,18 +134,13 @@ impl Failure {
 
 /// Output and errors of the program come through one pipe, in the order in which it writes them.
 fn execute(command: &[u8], allowed: &[Vec<u8>], line: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
-    let words = split_arguments(command);
-    let Some((name, arguments)) = words.split_first().filter(|_| check_allowed(command, allowed).is_ok()) else {
-        return Err(Failure::not_started());
-    };
+    let mut process = program::prepare(command, allowed).map_err(|why| match why {
+        NotRun::Exec(error) => Failure::of_exec(&error),
+        NotRun::Empty | NotRun::Refused(_) => Failure::not_started(),
+    })?;
     let (reader, writer) = io::pipe().map_err(|_| Failure::not_started())?;
     let errors = writer.try_clone().map_err(|_| Failure::not_started())?;
-    let mut process = Command::new(OsStr::from_bytes(name));
-    process
-        .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
-        .stdin(Stdio::null())
-        .stdout(writer)
-        .stderr(errors);
+    process.stdin(Stdio::null()).stdout(writer).stderr(errors);
     let mut child = process.spawn().map_err(|error| Failure::of_exec(&error))?;
     // Our copies of the pipe's writing end stand in `process`; the reader would wait for them for ever.
     drop(process);

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use crate::plain_path::{lies_in, plain_path};
 use crate::texts;
 
 /// Most words that a command is split into.
@@ -134,12 +135,19 @@ pub enum ProgramNotAllowed {
     Character,
 }
 
-/// Whether *Allowed Script Directories* lets this command run. Without directories everything may.
+/// Whether *Allowed Script Directories* lets this command run, as far as its text tells: the program's path, without
+/// `..`, has to be in one of them. Without directories everything may. Links are the caller's business.
 pub fn check_allowed<D: AsRef<[u8]>>(command: &[u8], directories: &[D]) -> Result<(), ProgramNotAllowed> {
     if directories.is_empty() {
         return Ok(());
     }
-    if !directories.iter().any(|directory| command.starts_with(directory.as_ref())) {
+    let words = split_arguments(command);
+    let program = plain_path(words.first().map_or(b"".as_slice(), Vec::as_slice));
+    let is_in = |directory: &D| {
+        let directory = plain_path(directory.as_ref());
+        directory.starts_with(b"/") && lies_in(&program, &directory)
+    };
+    if !directories.iter().any(is_in) {
         return Err(ProgramNotAllowed::Path);
     }
     if command.iter().any(|byte| FORBIDDEN.contains(byte)) {
@@ -220,6 +228,11 @@ mod tests {
         assert_eq!(allowed("rm -rf / ; x", &[]), Ok(()));
         assert_eq!(allowed("/etc/bacula/list -a", &["/opt", "/etc/bacula"]), Ok(()));
         assert_eq!(allowed("/usr/bin/list", &["/etc/bacula"]), Err(ProgramNotAllowed::Path));
+        assert_eq!(allowed("/etc//bacula/./list", &["/etc/bacula/"]), Ok(()));
+        for around in ["/etc/bacula/../../bin/sh", "/etc/bacula-evil/list", "list", "", "\"/etc/bacula/../x\""] {
+            assert_eq!(allowed(around, &["/etc/bacula"]), Err(ProgramNotAllowed::Path), "{around}");
+        }
+        assert_eq!(allowed("echo", &["echo"]), Err(ProgramNotAllowed::Path));
         for bad in ["$(x)", "a!b", "a;b", "a\\b", "a&b", "a|b", "a<b", "a>b", "a`b`", "(a)"] {
             assert_eq!(allowed(&format!("/x {bad}"), &["/x"]), Err(ProgramNotAllowed::Character), "{bad}");
         }

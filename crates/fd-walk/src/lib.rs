@@ -9,6 +9,7 @@ mod directory;
 mod entry;
 mod event;
 mod fs_types;
+mod limits;
 mod links;
 mod reach;
 mod settings;
@@ -17,7 +18,8 @@ mod walk;
 
 pub use entry::{Entry, HardLink, Nanoseconds, RecordNames};
 pub use event::{Flow, Message, MessageKind, WalkEvent};
+pub use limits::{DirectoryLimits, real_path};
 pub use links::{LinkDigest, LinkSlot, LinkState};
 pub use reach::{Identity, reopen};
-pub use settings::{Candidate, Comparison, DirectoryLimits, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
+pub use settings::{Candidate, Comparison, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 pub use walk::walk;

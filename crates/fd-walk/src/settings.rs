@@ -8,6 +8,7 @@ use fd_records::{FileType, Stat};
 
 use crate::entry::record_names;
 use crate::event::MessageKind;
+use crate::limits::DirectoryLimits;
 
 /// What the walk is for. It decides which entries are entries, and the words of the messages (reference 03 §8, §9).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -35,39 +36,6 @@ pub struct WalkSettings {
     pub since: i64,
     /// Where the Director may look at all.
     pub limits: DirectoryLimits,
-}
-
-/// `AllowedBackupDirectories` and `ExcludedBackupDirectories` of a Director (reference 03 §4.3). Plain byte prefixes:
-/// `/data` also stands for `/database`.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct DirectoryLimits {
-    /// If not empty, only these, and what leads to them.
-    pub allowed: Vec<Vec<u8>>,
-    /// Never these.
-    pub excluded: Vec<Vec<u8>>,
-}
-
-/// Why [`DirectoryLimits`] rejects a path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum OutOfLimits {
-    /// An excluded prefix: nothing is said.
-    Excluded,
-    /// Outside of what is allowed: said of directories.
-    NotAllowed,
-}
-
-impl DirectoryLimits {
-    /// Whether the limits let this path through.
-    pub(crate) fn check(&self, path: &[u8]) -> Result<(), OutOfLimits> {
-        if self.excluded.iter().any(|prefix| path.starts_with(prefix)) {
-            return Err(OutOfLimits::Excluded);
-        }
-        let leads_there = |allowed: &Vec<u8>| allowed.starts_with(path) || path.starts_with(allowed);
-        if self.allowed.is_empty() || self.allowed.iter().any(leads_there) {
-            return Ok(());
-        }
-        Err(OutOfLimits::NotAllowed)
-    }
 }
 
 /// Whom the walk asks while it runs. All methods are called on the walk's thread.
@@ -155,36 +123,4 @@ pub enum WalkEnd {
     Cancelled,
     /// The sink said stop.
     Stopped,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn limits(allowed: &[&str], excluded: &[&str]) -> DirectoryLimits {
-        let bytes = |list: &[&str]| list.iter().map(|text| text.as_bytes().to_vec()).collect();
-        DirectoryLimits { allowed: bytes(allowed), excluded: bytes(excluded) }
-    }
-
-    #[test]
-    fn limits_are_byte_prefixes() {
-        let allowed = limits(&["/t/a"], &[]);
-        for inside in ["/t", "/t/a", "/t/a/f", "/t/ab", "/t/ab/h", "/", ""] {
-            assert_eq!(allowed.check(inside.as_bytes()), Ok(()), "{inside}");
-        }
-        for outside in ["/t/o", "/t/rootf", "/u"] {
-            assert_eq!(allowed.check(outside.as_bytes()), Err(OutOfLimits::NotAllowed), "{outside}");
-        }
-        assert_eq!(limits(&["/t/a/"], &[]).check(b"/t/ab"), Err(OutOfLimits::NotAllowed));
-        assert_eq!(limits(&["/t/a/"], &[]).check(b"/t/a"), Ok(()));
-    }
-
-    #[test]
-    fn excluded_wins_over_allowed() {
-        let both = limits(&["/t/a", "/t/o"], &["/t/a/in"]);
-        assert_eq!(both.check(b"/t/a/f"), Ok(()));
-        assert_eq!(both.check(b"/t/a/in/g"), Err(OutOfLimits::Excluded));
-        assert_eq!(limits(&[], &["/t/a"]).check(b"/t/ab"), Err(OutOfLimits::Excluded));
-        assert_eq!(limits(&[], &[]).check(b"/anything"), Ok(()));
-    }
 }

@@ -12,9 +12,10 @@ use crate::directory::{Directory, Scratch, stat_at};
 use crate::entry::{Entry, HardLink, Nanoseconds, convert, file_type, without_slashes};
 use crate::event::{Flow, Message, MessageKind, WalkEvent};
 use crate::fs_types;
+use crate::limits::{OutOfLimits, RealTop};
 use crate::links::{LinkTable, Met};
 use crate::reach::Root;
-use crate::settings::{Candidate, Comparison, OutOfLimits, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
+use crate::settings::{Candidate, Comparison, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 use crate::texts;
 
 /// Longest path that the kernel takes, in bytes, without the NUL.
@@ -40,6 +41,7 @@ pub fn walk(
         host,
         sink,
         links: LinkTable::default(),
+        real_top: RealTop::default(),
         scratch: Scratch::new(),
         text: Vec::new(),
         roots: Arc::default(),
@@ -60,6 +62,8 @@ struct Walker<'w> {
     host: &'w dyn WalkHost,
     sink: &'w mut dyn FnMut(WalkEvent<'_>) -> Flow,
     links: LinkTable,
+    /// For the limits: where the name of the FileSet really is that is being walked.
+    real_top: RealTop,
     scratch: Scratch,
     /// Where the texts of messages are built.
     text: Vec<u8>,
@@ -140,6 +144,7 @@ impl<'w> Walker<'w> {
     /// A name of the FileSet and everything below it.
     fn top_level(&mut self, include: &'w Include, name: &[u8]) -> Result<(), Ended> {
         let mut path = name.to_vec();
+        self.real_top = self.settings.limits.real_top(name);
         let place = Place { include, top: name, path: &path, name_at: 0, parent: None, root: None };
         let counted = self.summary.entries;
         let Some(level) = self.entry(&place)? else {
@@ -453,7 +458,7 @@ impl<'w> Walker<'w> {
         } else {
             self.fileset.judge(include, place.path, is_directory)
         };
-        let limits = self.settings.limits.check(place.path);
+        let limits = self.settings.limits.check(place.path, &self.real_top);
         Judgement {
             accepted: verdict.accepted && limits.is_ok(),
             options: verdict.options,

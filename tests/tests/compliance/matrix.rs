@@ -443,14 +443,21 @@ fn bases() -> Vec<Row> {
 /// Rows under directives of the File Daemon's Director resource, `@` being the tree (reference 03 §4.3, §1.5.1).
 pub(crate) fn allowed_rows() -> Vec<(&'static [&'static str], Vec<Row>)> {
     let tree = |name| row(name, Tree::Allowed).options("Signature = MD5");
+    // `/ab` for `/a`.
+    let by_parts = |row: Row| {
+        row.differs(
+            "`Allowed Backup Directories` are compared",
+            &["FileIndex", "catalog only of", "only of stock", "only of ours"],
+        )
+    };
     vec![
         (
             &[r#"AllowedBackupDirectories = "@/a""#],
             vec![
-                tree("allowed-whole"),
+                by_parts(tree("allowed-whole")),
                 tree("allowed-names").file("@/o").file("@/rootf").file("@/a/f"),
-                tree("allowed-above").file("@/../allowed"),
-                tree("allowed-incremental").incremental(),
+                by_parts(tree("allowed-above").file("@/../allowed")),
+                by_parts(tree("allowed-incremental").incremental()),
             ],
         ),
         (
@@ -463,13 +470,20 @@ pub(crate) fn allowed_rows() -> Vec<(&'static [&'static str], Vec<Row>)> {
         ),
         (
             &[r#"AllowedBackupDirectories = "@/a", "@/o""#, r#"ExcludedBackupDirectories = "@/a/in""#],
-            vec![tree("allowed-and-excluded"), tree("allowed-and-excluded-names").file("@/a/in/g").file("@/o/p")],
+            vec![
+                by_parts(tree("allowed-and-excluded")),
+                tree("allowed-and-excluded-names").file("@/a/in/g").file("@/o/p"),
+            ],
         ),
         (
             &["AllowedScriptDirectories = /bin"],
             vec![
                 tree("script-allowed").file(r"\\|/bin/echo @/a"),
                 tree("script-elsewhere").file(r"\\|/usr/bin/echo @/a").ends('f'),
+                tree("script-around")
+                    .file(r"\\|/bin/../no-such-directory/echo @/a")
+                    .ends('f')
+                    .differs("`Allowed Script Directories` let", &["Cannot run program", "Error running program"]),
                 tree("script-by-name").file(r"\\|echo @/a").ends('f'),
                 tree("script-characters").file(r"\\|/bin/sh -c 'echo @/a; echo @/o'").ends('f'),
             ],

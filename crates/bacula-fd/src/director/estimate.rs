@@ -64,12 +64,15 @@ impl Conversation<'_> {
         WalkSettings {
             incremental: self.level.since.is_some() && !by_list,
             since: self.level.since.unwrap_or(0),
-            limits: DirectoryLimits {
-                allowed: self.resource.allowed_backup_directories.clone(),
-                excluded: self.resource.excluded_backup_directories.clone(),
-            },
+            limits: self.directory_limits(),
             ..WalkSettings::default()
         }
+    }
+
+    /// Where this Director may look.
+    pub(super) fn directory_limits(&self) -> DirectoryLimits {
+        let resource = self.resource;
+        DirectoryLimits::new(&resource.allowed_backup_directories, &resource.excluded_backup_directories)
     }
 
     pub(super) fn estimate(&mut self, listing: bool, limit: u64) -> Flow {

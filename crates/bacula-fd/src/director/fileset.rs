@@ -5,12 +5,11 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use fd_fileset::{
-    LineError, ListFailure, ListKind, ListRequest, Parser, Reaction, Regex, RegexCompiler, check_allowed,
-    split_arguments, texts as fileset_texts,
+    LineError, ListFailure, ListKind, ListRequest, Parser, Reaction, Regex, RegexCompiler, texts as fileset_texts,
 };
 use fd_messages::MessageType;
 use fd_os::regex::{PosixRegex, RegexOptions};
@@ -18,7 +17,7 @@ use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 
 use super::{Conversation, Flow};
-use crate::program;
+use crate::program::{self, NotRun};
 use crate::texts::NO_PROGRAM;
 
 impl Conversation<'_> {
@@ -71,6 +70,11 @@ impl Conversation<'_> {
 
     fn read_list(&mut self, parser: &mut Parser<'_>, request: &ListRequest) -> Result<(), LineError> {
         match request.kind {
+            // What is in a list is told to the Director, file name by file name.
+            ListKind::File if !self.directory_limits().lets_read(&request.argument) => {
+                let error = fileset_texts::NOT_IN_ALLOWED_PATHS.to_owned();
+                parser.list_failed(ListFailure::CannotStart { error })
+            }
             ListKind::File => match File::open(OsStr::from_bytes(&request.argument)) {
                 Ok(file) => {
                     feed(parser, file)?;
@@ -84,18 +88,13 @@ impl Conversation<'_> {
 
     fn run_list_program(&mut self, parser: &mut Parser<'_>, request: &ListRequest) -> Result<(), LineError> {
         let command = self.expanded(&request.argument);
-        if let Err(refused) = check_allowed(&command, &self.resource.allowed_script_directories) {
-            return parser.list_failed(ListFailure::CannotStart { error: refused.to_string() });
-        }
-        let words = split_arguments(&command);
-        let Some((name, arguments)) = words.split_first() else {
-            return parser.list_failed(ListFailure::CannotStart { error: NO_PROGRAM.to_owned() });
+        let cannot_start = |error: &str| ListFailure::CannotStart { error: error.to_owned() };
+        let started = match program::prepare(&command, &self.resource.allowed_script_directories) {
+            Ok(mut process) => process.stdin(Stdio::null()).stdout(Stdio::piped()).spawn(),
+            Err(NotRun::Exec(error)) => Err(error),
+            Err(NotRun::Refused(refused)) => return parser.list_failed(cannot_start(&refused.to_string())),
+            Err(NotRun::Empty) => return parser.list_failed(cannot_start(NO_PROGRAM)),
         };
-        let started = Command::new(OsStr::from_bytes(name))
-            .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn();
         let mut child = match started {
             Ok(child) => child,
             Err(error) => {

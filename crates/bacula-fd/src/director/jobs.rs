@@ -158,7 +158,7 @@ impl Conversation<'_> {
 
     pub(super) fn restore(&mut self, files: u32, replace: Replace, prelinks: bool, place: &Where) -> Flow {
         let job = self.job();
-        if !restore::is_allowed(self.resource, place) {
+        if !restore::is_allowed(&self.resource.allowed_restore_directories, place) {
             let (Where::Folder(text) | Where::Regex(text)) = place;
             self.say(MessageType::Fatal, &texts::restore_path_not_allowed(text));
             self.reply(texts::RESTORE_NOT_ALLOWED);

@@ -36,11 +36,8 @@ fn recursion_off_saves_the_directories_but_not_what_is_in_them() {
 fn limits_of_the_director() {
     let tree = Tree::new(&["a/f", "a/in/g", "ab/h", "o/p/i", "rootf"]);
     let limits = |allowed: &[&str], excluded: &[&str]| {
-        let list = |list: &[&str]| list.iter().map(|path| tree.with_root(path).into_bytes()).collect();
-        WalkSettings {
-            limits: DirectoryLimits { allowed: list(allowed), excluded: list(excluded) },
-            ..WalkSettings::default()
-        }
+        let list = |list: &[&str]| list.iter().map(|path| tree.with_root(path).into_bytes()).collect::<Vec<_>>();
+        WalkSettings { limits: DirectoryLimits::new(&list(allowed), &list(excluded)), ..WalkSettings::default() }
     };
     let walked = |settings: &WalkSettings, lines: &[&str]| {
         let (mut found, summary) = tree.walk(lines, settings, &Host::default());
@@ -50,13 +47,21 @@ fn limits_of_the_director() {
     assert_eq!(
         walked(&limits(&["/t/a"], &[]), &["I", "F /t"]),
         (
-            "/t/ /t/a/ /t/a/f /t/a/in/ /t/a/in/g /t/ab/ /t/ab/h [Skipped Skipping directory /t/o, it's out of allowed ones]"
+            "/t/ /t/a/ /t/a/f /t/a/in/ /t/a/in/g [Skipped Skipping directory /t/ab, it's out of allowed ones] \
+             [Skipped Skipping directory /t/o, it's out of allowed ones]"
                 .to_owned(),
-            1
+            2
         )
     );
     assert_eq!(walked(&limits(&[], &["/t/a"]), &["I", "F /t"]).0, "/t/ /t/o/ /t/o/p/ /t/o/p/i /t/rootf");
     assert_eq!(walked(&limits(&[], &["/t/a"]), &["I", "F /t/a", "F /t/ab/h"]).0, "");
+    // Neither dots nor a link on the way to a name lead out.
+    std::os::unix::fs::symlink("../o", tree.with_root("/t/a/link")).unwrap();
+    let allowed = limits(&["/t/a"], &[]);
+    let around = ["I", "F /t/a/../rootf", "F /t/a/link/p/i", "F /t/a/link/", "F /t/a/../../etc/passwd"];
+    let skipped = "[Skipped Skipping directory /t/a/link/, it's out of allowed ones]";
+    assert_eq!(walked(&allowed, &around), (skipped.to_owned(), 1));
+    assert_eq!(walked(&allowed, &["I", "F /t/a/link", "F /t/o/../a/f"]).0, "/t/a/link->../o /t/o/../a/f");
 }
 
 #[test]
@@ -108,7 +113,7 @@ fn the_no_dump_flag_leaves_out_silently() {
     set_no_dump(&tree, "ndfile");
     let lines = ["I", "Z .no", "O N", "N", "F /t", "F /t/nd", "F /t/ndfile"];
     assert_eq!(tree.sorted(&lines), ["/t/", "/t/d/", "/t/d/f", "/t/file"]);
-    let outside = DirectoryLimits { allowed: vec![b"/nowhere".to_vec()], excluded: Vec::new() };
+    let outside = DirectoryLimits::new(&[b"/nowhere".to_vec()], &[]);
     let settings = WalkSettings { limits: outside, ..WalkSettings::default() };
     let (found, summary) = tree.walk(&["I", "O N", "N", "F /t/nd"], &settings, &Host::default());
     assert_eq!((found, summary.skipped_directories), (vec![], 0), "the flag comes first");

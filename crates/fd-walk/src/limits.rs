@@ -1,0 +1,198 @@
+//! Where a Director may look: `AllowedBackupDirectories` and `ExcludedBackupDirectories` (reference 03 §4.3).
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use fd_fileset::{lies_in, plain_path};
+
+use crate::entry::without_slashes;
+
+/// The path without links, `.` and `..`, as the kernel goes it; what is not there is taken as it is written.
+pub fn real_path(path: &[u8]) -> Vec<u8> {
+    let mut end = path.len();
+    loop {
+        let (there, rest) = path.split_at_checked(end).unwrap_or((path, &[]));
+        if let Ok(real) = fs::canonicalize(OsStr::from_bytes(there)) {
+            return plain_path(&[real.into_os_string().into_vec().as_slice(), b"/", rest].concat());
+        }
+        match without_slashes(there).iter().rposition(|byte| *byte == b'/') {
+            Some(slash) if slash > 0 => end = slash,
+            _ => return plain_path(path),
+        }
+    }
+}
+
+/// The path of an entry itself: links on the way there are followed, a link that it is stays. With a slash or dots at its
+/// end the kernel follows that, too.
+fn real_entry(path: &[u8]) -> Vec<u8> {
+    let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    match path.strip_suffix(last) {
+        Some(parent) if !matches!(last, b"" | b"." | b"..") && !parent.is_empty() => {
+            plain_path(&[real_path(parent).as_slice(), b"/", last].concat())
+        }
+        _ => real_path(path),
+    }
+}
+
+/// Where the Director of a job may look. Allowed directories are compared part by part and without links, so that
+/// `/data` does not stand for `/database`; excluded ones, which only take away, are byte prefixes, as stock.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct DirectoryLimits {
+    /// If not empty, only these, and what leads to them. Real paths.
+    allowed: Vec<Vec<u8>>,
+    /// Never what begins so.
+    excluded: Vec<Vec<u8>>,
+}
+
+/// Why [`DirectoryLimits`] rejects a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OutOfLimits {
+    /// An excluded prefix: nothing is said.
+    Excluded,
+    /// Outside of what is allowed: said of directories.
+    NotAllowed,
+}
+
+impl DirectoryLimits {
+    /// The limits as configured; links in them are followed now.
+    pub fn new(allowed: &[Vec<u8>], excluded: &[Vec<u8>]) -> Self {
+        let mut all_excluded: Vec<Vec<u8>> = excluded.to_vec();
+        all_excluded.extend(excluded.iter().map(|path| real_path(path)).filter(|real| !excluded.contains(real)));
+        // Of a link both: what it leads to, and itself.
+        let all_allowed = allowed.iter().flat_map(|path| [real_path(path), real_entry(path)]);
+        Self { allowed: all_allowed.collect(), excluded: all_excluded }
+    }
+
+    /// Whether the file of this name may be read: a list of names that the Director asks for shows what is in it.
+    pub fn lets_read(&self, path: &[u8]) -> bool {
+        let real = real_path(path);
+        !self.excludes(path)
+            && !self.excludes(&real)
+            && (self.allowed.is_empty() || self.allowed.iter().any(|allowed| lies_in(&real, allowed)))
+    }
+
+    /// What a name of the FileSet really is; nothing where there are no limits.
+    pub(crate) fn real_top(&self, name: &[u8]) -> RealTop {
+        if self.allowed.is_empty() && self.excluded.is_empty() {
+            return RealTop { real: None, written: 0 };
+        }
+        let real = without_slashes(&real_entry(name)).to_vec();
+        let written = without_slashes(name);
+        RealTop { real: (real != written).then_some(real), written: written.len() }
+    }
+
+    /// Whether the limits let this path through, which is `top` or stands below it.
+    pub(crate) fn check(&self, path: &[u8], top: &RealTop) -> Result<(), OutOfLimits> {
+        if self.allowed.is_empty() && self.excluded.is_empty() {
+            return Ok(());
+        }
+        let real = top.real(path);
+        if self.excludes(path) || self.excludes(&real) {
+            return Err(OutOfLimits::Excluded);
+        }
+        let real = without_slashes(&real);
+        let real = if real.is_empty() { b"/" } else { real };
+        let leads_there = |allowed: &Vec<u8>| lies_in(allowed, real) || lies_in(real, allowed);
+        if self.allowed.is_empty() || self.allowed.iter().any(leads_there) {
+            return Ok(());
+        }
+        Err(OutOfLimits::NotAllowed)
+    }
+
+    fn excludes(&self, path: &[u8]) -> bool {
+        self.excluded.iter().any(|prefix| path.starts_with(prefix))
+    }
+}
+
+/// What a name of the FileSet really is, if that is not how it is written.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct RealTop {
+    real: Option<Vec<u8>>,
+    /// Length of the name as it is written, without slashes at its end.
+    written: usize,
+}
+
+impl RealTop {
+    /// What a path really is that begins with the name. Below a name the walk follows no links.
+    fn real<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
+        match &self.real {
+            Some(real) => Cow::Owned([real.as_slice(), path.get(self.written..).unwrap_or_default()].concat()),
+            None => Cow::Borrowed(path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn limits(allowed: &[&str], excluded: &[&str]) -> DirectoryLimits {
+        let bytes = |list: &[&str]| list.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
+        DirectoryLimits::new(&bytes(allowed), &bytes(excluded))
+    }
+
+    /// A name of the FileSet.
+    fn check(limits: &DirectoryLimits, path: &str) -> Result<(), OutOfLimits> {
+        limits.check(path.as_bytes(), &limits.real_top(path.as_bytes()))
+    }
+
+    #[test]
+    fn allowed_directories_are_compared_part_by_part() {
+        for allowed in [limits(&["/t/a"], &[]), limits(&["/t//b/../a/"], &[])] {
+            for inside in ["/t", "/t/", "/t/a", "/t/a/", "/t/a/f", "/", "/u/..", "/t/o/../a/f", "//t/./a"] {
+                assert_eq!(check(&allowed, inside), Ok(()), "{inside}");
+            }
+            for outside in ["/t/o", "/t/rootf", "/u", "/t/ab", "/t/ab/h", "/t/a/../o", "/t/a/../../etc/shadow"] {
+                assert_eq!(check(&allowed, outside), Err(OutOfLimits::NotAllowed), "{outside}");
+            }
+        }
+        assert_eq!(check(&limits(&["/"], &[]), "/anything"), Ok(()));
+    }
+
+    #[test]
+    fn excluded_wins_over_allowed_and_is_a_prefix() {
+        let both = limits(&["/t/a", "/t/o"], &["/t/a/in"]);
+        assert_eq!(check(&both, "/t/a/f"), Ok(()));
+        for excluded in ["/t/a/in/g", "/t/a/inner", "/t/o/../a/in/g", "/t//a/in"] {
+            assert_eq!(check(&both, excluded), Err(OutOfLimits::Excluded), "{excluded}");
+        }
+        assert_eq!(check(&limits(&[], &["/t/a"]), "/t/ab"), Err(OutOfLimits::Excluded));
+        assert_eq!(check(&limits(&[], &[]), "/anything"), Ok(()));
+    }
+
+    #[test]
+    fn links_on_the_way_to_a_name_lead_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        for name in ["ok", "secret", "secret/in"] {
+            fs::create_dir(root.join(name)).unwrap();
+        }
+        symlink(root.join("secret"), root.join("ok/link")).unwrap();
+        symlink(root.join("ok"), root.join("alias")).unwrap();
+        let at = |path: &str| format!("{}/{path}", root.display());
+        for allowed in [limits(&[&at("ok")], &[]), limits(&[&at("alias")], &[])] {
+            for inside in ["ok/link", "ok/f", "alias/f", "alias/"] {
+                assert_eq!(check(&allowed, &at(inside)), Ok(()), "{inside}");
+            }
+            for outside in ["ok/link/", "ok/link/.", "ok/link/in", "ok/link/in/f", "alias/link/in", "ok/link/../x"] {
+                assert_eq!(check(&allowed, &at(outside)), Err(OutOfLimits::NotAllowed), "{outside}");
+            }
+            assert!(allowed.lets_read(at("alias/f").as_bytes()));
+            for hidden in ["ok/link", "secret/f", "ok/../secret/f", ""] {
+                assert!(!allowed.lets_read(at(hidden).as_bytes()), "{hidden}");
+            }
+        }
+        assert_eq!(check(&limits(&[&at("ok")], &[]), &at("alias")), Err(OutOfLimits::NotAllowed));
+        assert_eq!(check(&limits(&[&at("alias")], &[]), &at("alias")), Ok(()));
+        let excluded = limits(&[], &[&at("secret")]);
+        assert_eq!(check(&excluded, &at("ok/link/in")), Err(OutOfLimits::Excluded));
+        assert!(!excluded.lets_read(at("ok/link/in").as_bytes()));
+        // Below a name: what was written is what is compared, behind what the name is.
+        let top = excluded.real_top(at("ok/").as_bytes());
+        assert_eq!(excluded.check(at("ok/link").as_bytes(), &top), Ok(()));
+    }
+}
