@@ -3,10 +3,9 @@
 //!
 //! Not here: the metrics themselves ([`crate::statistics`]).
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -15,6 +14,7 @@ use std::time::{Duration, Instant};
 use fd_config::{Statistics, StatisticsKind};
 use fd_fileset::wildcard;
 use fd_messages::MessageType;
+use fd_messages::own_file::{self, Writing};
 use fd_os::resolver_text;
 
 use crate::clock;
@@ -190,11 +190,7 @@ fn to_file(file: Option<&Path>, lines: &[u8]) -> Result<(), (&'static str, Strin
     let Some(path) = file else { return Err((texts::COLLECTOR_OPEN, texts::no_collector_file())) };
     let opening = |error| (texts::COLLECTOR_OPEN, texts::collector_not_opened(path, &system_words(&error)));
     let saving = |error| (texts::COLLECTOR_SAVE, texts::collector_not_saved(path, &system_words(&error)));
-    append(path).map_err(opening)?.write_all(lines).map_err(saving)
-}
-
-fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o640).open(path)
+    own_file::open_output(path, Writing::Append, 0o640).map_err(opening)?.write_all(lines).map_err(saving)
 }
 
 /// Gives the lines to a Graphite server, those first that have waited; keeps them if nobody takes them.
@@ -259,7 +255,7 @@ fn call_once(host: &str, port: u16, end: Instant) -> io::Result<TcpStream> {
 
 fn hand_over(mut stream: TcpStream, spool: &Path, lines: &[u8]) -> io::Result<()> {
     stream.set_write_timeout(Some(WRITING))?;
-    let waited = match File::open(spool) {
+    let waited = match own_file::read(spool) {
         Ok(mut file) => {
             io::copy(&mut file, &mut stream)?;
             true
@@ -273,7 +269,7 @@ fn hand_over(mut stream: TcpStream, spool: &Path, lines: &[u8]) -> io::Result<()
 
 /// Keeps the lines for later, as long as there are not too many.
 fn keep(spool: &Path, lines: &[u8]) -> io::Result<()> {
-    let mut file = append(spool)?;
+    let mut file = own_file::open_to_append(spool, 0o640)?;
     if file.metadata()?.len() >= SPOOL {
         return Err(io::ErrorKind::FileTooLarge.into());
     }

@@ -3,13 +3,13 @@
 //!
 //! The lines themselves come from `tracing`; their texts are ours, and no part of the interface.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fd_messages::own_file;
 use fd_session::command::SetDebug;
 use tracing::level_filters::LevelFilter;
 
@@ -211,7 +211,7 @@ impl Debug {
 impl Place {
     fn open(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
-            self.file = Some(OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?);
+            self.file = Some(own_file::open_to_append(&self.path, 0o600)?);
         }
         self.file.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
@@ -344,6 +344,29 @@ mod tests {
         debug.change(&wanted(1, -1, -1, "c", ""));
         debug.write(b"three\n");
         assert_eq!(std::fs::read(&path).unwrap(), b"three\n");
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_trace_file_that_is_none_is_replaced() {
+        let directory = std::env::temp_dir().join(format!("ferrofd-trace-traps-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let (path, victim) = (directory.join("x-fd.trace"), directory.join("victim"));
+        std::fs::write(&victim, "precious").unwrap();
+        for is_link in [true, false] {
+            if is_link {
+                std::os::unix::fs::symlink(&victim, &path).unwrap();
+            } else {
+                nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+            }
+            let debug = debug();
+            debug.settle("x-fd", &directory);
+            debug.change(&wanted(1, 1, -1, "", ""));
+            debug.write(b"one\n");
+            assert_eq!(std::fs::read(&path).unwrap(), b"one\n");
+            std::fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
         std::fs::remove_dir_all(&directory).unwrap();
     }
 

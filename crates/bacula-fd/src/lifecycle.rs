@@ -3,12 +3,13 @@
 //! Each step is a function or a small type; their order is the business of the start (reference 06 §5.1).
 
 use std::ffi::CString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use fd_config::StockMessage;
+use fd_messages::own_file;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::prctl;
@@ -89,7 +90,7 @@ impl PidFile {
     pub(crate) fn create(directory: &Path, port: u16) -> Result<Self, PidFileError> {
         let path = directory.join(format!("bacula-fd.{port}.pid"));
         // Not truncated: if another daemon holds it, its number must stay.
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o640).open(&path);
+        let opened = own_file::open_any_mode(&path, 0o640);
         let mut file = match opened {
             Ok(file) => file,
             Err(error) => return Err(PidFileError::NotOpened { path, errno: errno_of(&error) }),
@@ -391,6 +392,32 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.starts_with(&format!("{}\n", std::process::id())), "{text}");
         assert_eq!(text.len(), 13);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn links_and_fifos_in_its_place_are_replaced() {
+        let directory = directory("pid-traps");
+        let (path, victim) = (directory.join("bacula-fd.9102.pid"), directory.join("victim"));
+        fs::write(&victim, "precious").unwrap();
+        for trap in ["link", "dangling", "fifo", "hard link"] {
+            match trap {
+                "link" => std::os::unix::fs::symlink(&victim, &path).unwrap(),
+                "dangling" => std::os::unix::fs::symlink(directory.join("made"), &path).unwrap(),
+                "fifo" => nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+                _ => fs::hard_link(&victim, &path).unwrap(),
+            }
+            let file = PidFile::create(&directory, 9102).unwrap();
+            assert!(fs::symlink_metadata(&path).unwrap().is_file(), "{trap}");
+            file.remove().unwrap();
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious", "{trap}");
+        }
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+        // A link on the way is the host's own business, as /var/run is.
+        let alias = directory.with_extension("alias");
+        std::os::unix::fs::symlink(&directory, &alias).unwrap();
+        PidFile::create(&alias, 9102).unwrap().remove().unwrap();
+        fs::remove_file(&alias).unwrap();
         fs::remove_dir_all(&directory).unwrap();
     }
 

@@ -22,7 +22,6 @@ mod log;
 mod metrics;
 mod notify;
 mod outbox;
-mod own_file;
 mod packet_check;
 mod places;
 mod platform;

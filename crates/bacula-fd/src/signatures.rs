@@ -8,7 +8,7 @@ use fd_backup::SignatureFile;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
 use crate::daemon::Daemon;
-use crate::own_file;
+use fd_messages::own_file;
 
 /// The size that counts without a setting, in bytes.
 const USUAL: u64 = 64 << 20;

@@ -3,12 +3,12 @@
 //! The format is the memory of a 64-bit little-endian machine, as the stock daemon writes it. Encoding and decoding are
 //! pure; reading and writing the file stands at the end.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::own_file;
+use fd_messages::own_file;
 
 /// Jobs that are kept.
 const KEPT: usize = 10;
@@ -193,10 +193,7 @@ pub(crate) fn path(working_directory: &Path, port: u16) -> PathBuf {
 
 /// The jobs that the daemon before this one left. A damaged file is deleted.
 pub(crate) fn load(path: &Path) -> Vec<Entry> {
-    let readable = fs::metadata(path).is_ok_and(|about| about.len() <= MAX_FILE);
-    let Some(file) = fs::read(path).ok().filter(|_| readable) else {
-        return Vec::new();
-    };
+    let Some(file) = own_file::read(path).and_then(read_whole).ok() else { return Vec::new() };
     match decode(&file) {
         Ok(entries) => entries,
         Err(damage) => {
@@ -207,6 +204,15 @@ pub(crate) fn load(path: &Path) -> Vec<Entry> {
             Vec::new()
         }
     }
+}
+
+fn read_whole(file: File) -> io::Result<Vec<u8>> {
+    if file.metadata()?.len() > MAX_FILE {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes the file, mode 0640: over the one that is there, or anew where that is not what the daemon makes. Every job
@@ -277,6 +283,22 @@ mod tests {
         assert_eq!(decode(&encode(&with_console)).unwrap(), [entry(7)]);
         let long = Entry { job: vec![b'x'; 500], ..entry(1) };
         assert_eq!(decode(&encode(&[long])).unwrap()[0].job.len(), 127);
+    }
+
+    #[test]
+    fn a_link_or_fifo_in_its_place_is_not_read() {
+        let directory = std::env::temp_dir().join(format!("ferrofd-state-traps-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let (real, file) = (directory.join("real"), directory.join("bacula-fd.1.state"));
+        fs::write(&real, encode(&[entry(1)])).unwrap();
+        assert_eq!(load(&real), [entry(1)]);
+        std::os::unix::fs::symlink(&real, &file).unwrap();
+        assert_eq!(load(&file), []);
+        fs::remove_file(&file).unwrap();
+        // Nobody writes to it: an open that waits would wait for ever.
+        nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(load(&file), []);
+        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

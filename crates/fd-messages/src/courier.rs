@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -22,8 +22,8 @@ const STEP: Duration = Duration::from_millis(20);
 /// What a program gets on its standard input.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// A text before it, and a file, which is removed afterwards.
-    File(Vec<u8>, PathBuf),
+    /// A text before it, and a file, whose name is removed afterwards.
+    File(Vec<u8>, File, PathBuf),
     /// These bytes.
     Bytes(Vec<u8>),
 }
@@ -79,7 +79,7 @@ impl Courier {
 fn carry(letters: &Receiver<Letter>) {
     for letter in letters {
         let done = run(&letter);
-        if let Content::File(_, path) = &letter.content {
+        if let Content::File(_, _, path) = &letter.content {
             // Nothing depends on it any more.
             let _left_behind = std::fs::remove_file(path);
         }
@@ -110,9 +110,11 @@ fn run(letter: &Letter) -> io::Result<ExitStatus> {
 fn feed(mut input: std::process::ChildStdin, content: &Content) -> io::Result<()> {
     match content {
         Content::Bytes(bytes) => input.write_all(bytes),
-        Content::File(head, path) => {
+        Content::File(head, file, _) => {
             input.write_all(head)?;
-            io::copy(&mut File::open(path)?, &mut input).map(drop)
+            let mut file: &File = file;
+            file.rewind()?;
+            io::copy(&mut file, &mut input).map(drop)
         }
     }
 }

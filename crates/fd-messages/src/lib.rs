@@ -7,6 +7,7 @@
 mod courier;
 mod local;
 mod message_type;
+pub mod own_file;
 mod packets;
 mod run;
 mod stages;

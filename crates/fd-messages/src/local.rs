@@ -4,16 +4,20 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixDatagram;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fd_config::{Destination, DestinationKind, Messages, split_command};
 
 use crate::courier::{Content, Courier, Letter};
+use crate::own_file::{self, Writing};
 use crate::{MessageType, texts};
+
+/// Of new files, as the umask leaves it.
+const MODE: u32 = 0o666;
 
 /// A command with its codes replaced: of the command, and of the recipients.
 pub type Expand<'e> = dyn Fn(&[u8], &[u8]) -> Vec<u8> + 'e;
@@ -80,7 +84,7 @@ impl LocalDestinations {
     /// is sent.
     pub fn close(&mut self) {
         self.open.clear();
-        for (place, (path, _file)) in std::mem::take(&mut self.mail) {
+        for (place, (path, file)) in std::mem::take(&mut self.mail) {
             let destination = self.messages.destinations.get(place).cloned();
             // Nothing here has a job, so nothing here is a success (reference 06 §7.8).
             let wanted = destination.filter(|destination| destination.kind != DestinationKind::MailOnSuccess);
@@ -94,7 +98,7 @@ impl LocalDestinations {
             };
             // That mail can't be sent is said to nobody, as in the stock daemon: there is no better way to say it.
             let letter =
-                Letter { argv: split_command(&command), content: Content::File(head, path), failed: |_, _| {} };
+                Letter { argv: split_command(&command), content: Content::File(head, file, path), failed: |_, _| {} };
             if self.courier.send(letter).is_err() {
                 undelivered(texts::TOO_MANY_LETTERS);
             }
@@ -113,7 +117,7 @@ impl LocalDestinations {
         }
         self.letters = self.letters.wrapping_add(1);
         let path = self.working_directory.join(format!("{0}.{0}.{1}.mail", self.name, self.letters));
-        let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&path)?;
+        let mut file = own_file::create(&path, 0o600)?;
         file.write_all(dated)?;
         self.mail.insert(place, (path, file));
         Ok(())
@@ -144,10 +148,8 @@ impl LocalDestinations {
             }
             self.open.remove(&destination.place);
         }
-        let append = destination.kind == DestinationKind::Append;
-        let mut options = OpenOptions::new();
-        options.create(true).write(true).append(append).truncate(!append);
-        let mut file = options.open(OsStr::from_bytes(&destination.place))?;
+        let writing = if destination.kind == DestinationKind::Append { Writing::Append } else { Writing::Anew };
+        let mut file = own_file::open_output(Path::new(OsStr::from_bytes(&destination.place)), writing, MODE)?;
         file.write_all(dated)?;
         self.open.insert(destination.place.clone(), file);
         Ok(())

@@ -1,0 +1,245 @@
+//! Files that the daemon writes on this host, opened so that nobody else decides which file that is.
+//!
+//! The working and pid directories may belong to another user than the daemon's, who can put links and FIFOs there.
+//! So nothing here follows a link in such a place, waits for the other end of a FIFO, or writes to a file that has
+//! another name elsewhere.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
+
+/// Opens the file for reading and writing if it is one that the daemon would make: a regular file of its own user, with
+/// one name and this mode. Otherwise, or if there is none, a new one is made in its place.
+///
+/// # Errors
+/// When what stands there can't be removed, or nothing can be created.
+pub fn open(path: &Path, mode: u32) -> io::Result<File> {
+    replace_unless(path, mode, |about| is_own(about) && about.mode() & 0o7777 == mode)
+}
+
+/// The same, whatever the mode of the file that is there: an operator may have changed it. To root a file of another user
+/// is as good: the daemon of last time may have become him.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_any_mode(path: &Path, mode: u32) -> io::Result<File> {
+    replace_unless(path, mode, is_plain)
+}
+
+/// [`open_any_mode`] for a file that only grows.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_append(path: &Path, mode: u32) -> io::Result<File> {
+    match open_checked(OpenOptions::new().read(true).append(true), path, is_plain) {
+        Ok(file) => Ok(file),
+        Err(_) => create_anew(OpenOptions::new().read(true).append(true), path, mode),
+    }
+}
+
+/// Makes a new file of this mode in the place of whatever is there.
+///
+/// # Errors
+/// As [`open`].
+pub fn create(path: &Path, mode: u32) -> io::Result<File> {
+    create_anew(OpenOptions::new().read(true).write(true), path, mode)
+}
+
+/// Opens a file of the daemon's for reading.
+///
+/// # Errors
+/// When there is none, or what is there is not the daemon's.
+pub fn read(path: &Path) -> io::Result<File> {
+    open_checked(OpenOptions::new().read(true), path, is_plain)
+}
+
+/// How a place that the configuration names is written to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Writing {
+    /// Behind what is there.
+    Append,
+    /// Instead of what is there.
+    Anew,
+}
+
+/// Opens a place that the operator has chosen, such as a log in `/var/log`, `/dev/null` or `/dev/stdout`. In a directory
+/// that only root and the daemon's user can write to it may be a link or a FIFO that is being read; elsewhere it has to be
+/// a regular file with one name, or a character device. A FIFO that nobody reads is an error at once.
+///
+/// # Errors
+/// The system's, and [`io::ErrorKind::PermissionDenied`] for what may not be written to.
+pub fn open_output(path: &Path, writing: Writing, mode: u32) -> io::Result<File> {
+    let trusted = is_trusted(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")));
+    let mut options = OpenOptions::new();
+    options.write(true).append(writing == Writing::Append).create(true).mode(mode);
+    let no_follow = if trusted { OFlag::empty() } else { OFlag::O_NOFOLLOW };
+    let flags = no_follow | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = options.custom_flags(flags.bits()).open(path)?;
+    let about = file.metadata()?;
+    let is_safe = about.is_file() && about.nlink() == 1 || about.file_type().is_char_device();
+    if !(trusted || is_safe) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    if writing == Writing::Anew && about.is_file() {
+        file.set_len(0)?;
+    }
+    Ok(file)
+}
+
+/// Whether nobody but root and the daemon's user can put anything into this directory.
+fn is_trusted(directory: &Path) -> bool {
+    const OTHERS_WRITE: u32 = 0o022;
+    fs::metadata(directory)
+        .is_ok_and(|about| (about.uid() == 0 || about.uid() == geteuid().as_raw()) && about.mode() & OTHERS_WRITE == 0)
+}
+
+fn is_own(about: &Metadata) -> bool {
+    about.is_file() && about.nlink() == 1 && about.uid() == geteuid().as_raw()
+}
+
+fn is_plain(about: &Metadata) -> bool {
+    is_own(about) || (about.is_file() && about.nlink() == 1 && geteuid().is_root())
+}
+
+fn replace_unless(path: &Path, mode: u32, is_good: impl Fn(&Metadata) -> bool) -> io::Result<File> {
+    match open_checked(OpenOptions::new().read(true).write(true), path, is_good) {
+        Ok(file) => Ok(file),
+        Err(_) => create(path, mode),
+    }
+}
+
+fn open_checked(options: &mut OpenOptions, path: &Path, is_good: impl Fn(&Metadata) -> bool) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = options.custom_flags(flags.bits()).open(path)?;
+    if is_good(&file.metadata()?) { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+fn create_anew(options: &mut OpenOptions, path: &Path, mode: u32) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    options.create_new(true).mode(mode).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::path::PathBuf;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
+    use super::*;
+
+    /// A directory with a file `victim`, and with a path where a link to it, a hard link to it or a FIFO stands.
+    fn traps(label: &str, mode: u32) -> (PathBuf, Vec<PathBuf>) {
+        let directory = std::env::temp_dir().join(format!("ferrofd-own-{label}-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+        let victim = directory.join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let traps = ["link", "hard", "fifo", "dangling"].map(|name| directory.join(name));
+        let [link, hard, fifo, dangling] = &traps;
+        symlink(&victim, link).unwrap();
+        fs::hard_link(&victim, hard).unwrap();
+        mkfifo(fifo, Mode::from_bits_truncate(0o600)).unwrap();
+        symlink(directory.join("made"), dangling).unwrap();
+        (directory, traps.to_vec())
+    }
+
+    fn untouched(directory: &Path) {
+        assert_eq!(fs::read_to_string(directory.join("victim")).unwrap(), "precious");
+        assert!(!directory.join("made").exists());
+    }
+
+    type Open = fn(&Path) -> io::Result<File>;
+
+    #[test]
+    fn what_is_not_the_daemons_is_replaced() {
+        let opens: [(&str, Open); 4] = [
+            ("own", |path| open(path, 0o600)),
+            ("any", |path| open_any_mode(path, 0o600)),
+            ("append", |path| open_to_append(path, 0o600)),
+            ("create", |path| create(path, 0o600)),
+        ];
+        for (label, open) in opens {
+            let (directory, traps) = traps(label, 0o777);
+            for path in &traps {
+                open(path).unwrap().write_all(b"ours").unwrap();
+                let about = fs::symlink_metadata(path).unwrap();
+                assert!(about.is_file() && about.nlink() == 1 && about.mode() & 0o777 == 0o600, "{label} {path:?}");
+                assert_eq!(fs::read_to_string(path).unwrap(), "ours");
+            }
+            untouched(&directory);
+            fs::remove_dir_all(&directory).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_the_daemons_is_kept() {
+        let (directory, _) = traps("kept", 0o777);
+        let path = directory.join("kept");
+        open_to_append(&path, 0o600).unwrap().write_all(b"one").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        open_to_append(&path, 0o600).unwrap().write_all(b"two").unwrap();
+        assert_eq!(open_any_mode(&path, 0o600).unwrap().metadata().unwrap().len(), 6);
+        assert_eq!(io::read_to_string(read(&path).unwrap()).unwrap(), "onetwo");
+        assert_eq!(create(&path, 0o600).unwrap().metadata().unwrap().len(), 0);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn only_the_daemons_files_are_read() {
+        let (directory, traps) = traps("read", 0o777);
+        for path in &traps {
+            assert!(read(path).is_err(), "{path:?}");
+        }
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn outputs_lead_nowhere_else_where_others_can_write() {
+        for writing in [Writing::Append, Writing::Anew] {
+            let (directory, traps) = traps("output", 0o777);
+            for path in &traps {
+                assert!(open_output(path, writing, 0o640).is_err(), "{path:?}");
+            }
+            untouched(&directory);
+            let log = directory.join("log");
+            for text in ["one", "two"] {
+                open_output(&log, writing, 0o640).unwrap().write_all(text.as_bytes()).unwrap();
+            }
+            let expected = if writing == Writing::Append { "onetwo" } else { "two" };
+            assert_eq!(fs::read_to_string(&log).unwrap(), expected);
+            fs::remove_dir_all(&directory).unwrap();
+        }
+    }
+
+    #[test]
+    fn outputs_may_be_links_and_devices_where_only_the_operator_can_write() {
+        let (directory, traps) = traps("trusted", 0o755);
+        let [link, hard, fifo, dangling] = &traps[..] else { panic!() };
+        for path in [link, hard, dangling] {
+            open_output(path, Writing::Append, 0o640).unwrap().write_all(b"!").unwrap();
+        }
+        assert_eq!(fs::read_to_string(directory.join("victim")).unwrap(), "precious!!");
+        assert!(directory.join("made").exists());
+        assert!(open_output(fifo, Writing::Append, 0o640).is_err(), "nobody reads it");
+        let reader = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(fifo).unwrap();
+        open_output(fifo, Writing::Anew, 0o640).unwrap().write_all(b"heard").unwrap();
+        let mut bytes = [0; 5];
+        io::Read::read_exact(&mut &reader, &mut bytes).unwrap();
+        for device in ["/dev/null", "/dev/stdout"] {
+            for writing in [Writing::Append, Writing::Anew] {
+                open_output(Path::new(device), writing, 0o640).unwrap();
+            }
+        }
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}
