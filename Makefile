@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test lint lint-tools fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again clean
+.PHONY: help setup demo demo-short test fresh-root lint lint-tools fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -11,6 +11,20 @@ FUZZ_TARGETS ?=
 QUICK ?=
 SUITES ?= trixie
 BENCH_FLAGS ?=
+
+# What `make test` tests, as cargo names packages and, with TARGETS, some of their tests.
+TESTS ?= --workspace
+TARGETS ?=
+# What `make fresh-root` does there: what asks something of the host or its packages.
+FRESH_TESTS ?= -p bed -p bacula-fd -p fd-os -p fd-metadata -p fd-transport -p fd-walk -p fd-backup -p fd-restore
+FRESH_TARGETS ?= --lib --bins --test collectors --test configuration --test connections --test daemon --test damaged_volumes \
+  --test house_rules --test job_messages --test main_job --test locale --test restore --test round_trip --test start \
+  --test walk --test work
+# Once more as if the processor were the oldest.
+DIGEST_TESTS := lanes digest late:: long_files the_stream_does_not
+
+# Where a test says that it can't run here.
+export FERROFD_SKIPS ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/skips
 
 # The tests judge the optimised program, whatever else lies about in the target folder.
 export FERROFD_BIN ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/release/bacula-fd
@@ -35,7 +49,13 @@ demo-short: setup ## The demo over a small tree, for CI
 test: setup ## Every test, those against the real daemons included
 	$(CARGO) build --release -p bacula-fd -p bed
 	$(CARGO) run --release -q -p bed -- setup
-	$(CARGO) test --workspace --no-fail-fast
+	@rm -rf "$(FERROFD_SKIPS)" && mkdir -p "$(FERROFD_SKIPS)"
+	status=0; $(CARGO) test $(TESTS) $(TARGETS) --no-fail-fast || status=$$?; scripts/skips "$(FERROFD_SKIPS)" && exit $$status
+	FERROFD_CPU=baseline FERROFD_SKIPS= $(CARGO) test -q $(TESTS) --lib -- $(DIGEST_TESTS)
+
+fresh-root: setup ## The short demo and most tests on a Debian 12 with make, ca-certificates and this Rust toolchain only
+	@scripts/fresh-root make demo-short
+	@scripts/fresh-root make test TESTS="$(FRESH_TESTS)" TARGETS="$(FRESH_TARGETS)"
 
 lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, house rules
 	@scripts/lint

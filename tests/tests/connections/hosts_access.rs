@@ -70,14 +70,15 @@ fn last_words(port: u16) -> Result<Vec<String>> {
 #[test]
 fn hosts_access_is_that_of_the_stock_daemon() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
-        println!("left out: only root can give a daemon an /etc of its own");
-        return Ok(());
+        return skip::test("only root can give a daemon an /etc of its own");
     }
     let mut options = BedOptions::side_by_side("hosts-access")?;
     options.tls_psk = false;
     for client in &mut options.clients {
         let etc = options.folder.path().join(format!("etc-{}", client.name));
         run(&argv(["cp", "-a", "/etc", etc.to_str().unwrap()]), b"")?;
+        // A fresh host has none, and rules name localhost.
+        fs::write(etc.join("hosts"), "127.0.0.1 localhost\n").unwrap();
         let script = format!("mount --bind '{}' /etc && exec \"$@\"", etc.display());
         client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
     }
