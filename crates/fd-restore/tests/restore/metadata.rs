@@ -188,7 +188,7 @@ const MOST: usize = 1_000_000;
 fn what_is_held_of_one_file_s_attributes_is_bounded_in_bytes() {
     let place = Place::new();
     if !works(&place) {
-        return;
+        return skip::test("no extended attributes here");
     }
     let text = |name: &str| {
         format!(
