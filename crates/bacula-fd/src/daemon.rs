@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use fd_backup::Protection;
+use fd_backup::{PluginNames, Protection};
 use fd_config::{Config, JobSettings, Settings, Tls};
 use fd_session::Need;
 use fd_session::authenticate::{Challenges, Credentials};
@@ -161,6 +161,15 @@ impl Daemon {
     /// Debug output: its level and where it goes.
     pub(crate) fn debug(&self) -> &Debug {
         &self.debug
+    }
+
+    /// The plugins that the Plugin Directory holds, all of which the stock daemon would load.
+    pub(crate) fn installed_plugins(&self) -> PluginNames {
+        let directory = self.config().file_daemon.plugin_directory.as_deref();
+        let files = directory.and_then(|directory| std::fs::read_dir(directory).ok()).into_iter().flatten().flatten();
+        let name =
+            |file: std::fs::DirEntry| file.file_name().as_encoded_bytes().strip_suffix(b"-fd.so").map(<[u8]>::to_vec);
+        PluginNames::new(files.filter_map(name))
     }
 
     /// The plugins that are loaded: none yet.

@@ -13,7 +13,9 @@ use crate::accurate::{AccurateList, Token};
 use crate::batch::message_type;
 use crate::piece::Event;
 use crate::plan::BackupError;
+use crate::plugins::PluginNames;
 use crate::source::LeaseClock;
+use crate::texts::PluginPlace;
 use crate::tools::Tools;
 use crate::verify::{Verdict, Verifier};
 
@@ -29,6 +31,8 @@ pub struct EstimatePlan {
     pub walk: WalkSettings,
     /// What the catalog knows, in an accurate job.
     pub accurate: Option<Arc<AccurateList>>,
+    /// The plugins that there are.
+    pub plugins: PluginNames,
     /// Whether each entry gets a line.
     pub listing: bool,
 }
@@ -61,7 +65,10 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
                 }
             }
             WalkEvent::Message(message) => log.message(message_type(message.kind), message.text),
-            WalkEvent::Entry(_) | WalkEvent::Plugin { .. } => {}
+            WalkEvent::Plugin { command, .. } => {
+                log.message(MessageType::Fatal, &plan.plugins.lacks_command(PluginPlace::Estimate, command));
+            }
+            WalkEvent::Entry(_) => {}
         }
         Flow::Continue
     });

@@ -14,6 +14,7 @@ use crate::exchange::{Exchange, Limits};
 use crate::long_digests::LongDigests;
 use crate::pace::HostShare;
 use crate::plan::BackupPlan;
+use crate::plugins::PluginNames;
 use crate::protect::{JobProtection, Unprotected};
 use crate::source::{LeaseClock, Patience};
 use crate::tools::digest_kind;
@@ -36,6 +37,7 @@ pub(crate) struct Job<'j> {
     pub(crate) piece_len: usize,
     pub(crate) fifo_timeout: Duration,
     pub(crate) leases: LeaseClock,
+    pub(crate) plugins: &'j PluginNames,
     pub(crate) comm_compression: bool,
     /// Somebody wants the line of each saved file.
     pub(crate) wants_saved: bool,
@@ -73,6 +75,7 @@ impl<'j> Job<'j> {
             piece_len,
             fifo_timeout: plan.fifo_timeout,
             leases: LeaseClock::default(),
+            plugins: &plan.plugins,
             comm_compression: plan.comm_compression,
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),

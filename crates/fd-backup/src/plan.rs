@@ -11,6 +11,7 @@ use nix::sys::sysinfo::sysinfo;
 
 use crate::accurate::AccurateList;
 use crate::pace::HostShare;
+use crate::plugins::PluginNames;
 use crate::protect::Protection;
 use crate::signature_file::SignatureFile;
 
@@ -39,6 +40,8 @@ pub struct BackupPlan {
     pub fifo_timeout: Duration,
     /// Encryption and signatures, where the configuration has them.
     pub protection: Option<Arc<Protection>>,
+    /// The plugins that there are.
+    pub plugins: PluginNames,
     /// Where signatures of earlier jobs are, and this one's for later ones.
     pub signature_file: Option<Arc<SignatureFile>>,
     /// What the job takes of the host beside others.
@@ -64,6 +67,7 @@ impl BackupPlan {
             max_job_errors: 1000,
             fifo_timeout: Duration::from_secs(60),
             protection: None,
+            plugins: PluginNames::default(),
             signature_file: None,
             host_share: HostShare::default(),
             tell_times: false,

@@ -88,9 +88,35 @@ pub(crate) fn digest_failed(name: &str) -> Vec<u8> {
     format!("{name} digest initialization failed\n").into_bytes()
 }
 
-/// A plugin command of the FileSet; no plugin is loaded (reference 07 §5).
-pub(crate) fn no_plugin(command: &[u8]) -> Vec<u8> {
-    [b"fd_plugins.c:664 Command plugin \"".as_slice(), command, b"\" requested, but is not loaded.\n"].concat()
+/// Where a plugin is asked for, which is the line of the stock daemon's message that there is none (reference 07 §5.2).
+#[derive(Clone, Copy)]
+pub(crate) enum PluginPlace {
+    /// A plugin command of the FileSet, in a backup.
+    Command,
+    /// The same in an estimate.
+    Estimate,
+    /// The plugin of an Options block.
+    Options,
+}
+
+/// A plugin that is asked for is not loaded.
+pub(crate) fn plugin_not_loaded(place: PluginPlace, command: &[u8]) -> Vec<u8> {
+    let line: &[u8] = match place {
+        PluginPlace::Command => b"664",
+        PluginPlace::Estimate => b"837",
+        PluginPlace::Options => b"584",
+    };
+    [b"fd_plugins.c:", line, b" Command plugin \"", command, b"\" requested, but is not loaded.\n"].concat()
+}
+
+/// There are plugins, but not the one that is asked for.
+pub(crate) fn plugin_not_found(place: PluginPlace, command: &[u8]) -> Vec<u8> {
+    let (line, kind): (&[u8], &[u8]) = match place {
+        PluginPlace::Command => (b"802", b"Command"),
+        PluginPlace::Estimate => (b"952", b"Command"),
+        PluginPlace::Options => (b"630", b"Options"),
+    };
+    [b"fd_plugins.c:", line, b" ", kind, b" plugin \"", command, b"\" not found.\n"].concat()
 }
 
 /// The connection to the Storage Daemon broke. The line number is that of the most frequent place, a data block: our

@@ -21,11 +21,12 @@ use crate::job::Job;
 use crate::long_digests::LongDigest;
 use crate::pace::Pace;
 use crate::piece::Event;
+use crate::plugins::options_plugin;
 use crate::prepare::{Fate, Prepared};
 use crate::protect::{Encryption, Signing, Unprotected};
 use crate::save::{Content, Inherited, Saved};
 use crate::source::{Source, open_regular, open_special};
-use crate::texts;
+use crate::texts::{self, PluginPlace};
 use crate::tools::Tools;
 
 /// What a worker owns. Everything is used for file after file, so that a file costs no allocation here.
@@ -120,7 +121,8 @@ impl<'j> Worker<'j> {
                 Item::Plugin(command) => {
                     // What stands before it in the FileSet is saved.
                     self.emitter.publish()?;
-                    self.emitter.note(Event::Fatal { text: texts::no_plugin(&command) });
+                    let text = self.job.plugins.lacks_command(PluginPlace::Command, &command);
+                    self.emitter.note(Event::Fatal { text });
                 }
             }
             self.emitter.make_room()?;
@@ -160,6 +162,7 @@ impl<'j> Worker<'j> {
         }
         self.emitter.set_current(&entry.path);
         let inherited = self.inherit(&mut entry)?;
+        let plugin = options_plugin(&entry);
         let content = if update.is_some() { Content::Nothing } else { self.content(&mut entry, opened) };
         let saved = i32::try_from(file_index)
             .map_err(|_| Halt::FileIndex)
@@ -167,11 +170,11 @@ impl<'j> Worker<'j> {
         match saved {
             Ok((file_index, Saved::Complete { digest })) => {
                 self.resolve(&entry, LinkState::Saved { file_index, digest: digest.as_ref().map(link_digest) });
-                Ok(true)
+                self.end_for_lack_of(plugin).map(|()| true)
             }
             Ok((_, Saved::NotOpened)) => {
                 self.resolve(&entry, LinkState::NotSaved);
-                Ok(true)
+                self.end_for_lack_of(plugin).map(|()| true)
             }
             Err(halt) => Err(self.give_up(&halt, &entry.path)),
         }
@@ -214,6 +217,20 @@ impl<'j> Worker<'j> {
             _ => open_special(entry, patience),
         }?;
         Ok((file, begun.elapsed()))
+    }
+
+    /// Ends the job behind an entry that a plugin was to save: there is none. The entry is saved all the same, as the
+    /// stock daemon does.
+    fn end_for_lack_of(&mut self, plugin: Option<Arc<[u8]>>) -> Result<(), Stopped> {
+        let Some(command) = plugin else { return Ok(()) };
+        self.emitter.publish()?;
+        let (first, last) = self.job.plugins.lacks_options(&command);
+        if let Some(text) = first {
+            self.emitter.note(Event::Message { kind: MessageType::Fatal, text, failed: false });
+        }
+        self.emitter.note(Event::Fatal { text: last });
+        self.emitter.close();
+        Err(Stopped)
     }
 
     /// What the entry has from the first name of its inode. If that was not saved, the entry stands for itself.

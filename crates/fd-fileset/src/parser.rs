@@ -114,7 +114,7 @@ pub enum ListFailure {
     },
 }
 
-/// A line that ends the job. [`LineError::text`] is what the operator is told, as a fatal message.
+/// A line that fails the job. [`LineError::text`] is what the operator is told, as a fatal message.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LineError {
     /// Nobody knows this line.
@@ -186,7 +186,7 @@ impl<'c> Parser<'c> {
         Self { compiler, plugins_allowed: true, state: State::None, blocks: Vec::new(), list: None, cost: 0 }
     }
 
-    /// Without a Plugin Directory plugin commands are refused.
+    /// Without a Plugin Directory each plugin command is refused; the FileSet is good without it.
     #[must_use]
     pub fn without_plugins(self) -> Self {
         Self { plugins_allowed: false, ..self }
@@ -385,7 +385,8 @@ impl<'c> Parser<'c> {
         } else if self.plugins_allowed {
             block.plugins.push(name.to_vec());
         } else {
-            return self.fail(LineError::NoPluginDirectory { command: name.to_vec() });
+            // Told for each command; the job fails when it comes to the Storage Daemon.
+            return Err(LineError::NoPluginDirectory { command: name.to_vec() });
         }
         Ok(())
     }

@@ -125,3 +125,98 @@ fn a_plugin_that_is_not_there_fails_the_job() -> Result<()> {
     assert_eq!(stock, ours);
     Ok(())
 }
+
+/// `FileSets` that want plugins, `T` being a tree and `B` one without files.
+const WISHES: [(&str, &str); 9] = [
+    ("block", "Include { ; Options { ; Plugin = rot13 ; } ; File = T ; }"),
+    (
+        "one-block-of-two",
+        "Include { ; Options { ; Plugin = rot13 ; WildFile = \"*.none\" ; } ; Options { ; Signature = MD5 ; } ; File = T ; }",
+    ),
+    (
+        "two-blocks",
+        "Include { ; Options { ; Plugin = rot13 ; WildFile = \"*.none\" ; } ; Options { ; Plugin = \"rot26:x\" ; } ; File = T ; }",
+    ),
+    ("no-files", "Include { ; Options { ; Plugin = rot13 ; } ; File = B ; }"),
+    (
+        "another-include",
+        "Include { ; Options { ; Plugin = rot13 ; } ; File = B ; } ; Include { ; Options { ; Signature = MD5 ; } ; File = T ; }",
+    ),
+    (
+        "later-include",
+        "Include { ; Options { ; Signature = MD5 ; } ; File = B ; } ; Include { ; Options { ; Plugin = rot13 ; } ; File = T ; }",
+    ),
+    ("commands", "Include { ; File = B ; Plugin = \"nope:/x:y\" ; Plugin = \"nope2:/x:y\" ; }"),
+    ("block-and-commands", "Include { ; Options { ; Plugin = rot13 ; } ; File = T ; Plugin = \"nope:/x:y\" ; }"),
+    ("nothing", "Include { ; File = T ; }"),
+];
+
+/// Each daemon without a Plugin Directory, with an empty one, and with one that holds another plugin.
+#[test]
+fn a_file_set_that_wants_plugins_fails_in_the_stock_daemon_s_words() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let clients = ["no", "an", "bp"].map(|kind| [(format!("refer-{kind}"), Fd::Stock), (format!("under-{kind}"), fd)]);
+    let client = |(name, fd): &(String, Fd)| ClientOptions::new(*fd).named(name);
+    let mut options = BedOptions::new("wishes", clients.iter().flatten().map(client))?;
+    options.every_message = true;
+    let [empty, tree, bare] = ["plugins", "tree", "bare"].map(|name| options.folder.make(name));
+    let (empty, tree, bare) = (empty?, tree?, bare?);
+    for name in ["one.txt", "two.txt", "three.txt"] {
+        fs::write(tree.join(name), name).unwrap();
+    }
+    for directory in [&tree, &bare] {
+        fs::create_dir(directory.join("sub")).unwrap();
+        std::os::unix::fs::symlink("one.txt", directory.join("link")).unwrap();
+    }
+    let here = |line: &str| match line {
+        "File = T" => format!("File = \"{}\"", tree.display()),
+        "File = B" => format!("File = \"{}\"", bare.display()),
+        line => line.to_owned(),
+    };
+    let set =
+        |(name, text): (&str, &str)| FileSet { name: name.to_owned(), lines: text.split(" ; ").map(here).collect() };
+    options.file_sets = WISHES.map(set).to_vec();
+    let mut bed = Bed::prepare(options)?;
+    for (name, _) in clients.iter().flatten() {
+        let client = bed.client(name)?;
+        let text = fs::read_to_string(&client.config).unwrap();
+        let kind = name.rsplit('-').next();
+        let lines = text.lines().filter_map(|line| match (line.starts_with("Plugin Directory = "), kind) {
+            (true, Some("no")) => None,
+            (true, Some("an")) => Some(format!("Plugin Directory = {}", empty.display())),
+            _ => Some(line.to_owned()),
+        });
+        fs::write(&client.config, lines.collect::<Vec<_>>().join("\n")).unwrap();
+        client.daemon().start()?;
+    }
+    bed.storage().start()?;
+    bed.director().start()?;
+    let mut wrong = Vec::new();
+    for (set, _) in WISHES {
+        let run = |name: &str| format!("run job=backup-{name} fileset={set} level=Full yes");
+        let commands: Vec<_> = clients.iter().flatten().map(|(name, _)| run(name)).collect();
+        let jobs = bed.queue_all(&commands)?;
+        for (pair, jobs) in clients.iter().zip(jobs.chunks(2)) {
+            let mut told = Vec::new();
+            for ((name, _), job) in pair.iter().zip(jobs) {
+                let result = bed.wait(*job)?;
+                let estimate = bed.console(&[&format!("estimate listing job=backup-{name} fileset={set}")])?;
+                let of_job = result.log.lines().filter(|line| line.contains(" JobId ") || line.contains("DE0031"));
+                let of_job = of_job.filter(|line| line.contains("plugin") || line.contains("DE0031"));
+                let said = estimate.lines().filter(|line| line.contains("plugin") || line.contains("stimate files"));
+                let row = &result.row;
+                let head = format!("{} {} files", row.status, row.files);
+                let lines = of_job.filter_map(|line| line.split_once(": ")).map(|(_, line)| line).chain(said);
+                told.push(std::iter::once(head.as_str()).chain(lines).collect::<Vec<_>>().join("\n"));
+            }
+            let [stock, ours] = told.as_slice() else { continue };
+            let is_plain = set == "nothing" || set == "no-files" || set == "another-include";
+            assert_eq!(stock.starts_with('T'), is_plain, "{set} {}: {stock}", pair[0].0);
+            if stock != ours {
+                wrong.push(format!("{set}, {}:\n{stock}\n-- ours\n{ours}", pair[1].0));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    Ok(())
+}

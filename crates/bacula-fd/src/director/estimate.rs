@@ -82,6 +82,7 @@ impl Conversation<'_> {
             fileset: self.fileset.clone().unwrap_or_default(),
             walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..self.walk_settings() },
             accurate: self.accurate.clone(),
+            plugins: self.daemon.installed_plugins(),
             listing,
         };
         let (line, lines) = bounded(WAITING);

@@ -33,6 +33,11 @@ impl Conversation<'_> {
     pub(super) fn connect_storage(&mut self, address: &[u8], port: u16, authorization: &[u8]) -> Flow {
         self.take_key(authorization);
         let job = self.job();
+        if job.status() == JobStatus::Fatal {
+            // A FileSet with plugin commands, and no Plugin Directory: the job has been told why it can't go on.
+            self.reply(texts::BAD_STORAGE);
+            return Flow::End;
+        }
         if job.bandwidth.get() == 0 {
             let limit = match self.resource.max_bandwidth_per_job {
                 0 => self.daemon.default_bandwidth(),

@@ -1,7 +1,5 @@
 //! Debugging, statistics, queries and snapshots (reference 02 §4.5, §4.20 to §4.22).
 
-use std::path::Path;
-
 use fd_fileset::{JobCodes, expand_job_codes};
 use fd_session::command::{MetricFormat, SetDebug, SnapshotWish};
 use fd_session::texts;
@@ -48,7 +46,7 @@ impl Conversation<'_> {
         let (parameter, plugin) = (String::from_utf8_lossy(parameter), String::from_utf8_lossy(plugin));
         tracing::debug!(%parameter, %plugin, "no plugin answers this query");
         // Where there are no plugins at all the stock daemon looks for none, and says nothing.
-        if self.daemon.config().file_daemon.plugin_directory.as_deref().is_some_and(has_plugins) {
+        if !self.daemon.installed_plugins().is_empty() {
             self.queue(texts::PLUGIN_NOT_FOUND);
         }
         self.end_of_data();
@@ -82,10 +80,4 @@ impl Conversation<'_> {
         let directory = [directory.as_slice(), b"/"].concat();
         expand_job_codes(command, &JobCodes { status: &directory, ..JobCodes::default() })
     }
-}
-
-/// Whether a directory has what the stock daemon takes for a plugin.
-fn has_plugins(directory: &Path) -> bool {
-    let names = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    names.into_iter().any(|name| name.as_encoded_bytes().ends_with(b"-fd.so"))
 }

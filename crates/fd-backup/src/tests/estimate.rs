@@ -9,13 +9,14 @@ use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_walk::{Purpose, WalkSettings};
 
 use super::support::{Bed, Log};
-use crate::{BackupError, Estimate, EstimatePlan, estimate};
+use crate::{BackupError, Estimate, EstimatePlan, PluginNames, estimate};
 
 fn run(bed: &Bed, listing: bool, limit: u64) -> (Estimate, Vec<String>) {
     let plan = EstimatePlan {
         fileset: Arc::clone(&bed.plan.fileset),
         walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..WalkSettings::default() },
         accurate: None,
+        plugins: PluginNames::default(),
         listing,
     };
     let log = Log::new(Arc::new(Progress::default()));
@@ -48,6 +49,7 @@ fn a_cancelled_estimate_has_no_result() {
         fileset: Arc::clone(&bed.plan.fileset),
         walk: WalkSettings::default(),
         accurate: None,
+        plugins: PluginNames::default(),
         listing: false,
     };
     let cancel = CancelToken::new();
