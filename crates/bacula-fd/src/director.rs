@@ -23,7 +23,7 @@ use fd_bsock::{CommCount, Signal};
 use fd_config::{DestinationKind, Director};
 use fd_fileset::FileSet;
 use fd_messages::{Expand, MessageType, texts as lines};
-use fd_restore::RestoreState;
+use fd_restore::{QueuedMessage, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::{Access, Command, LevelFlags, Refusal, RunScript, Word};
 use fd_session::texts::{self, EndJob};
@@ -73,6 +73,8 @@ struct Conversation<'d> {
     scripts: Vec<RunScript>,
     storage: Option<StorageConnection>,
     restored: Option<RestoreState>,
+    /// What a restore has to say with the next message, or before the end of the job.
+    waiting: Vec<QueuedMessage>,
     comm: CommCount,
     /// Connections on which all is said; waiting for the other side to close them comes last.
     farewells: Vec<Farewell>,
@@ -109,6 +111,7 @@ impl<'d> Conversation<'d> {
             scripts: Vec::new(),
             storage: None,
             restored: None,
+            waiting: Vec::new(),
             comm: CommCount::default(),
             farewells: Vec::new(),
             handed_over: None,
@@ -250,11 +253,19 @@ impl<'d> Conversation<'d> {
     /// Says something to the operator; it may wait for the next flush. On a console's connection it is the bare text
     /// (reference 02 §6.5).
     fn tell(&mut self, kind: MessageType, text: &[u8]) {
+        self.tell_waiting();
         let job = self.job();
         if job.identity.job_id == 0 && !matches!(kind, MessageType::Security | MessageType::Events) {
             self.queue(text);
         } else if job.note(kind, &self.daemon.config().file_daemon.messages) {
             self.deliver(job.identity.job_id, kind, clock::seconds(), text);
+        }
+    }
+
+    /// Says what a restore has left for the next message.
+    fn tell_waiting(&mut self) {
+        for (kind, text) in std::mem::take(&mut self.waiting) {
+            self.tell(kind, &text);
         }
     }
 
@@ -315,6 +326,7 @@ impl<'d> Conversation<'d> {
         if let Some(job) = self.session.job.get().cloned() {
             job.set_storage(None);
             self.in_phase(Phase::Script, |this| this.run_scripts(Moment::After));
+            self.tell_waiting();
             if job.identity.job_id != 0 {
                 let end = self.end_job(&job).frame();
                 self.queue(&end);

@@ -9,7 +9,8 @@ use fd_fileset::{plain_path, wildcard};
 use fd_messages::{JobLog as _, MessageType};
 use fd_os::processor::Processor;
 use fd_restore::{
-    End, Outcome, OutputNames, RecordSource, RegexWhere, RestorePlan, RestoreState, SequenceError, SourceError,
+    End, Outcome, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState, SequenceError,
+    SourceError,
 };
 use fd_session::JobStatus;
 use fd_session::command::{Replace, Where};
@@ -96,35 +97,41 @@ pub(crate) fn has_receiver(workers: Option<NonZeroU16>) -> bool {
     workers >= WORKERS_OF_RECEIVER
 }
 
-/// Restores what one Storage Daemon sends; what goes wrong is told to the operator and stands in the job's state.
+/// Restores what one Storage Daemon sends; what goes wrong is told to the operator and stands in the job's state. The result
+/// is what the stock daemon says only with its next message, or before the job's end when its status is settled: errors
+/// among them do not make the restore a failed one. `waiting` are those of the round before.
 pub(crate) fn run(
     job: &Job,
     plan: &RestorePlan,
     state: &mut RestoreState,
+    waiting: Vec<QueuedMessage>,
     outbox: &Outbox,
     storage: &mut StorageConnection,
     has_receiver: bool,
-) {
+) -> Vec<QueuedMessage> {
     let ticket = match storage.open_read(job) {
         Ok(ticket) => ticket,
         Err(error) => {
+            let mut waiting = waiting;
             if !job.status().is_canceled() {
+                for (kind, text) in waiting.drain(..) {
+                    outbox.message(kind, &text);
+                }
                 outbox.message(MessageType::Fatal, &error.message());
             }
             job.change_status(JobStatus::Error);
-            return;
+            return waiting;
         }
     };
     job.change_status(JobStatus::Running);
+    state.wait_with(waiting);
+    let mut waiting = Vec::new();
     match receive_and_restore(job, plan, state, outbox, storage, has_receiver) {
         Ok(outcome) => {
             if matches!(outcome.end, End::ConnectionLost(_)) {
                 job.change_status(JobStatus::Error);
             }
-            // The stock daemon delivers these too late to count, so that a restore whose last file failed ends well.
-            for (kind, text) in outcome.queued {
-                outbox.message(kind, &text);
-            }
+            waiting = outcome.queued;
             job.change_status(JobStatus::Terminated);
         }
         Err(error) => {
@@ -135,6 +142,7 @@ pub(crate) fn run(
     if let Err(error) = storage.close_read(ticket) {
         tracing::debug!(%error, "the Storage daemon did not say good-bye");
     }
+    waiting
 }
 
 /// Restores while another thread receives, if there are processors for that.

@@ -47,7 +47,12 @@ pub(crate) enum LongVerdict {
 
 impl<'a> Report<'a> {
     pub(crate) fn new(log: &'a dyn JobLog) -> Self {
-        Self { log, queue: Vec::new(), held: VecDeque::new(), held_bytes: 0 }
+        Self::going_on(log, Vec::new())
+    }
+
+    /// A round that begins with these messages waiting.
+    pub(crate) fn going_on(log: &'a dyn JobLog, queue: Vec<QueuedMessage>) -> Self {
+        Self { log, queue, held: VecDeque::new(), held_bytes: 0 }
     }
 
     /// Whether anybody takes messages of this type.

@@ -46,6 +46,8 @@ pub struct RestoreState {
     data: DataPath,
     encryption: Encryption,
     usual: UsualOwner,
+    /// Messages of the round before that wait for the next one.
+    queued: Vec<QueuedMessage>,
 }
 
 impl RestoreState {
@@ -58,7 +60,13 @@ impl RestoreState {
             data: DataPath::new(),
             encryption: Encryption::new(plan.keys.clone()),
             usual: UsualOwner::default(),
+            queued: Vec::new(),
         }
+    }
+
+    /// Messages of an earlier round that nothing has been said after: the next round delivers them with its own.
+    pub fn wait_with(&mut self, queued: Vec<QueuedMessage>) {
+        self.queued = queued;
     }
 }
 
@@ -94,7 +102,7 @@ pub fn run(
         plan,
         progress,
         cancel,
-        report: Report::new(log),
+        report: Report::going_on(log, std::mem::take(&mut state.queued)),
         state,
         entry: None,
         file: None,

@@ -187,9 +187,12 @@ impl Conversation<'_> {
                 // What earlier rounds created is remembered: it is ours to change.
                 let mut state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
                 let has_receiver = restore::has_receiver(self.daemon.job_settings().workers);
+                let mut waiting = std::mem::take(&mut self.waiting);
                 self.storage = self.run_job(&job, Some(RESTORE_TICK), storage, |job, outbox, storage| {
-                    restore::run(job, &plan, &mut state, outbox, storage, has_receiver);
+                    let before = std::mem::take(&mut waiting);
+                    waiting = restore::run(job, &plan, &mut state, before, outbox, storage, has_receiver);
                 });
+                self.waiting = waiting;
                 self.restored = Some(state);
             }
         }
@@ -202,7 +205,8 @@ impl Conversation<'_> {
         self.end_restore()
     }
 
-    /// A restore with errors is a failed one, whatever each step answered.
+    /// A restore with errors is a failed one, whatever each step answered. What still waits to be said comes too late to
+    /// count, as in the stock daemon: it is said before the end of the job.
     pub(super) fn end_restore(&mut self) -> Flow {
         let job = self.job();
         if job.progress.errors() > 0 {

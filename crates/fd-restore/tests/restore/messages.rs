@@ -59,6 +59,25 @@ fn queued_messages_wait_for_the_next_direct_one() {
     assert_eq!(finished.queued[0].0, MessageType::Skipped);
 }
 
+/// The status of a job is settled before the last ones are said, so each round has to hand them on.
+#[test]
+fn what_waits_after_one_round_is_said_with_the_next_one() {
+    let place = Place::new();
+    let job = place.job();
+    let mut state = RestoreState::new(&job.plan);
+    let first = job.run_round(&mut state, Volume::new().put(&Saved::hard_link("/x", "/gone")));
+    let [(MessageType::Error, text)] = first.queued.as_slice() else { panic!("{first:?}") };
+    assert!(first.messages.is_empty());
+    // Nothing is said in this round.
+    state.wait_with(vec![(MessageType::Error, text.clone().into_bytes())]);
+    let second = job.run_round(&mut state, Volume::new().file("/f", b"x"));
+    assert_eq!((second.messages, &second.queued), (Vec::new(), &first.queued));
+    state.wait_with(vec![(MessageType::Error, text.clone().into_bytes())]);
+    let third = job.run_round(&mut state, Volume::new().record(Stream(999), b"?"));
+    let kinds: Vec<_> = third.messages.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!((kinds, third.queued), (vec![MessageType::Error, MessageType::Warning], Vec::new()));
+}
+
 #[test]
 fn the_queue_is_bounded() {
     let place = Place::new();
