@@ -340,7 +340,12 @@ impl Creator<'_, '_> {
             return if is_there { Ok(Created::Made) } else { self.new_file(entry, path, parent, name, ready) };
         }
         self.directories.note_modification();
-        // Non-blocking, since what stands there may be a fifo.
+        let found = ready.and_then(|()| fstatat(self.here()?, name, AtFlags::AT_SYMLINK_NOFOLLOW));
+        if found.is_ok_and(|found| found.st_mode & Stat::MODE_TYPE != Stat::MODE_REGULAR) {
+            // There are devices that do something as soon as they are opened.
+            return self.fail(texts::could_not_create(&entry.output, Errno::EINVAL));
+        }
+        // Non-blocking, since somebody may have put a fifo there.
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let outcome = ready.and_then(|()| openat(self.here()?, name, flags, Mode::S_IRUSR | Mode::S_IWUSR));
         let regular = outcome.and_then(|file| match fstat(&file) {
