@@ -307,7 +307,9 @@ fn a_full_disk_and_too_few_descriptors_are_told_and_cost_what_they_must() -> Res
         let named = outcome.messages.iter().filter(|(_, text)| text.contains("Too many open files")).count();
         println!("{spare} descriptors: {missing} files missing, {named} messages");
         assert!(named >= missing, "{outcome:?}");
-        assert_eq!(missing == 0, outcome.field("TermCode") == 84, "{outcome:?}");
+        // An error that nothing was said behind comes too late for the status, and counts all the same.
+        assert_eq!(missing == 0, outcome.field("Errors") == 0, "{outcome:?}");
+        assert!(matches!(outcome.field("TermCode"), 69 | 84), "{outcome:?}");
     }
     assert!((4..12).contains(&ended), "{ended} jobs ended");
     assert!(bed.console(&["status client=test-fd"])?.contains("Terminated Jobs:"));
