@@ -3,13 +3,15 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 
 use fd_compress::Compressor;
 use fd_messages::MessageType;
 use fd_records::{FileType, Stat, Stream};
 use fd_restore::OutputNames;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
 
 use crate::volume::{ATIME, Job, MTIME, Place, Saved, Volume, is_root, let_it_be_old};
@@ -403,6 +405,26 @@ fn an_attribute_update_makes_what_its_record_alone_can_make() {
         assert_eq!(["a/empty", "a/link", "a/fifo", "a/read-fifo", "d"].map(|name| place.stat(name).ino()), numbers);
         assert_eq!((place.read("a/empty"), place.stat("a/empty").mtime()), (b"grown".to_vec(), MTIME));
     }
+}
+
+/// There are devices that do something as soon as they are opened; a fifo remembers that it was.
+#[test]
+fn a_patch_opens_nothing_but_a_regular_file() {
+    let place = Place::new();
+    nix::unistd::mkfifo(&place.path("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let reader = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits())
+        .open(place.path("fifo"))
+        .unwrap();
+    let mut volume = Volume::new();
+    volume.put(&Saved { delta_seq: 1, ..Saved::file("/fifo") }).record(Stream::FILE_DATA, b"evil");
+    let finished = place.job().run(&volume);
+    let text = format!("create_file.c:254 Could not create {}: ERR=Invalid argument\n", place.text("fifo"));
+    assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+    let mut polled = [PollFd::new(reader.as_fd(), PollFlags::POLLIN)];
+    poll(&mut polled, PollTimeout::ZERO).unwrap();
+    assert_eq!(polled[0].revents(), Some(PollFlags::empty()), "somebody has opened it for writing");
 }
 
 #[test]
