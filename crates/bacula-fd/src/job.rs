@@ -1,6 +1,6 @@
 //! A job as its threads, the operator's `cancel` and `status` share it. Not here: doing it.
 
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,8 @@ use fd_config::Messages;
 use fd_messages::{CancelToken, MessageType, Progress};
 use fd_session::JobStatus;
 use fd_transport::{Bandwidth, Canceller, Channel};
+
+use crate::child::Wanted;
 
 /// What a job is doing, the `JobType` of the catalog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,6 +166,8 @@ pub(crate) struct Job {
     pub cancel: CancelToken,
     /// Bytes per second towards the Storage Daemon, 0 for no limit. Shared with the connection.
     pub bandwidth: Bandwidth,
+    /// How often somebody has ordered its end.
+    aborts: AtomicU32,
     status: AtomicU8,
     kind: AtomicU8,
     level: AtomicU8,
@@ -177,6 +181,8 @@ pub(crate) struct Job {
     called: Condvar,
 }
 
+/// How often a cancel is looked for.
+const STEP: Duration = Duration::from_millis(200);
 /// How long a job that is to end may take before its connection is cut.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -189,6 +195,7 @@ impl Job {
             progress: Progress::default(),
             cancel: CancelToken::new(),
             bandwidth: Bandwidth::new(0),
+            aborts: AtomicU32::new(0),
             status: AtomicU8::new(JobStatus::Created.code()),
             kind: AtomicU8::new(JobKind::System.letter()),
             level: AtomicU8::new(b' '),
@@ -297,6 +304,7 @@ impl Job {
     pub(crate) fn abort(&self, stop: bool) {
         self.change_status(if stop { JobStatus::Incomplete } else { JobStatus::Canceled });
         self.cancel.cancel();
+        self.aborts.fetch_add(1, Ordering::Relaxed);
         let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(side) = side else { return };
         if self.kind() != JobKind::Backup {
@@ -313,6 +321,11 @@ impl Job {
             tracing::warn!(%error, "no thread to wait for the job's own end");
             side.canceller.cancel();
         }
+    }
+
+    /// How often [`Self::abort`] was called. Unlike the state and the token it tells a new order from an old one.
+    pub(crate) fn aborts(&self) -> u32 {
+        self.aborts.load(Ordering::Relaxed)
     }
 
     /// What job codes show of it (reference 02 §10.2).
@@ -335,16 +348,26 @@ impl Job {
         Ok(())
     }
 
-    /// Waits for the Storage Daemon's call, at most `limit` or until the job is cancelled.
-    pub(crate) fn await_call(&self, limit: Duration) -> Option<Channel> {
-        /// How often a cancel is looked for.
-        const STEP: Duration = Duration::from_millis(200);
+    /// Waits for the Storage Daemon's call, at most `limit`, until the job is cancelled, or as long as it is `wanted`.
+    pub(crate) fn await_call(&self, limit: Duration, wanted: Wanted<'_>) -> Option<Channel> {
         let start = Instant::now();
         let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
-        while caller.is_none() && !self.cancel.is_cancelled() && start.elapsed() < limit {
+        while caller.is_none() && !self.cancel.is_cancelled() && wanted() && start.elapsed() < limit {
             caller = self.called.wait_timeout(caller, STEP).unwrap_or_else(PoisonError::into_inner).0;
         }
         caller.take()
+    }
+
+    /// Waits so long, or until the job is cancelled.
+    pub(crate) fn pause(&self, time: Duration) {
+        let start = Instant::now();
+        while !self.cancel.is_cancelled() {
+            let left = time.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(STEP));
+        }
     }
 
     /// What a message of this type does to the job. `false`: no destination takes the type, so it has no effect at all

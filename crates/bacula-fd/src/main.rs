@@ -2,6 +2,7 @@
 
 mod backup;
 mod bfdjson;
+mod child;
 mod cli;
 mod clock;
 mod collectors;

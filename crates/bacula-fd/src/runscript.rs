@@ -1,5 +1,6 @@
 //! Programs that the Director has run on this host, before and after a job (reference 02 §10).
 
+use std::cell::Cell;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
@@ -10,11 +11,14 @@ use fd_session::JobStatus;
 use fd_session::command::RunScript;
 use fd_session::texts;
 
+use crate::child::{Group, Program, Watched, is_unwanted};
 use crate::job::Job;
 use crate::program::{self, NotRun};
 
 /// Longest piece of output that makes one message, in bytes.
 const LINE_MAX: u64 = 499;
+/// How much a script may print to a Director who has gone, in bytes.
+const UNHEARD_MAX: usize = 1 << 20;
 /// Status of a program that could not even be tried.
 const NOT_STARTED: i32 = -402_653_185;
 
@@ -49,6 +53,10 @@ impl Moment {
         }
     }
 
+    const fn is_before_the_job(self) -> bool {
+        matches!(self, Self::AtOnce | Self::Before)
+    }
+
     /// Whether a job in this state is well, seen from this moment.
     const fn is_well(self, status: JobStatus) -> bool {
         match self {
@@ -68,12 +76,50 @@ impl Moment {
 }
 
 /// What a script needs to know.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
     /// For the job codes.
     pub codes: JobCodes<'a>,
     /// `AllowedScriptDirectories` of the Director.
     pub allowed: &'a [Vec<u8>],
+    /// Whether the Director has gone.
+    pub director_gone: &'a dyn Fn() -> bool,
+}
+
+/// Whether a script is still wanted.
+///
+/// A `cancel` ends the script that runs when it comes, and no later one: those that clean up after a canceled job run.
+/// Without its Director a job that has not begun won't, so the scripts before it end, too. Those of a job that runs or
+/// has run go on, for what they do to the host is still needed, but not for ever for the sake of what nobody hears.
+struct Watch<'w> {
+    job: &'w Job,
+    aborts: u32,
+    moment: Moment,
+    ask_director_gone: &'w dyn Fn() -> bool,
+    director_gone: Cell<bool>,
+    unheard: Cell<usize>,
+}
+
+impl<'w> Watch<'w> {
+    fn new(job: &'w Job, moment: Moment, ask_director_gone: &'w dyn Fn() -> bool) -> Self {
+        let (director_gone, unheard) = (Cell::new(false), Cell::new(0));
+        Self { job, aborts: job.aborts(), moment, ask_director_gone, director_gone, unheard }
+    }
+
+    fn is_wanted(&self) -> bool {
+        if self.job.aborts() != self.aborts {
+            return false;
+        }
+        let gone = self.director_gone.get() || (self.ask_director_gone)();
+        self.director_gone.set(gone);
+        !gone || (!self.moment.is_before_the_job() && self.unheard.get() <= UNHEARD_MAX)
+    }
+
+    fn printed(&self, bytes: usize) {
+        if self.director_gone.get() {
+            self.unheard.set(self.unheard.get().saturating_add(bytes));
+        }
+    }
 }
 
 /// Runs the scripts of this moment, one after the other; each sees the state that the one before it left.
@@ -102,8 +148,9 @@ pub(crate) fn run(
 ) {
     let label = moment.label();
     let command = expand_job_codes(command, &surroundings.codes);
+    let watch = Watch::new(job, moment, surroundings.director_gone);
     say(MessageType::Info, &texts::script_starts(label, &command));
-    let ended = execute(&command, surroundings.allowed, &mut |line| {
+    let ended = execute(&command, surroundings.allowed, &watch, &mut |line| {
         say(MessageType::Info, &texts::script_says(label, line));
     });
     if let Err(failure) = ended {
@@ -133,7 +180,7 @@ impl Failure {
 }
 
 /// Output and errors of the program come through one pipe, in the order in which it writes them.
-fn execute(command: &[u8], allowed: &[Vec<u8>], line: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
+fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
     let mut process = program::prepare(command, allowed).map_err(|why| match why {
         NotRun::Exec(error) => Failure::of_exec(&error),
         NotRun::Empty | NotRun::Refused(_) => Failure::not_started(),
@@ -141,29 +188,34 @@ fn execute(command: &[u8], allowed: &[Vec<u8>], line: &mut dyn FnMut(&[u8])) -> 
     let (reader, writer) = io::pipe().map_err(|_| Failure::not_started())?;
     let errors = writer.try_clone().map_err(|_| Failure::not_started())?;
     process.stdin(Stdio::null()).stdout(writer).stderr(errors);
-    let mut child = process.spawn().map_err(|error| Failure::of_exec(&error))?;
+    let child = Program::start(&mut process, Group::Stays).map_err(|error| Failure::of_exec(&error))?;
     // Our copies of the pipe's writing end stand in `process`; the reader would wait for them for ever.
     drop(process);
-    let mut output = BufReader::new(reader);
+    let wanted = || watch.is_wanted();
+    let mut output = BufReader::new(Watched::new(reader, &wanted));
     let mut piece = Vec::new();
-    loop {
+    let ended = loop {
         piece.clear();
         match (&mut output).take(LINE_MAX).read_until(b'\n', &mut piece) {
-            Ok(0) => break,
-            Ok(_) => line(piece.strip_suffix(b"\n").unwrap_or(&piece)),
+            Ok(0) => break child.wait(&wanted).ok(),
+            Ok(bytes) => {
+                line(piece.strip_suffix(b"\n").unwrap_or(&piece));
+                watch.printed(bytes);
+            }
+            Err(error) if is_unwanted(&error) => break child.end(),
             Err(error) => {
                 tracing::warn!(%error, "a script's output can't be read");
-                break;
+                break child.wait(&wanted).ok();
             }
         }
-    }
-    match child.wait() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => {
+    };
+    match ended {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => {
             let number = status.code().or_else(|| status.signal()).unwrap_or(NOT_STARTED);
             Err(Failure { status: number, error: program::describe(status) })
         }
-        Err(_) => Err(Failure::not_started()),
+        None => Err(Failure::not_started()),
     }
 }
 
@@ -174,8 +226,8 @@ mod tests {
 
     fn said_by(command: &str, allowed: &[Vec<u8>], abort: bool) -> (Vec<String>, JobStatus) {
         let job = Job::new(Identity::default(), 0);
-        let surroundings =
-            Surroundings { codes: JobCodes { job: b"nightly.2026-11-21_02.19.56_04", ..JobCodes::default() }, allowed };
+        let codes = JobCodes { job: b"nightly.2026-11-21_02.19.56_04", ..JobCodes::default() };
+        let surroundings = Surroundings { codes, allowed, director_gone: &|| false };
         let mut said = Vec::new();
         run(command.as_bytes(), Moment::Before, abort, &job, &surroundings, &mut |kind, text| {
             said.push(format!("{kind:?} {}", String::from_utf8_lossy(text)));
@@ -222,6 +274,53 @@ mod tests {
     fn only_a_script_that_may_fails_the_job() {
         assert_eq!(said_by("/bin/false", &[], false).1, JobStatus::Created);
         assert_eq!(said_by("/bin/false", &[], true).1, JobStatus::Error);
+    }
+
+    /// Runs a script that has no end of its own; after its first line this happens. How many bytes it printed.
+    fn endless(command: &str, moment: Moment, job: &Job, gone: &dyn Fn() -> bool, first: &dyn Fn()) -> (usize, String) {
+        let surroundings = Surroundings { codes: JobCodes::default(), allowed: &[], director_gone: gone };
+        let (mut bytes, mut last) = (0, String::new());
+        run(command.as_bytes(), moment, false, job, &surroundings, &mut |kind, text| {
+            if kind == MessageType::Info && !text.starts_with(b"shell command") {
+                bytes += text.len();
+                first();
+            }
+            last = String::from_utf8_lossy(text).into_owned();
+        });
+        (bytes, last)
+    }
+
+    #[test]
+    fn a_cancel_ends_the_script_that_runs_and_no_later_one() {
+        for command in ["yes", "sh -c \"echo x; exec sleep 1000\"", "sh -c \"echo x; exec >&- 2>&-; exec sleep 1000\""]
+        {
+            let job = Job::new(Identity::default(), 0);
+            let (_, last) = endless(command, Moment::Before, &job, &|| false, &|| job.abort(false));
+            let said = "ClientBeforeJob returned non-zero status=15. ERR=Child died from signal 15: Termination\n";
+            assert!(last.ends_with(said), "{command}: {last}");
+            let (bytes, _) = endless("echo cleaned", Moment::After, &job, &|| false, &|| ());
+            assert!(bytes > 0);
+        }
+    }
+
+    #[test]
+    fn a_cancel_does_not_wait_for_what_a_script_has_left_behind() {
+        let job = Job::new(Identity::default(), 0);
+        let script = "sh -c \"echo x; sleep 1000 & exit 0\"";
+        let (_, last) = endless(script, Moment::Before, &job, &|| false, &|| job.abort(false));
+        assert_eq!(last, "ClientBeforeJob: x\n");
+    }
+
+    #[test]
+    fn without_its_director_a_script_before_the_job_ends_and_one_after_it_when_it_prints_without_end() {
+        let job = Job::new(Identity::default(), 0);
+        let gone = Cell::new(false);
+        let (_, last) = endless("yes", Moment::Before, &job, &|| gone.get(), &|| gone.set(true));
+        assert!(last.contains("status=15"), "{last}");
+        let (bytes, last) = endless("yes", Moment::After, &job, &|| true, &|| ());
+        assert!(last.contains("status=15") && bytes > UNHEARD_MAX, "{bytes} {last}");
+        let (bytes, last) = endless("sh -c \"sleep 1; echo done\"", Moment::After, &job, &|| true, &|| ());
+        assert_eq!((bytes, last.as_str()), (21, "ClientAfterJob: done\n"));
     }
 
     #[test]

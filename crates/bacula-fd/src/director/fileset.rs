@@ -1,12 +1,14 @@
 //! The `fileset` command: its lines, and the lists of names that stand on this host (reference 03 §1).
 
 use std::ffi::{CStr, OsStr};
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fd_fileset::{
     LineError, ListFailure, ListKind, ListRequest, Parser, Reaction, Regex, RegexCompiler, texts as fileset_texts,
@@ -15,10 +17,29 @@ use fd_messages::MessageType;
 use fd_os::regex::{PosixRegex, RegexOptions};
 use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
+use nix::fcntl::OFlag;
 
 use super::{Conversation, Flow};
+use crate::child::{Group, Program, Wanted, Watched, is_unwanted};
 use crate::program::{self, NotRun};
 use crate::texts::NO_PROGRAM;
+
+/// How long a list that is a FIFO may have nobody who writes it.
+const WRITER_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Why a list is not whole.
+enum ListEnd {
+    /// The operator is told.
+    Told(LineError),
+    /// The job was canceled, or its Director has gone.
+    Unwanted,
+}
+
+impl From<LineError> for ListEnd {
+    fn from(error: LineError) -> Self {
+        Self::Told(error)
+    }
+}
 
 impl Conversation<'_> {
     /// Reads the lines up to a signal. A bad FileSet gets no reply: the command loop just ends.
@@ -26,6 +47,8 @@ impl Conversation<'_> {
         if self.fileset.is_some() {
             return Flow::End;
         }
+        let (job, director) = (self.job(), self.channel.canceller());
+        let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
         let mut parser = Parser::new(&PosixCompiler);
         if self.daemon.config().file_daemon.plugin_directory.is_none() {
             parser = parser.without_plugins();
@@ -48,10 +71,17 @@ impl Conversation<'_> {
                     }
                     Ok(())
                 }
-                Ok(Reaction::List(request)) => self.read_list(&mut parser, &request),
+                Ok(Reaction::List(request)) => match self.read_list(&mut parser, &request, &wanted) {
+                    Ok(()) => Ok(()),
+                    Err(ListEnd::Told(error)) => Err(error),
+                    Err(ListEnd::Unwanted) => return Flow::End,
+                },
                 Err(error) => Err(error),
             };
             if let Err(error) = done {
+                if job.cancel.is_cancelled() {
+                    return Flow::End;
+                }
                 self.say(MessageType::Fatal, &error.text());
             }
         }
@@ -68,65 +98,88 @@ impl Conversation<'_> {
         }
     }
 
-    fn read_list(&mut self, parser: &mut Parser<'_>, request: &ListRequest) -> Result<(), LineError> {
+    fn read_list(&mut self, parser: &mut Parser<'_>, request: &ListRequest, wanted: Wanted<'_>) -> Result<(), ListEnd> {
         match request.kind {
             // What is in a list is told to the Director, file name by file name.
             ListKind::File if !self.directory_limits().lets_read(&request.argument) => {
                 let error = fileset_texts::NOT_IN_ALLOWED_PATHS.to_owned();
-                parser.list_failed(ListFailure::CannotStart { error })
+                Ok(parser.list_failed(ListFailure::CannotStart { error })?)
             }
-            ListKind::File => match File::open(OsStr::from_bytes(&request.argument)) {
-                Ok(file) => {
-                    feed(parser, file)?;
-                    parser.list_end()
-                }
-                Err(error) => parser.list_failed(ListFailure::CannotStart { error: program::system_words(&error) }),
-            },
-            ListKind::Program => self.run_list_program(parser, request),
+            ListKind::File => read_list_file(parser, request, wanted),
+            ListKind::Program => self.run_list_program(parser, request, wanted),
         }
     }
 
-    fn run_list_program(&mut self, parser: &mut Parser<'_>, request: &ListRequest) -> Result<(), LineError> {
+    fn run_list_program(
+        &mut self,
+        parser: &mut Parser<'_>,
+        request: &ListRequest,
+        wanted: Wanted<'_>,
+    ) -> Result<(), ListEnd> {
         let command = self.expanded(&request.argument);
         let cannot_start = |error: &str| ListFailure::CannotStart { error: error.to_owned() };
         let started = match program::prepare(&command, &self.resource.allowed_script_directories) {
-            Ok(mut process) => process.stdin(Stdio::null()).stdout(Stdio::piped()).spawn(),
+            // Whatever ends the reading ends the program, too.
+            Ok(mut process) => Program::start(process.stdin(Stdio::null()).stdout(Stdio::piped()), Group::Ends),
             Err(NotRun::Exec(error)) => Err(error),
-            Err(NotRun::Refused(refused)) => return parser.list_failed(cannot_start(&refused.to_string())),
-            Err(NotRun::Empty) => return parser.list_failed(cannot_start(NO_PROGRAM)),
+            Err(NotRun::Refused(refused)) => return Ok(parser.list_failed(cannot_start(&refused.to_string()))?),
+            Err(NotRun::Empty) => return Ok(parser.list_failed(cannot_start(NO_PROGRAM))?),
         };
         let mut child = match started {
             Ok(child) => child,
             Err(error) => {
                 let status = program::exec_status(&error);
                 let error = program::system_words(&error);
-                return parser.list_failed(ListFailure::Status { status, error });
+                return Ok(parser.list_failed(ListFailure::Status { status, error })?);
             }
         };
-        if let Some(output) = child.stdout.take() {
-            feed(parser, output)?;
+        if let Some(output) = child.take_output() {
+            feed(parser, Watched::new(output, wanted))?;
         }
-        match child.wait() {
-            Ok(status) if status.success() => parser.list_end(),
+        let ended = child.wait(wanted);
+        if !wanted() {
+            return Err(ListEnd::Unwanted);
+        }
+        match ended {
+            Ok(status) if status.success() => parser.list_end()?,
             Ok(status) => {
                 let number = status.code().or_else(|| status.signal()).unwrap_or(-1);
-                parser.list_failed(ListFailure::Status { status: number, error: program::describe(status) })
+                parser.list_failed(ListFailure::Status { status: number, error: program::describe(status) })?;
             }
-            Err(error) => parser.list_failed(ListFailure::Status { status: -1, error: program::system_words(&error) }),
+            Err(error) => {
+                parser.list_failed(ListFailure::Status { status: -1, error: program::system_words(&error) })?;
+            }
         }
+        Ok(())
     }
 }
 
+/// A list that is a FIFO is read to its end, whenever its writer comes.
+fn read_list_file(parser: &mut Parser<'_>, request: &ListRequest, wanted: Wanted<'_>) -> Result<(), ListEnd> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(OFlag::O_NONBLOCK.bits());
+    match options.open(OsStr::from_bytes(&request.argument)) {
+        Ok(file) => {
+            feed(parser, Watched::new(file, wanted).with_patience(WRITER_TIMEOUT))?;
+            parser.list_end()?;
+        }
+        Err(error) => parser.list_failed(ListFailure::CannotStart { error: program::system_words(&error) })?,
+    }
+    Ok(())
+}
+
 /// Gives the parser all of a list. Only the caller knows whether that is a good end.
-fn feed(parser: &mut Parser<'_>, mut list: impl Read) -> Result<(), LineError> {
+fn feed(parser: &mut Parser<'_>, mut list: impl Read) -> Result<(), ListEnd> {
     let mut buffer = [0; 4096];
     loop {
         match list.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(n) => parser.list_data(buffer.get(..n).unwrap_or(&[]))?,
+            Err(error) if is_unwanted(&error) => return Err(ListEnd::Unwanted),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
-                return parser.list_failed(ListFailure::CannotStart { error: program::system_words(&error) });
+                let error = program::system_words(&error);
+                return Ok(parser.list_failed(ListFailure::CannotStart { error })?);
             }
         }
     }

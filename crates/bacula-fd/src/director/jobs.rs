@@ -75,9 +75,17 @@ impl Conversation<'_> {
         let certificates = self.daemon.keyring().own().cloned();
         let mut channel = channel;
         channel.set_bandwidth(job.bandwidth.clone());
+        // So that a cancel ends the greeting, too.
+        job.set_storage(Some((channel.canceller(), false)));
         match StorageConnection::greet(channel, job, credentials, certificates, remote, compression) {
             Ok(connection) => Some(connection),
+            Err(_) if job.cancel.is_cancelled() => {
+                job.set_storage(None);
+                self.reply(texts::BAD_STORAGE);
+                None
+            }
             Err(Rejected { error, certificate_errors }) => {
+                job.set_storage(None);
                 tracing::warn!(%error, %host, port, "the Storage daemon's hello failed");
                 for problem in certificate_errors {
                     self.say(MessageType::Error, &texts::certificate_error(&problem));
@@ -85,7 +93,7 @@ impl Conversation<'_> {
                 let text = error.message();
                 if text.is_empty() {
                     self.say(MessageType::Warning, &texts::storage_rejected(host, port, &error));
-                    thread::sleep(STORAGE_REFUSED_PAUSE);
+                    job.pause(STORAGE_REFUSED_PAUSE);
                     self.reply(texts::BAD_STORAGE);
                 } else {
                     // Trouble with the capabilities has a message but no reply (reference 02 §4.6).
@@ -98,7 +106,8 @@ impl Conversation<'_> {
 
     fn dial_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<Channel> {
         if port == 0 {
-            let called = job.await_call(CALL_TIMEOUT);
+            let director = self.channel.canceller();
+            let called = job.await_call(CALL_TIMEOUT, &|| !director.peer_has_left());
             if called.is_none() {
                 self.say(MessageType::Fatal, texts::STORAGE_DID_NOT_CALL);
                 self.reply(texts::BAD_STORAGE);

@@ -6,6 +6,7 @@ use fd_session::{JobStatus, texts};
 use fd_config::Director;
 use fd_messages::JobLog as _;
 use fd_session::command::RunScript;
+use fd_transport::Canceller;
 
 use super::{Conversation, Flow};
 use crate::job::{Job, Words, status_words};
@@ -74,6 +75,7 @@ impl<'d> Conversation<'d> {
             client: &self.daemon.config().file_daemon.name,
             director: self.resource,
             previous_job: self.level.previous_job.clone(),
+            connection: self.channel.canceller(),
         }
     }
 
@@ -86,7 +88,10 @@ impl<'d> Conversation<'d> {
         let (client, previous_job) = (self.daemon.config().file_daemon.name.clone(), self.level.previous_job.clone());
         let resource = self.resource;
         let codes = job_codes(job, &words, client.as_bytes(), resource.name.as_bytes(), &previous_job);
-        let surroundings = Surroundings { codes, allowed: &resource.allowed_script_directories };
+        let director = self.channel.canceller();
+        let director_gone = || director.peer_has_left();
+        let allowed = &resource.allowed_script_directories;
+        let surroundings = Surroundings { codes, allowed, director_gone: &director_gone };
         work(&surroundings, &mut |kind, text| self.say(kind, text));
     }
 
@@ -102,6 +107,7 @@ pub(super) struct LateScripts<'d> {
     client: &'d str,
     director: &'d Director,
     previous_job: Vec<u8>,
+    connection: Canceller,
 }
 
 impl LateScripts<'_> {
@@ -110,7 +116,8 @@ impl LateScripts<'_> {
         let words = job.words();
         let (client, director) = (self.client.as_bytes(), self.director.name.as_bytes());
         let codes = job_codes(job, &words, client, director, &self.previous_job);
-        let surroundings = Surroundings { codes, allowed: &self.director.allowed_script_directories };
+        let allowed = &self.director.allowed_script_directories;
+        let surroundings = Surroundings { codes, allowed, director_gone: &|| self.connection.peer_has_left() };
         let mut say = |kind, text: &[u8]| outbox.message(kind, text);
         runscript::run_all(&self.scripts, Moment::AfterVss, job, &surroundings, &mut say);
     }

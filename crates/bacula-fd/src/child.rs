@@ -1,0 +1,280 @@
+//! Programs that run for a job, and what is read from them or from a FIFO, as long as somebody wants it.
+//!
+//! Whatever is waited for here, the waiter looks at its [`Wanted`] ten times a second.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::unistd::Pid;
+
+/// How often a wait looks whether it is still wanted.
+const STEP: Duration = Duration::from_millis(100);
+/// The same in milliseconds, for the kernel.
+const STEP_MS: u16 = 100;
+/// How long a program may take to end by itself after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// The first pause between two looks at a program that is about to end; it doubles up to [`STEP`].
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+
+/// Says whether a wait is to go on.
+pub(crate) type Wanted<'w> = &'w dyn Fn() -> bool;
+
+/// The error of a read that nobody wants any more.
+fn unwanted() -> io::Error {
+    io::Error::from(io::ErrorKind::ConnectionAborted)
+}
+
+/// Whether a read ended because nobody wanted it any more.
+pub(crate) fn is_unwanted(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionAborted
+}
+
+/// A pipe or file whose reads end when they are not wanted any more.
+pub(crate) struct Watched<'w, R> {
+    inner: R,
+    wanted: Wanted<'w>,
+    looked: Instant,
+    /// Until when the first byte, or the end, must have come.
+    first_byte: Option<Instant>,
+}
+
+impl<'w, R: Read + AsFd> Watched<'w, R> {
+    /// Reads `inner`, as long as `wanted`.
+    pub(crate) fn new(inner: R, wanted: Wanted<'w>) -> Self {
+        Self { inner, wanted, looked: Instant::now(), first_byte: None }
+    }
+
+    /// With a bound for the time until there is something to read, or somebody who has written has gone.
+    pub(crate) fn with_patience(mut self, patience: Duration) -> Self {
+        self.first_byte = Instant::now().checked_add(patience);
+        self
+    }
+
+    fn look(&mut self) -> io::Result<()> {
+        self.looked = Instant::now();
+        if !(self.wanted)() {
+            return Err(unwanted());
+        }
+        match self.first_byte {
+            Some(limit) if self.looked >= limit => Err(io::Error::from_raw_os_error(Errno::ETIMEDOUT as i32)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits one step. Whether there is something to read, the end included.
+    fn is_ready(&self) -> io::Result<bool> {
+        let mut asked = [PollFd::new(self.inner.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut asked, PollTimeout::from(STEP_MS)) {
+            Ok(found) => Ok(found > 0),
+            Err(Errno::EINTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl<R: Read + AsFd> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.looked.elapsed() >= STEP {
+                self.look()?;
+            }
+            if self.is_ready()? {
+                match self.inner.read(buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    read => {
+                        self.first_byte = None;
+                        return read;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What becomes of the processes that a program has left behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Group {
+    /// They end with it: a list is of no use without its reader.
+    Ends,
+    /// They stay if the program itself has ended: it may have started a service.
+    Stays,
+}
+
+/// A running program, in a process group of its own. Dropped, it is ended and reaped.
+#[derive(Debug)]
+pub(crate) struct Program {
+    child: Option<Child>,
+    group: Group,
+}
+
+impl Program {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn start(command: &mut Command, group: Group) -> io::Result<Self> {
+        let child = command.process_group(0).spawn()?;
+        Ok(Self { child: Some(child), group })
+    }
+
+    /// Its standard output, once, if it is piped.
+    pub(crate) fn take_output(&mut self) -> Option<std::process::ChildStdout> {
+        self.child.as_mut().and_then(|child| child.stdout.take())
+    }
+
+    /// Waits for its end; one that is not wanted any more is ended.
+    ///
+    /// # Errors
+    /// The system's; also when it can't be ended, because the kernel holds it.
+    pub(crate) fn wait(mut self, wanted: Wanted<'_>) -> io::Result<ExitStatus> {
+        let Some(mut child) = self.child.take() else { return Err(unwanted()) };
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if !wanted() {
+                return end(child, self.group).ok_or_else(unwanted);
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(STEP);
+        }
+    }
+
+    /// Ends it now; its status, if the kernel lets go of it.
+    pub(crate) fn end(mut self) -> Option<ExitStatus> {
+        self.child.take().and_then(|child| end(child, self.group))
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if let Some(child) = self.child.take() {
+            let _status = end(child, self.group);
+        }
+    }
+}
+
+/// Asks a program and its group to end, and then makes them. It is reaped last, because its number is its group's.
+fn end(mut child: Child, group: Group) -> Option<ExitStatus> {
+    let pid = Pid::from_raw(child.id().cast_signed());
+    if group == Group::Ends || !has_ended(pid) {
+        // Whoever is not there any more needs no signal.
+        let _gone = killpg(pid, Signal::SIGTERM);
+        let _ended = ends_within(pid, GRACE);
+        let _gone = killpg(pid, Signal::SIGKILL);
+    }
+    if ends_within(pid, GRACE) {
+        return child.wait().ok();
+    }
+    tracing::warn!(pid = pid.as_raw(), "a program can't be ended, the kernel holds it");
+    let reap = move || child.wait();
+    if let Err(error) = thread::Builder::new().name("reaps".to_owned()).spawn(reap) {
+        tracing::warn!(%error, "no thread to wait for it");
+    }
+    None
+}
+
+fn ends_within(pid: Pid, limit: Duration) -> bool {
+    let start = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    while !has_ended(pid) {
+        if start.elapsed() >= limit {
+            return false;
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(STEP);
+    }
+    true
+}
+
+/// Whether a child has ended. It stays to be reaped.
+fn has_ended(pid: Pid) -> bool {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
+    !matches!(waitid(Id::Pid(pid), flags), Ok(WaitStatus::StillAlive))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::Stdio;
+
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+    }
+
+    /// Says yes so many times.
+    fn times(count: u32) -> impl Fn() -> bool {
+        let left = Cell::new(count);
+        move || left.replace(left.get().saturating_sub(1)) > 0
+    }
+
+    #[test]
+    fn a_flood_and_a_silence_end_when_they_are_not_wanted() {
+        for script in ["exec yes", "exec sleep 1000", "sleep 1000 & exit 0"] {
+            let mut program = Program::start(&mut shell(script), Group::Ends).unwrap();
+            let wanted = times(2);
+            let mut output = Watched::new(program.take_output().unwrap(), &wanted);
+            let error = io::copy(&mut output, &mut io::sink()).unwrap_err();
+            assert!(is_unwanted(&error), "{script}: {error}");
+            let status = program.end().unwrap();
+            assert!(status.success() == script.ends_with("exit 0"), "{script}: {status}");
+        }
+    }
+
+    #[test]
+    fn who_does_not_listen_is_killed_with_the_group() {
+        let script = "trap '' TERM; sleep 1000 & echo $!; wait; wait";
+        let mut program = Program::start(&mut shell(script), Group::Ends).unwrap();
+        let mut output = program.take_output().unwrap();
+        let mut number = Vec::new();
+        while !number.ends_with(b"\n") {
+            let mut byte = [0];
+            output.read_exact(&mut byte).unwrap();
+            number.push(byte[0]);
+        }
+        assert_eq!(program.end().and_then(|status| status.signal()), Some(9));
+        // The end of the pipe tells that nobody of the group is left.
+        assert_eq!(output.read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_a_script_has_started_stays() {
+        let mut program = Program::start(&mut shell("sleep 1000 & echo $!"), Group::Stays).unwrap();
+        let wanted = times(2);
+        let mut text = Vec::new();
+        let mut output = Watched::new(program.take_output().unwrap(), &wanted);
+        assert!(is_unwanted(&output.read_to_end(&mut text).unwrap_err()));
+        assert!(program.end().is_some_and(|status| status.success()));
+        let number: i32 = String::from_utf8(text).unwrap().trim().parse().unwrap();
+        nix::sys::signal::kill(Pid::from_raw(number), Signal::SIGKILL).unwrap();
+    }
+
+    #[test]
+    fn a_wait_ends_when_it_is_not_wanted() {
+        let program = Program::start(&mut shell("exec >&-; exec sleep 1000"), Group::Ends).unwrap();
+        assert_eq!(program.wait(&times(2)).unwrap().signal(), Some(15));
+        let program = Program::start(&mut shell("exec >&-; exit 3"), Group::Ends).unwrap();
+        assert_eq!(program.wait(&|| true).unwrap().code(), Some(3));
+    }
+
+    #[test]
+    fn patience_for_the_first_byte_ends() {
+        let (reader, _writer) = io::pipe().unwrap();
+        let mut watched = Watched::new(reader, &|| true).with_patience(STEP);
+        assert_eq!(watched.read(&mut [0]).unwrap_err().raw_os_error(), Some(Errno::ETIMEDOUT as i32));
+    }
+}

@@ -1,0 +1,185 @@
+//! A job that waits for something on its own host, and whose operator cancels it or whose Director goes away: the wait
+//! ends, and so does what was started for it.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use bed::peer::{EOD, Frame, Peer, director_session};
+use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, wait_for};
+use nix::fcntl::OFlag;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+
+const JOB: u32 = 7;
+const NAME: &str = "script.2026-01-01_00.00.00_07";
+const FULL: &str = "level = full  mtime_only=0 \n";
+
+fn bed_in_clear(label: &str) -> Result<Bed> {
+    let mut options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    options.tls_psk = false;
+    options.source()?;
+    Bed::start(options)
+}
+
+fn begin(port: u16, packets: &[&[u8]]) -> Result<Peer> {
+    let mut peer = director_session(port, JOB)?;
+    peer.send(FULL.as_bytes())?;
+    peer.expect("2000 OK level\n")?;
+    packets.iter().try_for_each(|packet| peer.send(packet))?;
+    Ok(peer)
+}
+
+fn text(frame: &Frame) -> String {
+    match frame {
+        Frame::Data(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Orders the end of the job on another connection.
+fn cancel(port: u16) -> Result<()> {
+    let mut console = director_session(port, 0)?;
+    console.send(format!("cancel Job={NAME}\n").as_bytes())?;
+    console.expect("2001 Job ")?;
+    Ok(())
+}
+
+/// The children of a process, the dead ones that nobody has reaped included.
+fn children(pid: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+fn wait_for_children(pid: u32, wanted: bool) -> Result<()> {
+    wait_for("the daemon's programs", PATIENCE, || {
+        let found = children(pid);
+        Ok(if found.is_empty() == wanted { Err(format!("{found:?}")) } else { Ok(()) })
+    })
+}
+
+/// What makes the daemon wait without an end, and whether it runs a program meanwhile.
+fn waits(fifo: &Path) -> Vec<(Vec<Vec<u8>>, bool)> {
+    let list = |name: &str| {
+        let lines = ["fileset vss=0\n", "I\n", "O M\n", "N\n", &format!("F {name}\n")];
+        lines.map(|line| line.as_bytes().to_vec()).to_vec()
+    };
+    let script = |command: &str| vec![format!("RunBeforeJob {}\n", command.replace(' ', "\u{1}")).into_bytes()];
+    vec![
+        (list(&format!("<{}", fifo.display())), false),
+        (list("|yes"), true),
+        (list("|sleep 100000"), true),
+        (list("|sh -c \"sleep 100000 & exit 0\""), true),
+        (script("yes"), true),
+        (script("sleep 100000"), true),
+        (script("sh -c \"trap '' TERM; while :; do sleep 100000; done\""), true),
+    ]
+}
+
+#[test]
+fn a_cancel_ends_whatever_the_job_waits_for() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        eprintln!("the stock daemon waits on");
+        return Ok(());
+    }
+    let mut bed = bed_in_clear("cancel-reaches")?;
+    let fifo = bed.folder().join("fifo");
+    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    for (packets, runs) in waits(&fifo) {
+        let what = String::from_utf8_lossy(packets.last().unwrap()).into_owned();
+        let mut peer = begin(port, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        if runs {
+            wait_for_children(pid, true)?;
+        }
+        cancel(port)?;
+        let said = peer.rest()?;
+        let end = said.iter().map(text).find(|text| text.starts_with("2800 End Job"));
+        assert!(end.as_ref().is_some_and(|end| end.starts_with("2800 End Job TermCode=65 ")), "{what}: {end:?}");
+        wait_for_children(pid, false)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        eprintln!("the stock daemon waits on");
+        return Ok(());
+    }
+    let mut bed = bed_in_clear("cancel-storage")?;
+    let port = bed.client("test")?.port();
+    // One that takes the call and says nothing, and one that is to call and does not.
+    let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    for storage_port in [silent.local_addr().unwrap().port(), 0] {
+        let storage = format!("storage address=127.0.0.1 port={storage_port} ssl=0\n");
+        let mut peer = begin(port, &[storage.as_bytes()])?;
+        let _line = (storage_port != 0).then(|| silent.accept().unwrap());
+        cancel(port)?;
+        let said = peer.rest()?;
+        let end = said.iter().map(text).find(|text| text.starts_with("2800 End Job"));
+        assert!(end.as_ref().is_some_and(|end| end.starts_with("2800 End Job TermCode=65 ")), "{said:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn without_its_director_a_job_that_has_not_begun_waits_for_nothing() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        eprintln!("the stock daemon waits on");
+        return Ok(());
+    }
+    let mut bed = bed_in_clear("director-gone")?;
+    let fifo = bed.folder().join("fifo");
+    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    for (packets, runs) in waits(&fifo) {
+        let peer = begin(port, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        if runs {
+            wait_for_children(pid, true)?;
+        }
+        drop(peer);
+        wait_for_children(pid, false)?;
+        wait_for("the job to be over", PATIENCE, || {
+            let status = bed.console(&["status client=test-fd"])?;
+            Ok(if status.contains("No Jobs running.") { Ok(()) } else { Err(status) })
+        })?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_list_that_is_a_fifo_is_read_when_its_writer_comes() -> Result<()> {
+    let mut bed = bed_in_clear("list-fifo")?;
+    let source = bed.folder().join("source");
+    for name in ["one", "two"] {
+        fs::write(source.join(name), name).unwrap();
+    }
+    let fifo = bed.folder().join("fifo");
+    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    let list = format!("F <{}\n", fifo.display());
+    let packets = [b"fileset vss=0\n".as_slice(), b"I\n", b"O M\n", b"N\n", list.as_bytes(), b"N\n", b"N\n"];
+    let mut peer = begin(bed.client("test")?.port(), &packets)?;
+    peer.signal(EOD)?;
+    // Opening for writing succeeds when somebody reads.
+    let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&fifo);
+    let mut writer =
+        wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
+    for name in ["one", "two"] {
+        writeln!(writer, "{}", source.join(name).display()).unwrap();
+    }
+    drop(writer);
+    peer.expect("2000 OK include\n")?;
+    peer.send(b"estimate listing=0 limit=0\n")?;
+    let said = wait_for("the estimate", PATIENCE, || {
+        let said = peer.receive_text()?;
+        Ok(if said.starts_with("2000 OK estimate") { Ok(said) } else { Err(said) })
+    })?;
+    assert!(said.starts_with("2000 OK estimate files=2 "), "{said}");
+    Ok(())
+}
