@@ -136,6 +136,7 @@ pub(crate) fn start(daemon: &Arc<Daemon>) {
 fn collect(daemon: &Daemon, number: usize, resource: &Statistics) {
     let collectors = daemon.collectors();
     let graphite = resource.kind == StatisticsKind::Graphite;
+    let pulse = daemon.pulses().add("collector");
     collectors.change(number, |state| {
         state.running = true;
         state.spool = if graphite { Spool::Unknown } else { Spool::Disabled };
@@ -152,7 +153,7 @@ fn collect(daemon: &Daemon, number: usize, resource: &Statistics) {
             return;
         }
         // A resource may ask for no pause at all; the daemon has other things to do.
-        thread::sleep(resource.interval.max(PAUSE));
+        pulse.sleep(resource.interval.max(PAUSE));
     }
 }
 

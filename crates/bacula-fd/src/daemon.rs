@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -15,6 +16,8 @@ use fd_config::{Config, JobSettings, Settings, Tls};
 use fd_session::Need;
 use fd_session::authenticate::{Challenges, Credentials};
 use fd_transport::{Bandwidth, Channel, Limits};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::collectors::Collectors;
 use crate::debug::Debug;
@@ -22,6 +25,7 @@ use crate::director;
 use crate::keyring::Keyring;
 use crate::places::Places;
 use crate::platform::Platform;
+use crate::pulses::{Pulse, Pulses};
 use crate::state_file;
 use crate::supervisor::{Session, Supervisor};
 
@@ -49,6 +53,7 @@ pub(crate) struct Daemon {
     called: Arc<Slots>,
     protection: Option<Arc<Protection>>,
     collectors: Collectors,
+    pulses: Pulses,
 }
 
 impl Daemon {
@@ -82,6 +87,7 @@ impl Daemon {
             called: Arc::new(Slots::new(CALLED)),
             protection: protection.map(Arc::new),
             collectors,
+            pulses: Pulses::new(),
         }
     }
 
@@ -151,6 +157,11 @@ impl Daemon {
     /// The certificates of all resources.
     pub(crate) const fn keyring(&self) -> &Keyring {
         &self.keyring
+    }
+
+    /// Loops that must come round.
+    pub(crate) const fn pulses(&self) -> &Pulses {
+        &self.pulses
     }
 
     /// What the Statistics resources do.
@@ -228,11 +239,38 @@ fn random() -> u32 {
     }
 }
 
+/// How often a listener shows that it lives while nobody calls.
+const LISTENING: Duration = Duration::from_secs(30);
+
+/// Waits for the next caller; `pulse` tells of it. The listener must not block.
+fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream, SocketAddr)> {
+    loop {
+        pulse.due_within(LISTENING);
+        let mut waits = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut waits, PollTimeout::try_from(LISTENING).unwrap_or(PollTimeout::MAX)) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        match listener.accept() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            accepted => return accepted,
+        }
+    }
+}
+
 /// Accepts connections of `listener` for ever.
 pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
+    let pulse = daemon.pulses().add("listener");
+    if let Err(error) = listener.set_nonblocking(true) {
+        tracing::warn!(%error, "a listener can't show that it lives");
+    }
     loop {
-        match listener.accept() {
-            Ok((stream, peer)) => admit(daemon, stream, peer),
+        match await_caller(listener, &pulse) {
+            Ok((stream, peer)) => {
+                // For a free slot it may wait as long as jobs run.
+                pulse.rest();
+                admit(daemon, stream, peer);
+            }
             // Errors of one connection, and passing ones of the network or of this process (reference 01 §6.1).
             Err(error) => {
                 tracing::warn!(%error, "accept failed");

@@ -27,16 +27,21 @@ impl Manager {
         Some(Self { socket, watchdog })
     }
 
-    /// The daemon listens. From here on it says twice in each interval of the watchdog that `lives`; when that does not
-    /// come back, it says nothing any more, and systemd restarts the daemon.
-    pub(crate) fn ready(&self, lives: impl Fn() + Send + 'static) {
+    /// The daemon listens. From here on `stuck` is asked twice in each interval of the watchdog, and if nothing is, the
+    /// manager is told that the daemon lives. When something is stuck, or the question does not come back, it hears
+    /// nothing any more, and systemd restarts the daemon.
+    pub(crate) fn ready(&self, mut stuck: impl FnMut() -> Vec<String> + Send + 'static) {
         self.send(b"READY=1\n");
         let Some(interval) = self.watchdog else { return };
         let manager = self.clone();
         let watch = move || {
             loop {
-                lives();
-                manager.send(b"WATCHDOG=1\n");
+                let stuck = stuck();
+                if stuck.is_empty() {
+                    manager.send(b"WATCHDOG=1\n");
+                } else {
+                    tracing::error!(?stuck, "the service manager is not told that the daemon lives");
+                }
                 thread::sleep(interval / 2);
             }
         };

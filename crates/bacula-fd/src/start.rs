@@ -27,6 +27,7 @@ use crate::lifecycle::{self, PidFile, Role, Signals};
 use crate::log;
 use crate::metrics;
 use crate::notify::Manager;
+use crate::probe::Probe;
 use crate::program::system_words;
 use crate::registration;
 use crate::texts as own_texts;
@@ -113,7 +114,8 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     let manager = Manager::find();
     if let Some(manager) = &manager {
         let daemon = Arc::clone(&daemon);
-        manager.ready(move || daemon.supervisor().prove_alive());
+        let mut probe = Probe::new(daemon);
+        manager.ready(move || probe.stuck());
     }
     let status = wait_for_the_end(&daemon, signals)?;
     if let Some(manager) = &manager {

@@ -408,6 +408,7 @@ impl<B> Exchange<B> {
         state: MutexGuard<'a, State<B>>,
     ) -> MutexGuard<'a, State<B>> {
         let begun = Instant::now();
+        let _waiting = self.times.wait();
         let state = condition.wait(state).unwrap_or_else(PoisonError::into_inner);
         self.times.add_since(counts_as, begun);
         state

@@ -78,6 +78,7 @@ fn run_threads<'j>(
     let result = thread::scope(|scope| {
         // Whoever panics, the sink included, takes the others down with him, and only them.
         let _stop = StopOnLeaving(&job.exchange);
+        let _taking_part = job.times.take_part();
         let workforce = Workforce::new(scope, job, workers);
         let walker = start(scope, "walker", job, || walk(plan, &host, workforce)).map_err(no_thread)?;
         let sent = sender.send_all(job);
@@ -109,6 +110,7 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
     let guarded = move || {
+        let _taking_part = job.times.take_part();
         let stop = StopOnLeaving(&job.exchange);
         let result = work();
         stop.disarm();

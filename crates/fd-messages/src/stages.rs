@@ -29,9 +29,65 @@ const STAGES: usize = 8;
 
 /// Sums over the threads of one job; anyone may look at any time.
 #[derive(Default, Debug)]
-pub struct StageTimes([AtomicU64; STAGES]);
+pub struct StageTimes {
+    sums: [AtomicU64; STAGES],
+    pulse: Pulse,
+}
+
+/// Whether the threads of a backup can still move.
+#[derive(Default, Debug)]
+struct Pulse {
+    /// Threads that take part.
+    threads: AtomicU64,
+    /// Those of them that wait for another one of them.
+    waiting: AtomicU64,
+    /// How often such a wait has ended.
+    moves: AtomicU64,
+}
+
+/// A thread that takes part, until it is dropped.
+#[derive(Debug)]
+pub struct TakingPart<'p>(&'p Pulse);
+
+impl Drop for TakingPart<'_> {
+    fn drop(&mut self) {
+        self.0.moves.fetch_add(1, Ordering::Relaxed);
+        self.0.threads.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A wait for another thread of the same backup, until it is dropped.
+#[derive(Debug)]
+pub struct Waiting<'p>(&'p Pulse);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.moves.fetch_add(1, Ordering::Relaxed);
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl StageTimes {
+    /// One more thread takes part in the backup.
+    pub fn take_part(&self) -> TakingPart<'_> {
+        self.pulse.threads.fetch_add(1, Ordering::Relaxed);
+        TakingPart(&self.pulse)
+    }
+
+    /// A thread that takes part waits for another one. Waits for files, the network or a clock are none of these.
+    pub fn wait(&self) -> Waiting<'_> {
+        self.pulse.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(&self.pulse)
+    }
+
+    /// Where all threads stand if each waits for another one; `None` while one of them can move. The same number on two
+    /// occasions says that nobody moved in between: nobody ever will, since nobody from outside wakes them.
+    pub fn standstill(&self) -> Option<u64> {
+        let moves = self.pulse.moves.load(Ordering::Acquire);
+        let threads = self.pulse.threads.load(Ordering::Acquire);
+        (threads > 0 && self.pulse.waiting.load(Ordering::Acquire) >= threads).then_some(moves)
+    }
+
     /// Adds the time since `begun`.
     pub fn add_since(&self, stage: Stage, begun: Instant) {
         self.add(stage, begun.elapsed());
@@ -40,14 +96,14 @@ impl StageTimes {
     /// Adds a time.
     pub fn add(&self, stage: Stage, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        if let Some(sum) = self.0.get(stage as usize) {
+        if let Some(sum) = self.sums.get(stage as usize) {
             sum.fetch_add(nanoseconds, Ordering::Relaxed);
         }
     }
 
     /// The sum so far. Of a thread's total: nothing before the thread has ended.
     pub fn get(&self, stage: Stage) -> Duration {
-        self.0.get(stage as usize).map_or(Duration::ZERO, |sum| Duration::from_nanos(sum.load(Ordering::Relaxed)))
+        self.sums.get(stage as usize).map_or(Duration::ZERO, |sum| Duration::from_nanos(sum.load(Ordering::Relaxed)))
     }
 }
 
@@ -64,5 +120,23 @@ mod tests {
         assert_eq!(times.get(Stage::Walk), Duration::from_millis(3));
         assert_eq!(times.get(Stage::SendWaits), Duration::from_millis(11));
         assert_eq!(times.get(Stage::Read), Duration::ZERO);
+    }
+
+    #[test]
+    fn threads_stand_still_when_each_waits_for_another() {
+        let times = StageTimes::default();
+        assert_eq!(times.standstill(), None);
+        let (first, second) = (times.take_part(), times.take_part());
+        let wait = times.wait();
+        assert_eq!(times.standstill(), None, "one of them works");
+        let other = times.wait();
+        let still = times.standstill();
+        assert!(still.is_some() && still == times.standstill());
+        drop(other);
+        assert_eq!(times.standstill(), None);
+        let _again = times.wait();
+        assert_ne!(times.standstill(), still, "somebody moved in between");
+        drop((wait, first, second));
+        assert_eq!(times.standstill(), None, "nobody is left");
     }
 }
