@@ -453,6 +453,32 @@ mod tests {
         assert!(exchange.take_batch().is_none());
     }
 
+    /// What the watchdog looks for: a batch that nobody takes, while the walker waits for room and the sender for pieces.
+    #[test]
+    fn threads_that_wait_for_each_other_are_seen() {
+        let exchange = exchange(4, 1);
+        let times = Arc::clone(&exchange.times);
+        let parts = [times.take_part(), times.take_part()];
+        thread::scope(|scope| {
+            let sender = scope.spawn(|| exchange.next(None).is_none());
+            while !exchange.lock().sender_waits {
+                thread::yield_now();
+            }
+            assert_eq!(times.standstill(), None, "the walker is on its way");
+            let walker = scope.spawn(|| [1, 2].map(|batch| exchange.submit(batch, Some(1)).is_ok()));
+            // Nobody else moves from here on.
+            while !(exchange.lock().walker_waits && times.standstill().is_some()) {
+                thread::yield_now();
+            }
+            assert_eq!(times.standstill(), times.standstill());
+            exchange.stop();
+            assert!(sender.join().unwrap());
+            assert_eq!(walker.join().unwrap(), [true, false]);
+        });
+        drop(parts);
+        assert_eq!(times.standstill(), None);
+    }
+
     #[test]
     fn the_last_pieces_are_for_the_first_slot() {
         let exchange = exchange(4, 8);
