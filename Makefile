@@ -49,7 +49,7 @@ demo-short: setup ## The demo over a small tree, for CI
 test: setup ## Every test, those against the real daemons included
 	$(CARGO) build --release -p bacula-fd -p bed
 	$(CARGO) run --release -q -p bed -- setup
-	@rm -rf "$(FERROFD_SKIPS)" && mkdir -p "$(FERROFD_SKIPS)"
+	@mkdir -p "$(FERROFD_SKIPS)" && rm -f "$(FERROFD_SKIPS)/skips"
 	status=0; $(CARGO) test $(TESTS) $(TARGETS) --no-fail-fast || status=$$?; scripts/skips "$(FERROFD_SKIPS)" && exit $$status
 	FERROFD_CPU=baseline FERROFD_SKIPS= $(CARGO) test -q $(TESTS) --lib -- $(DIGEST_TESTS)
 
