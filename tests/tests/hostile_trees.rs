@@ -220,7 +220,7 @@ fn what_changes_ahead_of_the_reading_is_saved_as_it_is() -> Result<()> {
     let [left, right] = [content(&reference, "reference")?, content(&test, "test")?];
     assert!(left == right, "{} records against {}", left.len(), right.len());
     assert!(left.iter().any(|(name, ..)| name.ends_with(b"rewritten")));
-    let sizes = |result: &JobResult| -> Result<Vec<(i64, Vec<u8>, Option<i64>)>> {
+    let sizes = |result: &JobResult| -> Result<Vec<_>> {
         let rows = bed.catalog().files(result.row.id)?.into_iter();
         Ok(rows.map(|row| (row.file_index, row.path, LStat::parse(&row.lstat).map(|lstat| lstat.size))).collect())
     };

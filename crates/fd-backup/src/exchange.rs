@@ -465,7 +465,7 @@ mod tests {
                 thread::yield_now();
             }
             assert_eq!(times.standstill(), None, "the walker is on its way");
-            let walker = scope.spawn(|| [1, 2].map(|batch| exchange.submit(batch, Some(1)).is_ok()));
+            let walker = scope.spawn(|| [1, 2].map(|batch| exchange.submit(batch).is_ok()));
             // Nobody else moves from here on.
             while !(exchange.lock().walker_waits && times.standstill().is_some()) {
                 thread::yield_now();

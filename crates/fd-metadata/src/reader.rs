@@ -25,8 +25,6 @@ const RECORD_LIMIT: usize = 1_000_000;
 /// Where the file is.
 #[derive(Clone, Copy)]
 pub enum Place<'a> {
-    /// A path; if it is a symbolic link, the link itself.
-    Path(&'a [u8]),
     /// An open file; saves the kernel the walk over the path.
     File(BorrowedFd<'a>),
     /// A path in whose place another file may stand by now. Nothing is taken from there without a handle (`O_PATH`) of
@@ -37,7 +35,7 @@ pub enum Place<'a> {
 impl std::fmt::Debug for Place<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Path(path) | Self::Handle(path, _) => write!(f, "{}", path.escape_ascii()),
+            Self::Handle(path, _) => write!(f, "{}", path.escape_ascii()),
             Self::File(file) => write!(f, "{file:?}"),
         }
     }
@@ -134,7 +132,7 @@ impl MetadataReader {
     ) -> ReadWarnings {
         found.clear();
         let mut object = match place {
-            Place::Path(path) | Place::Handle(path, _) => Object::Path(path),
+            Place::Handle(path, _) => Object::Path(path),
             Place::File(file) => Object::File(file),
         };
         let mut known = self.device_of(object, device, wanted);

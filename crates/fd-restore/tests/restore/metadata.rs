@@ -1,12 +1,14 @@
 //! ACLs and extended attributes: which records apply, when, and to what (reference 05 §9, §10).
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{self, OpenOptions};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 
 use fd_messages::MessageType;
 use fd_metadata::{FileMetadata, MetadataReader, Place as Source, Wanted};
 use fd_records::{FileType, Stream};
 use fd_restore::Replace;
+use nix::fcntl::OFlag;
 
 use crate::volume::{Place, Saved, Volume, is_root};
 
@@ -31,7 +33,11 @@ fn metadata(place: &Place, name: &str) -> FileMetadata {
     };
     let mut found = FileMetadata::default();
     let wanted = Wanted { acl: true, xattr: true };
-    let source = Source::Path(path.as_bytes());
+    let handle = || {
+        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW;
+        OpenOptions::new().read(true).custom_flags(flags.bits()).open(&path).ok().map(OwnedFd::from)
+    };
+    let source = Source::Handle(path.as_bytes(), &handle);
     MetadataReader::new().read(source, path.as_bytes(), file_type, stat.dev(), wanted, &mut found);
     found
 }
