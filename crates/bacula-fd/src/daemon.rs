@@ -301,7 +301,11 @@ fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
     let canceller = channel.canceller();
     let place = daemon.strangers.take(move || canceller.cancel());
     let shared = Arc::clone(daemon);
-    let work = move || director::serve(&shared, channel, place);
+    let work = move || {
+        // Passwords and keys of the conversation; files are for other threads.
+        fd_os::wiping::wipe_what_this_thread_frees();
+        director::serve(&shared, channel, place);
+    };
     let spawned: io::Result<_> = thread::Builder::new().name(format!("session {peer}")).spawn(work);
     if let Err(error) = spawned {
         tracing::error!(%error, %peer, "no thread for a connection");

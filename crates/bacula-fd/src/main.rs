@@ -48,6 +48,10 @@ mod verify;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+/// What threads free that handle secrets is overwritten.
+#[global_allocator]
+static ALLOCATOR: fd_os::wiping::Wiping = fd_os::wiping::Wiping;
+
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if bfdjson::is_meant(&arguments) { ExitCode::from(bfdjson::run(arguments)) } else { start::run(arguments) }

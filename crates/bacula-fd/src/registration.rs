@@ -181,6 +181,7 @@ fn serve(daemon: &Arc<Daemon>, channel: Channel) {
     let slot = daemon.take_called_slot();
     let shared = Arc::clone(daemon);
     let spawned = thread::Builder::new().name(format!("session {}", channel.address())).spawn(move || {
+        fd_os::wiping::wipe_what_this_thread_frees();
         director::serve_channel(&shared, channel, slot);
     });
     if let Err(error) = spawned {

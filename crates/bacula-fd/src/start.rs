@@ -58,6 +58,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     }
     fd_os::memory::keep_little();
+    // The configuration holds passwords.
+    fd_os::wiping::wipe_what_this_thread_frees();
     fd_os::locale::set_from_environment();
     match start(&cli) {
         Ok(status) | Err(Ended(status)) => ExitCode::from(status),

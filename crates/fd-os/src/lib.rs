@@ -14,6 +14,7 @@ pub mod priority;
 pub mod processor;
 pub mod regex;
 mod resolver;
+pub mod wiping;
 
 pub use error_text::{error_text, io_error_text};
 pub use resolver::resolver_text;

@@ -97,7 +97,7 @@ pub(crate) fn handshake(
 ) -> Result<TlsSession, Box<Failure>> {
     wire.wait = Wait::Until(Instant::now().checked_add(limit));
     let refused = |stack: &ErrorStack| Fault::Handshake { reason: texts::stack_text(stack), certificates: Vec::new() };
-    let (ssl, failures) = match new_session(secret) {
+    let (ssl, failures) = match new_session(secret, side) {
         Ok(session) => session,
         Err(stack) => return Err(Box::new(Failure { wire: Some(wire), fault: refused(&stack) })),
     };
@@ -153,21 +153,31 @@ pub(crate) fn wire_ref(session: &TlsSession) -> Option<&Wire> {
 
 /// What all sessions share: the settings, and the place where a session keeps its key.
 struct Shared {
-    context: SslContext,
+    /// For those who call us: what they say is overwritten when it has been read, for Directors tell keys.
+    server: SslContext,
+    /// For those whom we call.
+    client: SslContext,
     key: Index<Ssl, Vec<u8>>,
 }
+
+/// `SSL_OP_CLEANSE_PLAINTEXT` of OpenSSL, which the `openssl` crate has no name for.
+const CLEANSE_PLAINTEXT: SslOptions = SslOptions::from_bits_retain(1 << 1);
 
 fn shared() -> Result<&'static Shared, ErrorStack> {
     static SHARED: OnceLock<Result<Shared, ErrorStack>> = OnceLock::new();
     SHARED.get_or_init(build).as_ref().map_err(Clone::clone)
 }
 
-fn new_session(secret: Secret<'_>) -> Result<(Ssl, Failures), ErrorStack> {
+fn new_session(secret: Secret<'_>, side: Side) -> Result<(Ssl, Failures), ErrorStack> {
     match secret {
         Secret::Certificates { ours, .. } => ours.session(),
         Secret::Key(key) => {
             let shared = shared()?;
-            let mut ssl = Ssl::new(&shared.context)?;
+            let context = match side {
+                Side::Server => &shared.server,
+                Side::Client => &shared.client,
+            };
+            let mut ssl = Ssl::new(context)?;
             ssl.set_ex_data(shared.key, key.to_vec());
             Ok((ssl, Failures::default()))
         }
@@ -200,6 +210,13 @@ fn suites() -> &'static str {
 
 fn build() -> Result<Shared, ErrorStack> {
     let key = Ssl::new_ex_index()?;
+    let mut server = key_builder(key)?;
+    server.set_options(CLEANSE_PLAINTEXT);
+    Ok(Shared { server: server.build(), client: key_builder(key)?.build(), key })
+}
+
+/// A context for sessions that keep their key in this place.
+fn key_builder(key: Index<Ssl, Vec<u8>>) -> Result<SslContextBuilder, ErrorStack> {
     let mut builder = builder()?;
     builder.set_ciphersuites(suites())?;
     builder.set_cipher_list(SUITE_OF_1_2)?;
@@ -211,7 +228,7 @@ fn build() -> Result<Shared, ErrorStack> {
         place.copy_from_slice(IDENTITY);
         Ok(put_key(ssl, key, psk))
     });
-    Ok(Shared { context: builder.build(), key })
+    Ok(builder)
 }
 
 /// Copies the session's key to where OpenSSL wants it; 0 refuses the handshake.
