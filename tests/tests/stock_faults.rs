@@ -129,3 +129,45 @@ fn silent_callers_lock_out_the_stock_daemon_only() -> Result<()> {
     drop(silent);
     asked_stock.expect("2000 Ping OK\n").map(drop)
 }
+
+/// Names that stand in a list on the host, or that a program prints, are limited as those of the FileSet are.
+#[test]
+fn a_list_leads_a_limited_director_nowhere_else() -> Result<()> {
+    let Some(options) = both("limited-list", |options| {
+        let folder = options.folder.path().to_owned();
+        let at = |name: &str| folder.join(name).display().to_string();
+        for name in ["ok", "ok-evil", "other"] {
+            fs::create_dir(folder.join(name)).unwrap();
+            fs::write(folder.join(name).join("file"), name).unwrap();
+        }
+        std::os::unix::fs::symlink(at("other"), folder.join("ok/link")).unwrap();
+        let names = ["ok/file", "ok/../other/file", "ok-evil/file", "ok/link/file", "ok/./file"];
+        fs::write(folder.join("list"), names.map(|name| format!("{}\n", at(name))).concat()).unwrap();
+        fs::write(folder.join("secret"), "root:x:0:0:secret\n").unwrap();
+        for client in &mut options.clients {
+            client.fd_director = vec![format!("Allowed Backup Directories = \"{}\"", at("ok"))];
+        }
+        for (name, list) in [("file", "<"), ("program", "|/bin/cat ")] {
+            let list = format!("\\{list}{}", at("list"));
+            options.file_sets.push(FileSet::new(name, &["Signature = MD5"], &[list.as_ref()]));
+        }
+        let secret = format!("\\<{}", at("secret"));
+        options.file_sets.push(FileSet::new("secret", &["Signature = MD5"], &[secret.as_ref()]));
+    })?
+    else {
+        return skip::test(bed::ONLY_OURS);
+    };
+    let bed = Bed::start(options)?;
+    for file_set in ["file", "program"] {
+        // The stock daemon saves all but what is named outright.
+        for (client, files) in [("reference", 5), ("test", 2)] {
+            let job = bed.backup(client, &format!("fileset={file_set}"))?.must_be_good()?;
+            assert_eq!(job.row.files, files, "{client} {file_set}: {}", job.log);
+        }
+    }
+    // Nor do the lines of a list that are no names get told.
+    for client in ["reference", "test"] {
+        assert!(!bed.backup(client, "fileset=secret")?.log.contains("root:x:"), "{client}");
+    }
+    Ok(())
+}

@@ -100,11 +100,6 @@ impl Conversation<'_> {
 
     fn read_list(&mut self, parser: &mut Parser<'_>, request: &ListRequest, wanted: Wanted<'_>) -> Result<(), ListEnd> {
         match request.kind {
-            // What is in a list is told to the Director, file name by file name.
-            ListKind::File if !self.directory_limits().lets_read(&request.argument) => {
-                let error = fileset_texts::NOT_IN_ALLOWED_PATHS.to_owned();
-                Ok(parser.list_failed(ListFailure::CannotStart { error })?)
-            }
             ListKind::File => read_list_file(parser, request, wanted),
             ListKind::Program => self.run_list_program(parser, request, wanted),
         }
