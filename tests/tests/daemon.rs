@@ -205,6 +205,47 @@ fn systemd_hears_when_the_daemon_is_ready_alive_and_ending() -> Result<()> {
     Ok(())
 }
 
+/// A FIFO as state file held up the start of the stock daemon, one as trace file every login; links led its writes away.
+#[test]
+fn what_others_put_into_the_working_directory_holds_up_nobody() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        println!("left out: the stock daemon waits for ever");
+        return Ok(());
+    }
+    for trap in ["fifo", "link"] {
+        let mut options = BedOptions::new("traps", [ClientOptions::new(Fd::Ours).named("test")])?;
+        options.tls_psk = false;
+        let mut bed = Bed::prepare(options)?;
+        let (work, port) = (bed.client("test")?.work.clone(), bed.client("test")?.port());
+        let victim = bed.folder().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        for name in [format!("bacula-fd.{port}.state"), format!("bacula-fd.{port}.pid"), "test-fd.trace".to_owned()] {
+            let path = work.join(name);
+            if trap == "link" {
+                symlink(&victim, path).unwrap();
+            } else {
+                nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+            }
+        }
+        let words = command(&mut bed, &["-f"])?;
+        let process = Process::start("bacula-fd", &words, &bed.folder().join("log/fd.out"))?;
+        wait_for("the daemon to listen", PATIENCE, || {
+            Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
+        })?;
+        let mut director = bed::peer::director_session(port, 0)?;
+        director.send(b"setdebug=100 trace=1 hangup=-1 blowup=-1 options= tags=\n")?;
+        director.expect("2000 OK setdebug=100 trace=1 ")?;
+        drop(director);
+        for _ in 0..2 {
+            drop(bed::peer::director_session(port, 0)?);
+        }
+        assert!(fs::symlink_metadata(work.join("test-fd.trace")).unwrap().is_file(), "{trap}");
+        assert!(process.stop(PATIENCE)?.code().is_some(), "{trap}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious", "{trap}");
+    }
+    Ok(())
+}
+
 /// Debian's package as installed, in a world of its own: a private copy of the root (over a memory file system) and a
 /// private loopback, so that port 9102 and `/run/bacula` belong to it. Arguments: root, mount point, daemon or nothing.
 const INSTALLED: &str = r#"
