@@ -471,12 +471,13 @@ impl Creator<'_, '_> {
             if is_same { Ok(file) } else { Err(Errno::ESTALE) }
         });
         match opened {
-            Ok(file) => Ok(Created::Open(OutputFile::existing(file))),
+            Ok(file) => Ok(Created::Open(OutputFile::waiting(file, self.cancel))),
             Err(errno) => self.fail(texts::could_not_open(&entry.output, errno)),
         }
     }
 
-    /// Opens a device or fifo for its data. A fifo needs a reader, for whom it waits a minute.
+    /// Opens a device or fifo for its data. A fifo needs a reader, for whom it waits a minute, and does
+    /// not block.
     fn open_special(&self, name: &[u8], is_fifo: bool) -> Result<OwnedFd, Errno> {
         // Without blocking, so that a cancelled job does not hang in it.
         let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -492,8 +493,11 @@ impl Creator<'_, '_> {
             }
             std::thread::sleep(FIFO_PAUSE);
         };
-        let status = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
-        fcntl(&file, FcntlArg::F_SETFL(status - OFlag::O_NONBLOCK))?;
+        if !is_fifo {
+            // Not every device that does not block can be waited for.
+            let status = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
+            fcntl(&file, FcntlArg::F_SETFL(status - OFlag::O_NONBLOCK))?;
+        }
         Ok(file)
     }
 }

@@ -5,8 +5,10 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
+use fd_messages::CancelToken;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::statfs::{
     BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC,
     fstatfs,
@@ -35,7 +37,12 @@ pub(crate) struct OutputFile {
     /// Behind the last byte that is known to be in the file; `None` if only the system knows.
     end: Option<u64>,
     is_readable: bool,
+    /// The job, for what may take nothing for long: then it does not block.
+    patience: Option<CancelToken>,
 }
+
+/// How often a job that waits for the reader of a fifo looks whether it was cancelled, in milliseconds.
+const LOOK: u8 = 100;
 
 impl OutputFile {
     /// A file that was just made, so that it is empty. `is_readable` says whether it is open for reading, too.
@@ -45,7 +52,27 @@ impl OutputFile {
 
     /// A file or device that may hold something already.
     pub(crate) fn existing(file: OwnedFd) -> Self {
-        Self { file: File::from(file), address: 0, written: 0, writes: 0, end: None, is_readable: false }
+        let file = File::from(file);
+        Self { file, address: 0, written: 0, writes: 0, end: None, is_readable: false, patience: None }
+    }
+
+    /// A device or fifo that does not block: it is waited for until it takes something or the job is cancelled.
+    pub(crate) fn waiting(file: OwnedFd, cancel: &CancelToken) -> Self {
+        Self { patience: Some(cancel.clone()), ..Self::existing(file) }
+    }
+
+    /// Waits until it may take something. `false`: the job is cancelled.
+    fn wait(&self) -> bool {
+        let Some(cancel) = &self.patience else { return false };
+        let mut polled = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];
+        while !cancel.is_cancelled() {
+            match poll(&mut polled, PollTimeout::from(LOOK)) {
+                Ok(0) | Err(Errno::EINTR) => {}
+                // What is wrong with it the next write tells.
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// Whether the job made it.
@@ -86,6 +113,7 @@ impl OutputFile {
                     self.end = self.end.map(|end| end.max(self.address));
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && self.wait() => {}
                 failed => {
                     let errno = failed.map_or_else(|error| errno_of(&error), |_none| Errno::EIO);
                     return Err(FailedWrite { written: self.written, block: self.writes, length: data.len(), errno });

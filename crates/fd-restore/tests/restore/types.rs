@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 
 use fd_compress::Compressor;
-use fd_messages::MessageType;
+use fd_messages::{CancelToken, MessageType};
 use fd_records::{FileType, Stat, Stream};
 use fd_restore::OutputNames;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -167,6 +167,30 @@ fn a_fifo_with_data_needs_its_reader() {
     volume.put(&Saved::new(&name("fifo"), FileType::Fifo, 0o010_600)).record(Stream::FILE_DATA, b"from the volume");
     job.run(&volume).assert_quiet();
     assert_eq!(reader.join().unwrap(), b"from the volume");
+}
+
+/// Who reads a fifo may stop in the middle.
+#[test]
+fn a_job_whose_fifo_nobody_empties_can_be_cancelled() {
+    let place = Place::new();
+    nix::unistd::mkfifo(&place.path("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let_it_be_old();
+    let (job, name) = in_place(&place);
+    let reader = fs::OpenOptions::new().read(true).write(true).open(place.path("fifo")).unwrap();
+    let mut volume = Volume::new();
+    // More than a fifo holds.
+    volume.put(&Saved::new(&name("fifo"), FileType::Fifo, 0o010_600)).record(Stream::FILE_DATA, &vec![7; 4 << 20]);
+    let cancel = CancelToken::new();
+    let finished = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut polled = [PollFd::new(reader.as_fd(), PollFlags::POLLIN)];
+            poll(&mut polled, PollTimeout::NONE).unwrap();
+            cancel.cancel();
+        });
+        job.run_with(&cancel, &volume)
+    });
+    assert_eq!(finished.outcome, Ok(fd_restore::End::Cancelled));
+    assert!(finished.job_bytes < 4 << 20);
 }
 
 /// Makes a block device with a file behind it; `None` where that can't be.

@@ -212,11 +212,19 @@ impl Job {
     }
 
     pub(crate) fn run_round(&self, state: &mut RestoreState, volume: &Volume) -> Finished {
+        self.run_round_with(state, &CancelToken::new(), volume)
+    }
+
+    /// Runs one round that somebody else may cancel.
+    pub(crate) fn run_with(&self, cancel: &CancelToken, volume: &Volume) -> Finished {
+        self.run_round_with(&mut RestoreState::new(&self.plan), cancel, volume)
+    }
+
+    fn run_round_with(&self, state: &mut RestoreState, cancel: &CancelToken, volume: &Volume) -> Finished {
         let log = Log { messages: Mutex::default(), restored: self.restored_lines };
-        let cancel = CancelToken::new();
         let progress = Progress::default();
-        let mut reader = Reader { frames: volume.frames.iter(), cancel: &cancel };
-        let outcome = run(&self.plan, state, &progress, &log, &cancel, &mut reader);
+        let mut reader = Reader { frames: volume.frames.iter(), cancel };
+        let outcome = run(&self.plan, state, &progress, &log, cancel, &mut reader);
         let text = |(kind, text): (MessageType, Vec<u8>)| (kind, String::from_utf8_lossy(&text).into_owned());
         let (outcome, queued) = match outcome {
             Ok(Outcome { end, queued }) => (Ok(end), queued.into_iter().map(text).collect()),
