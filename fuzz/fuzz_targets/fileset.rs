@@ -17,6 +17,10 @@ impl Regex for Literal {
         let text = text.to_bytes();
         self.0.is_empty() || text.windows(self.0.len()).any(|part| part == self.0)
     }
+
+    fn memory(&self) -> usize {
+        self.0.len()
+    }
 }
 
 struct Compiler;

@@ -11,6 +11,8 @@ use fd_bsock::Signal;
 use fd_bsock::cram;
 use fd_bsock::hello::{Challenge, DIRECTOR_ACCEPTED, DirectorHello, FirstPacket};
 use fd_fileset::{FileSet, ListFailure, Parser, Reaction, Regex, RegexCompiler};
+use fd_os::regex::{PosixRegex, RegexError, RegexOptions};
+use fd_os::regex_weight::weigh;
 use fd_records::AccurateEntry;
 use fd_session::append::{AppendClose, AppendOpen};
 use fd_session::authenticate::{Authentication, Challenges, Credentials};
@@ -103,19 +105,27 @@ impl<'d> Peers<'d> {
     }
 }
 
-struct Nothing;
+struct Compiled(PosixRegex, usize);
 
-impl Regex for Nothing {
-    fn is_match(&self, _: &CStr) -> bool {
-        false
+impl Regex for Compiled {
+    fn is_match(&self, text: &CStr) -> bool {
+        self.0.is_match_c(text).is_ok_and(|found| found)
+    }
+
+    fn memory(&self) -> usize {
+        self.1
     }
 }
 
+/// The daemon's own, without its second process: what is too heavy for this one is refused.
 struct Compiler;
 
 impl RegexCompiler for Compiler {
-    fn compile(&self, pattern: &[u8], _: bool) -> Result<Box<dyn Regex>, String> {
-        if pattern == b"(" { Err("Unmatched ( or \\(".to_owned()) } else { Ok(Box::new(Nothing)) }
+    fn compile(&self, pattern: &[u8], ignore_case: bool) -> Result<Box<dyn Regex>, String> {
+        let Some(weight) = weigh(pattern, ignore_case) else { return Err(RegexError::too_big().to_string()) };
+        assert!(weight.compiled <= 8 << 20 && weight.matching <= 16 << 20);
+        let compiled = PosixRegex::new(pattern, RegexOptions { ignore_case, newline: false });
+        Ok(Box::new(Compiled(compiled.map_err(|error| error.to_string())?, weight.compiled)))
     }
 }
 
@@ -236,7 +246,14 @@ impl Session {
             }
         })?;
         self.errors += bad;
-        parser.finish().ok()
+        let fileset = parser.finish().ok()?;
+        // Whatever was compiled can be asked, in a bounded time.
+        for include in fileset.includes() {
+            for path in [b"/".as_slice(), b"/home/user/.cache/x.tmp", &[b'a'; 300], b"/\xc3\xb6\xff/aabb"] {
+                let _verdict = fileset.judge(include, path, path.len() == 1);
+            }
+        }
+        Some(fileset)
     }
 
     fn back_up(&mut self, peers: &mut Peers<'_>) -> Option<()> {

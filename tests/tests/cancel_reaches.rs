@@ -15,8 +15,6 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-const JOB: u32 = 7;
-const NAME: &str = "script.2026-01-01_00.00.00_07";
 const FULL: &str = "level = full  mtime_only=0 \n";
 
 fn bed_in_clear(label: &str) -> Result<Bed> {
@@ -26,8 +24,8 @@ fn bed_in_clear(label: &str) -> Result<Bed> {
     Bed::start(options)
 }
 
-fn begin(port: u16, packets: &[&[u8]]) -> Result<Peer> {
-    let mut peer = director_session(port, JOB)?;
+fn begin(port: u16, job: u32, packets: &[&[u8]]) -> Result<Peer> {
+    let mut peer = director_session(port, job)?;
     peer.send(FULL.as_bytes())?;
     peer.expect("2000 OK level\n")?;
     packets.iter().try_for_each(|packet| peer.send(packet))?;
@@ -42,9 +40,9 @@ fn text(frame: &Frame) -> String {
 }
 
 /// Orders the end of the job on another connection.
-fn cancel(port: u16) -> Result<()> {
+fn cancel(port: u16, job: u32) -> Result<()> {
     let mut console = director_session(port, 0)?;
-    console.send(format!("cancel Job={NAME}\n").as_bytes())?;
+    console.send(format!("cancel Job=script.2026-01-01_00.00.00_{job:02}\n").as_bytes())?;
     console.expect("2001 Job ")?;
     Ok(())
 }
@@ -91,13 +89,13 @@ fn a_cancel_ends_whatever_the_job_waits_for() -> Result<()> {
     let fifo = bed.folder().join("fifo");
     mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
-    for (packets, runs) in waits(&fifo) {
+    for (job, (packets, runs)) in (1..).zip(waits(&fifo)) {
         let what = String::from_utf8_lossy(packets.last().unwrap()).into_owned();
-        let mut peer = begin(port, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        let mut peer = begin(port, job, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
         if runs {
             wait_for_children(pid, true)?;
         }
-        cancel(port)?;
+        cancel(port, job)?;
         let said = peer.rest()?;
         let end = said.iter().map(text).find(|text| text.starts_with("2800 End Job"));
         assert!(end.as_ref().is_some_and(|end| end.starts_with("2800 End Job TermCode=65 ")), "{what}: {end:?}");
@@ -116,11 +114,11 @@ fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
     let port = bed.client("test")?.port();
     // One that takes the call and says nothing, and one that is to call and does not.
     let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    for storage_port in [silent.local_addr().unwrap().port(), 0] {
+    for (job, storage_port) in (1..).zip([silent.local_addr().unwrap().port(), 0]) {
         let storage = format!("storage address=127.0.0.1 port={storage_port} ssl=0\n");
-        let mut peer = begin(port, &[storage.as_bytes()])?;
+        let mut peer = begin(port, job, &[storage.as_bytes()])?;
         let _line = (storage_port != 0).then(|| silent.accept().unwrap());
-        cancel(port)?;
+        cancel(port, job)?;
         let said = peer.rest()?;
         let end = said.iter().map(text).find(|text| text.starts_with("2800 End Job"));
         assert!(end.as_ref().is_some_and(|end| end.starts_with("2800 End Job TermCode=65 ")), "{said:?}");
@@ -138,8 +136,8 @@ fn without_its_director_a_job_that_has_not_begun_waits_for_nothing() -> Result<(
     let fifo = bed.folder().join("fifo");
     mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
-    for (packets, runs) in waits(&fifo) {
-        let peer = begin(port, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+    for (job, (packets, runs)) in (1..).zip(waits(&fifo)) {
+        let peer = begin(port, job, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
         if runs {
             wait_for_children(pid, true)?;
         }
@@ -164,7 +162,7 @@ fn a_list_that_is_a_fifo_is_read_when_its_writer_comes() -> Result<()> {
     mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
     let list = format!("F <{}\n", fifo.display());
     let packets = [b"fileset vss=0\n".as_slice(), b"I\n", b"O M\n", b"N\n", list.as_bytes(), b"N\n", b"N\n"];
-    let mut peer = begin(bed.client("test")?.port(), &packets)?;
+    let mut peer = begin(bed.client("test")?.port(), 1, &packets)?;
     peer.signal(EOD)?;
     // Opening for writing succeeds when somebody reads.
     let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&fifo);

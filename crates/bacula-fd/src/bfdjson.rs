@@ -109,6 +109,7 @@ fn show(wish: &Wish) -> u8 {
 
 fn compiled(expression: &[u8]) -> Result<PosixRegex, StockMessage> {
     let options = RegexOptions { ignore_case: false, newline: false };
-    PosixRegex::new(expression, options)
+    // Whoever wrote it waits for it, and nobody else does.
+    PosixRegex::of_any_weight(expression, options)
         .map_err(|_| StockMessage::job_termination("bacula-fd", &texts::bad_directives(expression)))
 }

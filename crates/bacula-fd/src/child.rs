@@ -130,6 +130,11 @@ impl Program {
         self.child.as_mut().and_then(|child| child.stdout.take())
     }
 
+    /// Its standard input, once, if it is piped.
+    pub(crate) fn take_input(&mut self) -> Option<std::process::ChildStdin> {
+        self.child.as_mut().and_then(|child| child.stdin.take())
+    }
+
     /// Waits for its end; one that is not wanted any more is ended.
     ///
     /// # Errors

@@ -158,8 +158,20 @@ impl<'d> Conversation<'d> {
             return Flow::End;
         }
         match Command::parse(word, frame) {
-            Ok(command) => self.obey(command, frame),
+            Ok(command) => {
+                let flow = self.obey(command, frame);
+                self.tell_failure();
+                flow
+            }
             Err(refusal) => self.refuse(word, frame, refusal),
+        }
+    }
+
+    /// What has failed the job where nobody could say so.
+    fn tell_failure(&mut self) {
+        let Some(job) = self.session.job.get().cloned() else { return };
+        if let Some(text) = job.take_failure() {
+            self.say(MessageType::Fatal, &text);
         }
     }
 

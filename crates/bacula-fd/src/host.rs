@@ -15,7 +15,7 @@ use crate::keyring;
 use crate::keys;
 use crate::program::system_words;
 
-/// Longest configuration file that is read, in bytes.
+/// Longest configuration file that is read, and the most that a program in one may print, in bytes.
 const MAX_FILE: u64 = 64 << 20;
 
 /// The host that the daemon runs on.
@@ -77,15 +77,22 @@ impl Source for Host {
     }
 }
 
-/// What a program printed, and whether it ended well.
+/// What a program printed, [`MAX_FILE`] at most, and whether it ended well.
 fn output(argv: &[Vec<u8>]) -> Option<(Vec<u8>, bool)> {
     let (name, arguments) = argv.split_first()?;
-    let run = Command::new(OsStr::from_bytes(name))
+    let mut child = Command::new(OsStr::from_bytes(name))
         .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .output();
-    run.ok().map(|output| (output.stdout, output.status.success()))
+        .spawn()
+        .ok()?;
+    let mut printed = Vec::new();
+    // Whoever prints more finds the pipe closed.
+    let read = child.stdout.take().map(|output| output.take(MAX_FILE).read_to_end(&mut printed));
+    let status = child.wait().ok()?;
+    read?.ok()?;
+    Some((printed, status.success()))
 }
 
 impl Surroundings for Host {
@@ -133,6 +140,7 @@ mod tests {
         assert_eq!(Host.run_program(&argv(&["echo", "x"])), b"x\n");
         assert_eq!(Host.run_shell(&argv(&["sh", "-c", "echo x; exit 1"])), None);
         assert_eq!(Host.run_program(&argv(&["/no/such/program"])), b"");
+        assert_eq!(Host.run_program(&argv(&["yes"])).len() as u64, MAX_FILE);
     }
 
     #[test]

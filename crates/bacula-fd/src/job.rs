@@ -166,6 +166,8 @@ pub(crate) struct Job {
     pub cancel: CancelToken,
     /// Bytes per second towards the Storage Daemon, 0 for no limit. Shared with the connection.
     pub bandwidth: Bandwidth,
+    /// Why it has failed where nobody can say so.
+    failure: Mutex<Option<Vec<u8>>>,
     /// How often somebody has ordered its end.
     aborts: AtomicU32,
     status: AtomicU8,
@@ -195,6 +197,7 @@ impl Job {
             progress: Progress::default(),
             cancel: CancelToken::new(),
             bandwidth: Bandwidth::new(0),
+            failure: Mutex::new(None),
             aborts: AtomicU32::new(0),
             status: AtomicU8::new(JobStatus::Created.code()),
             kind: AtomicU8::new(JobKind::System.letter()),
@@ -225,6 +228,17 @@ impl Job {
         if self.status().is_canceled() {
             self.cancel.cancel();
         }
+    }
+
+    /// Fails it from where its operator can't be told; [`Self::take_failure`] gives the first text for that.
+    pub(crate) fn fail(&self, text: Vec<u8>) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+        self.change_status(JobStatus::Fatal);
+    }
+
+    /// What its operator has still to be told.
+    pub(crate) fn take_failure(&self) -> Option<Vec<u8>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// What it does.
@@ -283,13 +297,13 @@ impl Job {
     /// The Storage Daemon's connection, for [`Self::abort`] and status; `None` when it is closed.
     pub(crate) fn set_storage(&self, storage: Option<(Canceller, bool)>) {
         let side = storage.map(|(canceller, encrypted)| StorageSide { canceller, encrypted });
+        self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&side);
+        // Looked at only now: a cancel that came before does not know of the connection.
         if self.cancel.is_cancelled()
             && let Some(side) = &side
         {
-            // The cancel came while we were still connecting.
             side.canceller.cancel();
         }
-        *self.storage.lock().unwrap_or_else(PoisonError::into_inner) = side;
     }
 
     /// The connection to a Storage Daemon, if there is one. The lock is held for a copy only, by all who take it.

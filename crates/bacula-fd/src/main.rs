@@ -20,6 +20,7 @@ mod keyring;
 mod keys;
 mod lifecycle;
 mod log;
+mod matcher;
 mod metrics;
 mod notify;
 mod outbox;
@@ -54,5 +55,8 @@ static ALLOCATOR: fd_os::wiping::Wiping = fd_os::wiping::Wiping;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
+    if matcher::is_meant(&arguments) {
+        return ExitCode::from(matcher::serve());
+    }
     if bfdjson::is_meant(&arguments) { ExitCode::from(bfdjson::run(arguments)) } else { start::run(arguments) }
 }

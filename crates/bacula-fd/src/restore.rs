@@ -9,8 +9,8 @@ use fd_fileset::{plain_path, wildcard};
 use fd_messages::{JobLog as _, MessageType};
 use fd_os::processor::Processor;
 use fd_restore::{
-    End, Outcome, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState, SequenceError,
-    SourceError,
+    CompileName, End, Outcome, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState,
+    SequenceError, SourceError,
 };
 use fd_session::JobStatus;
 use fd_session::command::{Replace, Where};
@@ -28,11 +28,12 @@ pub(crate) fn plan(
     prelinks: bool,
     place: &Where,
     keys: Option<Arc<KeyRing>>,
+    compile: &mut CompileName<'_>,
 ) -> Result<RestorePlan, Vec<u8>> {
     let output = match place {
         Where::Folder(folder) => OutputNames::below(folder.clone()),
         Where::Regex(expressions) => {
-            OutputNames::Regex(RegexWhere::parse(expressions).ok_or_else(|| expressions.clone())?)
+            OutputNames::Regex(RegexWhere::parse_with(expressions, compile).ok_or_else(|| expressions.clone())?)
         }
     };
     let replace = match replace {
@@ -189,6 +190,8 @@ impl RecordSource for Records<'_> {
 
 #[cfg(test)]
 mod tests {
+    use fd_os::regex::PosixRegex;
+
     use super::*;
 
     #[test]
@@ -248,7 +251,11 @@ mod tests {
 
     #[test]
     fn an_expression_list_without_an_expression_is_refused() {
-        let regex = |text: &str| plan(Replace::Always, false, &Where::Regex(text.as_bytes().to_vec()), None);
+        let mut compile = |pattern: &[u8], options| -> Option<Box<dyn fd_restore::NameRegex>> {
+            Some(Box::new(PosixRegex::new(pattern, options).ok()?))
+        };
+        let mut regex =
+            |text: &str| plan(Replace::Always, false, &Where::Regex(text.as_bytes().to_vec()), None, &mut compile);
         assert!(regex("!^/src!/tmp/x!").is_ok());
         assert!(regex("!(!x!").is_err());
     }

@@ -4,7 +4,7 @@ use crate::fileset::{Block, FileSet};
 use crate::letters;
 use crate::line::Line;
 use crate::lists::NameSplitter;
-use crate::options::Options;
+use crate::options::{Options, PathPatterns};
 use crate::regex::RegexCompiler;
 use crate::texts;
 
@@ -38,16 +38,14 @@ pub struct Parser<'c> {
 const MOST: usize = 256 << 20;
 /// What a name or a pattern costs beside its own bytes.
 const COST_OF_A_NAME: usize = 64;
-/// What the C library needs for a small regular expression.
-const COST_OF_A_REGEX: usize = 8192;
-
 /// What a line costs beside its own bytes.
 const fn cost_of(code: u8) -> usize {
     match code {
         b'I' | b'E' => size_of::<Block>(),
         // Opens an Options block perhaps.
         b'O' | b'D' | b'T' => size_of::<Options>(),
-        b'R' => COST_OF_A_REGEX,
+        // What it is compiled to is charged when it is known.
+        b'R' => size_of::<Options>() + COST_OF_A_NAME,
         _ => COST_OF_A_NAME,
     }
 }
@@ -320,13 +318,21 @@ impl<'c> Parser<'c> {
                 b'F' => Some(&mut options.file),
                 _ => None,
             };
-            let add = |regex| patterns.map(|patterns| patterns.regex.push(regex, line.argument, ignore_case)).is_some();
-            Some(regex.map(add))
+            Some(regex.map(|regex| {
+                let memory = regex.memory();
+                let add = |patterns: &mut PathPatterns| patterns.regex.push(regex, line.argument, ignore_case);
+                (memory, patterns.map(add).is_some())
+            }))
         });
         match added {
             Some(Err(error)) => return self.fail(LineError::BadRegex { pattern: line.argument.to_vec(), error }),
-            Some(Ok(false)) => self.fail_silently(),
-            Some(Ok(true)) | None => {}
+            Some(Ok((memory, added))) => {
+                if !added {
+                    self.fail_silently();
+                }
+                self.charge(memory)?;
+            }
+            None => {}
         }
         Ok(Reaction::Accepted)
     }

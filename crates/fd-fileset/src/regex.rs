@@ -16,6 +16,9 @@ pub trait RegexCompiler {
 pub trait Regex: Send + Sync {
     /// Whether the expression is found anywhere in `text`.
     fn is_match(&self, text: &CStr) -> bool;
+
+    /// Memory of the compiled form, about, in bytes: the FileSet is charged for it.
+    fn memory(&self) -> usize;
 }
 
 /// Many expressions, any of which may match.

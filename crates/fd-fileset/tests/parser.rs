@@ -35,6 +35,10 @@ impl Regex for Needle {
         let text = if self.1 { text.to_ascii_lowercase() } else { text.to_vec() };
         text.windows(self.0.len()).any(|part| part == self.0)
     }
+
+    fn memory(&self) -> usize {
+        self.0.len()
+    }
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -62,6 +66,36 @@ fn list(parser: &mut Parser<'_>, line: &str) -> ListRequest {
     match parser.line(line.as_bytes()) {
         Ok(Reaction::List(request)) => request,
         other => panic!("{line} gave {other:?}"),
+    }
+}
+
+/// Expressions that take 100 MiB each, or nothing.
+struct Greedy(usize);
+
+impl RegexCompiler for Greedy {
+    fn compile(&self, _: &[u8], _: bool) -> Result<Box<dyn Regex>, String> {
+        Ok(Box::new(Self(self.0)))
+    }
+}
+
+impl Regex for Greedy {
+    fn is_match(&self, _: &CStr) -> bool {
+        false
+    }
+
+    fn memory(&self) -> usize {
+        self.0
+    }
+}
+
+#[test]
+fn an_expression_is_charged_with_the_memory_that_it_takes() {
+    for (memory, refused_at) in [(100 << 20, Some(2)), (0, None)] {
+        let compiler = Greedy(memory);
+        let mut parser = Parser::new(&compiler);
+        assert_eq!(parser.line(b"I\n"), Ok(Reaction::Accepted));
+        let refused = (0..10).find(|_| parser.line(b"R a\n") == Err(LineError::TooLarge));
+        assert_eq!(refused, refused_at);
     }
 }
 

@@ -13,6 +13,7 @@ pub mod page_cache;
 pub mod priority;
 pub mod processor;
 pub mod regex;
+pub mod regex_weight;
 mod resolver;
 pub mod wiping;
 

@@ -6,8 +6,13 @@ use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use crate::regex_weight::weigh;
+
 /// Most groups that a match reports: the whole and `\1` to `\9`.
-const GROUPS: usize = 10;
+pub const GROUPS: usize = 10;
+
+/// The places of a match and of its groups.
+pub type Captures = [Option<Range<usize>>; GROUPS];
 
 /// How an expression is compiled; it is always an extended one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,6 +27,13 @@ pub struct RegexOptions {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RegexError {
     text: String,
+}
+
+impl RegexError {
+    /// An expression that costs more than it may.
+    pub fn too_big() -> Self {
+        Self { text: describe(libc::REG_ESIZE, std::ptr::null()) }
+    }
 }
 
 impl std::fmt::Display for RegexError {
@@ -51,11 +63,23 @@ impl std::fmt::Debug for PosixRegex {
 }
 
 impl PosixRegex {
-    /// Compiles `pattern`; what stands behind a NUL byte in it does not count, as in C.
+    /// Compiles `pattern`, if it is light enough for a process that must not die ([`weigh`]); what stands behind a NUL byte
+    /// in it does not count, as in C.
+    ///
+    /// # Errors
+    /// The C library's words; of a heavy one those for an expression that is too big.
+    pub fn new(pattern: &[u8], options: RegexOptions) -> Result<Self, RegexError> {
+        if weigh(pattern, options.ignore_case).is_none() {
+            return Err(RegexError::too_big());
+        }
+        Self::of_any_weight(pattern, options)
+    }
+
+    /// Compiles `pattern`, whatever that costs: memory, stack, and later time. For a process that may die.
     ///
     /// # Errors
     /// The C library's words.
-    pub fn new(pattern: &[u8], options: RegexOptions) -> Result<Self, RegexError> {
+    pub fn of_any_weight(pattern: &[u8], options: RegexOptions) -> Result<Self, RegexError> {
         let until_nul = pattern.split(|byte| *byte == 0).next().unwrap_or_default();
         let Ok(pattern) = CString::new(until_nul) else {
             return Err(RegexError { text: "Invalid regular expression".to_owned() });
@@ -80,36 +104,52 @@ impl PosixRegex {
 
     /// Whether the expression matches anywhere in `text`. What stands behind a NUL byte does not count.
     pub fn is_match(&self, text: &[u8]) -> bool {
-        self.execute(text, &mut []).is_some()
+        self.captures_of::<0>(text).is_ok_and(|found| found.is_some())
     }
 
     /// Whether the expression matches anywhere in `text`, without a copy of it.
-    pub fn is_match_c(&self, text: &CStr) -> bool {
-        self.execute_c(text, &mut []).is_some()
+    ///
+    /// # Errors
+    /// The C library's words: there was no memory to find out.
+    pub fn is_match_c(&self, text: &CStr) -> Result<bool, RegexError> {
+        self.execute(text, &mut [])
     }
 
     /// The first match, leftmost and then longest: the whole and its nine groups, as places in `text`. A group that took
     /// no part is `None`.
-    pub fn captures(&self, text: &[u8]) -> Option<[Option<Range<usize>>; GROUPS]> {
-        let mut places = [libc::regmatch_t { rm_so: -1, rm_eo: -1 }; GROUPS];
-        self.execute(text, &mut places)?;
-        Some(places.map(|place| {
+    ///
+    /// # Errors
+    /// The C library's words: there was no memory to find out.
+    pub fn captures(&self, text: &[u8]) -> Result<Option<Captures>, RegexError> {
+        self.captures_of::<GROUPS>(text)
+    }
+
+    fn captures_of<const COUNT: usize>(
+        &self,
+        text: &[u8],
+    ) -> Result<Option<[Option<Range<usize>>; COUNT]>, RegexError> {
+        let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
+        let mut places = [libc::regmatch_t { rm_so: -1, rm_eo: -1 }; COUNT];
+        let Ok(c_text) = CString::new(until_nul) else { return Ok(None) };
+        if !self.execute(&c_text, &mut places)? {
+            return Ok(None);
+        }
+        Ok(Some(places.map(|place| {
             let (start, end) = (usize::try_from(place.rm_so).ok()?, usize::try_from(place.rm_eo).ok()?);
             (start <= end && end <= text.len()).then_some(start..end)
-        }))
+        })))
     }
 
-    fn execute(&self, text: &[u8], places: &mut [libc::regmatch_t]) -> Option<()> {
-        let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
-        self.execute_c(&CString::new(until_nul).ok()?, places)
-    }
-
-    fn execute_c(&self, text: &CStr, places: &mut [libc::regmatch_t]) -> Option<()> {
+    fn execute(&self, text: &CStr, places: &mut [libc::regmatch_t]) -> Result<bool, RegexError> {
         // SAFETY: the regex_t was made by regcomp and lives as long as `self`; the text is a C string; `places` has the
         // length that is said.
         let code =
             unsafe { libc::regexec(&raw const *self.compiled, text.as_ptr(), places.len(), places.as_mut_ptr(), 0) };
-        (code == 0).then_some(())
+        match code {
+            0 => Ok(true),
+            libc::REG_NOMATCH => Ok(false),
+            code => Err(RegexError { text: describe(code, &raw const *self.compiled) }),
+        }
     }
 }
 
@@ -160,11 +200,22 @@ mod tests {
     fn the_longest_of_the_leftmost_wins() {
         let options = RegexOptions { ignore_case: true, newline: true };
         let regex = PosixRegex::new(b"AB|ABC(d)?(e)?", options).unwrap();
-        let groups = regex.captures(b"xxabcdz").unwrap();
+        let groups = regex.captures(b"xxabcdz").unwrap().unwrap();
         assert_eq!(groups[0], Some(2..6));
         assert_eq!(groups[1], Some(5..6));
         assert_eq!(groups[2], None);
-        assert_eq!(regex.captures(b"nothing"), None);
+        assert_eq!(regex.captures(b"nothing"), Ok(None));
+    }
+
+    #[test]
+    fn a_heavy_one_is_refused_in_the_c_librarys_words() {
+        let deep = format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000));
+        for pattern in ["((a{1,200}){1,200}){1,20}", "((a*)*)*\\1c", &deep] {
+            let refused = PosixRegex::new(pattern.as_bytes(), RegexOptions::default()).unwrap_err();
+            assert_eq!(refused.to_string(), "Regular expression too big");
+        }
+        let doubled = PosixRegex::of_any_weight(b"^(.)\\1$", RegexOptions::default()).unwrap();
+        assert!(doubled.is_match(b"aa") && !doubled.is_match(b"ab"));
     }
 
     #[test]

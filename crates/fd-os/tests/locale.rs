@@ -10,7 +10,7 @@ use fd_os::regex::{PosixRegex, RegexOptions};
 
 fn matches(pattern: &str, ignore_case: bool, text: &[u8]) -> bool {
     let options = RegexOptions { ignore_case, newline: false };
-    PosixRegex::new(pattern.as_bytes(), options).expect("a good expression").is_match(text)
+    PosixRegex::of_any_weight(pattern.as_bytes(), options).expect("a good expression").is_match(text)
 }
 
 /// The locale belongs to the process, so each one gets a process of its own.

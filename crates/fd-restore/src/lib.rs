@@ -33,7 +33,7 @@ mod win32;
 pub use output_names::OutputNames;
 pub use plan::{Replace, RestorePlan};
 pub use records::{End, SequenceError};
-pub use regex_where::RegexWhere;
+pub use regex_where::{CompileName, NameRegex, RegexWhere};
 pub use report::QueuedMessage;
 pub use round::{Outcome, RestoreState, run};
 pub use source::{FrameMemory, KeptFrame, RecordSource, SourceError};

@@ -2,10 +2,25 @@
 //!
 //! `<sep>regex<sep>replacement<sep>[flags][,<sep>…]`, with the stock daemon's peculiar idea of escapes.
 
-use fd_os::regex::{PosixRegex, RegexOptions};
+use fd_os::regex::{Captures, PosixRegex, RegexOptions};
 
 /// What may separate the parts of an expression.
 const SEPARATORS: &[u8] = b"!:;|,&%=~/<#";
+
+/// A compiled regular expression, asked about one name after the other.
+pub trait NameRegex: std::fmt::Debug + Send + Sync {
+    /// The first match and its groups.
+    fn captures(&self, name: &[u8]) -> Option<Captures>;
+}
+
+impl NameRegex for PosixRegex {
+    fn captures(&self, name: &[u8]) -> Option<Captures> {
+        Self::captures(self, name).ok().flatten()
+    }
+}
+
+/// Compiles an expression; `None` for one that can't be used.
+pub type CompileName<'c> = dyn FnMut(&[u8], RegexOptions) -> Option<Box<dyn NameRegex>> + 'c;
 
 /// Expressions, at least one.
 #[derive(Debug)]
@@ -15,7 +30,7 @@ pub struct RegexWhere {
 
 #[derive(Debug)]
 struct Expression {
-    regex: PosixRegex,
+    regex: Box<dyn NameRegex>,
     replacement: Vec<Piece>,
 }
 
@@ -31,11 +46,16 @@ enum Piece {
 
 impl RegexWhere {
     /// Reads a list of expressions. One that can't be used ends the list silently, as in the reference; `None` if not
-    /// even the first one can.
+    /// even the first one can. Heavy ones (`fd_os::regex_weight`) can't.
     pub fn parse(text: &[u8]) -> Option<Self> {
+        Self::parse_with(text, &mut |pattern, options| Some(Box::new(PosixRegex::new(pattern, options).ok()?)))
+    }
+
+    /// The same with a compiler of one's own.
+    pub fn parse_with(text: &[u8], compile: &mut CompileName<'_>) -> Option<Self> {
         let mut expressions = Vec::new();
         let mut rest = text;
-        while let Some((expression, behind)) = Expression::take(rest) {
+        while let Some((expression, behind)) = Expression::take(rest, compile) {
             expressions.push(expression);
             rest = behind;
         }
@@ -56,7 +76,7 @@ impl RegexWhere {
 
 impl Expression {
     /// Takes one expression off the front.
-    fn take(text: &[u8]) -> Option<(Self, &[u8])> {
+    fn take<'t>(text: &'t [u8], compile: &mut CompileName<'_>) -> Option<(Self, &'t [u8])> {
         let (separator, rest) = text.split_first()?;
         if !SEPARATORS.contains(separator) {
             return None;
@@ -74,7 +94,7 @@ impl Expression {
                 _ => break,
             }
         }
-        let regex = PosixRegex::new(&pattern, RegexOptions { ignore_case, newline: true }).ok()?;
+        let regex = compile(&pattern, RegexOptions { ignore_case, newline: true })?;
         Some((Self { regex, replacement: pieces(&replacement) }, rest))
     }
 

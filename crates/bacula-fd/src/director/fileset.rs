@@ -1,6 +1,6 @@
 //! The `fileset` command: its lines, and the lists of names that stand on this host (reference 03 §1).
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,13 +14,14 @@ use fd_fileset::{
     LineError, ListFailure, ListKind, ListRequest, Parser, Reaction, Regex, RegexCompiler, texts as fileset_texts,
 };
 use fd_messages::MessageType;
-use fd_os::regex::{PosixRegex, RegexOptions};
+use fd_os::regex::RegexOptions;
 use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 use nix::fcntl::OFlag;
 
 use super::{Conversation, Flow};
 use crate::child::{Group, Program, Wanted, Watched, is_unwanted};
+use crate::matcher::Matcher;
 use crate::program::{self, NotRun};
 use crate::texts::NO_PROGRAM;
 
@@ -49,7 +50,8 @@ impl Conversation<'_> {
         }
         let (job, director) = (self.job(), self.channel.canceller());
         let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
-        let mut parser = Parser::new(&PosixCompiler);
+        let compiler = PosixCompiler { matcher: Matcher::new(Arc::clone(&job)), wanted: &wanted };
+        let mut parser = Parser::new(&compiler);
         if self.daemon.config().file_daemon.plugin_directory.is_none() {
             parser = parser.without_plugins();
         }
@@ -181,20 +183,14 @@ fn feed(parser: &mut Parser<'_>, mut list: impl Read) -> Result<(), ListEnd> {
 }
 
 /// The C library's regular expressions, as the FileSet wants them.
-struct PosixCompiler;
-
-struct Compiled(PosixRegex);
-
-impl RegexCompiler for PosixCompiler {
-    fn compile(&self, pattern: &[u8], ignore_case: bool) -> Result<Box<dyn Regex>, String> {
-        let options = RegexOptions { ignore_case, newline: false };
-        let compiled = PosixRegex::new(pattern, options).map_err(|error| error.to_string())?;
-        Ok(Box::new(Compiled(compiled)))
-    }
+struct PosixCompiler<'w> {
+    matcher: Arc<Matcher>,
+    wanted: Wanted<'w>,
 }
 
-impl Regex for Compiled {
-    fn is_match(&self, text: &CStr) -> bool {
-        self.0.is_match_c(text)
+impl RegexCompiler for PosixCompiler<'_> {
+    fn compile(&self, pattern: &[u8], ignore_case: bool) -> Result<Box<dyn Regex>, String> {
+        let options = RegexOptions { ignore_case, newline: false };
+        Ok(Box::new(self.matcher.compile(pattern, options, self.wanted)?))
     }
 }

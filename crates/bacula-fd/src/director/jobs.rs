@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use fd_messages::MessageType;
-use fd_restore::RestoreState;
+use fd_restore::{NameRegex, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::{Replace, Where};
 use fd_session::texts::{self, BadCommand};
@@ -16,6 +16,7 @@ use super::{Conversation, Flow};
 use crate::backup::LineWatch;
 use crate::hang_up::HangUp;
 use crate::job::{Job, JobKind};
+use crate::matcher::Matcher;
 use crate::outbox::{Outbox, Outgoing};
 use crate::packet_check::PacketCheck;
 use crate::storage::{self, Patience, Rejected, StorageConnection};
@@ -179,7 +180,13 @@ impl Conversation<'_> {
             return Flow::End;
         }
         let keys = self.daemon.protection().map(|protection| Arc::clone(&protection.keys));
-        let plan = match restore::plan(replace, prelinks, place, keys) {
+        let director = self.channel.canceller();
+        let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
+        let matcher = Matcher::new(Arc::clone(&job));
+        let mut compile = |pattern: &[u8], options| -> Option<Box<dyn NameRegex>> {
+            Some(Box::new(matcher.compile(pattern, options, &wanted).ok()?))
+        };
+        let plan = match restore::plan(replace, prelinks, place, keys, &mut compile) {
             Ok(plan) => plan,
             Err(expression) => {
                 self.say(MessageType::Fatal, &texts::bad_command(BadCommand::WhereRegex, &expression));

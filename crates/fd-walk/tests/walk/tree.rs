@@ -26,7 +26,11 @@ impl RegexCompiler for Posix {
 
 impl Regex for Compiled {
     fn is_match(&self, text: &CStr) -> bool {
-        self.0.is_match_c(text)
+        self.0.is_match_c(text).is_ok_and(|found| found)
+    }
+
+    fn memory(&self) -> usize {
+        0
     }
 }
 

@@ -1,0 +1,532 @@
+//! The regular expressions of a job: compiled and matched here if they are light, else by a guest, a process that may die.
+//!
+//! The C library's expressions have no bound in memory, stack or time, and a thread that is in one can't be stopped. Light
+//! ones (`fd_os::regex_weight`) are matched where they are needed, as fast as ever. The others, first of all those with
+//! back-references, go to a second process of this program, which takes no more memory than it may ([`serve`]), and which
+//! is killed when the job is canceled or when a single text takes too long.
+
+use std::ffi::{CStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use fd_fileset::Regex;
+use fd_os::regex::{Captures, GROUPS, PosixRegex, RegexError, RegexOptions};
+use fd_os::regex_weight::weigh;
+use fd_restore::NameRegex;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::Signal;
+
+use crate::child::{Group, Program, Wanted, Watched, is_unwanted};
+use crate::job::Job;
+use crate::texts;
+
+/// The name under which this program is a guest.
+const GUEST: &str = "bacula-fd-regex";
+/// Memory of a guest, program included, bytes.
+const GUEST_MEMORY: u64 = 320 << 20;
+/// How long it may take to compile an expression.
+const COMPILE_LIMIT: Duration = Duration::from_secs(30);
+/// How long it may take with one text.
+const MATCH_LIMIT: Duration = Duration::from_secs(60);
+/// The most memory that matching light expressions may come to take, all together, bytes. Beyond it they are the guest's.
+const MOST_MATCHING: usize = 512 << 20;
+/// Longest text that a light expression is asked about here, bytes: the time grows with its square.
+const LONGEST_TEXT: usize = 4096;
+/// Most bytes of an expression or a text on their way to the guest.
+const LONGEST_MESSAGE: usize = 1 << 20;
+
+/// What a request asks for.
+const COMPILE: u8 = b'C';
+const MATCH: u8 = b'M';
+/// What an answer says.
+const NO: u8 = b'0';
+const YES: u8 = b'1';
+const CANNOT: u8 = b'!';
+/// How options are sent.
+const IGNORE_CASE: u8 = 1;
+const NEWLINE: u8 = 2;
+/// A group that took no part.
+const NOWHERE: u32 = u32::MAX;
+
+/// The expressions of one job.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    job: Arc<Job>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Memory that matching what is light may take.
+    matching: usize,
+    /// What the guest has compiled, or will have when it is there again.
+    expressions: Vec<(Vec<u8>, RegexOptions)>,
+    guest: Option<Guest>,
+}
+
+/// A compiled expression.
+#[derive(Debug)]
+pub(crate) struct Expression {
+    matcher: Arc<Matcher>,
+    pattern: Vec<u8>,
+    options: RegexOptions,
+    /// `None` for a heavy one.
+    light: Option<PosixRegex>,
+    /// Its number at the guest.
+    number: OnceLock<usize>,
+    /// Memory of the compiled expression in this process, about, in bytes.
+    memory: usize,
+}
+
+/// Why the guest has no answer.
+#[derive(Debug)]
+enum Failure {
+    /// The job does not want one any more.
+    Unwanted,
+    /// The C library's words.
+    Refused(String),
+    /// It took too long.
+    Late,
+    /// It died, or could not be started.
+    Gone(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            _ if is_unwanted(&error) => Self::Unwanted,
+            io::ErrorKind::TimedOut => Self::Late,
+            _ => Self::Gone(error),
+        }
+    }
+}
+
+impl Matcher {
+    /// The expressions of `job`, which ends when one can't be matched.
+    pub(crate) fn new(job: Arc<Job>) -> Arc<Self> {
+        Arc::new(Self { job, inner: Mutex::default() })
+    }
+
+    /// Compiles an expression, as long as `wanted`.
+    ///
+    /// # Errors
+    /// The C library's words.
+    pub(crate) fn compile(
+        self: &Arc<Self>,
+        pattern: &[u8],
+        options: RegexOptions,
+        wanted: Wanted<'_>,
+    ) -> Result<Expression, String> {
+        let until_nul = pattern.split(|byte| *byte == 0).next().unwrap_or_default();
+        let mut expression = Expression {
+            matcher: Arc::clone(self),
+            pattern: until_nul.to_vec(),
+            options,
+            light: None,
+            number: OnceLock::new(),
+            // What the guest has is bounded by itself.
+            memory: until_nul.len().saturating_mul(2).saturating_add(size_of::<Expression>()),
+        };
+        let mut inner = self.lock();
+        match weigh(until_nul, options.ignore_case) {
+            Some(weight) if inner.matching.saturating_add(weight.matching) <= MOST_MATCHING => {
+                expression.light = Some(PosixRegex::new(until_nul, options).map_err(|error| error.to_string())?);
+                expression.memory += weight.compiled;
+                inner.matching += weight.matching;
+            }
+            _ => {
+                let number = inner.compile(until_nul, options, wanted).map_err(|failure| match failure {
+                    Failure::Refused(words) => words,
+                    Failure::Unwanted | Failure::Late => RegexError::too_big().to_string(),
+                    Failure::Gone(error) => {
+                        tracing::warn!(%error, "an expression is too much for the process that compiles it");
+                        RegexError::too_big().to_string()
+                    }
+                })?;
+                let _first = expression.number.set(number);
+            }
+        }
+        Ok(expression)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Expression {
+    /// Whether it is found anywhere in `text`. If nobody can tell, the job fails.
+    pub(crate) fn is_match(&self, text: &CStr) -> bool {
+        match &self.light {
+            _ if self.matcher.job.cancel.is_cancelled() => false,
+            Some(light) if text.count_bytes() <= LONGEST_TEXT => match light.is_match_c(text) {
+                Ok(found) => found,
+                Err(error) => self.fail(text.to_bytes(), &error.to_string()).unwrap_or(false),
+            },
+            _ => self.ask(text.to_bytes(), false).is_some(),
+        }
+    }
+
+    /// The first match and its groups. If nobody can tell, the job fails.
+    pub(crate) fn captures(&self, text: &[u8]) -> Option<Captures> {
+        let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
+        match &self.light {
+            _ if self.matcher.job.cancel.is_cancelled() => None,
+            Some(light) if until_nul.len() <= LONGEST_TEXT => match light.captures(until_nul) {
+                Ok(found) => found,
+                Err(error) => self.fail(text, &error.to_string()),
+            },
+            _ => self.ask(until_nul, true),
+        }
+    }
+
+    /// Asks the guest. One that dies or has no memory left may only have seen too much before: a new one gets a try.
+    fn ask(&self, text: &[u8], groups: bool) -> Option<Captures> {
+        let cancel = &self.matcher.job.cancel;
+        let wanted = || !cancel.is_cancelled();
+        let mut inner = self.matcher.lock();
+        for is_last in [false, true] {
+            let found = self.number(&mut inner, &wanted).and_then(|number| inner.find(number, text, groups, &wanted));
+            match found {
+                Ok(found) => return found,
+                Err(failure) => {
+                    inner.guest = None;
+                    let why = match failure {
+                        Failure::Unwanted => return None,
+                        Failure::Late => texts::took_too_long(MATCH_LIMIT),
+                        Failure::Refused(_) | Failure::Gone(_) if !is_last => continue,
+                        Failure::Refused(words) => words,
+                        Failure::Gone(error) => crate::program::system_words(&error),
+                    };
+                    return self.fail(text, &why);
+                }
+            }
+        }
+        None
+    }
+
+    fn number(&self, inner: &mut Inner, wanted: Wanted<'_>) -> Result<usize, Failure> {
+        if let Some(number) = self.number.get() {
+            return Ok(*number);
+        }
+        let number = inner.compile(&self.pattern, self.options, wanted)?;
+        Ok(*self.number.get_or_init(|| number))
+    }
+
+    fn fail<T>(&self, text: &[u8], why: &str) -> Option<T> {
+        self.matcher.job.fail(texts::can_not_match(&self.pattern, text, why));
+        None
+    }
+}
+
+impl Regex for Expression {
+    fn is_match(&self, text: &CStr) -> bool {
+        Self::is_match(self, text)
+    }
+
+    fn memory(&self) -> usize {
+        self.memory
+    }
+}
+
+impl NameRegex for Expression {
+    fn captures(&self, name: &[u8]) -> Option<Captures> {
+        Self::captures(self, name)
+    }
+}
+
+impl Inner {
+    /// Has the guest compile one more; its number.
+    fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: Wanted<'_>) -> Result<usize, Failure> {
+        let compiled = self.guest(wanted).and_then(|guest| guest.compile(pattern, options, wanted));
+        match compiled {
+            Ok(()) => {}
+            Err(failure) => {
+                self.guest = None;
+                return Err(failure);
+            }
+        }
+        self.expressions.push((pattern.to_vec(), options));
+        Ok(self.expressions.len() - 1)
+    }
+
+    fn find(
+        &mut self,
+        number: usize,
+        text: &[u8],
+        groups: bool,
+        wanted: Wanted<'_>,
+    ) -> Result<Option<Captures>, Failure> {
+        self.guest(wanted)?.find(number, text, groups, wanted)
+    }
+
+    /// The guest, who is started when he is needed.
+    fn guest(&mut self, wanted: Wanted<'_>) -> Result<&mut Guest, Failure> {
+        let guest = if let Some(guest) = self.guest.take() {
+            guest
+        } else {
+            let mut guest = Guest::start()?;
+            for (pattern, options) in &self.expressions {
+                guest.compile(pattern, *options, wanted)?;
+            }
+            guest
+        };
+        Ok(self.guest.insert(guest))
+    }
+}
+
+/// The process that may die.
+#[derive(Debug)]
+struct Guest {
+    /// Dropped, it is killed.
+    _program: Program,
+    requests: ChildStdin,
+    answers: File,
+}
+
+impl Guest {
+    fn start() -> io::Result<Self> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(GUEST).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut program = Program::start(&mut command, Group::Ends)?;
+        match (program.take_input(), program.take_output()) {
+            (Some(requests), Some(answers)) => {
+                Ok(Self { _program: program, requests, answers: OwnedFd::from(answers).into() })
+            }
+            _ => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: Wanted<'_>) -> Result<(), Failure> {
+        let mut flags = 0;
+        if options.ignore_case {
+            flags |= IGNORE_CASE;
+        }
+        if options.newline {
+            flags |= NEWLINE;
+        }
+        self.send(&[COMPILE, flags], pattern)?;
+        let mut answers = Watched::new(&self.answers, wanted).with_patience(COMPILE_LIMIT);
+        if read_byte(&mut answers)? == YES {
+            return Ok(());
+        }
+        let words = read_message(&mut answers)?;
+        Err(Failure::Refused(String::from_utf8_lossy(&words).into_owned()))
+    }
+
+    fn find(
+        &mut self,
+        number: usize,
+        text: &[u8],
+        groups: bool,
+        wanted: Wanted<'_>,
+    ) -> Result<Option<Captures>, Failure> {
+        let number = u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes();
+        self.send(&[&[MATCH, u8::from(groups)], number.as_slice()].concat(), text)?;
+        let mut answers = Watched::new(&self.answers, wanted).with_patience(MATCH_LIMIT);
+        match read_byte(&mut answers)? {
+            NO => Ok(None),
+            YES if !groups => Ok(Some([const { None }; GROUPS])),
+            YES => {
+                let mut captures = [const { None }; GROUPS];
+                for place in &mut captures {
+                    let (start, end) = (read_number(&mut answers)?, read_number(&mut answers)?);
+                    let range = start as usize..end as usize;
+                    *place = (start != NOWHERE && range.start <= range.end && range.end <= text.len()).then_some(range);
+                }
+                Ok(Some(captures))
+            }
+            _ => {
+                let words = read_message(&mut answers)?;
+                Err(Failure::Refused(String::from_utf8_lossy(&words).into_owned()))
+            }
+        }
+    }
+
+    /// The guest reads all of a request before he does anything, so that this does not wait for long.
+    fn send(&mut self, head: &[u8], message: &[u8]) -> Result<(), Failure> {
+        if message.len() > LONGEST_MESSAGE {
+            return Err(Failure::Refused(RegexError::too_big().to_string()));
+        }
+        let length = u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes();
+        Ok(self.requests.write_all(&[head, length.as_slice(), message].concat())?)
+    }
+}
+
+fn read_byte(from: &mut impl Read) -> io::Result<u8> {
+    let mut byte = [0];
+    from.read_exact(&mut byte)?;
+    Ok(byte[0])
+}
+
+fn read_number(from: &mut impl Read) -> io::Result<u32> {
+    let mut bytes = [0; 4];
+    from.read_exact(&mut bytes)?;
+    Ok(u32::from_be_bytes(bytes))
+}
+
+fn read_message(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let length = read_number(from)? as usize;
+    if length > LONGEST_MESSAGE {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut message = vec![0; length];
+    from.read_exact(&mut message)?;
+    Ok(message)
+}
+
+/// Whether the program was started to be a guest.
+pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
+    arguments.first().is_some_and(|name| name.as_bytes() == GUEST.as_bytes())
+}
+
+/// The whole life of a guest; its exit status. It ends with its host.
+pub(crate) fn serve() -> u8 {
+    let bounded = set_pdeathsig(Signal::SIGKILL)
+        .and_then(|()| setrlimit(Resource::RLIMIT_CORE, 0, 0))
+        .and_then(|()| setrlimit(Resource::RLIMIT_AS, GUEST_MEMORY, GUEST_MEMORY));
+    if bounded.is_err() {
+        return 1;
+    }
+    fd_os::locale::set_from_environment();
+    let mut expressions = Vec::new();
+    let (mut requests, mut answers) = (io::stdin().lock(), io::stdout().lock());
+    // The end of the requests is the end of the job, and so is whatever else goes wrong between two processes.
+    while answer(&mut expressions, &mut requests)
+        .and_then(|said| {
+            answers.write_all(&said)?;
+            answers.flush()
+        })
+        .is_ok()
+    {}
+    0
+}
+
+/// Does what one request asks for; the answer.
+fn answer(expressions: &mut Vec<PosixRegex>, requests: &mut impl Read) -> io::Result<Vec<u8>> {
+    let (kind, detail) = (read_byte(requests)?, read_byte(requests)?);
+    if kind == COMPILE {
+        let pattern = read_message(requests)?;
+        let options = RegexOptions { ignore_case: detail & IGNORE_CASE != 0, newline: detail & NEWLINE != 0 };
+        return Ok(match PosixRegex::of_any_weight(&pattern, options) {
+            Ok(expression) => {
+                expressions.push(expression);
+                vec![YES]
+            }
+            Err(error) => cannot(&error),
+        });
+    }
+    let (number, text) = (read_number(requests)?, read_message(requests)?);
+    let expression = expressions.get(number as usize).ok_or(io::ErrorKind::InvalidData)?;
+    if detail == 0 {
+        let text = std::ffi::CString::new(text).map_err(|_| io::ErrorKind::InvalidData)?;
+        return Ok(match expression.is_match_c(&text) {
+            Ok(found) => vec![if found { YES } else { NO }],
+            Err(error) => cannot(&error),
+        });
+    }
+    Ok(match expression.captures(&text) {
+        Ok(None) => vec![NO],
+        Ok(Some(captures)) => {
+            let mut said = vec![YES];
+            for place in captures {
+                let ends = place.map_or([NOWHERE; 2], |place| {
+                    [place.start, place.end].map(|end| u32::try_from(end).unwrap_or(NOWHERE))
+                });
+                said.extend(ends.into_iter().flat_map(u32::to_be_bytes));
+            }
+            said
+        }
+        Err(error) => cannot(&error),
+    })
+}
+
+fn cannot(error: &RegexError) -> Vec<u8> {
+    let words = error.to_string().into_bytes();
+    let length = u32::try_from(words.len()).unwrap_or(0).to_be_bytes();
+    [&[CANNOT], length.as_slice(), &words].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Identity;
+
+    fn request(head: &[u8], message: &[u8]) -> Vec<u8> {
+        [head, &u32::try_from(message.len()).unwrap().to_be_bytes(), message].concat()
+    }
+
+    fn answers(requests: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let (mut expressions, mut requests) = (Vec::new(), io::Cursor::new(requests.concat()));
+        std::iter::from_fn(|| answer(&mut expressions, &mut requests).ok()).collect()
+    }
+
+    #[test]
+    fn a_guest_answers_one_request_after_the_other() {
+        let said = answers(&[
+            request(&[COMPILE, 0], b"^(.)\\1(x)?$"),
+            request(&[COMPILE, IGNORE_CASE], b"("),
+            request(&[COMPILE, IGNORE_CASE], b"B"),
+            request(&[MATCH, 0, 0, 0, 0, 0], b"aa"),
+            request(&[MATCH, 0, 0, 0, 0, 0], b"ab"),
+            request(&[MATCH, 0, 0, 0, 0, 1], b"ab"),
+            request(&[MATCH, 1, 0, 0, 0, 0], b"aa"),
+            request(&[MATCH, 1, 0, 0, 0, 0], b"ab"),
+            request(&[MATCH, 0, 0, 0, 0, 2], b"aa"),
+            request(&[MATCH, 0, 0, 0, 0, 0], b"never asked"),
+        ]);
+        let places = [0, 2, 0, 1].into_iter().chain([NOWHERE; 16]).flat_map(u32::to_be_bytes);
+        let words = b"Unmatched ( or \\(";
+        let expected = [
+            vec![YES],
+            request(&[CANNOT], words),
+            vec![YES],
+            vec![YES],
+            vec![NO],
+            vec![YES],
+            [YES].into_iter().chain(places).collect(),
+            vec![NO],
+        ];
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_request_that_is_cut_or_too_long_ends_the_guest() {
+        let whole = request(&[COMPILE, 0], b"abc");
+        for length in 0..whole.len() {
+            assert_eq!(answers(&[whole[..length].to_vec()]).len(), 0, "{length}");
+        }
+        assert_eq!(answers(&[[&[COMPILE, 0][..], &u32::MAX.to_be_bytes()].concat()]).len(), 0);
+    }
+
+    #[test]
+    fn light_ones_are_matched_here_and_none_after_a_cancel() {
+        let job = Arc::new(Job::new(Identity::default(), 0));
+        let matcher = Matcher::new(Arc::clone(&job));
+        let expression = matcher.compile(br"\.(o|tmp)$", RegexOptions::default(), &|| true).unwrap();
+        assert!(expression.is_match(c"/t/x.o") && !expression.is_match(c"/t/x.c"));
+        assert_eq!(expression.captures(b"/t/x.o").unwrap()[1], Some(5..6));
+        assert_eq!(matcher.compile(b"(", RegexOptions::default(), &|| true).unwrap_err(), "Unmatched ( or \\(");
+        assert!(matcher.lock().guest.is_none());
+        job.cancel.cancel();
+        assert!(!expression.is_match(c"/t/x.o") && expression.captures(b"/t/x.o").is_none());
+    }
+
+    #[test]
+    fn the_first_failure_is_what_the_operator_is_told() {
+        let job = Job::new(Identity::default(), 0);
+        job.fail(texts::can_not_match(b"a", b"/x", &texts::took_too_long(MATCH_LIMIT)));
+        job.fail(b"later".to_vec());
+        assert!(job.cancel.is_cancelled());
+        let told = job.take_failure().unwrap();
+        assert_eq!(told, b"REGEX a can't be matched with /x. ERR=It took more than 60 seconds\n");
+        assert_eq!(job.take_failure(), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! Regular expressions that may cost any memory, stack or time: they match as in the stock daemon, are refused when they
+//! cost too much, and never harm the daemon or another job.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::fs;
+use std::path::Path;
+
+use bed::peer::{EOD, Frame, Peer, director_session};
+use bed::{Bed, BedOptions, Fd, PATIENCE, Result, reset_peak, usage, wait_for};
+
+const JOB: u32 = 7;
+const NAME: &str = "script.2026-01-01_00.00.00_07";
+const FULL: &str = "level = full  mtime_only=0 \n";
+
+/// Both daemons without TLS, so that scripts can talk to them, and some files.
+fn bed_in_clear(label: &str, files: &[&str]) -> Result<Bed> {
+    let mut options = BedOptions::side_by_side(label)?;
+    options.tls_psk = false;
+    let source = options.source()?;
+    for name in files {
+        fs::write(source.join(name), name).unwrap();
+    }
+    Bed::start(options)
+}
+
+/// A session with a `FileSet` of the source that leaves out what the expressions match; and what is said of it.
+fn session(port: u16, source: &Path, expressions: &[&str]) -> Result<(Peer, String)> {
+    let mut peer = director_session(port, JOB)?;
+    peer.send(FULL.as_bytes())?;
+    peer.expect("2000 OK level\n")?;
+    peer.send(b"fileset vss=0\n")?;
+    peer.send(b"I\n")?;
+    peer.send(b"O e\n")?;
+    for expression in expressions {
+        peer.send(format!("R {expression}\n").as_bytes())?;
+    }
+    for line in ["N\n", &format!("F {}\n", source.display()), "N\n", "N\n"] {
+        peer.send(line.as_bytes())?;
+    }
+    peer.signal(EOD)?;
+    let said = peer.receive_text()?;
+    let plain = said.split_once(" REGEX ").map_or(said.clone(), |(_, rest)| format!("REGEX {rest}"));
+    Ok((peer, plain))
+}
+
+/// Everything up to the end of an estimate, without what differs between the daemons.
+fn listing(peer: &mut Peer) -> Result<Vec<String>> {
+    peer.send(b"estimate listing=1 limit=0\n")?;
+    let mut said = Vec::new();
+    loop {
+        let text = peer.receive_text()?;
+        let last = text.starts_with("2000 OK estimate");
+        let name = text.rsplit('/').next().unwrap_or_default().to_owned();
+        said.push(if last { text } else { name });
+        if last {
+            said.sort();
+            return Ok(said);
+        }
+    }
+}
+
+#[test]
+fn heavy_expressions_match_as_in_the_stock_daemon() -> Result<()> {
+    let names = ["aab", "abab", "abcabc", "AbbA", "none", "x.tmp", "yyyyyz", "zyyyy", "aaaaaaaaaaaaaaaaaaaaaaaac"];
+    let mut bed = bed_in_clear("heavy", &names)?;
+    let source = bed.folder().join("source");
+    let deep = format!("{}yz{}", "(".repeat(2000), ")".repeat(2000));
+    let mut left_out = 0;
+    for expressions in [
+        vec![r"/([a-c]+)\1$"],
+        vec![r"(.)\1b", r"\.tmp$"],
+        vec![r"(b)\1|^/.*/(a+)c$", "(y?){600}z$"],
+        vec!["[xyz]*y[xyz]{30}q|/none$", r"/(.)(.)\2\1$", "/yyy{1,2}"],
+        vec![deep.as_str()],
+    ] {
+        let [stock, ours] = ["reference", "test"].map(|client| {
+            let (mut peer, said) = session(bed.client(client)?.port(), &source, &expressions)?;
+            assert_eq!(said, "2000 OK include\n", "{client}: {expressions:?}");
+            listing(&mut peer)
+        });
+        let stock = stock?;
+        assert_eq!(stock, ours?, "{expressions:?}");
+        left_out += names.len() + 2 - stock.len();
+    }
+    assert!(left_out >= 10, "{left_out}");
+    Ok(())
+}
+
+#[test]
+fn what_costs_too_much_is_refused_and_the_daemon_is_well() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        eprintln!("the stock daemon takes the memory that it needs, or ends");
+        return Ok(());
+    }
+    let mut bed = bed_in_clear("too-heavy", &["file"])?;
+    let source = bed.folder().join("source");
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    reset_peak(pid)?;
+    let before = usage(pid)?.peak_memory;
+    // Another job, which is in the middle of something.
+    let (mut other, said) = session(port, &source, &[r"\.none$"])?;
+    assert_eq!(said, "2000 OK include\n");
+    let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
+    for expression in ["((a{1,200}){1,200}){1,20}", "((a?){1,300}){1,300}\\1", &nested(400_000)] {
+        let (mut peer, said) = session(port, &source, &[expression])?;
+        // Which of its bounds the other process meets first is its own affair. A message is cut when it is long.
+        let refused = ["Memory exhausted", "Regular expression too big"]
+            .map(|words| format!("REGEX {expression} compile error. ERR={words}\n"));
+        let is_cut = said.len() > 4000 && refused[0].starts_with(said.trim_end());
+        assert!(is_cut || refused.contains(&said), "{said}");
+        let frames = peer.rest()?;
+        let end = |frame: &Frame| matches!(frame, Frame::Data(text) if text.starts_with(b"2800 End Job TermCode=102 "));
+        assert!(frames.iter().any(end), "{frames:?}");
+    }
+    // What would be too much for a thread's stack, or takes tens of MiB, is good.
+    for expression in [&nested(5000), r"((a)\2){32767}"] {
+        let (_peer, said) = session(port, &source, &[expression])?;
+        assert_eq!(said, "2000 OK include\n");
+    }
+    let peak = usage(pid)?.peak_memory;
+    assert!(peak < before + (64 << 20), "{} MiB before, {} MiB now", before >> 20, peak >> 20);
+    assert_eq!(listing(&mut other)?.len(), 3);
+    Ok(())
+}
+
+#[test]
+fn a_cancel_ends_a_match_that_has_no_end() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        eprintln!("the stock daemon goes on");
+        return Ok(());
+    }
+    let mut bed = bed_in_clear("endless-match", &[&"a".repeat(250)])?;
+    let source = bed.folder().join("source");
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    let (mut peer, said) = session(port, &source, &[r"(((a*)*)*)*\1\2%"])?;
+    assert_eq!(said, "2000 OK include\n");
+    peer.send(b"estimate listing=0 limit=0\n")?;
+    let guests = || -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        let lists = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
+        lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+    };
+    wait_for("the match to take its time", PATIENCE, || {
+        let numbers = guests().into_iter().filter_map(|guest| guest.parse().ok()).chain([pid]);
+        let spent = numbers.filter_map(|number| usage(number).ok()).map(|usage| usage.cpu()).max().unwrap_or_default();
+        Ok(if spent.as_millis() > 300 { Ok(()) } else { Err(format!("{spent:?}")) })
+    })?;
+    let mut console = director_session(port, 0)?;
+    console.send(format!("cancel Job={NAME}\n").as_bytes())?;
+    console.expect("2001 Job ")?;
+    // As in the stock daemon the estimate of a canceled job gets its last line.
+    peer.expect("2000 OK estimate")?;
+    drop(peer);
+    wait_for("the guest to be gone", PATIENCE, || {
+        let left = guests();
+        Ok(if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) })
+    })
+}
