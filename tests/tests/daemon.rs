@@ -209,8 +209,7 @@ fn systemd_hears_when_the_daemon_is_ready_alive_and_ending() -> Result<()> {
 #[test]
 fn what_others_put_into_the_working_directory_holds_up_nobody() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
-        println!("left out: the stock daemon waits for ever");
-        return Ok(());
+        return skip::test("the stock daemon waits for ever");
     }
     for trap in ["fifo", "link"] {
         let mut options = BedOptions::new("traps", [ClientOptions::new(Fd::Ours).named("test")])?;

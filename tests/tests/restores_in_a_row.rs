@@ -67,12 +67,10 @@ fn a_restore_whose_last_file_fails_ends_as_with_the_stock_daemon() -> Result<()>
 #[test]
 fn jobs_in_a_row_reach_nothing_outside_of_where() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped: needs root");
-        return Ok(());
+        return skip::test("needs root");
     }
     if Fd::under_test()? == Fd::Stock {
-        println!("skipped: the stock daemon follows such links");
-        return Ok(());
+        return skip::test("the stock daemon follows such links");
     }
     let mut options = BedOptions::new("in-a-row", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     let source = options.source()?;
