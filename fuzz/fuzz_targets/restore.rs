@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_os::processor::Processor;
 use fd_restore::{OutputNames, RecordSource, Replace, RestorePlan, RestoreState, SourceError, run};
 use libfuzzer_sys::fuzz_target;
 
@@ -131,6 +132,7 @@ fuzz_target!(|data: &[u8]| {
             replace: Replace::Always,
             check_digests: true,
             keys: None,
+            processor: Processor::chosen(),
         };
         let (progress, cancel) = (Progress::default(), CancelToken::new());
         let mut state = RestoreState::new(&plan);

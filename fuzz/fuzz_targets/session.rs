@@ -129,6 +129,24 @@ impl RegexCompiler for Compiler {
     }
 }
 
+/// The Director is asked for its clock.
+fn set_clock(peers: &mut Peers<'_>) -> Option<()> {
+    let mut sync = ClockSync::default();
+    while sync.wants_more() {
+        let Some(Said::Frame(answer)) = peers.next() else { return None };
+        let theirs = parse_btime(answer)?;
+        sync.answer(NOW * 1_000_000, NOW * 1_000_000 + 5, theirs);
+    }
+    let _ = sync.adjustment();
+    Some(())
+}
+
+/// The two messages of a restore object.
+fn take_object(peers: &mut Peers<'_>) -> Option<()> {
+    let is_data = |said| matches!(said, Said::Frame(_) | Said::Empty).then_some(());
+    (0..2).try_for_each(|_| peers.next().and_then(is_data))
+}
+
 /// What the session has come to.
 struct Session {
     job: Option<(u32, Vec<u8>)>,
@@ -156,68 +174,21 @@ impl Session {
     /// One command; whether the loop goes on.
     fn obey(&mut self, command: Command, peers: &mut Peers<'_>) -> Option<()> {
         match command {
-            Command::Job { job_id, job, .. } => {
-                if self.job.is_some() {
-                    self.fail();
-                    return None;
-                }
-                assert!(job.len() <= 127);
-                self.job = Some((job_id, job));
-            }
-            Command::Level(_, Level::Since { .. }) => {
-                let mut sync = ClockSync::default();
-                while sync.wants_more() {
-                    let Some(Said::Frame(answer)) = peers.next() else { return None };
-                    let his = parse_btime(answer)?;
-                    sync.answer(NOW * 1_000_000, NOW * 1_000_000 + 5, his);
-                }
-                let _ = sync.adjustment();
-            }
+            Command::Job { job_id, job, .. } => self.begin(job_id, job)?,
+            Command::Level(_, Level::Since { .. }) => set_clock(peers)?,
             Command::FileSet { .. } => self.fileset = Some(self.read_fileset(peers)?),
             Command::Accurate { .. } => peers.list(|frame| {
                 if AccurateEntry::parse(frame).is_some() {
                     self.accurate += 1;
                 }
             })?,
-            Command::RestoreObject(_) => {
-                for _ in 0..2 {
-                    match peers.next()? {
-                        Said::Frame(_) | Said::Empty => {}
-                        _ => return None,
-                    }
-                }
-            }
+            Command::RestoreObject(_) => take_object(peers)?,
             Command::RestoreFileList { .. } => peers.list(|_| {})?,
             Command::Run(..) => self.scripts += 1,
             Command::Cancel { stop, .. } => self.change(if stop { JobStatus::Incomplete } else { JobStatus::Canceled }),
-            Command::Storage { .. } => {
-                let credentials = Credentials {
-                    own_name: "w-fd".to_owned(),
-                    key: KEY.to_vec(),
-                    need: Need::from_wire(100),
-                    tls_authenticate: false,
-                    require_tls: false,
-                    peer_may_have_our_name: false,
-                    challenges: Challenges::default(),
-                    random: 1,
-                    time: NOW,
-                };
-                self.change(JobStatus::Blocked);
-                self.storage =
-                    peers.lead(StorageHello::start(b"b.2026-11-21_02.56.53_03", credentials, false)).is_some();
-                if !self.storage {
-                    self.fail();
-                    return None;
-                }
-            }
+            Command::Storage { .. } => self.call_storage(peers)?,
             Command::Backup { .. } => self.back_up(peers)?,
-            Command::Restore { .. } if self.storage => {
-                let ticket = peers.lead(ReadOpen::start(1, 1_795_226_230))?;
-                self.change(JobStatus::Running);
-                peers.list(|_| {})?;
-                peers.lead(ReadClose::start(ticket));
-                self.change(JobStatus::Terminated);
-            }
+            Command::Restore { .. } if self.storage => self.restore(peers)?,
             Command::Restore { .. } | Command::Verify(_) => {
                 self.fail();
                 return None;
@@ -226,6 +197,45 @@ impl Session {
             _ => {}
         }
         Some(())
+    }
+
+    fn begin(&mut self, job_id: u32, job: Vec<u8>) -> Option<()> {
+        if self.job.is_some() {
+            self.fail();
+            return None;
+        }
+        assert!(job.len() <= 127);
+        self.job = Some((job_id, job));
+        Some(())
+    }
+
+    fn restore(&mut self, peers: &mut Peers<'_>) -> Option<()> {
+        let ticket = peers.lead(ReadOpen::start(1, 1_795_226_230))?;
+        self.change(JobStatus::Running);
+        peers.list(|_| {})?;
+        peers.lead(ReadClose::start(ticket));
+        self.change(JobStatus::Terminated);
+        Some(())
+    }
+
+    fn call_storage(&mut self, peers: &mut Peers<'_>) -> Option<()> {
+        let credentials = Credentials {
+            own_name: "w-fd".to_owned(),
+            key: KEY.to_vec(),
+            need: Need::from_wire(100),
+            tls_authenticate: false,
+            require_tls: false,
+            peer_may_have_our_name: false,
+            challenges: Challenges::default(),
+            random: 1,
+            time: NOW,
+        };
+        self.change(JobStatus::Blocked);
+        self.storage = peers.lead(StorageHello::start(b"b.2026-11-21_02.56.53_03", credentials, false)).is_some();
+        if !self.storage {
+            self.fail();
+        }
+        self.storage.then_some(())
     }
 
     fn read_fileset(&mut self, peers: &mut Peers<'_>) -> Option<FileSet> {

@@ -151,11 +151,9 @@ const WISHES: [(&str, &str); 9] = [
     ("nothing", "Include { ; File = T ; }"),
 ];
 
-/// Each daemon without a Plugin Directory, with an empty one, and with one that holds another plugin.
-#[test]
-fn a_file_set_that_wants_plugins_fails_in_the_stock_daemon_s_words() -> Result<()> {
-    let fd = Fd::under_test()?;
-    let clients = ["no", "an", "bp"].map(|kind| [(format!("refer-{kind}"), Fd::Stock), (format!("under-{kind}"), fd)]);
+/// A bed with these clients and the `FileSets` of [`WISHES`], whose Plugin Directory depends on the end of their names:
+/// none (`no`), an empty one (`an`), or the packages' one.
+fn wishing_bed(clients: &[[(String, Fd); 2]]) -> Result<Bed> {
     let client = |(name, fd): &(String, Fd)| ClientOptions::new(*fd).named(name);
     let mut options = BedOptions::new("wishes", clients.iter().flatten().map(client))?;
     options.every_message = true;
@@ -191,6 +189,27 @@ fn a_file_set_that_wants_plugins_fails_in_the_stock_daemon_s_words() -> Result<(
     }
     bed.storage().start()?;
     bed.director().start()?;
+    Ok(bed)
+}
+
+/// What a job and the estimate of the same tell of plugins, and how the job ended.
+fn told_of_plugins(bed: &Bed, client: &str, set: &str, job: u32) -> Result<String> {
+    let result = bed.result(job)?;
+    let estimate = bed.console(&[&format!("estimate listing job=backup-{client} fileset={set}")])?;
+    let of_job = result.log.lines().filter(|line| line.contains(" JobId ") || line.contains("DE0031"));
+    let of_job = of_job.filter(|line| line.contains("plugin") || line.contains("DE0031"));
+    let said = estimate.lines().filter(|line| line.contains("plugin") || line.contains("stimate files"));
+    let head = format!("{} {} files", result.row.status, result.row.files);
+    let lines = of_job.filter_map(|line| line.split_once(": ")).map(|(_, line)| line).chain(said);
+    Ok(std::iter::once(head.as_str()).chain(lines).collect::<Vec<_>>().join("\n"))
+}
+
+/// Each daemon without a Plugin Directory, with an empty one, and with one that holds another plugin.
+#[test]
+fn a_file_set_that_wants_plugins_fails_in_the_stock_daemon_s_words() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let clients = ["no", "an", "bp"].map(|kind| [(format!("refer-{kind}"), Fd::Stock), (format!("under-{kind}"), fd)]);
+    let mut bed = wishing_bed(&clients)?;
     let mut wrong = Vec::new();
     let mut runs = Vec::new();
     for (set, _) in WISHES {
@@ -210,18 +229,8 @@ fn a_file_set_that_wants_plugins_fails_in_the_stock_daemon_s_words() -> Result<(
     bed.wait_for_reports(&early)?;
     for ((set, _), jobs) in WISHES.iter().zip(jobs.chunks(clients.len() * 2)) {
         for (pair, jobs) in clients.iter().zip(jobs.chunks(2)) {
-            let mut told = Vec::new();
-            for ((name, _), job) in pair.iter().zip(jobs) {
-                let result = bed.result(*job)?;
-                let estimate = bed.console(&[&format!("estimate listing job=backup-{name} fileset={set}")])?;
-                let of_job = result.log.lines().filter(|line| line.contains(" JobId ") || line.contains("DE0031"));
-                let of_job = of_job.filter(|line| line.contains("plugin") || line.contains("DE0031"));
-                let said = estimate.lines().filter(|line| line.contains("plugin") || line.contains("stimate files"));
-                let row = &result.row;
-                let head = format!("{} {} files", row.status, row.files);
-                let lines = of_job.filter_map(|line| line.split_once(": ")).map(|(_, line)| line).chain(said);
-                told.push(std::iter::once(head.as_str()).chain(lines).collect::<Vec<_>>().join("\n"));
-            }
+            let told = pair.iter().zip(jobs).map(|((name, _), job)| told_of_plugins(&bed, name, set, *job));
+            let told = told.collect::<Result<Vec<_>>>()?;
             let [stock, ours] = told.as_slice() else { continue };
             let is_plain = ["nothing", "no-files", "another-include"].contains(set);
             assert_eq!(stock.starts_with('T'), is_plain, "{set} {}: {stock}", pair[0].0);
