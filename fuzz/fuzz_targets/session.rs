@@ -178,9 +178,7 @@ impl Session {
             Command::Level(_, Level::Since { .. }) => set_clock(peers)?,
             Command::FileSet { .. } => self.fileset = Some(self.read_fileset(peers)?),
             Command::Accurate { .. } => peers.list(|frame| {
-                if AccurateEntry::parse(frame).is_some() {
-                    self.accurate += 1;
-                }
+                self.accurate += usize::from(AccurateEntry::parse(frame).is_some());
             })?,
             Command::RestoreObject(_) => take_object(peers)?,
             Command::RestoreFileList { .. } => peers.list(|_| {})?,
