@@ -560,6 +560,40 @@ mod tests {
         });
     }
 
+    /// The file of another lane may lie on storage that does not answer: here the thread never comes at all.
+    #[test]
+    fn nobody_waits_for_a_thread_that_hangs() {
+        each_variant(|ahead| {
+            let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
+            let pushed = files.push(ahead);
+            assert!(ahead.wants_thread());
+            let block = &files.contents[0][..BLOCK_LEN];
+            let mut first = ahead.follow(Arc::clone(&pushed[0]), pushed[0].kinds).unwrap();
+            assert!(!first.passes(block));
+            assert!(pushed[0].lock().is_over, "it is not waited for again");
+        });
+    }
+
+    /// Marks belong to the inode and the change time of the walk.
+    #[test]
+    fn a_file_that_was_replaced_or_changed_has_no_marks() {
+        each_variant(|ahead| {
+            let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
+            let pushed = files.push(ahead);
+            let path = |number: usize| files.directory.path().join(number.to_string());
+            fs::write(path(WORTH_IT), &files.contents[0]).unwrap();
+            fs::rename(path(WORTH_IT), path(0)).unwrap();
+            let changed = fs::File::options().append(true).open(path(1)).unwrap();
+            changed.set_len(files.contents[1].len() as u64 - 1).unwrap();
+            assert!(ahead.wants_thread());
+            ahead.no_more();
+            ahead.run(&|| false, || ());
+            for file in &pushed[..2] {
+                assert!(file.lock().of_blocks.is_empty() && file.lock().is_over);
+            }
+        });
+    }
+
     #[test]
     fn nobody_waits_for_a_thread_that_has_ended() {
         each_variant(|ahead| {
