@@ -2,43 +2,114 @@
 //! attributes (reference 04 §8.2).
 //!
 //! Between the walk and this moment any user who may write to a directory of the tree may have put something else in a
-//! place of the path. What is opened here is never reached by way of a symbolic link that the walk did not follow: below
-//! a name of the FileSet the kernel refuses every link (`openat2`, Linux 5.6). Where there is no handle of that name's
-//! directory, an older kernel included, only the very inode that the walk has seen is opened.
+//! place of the path. So the way goes from a directory that the walk has held or can tell again ([`Root`]), and on it
+//! every symbolic link is refused: the walk has followed none there.
 //!
-//! Opening never waits: not for a writer of a fifo, and not for the holder of a lease.
+//! Opening never waits: not for a writer of a FIFO, and not for the holder of a lease.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use fd_records::{FileType, Stat};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 
 use crate::entry::{Entry, Nanoseconds, convert, file_type};
 
-/// The directory that a name of the FileSet stands for, held open for the entries below it.
+/// Roots that hold their directory open, for entries that are not saved yet. Further ones find it again by its path.
+const MOST_HELD: usize = 64;
+
+/// Where the way to an entry begins: the directory that a name of the FileSet stands for, and for the entry of the name
+/// itself the directory that it stands in.
 #[derive(Debug)]
 pub(crate) struct Root {
-    directory: OwnedFd,
+    /// `None` if there are too many.
+    handle: Option<OwnedFd>,
+    /// Device and inode: a directory that is found again must be the same one.
+    identity: (u64, u64),
     /// Where the path below it begins in the paths of its entries.
     prefix: usize,
-    /// Counts the roots of a walk.
-    _counted: Arc<()>,
+    /// The kernel refuses links on the way by itself (`openat2`, Linux 5.6).
+    refuses_links: bool,
+    /// Counts the roots of a walk that hold their directory.
+    _counted: Option<Arc<()>>,
 }
 
 impl Root {
-    /// Takes hold of an open directory. `None` if the kernel can't open without following links.
-    pub(crate) fn new(directory: BorrowedFd<'_>, prefix: usize, counter: &Arc<()>) -> Option<Self> {
+    /// For entries below an open directory, whose paths go on at `prefix`.
+    pub(crate) fn new(directory: BorrowedFd<'_>, prefix: usize, counter: &Arc<()>) -> Result<Self, Errno> {
+        let found = fstat(directory)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat2(directory, c".", flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()?;
-        Some(Self { directory, prefix, _counted: Arc::clone(counter) })
+        let opened = openat2(directory, c".", flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let refuses_links = opened.is_ok();
+        let is_held = Arc::strong_count(counter) <= MOST_HELD;
+        let hold = || opened.or_else(|_| openat(directory, c".", flags, Mode::empty()));
+        Ok(Self {
+            handle: is_held.then(hold).transpose()?,
+            identity: (found.st_dev, found.st_ino),
+            prefix,
+            refuses_links,
+            _counted: is_held.then(|| Arc::clone(counter)),
+        })
+    }
+
+    /// For the entry of a name of the FileSet, whose directory may be behind links that its operator has made.
+    pub(crate) fn of_parent(path: &[u8], counter: &Arc<()>) -> Result<Self, Errno> {
+        let prefix = parent_len(path);
+        Self::new(find(path, prefix)?.as_fd(), prefix, counter)
+    }
+
+    /// Whether this is the directory that this name of the FileSet stands in at this moment.
+    pub(crate) fn is_parent(&self, path: &[u8]) -> bool {
+        self.prefix == parent_len(path)
+            && rustix::fs::stat(directory_part(path, self.prefix))
+                .is_ok_and(|found| (found.st_dev, found.st_ino) == self.identity)
     }
 
     fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+        let found;
+        let directory = if let Some(handle) = &self.handle {
+            handle.as_fd()
+        } else {
+            found = find(path, self.prefix)?;
+            let stat = fstat(&found)?;
+            if (stat.st_dev, stat.st_ino) != self.identity {
+                return Err(Errno::NOENT);
+            }
+            found.as_fd()
+        };
         let below = path.get(self.prefix..).unwrap_or_default();
-        openat2(&self.directory, below, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        if self.refuses_links {
+            return openat2(directory, below, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        }
+        open_step_by_step(directory, below, flags)
     }
+}
+
+/// What `openat2` does, for kernels that have none.
+fn open_step_by_step(directory: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    let mut parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty());
+    let last = parts.next_back().ok_or(Errno::NOENT)?;
+    let mut reached: Option<OwnedFd> = None;
+    for part in parts {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        reached = Some(openat(reached.as_ref().map_or(directory, AsFd::as_fd), part, flags, Mode::empty())?);
+    }
+    openat(reached.as_ref().map_or(directory, AsFd::as_fd), last, flags | OFlags::NOFOLLOW, Mode::empty())
+}
+
+/// Length of the path up to its last slash and with it.
+fn parent_len(path: &[u8]) -> usize {
+    path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash.saturating_add(1))
+}
+
+/// The directory that this much of a path stands for.
+fn directory_part(path: &[u8], prefix: usize) -> &[u8] {
+    path.get(..prefix).filter(|part| !part.is_empty()).unwrap_or(b".")
+}
+
+fn find(path: &[u8], prefix: usize) -> Result<OwnedFd, Errno> {
+    openat(CWD, directory_part(path, prefix), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// Whether an entry is still what the walk has seen there.
@@ -71,10 +142,7 @@ impl Entry {
     }
 
     fn open_with(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
-        match &self.root {
-            Some(root) => root.open(&self.path, flags),
-            None => reopen(&self.handle()?, flags),
-        }
+        self.root.as_ref().ok_or(Errno::NOENT)?.open(&self.path, flags)
     }
 
     /// A handle of the very inode that the walk has seen, of whatever type, which was not opened for that.
@@ -96,9 +164,7 @@ impl Entry {
     /// # Errors
     /// What the kernel says, as where there is something else again.
     pub fn become_link(&mut self) -> Result<(), Errno> {
-        // Without a handle of the directory nobody knows by way of what the link was reached.
-        let root = self.root.as_ref().ok_or(Errno::NOENT)?;
-        let link = root.open(&self.path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
+        let link = self.open_with(OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
         let (stat, nanoseconds) = stat_of(link.as_fd())?;
         let target = rustix::fs::readlinkat(&link, c"", Vec::new())?;
         self.stat = stat;
@@ -161,7 +227,7 @@ impl Entry {
 
 /// The attributes of something open.
 fn stat_of(file: BorrowedFd<'_>) -> Result<(Stat, Nanoseconds), Errno> {
-    rustix::fs::fstat(file).map(|found| convert(&found))
+    fstat(file).map(|found| convert(&found))
 }
 
 /// Opens what a handle stands for.
@@ -171,4 +237,85 @@ fn stat_of(file: BorrowedFd<'_>) -> Result<(Stat, Nanoseconds), Errno> {
 pub fn reopen(handle: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
     openat(CWD, path, flags - OFlags::NOFOLLOW, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+    /// A root in each variant: held or not, with the kernel's help or without.
+    fn roots(directory: &File, prefix: usize) -> Vec<Root> {
+        let counter = Arc::new(());
+        let mut roots = Vec::new();
+        for (is_held, refuses_links) in [(true, true), (true, false), (false, true), (false, false)] {
+            let mut root = Root::new(directory.as_fd(), prefix, &counter).unwrap();
+            if !is_held {
+                root.handle = None;
+            }
+            root.refuses_links &= refuses_links;
+            roots.push(root);
+        }
+        roots
+    }
+
+    #[test]
+    fn no_link_on_the_way_is_followed_and_no_other_directory_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("top/d/e")).unwrap();
+        fs::write(at("top/d/e/f"), "right").unwrap();
+        symlink("d", at("top/link")).unwrap();
+        symlink("f", at("top/d/e/last")).unwrap();
+        let path = |name: &str| at(name).into_os_string().into_encoded_bytes();
+        let directory = File::open(at("top")).unwrap();
+        let roots = roots(&directory, path("top").len() + 1);
+        for root in &roots {
+            assert!(root.open(&path("top/d/e/f"), FLAGS).is_ok(), "{root:?}");
+            for link in ["top/link/e/f", "top/d/e/last"] {
+                let refused = root.open(&path(link), FLAGS).unwrap_err();
+                assert!([Errno::LOOP, Errno::NOTDIR].contains(&refused), "{link}: {refused} {root:?}");
+            }
+            assert_eq!(root.open(&path("top/d/none"), FLAGS).err(), Some(Errno::NOENT));
+        }
+        fs::rename(at("top"), at("moved")).unwrap();
+        fs::create_dir_all(at("top/d/e")).unwrap();
+        fs::write(at("top/d/e/f"), "wrong").unwrap();
+        for root in &roots {
+            let opened = root.open(&path("top/d/e/f"), FLAGS).map(|file| std::io::read_to_string(File::from(file)));
+            match &root.handle {
+                Some(_) => assert_eq!(opened.unwrap().unwrap(), "right", "{root:?}"),
+                None => assert_eq!(opened.err(), Some(Errno::NOENT), "{root:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn few_roots_hold_their_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = File::open(folder.path()).unwrap();
+        let counter = Arc::new(());
+        let roots: Vec<_> = (0..MOST_HELD + 9).map(|_| Root::new(directory.as_fd(), 0, &counter).unwrap()).collect();
+        assert_eq!(roots.iter().filter(|root| root.handle.is_some()).count(), MOST_HELD);
+    }
+
+    #[test]
+    fn the_directory_of_a_name_is_told_again() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["one", "other"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let path = |name: &str| folder.path().join(name).into_os_string().into_encoded_bytes();
+        symlink("one", folder.path().join("link")).unwrap();
+        let root = Root::of_parent(&path("link/f"), &Arc::new(())).unwrap();
+        assert!(root.is_parent(&path("link/g")) && !root.is_parent(&path("other/g")));
+        fs::remove_file(folder.path().join("link")).unwrap();
+        symlink("other", folder.path().join("link")).unwrap();
+        assert!(!root.is_parent(&path("link/g")));
+        assert!(Root::of_parent(b"name", &Arc::new(())).unwrap().is_parent(b"another"));
+    }
 }

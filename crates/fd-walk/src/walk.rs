@@ -22,9 +22,6 @@ use crate::texts;
 const LONGEST_PATH: usize = 4095;
 /// Directories that are kept open; those above are put aside.
 const MOST_OPEN: usize = 128;
-/// Directories of the FileSet's names that are held for entries that are not saved yet. What is below further ones is
-/// reached by its path.
-const MOST_ROOTS: usize = 64;
 /// How often something that changes while it is looked at is looked at.
 const MOST_LOOKS: usize = 3;
 
@@ -45,6 +42,7 @@ pub fn walk(
         scratch: Scratch::new(),
         text: Vec::new(),
         roots: Arc::default(),
+        root_of_names: None,
         summary: WalkSummary::default(),
     };
     if let Err(end) = walker.includes() {
@@ -67,8 +65,10 @@ struct Walker<'w> {
     scratch: Scratch,
     /// Where the texts of messages are built.
     text: Vec<u8>,
-    /// Held by each root that somebody still needs, to count them.
+    /// Held by each root that holds its directory, to count them.
     roots: Arc<()>,
+    /// That of the last name of the FileSet which is no directory.
+    root_of_names: Option<Arc<Root>>,
     summary: WalkSummary,
 }
 
@@ -153,7 +153,8 @@ impl<'w> Walker<'w> {
         };
         path.truncate(without_slashes(name).len());
         path.push(b'/');
-        let root = self.root(&level);
+        let root =
+            level.directory.descriptor().and_then(|top| Root::new(top, level.prefix, &self.roots).ok()).map(Arc::new);
         let mut levels = vec![level];
         while let Some(level) = levels.last_mut() {
             let prefix = level.prefix;
@@ -178,12 +179,12 @@ impl<'w> Walker<'w> {
         Ok(())
     }
 
-    /// Holds the directory of a name of the FileSet, unless too many are held.
-    fn root(&self, level: &Level) -> Option<Arc<Root>> {
-        if Arc::strong_count(&self.roots) > MOST_ROOTS {
-            return None;
+    /// Where the way to an entry begins that is a name of the FileSet.
+    fn root_of_name(&mut self, name: &[u8]) -> Option<Arc<Root>> {
+        if !self.root_of_names.as_ref().is_some_and(|root| root.is_parent(name)) {
+            self.root_of_names = Root::of_parent(name, &self.roots).ok().map(Arc::new);
         }
-        Root::new(level.directory.descriptor()?, level.prefix, &self.roots).map(Arc::new)
+        self.root_of_names.clone()
     }
 
     /// Appends the next name of the directory to its path. What can't be read is told: the reference takes it for the
@@ -284,6 +285,7 @@ impl<'w> Walker<'w> {
         if !judgement.accepted {
             return Ok(Look::Over(None));
         }
+        let root = if place.is_top() { self.root_of_name(place.path) } else { place.root.cloned() };
         let mut entry = Entry {
             path: Vec::new(),
             file_type: file_type(&stat, place.is_top(), options),
@@ -294,7 +296,7 @@ impl<'w> Walker<'w> {
             options: Arc::clone(options),
             top_level: place.is_top(),
             token,
-            root: place.root.cloned(),
+            root,
         };
         if entry.stat.mode_type() == Stat::MODE_SOCKET && self.settings.purpose == Purpose::Backup {
             self.host.examined(place.path);

@@ -404,13 +404,13 @@ fn extended_attributes_are_those_of_the_entry() {
     assert_eq!(streams_of(&outcome, "tree/other empty"), [1, 1998, 3]);
 }
 
-/// A name of the FileSet may lead through links that the operator made; then the very file of the walk is read or none.
+/// A name of the FileSet may lead through links that the operator has made; what is read is in the directory of the walk.
 #[test]
 fn a_name_of_the_fileset_leads_to_what_the_walk_has_seen() {
     let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/gate", "F @/link/f", "N", "N"]);
     support::fifo(&bed.path("gate"));
     fs::create_dir(bed.path("own")).unwrap();
-    bed.file("own/f", b"his own");
+    bed.file("own/f", b"its own");
     symlink(bed.path("own"), bed.path("link")).unwrap();
     bed.plan.workers = 1;
     let progress = Arc::clone(&bed.progress);
@@ -428,9 +428,38 @@ fn a_name_of_the_fileset_leads_to_what_the_walk_has_seen() {
         bed.run()
     });
     assert!(!has_secret(&outcome));
-    assert_eq!(outcome.texts(MessageType::NotSaved).len(), 1);
+    assert_eq!(data_of(&outcome, "/link/f"), b"its own");
+    assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
     bed.plan.fifo_timeout = Duration::ZERO;
     assert_eq!(bed.again().of(&bed.name("link/f")).last().unwrap().stream, 3, "afterwards it is what it is");
+}
+
+/// Programs replace single files that a FileSet names as they replace others.
+#[test]
+fn a_name_of_the_fileset_that_was_replaced_is_saved_as_it_is() {
+    let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/gate", "F @/a", "F @/b", "N", "N"]);
+    support::fifo(&bed.path("gate"));
+    bed.file("a", b"old");
+    bed.file("b", b"old");
+    bed.plan.workers = 1;
+    let progress = Arc::clone(&bed.progress);
+    let outcome = thread::scope(|scope| {
+        let bed = &bed;
+        scope.spawn(move || {
+            while progress.files_examined() < 3 {
+                thread::yield_now();
+            }
+            for name in ["a", "b"] {
+                fs::rename(bed.file("new", b"and new"), bed.path(name)).unwrap();
+            }
+            drop(OpenOptions::new().write(true).open(bed.path("gate")).unwrap());
+        });
+        bed.run()
+    });
+    for name in ["/a", "/b"] {
+        assert_eq!((attributes_of(&outcome, name).1.size, data_of(&outcome, name)), (7, b"and new".to_vec()));
+    }
+    assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
 }
 
 #[test]
