@@ -183,7 +183,7 @@ pub(crate) fn rows() -> Vec<Form> {
         form("regex-mtime", "regexwhere=!^SRC!@/at-$m!"),
         form("regex-longest", "regexwhere=!^SRC!@!,!F|Fil|File.t!long!"),
         form("regex-optional-group", "regexwhere=!^SRC!@!,!e(x)?!E$1e!"),
-        form("regex-back-reference", "regexwhere=!^SRC!@!,!([^/])[^/]*\\1!$1-$0!"),
+        form("regex-twice-the-same", "regexwhere=!^SRC!@!,!([^/])[^/]*\\1!$1-$0!"),
         form("regex-second-broken", "regexwhere=!^SRC!@/p!,@bad@x@"),
         form("regex-broken", "regexwhere=!(!x!"),
         form("regex-unfinished", "regexwhere=!^!@"),

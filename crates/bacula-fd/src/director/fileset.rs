@@ -49,7 +49,10 @@ impl Conversation<'_> {
             return Flow::End;
         }
         let (job, director) = (self.job(), self.channel.canceller());
-        let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
+        // A plugin that is not there has failed the job; the lines behind it are told all the same.
+        let aborts = job.aborts();
+        let is_canceled = || job.aborts() != aborts;
+        let wanted = || !is_canceled() && !director.peer_has_left();
         let compiler = PosixCompiler { matcher: Matcher::new(Arc::clone(&job)), wanted: &wanted };
         let mut parser = Parser::new(&compiler);
         if self.daemon.config().file_daemon.plugin_directory.is_none() {
@@ -81,7 +84,7 @@ impl Conversation<'_> {
                 Err(error) => Err(error),
             };
             if let Err(error) = done {
-                if job.cancel.is_cancelled() {
+                if is_canceled() {
                     return Flow::End;
                 }
                 self.say(MessageType::Fatal, &error.text());
