@@ -5,7 +5,11 @@
 //! Files that are replaced say in their first line which size, time and owner they have. So each file on the volume shows
 //! whether its attributes are those of its data. `LIVING_HOST_ROUNDS=20` runs that many Fulls and Incrementals of each daemon.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "what helps a test fails the test, like the test itself"
+)]
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
@@ -27,6 +31,8 @@ const SPOOL: usize = 600;
 const MAIL: usize = 300;
 /// Documents of up to 200 KB.
 const DOCUMENTS: usize = 40;
+/// The stock daemon, and the one under test.
+const CLIENTS: [&str; 2] = ["reference", "test"];
 /// How long each program rests between two changes.
 const REST: Duration = Duration::from_millis(4);
 
@@ -257,20 +263,29 @@ impl Score {
         Ok(())
     }
 
-    /// Restores by both daemons.
-    fn add_restores(&mut self, bed: &Bed, job: &JobResult, client: &str) -> Result<()> {
-        for onto in ["reference", "test"] {
-            let to = bed.folder().join(format!("restored-{}-{onto}", job.row.id));
-            let restore = Restore { job: job.row.id, from: client, onto, to: &to, replace: "always" };
-            let result = bed.restore(&restore)?;
-            self.restores += 1;
-            if result.row.status != 'T' {
-                self.bad.push(result.log);
-            }
-            fs::remove_dir_all(to).unwrap();
+    fn add_restore(&mut self, result: JobResult) {
+        self.restores += 1;
+        if result.row.status != 'T' {
+            self.bad.push(result.log);
         }
-        Ok(())
     }
+}
+
+/// Restores what these clients' jobs have saved by both daemons, and adds what came of it to their scores.
+fn restore(bed: &Bed, jobs: &[(usize, JobResult)], scores: &mut [Score; 2]) -> Result<()> {
+    let mut queued = Vec::new();
+    for (side, job) in jobs {
+        for onto in CLIENTS {
+            let to = bed.folder().join(format!("restored-{}-{onto}", job.row.id));
+            let restore = Restore { job: job.row.id, from: CLIENTS[*side], onto, to: &to, replace: "always" };
+            queued.push((side, bed.queue_restore(&restore)?, to));
+        }
+    }
+    for (side, job, to) in queued {
+        scores[*side].add_restore(bed.wait(job)?);
+        fs::remove_dir_all(to).unwrap();
+    }
+    Ok(())
 }
 
 #[test]
@@ -290,7 +305,6 @@ fn what_is_saved_of_a_living_host_fits_and_is_restored() -> Result<()> {
     options.file_sets = vec![FileSet::new("Living", &["Signature = MD5"], &[&large, &living])];
     let bed = Bed::start(options)?;
     let mut scores = [Score::default(), Score::default()];
-    let clients = ["reference", "test"];
     let mut jobs = Vec::new();
     let life = Life::begin(&living, bed.root())?;
     for _ in 0..rounds {
@@ -302,19 +316,20 @@ fn what_is_saved_of_a_living_host_fits_and_is_restored() -> Result<()> {
                     file.write_all(b"+").unwrap();
                 }
             }
-            let queued = clients.map(|client| bed.queue(&format!("run job=backup-{client} level={level} yes")));
-            for (client, job) in clients.iter().zip(queued) {
-                jobs.push((*client, bed.wait(job?)?.must_be('T')?));
+            let queued = CLIENTS.map(|client| bed.queue(&format!("run job=backup-{client} level={level} yes")));
+            for (side, job) in queued.into_iter().enumerate() {
+                jobs.push((side, bed.wait(job?)?.must_be('T')?));
             }
         }
     }
     drop(life);
-    for (client, job) in &jobs {
-        let score = if *client == "reference" { &mut scores[0] } else { &mut scores[1] };
-        score.add_backup(&bed, job, client)?;
-        score.add_restores(&bed, job, client)?;
+    for (side, job) in &jobs {
+        scores[*side].add_backup(&bed, job, CLIENTS[*side])?;
     }
-    for (client, score) in clients.iter().zip(&scores) {
+    for jobs in jobs.chunks(4) {
+        restore(&bed, jobs, &mut scores)?;
+    }
+    for (client, score) in CLIENTS.iter().zip(&scores) {
         let Score { files, misfits, restores, bad } = score;
         eprintln!(
             "{client}: of {files} files that say what they are {} misfits, of {restores} restores {} bad: {:?}",
