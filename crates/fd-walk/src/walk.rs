@@ -304,18 +304,13 @@ impl<'w> Walker<'w> {
             return Ok(Look::Over(None));
         }
         if entry.file_type == FileType::Symlink {
-            let (at, path) = place.target();
-            match rustix::fs::readlinkat(at, path, Vec::new()) {
-                Ok(target) => entry.link = target.into_bytes(),
-                Err(Errno::NOENT | Errno::INVAL) if !is_last => return Ok(Look::Again),
+            match target_of_link(place, &entry.stat, is_last) {
+                Ok(Some(target)) => entry.link = target,
+                Ok(None) => return Ok(Look::Again),
                 Err(errno) => {
                     self.failed(place.path, texts::FOLLOW, errno)?;
                     return Ok(Look::Over(None));
                 }
-            }
-            // Another link, if the length is not its own; some file systems know none.
-            if entry.stat.size != 0 && usize::try_from(entry.stat.size) != Ok(entry.link.len()) && !is_last {
-                return Ok(Look::Again);
             }
         } else if entry.stat.nlink > 1 && !options.has(Flags::NO_HARD_LINK) {
             // Only what is going to be saved gets here: a name that is left out never stands for another one.
@@ -596,6 +591,21 @@ fn barrier(place: &Place<'_, '_>, entry: &Entry) -> Option<Barrier> {
 fn fs_type_name(path: &[u8]) -> Option<&'static str> {
     let found = rustix::fs::statfs(path).ok()?;
     fs_types::name(u32::try_from(found.f_type).ok()?)
+}
+
+/// Where a symbolic link leads to. `None` if another one has taken its place, which the last look puts up with.
+fn target_of_link(place: &Place<'_, '_>, stat: &Stat, is_last: bool) -> Result<Option<Vec<u8>>, Errno> {
+    let (at, path) = place.target();
+    match rustix::fs::readlinkat(at, path, Vec::new()) {
+        Ok(target) => {
+            let target = target.into_bytes();
+            // Some file systems know no length.
+            let is_its_own = stat.size == 0 || usize::try_from(stat.size) == Ok(target.len());
+            Ok((is_its_own || is_last).then_some(target))
+        }
+        Err(Errno::NOENT | Errno::INVAL) if !is_last => Ok(None),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Whether the directory holds a file of this name, symbolic links followed (reference 03 §5.10).
