@@ -5,11 +5,14 @@
 //! here: reading it for the stream.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fd_records::FileType;
 use fd_walk::{Entry, HardLink, Identity, LinkState};
 use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit};
 
 use crate::accurate::Token;
 use crate::batch::Item;
@@ -19,6 +22,42 @@ use crate::piece::Event;
 use crate::source::open_regular;
 use crate::verify::{Finding, Verdict, Verifier};
 use crate::worker::Worker;
+
+/// Files of all jobs that are open and wait for their turn.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// A file that is open until it is its turn, one of at most a quarter of what the process may have open: connections and
+/// the walk need descriptors, too.
+#[derive(Debug)]
+pub(crate) struct Held(Option<OwnedFd>);
+
+impl Held {
+    /// `None` if there are enough; the file is closed.
+    fn new(file: OwnedFd) -> Option<Self> {
+        static MOST: OnceLock<usize> = OnceLock::new();
+        let most = *MOST.get_or_init(|| {
+            let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+            usize::try_from(soft / 4).unwrap_or(usize::MAX)
+        });
+        Self::one_of(file, most)
+    }
+
+    fn one_of(file: OwnedFd, most: usize) -> Option<Self> {
+        let held = Self(Some(file));
+        (HELD.fetch_add(1, Ordering::Relaxed) < most).then_some(held)
+    }
+
+    /// Its turn has come.
+    pub(crate) fn take(mut self) -> Option<OwnedFd> {
+        self.0.take()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// What is to be done with an item of a batch.
 #[derive(Debug)]
@@ -33,10 +72,11 @@ pub(crate) struct Prepared {
 /// See [`Prepared`].
 #[derive(Debug)]
 pub(crate) enum Fate {
-    /// It has no data, or is opened when it is its turn: a fifo's writer or a device may let us wait.
+    /// It has no data, or is opened when it is its turn: a fifo's writer or a device may let us wait, or too many files
+    /// are open.
     InItsTurn,
     /// It is read from here; opening took so long.
-    Opened(OwnedFd, Duration),
+    Opened(Held, Duration),
     /// It is there and can't be opened.
     NotOpened(Errno),
     /// Its data is unchanged, and only its attributes are sent, with this digest of the catalog.
@@ -142,7 +182,7 @@ impl Worker<'_> {
             _ => self.stand_alone(entry),
         }
         Ok(match opened {
-            Ok(file) => Fate::Opened(file, begun.elapsed()),
+            Ok(file) => Held::new(file).map_or(Fate::InItsTurn, |held| Fate::Opened(held, begun.elapsed())),
             Err(Errno::ELOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
             // It is there, but may not be read.
             Err(errno) if entry.handle().is_ok() => Fate::NotOpened(errno),
@@ -154,5 +194,21 @@ impl Worker<'_> {
     fn stand_alone(&self, entry: &mut Entry) {
         self.resolve(entry, LinkState::NotSaved);
         entry.hard_link = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_files_are_held_and_no_more() {
+        let open = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        // Other tests hold some, too.
+        let most = HELD.load(Ordering::Relaxed) + 10_000;
+        let held: Vec<_> = (0..3).map(|_| Held::one_of(open(), most).unwrap()).collect();
+        assert!(Held::one_of(open(), 3).is_none(), "that was one too many");
+        assert!(held.into_iter().all(|held| held.take().is_some()));
+        assert!(HELD.load(Ordering::Relaxed) < most);
     }
 }

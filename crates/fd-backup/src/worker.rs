@@ -157,7 +157,7 @@ impl<'j> Worker<'j> {
             }
             Fate::Update(digest) => update = Some(digest),
             Fate::InItsTurn => {}
-            Fate::Opened(file, spent) => opened = Some(Ok((file, spent))),
+            Fate::Opened(held, spent) => opened = held.take().map(|file| Ok((file, spent))),
             Fate::NotOpened(errno) => opened = Some(Err(errno)),
         }
         self.emitter.set_current(&entry.path);

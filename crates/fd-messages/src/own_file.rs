@@ -129,6 +129,7 @@ fn create_anew(options: &mut OpenOptions, path: &Path, mode: u32) -> io::Result<
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
+    use std::os::fd::AsRawFd as _;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     use std::path::PathBuf;
 
@@ -235,7 +236,10 @@ mod tests {
         open_output(fifo, Writing::Anew, 0o640).unwrap().write_all(b"heard").unwrap();
         let mut bytes = [0; 5];
         io::Read::read_exact(&mut &reader, &mut bytes).unwrap();
-        for device in ["/dev/null", "/dev/stdout"] {
+        // As `/dev/stdout` where that is a pipe; where it is a file it would be emptied here, with all that was told so far.
+        let (_reader, writer) = io::pipe().unwrap();
+        let pipe = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        for device in ["/dev/null", &pipe] {
             for writing in [Writing::Append, Writing::Anew] {
                 open_output(Path::new(device), writing, 0o640).unwrap();
             }
