@@ -174,10 +174,15 @@ fn change_during_backup(letters: &str, plant: impl FnOnce(&Bed), change: impl Fn
     fs::create_dir(bed.path("tree")).unwrap();
     plant(&bed);
     let expected = 1 + count_entries(&bed.path("tree"));
+    run_behind_gate(&mut bed, expected, change)
+}
+
+/// Runs such a backup, whose walk looks at so many entries.
+fn run_behind_gate(bed: &mut Bed, expected: u64, change: impl FnOnce(&Bed) + Send) -> Outcome {
     bed.plan.workers = 1;
     let progress = Arc::clone(&bed.progress);
     thread::scope(|scope| {
-        let bed = &bed;
+        let bed = &*bed;
         scope.spawn(move || {
             while progress.files_examined() < expected {
                 thread::yield_now();
@@ -412,20 +417,10 @@ fn a_name_of_the_fileset_leads_to_what_the_walk_has_seen() {
     fs::create_dir(bed.path("own")).unwrap();
     bed.file("own/f", b"its own");
     symlink(bed.path("own"), bed.path("link")).unwrap();
-    bed.plan.workers = 1;
-    let progress = Arc::clone(&bed.progress);
-    let outcome = thread::scope(|scope| {
-        let bed = &bed;
-        scope.spawn(move || {
-            while progress.files_examined() < 2 {
-                thread::yield_now();
-            }
-            let secret = plant_secret(bed);
-            fs::remove_file(bed.path("link")).unwrap();
-            symlink(secret, bed.path("link")).unwrap();
-            drop(OpenOptions::new().write(true).open(bed.path("gate")).unwrap());
-        });
-        bed.run()
+    let outcome = run_behind_gate(&mut bed, 2, |bed| {
+        let secret = plant_secret(bed);
+        fs::remove_file(bed.path("link")).unwrap();
+        symlink(secret, bed.path("link")).unwrap();
     });
     assert!(!has_secret(&outcome));
     assert_eq!(data_of(&outcome, "/link/f"), b"its own");
@@ -441,20 +436,10 @@ fn a_name_of_the_fileset_that_was_replaced_is_saved_as_it_is() {
     support::fifo(&bed.path("gate"));
     bed.file("a", b"old");
     bed.file("b", b"old");
-    bed.plan.workers = 1;
-    let progress = Arc::clone(&bed.progress);
-    let outcome = thread::scope(|scope| {
-        let bed = &bed;
-        scope.spawn(move || {
-            while progress.files_examined() < 3 {
-                thread::yield_now();
-            }
-            for name in ["a", "b"] {
-                fs::rename(bed.file("new", b"and new"), bed.path(name)).unwrap();
-            }
-            drop(OpenOptions::new().write(true).open(bed.path("gate")).unwrap());
-        });
-        bed.run()
+    let outcome = run_behind_gate(&mut bed, 3, |bed| {
+        for name in ["a", "b"] {
+            fs::rename(bed.file("new", b"and new"), bed.path(name)).unwrap();
+        }
     });
     for name in ["/a", "/b"] {
         assert_eq!((attributes_of(&outcome, name).1.size, data_of(&outcome, name)), (7, b"and new".to_vec()));
