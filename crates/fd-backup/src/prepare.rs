@@ -186,7 +186,9 @@ impl Worker<'_> {
             Err(Errno::ELOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
             // It is there, but may not be read.
             Err(errno) if entry.handle().is_ok() => Fate::NotOpened(errno),
-            Err(_) => Fate::Gone(Errno::ENOENT),
+            // Something that is no file took its place, or a directory's on the way.
+            Err(Errno::ELOOP | Errno::ENOTDIR | Errno::ESTALE | Errno::ENXIO) => Fate::Gone(Errno::ENOENT),
+            Err(errno) => Fate::Gone(errno),
         })
     }
 
