@@ -194,7 +194,11 @@ impl<'j> Worker<'j> {
         match entry.refresh(file.as_fd()) {
             Ok(Identity::Unchanged) => {}
             // Its digests were made of something else.
-            Ok(_) => self.ahead = None,
+            Ok(Identity::Changed) => self.ahead = None,
+            Ok(Identity::Replaced) => {
+                self.ahead = None;
+                self.stand_alone(entry);
+            }
             Err(errno) => return Content::NotOpened(Errno::from_raw(errno.raw_os_error())),
         }
         if entry.file_type == FileType::Directory {

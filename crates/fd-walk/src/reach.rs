@@ -192,10 +192,6 @@ impl Entry {
     pub fn refresh(&mut self, file: BorrowedFd<'_>) -> Result<Identity, Errno> {
         let (stat, nanoseconds) = stat_of(file)?;
         let identity = self.identity(&stat, nanoseconds);
-        if identity == Identity::Replaced {
-            self.hard_link = None;
-            self.link.clear();
-        }
         if identity != Identity::Unchanged {
             self.file_type = match stat.mode_type() {
                 Stat::MODE_DIRECTORY => FileType::Directory,
