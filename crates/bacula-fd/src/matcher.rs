@@ -267,7 +267,7 @@ impl Inner {
         self.guest(wanted)?.find(number, text, groups, wanted)
     }
 
-    /// The guest, who is started when he is needed.
+    /// The guest, which is started when it is needed.
     fn guest(&mut self, wanted: Wanted<'_>) -> Result<&mut Guest, Failure> {
         let guest = if let Some(guest) = self.guest.take() {
             guest

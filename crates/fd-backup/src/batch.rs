@@ -6,7 +6,6 @@ use fd_messages::MessageType;
 use fd_records::FileType;
 use fd_walk::{Entry, MessageKind, WalkEvent};
 
-use crate::accurate::Token;
 use crate::digests_ahead::FileAhead;
 
 /// A batch holds at most this many items …
@@ -20,8 +19,6 @@ const LARGE: u64 = 1 << 19;
 #[derive(Default, Debug)]
 pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
-    /// Whether there are entries of which only their data can tell whether they are saved.
-    pub(crate) uncertain: bool,
     /// The only file, if its digests are made ahead.
     pub(crate) ahead: Option<Arc<FileAhead>>,
     bytes: u64,
@@ -85,9 +82,6 @@ impl Batcher {
 
 impl Batch {
     fn add(&mut self, item: Item, bytes: u64) {
-        if let Item::Entry(entry) = &item {
-            self.uncertain |= entry.token.is_some_and(|token| Token::decode(token).needs_data());
-        }
         self.bytes = self.bytes.saturating_add(bytes);
         self.items.push(item);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
 use fd_os::processor::Processor;
 
-use crate::accurate::AccurateList;
+use crate::accurate::{AccurateList, Token};
 use crate::batch::Batch;
 use crate::digests::{Digests, Way};
 use crate::digests_ahead::DigestsAhead;
@@ -88,9 +88,11 @@ impl<'j> Job<'j> {
 
     /// Walker: has the digests of a batch that is one large file made ahead, if that can be.
     pub(crate) fn announce(&self, batch: &mut Batch) {
-        let (Some(ahead), Some(entry), false) = (&self.digests_ahead, batch.large_file(), batch.uncertain) else {
+        let (Some(ahead), Some(entry)) = (&self.digests_ahead, batch.large_file()) else { return };
+        if entry.token.is_some_and(|token| Token::decode(token).needs_data()) {
+            // Its data may show that it is not saved.
             return;
-        };
+        }
         let signed = self.protection.as_ref().and_then(|protection| protection.signs(entry.file_type));
         let digests = Digests::new(entry.options.digest.map(digest_kind), signed, entry, self.processor);
         batch.ahead = ahead.announce(entry, digests.kinds(Way::Together));
