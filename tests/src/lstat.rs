@@ -1,5 +1,5 @@
 //! The attributes of a file as they stand on a volume and in the catalog: numbers in Bacula's base 64, with blanks
-//! between them (reference 04 §7).
+//! between them (reference 04 §6.2, §6.3).
 
 /// What the tests want to know of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -274,7 +274,7 @@ fn tag_steps(text: &[u8]) -> (Vec<TagStep<'_>>, Option<u8>) {
     }
 }
 
-/// What the stock daemon says of a list of tags at its start (reference 06 §16, row 181).
+/// What the stock daemon says of a list of tags at its start (reference 06 §15, row 181).
 fn tag_lines(text: &[u8]) -> Vec<Vec<u8>> {
     let (steps, stray) = tag_steps(text);
     let mut tags = 0;

@@ -1,5 +1,5 @@
 //! `setdebug … hangup=N`: the line to the Storage Daemon ends in the middle of a backup, so that somebody can try how
-//! incomplete jobs go on (reference 02 §4.5).
+//! incomplete jobs go on (reference 02 §4.20).
 //!
 //! N above 0: before the record of file N + 1. N below 0: before the packet of data that brings the bytes read above
 //! −N KiB.

@@ -1,5 +1,5 @@
 //! `SD Packet Check`: every so many packets of data the Storage Daemon is asked whether it still follows (reference 04
-//! §1.3).
+//! §1.4).
 
 use std::time::{Duration, Instant};
 

@@ -147,7 +147,7 @@ fn numbered(entry: &openssl::error::Error) -> String {
     if entry.code() & OF_THE_SYSTEM != 0 { error_text(number) } else { format!("reason({number})") }
 }
 
-/// What could not be done with a certificate's file, as the stock daemon begins its line (reference 06 §11.1).
+/// What could not be done with a certificate's file, as the stock daemon begins its line (reference 06 §6.1).
 pub(crate) const NO_CONTEXT: &str = "Error initializing SSL context";
 pub(crate) const AUTHORITIES: &str = "Error loading certificate verification stores";
 pub(crate) const CERTIFICATE: &str = "Error loading certificate file";

@@ -3,6 +3,7 @@
 //! They read the sources (with the tests taken out where a rule speaks of the program only), the pages of `docs/`,
 //! and `cargo metadata`. Not here: whether the program works; that is what the other tests are for.
 
+mod citations;
 mod code;
 mod packages;
 mod sources;
