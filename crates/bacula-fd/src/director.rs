@@ -30,12 +30,12 @@ use fd_session::texts::{self, EndJob};
 use fd_transport::{Channel, ChannelError, Farewell, IDLE_LIMIT, Received};
 
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::job::{Identity, Job, JobKind, Phase};
-use crate::outbox::Loss;
-use crate::runscript::Moment;
-use crate::storage::{End, StorageConnection};
-use crate::supervisor::Session;
+use crate::connection::storage::{End, StorageConnection};
+use crate::job::outbox::Loss;
+use crate::job::runscript::Moment;
+use crate::shared::daemon::Daemon;
+use crate::shared::job::{Identity, Job, JobKind, Phase};
+use crate::shared::supervisor::Session;
 
 pub(crate) use greet::{serve, serve_channel};
 

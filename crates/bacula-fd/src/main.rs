@@ -1,53 +1,26 @@
-//! `bacula-fd`: command line, start-up, and the wiring of the crates that do the work. Thin.
+//! `bacula-fd`: command line, start-up, and the wiring of the crates that do the work.
+//!
+//! Its rooms, from the top: [`daemon`] is the process and the services that it starts; [`director`] answers a Director's
+//! commands, [`status`] and [`metrics`] tell what runs; [`job`] runs backups, restores and scripts; [`connection`] makes
+//! connections and leads the dialogues on them; [`shared`] is the state that all of them share; [`security`] guards the
+//! host and its connections.
 
-mod backup;
-mod bfdjson;
-mod child;
-mod cli;
 mod clock;
-mod collectors;
+mod connection;
 mod daemon;
-mod debug;
-mod dial;
 mod director;
-mod exchange;
-mod getopt;
-mod hang_up;
-mod host;
-mod hosts_access;
 mod job;
-mod keyring;
-mod keys;
-mod lifecycle;
-mod log;
-mod matcher;
 mod metrics;
-mod notify;
-mod outbox;
-mod packet_check;
-mod places;
-mod platform;
-mod probe;
-mod program;
-mod pulses;
-mod record_feed;
-mod registration;
-mod restore;
-mod runscript;
-mod sent_records;
-mod signatures;
-mod start;
-mod state_file;
-mod statistics;
+mod security;
+mod shared;
 mod status;
-mod storage;
-mod supervisor;
 mod texts;
-mod timetable;
-mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+
+use crate::daemon::{bfdjson, start};
+use crate::job::matcher;
 
 /// What threads free that handle secrets is overwritten.
 #[global_allocator]

@@ -12,7 +12,7 @@ use fd_transport::{IDLE_LIMIT, Received};
 
 use super::{Conversation, Flow};
 use crate::clock;
-use crate::job::{Identity, Job, Phase};
+use crate::shared::job::{Identity, Job, Phase};
 use crate::status;
 
 impl Conversation<'_> {

@@ -20,9 +20,9 @@ use fd_transport::{IDLE_LIMIT, Received};
 use nix::fcntl::OFlag;
 
 use super::{Conversation, Flow};
-use crate::child::{Group, Program, Wanted, Watched, is_unwanted};
-use crate::matcher::Matcher;
-use crate::program::{self, NotRun};
+use crate::job::child::{Group, Program, Wanted, Watched, is_unwanted};
+use crate::job::matcher::Matcher;
+use crate::job::program::{self, NotRun};
 use crate::texts::NO_PROGRAM;
 
 /// How long a list that is a FIFO may have nobody who writes it.

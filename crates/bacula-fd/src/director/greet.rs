@@ -13,11 +13,11 @@ use fd_session::{Need, texts};
 use fd_transport::{Channel, Farewell, Fault, Received};
 
 use super::{Conversation, Remains};
-use crate::daemon::{Daemon, Slot};
-use crate::exchange::{self, Secrets, Signals};
-use crate::hosts_access;
-use crate::places::Place;
-use crate::supervisor::Session;
+use crate::connection::dialogue::{self, Secrets, Signals};
+use crate::security::hosts_access;
+use crate::security::places::Place;
+use crate::shared::daemon::{Daemon, Slot};
+use crate::shared::supervisor::Session;
 
 /// The largest frame before a peer is known, in bytes (reference 01 §6.4, §9.3).
 const LARGEST_FRAME: usize = 500;
@@ -100,7 +100,7 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Sta
         FirstPacket::StorageCall => take_call(daemon, channel, &frame),
         FirstPacket::Bad => {
             daemon.supervisor().say(MessageType::Security, "job.c:592", texts::expected_hello(ip, len));
-            exchange::brake(&channel, BAD_HELLO_PAUSE);
+            dialogue::brake(&channel, BAD_HELLO_PAUSE);
         }
     }
     None
@@ -187,13 +187,13 @@ fn authenticate(
     let certificates = daemon.keyring().of_director(&resource.name).cloned();
     let secrets = Secrets { key: credentials.key.clone(), certificates };
     let (mut machine, first) = Authentication::server(credentials, peer);
-    exchange::lead(channel, &mut machine, first, &secrets, Signals::All, limit)
+    dialogue::lead(channel, &mut machine, first, &secrets, Signals::All, limit)
 }
 
 /// Tells a peer why, lets it wait, and closes.
 fn turn_away(daemon: &Daemon, mut channel: Channel, ip: &str, text: &[u8]) {
     if channel.send(text).and_then(|()| channel.flush()).is_ok() {
-        exchange::brake(&channel, FAILURE_PAUSE);
+        dialogue::brake(&channel, FAILURE_PAUSE);
         // The peer has had its text; whether it still listens is its business.
         let _gone = channel.signal(Signal::Terminate).and_then(|()| channel.close());
     }

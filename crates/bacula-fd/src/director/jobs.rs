@@ -13,14 +13,14 @@ use fd_session::texts::{self, BadCommand};
 use fd_transport::{Channel, ConnectPlan, IDLE_LIMIT, Peer, PeerKind};
 
 use super::{Conversation, Flow};
-use crate::backup::LineWatch;
-use crate::hang_up::HangUp;
-use crate::job::{Job, JobKind};
-use crate::matcher::Matcher;
-use crate::outbox::{Outbox, Outgoing};
-use crate::packet_check::PacketCheck;
-use crate::storage::{self, Patience, Rejected, StorageConnection};
-use crate::{backup, restore};
+use crate::connection::storage::{self, Patience, Rejected, StorageConnection};
+use crate::job::backup::LineWatch;
+use crate::job::hang_up::HangUp;
+use crate::job::matcher::Matcher;
+use crate::job::outbox::{Outbox, Outgoing};
+use crate::job::packet_check::PacketCheck;
+use crate::job::{backup, restore};
+use crate::shared::job::{Job, JobKind};
 
 /// How often the Director's heartbeat is looked at (reference 01 §17).
 const BACKUP_TICK: Duration = Duration::from_secs(5);

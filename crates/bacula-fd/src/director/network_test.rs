@@ -7,7 +7,7 @@ use fd_session::texts;
 use fd_transport::{Channel, ChannelError, IDLE_LIMIT, Received};
 
 use super::{Conversation, Flow};
-use crate::exchange;
+use crate::connection::dialogue;
 use crate::status::with_suffix;
 
 /// What is sent; no zeros, so that nothing on the way can make it smaller.
@@ -77,7 +77,7 @@ fn measure(
             most = most.max(sent.elapsed());
         }
         let total = start.elapsed();
-        exchange::end_of_data(channel)?;
+        dialogue::end_of_data(channel)?;
         channel.flush()?;
         tell(&texts::network_rounds(rounds, total, least, most));
     }
@@ -92,7 +92,7 @@ fn write(channel: &mut Channel, bytes: u64) -> Result<(), ChannelError> {
         channel.send(block.get(..length).unwrap_or(&block))?;
         left = left.saturating_sub(u64::try_from(length).unwrap_or(left));
     }
-    exchange::end_of_data(channel)?;
+    dialogue::end_of_data(channel)?;
     channel.flush()
 }
 

@@ -9,7 +9,7 @@ use fd_session::texts;
 use fd_transport::{Channel, Received, wait_for_either};
 
 use super::{Conversation, Flow};
-use crate::dial::{Call, DialError};
+use crate::connection::dial::{Call, DialError};
 
 /// How long nothing happens before both sides are looked at all the same.
 const LOOK: Duration = Duration::from_secs(5);

@@ -9,9 +9,9 @@ use fd_session::command::RunScript;
 use fd_transport::Canceller;
 
 use super::{Conversation, Flow};
-use crate::job::{Job, Words, status_words};
-use crate::outbox::Outbox;
-use crate::runscript::{self, Moment, Surroundings};
+use crate::job::outbox::Outbox;
+use crate::job::runscript::{self, Moment, Surroundings};
+use crate::shared::job::{Job, Words, status_words};
 
 impl<'d> Conversation<'d> {
     pub(super) fn run_before_job(&mut self, command: &[u8]) -> Flow {

@@ -5,7 +5,7 @@ use fd_session::command::{MetricFormat, SetDebug, SnapshotWish};
 use fd_session::texts;
 
 use super::{Conversation, Flow};
-use crate::statistics;
+use crate::metrics::stock;
 
 /// The snapshot helper without a `Snapshot Command`.
 const SNAPSHOT_COMMAND: &[u8] = b"%ebsnapshot";
@@ -19,7 +19,7 @@ impl Conversation<'_> {
     }
 
     pub(super) fn statistics(&mut self, format: MetricFormat, names: Option<&[Vec<u8>]>) -> Flow {
-        let metrics = statistics::metrics(&self.daemon.config().file_daemon.name);
+        let metrics = stock::metrics(&self.daemon.config().file_daemon.name);
         let wanted: Vec<_> = match names {
             None => metrics.iter().collect(),
             Some(names) => names

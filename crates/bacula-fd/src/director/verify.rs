@@ -10,8 +10,8 @@ use fd_walk::{Purpose, WalkSettings};
 
 use super::jobs::RESTORE_TICK;
 use super::{Conversation, Flow};
-use crate::job::JobKind;
-use crate::verify::{self, VolumeLevel};
+use crate::job::verify::{self, VolumeLevel};
+use crate::shared::job::JobKind;
 
 impl Conversation<'_> {
     pub(super) fn verify(&mut self, level: VerifyLevel) -> Flow {

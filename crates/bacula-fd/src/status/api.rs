@@ -6,11 +6,11 @@ use fd_session::texts::{LONG_DATE, VERSION, short_job_name};
 use super::output::Output;
 use super::plain::{JobView, status_word};
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::job::{Job, JobKind};
-use crate::platform::Platform;
-use crate::state_file::Entry;
-use crate::supervisor::Session;
+use crate::shared::daemon::Daemon;
+use crate::shared::job::{Job, JobKind};
+use crate::shared::platform::Platform;
+use crate::shared::state_file::Entry;
+use crate::shared::supervisor::Session;
 
 /// `.status header`: one frame.
 pub(crate) fn header(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {

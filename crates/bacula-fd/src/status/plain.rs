@@ -6,11 +6,11 @@ use fd_session::texts::{LONG_DATE, VERSION, commas, short_job_name};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::job::{Job, JobKind, StorageView, level_words};
-use crate::platform::Platform;
-use crate::state_file::Entry;
-use crate::supervisor::Session;
+use crate::shared::daemon::Daemon;
+use crate::shared::job::{Job, JobKind, StorageView, level_words};
+use crate::shared::platform::Platform;
+use crate::shared::state_file::Entry;
+use crate::shared::supervisor::Session;
 use crate::texts;
 
 /// The frames of `status`, without the `\n` before them and the `EOD` after them. Each carries a NUL at its end.

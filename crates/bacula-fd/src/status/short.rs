@@ -1,8 +1,8 @@
 //! The one-line forms of `.status`.
 
 use super::plain;
-use crate::state_file::Entry;
-use crate::supervisor::Supervisor;
+use crate::shared::state_file::Entry;
+use crate::shared::supervisor::Supervisor;
 
 /// `.status current`: one line a running job. No NUL at the ends.
 pub(crate) fn current(supervisor: &Supervisor) -> Vec<Vec<u8>> {

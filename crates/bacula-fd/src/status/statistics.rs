@@ -4,8 +4,8 @@ use fd_config::{Statistics, StatisticsKind};
 
 use super::output::Output;
 use super::plain::day_and_time;
-use crate::collectors::{Spool, State};
-use crate::daemon::Daemon;
+use crate::metrics::collectors::{Spool, State};
+use crate::shared::daemon::Daemon;
 
 const fn status(running: bool) -> &'static str {
     if running { "running" } else { "stopped" }

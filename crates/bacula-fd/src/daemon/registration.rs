@@ -16,10 +16,10 @@ use fd_session::texts;
 use fd_transport::{Channel, Fault, Received};
 
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::dial::{Call, DialError};
+use crate::connection::dial::{Call, DialError};
+use crate::daemon::timetable::Timetable;
 use crate::director;
-use crate::timetable::Timetable;
+use crate::shared::daemon::Daemon;
 
 /// How often clock and timetable are looked at while nothing happens.
 const LOOK: Duration = Duration::from_secs(5);

@@ -14,8 +14,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use fd_restore::{FrameMemory, KeptFrame, RecordSource, SourceError};
 use fd_transport::{ChannelError, Fault, Frames, IDLE_LIMIT};
 
-use crate::exchange;
-use crate::storage::{Arrival, StorageConnection};
+use crate::connection::dialogue;
+use crate::connection::storage::{Arrival, StorageConnection};
 
 /// A batch that travels is handed on when it holds so many bytes, or when nothing more has come for a [`PAUSE`].
 const BATCH: usize = 256 * 1024;
@@ -157,7 +157,7 @@ enum Flow {
 fn source_error(error: &ChannelError) -> SourceError {
     SourceError(match error.fault {
         Fault::Frame(_) | Fault::ShortRead { .. } => error.to_string(),
-        _ => exchange::reason(error),
+        _ => dialogue::reason(error),
     })
 }
 

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::daemon::Daemon;
-use crate::pulses::GRACE;
+use crate::shared::daemon::Daemon;
+use crate::shared::pulses::GRACE;
 
 /// Remembers what it saw last time.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sent_records::{Sent, SentRecords};
+use crate::job::sent_records::{Sent, SentRecords};
 
 /// Questions that follow each other faster than this, with little in between, become half as frequent. The first one
 /// follows the job's begin.
@@ -57,7 +57,7 @@ impl PacketCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sent_records::tests::record;
+    use crate::job::sent_records::tests::record;
 
     #[test]
     fn with_two_the_third_packet_of_data_is_followed_by_a_question() {

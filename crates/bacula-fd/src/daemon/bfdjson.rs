@@ -8,10 +8,10 @@ use std::path::Path;
 use fd_config::{JsonOptions, StockMessage};
 use fd_os::regex::{PosixRegex, RegexOptions};
 
-use crate::cli::{self, CliError};
-use crate::getopt;
-use crate::host::Host;
-use crate::start::{print, say};
+use crate::daemon::cli::{self, CliError};
+use crate::daemon::getopt;
+use crate::daemon::host::Host;
+use crate::daemon::start::{print, say};
 use crate::texts;
 
 /// What the command line asks for.

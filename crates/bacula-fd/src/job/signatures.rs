@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fd_backup::SignatureFile;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
-use crate::daemon::Daemon;
+use crate::shared::daemon::Daemon;
 use fd_messages::own_file;
 
 /// The size that counts without a setting, in bytes.

@@ -1,6 +1,6 @@
 //! The daemon's metrics, as `statistics` shows them (reference 02 §12).
 
-use crate::platform::Platform;
+use crate::shared::platform::Platform;
 
 /// One metric. All are whole numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]

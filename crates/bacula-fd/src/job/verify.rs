@@ -6,10 +6,10 @@ use fd_records::digest_text;
 use fd_restore::verify::{self, CatalogFile, CatalogList, Checks, VerifyError, VerifyJob, VerifyOutcome};
 use fd_session::JobStatus;
 
-use crate::job::Job;
-use crate::outbox::Outbox;
-use crate::restore::Records;
-use crate::storage::StorageConnection;
+use crate::connection::storage::StorageConnection;
+use crate::job::outbox::Outbox;
+use crate::job::restore::Records;
+use crate::shared::job::Job;
 
 /// Looks at the disk: `init`, `catalog` and `disk_to_catalog`.
 pub(crate) fn of_disk(job: &Job, plan: &VerifyPlan, outbox: &Outbox) {

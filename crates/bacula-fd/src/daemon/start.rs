@@ -15,21 +15,21 @@ use fd_messages::{MessageType, texts as lines};
 use fd_session::texts;
 use tracing::level_filters::LevelFilter;
 
-use crate::cli::{self, Cli};
 use crate::clock;
-use crate::collectors;
-use crate::daemon::{self, Daemon};
-use crate::debug::Debug;
-use crate::host::{self, Host};
-use crate::keyring::Keyring;
-use crate::keys;
-use crate::lifecycle::{self, PidFile, Role, Signals};
-use crate::log;
-use crate::metrics;
-use crate::notify::Manager;
-use crate::probe::Probe;
-use crate::program::system_words;
-use crate::registration;
+use crate::daemon::cli::{self, Cli};
+use crate::daemon::host::{self, Host};
+use crate::daemon::lifecycle::{self, PidFile, Role, Signals};
+use crate::daemon::log;
+use crate::daemon::notify::Manager;
+use crate::daemon::probe::Probe;
+use crate::daemon::registration;
+use crate::job::program::system_words;
+use crate::metrics::collectors;
+use crate::metrics::prometheus;
+use crate::security::certificates::Keyring;
+use crate::security::pki_keys;
+use crate::shared::daemon::{self, Daemon};
+use crate::shared::debug::Debug;
 use crate::texts as own_texts;
 
 /// Between two tries to bind an address.
@@ -96,7 +96,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         Ended(1)
     })?;
     // Before privileges are dropped: key files are root's.
-    let protection = keys::load(&config.file_daemon.pki).map_err(|problem| {
+    let protection = pki_keys::load(&config.file_daemon.pki).map_err(|problem| {
         print(&mut io::stderr(), problem.lines.join("\n").as_bytes());
         Ended(1)
     })?;
@@ -107,7 +107,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         .map_err(|error| ended(error.message(&name)))?;
     tell_of_life(&daemon, "FD0001", "startup");
     collectors::start(&daemon);
-    metrics::start(&daemon);
+    prometheus::start(&daemon);
     for address in addresses {
         listen(&daemon, address)?;
     }

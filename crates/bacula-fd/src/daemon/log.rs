@@ -14,7 +14,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::clock;
-use crate::debug::Debug;
+use crate::shared::debug::Debug;
 
 /// Every thread's log goes to where `debug` says, from now on. To be called once.
 pub(crate) fn init(debug: &Arc<Debug>, format: LogFormat) {
@@ -60,7 +60,7 @@ impl io::Write for OutLine<'_> {
     }
 }
 
-/// `[21-Nov-2026 02:00:41 ]x-fd[[ThreadId(3)]]: bacula_fd::start:82 WARN text` (reference 06 §8.2).
+/// `[21-Nov-2026 02:00:41 ]x-fd[[ThreadId(3)]]: bacula_fd::daemon::start:82 WARN text` (reference 06 §8.2).
 struct StockLines(Arc<Debug>);
 
 impl<S, N> FormatEvent<S, N> for StockLines

@@ -14,8 +14,8 @@ use fd_transport::{
     Gathered, IDLE_LIMIT, Limits, Received,
 };
 
-use crate::exchange::{self, Secrets, Signals};
-use crate::job::Job;
+use crate::connection::dialogue::{self, Secrets, Signals};
+use crate::shared::job::Job;
 
 /// Between two tries to connect (reference 01 §18.4).
 pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(10);
@@ -112,7 +112,7 @@ impl StorageConnection {
     ) -> Result<Self, Rejected> {
         let secrets = Secrets { key: credentials.key.clone(), certificates };
         let (mut machine, first) = StorageHello::start(&job.identity.name, credentials, proxy);
-        let led = exchange::lead(&mut channel, &mut machine, first, &secrets, Signals::All, HELLO_TIMEOUT);
+        let led = dialogue::lead(&mut channel, &mut machine, first, &secrets, Signals::All, HELLO_TIMEOUT);
         let greeting =
             led.map_err(|error| Rejected { error, certificate_errors: channel.certificate_errors().to_vec() })?;
         let compressed = compression && greeting.version >= 1;
@@ -164,7 +164,7 @@ impl StorageConnection {
         machine: &mut M,
         first: Vec<Action<M::Done, M::Error>>,
     ) -> Result<M::Done, M::Error> {
-        exchange::lead(&mut self.channel, machine, first, &self.secrets, Signals::Storage, IDLE_LIMIT)
+        dialogue::lead(&mut self.channel, machine, first, &self.secrets, Signals::Storage, IDLE_LIMIT)
     }
 
     /// Asks the Storage Daemon whether it still follows, and waits until it says so. Heartbeats may come before.
@@ -181,7 +181,7 @@ impl StorageConnection {
 
     /// The end of all data.
     pub(crate) fn end_of_data(&mut self) -> Result<(), ChannelError> {
-        exchange::end_of_data(&mut self.channel)?;
+        dialogue::end_of_data(&mut self.channel)?;
         self.channel.flush()
     }
 
@@ -204,7 +204,7 @@ impl StorageConnection {
                 Received::Empty => return Ok(Some(&[])),
                 Received::Signal(signal) => signal,
             };
-            if exchange::answer_storage_signal(&mut self.channel, signal)?.is_some() {
+            if dialogue::answer_storage_signal(&mut self.channel, signal)?.is_some() {
                 return Ok(None);
             }
         }
@@ -218,7 +218,7 @@ impl StorageConnection {
             None => Ok(Arrival::Nothing),
             Some(Gathered::Frame) => Ok(Arrival::Frame),
             Some(Gathered::Signal(signal)) => {
-                let ended = exchange::answer_storage_signal(&mut self.channel, signal)?.is_some();
+                let ended = dialogue::answer_storage_signal(&mut self.channel, signal)?.is_some();
                 Ok(if ended { Arrival::EndOfData } else { Arrival::Nothing })
             }
         }

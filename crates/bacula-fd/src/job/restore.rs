@@ -16,11 +16,11 @@ use fd_session::JobStatus;
 use fd_session::command::{Replace, Where};
 use fd_walk::real_path;
 
-use crate::exchange;
-use crate::job::Job;
-use crate::outbox::Outbox;
-use crate::record_feed::{feed, own_feed};
-use crate::storage::StorageConnection;
+use crate::connection::dialogue;
+use crate::connection::storage::StorageConnection;
+use crate::job::outbox::Outbox;
+use crate::job::record_feed::{feed, own_feed};
+use crate::shared::job::Job;
 
 /// What the Director's command comes to; `Err` holds an expression list of which nothing is usable.
 pub(crate) fn plan(
@@ -184,7 +184,7 @@ pub(crate) struct Records<'s> {
 
 impl RecordSource for Records<'_> {
     fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
-        self.storage.next_frame().map_err(|error| SourceError(exchange::reason(&error)))
+        self.storage.next_frame().map_err(|error| SourceError(dialogue::reason(&error)))
     }
 }
 

@@ -4,7 +4,7 @@
 //! N above 0: before the record of file N + 1. N below 0: before the packet of data that brings the bytes read above
 //! −N KiB.
 
-use crate::sent_records::{Head, Sent, SentRecords};
+use crate::job::sent_records::{Head, Sent, SentRecords};
 
 /// Bytes that are read for a packet, where the packet itself does not tell.
 const BLOCK: u64 = 65_536;
@@ -94,7 +94,7 @@ impl HangUp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sent_records::tests::record;
+    use crate::job::sent_records::tests::record;
 
     /// A file of so many packets of 1,000 bytes under this number.
     fn file(number: u32, packets: usize, compress: bool) -> Vec<u8> {

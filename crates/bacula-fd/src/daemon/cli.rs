@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use fd_config::StockMessage;
 
-use crate::getopt;
+use crate::daemon::getopt;
 
 /// Where a configuration file without `/` in its name is looked for; packagers set `FERROFD_SYSCONFDIR` at build time.
 pub(crate) const CONFIGURATION_DIRECTORY: &str = match option_env!("FERROFD_SYSCONFDIR") {

@@ -66,7 +66,7 @@ fn read(file: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
 fn unreadable(file: &Path, step: &str, error: &io::Error) -> KeyProblem {
     let number = error.raw_os_error().unwrap_or_default();
     let second = if number == nix::libc::ENOENT { texts::BIO_NO_SUCH_FILE } else { texts::BIO_SYSTEM };
-    let system = texts::openssl_system_error(number, &crate::program::system_words(error));
+    let system = texts::openssl_system_error(number, &crate::job::program::system_words(error));
     KeyProblem {
         lines: [system.as_str(), second].map(|text| texts::step_failed(step, text)).to_vec(),
         hint: texts::unreadable_key_hint(file),

@@ -7,7 +7,7 @@ use fd_config::Messages;
 use fd_messages::{JobLog, MessageType, PacketSink, SendError};
 
 use crate::clock;
-use crate::job::Job;
+use crate::shared::job::Job;
 
 /// Messages that may wait for the session. A Director that reads slowly slows the job down instead of filling memory.
 const WAITING: usize = 256;
@@ -89,7 +89,7 @@ mod tests {
     use fd_config::{Destination, DestinationKind, TypeSet};
 
     use super::*;
-    use crate::job::Identity;
+    use crate::shared::job::Identity;
 
     /// `Director = x = all, !skipped` and the like.
     fn outbox(named: &[MessageType], taken: &[MessageType]) -> (Outbox, Receiver<Outgoing>) {

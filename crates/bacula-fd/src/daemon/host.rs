@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 use fd_config::{AddressFamily, DirectoryState, KeyProblem, Source, Surroundings, Tls};
 use fd_os::resolver_text;
 
-use crate::keyring;
-use crate::keys;
-use crate::program::system_words;
+use crate::job::program::system_words;
+use crate::security::certificates;
+use crate::security::pki_keys;
 
 /// Longest configuration file that is read, and the most that a program in one may print, in bytes.
 const MAX_FILE: u64 = 64 << 20;
@@ -97,22 +97,22 @@ fn output(argv: &[Vec<u8>]) -> Option<(Vec<u8>, bool)> {
 
 impl Surroundings for Host {
     fn tls_context(&mut self, tls: &Tls) -> Result<(), KeyProblem> {
-        match keyring::certificates(tls) {
+        match certificates::certificates(tls) {
             Ok(_) => Ok(()),
             Err(problem) => Err(KeyProblem { lines: problem.lines, hint: problem.hint.to_owned() }),
         }
     }
 
     fn certificate(&mut self, file: &Path) -> Result<(), KeyProblem> {
-        keys::certificate(file).map(|_| ())
+        pki_keys::certificate(file).map(|_| ())
     }
 
     fn private_key(&mut self, file: &Path) -> Result<(), KeyProblem> {
-        keys::private_key(file).map(|_| ())
+        pki_keys::private_key(file).map(|_| ())
     }
 
     fn mentions_private_key(&mut self, file: &Path) -> bool {
-        keys::holds_private_key(file)
+        pki_keys::holds_private_key(file)
     }
 
     fn directory(&mut self, path: &Path) -> DirectoryState {

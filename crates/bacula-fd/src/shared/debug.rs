@@ -13,7 +13,8 @@ use fd_messages::own_file;
 use fd_session::command::SetDebug;
 use tracing::level_filters::LevelFilter;
 
-use crate::{start, texts};
+use crate::daemon::start;
+use crate::texts;
 
 /// Tags in the order in which status lists them, and their bits.
 const TAGS: [(&str, u32); 12] = [

@@ -11,9 +11,9 @@ use fd_session::JobStatus;
 use fd_session::command::RunScript;
 use fd_session::texts;
 
-use crate::child::{Group, Program, Watched, is_unwanted};
-use crate::job::Job;
-use crate::program::{self, NotRun};
+use crate::job::child::{Group, Program, Watched, is_unwanted};
+use crate::job::program::{self, NotRun};
+use crate::shared::job::Job;
 
 /// Longest piece of output that makes one message, in bytes.
 const LINE_MAX: u64 = 499;
@@ -222,7 +222,7 @@ fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dy
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Identity;
+    use crate::shared::job::Identity;
 
     fn said_by(command: &str, allowed: &[Vec<u8>], abort: bool) -> (Vec<String>, JobStatus) {
         let job = Job::new(Identity::default(), 0);

@@ -23,8 +23,8 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 
-use crate::child::{Group, Program, Wanted, Watched, is_unwanted};
-use crate::job::Job;
+use crate::job::child::{Group, Program, Wanted, Watched, is_unwanted};
+use crate::shared::job::Job;
 use crate::texts;
 
 /// The name under which this program is a guest.
@@ -203,7 +203,7 @@ impl Expression {
                         Failure::Late => texts::took_too_long(MATCH_LIMIT),
                         Failure::Refused(_) | Failure::Gone(_) if !is_last => continue,
                         Failure::Refused(words) => words,
-                        Failure::Gone(error) => crate::program::system_words(&error),
+                        Failure::Gone(error) => crate::job::program::system_words(&error),
                     };
                     return self.fail(text, &why);
                 }
@@ -457,7 +457,7 @@ fn cannot(error: &RegexError) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Identity;
+    use crate::shared::job::Identity;
 
     fn request(head: &[u8], message: &[u8]) -> Vec<u8> {
         [head, &u32::try_from(message.len()).unwrap().to_be_bytes(), message].concat()

@@ -15,13 +15,13 @@ use fd_session::texts;
 use fd_transport::{ChannelError, Fault};
 use fd_walk::WalkSettings;
 
-use crate::daemon::Daemon;
-use crate::hang_up::{HangUp, Limit};
-use crate::job::Job;
-use crate::outbox::Outbox;
-use crate::packet_check::PacketCheck;
-use crate::signatures;
-use crate::storage::StorageConnection;
+use crate::connection::storage::StorageConnection;
+use crate::job::hang_up::{HangUp, Limit};
+use crate::job::outbox::Outbox;
+use crate::job::packet_check::PacketCheck;
+use crate::job::signatures;
+use crate::shared::daemon::Daemon;
+use crate::shared::job::Job;
 
 /// What the configuration and the Director's commands come to.
 pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSettings, file_index: u32) -> BackupPlan {

@@ -1,7 +1,7 @@
 //! The collectors of Statistics resources: each writes the daemon's metrics to a file or to a Graphite server, again and
 //! again (reference 06 §11.2). A thread each; what it is doing is kept for `.status statistics`.
 //!
-//! Not here: the metrics themselves ([`crate::statistics`]).
+//! Not here: the metrics themselves ([`crate::metrics::stock`]).
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -18,9 +18,9 @@ use fd_messages::own_file::{self, Writing};
 use fd_os::resolver_text;
 
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::program::system_words;
-use crate::statistics::{self, Metric};
+use crate::job::program::system_words;
+use crate::metrics::stock::{self, Metric};
+use crate::shared::daemon::Daemon;
 use crate::texts;
 
 /// How long a Graphite server is called before its lines are kept for later.
@@ -144,7 +144,7 @@ fn collect(daemon: &Daemon, number: usize, resource: &Statistics) {
     loop {
         let now = clock::seconds();
         collectors.change(number, |state| state.last = now);
-        let lines = lines(resource, &statistics::metrics(&daemon.config().file_daemon.name), now);
+        let lines = lines(resource, &stock::metrics(&daemon.config().file_daemon.name), now);
         if graphite {
             to_graphite(daemon, number, resource, &lines);
         } else if let Err((place, text)) = to_file(resource.file.as_deref(), &lines) {

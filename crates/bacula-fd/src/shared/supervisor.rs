@@ -8,8 +8,8 @@ use fd_config::Config;
 use fd_messages::{Expand, LocalDestinations, MessageType, texts as lines};
 
 use crate::clock;
-use crate::job::{Job, JobKind};
-use crate::state_file::Entry;
+use crate::shared::job::{Job, JobKind};
+use crate::shared::state_file::Entry;
 
 /// Jobs that the history keeps (reference 02 §13.1).
 const HISTORY: usize = 10;

@@ -8,8 +8,8 @@ use fd_session::authenticate::{AuthError, Authentication};
 use fd_session::{Action, Need};
 use fd_transport::{Certificates, Channel, ConnectError, ConnectPlan, ConnectWatch, Limits, Peer, PeerKind, Received};
 
-use crate::daemon::Daemon;
-use crate::exchange::{self, Secrets, Signals};
+use crate::connection::dialogue::{self, Secrets, Signals};
+use crate::shared::daemon::Daemon;
 
 /// Between two tries to connect (reference 01 §18.4).
 const RETRY_EVERY: Duration = Duration::from_secs(5);
@@ -87,7 +87,7 @@ impl Call<'_> {
         let secrets = Secrets { key: credentials.key.clone(), certificates: self.certificates.cloned() };
         let (mut machine, mut first) = Authentication::client(credentials);
         first.insert(0, Action::Send(hello.to_vec()));
-        exchange::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)?;
+        dialogue::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)?;
         let said = match channel.recv(GIVE_UP_AFTER) {
             Ok(Received::Data(line)) if director_accepted(line).is_some() => return Ok(channel),
             Ok(Received::Data(line)) => String::from_utf8_lossy(line).trim_end().to_owned(),

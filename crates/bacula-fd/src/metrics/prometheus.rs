@@ -1,0 +1,206 @@
+//! The daemon's numbers for monitoring systems: `GET /metrics` in Prometheus' text format, at the address that
+//! `bacula-fd.toml` names. Without an address nobody listens.
+//!
+//! A few callers at a time, two seconds each: who asks for metrics has no password, so it gets little to hold on to. That
+//! is also why this is no HTTP library: one method, one path, no state.
+//!
+//! Not here: the metrics of the stock daemon ([`crate::metrics::stock`]).
+
+use std::fmt::Write as _;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fd_messages::Stage;
+
+use crate::security::places::Places;
+use crate::shared::daemon::Daemon;
+use crate::shared::job::Job;
+use crate::shared::platform::Platform;
+use crate::texts;
+
+/// How long one caller may take for everything.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Callers at a time.
+const CALLERS: usize = 16;
+/// How long each of them has in any case, whoever else waits. An answer takes milliseconds.
+const LEAST_TIME: Duration = Duration::from_millis(250);
+/// After a call that could not be taken, as when descriptors are short.
+const BREATH: Duration = Duration::from_millis(100);
+/// Shortest timeout that is set on the socket; zero would mean none.
+const TIMEOUT_MIN: Duration = Duration::from_millis(1);
+/// The longest request, bytes.
+const LONGEST: usize = 8192;
+
+const STAGES: [(&str, Stage); 5] = [
+    ("read", Stage::Read),
+    ("wait_for_entries", Stage::WorkWaitsForEntries),
+    ("wait_for_sender", Stage::WorkWaitsForSender),
+    ("send", Stage::Send),
+    ("wait_to_send", Stage::SendWaits),
+];
+
+/// A number of a running job.
+type OfJob = fn(&Job) -> u64;
+
+/// Listens, if an address is given. What goes wrong is no reason to do without backups: it stands in the log.
+pub(crate) fn start(daemon: &Arc<Daemon>) {
+    let Some(address) = daemon.metrics_address() else { return };
+    if let Err(error) = listen(daemon, address) {
+        tracing::error!(%address, %error, "nobody can ask for metrics");
+    }
+}
+
+fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> io::Result<()> {
+    let listener = TcpListener::bind(address)?;
+    let daemon = Arc::clone(daemon);
+    let serve = move || {
+        let places = Places::new(CALLERS, LEAST_TIME);
+        for caller in listener.incoming() {
+            if let Err(error) = caller.and_then(|caller| admit(&daemon, &places, caller)) {
+                tracing::debug!(%error, "a caller for metrics was not taken");
+                thread::sleep(BREATH);
+            }
+        }
+    };
+    thread::Builder::new().name("metrics".to_owned()).spawn(serve).map(|_runs_for_ever| ())
+}
+
+/// Answers in a thread of its own, so that nobody waits for somebody who is silent.
+fn admit(daemon: &Arc<Daemon>, places: &Arc<Places>, caller: TcpStream) -> io::Result<()> {
+    let socket = caller.try_clone()?;
+    let place = places.take(move || {
+        // An error means that the connection is gone already.
+        let _gone = socket.shutdown(Shutdown::Both);
+    });
+    let daemon = Arc::clone(daemon);
+    let work = move || {
+        let _place = place;
+        if let Err(error) = answer(&daemon, &caller) {
+            tracing::debug!(%error, "a caller did not get its metrics");
+        }
+    };
+    thread::Builder::new().name("metrics caller".to_owned()).spawn(work).map(|_ends_soon| ())
+}
+
+fn answer(daemon: &Daemon, caller: &TcpStream) -> io::Result<()> {
+    let begin = Instant::now();
+    let left = || match PATIENCE.saturating_sub(begin.elapsed()) {
+        Duration::ZERO => Err(io::Error::from(io::ErrorKind::TimedOut)),
+        left => Ok(left.max(TIMEOUT_MIN)),
+    };
+    let mut stream = caller;
+    let mut request = Vec::new();
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < LONGEST {
+        caller.set_read_timeout(Some(left()?))?;
+        let mut some = [0; 1024];
+        match stream.read(&mut some)? {
+            0 => break,
+            len => request.extend_from_slice(some.get(..len).unwrap_or_default()),
+        }
+    }
+    let (status, body) = match path(&request) {
+        Some(b"/metrics") => ("200 OK", exposition(daemon)),
+        Some(_) => ("404 Not Found", String::new()),
+        None => ("400 Bad Request", String::new()),
+    };
+    let head = texts::http_head(status, body.len());
+    let answer = [head.as_bytes(), body.as_bytes()].concat();
+    let mut rest = answer.as_slice();
+    while !rest.is_empty() {
+        caller.set_write_timeout(Some(left()?))?;
+        let sent = stream.write(rest)?;
+        rest = rest.get(sent..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// The path that a request asks for, without what stands behind a question mark.
+fn path(request: &[u8]) -> Option<&[u8]> {
+    let line = request.split(|byte| *byte == b'\r').next()?;
+    let mut words = line.split(|byte| *byte == b' ');
+    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+    (method == b"GET" && version.starts_with(b"HTTP/1.")).then(|| target.split(|byte| *byte == b'?').next())?
+}
+
+/// All metrics as text.
+fn exposition(daemon: &Daemon) -> String {
+    let supervisor = daemon.supervisor();
+    let jobs = supervisor.running_jobs();
+    let mut out = String::new();
+    let memory = Platform::memory();
+    let singles = [
+        (
+            "start_time_seconds",
+            "gauge",
+            "When the daemon began.",
+            u64::try_from(supervisor.started).unwrap_or_default(),
+        ),
+        ("resident_memory_bytes", "gauge", "Memory of the daemon.", memory.resident),
+        ("jobs_finished_total", "counter", "Jobs that have ended.", supervisor.finished()),
+        ("jobs_running", "gauge", "Jobs that run now.", jobs.len() as u64),
+    ];
+    for (name, kind, help, value) in singles {
+        describe(&mut out, name, kind, help);
+        line(&mut out, name, "", &value);
+    }
+    let of_jobs: [(&str, &str, OfJob); 5] = [
+        ("job_files", "Files sent or restored by a running job.", |job| job.progress.files().into()),
+        ("job_files_examined", "Files that a running job has looked at.", |job| job.progress.files_examined()),
+        ("job_bytes", "Bytes sent or written by a running job.", |job| job.progress.job_bytes()),
+        ("job_read_bytes", "Bytes read or received by a running job.", |job| job.progress.read_bytes()),
+        ("job_errors", "Errors of a running job.", |job| job.progress.errors().into()),
+    ];
+    for (name, help, value) in of_jobs {
+        describe(&mut out, name, "gauge", help);
+        for job in &jobs {
+            line(&mut out, name, &labels(job), &value(job));
+        }
+    }
+    describe(&mut out, "job_stage_seconds", "gauge", "Where the time of a running backup goes.");
+    for job in &jobs {
+        for (stage, kind) in STAGES {
+            let labels = format!("{},stage=\"{stage}\"", labels(job));
+            line(&mut out, "job_stage_seconds", &labels, &job.progress.stages().get(kind).as_secs_f64());
+        }
+    }
+    out
+}
+
+fn labels(job: &Job) -> String {
+    let name = job.name().replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("job=\"{name}\",jobid=\"{}\",type=\"{}\"", job.identity.job_id, job.kind().words())
+}
+
+fn describe(out: &mut String, name: &str, kind: &str, help: &str) {
+    // Writing to a string can't fail.
+    let _ = write!(out, "# HELP bacula_fd_{name} {help}\n# TYPE bacula_fd_{name} {kind}\n");
+}
+
+fn line(out: &mut String, name: &str, labels: &str, value: &dyn std::fmt::Display) {
+    let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+    let _ = writeln!(out, "bacula_fd_{name}{labels} {value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_get_has_a_path() {
+        assert_eq!(path(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), Some(&b"/metrics"[..]));
+        assert_eq!(path(b"GET /metrics?x=1 HTTP/1.0\r\n\r\n"), Some(&b"/metrics"[..]));
+        for request in [
+            &b""[..],
+            b"GET",
+            b"GET /metrics",
+            b"POST /metrics HTTP/1.1\r\n\r\n",
+            b"GET /metrics FTP\r\n",
+            b"\x16\x03\x01",
+        ] {
+            assert_eq!(path(request), None, "{request:?}");
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! A job as its threads, the operator's `cancel` and `status` share it. Not here: doing it.
+
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fd_config::Messages;
+use fd_messages::{CancelToken, MessageType, Progress};
+use fd_session::JobStatus;
+use fd_transport::{Bandwidth, Canceller, Channel};
+
+use crate::job::child::Wanted;
+
+/// What a job is doing, the `JobType` of the catalog.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum JobKind {
+    /// Nothing yet.
+    System,
+    /// A backup.
+    Backup,
+    /// A restore.
+    Restore,
+    /// A verify.
+    Verify,
+}
+
+impl JobKind {
+    /// The letter of the catalog.
+    pub(crate) const fn letter(self) -> u8 {
+        match self {
+            Self::System => b'I',
+            Self::Backup => b'B',
+            Self::Restore => b'R',
+            Self::Verify => b'V',
+        }
+    }
+
+    /// As status and job codes show it.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::System => "System or Console",
+            Self::Backup => "Backup",
+            Self::Restore => "Restore",
+            Self::Verify => "Verify",
+        }
+    }
+
+    const fn from_letter(letter: u8) -> Self {
+        match letter {
+            b'B' => Self::Backup,
+            b'R' => Self::Restore,
+            b'V' => Self::Verify,
+            _ => Self::System,
+        }
+    }
+}
+
+/// A level's letter as status and job codes show it; a blank for none.
+pub(crate) const fn level_words(letter: u8) -> &'static str {
+    match letter {
+        b'F' => "Full",
+        b'B' => "Base",
+        b'D' => "Differential",
+        b'I' => "Incremental",
+        b'S' => "Since",
+        b'C' => "Verify Catalog",
+        b'V' => "Verify Init Catalog",
+        b'O' => "Verify Volume to Catalog",
+        b'd' => "Verify Disk to Catalog",
+        b'A' => "Verify Data",
+        _ => " ",
+    }
+}
+
+/// A job's state, level and kind in words, as job codes show them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Words {
+    /// `%e`.
+    pub status: &'static str,
+    /// `%l`.
+    pub level: &'static str,
+    /// `%t`.
+    pub kind: &'static str,
+}
+
+/// Who a job is, as `JobId=` says it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Identity {
+    /// Catalog number; 0 for console commands.
+    pub job_id: u32,
+    /// Full name with date and number.
+    pub name: Vec<u8>,
+    /// The Storage Daemon's session.
+    pub vol_session_id: u32,
+    /// The Storage Daemon's session time.
+    pub vol_session_time: u32,
+}
+
+/// What a job does right now, for `.status activity`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// The Director has the word.
+    Waiting,
+    /// The Storage Daemon is being called, or expected to call.
+    Connecting,
+    /// A program of the operator runs.
+    Script,
+    /// The Director sends the accurate list.
+    AccurateList,
+    /// Files are walked, saved, restored or compared.
+    Files,
+}
+
+impl Phase {
+    const ALL: [Self; 5] = [Self::Waiting, Self::Connecting, Self::Script, Self::AccurateList, Self::Files];
+
+    /// As `.status activity` shows it.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting for the Director",
+            Self::Connecting => "connecting to the Storage daemon",
+            Self::Script => "running a script",
+            Self::AccurateList => "receiving the accurate list",
+            Self::Files => "files",
+        }
+    }
+}
+
+/// The Storage Daemon's connection as status and cancel see it.
+#[derive(Clone, Debug)]
+struct StorageSide {
+    canceller: Canceller,
+    encrypted: bool,
+}
+
+/// What status shows of the Storage Daemon's connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StorageView {
+    /// Frames that it has sent us.
+    pub frames_read: u64,
+    /// Number of the socket.
+    pub descriptor: i32,
+    /// Whether it is encrypted.
+    pub encrypted: bool,
+}
+
+/// The last rate that a status has computed (reference 02 §11.1).
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    bytes_per_second: Option<u64>,
+    bytes: u64,
+    time: i64,
+}
+
+/// One job.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// Who it is.
+    pub identity: Identity,
+    /// When its connection was made, seconds since 1970.
+    pub started: i64,
+    /// Its counters.
+    pub progress: Progress,
+    /// Tells its threads to stop.
+    pub cancel: CancelToken,
+    /// Bytes per second towards the Storage Daemon, 0 for no limit. Shared with the connection.
+    pub bandwidth: Bandwidth,
+    /// Why it has failed where nobody can say so.
+    failure: Mutex<Option<Vec<u8>>>,
+    /// How often somebody has ordered its end.
+    aborts: AtomicU32,
+    status: AtomicU8,
+    kind: AtomicU8,
+    level: AtomicU8,
+    phase: AtomicU8,
+    phase_since: AtomicI64,
+    /// Only statuses take it.
+    rate: Mutex<Rate>,
+    storage: Mutex<Option<StorageSide>>,
+    /// A Storage Daemon that called us, until the job's own thread takes it.
+    caller: Mutex<Option<Channel>>,
+    called: Condvar,
+}
+
+/// How often a cancel is looked for.
+const STEP: Duration = Duration::from_millis(200);
+/// How long a job that is to end may take before its connection is cut.
+const GRACE: Duration = Duration::from_secs(2);
+
+impl Job {
+    /// A job that has just been named.
+    pub(crate) fn new(identity: Identity, started: i64) -> Self {
+        Self {
+            identity,
+            started,
+            progress: Progress::default(),
+            cancel: CancelToken::new(),
+            bandwidth: Bandwidth::new(0),
+            failure: Mutex::new(None),
+            aborts: AtomicU32::new(0),
+            status: AtomicU8::new(JobStatus::Created.code()),
+            kind: AtomicU8::new(JobKind::System.letter()),
+            level: AtomicU8::new(b' '),
+            phase: AtomicU8::new(Phase::Waiting as u8),
+            phase_since: AtomicI64::new(started),
+            rate: Mutex::new(Rate { bytes_per_second: None, bytes: 0, time: started }),
+            storage: Mutex::new(None),
+            caller: Mutex::new(None),
+            called: Condvar::new(),
+        }
+    }
+
+    /// Its full name as text.
+    pub(crate) fn name(&self) -> String {
+        String::from_utf8_lossy(&self.identity.name).into_owned()
+    }
+
+    /// Its state.
+    pub(crate) fn status(&self) -> JobStatus {
+        JobStatus::from_code(self.status.load(Ordering::Relaxed)).unwrap_or(JobStatus::Created)
+    }
+
+    /// Asks for another state; the heavier one stays (reference 02 §7.2).
+    pub(crate) fn change_status(&self, new: JobStatus) {
+        let changed = |code| JobStatus::from_code(code).map(|old| old.changed_to(new).code());
+        let _previous = self.status.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);
+        if self.status().is_canceled() {
+            self.cancel.cancel();
+        }
+    }
+
+    /// Fails it from where its operator can't be told; [`Self::take_failure`] gives the first text for that.
+    pub(crate) fn fail(&self, text: Vec<u8>) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+        self.change_status(JobStatus::Fatal);
+    }
+
+    /// What its operator has still to be told.
+    pub(crate) fn take_failure(&self) -> Option<Vec<u8>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What it does.
+    pub(crate) fn kind(&self) -> JobKind {
+        JobKind::from_letter(self.kind.load(Ordering::Relaxed))
+    }
+
+    /// Notes what it does.
+    pub(crate) fn set_kind(&self, kind: JobKind) {
+        self.kind.store(kind.letter(), Ordering::Relaxed);
+    }
+
+    /// The level's letter, a blank before there is one.
+    pub(crate) fn level(&self) -> u8 {
+        self.level.load(Ordering::Relaxed)
+    }
+
+    /// Notes the level.
+    pub(crate) fn set_level(&self, letter: u8) {
+        self.level.store(letter, Ordering::Relaxed);
+    }
+
+    /// What it does right now.
+    pub(crate) fn phase(&self) -> Phase {
+        let phase = self.phase.load(Ordering::Relaxed);
+        Phase::ALL.into_iter().find(|known| *known as u8 == phase).unwrap_or(Phase::Waiting)
+    }
+
+    /// Since when, seconds since 1970.
+    pub(crate) fn phase_since(&self) -> i64 {
+        self.phase_since.load(Ordering::Relaxed)
+    }
+
+    /// Notes what it does from `now` on.
+    pub(crate) fn enter(&self, phase: Phase, now: i64) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
+        self.phase_since.store(now, Ordering::Relaxed);
+    }
+
+    /// Bytes per second of late, smoothed as the stock daemon does it: only a plain status more than ten seconds after
+    /// the one before moves the base.
+    pub(crate) fn last_rate(&self, now: i64) -> u64 {
+        const BASE_MOVES_AFTER: i64 = 10;
+        let mut rate = self.rate.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = self.progress.job_bytes();
+        let seconds = u64::try_from(now.saturating_sub(rate.time)).unwrap_or(0).max(1);
+        let current = bytes.saturating_sub(rate.bytes) / seconds;
+        let last = rate.bytes_per_second.unwrap_or(current);
+        let smoothed = last.saturating_mul(2).saturating_add(current) / 3;
+        if now.saturating_sub(rate.time) > BASE_MOVES_AFTER {
+            *rate = Rate { bytes_per_second: Some(smoothed), bytes, time: now };
+        }
+        smoothed
+    }
+
+    /// The Storage Daemon's connection, for [`Self::abort`] and status; `None` when it is closed.
+    pub(crate) fn set_storage(&self, storage: Option<(Canceller, bool)>) {
+        let side = storage.map(|(canceller, encrypted)| StorageSide { canceller, encrypted });
+        self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&side);
+        // Looked at only now: a cancel that came before does not know of the connection.
+        if self.cancel.is_cancelled()
+            && let Some(side) = &side
+        {
+            side.canceller.cancel();
+        }
+    }
+
+    /// The connection to a Storage Daemon, if there is one. The lock is held for a copy only, by all who take it.
+    pub(crate) fn storage_view(&self) -> Option<StorageView> {
+        let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let (frames_read, descriptor) = (side.canceller.frames_received(), side.canceller.descriptor().unwrap_or(0));
+        Some(StorageView { frames_read, descriptor, encrypted: side.encrypted })
+    }
+
+    /// The operator's `cancel`, or `stop` if the job is to be resumed: the state changes and every wait on the Storage
+    /// Daemon ends.
+    pub(crate) fn abort(&self, stop: bool) {
+        self.change_status(if stop { JobStatus::Incomplete } else { JobStatus::Canceled });
+        self.cancel.cancel();
+        self.aborts.fetch_add(1, Ordering::Relaxed);
+        let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(side) = side else { return };
+        if self.kind() != JobKind::Backup {
+            return side.canceller.cancel();
+        }
+        // Who sends ends by himself, between two frames, so that the Storage Daemon has less to complain of; who waits for
+        // it is woken.
+        let canceller = side.canceller.clone();
+        let cut = move || {
+            std::thread::sleep(GRACE);
+            canceller.cancel();
+        };
+        if let Err(error) = std::thread::Builder::new().name("cuts".to_owned()).spawn(cut) {
+            tracing::warn!(%error, "no thread to wait for the job's own end");
+            side.canceller.cancel();
+        }
+    }
+
+    /// How often [`Self::abort`] was called. Unlike the state and the token it tells a new order from an old one.
+    pub(crate) fn aborts(&self) -> u32 {
+        self.aborts.load(Ordering::Relaxed)
+    }
+
+    /// What job codes show of it (reference 02 §10.2).
+    pub(crate) fn words(&self) -> Words {
+        let status = match self.status() {
+            JobStatus::Terminated if self.progress.errors() == 0 => "OK",
+            status => status_words(status),
+        };
+        Words { status, level: level_words(self.level()), kind: self.kind().words() }
+    }
+
+    /// A Storage Daemon has called for this job; gives the connection back if another one waits already.
+    pub(crate) fn park(&self, channel: Channel) -> Result<(), Box<Channel>> {
+        let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
+        if caller.is_some() {
+            return Err(Box::new(channel));
+        }
+        *caller = Some(channel);
+        self.called.notify_all();
+        Ok(())
+    }
+
+    /// Waits for the Storage Daemon's call, at most `limit`, until the job is cancelled, or as long as it is `wanted`.
+    pub(crate) fn await_call(&self, limit: Duration, wanted: Wanted<'_>) -> Option<Channel> {
+        let start = Instant::now();
+        let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
+        while caller.is_none() && !self.cancel.is_cancelled() && wanted() && start.elapsed() < limit {
+            caller = self.called.wait_timeout(caller, STEP).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        caller.take()
+    }
+
+    /// Waits so long, or until the job is cancelled.
+    pub(crate) fn pause(&self, time: Duration) {
+        let start = Instant::now();
+        while !self.cancel.is_cancelled() {
+            let left = time.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(STEP));
+        }
+    }
+
+    /// What a message of this type does to the job. `false`: no destination takes the type, so it has no effect at all
+    /// (reference 06 §7.3).
+    pub(crate) fn note(&self, kind: MessageType, messages: &Messages) -> bool {
+        if !messages.wants(kind.number()) {
+            return false;
+        }
+        match kind {
+            MessageType::Fatal => {
+                self.progress.at_least_one_error();
+                self.change_status(JobStatus::Fatal);
+            }
+            MessageType::Error => self.progress.add_error(),
+            _ => {}
+        }
+        true
+    }
+}
+
+/// What a status is called in commands (reference 06 §7.8); of a job without errors, `Terminated` is `OK`.
+pub(crate) const fn status_words(status: JobStatus) -> &'static str {
+    match status {
+        JobStatus::Terminated | JobStatus::Warnings => "OK -- with warnings",
+        JobStatus::Error => "Error",
+        JobStatus::Fatal => "Fatal Error",
+        JobStatus::Canceled => "Canceled",
+        JobStatus::Differences => "Differences",
+        JobStatus::Created => "Created",
+        JobStatus::Incomplete => "Incomplete",
+        JobStatus::Blocked | JobStatus::Running => "Unknown term code",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fatal_message_fails_the_job_and_stops_its_threads() {
+        let job = Job::new(Identity::default(), 0);
+        job.change_status(JobStatus::Running);
+        job.change_status(JobStatus::Fatal);
+        assert!(job.cancel.is_cancelled());
+        job.change_status(JobStatus::Terminated);
+        assert_eq!(job.status(), JobStatus::Fatal);
+    }
+
+    #[test]
+    fn a_message_that_goes_nowhere_has_no_effect() {
+        let job = Job::new(Identity::default(), 0);
+        assert!(!job.note(MessageType::Fatal, &Messages::default()));
+        assert_eq!((job.status(), job.progress.errors()), (JobStatus::Created, 0));
+    }
+
+    #[test]
+    fn an_aborted_job_that_can_be_resumed_is_incomplete() {
+        let job = Job::new(Identity::default(), 0);
+        job.change_status(JobStatus::Running);
+        job.abort(true);
+        assert_eq!(job.status(), JobStatus::Incomplete);
+        assert!(job.cancel.is_cancelled());
+    }
+}
