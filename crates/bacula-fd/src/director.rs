@@ -22,7 +22,7 @@ use fd_backup::AccurateList;
 use fd_bsock::{CommCount, Signal};
 use fd_config::{DestinationKind, Director};
 use fd_fileset::FileSet;
-use fd_messages::{Expand, MessageType, texts as lines};
+use fd_messages::MessageType;
 use fd_restore::{QueuedMessage, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::{Access, Command, LevelFlags, Refusal, RunScript, Word};
@@ -31,11 +31,13 @@ use fd_transport::{Channel, ChannelError, Farewell, IDLE_LIMIT, Received};
 
 use crate::clock;
 use crate::connection::storage::{End, StorageConnection};
+use crate::delivery::local::Expand;
 use crate::job::outbox::Loss;
 use crate::job::runscript::Moment;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Identity, Job, JobKind, Phase};
 use crate::shared::supervisor::Session;
+use crate::texts as lines;
 
 pub(crate) use greet::{serve, serve_channel};
 

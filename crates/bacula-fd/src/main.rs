@@ -8,6 +8,7 @@
 mod clock;
 mod connection;
 mod daemon;
+mod delivery;
 mod director;
 mod job;
 mod metrics;

@@ -1,6 +1,8 @@
-//! What guards this host and its connections: certificates, keys, access rules, bounded places for callers.
+//! What guards this host and its connections: certificates, keys, access rules, bounded places for
+//! callers, and files that no other user can exchange.
 
 pub(crate) mod certificates;
 pub(crate) mod hosts_access;
+pub(crate) mod own_file;
 pub(crate) mod pki_keys;
 pub(crate) mod places;

@@ -9,13 +9,14 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use fd_config::StockMessage;
-use fd_messages::own_file;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Gid, Group, Uid, User, getuid, initgroups, setgid, setresuid, setuid};
+
+use crate::security::own_file;
 
 pub(crate) use fd_os::daemonize::Role;
 

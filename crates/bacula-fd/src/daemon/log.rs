@@ -87,6 +87,6 @@ where
 /// `21-Nov-2026 02:00:41`, local time.
 fn date(seconds: i64) -> String {
     let at = local_time(seconds);
-    let month = fd_messages::texts::month(at.month);
+    let month = clock::month(at.month);
     format!("{:02}-{month}-{} {:02}:{:02}:{:02}", at.day, at.year, at.hour, at.minute, at.second)
 }

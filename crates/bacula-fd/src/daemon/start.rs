@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use fd_config::{Config, LogLevel, LogSettings, Settings, StockMessage, Tls};
-use fd_messages::{MessageType, texts as lines};
+use fd_messages::MessageType;
 use fd_session::texts;
 use tracing::level_filters::LevelFilter;
 
@@ -23,6 +23,7 @@ use crate::daemon::log;
 use crate::daemon::notify::Manager;
 use crate::daemon::probe::Probe;
 use crate::daemon::registration;
+use crate::delivery::local;
 use crate::job::program::system_words;
 use crate::metrics::collectors;
 use crate::metrics::prometheus;
@@ -154,7 +155,7 @@ fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
     let Some(directory) = &own.plugin_directory else { return Ok(()) };
     std::fs::read_dir(directory).map(drop).map_err(|error| {
         let text = own_texts::no_plugin_directory(&own.name, directory, &system_words(&error));
-        print(&mut io::stdout(), &[lines::date_prefix(clock::seconds()).as_bytes(), text.as_bytes()].concat());
+        print(&mut io::stdout(), &[clock::date_prefix(clock::seconds()).as_bytes(), text.as_bytes()].concat());
         Ended(1)
     })
 }
@@ -246,7 +247,7 @@ fn wait_for_the_end(daemon: &Daemon, signals: Option<Signals>) -> Result<u8, End
     })?;
     let text = texts::shutting_down(&daemon.config().file_daemon.name);
     // A host without a log daemon ends all the same.
-    let _logged = fd_messages::syslog(MessageType::Error.number(), &text);
+    let _logged = local::syslog(MessageType::Error.number(), &text);
     let _second_one_ends_at_once = thread::Builder::new().name("second signal".to_owned()).spawn(move || {
         if signals.wait().is_ok() {
             end_at_once();
@@ -281,7 +282,7 @@ fn trace(cli: &Cli, settings: &LogSettings) -> Arc<Debug> {
 
 pub(crate) fn say(message: Option<StockMessage>) {
     if let Some(message) = message {
-        let date = lines::date_prefix(clock::seconds());
+        let date = clock::date_prefix(clock::seconds());
         print(&mut io::stdout(), &message.print(date.trim_end()));
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use fd_backup::SignatureFile;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
+use crate::security::own_file;
 use crate::shared::daemon::Daemon;
-use fd_messages::own_file;
 
 /// The size that counts without a setting, in bytes.
 const USUAL: u64 = 64 << 20;

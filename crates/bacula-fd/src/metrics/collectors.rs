@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use fd_config::{Statistics, StatisticsKind};
 use fd_fileset::wildcard;
 use fd_messages::MessageType;
-use fd_messages::own_file::{self, Writing};
 use fd_os::resolver_text;
 
 use crate::clock;
 use crate::job::program::system_words;
 use crate::metrics::stock::{self, Metric};
+use crate::security::own_file::{self, Writing};
 use crate::shared::daemon::Daemon;
 use crate::texts;
 

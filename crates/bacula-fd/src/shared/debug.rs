@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fd_messages::own_file;
 use fd_session::command::SetDebug;
 use tracing::level_filters::LevelFilter;
 
 use crate::daemon::start;
+use crate::security::own_file;
 use crate::texts;
 
 /// Tags in the order in which status lists them, and their bits.

@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use fd_messages::own_file;
+use crate::security::own_file;
 
 /// Jobs that are kept.
 const KEPT: usize = 10;

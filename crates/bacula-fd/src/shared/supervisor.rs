@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fd_config::Config;
-use fd_messages::{Expand, LocalDestinations, MessageType, texts as lines};
+use fd_messages::MessageType;
 
 use crate::clock;
+use crate::delivery::local::{self, Expand, LocalDestinations};
 use crate::shared::job::{Job, JobKind};
 use crate::shared::state_file::Entry;
+use crate::texts;
 
 /// Jobs that the history keeps (reference 02 §13.1).
 const HISTORY: usize = 10;
@@ -139,9 +141,9 @@ impl Supervisor {
     /// Says something that belongs to no job: to the host's log now, and to the destinations with the next Director's
     /// session (reference 01 §16.4).
     pub(crate) fn say(&self, kind: MessageType, place: &str, text: Vec<u8>) {
-        let line = lines::daemon_line(&self.config.file_daemon.name, kind, place, &text);
+        let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, &text);
         // A host without a log daemon keeps its messages in the destinations.
-        let _logged = fd_messages::syslog(kind.number(), &line);
+        let _logged = local::syslog(kind.number(), &line);
         let mut waiting = lock(&self.waiting);
         if let Some(last) = waiting.last_mut().filter(|last| last.kind == kind && last.text == text) {
             last.times = last.times.saturating_add(1);
@@ -152,7 +154,7 @@ impl Supervisor {
 
     /// Says something about the daemon itself, at once and on this host only.
     pub(crate) fn announce(&self, kind: MessageType, place: &str, text: &[u8]) {
-        let line = lines::daemon_line(&self.config.file_daemon.name, kind, place, text);
+        let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, text);
         self.deliver_locally(kind.number(), clock::seconds(), &line, None);
     }
 
@@ -161,7 +163,7 @@ impl Supervisor {
         let own = &self.config.file_daemon;
         let number = own.messages.event_number(kind.as_bytes());
         if own.messages.wants(number) {
-            let line = lines::event(code, &own.name, reference, kind, source, text);
+            let line = texts::event(code, &own.name, reference, kind, source, text);
             self.deliver_locally(number, clock::seconds(), &line, None);
         }
     }

@@ -1,6 +1,5 @@
 //! What `status client` shows.
 
-use fd_messages::texts::date_prefix;
 use fd_session::JobStatus;
 use fd_session::texts::{LONG_DATE, VERSION, commas, short_job_name};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
@@ -239,12 +238,12 @@ pub(crate) fn with_suffix(number: u64) -> String {
 
 /// `21-Nov 02:19`, local time.
 pub(super) fn short_date(time: i64) -> String {
-    date_prefix(time).trim_end().to_owned()
+    clock::date_prefix(time).trim_end().to_owned()
 }
 
 /// `21-Nov-26 02:19`, local time.
 pub(super) fn day_and_time(time: i64) -> String {
-    let date = date_prefix(time);
+    let date = clock::date_prefix(time);
     let year = fd_os::local_time::local_time(time).year.rem_euclid(100);
     match date.split_once(' ') {
         Some((day, clock)) => format!("{day}-{year:02} {}", clock.trim_end()),

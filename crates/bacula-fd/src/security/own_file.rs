@@ -17,7 +17,7 @@ use nix::unistd::geteuid;
 ///
 /// # Errors
 /// When what stands there can't be removed, or nothing can be created.
-pub fn open(path: &Path, mode: u32) -> io::Result<File> {
+pub(crate) fn open(path: &Path, mode: u32) -> io::Result<File> {
     replace_unless(path, mode, |about| is_own(about) && about.mode() & 0o7777 == mode)
 }
 
@@ -26,7 +26,7 @@ pub fn open(path: &Path, mode: u32) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_any_mode(path: &Path, mode: u32) -> io::Result<File> {
+pub(crate) fn open_any_mode(path: &Path, mode: u32) -> io::Result<File> {
     replace_unless(path, mode, is_plain)
 }
 
@@ -34,7 +34,7 @@ pub fn open_any_mode(path: &Path, mode: u32) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_to_append(path: &Path, mode: u32) -> io::Result<File> {
+pub(crate) fn open_to_append(path: &Path, mode: u32) -> io::Result<File> {
     match open_checked(OpenOptions::new().read(true).append(true), path, is_plain) {
         Ok(file) => Ok(file),
         Err(_) => create_anew(OpenOptions::new().read(true).append(true), path, mode),
@@ -45,7 +45,7 @@ pub fn open_to_append(path: &Path, mode: u32) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn create(path: &Path, mode: u32) -> io::Result<File> {
+pub(crate) fn create(path: &Path, mode: u32) -> io::Result<File> {
     create_anew(OpenOptions::new().read(true).write(true), path, mode)
 }
 
@@ -53,13 +53,13 @@ pub fn create(path: &Path, mode: u32) -> io::Result<File> {
 ///
 /// # Errors
 /// When there is none, or what is there is not the daemon's.
-pub fn read(path: &Path) -> io::Result<File> {
+pub(crate) fn read(path: &Path) -> io::Result<File> {
     open_checked(OpenOptions::new().read(true), path, is_plain)
 }
 
 /// How a place that the configuration names is written to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Writing {
+pub(crate) enum Writing {
     /// Behind what is there.
     Append,
     /// Instead of what is there.
@@ -72,7 +72,7 @@ pub enum Writing {
 ///
 /// # Errors
 /// The system's, and [`io::ErrorKind::PermissionDenied`] for what may not be written to.
-pub fn open_output(path: &Path, writing: Writing, mode: u32) -> io::Result<File> {
+pub(crate) fn open_output(path: &Path, writing: Writing, mode: u32) -> io::Result<File> {
     let trusted = is_trusted(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     let mut options = OpenOptions::new();
     options.write(true).append(writing == Writing::Append).create(true).mode(mode);

@@ -11,20 +11,21 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
 use fd_config::{Destination, DestinationKind, Messages, split_command};
+use fd_messages::MessageType;
 
-use crate::courier::{Content, Courier, Letter};
-use crate::own_file::{self, Writing};
-use crate::{MessageType, texts};
+use crate::delivery::courier::{Content, Courier, Letter};
+use crate::security::own_file::{self, Writing};
+use crate::{clock, texts};
 
 /// Of new files, as the umask leaves it.
 const MODE: u32 = 0o666;
 
 /// A command with its codes replaced: of the command, and of the recipients.
-pub type Expand<'e> = dyn Fn(&[u8], &[u8]) -> Vec<u8> + 'e;
+pub(crate) type Expand<'e> = dyn Fn(&[u8], &[u8]) -> Vec<u8> + 'e;
 
 /// The local destinations of the daemon's Messages resource, with the files that are open.
 #[derive(Debug)]
-pub struct LocalDestinations {
+pub(crate) struct LocalDestinations {
     messages: Messages,
     /// The daemon's name, for mail.
     name: String,
@@ -39,7 +40,7 @@ pub struct LocalDestinations {
 
 impl LocalDestinations {
     /// For this resource of the daemon of this name; nothing is opened yet.
-    pub fn new(messages: Messages, name: &str, working_directory: PathBuf) -> Self {
+    pub(crate) fn new(messages: Messages, name: &str, working_directory: PathBuf) -> Self {
         Self {
             messages,
             name: name.to_owned(),
@@ -53,8 +54,8 @@ impl LocalDestinations {
 
     /// Writes a line of this type number to every local destination that takes it. `time` in seconds since 1970; `job`
     /// replaces the codes of an operator's command where the line is that of a job (reference 06 §7.8).
-    pub fn deliver(&mut self, type_number: u8, time: i64, line: &[u8], job: Option<&Expand<'_>>) {
-        let date = if is_listing(type_number, line) { String::new() } else { texts::date_prefix(time) };
+    pub(crate) fn deliver(&mut self, type_number: u8, time: i64, line: &[u8], job: Option<&Expand<'_>>) {
+        let date = if is_listing(type_number, line) { String::new() } else { clock::date_prefix(time) };
         let dated = [date.as_bytes(), line].concat();
         let takers: Vec<(usize, Destination)> = (0..)
             .zip(&self.messages.destinations)
@@ -82,7 +83,7 @@ impl LocalDestinations {
 
     /// A session ended: files are closed, and the next message opens them anew (log rotation, reference 06 §7.9); mail
     /// is sent.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.open.clear();
         for (place, (path, file)) in std::mem::take(&mut self.mail) {
             let destination = self.messages.destinations.get(place).cloned();
@@ -106,7 +107,7 @@ impl LocalDestinations {
     }
 
     /// The daemon ends: closes everything and waits until the mail is on its way.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.close();
         self.courier.finish();
     }
@@ -189,7 +190,7 @@ fn write_all(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
 }
 
 /// Facility daemon; priority by type; one datagram a line (reference 06 §7.5). A host without a log daemon is no error.
-pub fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
+pub(crate) fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
     const DAEMON: u8 = 3 << 3;
     let priority = match type_number {
         1 | 12 => 3,
