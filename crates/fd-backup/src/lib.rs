@@ -6,45 +6,20 @@
 //! Not here: the dialogue round the stream, TLS, configuration, and what a walk finds.
 
 mod accurate;
-mod batch;
-mod data;
 mod digests;
-mod digests_ahead;
-mod emit;
-mod estimate;
-mod exchange;
-mod halt;
-mod intake;
-mod job;
-mod late;
-mod long_digests;
-mod pace;
-mod page_cache;
-mod piece;
-mod plan;
-mod plugins;
-mod prepare;
-mod protect;
-mod run;
-mod save;
-mod signature_file;
-mod source;
-mod tail;
+mod file;
+mod jobs;
+mod pipeline;
 #[cfg(test)]
 mod tests;
 mod texts;
-mod tools;
-mod verify;
-mod verify_disk;
-mod worker;
-mod workforce;
 
 pub use accurate::{AccurateLevel, AccurateList, ListedFile};
-pub use estimate::{Estimate, EstimatePlan, estimate};
-pub use pace::HostShare;
-pub use plan::{BackupError, BackupPlan, FrameSink, SinkError};
-pub use plugins::PluginNames;
-pub use protect::Protection;
-pub use run::run;
-pub use signature_file::SignatureFile;
-pub use verify_disk::{VerifyDiskError, VerifyPlan, verify_disk};
+pub use digests::protect::Protection;
+pub use digests::signature_file::SignatureFile;
+pub use file::plugins::PluginNames;
+pub use jobs::backup::run;
+pub use jobs::estimate::{Estimate, EstimatePlan, estimate};
+pub use jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
+pub use jobs::verify_disk::{VerifyDiskError, VerifyPlan, verify_disk};
+pub use pipeline::pace::HostShare;

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::support::{self, Bed, Collector, Outcome, noise};
-use crate::prepare::HELD;
+use crate::file::prepare::HELD;
 use crate::{BackupError, BackupPlan};
 use fd_messages::MessageType;
 use fd_os::processor::Processor;

@@ -11,13 +11,13 @@ use fd_walk::{Entry, HardLink, Identity};
 use nix::errno::Errno;
 
 use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
-use crate::data::{Cut, DataEnd, read_blocks};
-use crate::exchange::Stopped;
-use crate::intake::Scratch;
-use crate::piece::Event;
-use crate::source::{LeaseClock, Patience, Source, open_regular};
+use crate::file::data::{Cut, DataEnd, read_blocks};
+use crate::file::intake::Scratch;
+use crate::file::source::{LeaseClock, Patience, Source, open_regular};
+use crate::file::tools::{Tools, digest_kind};
+use crate::pipeline::exchange::Stopped;
+use crate::pipeline::piece::Event;
 use crate::texts;
-use crate::tools::{Tools, digest_kind};
 
 /// What comparing its data decided about an entry.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use fd_crypto::pki::{ContentCipher, Encryptor, KeyRing, OpenSslErrors, Session, 
 use fd_crypto::{DigestError, DigestKind, DigestValue, Digester};
 use fd_records::FileType;
 
-use crate::data::is_digested;
-use crate::halt::Halt;
-use crate::plan::BackupPlan;
-use crate::signature_file::SignatureFile;
+use crate::digests::signature_file::SignatureFile;
+use crate::file::data::is_digested;
+use crate::jobs::plan::BackupPlan;
+use crate::pipeline::halt::Halt;
 use crate::texts;
 
 /// The PKI directives of the configuration.

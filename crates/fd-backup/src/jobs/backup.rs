@@ -11,17 +11,17 @@ use fd_metadata::{NameCache, WarningKind, WarningLimit};
 use fd_walk::{Candidate, Comparison, Flow, MessageKind, WalkEnd, WalkHost, WalkSummary};
 
 use crate::accurate::AccurateList;
-use crate::batch::{Batch, Batcher, message_type};
-use crate::exchange::{Exchange, Stopped};
-use crate::job::Job;
-use crate::pace::{HostShare, Lowered, Pace};
-use crate::piece::{Event, Piece, Tally};
-use crate::plan::{BackupError, BackupPlan, FrameSink, SinkError};
-use crate::protect::Unprotected;
-use crate::tail::{TailEncoder, saved_line_of_tail};
+use crate::digests::protect::Unprotected;
+use crate::jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
+use crate::pipeline::batch::{Batch, Batcher, message_type};
+use crate::pipeline::exchange::{Exchange, Stopped};
+use crate::pipeline::job::Job;
+use crate::pipeline::pace::{HostShare, Lowered, Pace};
+use crate::pipeline::piece::{Event, Piece, Tally};
+use crate::pipeline::tail::{TailEncoder, saved_line_of_tail};
+use crate::pipeline::worker::Worker;
+use crate::pipeline::workforce::{Dispersed, Workforce};
 use crate::texts;
-use crate::worker::Worker;
-use crate::workforce::{Dispersed, Workforce};
 
 /// Backs up what the plan says: sends everything that stands between the Storage Daemon's `3000 OK data` and the final
 /// end-of-data signal (reference 04 §1.1 steps 6 and 7), but not that signal.

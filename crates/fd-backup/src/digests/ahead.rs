@@ -23,8 +23,8 @@ use fd_os::processor::Processor;
 use fd_records::FileType;
 use fd_walk::{Entry, Identity};
 
-use crate::long_digests::{Chains, begin_chains, has_some};
-use crate::source::Source;
+use crate::digests::long::{Chains, begin_chains, has_some};
+use crate::file::source::Source;
 
 /// With fewer files the workers are as fast on their own.
 const WORTH_IT: usize = 3;
@@ -395,7 +395,7 @@ mod tests {
     use fd_crypto::Digester;
 
     use super::*;
-    use crate::long_digests::{LongDigest, LongDigests};
+    use crate::digests::long::{LongDigest, LongDigests};
     use crate::tests::support::fileset;
 
     const BLOCK_LEN: usize = 65_536;

@@ -10,10 +10,10 @@ use fd_walk::WalkSettings;
 use nix::sys::sysinfo::sysinfo;
 
 use crate::accurate::AccurateList;
-use crate::pace::HostShare;
-use crate::plugins::PluginNames;
-use crate::protect::Protection;
-use crate::signature_file::SignatureFile;
+use crate::digests::protect::Protection;
+use crate::digests::signature_file::SignatureFile;
+use crate::file::plugins::PluginNames;
+use crate::pipeline::pace::HostShare;
 
 /// Everything that stays the same for the length of one backup.
 #[derive(Clone, Debug)]

@@ -7,12 +7,12 @@ use fd_fileset::{Compression, EffectiveOptions, Flags};
 use fd_records::{FileType, Stat, Stream};
 use nix::errno::Errno;
 
-use crate::emit::Emitter;
-use crate::exchange::Stopped;
-use crate::halt::Halt;
-use crate::intake::Intake;
-use crate::long_digests::LongDigest;
-use crate::source::Source;
+use crate::digests::long::LongDigest;
+use crate::file::emit::Emitter;
+use crate::file::intake::Intake;
+use crate::file::source::Source;
+use crate::pipeline::exchange::Stopped;
+use crate::pipeline::halt::Halt;
 
 /// The address in front of a record of a sparse stream.
 const ADDRESS_LEN: usize = 8;

@@ -14,8 +14,8 @@ use fd_crypto::{DigestKind, DigestValue};
 use fd_os::lanes::{Algorithm, BLOCK, Chain, FEW, FewLanes, Message};
 use fd_os::processor::Processor;
 
-use crate::digests::algorithm;
-use crate::digests_ahead::Follower;
+use crate::digests::ahead::Follower;
+use crate::digests::ways::algorithm;
 
 /// Bytes that are left at a seat together, a multiple of [`BLOCK`].
 const PORTION: usize = 128 << 10;

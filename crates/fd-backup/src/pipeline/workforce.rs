@@ -6,11 +6,11 @@
 use std::io;
 use std::thread::{Scope, ScopedJoinHandle};
 
-use crate::exchange::Stopped;
-use crate::job::Job;
-use crate::pace::Pace;
-use crate::run::start;
-use crate::worker::Worker;
+use crate::jobs::backup::start;
+use crate::pipeline::exchange::Stopped;
+use crate::pipeline::job::Job;
+use crate::pipeline::pace::Pace;
+use crate::pipeline::worker::Worker;
 
 /// With so many batches that nobody is there for, one more worker is started; the first one for any.
 const WORTH_ANOTHER: usize = 2;

@@ -9,10 +9,10 @@ use std::ops::Range;
 use fd_crypto::{DigestError, DigestKind, DigestValue};
 use fd_os::processor::Processor;
 
-use crate::digests::algorithm;
-use crate::halt::Halt;
-use crate::protect::Signing;
-use crate::tools::Tools;
+use crate::digests::protect::Signing;
+use crate::digests::ways::algorithm;
+use crate::file::tools::Tools;
+use crate::pipeline::halt::Halt;
 
 /// A file that turns out to be longer than this is digested while it is read, as large ones are.
 const MOST_OF_ONE: usize = 512 << 10;

@@ -11,13 +11,13 @@ use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendEr
 use fd_records::{FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
 use fd_walk::{Entry, Flow, MessageKind, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
-use crate::batch::message_type;
-use crate::data::DataEnd;
-use crate::plan::block_len;
-use crate::source::LeaseClock;
+use crate::file::compare::Reading;
+use crate::file::data::DataEnd;
+use crate::file::source::LeaseClock;
+use crate::file::tools::{Tools, digest_kind};
+use crate::jobs::plan::block_len;
+use crate::pipeline::batch::message_type;
 use crate::texts;
-use crate::tools::{Tools, digest_kind};
-use crate::verify::Reading;
 
 /// What is to be looked at.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Whence;
 use rustix::fs::OFlags;
 
-use crate::page_cache::PageCache;
+use crate::file::page_cache::PageCache;
 
 /// How often somebody who waits for a fifo looks whether the job goes on.
 const GLANCE: Duration = Duration::from_millis(200);

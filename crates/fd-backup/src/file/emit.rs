@@ -8,12 +8,12 @@ use fd_crypto::{DigestError, DigestKind, DigestValue};
 use fd_os::processor::Processor;
 use fd_records::{Stream, stream_header};
 
-use crate::exchange::{Exchange, Slot, Stopped};
-use crate::halt::Halt;
-use crate::late::{LateDigests, Places};
-use crate::long_digests::LongDigests;
-use crate::piece::{Event, Piece};
-use crate::protect::Signing;
+use crate::digests::late::{LateDigests, Places};
+use crate::digests::long::LongDigests;
+use crate::digests::protect::Signing;
+use crate::pipeline::exchange::{Exchange, Slot, Stopped};
+use crate::pipeline::halt::Halt;
+use crate::pipeline::piece::{Event, Piece};
 
 /// Encodes records, frame by frame, to the end of a buffer.
 pub(crate) struct RecordWriter {

@@ -11,23 +11,23 @@ use fd_records::{FileType, Stream};
 use fd_walk::{Entry, HardLink, Identity, LinkDigest, LinkState};
 use nix::errno::Errno;
 
-use crate::batch::{Batch, Item};
-use crate::data::is_read;
-use crate::digests_ahead::FileAhead;
-use crate::emit::Emitter;
-use crate::exchange::{Slot, Stopped};
-use crate::halt::Halt;
-use crate::job::Job;
-use crate::long_digests::LongDigest;
-use crate::pace::Pace;
-use crate::piece::Event;
-use crate::plugins::options_plugin;
-use crate::prepare::{Fate, Prepared};
-use crate::protect::{Encryption, Signing, Unprotected};
-use crate::save::{Content, Inherited, Saved};
-use crate::source::{Source, open_regular, open_special};
+use crate::digests::ahead::FileAhead;
+use crate::digests::long::LongDigest;
+use crate::digests::protect::{Encryption, Signing, Unprotected};
+use crate::file::data::is_read;
+use crate::file::emit::Emitter;
+use crate::file::plugins::options_plugin;
+use crate::file::prepare::{Fate, Prepared};
+use crate::file::save::{Content, Inherited, Saved};
+use crate::file::source::{Source, open_regular, open_special};
+use crate::file::tools::Tools;
+use crate::pipeline::batch::{Batch, Item};
+use crate::pipeline::exchange::{Slot, Stopped};
+use crate::pipeline::halt::Halt;
+use crate::pipeline::job::Job;
+use crate::pipeline::pace::Pace;
+use crate::pipeline::piece::Event;
 use crate::texts::{self, PluginPlace};
-use crate::tools::Tools;
 
 /// What a worker owns. Everything is used for file after file, so that a file costs no allocation here.
 pub(crate) struct Worker<'j> {

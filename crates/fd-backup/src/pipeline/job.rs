@@ -7,17 +7,17 @@ use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
 use fd_os::processor::Processor;
 
 use crate::accurate::{AccurateList, Token};
-use crate::batch::Batch;
-use crate::digests::{Digests, Way};
-use crate::digests_ahead::DigestsAhead;
-use crate::exchange::{Exchange, Limits};
-use crate::long_digests::LongDigests;
-use crate::pace::HostShare;
-use crate::plan::BackupPlan;
-use crate::plugins::PluginNames;
-use crate::protect::{JobProtection, Unprotected};
-use crate::source::{LeaseClock, Patience};
-use crate::tools::digest_kind;
+use crate::digests::ahead::DigestsAhead;
+use crate::digests::long::LongDigests;
+use crate::digests::protect::{JobProtection, Unprotected};
+use crate::digests::ways::{Digests, Way};
+use crate::file::plugins::PluginNames;
+use crate::file::source::{LeaseClock, Patience};
+use crate::file::tools::digest_kind;
+use crate::jobs::plan::BackupPlan;
+use crate::pipeline::batch::Batch;
+use crate::pipeline::exchange::{Exchange, Limits};
+use crate::pipeline::pace::HostShare;
 
 /// A piece is published when it holds this many bytes of frames.
 const PIECE_LEN: usize = 512 << 10;

@@ -10,14 +10,14 @@ use fd_records::{FileType, listing};
 use fd_walk::{Candidate, Comparison, Entry, Flow, MessageKind, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::accurate::{AccurateList, Token};
-use crate::batch::message_type;
-use crate::piece::Event;
-use crate::plan::BackupError;
-use crate::plugins::PluginNames;
-use crate::source::LeaseClock;
+use crate::file::compare::{Verdict, Verifier};
+use crate::file::plugins::PluginNames;
+use crate::file::source::LeaseClock;
+use crate::file::tools::Tools;
+use crate::jobs::plan::BackupError;
+use crate::pipeline::batch::message_type;
+use crate::pipeline::piece::Event;
 use crate::texts::PluginPlace;
-use crate::tools::Tools;
-use crate::verify::{Verdict, Verifier};
 
 /// Block of data that is compared with the catalog, as in a backup with the usual network buffer.
 const RECORD_LEN: usize = 65_536;

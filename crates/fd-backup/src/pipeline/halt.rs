@@ -5,9 +5,9 @@ use fd_compress::CompressError;
 use fd_crypto::{DigestError, DigestKind};
 use fd_messages::MessageType;
 
-use crate::exchange::Stopped;
-use crate::piece::{Event, Piece};
-use crate::protect::Unprotected;
+use crate::digests::protect::Unprotected;
+use crate::pipeline::exchange::Stopped;
+use crate::pipeline::piece::{Event, Piece};
 use crate::texts;
 
 /// Why a worker leaves in the middle of its work.

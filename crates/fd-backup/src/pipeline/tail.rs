@@ -7,7 +7,7 @@ use fd_os::local_time::local_time;
 use fd_records::{Attributes, FileType, LStat, Stream, listing};
 
 use crate::accurate::TailRecord;
-use crate::emit::RecordWriter;
+use crate::file::emit::RecordWriter;
 
 /// Encodes records of the tail.
 pub(crate) struct TailEncoder {

@@ -15,13 +15,13 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 
 use crate::accurate::Token;
-use crate::batch::Item;
-use crate::data::is_read;
-use crate::exchange::Stopped;
-use crate::piece::Event;
-use crate::source::open_regular;
-use crate::verify::{Finding, Verdict, Verifier};
-use crate::worker::Worker;
+use crate::file::compare::{Finding, Verdict, Verifier};
+use crate::file::data::is_read;
+use crate::file::source::open_regular;
+use crate::pipeline::batch::Item;
+use crate::pipeline::exchange::Stopped;
+use crate::pipeline::piece::Event;
+use crate::pipeline::worker::Worker;
 
 /// Files of all jobs that are open and wait for their turn.
 pub(crate) static HELD: AtomicUsize = AtomicUsize::new(0);

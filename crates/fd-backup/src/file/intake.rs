@@ -3,9 +3,9 @@
 
 use fd_crypto::Digester;
 
-use crate::emit::Emitter;
-use crate::halt::Halt;
-use crate::long_digests::LongDigest;
+use crate::digests::long::LongDigest;
+use crate::file::emit::Emitter;
+use crate::pipeline::halt::Halt;
 
 /// Takes blocks of a file.
 pub(crate) trait Intake<E> {

@@ -11,19 +11,19 @@ use fd_records::{Attributes, FileType, LStat, Stream};
 use fd_walk::Entry;
 use nix::errno::Errno;
 
-use crate::data::{Cut, DataEnd, Transform, data_stream, is_digested, read_blocks};
-use crate::digests::{Digest, Digests, Way};
-use crate::estimate::saved_line;
-use crate::halt::Halt;
-use crate::intake::{InPlace, Scratch};
-use crate::late::Places;
-use crate::long_digests::{LongDigest, LongValues};
-use crate::piece::Event;
-use crate::protect::{Encryption, Unprotected, is_encrypted};
-use crate::source::Source;
+use crate::digests::late::Places;
+use crate::digests::long::{LongDigest, LongValues};
+use crate::digests::protect::{Encryption, Unprotected, is_encrypted};
+use crate::digests::ways::{Digest, Digests, Way};
+use crate::file::data::{Cut, DataEnd, Transform, data_stream, is_digested, read_blocks};
+use crate::file::intake::{InPlace, Scratch};
+use crate::file::source::Source;
+use crate::file::tools::digest_kind;
+use crate::jobs::estimate::saved_line;
+use crate::pipeline::halt::Halt;
+use crate::pipeline::piece::Event;
+use crate::pipeline::worker::Worker;
 use crate::texts;
-use crate::tools::digest_kind;
-use crate::worker::Worker;
 
 /// What an entry has from the first name of its inode.
 #[derive(Clone, Copy, Default)]

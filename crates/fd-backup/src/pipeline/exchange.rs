@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use fd_messages::{Stage, StageTimes};
 
-use crate::piece::Piece;
+use crate::pipeline::piece::Piece;
 
 /// The sizes of an exchange, fixed for the job.
 #[derive(Clone, Copy, Debug)]

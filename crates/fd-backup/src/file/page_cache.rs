@@ -13,7 +13,7 @@ use fd_os::page_cache::{append, append_uncached, resident_pages};
 use nix::errno::Errno;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
-use crate::source::errno;
+use crate::file::source::errno;
 
 /// Length of a stretch in bytes, a multiple of any page size.
 const STRETCH: u64 = 8 << 20;

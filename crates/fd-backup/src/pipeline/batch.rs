@@ -6,7 +6,7 @@ use fd_messages::MessageType;
 use fd_records::FileType;
 use fd_walk::{Entry, MessageKind, WalkEvent};
 
-use crate::digests_ahead::FileAhead;
+use crate::digests::ahead::FileAhead;
 
 /// A batch holds at most this many items …
 const MOST_ITEMS: usize = 64;

@@ -1,0 +1,12 @@
+//! What becomes of one entry: it is opened, compared, read, encoded.
+
+pub(crate) mod compare;
+pub(crate) mod data;
+pub(crate) mod emit;
+pub(crate) mod intake;
+pub(crate) mod page_cache;
+pub(crate) mod plugins;
+pub(crate) mod prepare;
+pub(crate) mod save;
+pub(crate) mod source;
+pub(crate) mod tools;
