@@ -1,0 +1,219 @@
+use std::fs;
+use std::thread;
+
+use fd_crypto::Digester;
+
+use super::*;
+use crate::digests::long::{LongDigest, LongDigests};
+use crate::tests::support::fileset;
+
+const BLOCK_LEN: usize = 65_536;
+const KINDS: [[Option<DigestKind>; 2]; 3] = [
+    [Some(DigestKind::Md5), None],
+    [Some(DigestKind::Md5), Some(DigestKind::Sha256)],
+    [Some(DigestKind::Sha256), None],
+];
+
+/// Some files of these lengths, with their contents, and what is to be made of them.
+struct Files {
+    directory: tempfile::TempDir,
+    contents: Vec<Vec<u8>>,
+}
+
+impl Files {
+    fn new(lens: &[usize]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let content = |(seed, len): (usize, &usize)| {
+            (0..*len).map(|at| (at.wrapping_mul(31 + seed) >> 5).to_le_bytes()[0]).collect::<Vec<u8>>()
+        };
+        let contents: Vec<_> = lens.iter().enumerate().map(content).collect();
+        for (number, content) in contents.iter().enumerate() {
+            fs::write(directory.path().join(number.to_string()), content).unwrap();
+        }
+        Self { directory, contents }
+    }
+
+    fn push(&self, ahead: &DigestsAhead) -> Vec<Arc<FileAhead>> {
+        let mut entries = entries(self.directory.path());
+        entries.sort_by_key(name);
+        assert_eq!(entries.len(), self.contents.len());
+        let push = |entry: Entry| {
+            let kinds = KINDS[name(&entry) % KINDS.len()];
+            ahead.push(entry, kinds)
+        };
+        entries.into_iter().map(push).collect()
+    }
+}
+
+fn name(entry: &Entry) -> usize {
+    let path = std::str::from_utf8(&entry.path).unwrap();
+    path.rsplit('/').next().unwrap().parse().unwrap()
+}
+
+/// What a walk finds in a directory.
+fn entries(directory: &std::path::Path) -> Vec<Entry> {
+    let fileset = fileset(directory, &["I", "O M", "N", "F @", "N", "N"]);
+    let mut entries = Vec::new();
+    fd_walk::walk(&fileset, &fd_walk::WalkSettings::default(), &Going, &mut |event| {
+        if let fd_walk::WalkEvent::Entry(entry) = event
+            && entry.file_type == FileType::Regular
+        {
+            entries.push(entry);
+        }
+        fd_walk::Flow::Continue
+    });
+    entries
+}
+
+/// A walk that nobody stops.
+struct Going;
+
+impl fd_walk::WalkHost for Going {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
+
+fn digest(kind: DigestKind, data: &[u8]) -> Vec<u8> {
+    let mut digester = Digester::new(kind).unwrap();
+    digester.update(data);
+    digester.finish().unwrap().as_bytes().to_vec()
+}
+
+/// What the stream gets of a file that is no longer what it was, in some way or other: its blocks as they are read.
+fn sent(number: usize, content: &[u8]) -> Vec<Vec<u8>> {
+    let mut blocks: Vec<Vec<u8>> = content.chunks(BLOCK_LEN).map(<[u8]>::to_vec).collect();
+    match number % 6 {
+        0 => blocks[1][17] ^= 1,
+        1 => blocks.truncate(2),
+        2 => blocks.push(vec![9; 1000]),
+        3 => blocks[0].truncate(100),
+        4 => blocks.last_mut().unwrap()[0] ^= 1,
+        _ => {}
+    }
+    blocks
+}
+
+/// In each variant of the processor that has lanes.
+fn each_variant(check: impl Fn(&DigestsAhead)) {
+    let all: Vec<_> = Processor::variants().filter_map(|variant| DigestsAhead::new(BLOCK_LEN, variant)).collect();
+    if all.is_empty() {
+        return skip::test("needs AVX-512");
+    }
+    all.iter().for_each(check);
+}
+
+#[test]
+fn the_digest_is_that_of_what_is_sent() {
+    each_variant(|ahead| {
+        let all = LongDigests::new(1, ahead.processor).unwrap();
+        let lens: Vec<usize> = (0..24).map(|number| (3 + number / 4) * BLOCK_LEN + number % 5 * 1000).collect();
+        let files = Files::new(&lens);
+        let pushed = files.push(ahead);
+        assert!(ahead.wants_thread() && !ahead.wants_thread(), "one thread");
+        ahead.no_more();
+        thread::scope(|scope| {
+            scope.spawn(|| ahead.run(&|| false, || ()));
+            let mut long = LongDigest::new(&all, 0);
+            for (number, (file, content)) in pushed.into_iter().zip(&files.contents).enumerate() {
+                let kinds = file.kinds;
+                long.begin(kinds, ahead.follow(file, kinds));
+                let blocks = sent(number, content);
+                for block in &blocks {
+                    long.update(block);
+                }
+                let values = long.finish();
+                let suits = |kind: &DigestKind| LongDigests::suits(*kind, ahead.processor);
+                for kind in kinds.into_iter().flatten().filter(suits) {
+                    let value = values.get(kind).unwrap();
+                    assert_eq!(value.as_bytes(), digest(kind, &blocks.concat()), "{kind} of file {number}");
+                }
+            }
+        });
+    });
+}
+
+/// All of equal length, so that no one is left alone.
+#[test]
+fn what_did_not_change_is_not_digested_again() {
+    each_variant(|ahead| {
+        let files = Files::new(&[4 * BLOCK_LEN; SOME]);
+        let pushed = files.push(ahead);
+        assert!(ahead.wants_thread());
+        ahead.no_more();
+        thread::scope(|scope| {
+            scope.spawn(|| ahead.run(&|| false, || ()));
+            for (file, content) in pushed.into_iter().zip(&files.contents) {
+                let kinds = file.kinds;
+                let mut follower = ahead.follow(file, kinds).unwrap();
+                for (number, block) in content.chunks(BLOCK_LEN).enumerate() {
+                    assert!(follower.passes(block), "block {number}");
+                }
+                assert!(!follower.passes(&content[..BLOCK_LEN]), "there are no more marks");
+            }
+        });
+    });
+}
+
+#[test]
+fn few_files_are_left_to_their_workers() {
+    each_variant(|ahead| {
+        let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT - 1]);
+        let pushed = files.push(ahead);
+        assert!(!ahead.wants_thread());
+        for file in pushed {
+            let kinds = file.kinds;
+            assert!(ahead.follow(file, kinds).is_none());
+        }
+        assert!(ahead.lock().waiting.is_empty(), "nobody is to read them");
+    });
+}
+
+/// The file of another lane may lie on storage that does not answer: here the thread never comes at all.
+#[test]
+fn nobody_waits_for_a_thread_that_hangs() {
+    each_variant(|ahead| {
+        let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
+        let pushed = files.push(ahead);
+        assert!(ahead.wants_thread());
+        let block = &files.contents[0][..BLOCK_LEN];
+        let mut first = ahead.follow(Arc::clone(&pushed[0]), pushed[0].kinds).unwrap();
+        assert!(!first.passes(block));
+        assert!(pushed[0].lock().is_over, "it is not waited for again");
+    });
+}
+
+/// Marks belong to the inode and the change time of the walk.
+#[test]
+fn a_file_that_was_replaced_or_changed_has_no_marks() {
+    each_variant(|ahead| {
+        let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
+        let pushed = files.push(ahead);
+        let path = |number: usize| files.directory.path().join(number.to_string());
+        fs::write(path(WORTH_IT), &files.contents[0]).unwrap();
+        fs::rename(path(WORTH_IT), path(0)).unwrap();
+        let changed = fs::File::options().append(true).open(path(1)).unwrap();
+        changed.set_len(files.contents[1].len() as u64 - 1).unwrap();
+        assert!(ahead.wants_thread());
+        ahead.no_more();
+        ahead.run(&|| false, || ());
+        for file in &pushed[..2] {
+            assert!(file.lock().of_blocks.is_empty() && file.lock().is_over);
+        }
+    });
+}
+
+#[test]
+fn nobody_waits_for_a_thread_that_has_ended() {
+    each_variant(|ahead| {
+        let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
+        let pushed = files.push(ahead);
+        assert!(ahead.wants_thread());
+        let block = &files.contents[0][..BLOCK_LEN];
+        let mut first = ahead.follow(Arc::clone(&pushed[0]), pushed[0].kinds).unwrap();
+        ahead.run(&|| true, || ());
+        assert!(!first.passes(block));
+        let late = ahead.follow(Arc::clone(&pushed[1]), pushed[1].kinds);
+        assert!(!late.is_some_and(|mut late| late.passes(block)));
+    });
+}

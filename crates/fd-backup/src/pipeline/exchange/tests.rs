@@ -1,0 +1,178 @@
+use std::sync::mpsc;
+use std::thread;
+
+use super::*;
+
+fn exchange(pieces: usize, queue: usize) -> Exchange<u32> {
+    Exchange::new(Limits { pieces, piece_len: 16, queue }, 1, Arc::default())
+}
+
+fn piece(exchange: &Exchange<u32>, slot: Slot, text: &[u8]) -> Piece {
+    let mut piece = exchange.obtain(slot).unwrap();
+    piece.frames.extend_from_slice(text);
+    piece
+}
+
+#[test]
+fn pieces_come_out_in_the_order_of_submission() {
+    let exchange = exchange(8, 8);
+    exchange.submit(1).unwrap();
+    exchange.submit(2).unwrap();
+    exchange.no_more_batches();
+    let (first, _) = exchange.take_batch().unwrap();
+    let (second, _) = exchange.take_batch().unwrap();
+    exchange.close(second, piece(&exchange, second, b"second"));
+    let next = exchange.exchange(first, piece(&exchange, first, b"first a"), |_| ()).unwrap();
+    exchange.close(first, next);
+    let mut sent = None;
+    let mut texts = Vec::new();
+    while let Some(piece) = exchange.next(sent.take()) {
+        texts.push(piece.frames.clone());
+        sent = Some(piece);
+    }
+    assert_eq!(texts, [&b"first a"[..], b"", b"second"]);
+    assert!(exchange.take_batch().is_none());
+}
+
+/// What the watchdog looks for: a batch that nobody takes, while the walker waits for room and the sender for pieces.
+#[test]
+fn threads_that_wait_for_each_other_are_seen() {
+    let exchange = exchange(4, 1);
+    let times = Arc::clone(&exchange.times);
+    let parts = [times.take_part(), times.take_part()];
+    thread::scope(|scope| {
+        let sender = scope.spawn(|| exchange.next(None).is_none());
+        while !exchange.lock().sender_waits {
+            thread::yield_now();
+        }
+        assert_eq!(times.standstill(), None, "the walker is on its way");
+        let walker = scope.spawn(|| [1, 2].map(|batch| exchange.submit(batch).is_ok()));
+        // Nobody else moves from here on.
+        while !(exchange.lock().walker_waits && times.standstill().is_some()) {
+            thread::yield_now();
+        }
+        assert_eq!(times.standstill(), times.standstill());
+        exchange.stop();
+        assert!(sender.join().unwrap());
+        assert_eq!(walker.join().unwrap(), [true, false]);
+    });
+    drop(parts);
+    assert_eq!(times.standstill(), None);
+}
+
+#[test]
+fn the_last_pieces_are_for_the_first_slot() {
+    let exchange = exchange(4, 8);
+    exchange.submit(1).unwrap();
+    exchange.submit(2).unwrap();
+    let (first, _) = exchange.take_batch().unwrap();
+    let (second, _) = exchange.take_batch().unwrap();
+    let ahead = piece(&exchange, second, b"ahead");
+    thread::scope(|scope| {
+        // Nothing is left for the second slot: this waits until the first one is through.
+        let waiting = scope.spawn(|| exchange.exchange(second, ahead, |_| ()).unwrap());
+        let mut piece_of_first = piece(&exchange, first, b"1");
+        for _ in 0..100 {
+            piece_of_first = exchange.exchange(first, piece_of_first, |_| ()).unwrap();
+            let sent = exchange.next(None).unwrap();
+            assert!(!waiting.is_finished());
+            exchange.lock().free += 1;
+            drop(sent);
+        }
+        exchange.close(first, piece_of_first);
+        let last_of_first = exchange.next(None);
+        assert_eq!(exchange.next(last_of_first).unwrap().frames, b"ahead");
+        waiting.join().unwrap();
+    });
+}
+
+#[test]
+fn one_piece_is_enough() {
+    let exchange = exchange(1, 1);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for batch in 0..50 {
+                exchange.submit(batch).unwrap();
+            }
+            exchange.no_more_batches();
+        });
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while let Some((slot, batch)) = exchange.take_batch() {
+                    let text = batch.to_string();
+                    let next = exchange.exchange(slot, piece(&exchange, slot, text.as_bytes()), |_| ()).unwrap();
+                    exchange.close(slot, next);
+                }
+            });
+        }
+        let mut sent = None;
+        let mut texts = String::new();
+        while let Some(piece) = exchange.next(sent.take()) {
+            texts.push_str(std::str::from_utf8(&piece.frames).unwrap());
+            sent = Some(piece);
+        }
+        assert_eq!(texts, (0..50).map(|batch| batch.to_string()).collect::<String>());
+    });
+}
+
+#[test]
+fn file_indexes_wait_for_the_counts_before() {
+    let exchange = exchange(8, 8);
+    for batch in 1..=4 {
+        exchange.submit(batch).unwrap();
+    }
+    let slots: Vec<Slot> = (0..4).map(|_| exchange.take_batch().unwrap().0).collect();
+    assert_eq!(exchange.first_file(slots[0]).unwrap(), 1);
+    thread::scope(|scope| {
+        let last = scope.spawn(|| exchange.first_file(slots[3]).unwrap());
+        exchange.count_files(slots[2], 2);
+        let third = scope.spawn(|| exchange.first_file(slots[2]).unwrap());
+        exchange.count_files(slots[0], 3);
+        assert_eq!(exchange.first_file(slots[1]).unwrap(), 4);
+        assert!(!third.is_finished() && !last.is_finished());
+        exchange.count_files(slots[1], 10);
+        assert_eq!((third.join().unwrap(), last.join().unwrap()), (14, 16));
+    });
+}
+
+#[test]
+fn stopping_wakes_everybody() {
+    let exchange = exchange(1, 1);
+    exchange.submit(1).unwrap();
+    let (slot, _) = exchange.take_batch().unwrap();
+    let held = exchange.obtain(slot).unwrap();
+    exchange.submit(2).unwrap();
+    let (ready, go) = mpsc::channel();
+    thread::scope(|scope| {
+        let waiters: [fn(&Exchange<u32>, Slot); 3] = [
+            |exchange, _| assert!(exchange.submit(3).is_err()),
+            |exchange, slot| assert!(exchange.obtain(slot).is_err()),
+            |exchange, _| assert!(exchange.next(None).is_none()),
+        ];
+        for waiter in waiters {
+            let (ready, exchange) = (ready.clone(), &exchange);
+            scope.spawn(move || {
+                ready.send(()).unwrap();
+                waiter(exchange, slot);
+            });
+        }
+        for _ in waiters {
+            go.recv().unwrap();
+        }
+        exchange.stop();
+    });
+    assert!(exchange.take_batch().is_none());
+    drop(held);
+}
+
+#[test]
+fn a_long_record_does_not_stay_in_memory() {
+    let exchange = exchange(1, 1);
+    exchange.submit(1).unwrap();
+    let (slot, _) = exchange.take_batch().unwrap();
+    exchange.close(slot, piece(&exchange, slot, &vec![0; 100_000]));
+    exchange.no_more_batches();
+    let sent = exchange.next(None);
+    assert!(exchange.next(sent).is_none());
+    assert!(exchange.lock().spare[0].frames.capacity() < 100_000);
+}

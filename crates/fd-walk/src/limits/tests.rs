@@ -1,0 +1,64 @@
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn limits(allowed: &[&str], excluded: &[&str]) -> DirectoryLimits {
+    let bytes = |list: &[&str]| list.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
+    DirectoryLimits::new(&bytes(allowed), &bytes(excluded))
+}
+
+/// A name of the FileSet.
+fn check(limits: &DirectoryLimits, path: &str) -> Result<(), OutOfLimits> {
+    limits.check(path.as_bytes(), &limits.real_top(path.as_bytes()))
+}
+
+#[test]
+fn allowed_directories_are_compared_part_by_part() {
+    for allowed in [limits(&["/t/a"], &[]), limits(&["/t//b/../a/"], &[])] {
+        for inside in ["/t", "/t/", "/t/a", "/t/a/", "/t/a/f", "/", "/u/..", "/t/o/../a/f", "//t/./a"] {
+            assert_eq!(check(&allowed, inside), Ok(()), "{inside}");
+        }
+        for outside in ["/t/o", "/t/rootf", "/u", "/t/ab", "/t/ab/h", "/t/a/../o", "/t/a/../../etc/shadow"] {
+            assert_eq!(check(&allowed, outside), Err(OutOfLimits::NotAllowed), "{outside}");
+        }
+    }
+    assert_eq!(check(&limits(&["/"], &[]), "/anything"), Ok(()));
+}
+
+#[test]
+fn excluded_wins_over_allowed_and_is_a_prefix() {
+    let both = limits(&["/t/a", "/t/o"], &["/t/a/in"]);
+    assert_eq!(check(&both, "/t/a/f"), Ok(()));
+    for excluded in ["/t/a/in/g", "/t/a/inner", "/t/o/../a/in/g", "/t//a/in"] {
+        assert_eq!(check(&both, excluded), Err(OutOfLimits::Excluded), "{excluded}");
+    }
+    assert_eq!(check(&limits(&[], &["/t/a"]), "/t/ab"), Err(OutOfLimits::Excluded));
+    assert_eq!(check(&limits(&[], &[]), "/anything"), Ok(()));
+}
+
+#[test]
+fn links_on_the_way_to_a_name_lead_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    for name in ["ok", "secret", "secret/in"] {
+        fs::create_dir(root.join(name)).unwrap();
+    }
+    symlink(root.join("secret"), root.join("ok/link")).unwrap();
+    symlink(root.join("ok"), root.join("alias")).unwrap();
+    let at = |path: &str| format!("{}/{path}", root.display());
+    for allowed in [limits(&[&at("ok")], &[]), limits(&[&at("alias")], &[])] {
+        for inside in ["ok/link", "ok/f", "alias/f", "alias/"] {
+            assert_eq!(check(&allowed, &at(inside)), Ok(()), "{inside}");
+        }
+        for outside in ["ok/link/", "ok/link/.", "ok/link/in", "ok/link/in/f", "alias/link/in", "ok/link/../x"] {
+            assert_eq!(check(&allowed, &at(outside)), Err(OutOfLimits::NotAllowed), "{outside}");
+        }
+    }
+    assert_eq!(check(&limits(&[&at("ok")], &[]), &at("alias")), Err(OutOfLimits::NotAllowed));
+    assert_eq!(check(&limits(&[&at("alias")], &[]), &at("alias")), Ok(()));
+    let excluded = limits(&[], &[&at("secret")]);
+    assert_eq!(check(&excluded, &at("ok/link/in")), Err(OutOfLimits::Excluded));
+    // Below a name: what was written is what is compared, behind what the name is.
+    let top = excluded.real_top(at("ok/").as_bytes());
+    assert_eq!(excluded.check(at("ok/link").as_bytes(), &top), Ok(()));
+}

@@ -1,0 +1,63 @@
+use super::*;
+
+fn stat(dev: u64, ino: u64) -> Stat {
+    Stat { dev, ino, ..Stat::default() }
+}
+
+fn first(met: Met) -> LinkSlot {
+    let Met::First(slot) = met else { panic!("{met:?}") };
+    slot
+}
+
+#[test]
+fn the_first_name_of_an_inode_is_the_one_met_first() {
+    let table = LinkTable::default();
+    let slot = first(table.meet(&stat(1, 2), b"/a"));
+    assert!(matches!(table.meet(&stat(1, 2), b"/a"), Met::Again));
+    let saved =
+        LinkState::Saved { file_index: 7, digest: Some(LinkDigest { stream: Stream(3), bytes: [1, 2, 3].into() }) };
+    slot.set(saved.clone());
+    let Met::Later(same) = table.meet(&stat(1, 2), b"/b") else { panic!("known") };
+    assert_eq!(same.path(), b"/a");
+    assert_eq!(same.get(), saved);
+    assert!(matches!(table.meet(&stat(2, 2), b"/c"), Met::First(_)), "another device");
+}
+
+#[test]
+fn states_are_what_was_said_last() {
+    let slot = first(LinkTable::default().meet(&stat(1, 2), b"a"));
+    assert_eq!((slot.get(), slot.path()), (LinkState::Pending, b"a".to_vec()));
+    for state in [
+        LinkState::NotSaved,
+        LinkState::Saved { file_index: 0, digest: None },
+        LinkState::Saved { file_index: -1, digest: Some(LinkDigest { stream: Stream(41), bytes: [].into() }) },
+        LinkState::Pending,
+    ] {
+        slot.set(state.clone());
+        assert_eq!(slot.get(), state);
+    }
+}
+
+#[test]
+fn many_inodes_in_many_directories_keep_their_names() {
+    let table = LinkTable::default();
+    let path = |ino: u64| format!("/some/directory {}/of many/name {ino}", ino / 7).into_bytes();
+    let slots: Vec<_> = (0..5000).map(|ino| first(table.meet(&stat(ino % 3, ino), &path(ino)))).collect();
+    for (ino, slot) in (0..).zip(slots) {
+        assert_eq!(slot.path(), path(ino));
+        assert!(matches!(table.meet(&stat(ino % 3, ino), &path(ino)), Met::Again));
+        assert!(matches!(table.meet(&stat(ino % 3, ino), b"/other"), Met::Later(_)));
+    }
+}
+
+#[test]
+fn an_inode_costs_little_more_than_its_name_and_digest() {
+    let table = LinkTable::default();
+    for ino in 0..10_000 {
+        let path = format!("/a/long/path/to/the/directory/file-{ino:06}");
+        first(table.meet(&stat(1, ino), path.as_bytes()));
+    }
+    let arena = lock(&table.arena);
+    let bytes = arena.records.len() * size_of::<Record>() + arena.places.len() * 4 + arena.bytes.len();
+    assert!(bytes / 10_000 < 60, "{} bytes an inode", bytes / 10_000);
+}
