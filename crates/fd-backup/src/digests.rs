@@ -1,6 +1,7 @@
 //! Digests of an entry's data, and what PKI adds to it.
 
 pub(crate) mod ahead;
+pub(crate) mod chains;
 pub(crate) mod late;
 pub(crate) mod long;
 pub(crate) mod protect;

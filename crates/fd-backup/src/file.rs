@@ -1,9 +1,10 @@
 //! What becomes of one entry: it is opened, compared, read, encoded.
 
+pub(crate) mod blocks;
 pub(crate) mod compare;
 pub(crate) mod data;
 pub(crate) mod emit;
-pub(crate) mod intake;
+pub(crate) mod kinds;
 pub(crate) mod page_cache;
 pub(crate) mod plugins;
 pub(crate) mod prepare;

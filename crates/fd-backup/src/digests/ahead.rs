@@ -23,7 +23,7 @@ use fd_os::processor::Processor;
 use fd_records::FileType;
 use fd_walk::{Entry, Identity};
 
-use crate::digests::long::{Chains, begin_chains, has_some};
+use crate::digests::chains::{Chains, begin_chains, has_some};
 use crate::file::source::Source;
 
 /// With fewer files the workers are as fast on their own.

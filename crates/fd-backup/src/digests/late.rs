@@ -9,8 +9,8 @@ use std::ops::Range;
 use fd_crypto::{DigestError, DigestKind, DigestValue};
 use fd_os::processor::Processor;
 
+use crate::digests::chains::algorithm;
 use crate::digests::protect::Signing;
-use crate::digests::ways::algorithm;
 use crate::file::tools::Tools;
 use crate::pipeline::halt::Halt;
 

@@ -11,11 +11,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fd_crypto::{DigestKind, DigestValue};
-use fd_os::lanes::{Algorithm, BLOCK, Chain, FEW, FewLanes, Message};
+use fd_os::lanes::{Algorithm, BLOCK, Chain, FEW, Message};
 use fd_os::processor::Processor;
 
 use crate::digests::ahead::Follower;
-use crate::digests::ways::algorithm;
+use crate::digests::chains::{Chains, algorithm, begin_chains, has_some};
 
 /// Bytes that are left at a seat together, a multiple of [`BLOCK`].
 const PORTION: usize = 128 << 10;
@@ -30,21 +30,6 @@ pub(crate) struct LongDigests {
     seats: Mutex<Vec<Seat>>,
     /// Somebody has digested what he took, or will not come by soon.
     news: Condvar,
-}
-
-/// The digests of a file on their way, those that are wanted, in the order of [`Algorithm::ALL`].
-pub(crate) type Chains = [Option<Chain>; 2];
-
-/// The beginning of such digests, as far as the processor has lanes for them.
-pub(crate) fn begin_chains(kinds: [Option<DigestKind>; 2], processor: Processor) -> Chains {
-    let wanted = kinds.map(|kind| kind.and_then(algorithm));
-    let lanes = |known: Algorithm| wanted.contains(&Some(known)).then(|| known.few_lanes(processor)).flatten();
-    Algorithm::ALL.map(|known| lanes(known).map(FewLanes::begin))
-}
-
-/// Whether the processor has lanes for some digest of long files.
-pub(crate) fn has_some(processor: Processor) -> bool {
-    Algorithm::ALL.into_iter().any(|algorithm| algorithm.few_lanes(processor).is_some())
 }
 
 #[derive(Default)]

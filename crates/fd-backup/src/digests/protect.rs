@@ -4,14 +4,12 @@
 
 use std::sync::Arc;
 
-use fd_crypto::pki::{ContentCipher, Encryptor, KeyRing, OpenSslErrors, Session, Signer};
+use fd_crypto::pki::{ContentCipher, DataError, Encryptor, KeyRing, OpenSslErrors, Session, Signer, SigningError};
 use fd_crypto::{DigestError, DigestKind, DigestValue, Digester};
 use fd_records::FileType;
 
 use crate::digests::signature_file::SignatureFile;
-use crate::file::data::is_digested;
-use crate::jobs::plan::BackupPlan;
-use crate::pipeline::halt::Halt;
+use crate::file::kinds::is_digested;
 use crate::texts;
 
 /// The PKI directives of the configuration.
@@ -50,28 +48,22 @@ pub(crate) struct JobProtection<'p> {
 }
 
 impl<'p> JobProtection<'p> {
-    /// Makes the session, and tries everything that each file will need; `None` without PKI.
-    pub(crate) fn of(plan: &'p BackupPlan) -> Result<Option<Self>, Unprotected> {
-        let Some(protection) = plan.protection.as_deref() else { return Ok(None) };
-        let mut protection = Self::new(protection)?;
-        if let Some(file) = &plan.signature_file {
-            protection.signer.use_store(Arc::<SignatureFile>::clone(file));
-        }
-        Ok(Some(protection))
-    }
-
-    fn new(plan: &'p Protection) -> Result<Self, Unprotected> {
+    /// Makes the session, and tries everything that each file will need. `store` has the signatures of earlier jobs.
+    pub(crate) fn new(plan: &'p Protection, store: Option<&Arc<SignatureFile>>) -> Result<Self, Unprotected> {
         let session = plan
             .encryption
             .map(|cipher| Session::new(cipher, plan.keys.recipients()))
             .transpose()
             .map_err(|error| Unprotected { errors: Vec::new(), fatal: texts::no_session(&error.to_string()) })?;
         let nothing = Digester::new(plan.digest)?.finish()?;
-        let signer = Signer::new(&plan.keys.own, plan.digest).map_err(|error| signing_failed(&error))?;
-        let protection = Self { plan, session, signer };
+        let signer = Signer::new(&plan.keys.own, plan.digest)?;
+        let mut protection = Self { plan, session, signer };
         Signing::new(&protection)?.sign(&nothing)?;
         if let Some(mut encryption) = Encryption::new(&protection)? {
             encryption.begin_file()?;
+        }
+        if let Some(store) = store {
+            protection.signer.use_store(Arc::<SignatureFile>::clone(store));
         }
         Ok(protection)
     }
@@ -94,7 +86,7 @@ impl<'p> Encryption<'p> {
     /// `None` if data is not to be encrypted.
     pub(crate) fn new(protection: &'p JobProtection<'p>) -> Result<Option<Self>, Unprotected> {
         let Some(session) = &protection.session else { return Ok(None) };
-        let encryptor = Encryptor::new().map_err(|error| cipher_failed(&error))?;
+        let encryptor = Encryptor::new()?;
         Ok(Some(Self { session, encryptor, record: Vec::new() }))
     }
 
@@ -104,7 +96,7 @@ impl<'p> Encryption<'p> {
         let iv = self.session.new_iv().map_err(failed)?;
         self.record.clear();
         self.session.record(&iv, &mut self.record);
-        self.encryptor.begin(&self.session.file_key(&iv)).map_err(|error| cipher_failed(&error))?;
+        self.encryptor.begin(&self.session.file_key(&iv))?;
         Ok(&self.record)
     }
 
@@ -112,12 +104,6 @@ impl<'p> Encryption<'p> {
     pub(crate) fn encryptor(&mut self) -> &mut Encryptor {
         &mut self.encryptor
     }
-}
-
-/// Whether the data of an entry of this type is encrypted where encryption is on. What comes out of a fifo is file data,
-/// too: the stock daemon sends it in clear.
-pub(crate) fn is_encrypted(file_type: FileType) -> bool {
-    is_digested(file_type) || file_type == FileType::Fifo
 }
 
 /// What a worker signs files with, one after the other.
@@ -129,7 +115,7 @@ pub(crate) struct Signing {
 
 impl Signing {
     pub(crate) fn new(protection: &JobProtection<'_>) -> Result<Self, Unprotected> {
-        let signer = protection.signer.another().map_err(|error| signing_failed(&error))?;
+        let signer = protection.signer.another()?;
         Ok(Self { signer, record: Vec::new() })
     }
 
@@ -141,44 +127,34 @@ impl Signing {
     /// The signature record of a file with this digest.
     pub(crate) fn sign(&mut self, digest: &DigestValue) -> Result<&[u8], Unprotected> {
         self.record.clear();
-        self.signer.record(digest, &mut self.record).map_err(|error| signing_failed(&error))?;
+        self.signer.record(digest, &mut self.record)?;
         Ok(&self.record)
     }
 }
 
-fn cipher_failed(error: &fd_crypto::pki::DataError) -> Unprotected {
-    use fd_crypto::pki::DataError;
-    match error {
-        DataError::Cipher(errors) => Unprotected::new(texts::CIPHER_CONTEXT, errors, texts::NO_ENCRYPTION_CONTEXT),
-        DataError::Data(errors) => Unprotected::new(texts::CIPHER_UPDATE, errors, texts::ENCRYPTION_ERROR),
-        DataError::Length(_) => Unprotected { errors: Vec::new(), fatal: texts::ENCRYPTION_ERROR.into() },
-    }
-}
-
-fn signing_failed(error: &fd_crypto::pki::SigningError) -> Unprotected {
-    use fd_crypto::pki::SigningError;
-    match error {
-        SigningError::OpenSsl(errors) => Unprotected::new(texts::SIGNATURE_CREATION, errors, texts::SIGNING_ERROR),
-        SigningError::Digest(_) | SigningError::Encoding(_) => {
-            Unprotected { errors: Vec::new(), fatal: texts::ADDING_SIGNER_ERROR.into() }
+impl From<DataError> for Unprotected {
+    fn from(error: DataError) -> Self {
+        match &error {
+            DataError::Cipher(errors) => Self::new(texts::CIPHER_CONTEXT, errors, texts::NO_ENCRYPTION_CONTEXT),
+            DataError::Data(errors) => Self::new(texts::CIPHER_UPDATE, errors, texts::ENCRYPTION_ERROR),
+            DataError::Length(_) => Self { errors: Vec::new(), fatal: texts::ENCRYPTION_ERROR.into() },
         }
     }
 }
 
-impl From<fd_crypto::pki::DataError> for Halt {
-    fn from(error: fd_crypto::pki::DataError) -> Self {
-        Self::Unprotected(cipher_failed(&error))
+impl From<SigningError> for Unprotected {
+    fn from(error: SigningError) -> Self {
+        match &error {
+            SigningError::OpenSsl(errors) => Self::new(texts::SIGNATURE_CREATION, errors, texts::SIGNING_ERROR),
+            SigningError::Digest(_) | SigningError::Encoding(_) => {
+                Self { errors: Vec::new(), fatal: texts::ADDING_SIGNER_ERROR.into() }
+            }
+        }
     }
 }
 
 impl From<DigestError> for Unprotected {
     fn from(error: DigestError) -> Self {
         Self { errors: Vec::new(), fatal: texts::no_signature(&error) }
-    }
-}
-
-impl From<Unprotected> for Halt {
-    fn from(unprotected: Unprotected) -> Self {
-        Self::Unprotected(unprotected)
     }
 }

@@ -1,14 +1,13 @@
 //! Which digests are made of an entry's data, and in which way. Not here: making them.
 
 use fd_crypto::DigestKind;
-use fd_os::lanes::Algorithm;
 use fd_os::processor::Processor;
 use fd_records::FileType;
 use fd_walk::Entry;
 
 use crate::digests::late::LateDigests;
 use crate::digests::long::LongDigests;
-use crate::file::data::is_read;
+use crate::file::kinds::is_read;
 
 /// How a digest is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,14 +78,5 @@ impl Digests {
     /// Whether what is signed is the digest of the record.
     pub(crate) fn is_one(self) -> bool {
         matches!((self.record, self.signed), (Some(record), Some(signed)) if record.kind == signed.kind)
-    }
-}
-
-/// What the lanes of vector registers call this kind, if they know it.
-pub(crate) const fn algorithm(kind: DigestKind) -> Option<Algorithm> {
-    match kind {
-        DigestKind::Md5 => Some(Algorithm::Md5),
-        DigestKind::Sha256 => Some(Algorithm::Sha256),
-        _ => None,
     }
 }

@@ -11,8 +11,7 @@ use fd_walk::{Entry, HardLink, Identity};
 use nix::errno::Errno;
 
 use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
-use crate::file::data::{Cut, DataEnd, read_blocks};
-use crate::file::intake::Scratch;
+use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
 use crate::file::source::{LeaseClock, Patience, Source, open_regular};
 use crate::file::tools::{Tools, digest_kind};
 use crate::pipeline::exchange::Stopped;

@@ -1,191 +1,58 @@
-//! The data stream of one file: read, leave holes out, digest, compress, send (reference 04 §8).
+//! The data of one file on its way into the stream: digested, compressed, encrypted, sent (reference 04 §8).
+//!
+//! What is sent as it is, is read to its place in the stream or among what is to be digested; the rest to a block that is
+//! used again and again.
 
 use fd_compress::Compressor;
 use fd_crypto::Digester;
 use fd_crypto::pki::Encryptor;
-use fd_fileset::{Compression, EffectiveOptions, Flags};
-use fd_records::{FileType, Stat, Stream};
-use nix::errno::Errno;
 
 use crate::digests::long::LongDigest;
+use crate::file::blocks::Intake;
 use crate::file::emit::Emitter;
-use crate::file::intake::Intake;
-use crate::file::source::Source;
-use crate::pipeline::exchange::Stopped;
 use crate::pipeline::halt::Halt;
 
-/// The address in front of a record of a sparse stream.
-const ADDRESS_LEN: usize = 8;
+/// Blocks that are sent as they are.
+pub(crate) struct InPlace<'t, 'x, 'j, B, F> {
+    pub(crate) emitter: &'t mut Emitter<'x, B>,
+    /// For the digest record and for the signature, as far as they are made now.
+    pub(crate) digesters: [Option<&'t mut Digester>; 2],
+    /// Digests are made later, with those of other files.
+    pub(crate) late: bool,
+    /// Digests are made together with those of other workers' files.
+    pub(crate) long_digest: Option<&'t mut LongDigest<'j>>,
+    /// Is called before each block is sent.
+    pub(crate) before_each: F,
+    /// Where the present block begins, a frame's header included.
+    pub(crate) start: usize,
+}
 
-/// Which stream holds the data of an entry with these options. Every entry has an answer, also those without data:
-/// it stands in their attributes (reference 04 §7). Encrypted data has no addresses.
-pub(crate) fn data_stream(options: &EffectiveOptions, encrypted: bool) -> Stream {
-    if encrypted {
-        return match options.compression {
-            None => Stream::ENCRYPTED_FILE_DATA,
-            Some(Compression::Gzip(_)) => Stream::ENCRYPTED_GZIP_DATA,
-            Some(Compression::Lzo | Compression::Zstd(_)) => Stream::ENCRYPTED_COMPRESSED_DATA,
-        };
+impl<B, F: FnMut()> Intake<Halt> for InPlace<'_, '_, '_, B, F> {
+    fn room(&mut self) -> &mut Vec<u8> {
+        self.start = self.emitter.begin_block(self.late);
+        self.emitter.block_room(self.late)
     }
-    match (options.has(Flags::SPARSE), options.compression) {
-        (false, None) => Stream::FILE_DATA,
-        (true, None) => Stream::SPARSE_DATA,
-        (false, Some(Compression::Gzip(_))) => Stream::GZIP_DATA,
-        (true, Some(Compression::Gzip(_))) => Stream::SPARSE_GZIP_DATA,
-        (false, Some(Compression::Lzo | Compression::Zstd(_))) => Stream::COMPRESSED_DATA,
-        (true, Some(Compression::Lzo | Compression::Zstd(_))) => Stream::SPARSE_COMPRESSED_DATA,
-    }
-}
 
-/// Whether an entry of this type is digested (reference 04 §9).
-pub(crate) fn is_digested(file_type: FileType) -> bool {
-    matches!(file_type, FileType::Regular | FileType::EmptyFile | FileType::Raw)
-}
-
-/// Whether an entry's data is read (reference 04 §8.2).
-pub(crate) fn is_read(file_type: FileType, stat: &Stat) -> bool {
-    match file_type {
-        FileType::Regular => stat.size > 0,
-        FileType::Raw | FileType::Fifo => true,
-        _ => false,
-    }
-}
-
-/// How the blocks of one file are to be cut and which of them are left out.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
-    /// Bytes of a full block as read from the file.
-    pub(crate) block_len: usize,
-    /// Blocks have addresses, and blocks of zeros are left out.
-    sparse: bool,
-    file_type: FileType,
-    /// Size from the attributes.
-    size: u64,
-    /// The file takes less room on the disk than its size says.
-    has_holes: bool,
-}
-
-impl Cut {
-    /// How a file with these attributes is cut. `record_len` is the length of a full record.
-    pub(crate) fn new(file_type: FileType, stat: &Stat, sparse: bool, record_len: usize) -> Self {
-        let size = u64::try_from(stat.size).unwrap_or_default();
-        let on_disk = u64::try_from(stat.blocks).unwrap_or_default().saturating_mul(512);
-        Self {
-            block_len: if sparse { record_len - ADDRESS_LEN } else { record_len },
-            sparse,
-            file_type,
-            size,
-            has_holes: sparse && file_type == FileType::Regular && on_disk < size,
+    fn take(&mut self, _position: u64, len: usize) -> Result<(), Halt> {
+        (self.before_each)();
+        let room = self.emitter.block_room(self.late);
+        let block = room.get(room.len().saturating_sub(len)..).unwrap_or_default();
+        for digester in self.digesters.iter_mut().flatten() {
+            digester.update(block);
         }
-    }
-
-    /// Whether the block of `len` bytes at `position` is left out if it holds nothing but zeros (reference 04 §8.3).
-    fn may_leave_out(&self, position: u64, len: usize) -> bool {
-        let full_and_not_last = len == self.block_len && position.saturating_add(len as u64) < self.size;
-        let endless = matches!(self.file_type, FileType::Raw | FileType::Fifo) && self.size == 0;
-        self.sparse && (full_and_not_last || endless)
-    }
-
-    /// Whether a read of `len` bytes at `position` gave more than the file is said to have.
-    fn is_beyond_end(&self, position: u64, len: usize) -> bool {
-        self.file_type == FileType::Regular && position.saturating_add(len as u64) > self.size
-    }
-
-    /// Whether a read of `len` bytes that ended at `position` was the last one: nobody needs to ask a file again that
-    /// gave less than asked for and has given all it is said to have.
-    fn is_complete(&self, position: u64, len: usize) -> bool {
-        self.file_type == FileType::Regular && len < self.block_len && position == self.size
-    }
-}
-
-/// Where the holes of a file are. Asked of the kernel piece by piece, as reading comes along.
-struct Holes {
-    /// Up to here there is data for sure, or nobody can tell.
-    known_until: u64,
-}
-
-impl Holes {
-    fn new(cut: &Cut) -> Self {
-        Self { known_until: if cut.has_holes { 0 } else { u64::MAX } }
-    }
-
-    /// The block at `position`, or the first one behind it that is not sure to be left out because it lies in a hole.
-    /// What is sent is the same as if the hole had been read.
-    fn skip(&mut self, source: &mut Source, cut: &Cut, position: u64) -> Result<u64, Errno> {
-        if position < self.known_until {
-            return Ok(position);
+        if let Some(digest) = &mut self.long_digest {
+            digest.update(block);
         }
-        let Some(data) = source.next_data(position) else {
-            self.known_until = u64::MAX;
-            return Ok(position);
-        };
-        self.known_until = source.next_hole(data).unwrap_or(u64::MAX);
-        let block_len = cut.block_len as u64;
-        // Blocks that end in front of the data, and in front of the end of the file as the attributes have it.
-        let last_end = data.min(cut.size.saturating_sub(1));
-        let blocks = last_end.saturating_sub(position) / block_len;
-        let next = position.saturating_add(blocks.saturating_mul(block_len));
-        source.seek(next)?;
-        Ok(next)
+        self.emitter.end_block(self.late, self.start)?;
+        let tally = &mut self.emitter.piece().tally;
+        tally.read_bytes += len as u64;
+        tally.job_bytes += len as u64;
+        self.emitter.make_room()?;
+        Ok(())
     }
-}
 
-/// What became of the data.
-#[derive(Debug)]
-pub(crate) enum DataEnd {
-    /// Everything was read.
-    Complete,
-    /// Reading failed somewhere; what was read before is sent.
-    ReadError(Errno),
-}
-
-/// Reads a source to its end. `intake` gets every block that is not left out, with its position.
-pub(crate) fn read_blocks<E: From<Stopped>>(
-    source: &mut Source,
-    cut: &Cut,
-    is_stopped: &dyn Fn() -> bool,
-    intake: &mut impl Intake<E>,
-) -> Result<DataEnd, E> {
-    let mut position = 0_u64;
-    let mut holes = Holes::new(cut);
-    loop {
-        position = match holes.skip(source, cut, position) {
-            Ok(next) => next,
-            Err(errno) => return Ok(DataEnd::ReadError(errno)),
-        };
-        let room = intake.room();
-        let before = room.len();
-        let len = match source.read(room, cut.block_len, is_stopped) {
-            Ok(Some(len)) if len > 0 => len,
-            nothing => {
-                intake.leave_out();
-                return match nothing {
-                    Ok(Some(_)) => Ok(DataEnd::Complete),
-                    Ok(None) => Err(Stopped.into()),
-                    Err(errno) => Ok(DataEnd::ReadError(errno)),
-                };
-            }
-        };
-        if cut.is_beyond_end(position, len) && source.has_grown() {
-            // Somebody writes to its end. The attributes stand before the data, and it is to be as they say.
-            let rest = usize::try_from(cut.size.saturating_sub(position)).unwrap_or(0);
-            room.truncate(before.saturating_add(rest));
-            if rest == 0 {
-                intake.leave_out();
-            } else {
-                intake.take(position, rest)?;
-            }
-            return Ok(DataEnd::Complete);
-        }
-        if cut.may_leave_out(position, len) && is_zero(room.get(before..).unwrap_or_default()) {
-            intake.leave_out();
-        } else {
-            intake.take(position, len)?;
-        }
-        position = position.saturating_add(len as u64);
-        if cut.is_complete(position, len) {
-            return Ok(DataEnd::Complete);
-        }
+    fn leave_out(&mut self) {
+        self.emitter.block_room(self.late).truncate(self.start);
     }
 }
 
@@ -252,56 +119,5 @@ impl Transform<'_, '_> {
             emitter.piece().tally.job_bytes += rest.len() as u64;
         }
         Ok(())
-    }
-}
-
-/// Whether a block holds nothing but zeros.
-fn is_zero(block: &[u8]) -> bool {
-    // Looks at a stretch at a time without branches, which the compiler turns into vector instructions.
-    block.chunks(256).all(|stretch| stretch.iter().fold(0, |all, byte| all | byte) == 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cut(file_type: FileType, size: i64, sparse: bool) -> Cut {
-        Cut::new(file_type, &Stat { size, ..Stat::default() }, sparse, 65_536)
-    }
-
-    /// Reference 04 §8.3: only full blocks that do not reach the end, and any block of a device or fifo.
-    #[test]
-    fn which_blocks_of_zeros_are_left_out() {
-        let file = cut(FileType::Regular, 3 * 65_528, true);
-        assert_eq!(file.block_len, 65_528);
-        assert!(file.may_leave_out(0, 65_528) && file.may_leave_out(65_528, 65_528));
-        assert!(!file.may_leave_out(2 * 65_528, 65_528), "the last one");
-        assert!(!file.may_leave_out(0, 65_527), "a short read");
-        assert!(!file.may_leave_out(9 * 65_528, 65_528), "behind the size that the file had");
-        for endless in [FileType::Raw, FileType::Fifo] {
-            assert!(cut(endless, 0, true).may_leave_out(123, 4096));
-            assert!(!cut(endless, 0, false).may_leave_out(123, 4096));
-        }
-        assert!(!cut(FileType::Regular, 3 * 65_528, false).may_leave_out(0, 65_536));
-    }
-
-    #[test]
-    fn a_file_is_complete_only_when_a_read_says_so() {
-        let file = cut(FileType::Regular, 100, false);
-        assert!(file.is_complete(100, 100));
-        assert!(!file.is_complete(90, 90), "shorter than it was: ask again");
-        assert!(!cut(FileType::Regular, 65_536, false).is_complete(65_536, 65_536), "a full block may not be the last");
-        assert!(!cut(FileType::Raw, 0, false).is_complete(0, 0));
-    }
-
-    #[test]
-    fn zeros_are_zeros_at_every_place() {
-        let mut block = vec![0; 65_528];
-        assert!(is_zero(&block));
-        for at in [0, 255, 256, 65_527] {
-            block[at] = 1;
-            assert!(!is_zero(&block));
-            block[at] = 0;
-        }
     }
 }

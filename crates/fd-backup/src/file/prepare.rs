@@ -16,7 +16,7 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use crate::accurate::Token;
 use crate::file::compare::{Finding, Verdict, Verifier};
-use crate::file::data::is_read;
+use crate::file::kinds::is_read;
 use crate::file::source::open_regular;
 use crate::pipeline::batch::Item;
 use crate::pipeline::exchange::Stopped;

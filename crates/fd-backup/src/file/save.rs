@@ -13,10 +13,11 @@ use nix::errno::Errno;
 
 use crate::digests::late::Places;
 use crate::digests::long::{LongDigest, LongValues};
-use crate::digests::protect::{Encryption, Unprotected, is_encrypted};
+use crate::digests::protect::{Encryption, Unprotected};
 use crate::digests::ways::{Digest, Digests, Way};
-use crate::file::data::{Cut, DataEnd, Transform, data_stream, is_digested, read_blocks};
-use crate::file::intake::{InPlace, Scratch};
+use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
+use crate::file::data::{InPlace, Transform};
+use crate::file::kinds::{data_stream, is_digested, is_encrypted};
 use crate::file::source::Source;
 use crate::file::tools::digest_kind;
 use crate::jobs::estimate::saved_line;

@@ -11,8 +11,8 @@ use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendEr
 use fd_records::{FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
 use fd_walk::{Entry, Flow, MessageKind, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
+use crate::file::blocks::DataEnd;
 use crate::file::compare::Reading;
-use crate::file::data::DataEnd;
 use crate::file::source::LeaseClock;
 use crate::file::tools::{Tools, digest_kind};
 use crate::jobs::plan::block_len;

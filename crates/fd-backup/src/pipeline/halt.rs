@@ -2,6 +2,7 @@
 
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
+use fd_crypto::pki::DataError;
 use fd_crypto::{DigestError, DigestKind};
 use fd_messages::MessageType;
 
@@ -65,6 +66,18 @@ impl From<Stopped> for Halt {
 impl From<FrameError> for Halt {
     fn from(error: FrameError) -> Self {
         Self::Record(error)
+    }
+}
+
+impl From<DataError> for Halt {
+    fn from(error: DataError) -> Self {
+        Self::Unprotected(error.into())
+    }
+}
+
+impl From<Unprotected> for Halt {
+    fn from(unprotected: Unprotected) -> Self {
+        Self::Unprotected(unprotected)
     }
 }
 

@@ -82,7 +82,11 @@ impl<'j> Job<'j> {
             long_digests: LongDigests::new(plan.workers.max(1), plan.processor),
             digests_ahead: DigestsAhead::new(record_len, plan.processor),
             processor: plan.processor,
-            protection: JobProtection::of(plan)?,
+            protection: plan
+                .protection
+                .as_deref()
+                .map(|protection| JobProtection::new(protection, plan.signature_file.as_ref()))
+                .transpose()?,
         })
     }
 
