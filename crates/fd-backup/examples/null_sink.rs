@@ -1,6 +1,7 @@
-//! Measures the pipeline alone: backs a directory up into nothing and says what that cost.
+//! Measures the pipeline alone: backs up a directory into nothing and prints how long that took.
 //!
-//! `cargo run --release -p fd-backup --example null_sink -- DIRECTORY [LETTERS [WORKERS [lz4]]]`
+//! `cargo build --release -p fd-backup --example null_sink`, then
+//! `/usr/bin/time -v target/release/examples/null_sink DIRECTORY [LETTERS [WORKERS [lz4]]]`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use std::error::Error;
@@ -12,7 +13,6 @@ use fd_bsock::CommCount;
 use fd_fileset::{Parser, Regex, RegexCompiler};
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_walk::WalkSettings;
-use nix::sys::resource::{UsageWho, getrusage};
 
 #[derive(Default)]
 struct Nothing {
@@ -65,19 +65,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     fd_backup::run(&plan, &progress, &Terminal, &CancelToken::new(), &mut sink)?;
     let wall = started.elapsed().as_secs_f64();
-    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
-    let seconds = |time: nix::sys::time::TimeVal| format!("{}.{:06}", time.tv_sec(), time.tv_usec());
     println!(
-        "files {} read {} sent {} calls {} wall {wall:.3} user {} system {} rss {} KiB switches {}+{}",
+        "files {} read {} sent {} calls {} wall {wall:.3}",
         progress.files(),
         progress.read_bytes(),
         sink.bytes,
         sink.calls,
-        seconds(usage.user_time()),
-        seconds(usage.system_time()),
-        usage.max_rss(),
-        usage.voluntary_context_switches(),
-        usage.involuntary_context_switches(),
     );
     Ok(())
 }

@@ -5,12 +5,12 @@
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
 use fd_messages::{Stage, StageTimes};
-use fd_metadata::strerror;
-use nix::errno::Errno;
+use fd_os::error_text;
+use rustix::io::Errno;
 
 /// A file could not be opened; its attributes are saved already.
 pub(crate) fn cannot_open(path: &[u8], errno: Errno) -> Vec<u8> {
-    [b"     Cannot open \"", path, b"\": ERR=", strerror(errno).as_bytes(), b".\n"].concat()
+    [b"     Cannot open \"", path, b"\": ERR=", error_text(errno.raw_os_error()).as_bytes(), b".\n"].concat()
 }
 
 /// A directory has taken a file's place since the walk.
@@ -20,7 +20,7 @@ pub(crate) fn became_directory(path: &[u8]) -> Vec<u8> {
 
 /// Reading failed in the middle of a file.
 pub(crate) fn read_error(path: &[u8], errno: Errno) -> Vec<u8> {
-    [b"Read error on file ", path, b". ERR=", strerror(errno).as_bytes(), b"\n"].concat()
+    [b"Read error on file ", path, b". ERR=", error_text(errno.raw_os_error()).as_bytes(), b"\n"].concat()
 }
 
 /// A read error was one too many.
@@ -30,7 +30,7 @@ pub(crate) fn too_many_errors(errors: u32) -> Vec<u8> {
 
 /// A file can't be looked at again after it was read.
 pub(crate) fn cannot_stat(path: &[u8], errno: Errno) -> Vec<u8> {
-    [b"Cannot stat file ", path, b": ERR=", strerror(errno).as_bytes(), b"\n"].concat()
+    [b"Cannot stat file ", path, b": ERR=", error_text(errno.raw_os_error()).as_bytes(), b"\n"].concat()
 }
 
 /// The contents changed while the file was read.
@@ -55,12 +55,12 @@ pub(crate) fn cannot_verify(path: &[u8]) -> Vec<u8> {
 
 /// A file can't be opened to be compared.
 pub(crate) fn cannot_open_to_verify(path: &[u8], errno: Errno) -> Vec<u8> {
-    [b"     Cannot open ", path, b": ERR=", strerror(errno).as_bytes(), b".\n"].concat()
+    [b"     Cannot open ", path, b": ERR=", error_text(errno.raw_os_error()).as_bytes(), b".\n"].concat()
 }
 
 /// Reading failed while a file was compared.
 pub(crate) fn cannot_read_to_verify(path: &[u8], errno: Errno) -> Vec<u8> {
-    [b"Error reading file ", path, b": ERR=", strerror(errno).as_bytes(), b"\n"].concat()
+    [b"Error reading file ", path, b": ERR=", error_text(errno.raw_os_error()).as_bytes(), b"\n"].concat()
 }
 
 /// The Director of a Verify job can't be reached.

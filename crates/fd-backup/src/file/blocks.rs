@@ -3,7 +3,7 @@
 //! Not here: what is done with a block.
 
 use fd_records::{FileType, Stat};
-use nix::errno::Errno;
+use rustix::io::Errno;
 
 use crate::file::source::Source;
 use crate::pipeline::exchange::Stopped;

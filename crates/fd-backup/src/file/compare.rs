@@ -8,7 +8,7 @@ use fd_fileset::Flags;
 use fd_messages::MessageType;
 use fd_records::FileType;
 use fd_walk::{Entry, HardLink, Identity};
-use nix::errno::Errno;
+use rustix::io::Errno;
 
 use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
@@ -98,7 +98,7 @@ impl Verifier<'_> {
         match reading.digest(entry)? {
             Ok((DataEnd::Complete, Identity::Unchanged)) => Ok(true),
             // What the walk compared with the list is not what is there now.
-            Ok((DataEnd::Complete, _)) | Err(Errno::ESTALE) => {
+            Ok((DataEnd::Complete, _)) | Err(Errno::STALE) => {
                 Digester::restart(digester);
                 Ok(false)
             }
@@ -143,9 +143,9 @@ impl Reading<'_> {
             Err(errno) => return Ok(Err(errno)),
         };
         let (identity, stat) = match entry.identify(file.as_fd()) {
-            Ok((Identity::Replaced, _)) => return Ok(Err(Errno::ESTALE)),
+            Ok((Identity::Replaced, _)) => return Ok(Err(Errno::STALE)),
             Ok(found) => found,
-            Err(errno) => return Ok(Err(Errno::from_raw(errno.raw_os_error()))),
+            Err(errno) => return Ok(Err(errno)),
         };
         let mut source = Source::new(file, FileType::Regular, &stat, begun.elapsed());
         let cut = Cut::new(FileType::Regular, &stat, entry.options.has(Flags::SPARSE), self.record_len);

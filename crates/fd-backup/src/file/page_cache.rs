@@ -4,16 +4,15 @@
 //! before stay. Elsewhere we look stretch by stretch what is in memory before we read, and let go of those stretches
 //! afterwards of which nothing was. Nothing is ever written out for that.
 
-use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fd_os::page_cache::{append, append_uncached, resident_pages};
-use nix::errno::Errno;
-use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
-
-use crate::file::source::errno;
+use rustix::fs::{Advice, fadvise};
+use rustix::io::Errno;
 
 /// Length of a stretch in bytes, a multiple of any page size.
 const STRETCH: u64 = 8 << 20;
@@ -37,7 +36,7 @@ pub(crate) enum PageCache {
 
 impl PageCache {
     /// For a regular file of this size in bytes on this device.
-    pub(crate) fn new(file: &File, device: u64, size: u64) -> Self {
+    pub(crate) fn new(file: BorrowedFd<'_>, device: u64, size: u64) -> Self {
         if REFUSING.load(Ordering::Relaxed) == device {
             Self::Watched(Stretches::new(file, size))
         } else {
@@ -48,16 +47,16 @@ impl PageCache {
     /// One read at `position`, of at most `most` bytes, to the end of `out`.
     pub(crate) fn read(
         &mut self,
-        file: &File,
+        file: BorrowedFd<'_>,
         out: &mut Vec<u8>,
         most: usize,
         position: u64,
         size: u64,
     ) -> Result<usize, Errno> {
         if let Self::Uncached { device } = *self {
-            match append_uncached(file.as_fd(), out, most, position).map_err(|error| errno(&error)) {
+            match append_uncached(file, out, most, position).map_err(|error| errno(&error)) {
                 // What a kernel or file system says that does not know the flag. Nothing was read yet.
-                Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS) => {
+                Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
                     REFUSING.store(device, Ordering::Relaxed);
                     *self = Self::Watched(Stretches::new(file, size));
                 }
@@ -67,15 +66,20 @@ impl PageCache {
         if let Self::Watched(stretches) = self {
             stretches.reach(file, position);
         }
-        append(file.as_fd(), out, most, position).map_err(|error| errno(&error))
+        append(file, out, most, position).map_err(|error| errno(&error))
     }
 
     /// The file has been read as far as it is going to be.
-    pub(crate) fn leave(&mut self, file: &File) {
+    pub(crate) fn leave(&mut self, file: BorrowedFd<'_>) {
         if let Self::Watched(stretches) = self {
             stretches.leave(file);
         }
     }
+}
+
+/// The number of an error of the kernel.
+pub(crate) fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// What we know of the stretches of a file. They are looked at many at a time and in advance, because the kernel reads
@@ -90,14 +94,14 @@ pub(crate) struct Stretches {
 }
 
 impl Stretches {
-    fn new(file: &File, size: u64) -> Self {
+    fn new(file: BorrowedFd<'_>, size: u64) -> Self {
         let mut stretches = Self { size, number: 0, cold: Vec::new() };
         stretches.look(file);
         stretches
     }
 
     /// Reading has come to `position`.
-    fn reach(&mut self, file: &File, position: u64) {
+    fn reach(&mut self, file: BorrowedFd<'_>, position: u64) {
         let before = self.number;
         let number = position / STRETCH;
         if number == before {
@@ -111,23 +115,21 @@ impl Stretches {
     }
 
     /// Lets go of the present stretch if it came into memory by our reading.
-    fn leave(&self, file: &File) {
+    fn leave(&self, file: BorrowedFd<'_>) {
         let range = self.range(self.number);
         let is_cold = usize::try_from(self.number % GROUP).ok().and_then(|at| self.cold.get(at)).copied();
-        if let (Some(true), Ok(start), Ok(len)) =
-            (is_cold, i64::try_from(range.start), i64::try_from(range.end - range.start))
-        {
-            // Advice: what comes of it does not matter.
-            let _ = posix_fadvise(file, start, len, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
+        if let (Some(true), Some(len)) = (is_cold, NonZeroU64::new(range.end - range.start)) {
+            // Advice only: its result doesn't matter.
+            let _ = fadvise(file, range.start, Some(len), Advice::DontNeed);
         }
     }
 
     /// Looks at all stretches of the group that the present one is in. What can't be found out counts as in memory.
-    fn look(&mut self, file: &File) {
+    fn look(&mut self, file: BorrowedFd<'_>) {
         let first = self.number - self.number % GROUP;
         let ranges = (first..first + GROUP).map(|number| self.range(number)).take_while(|range| !range.is_empty());
         let is_cold = |range: Range<u64>| {
-            resident_pages(file.as_fd(), range.start, range.end - range.start).is_ok_and(|pages| pages == 0)
+            resident_pages(file, range.start, range.end - range.start).is_ok_and(|pages| pages == 0)
         };
         self.cold = ranges.map(is_cold).collect();
     }
@@ -140,6 +142,8 @@ impl Stretches {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
     use std::os::unix::fs::FileExt;
 
     use super::*;
@@ -154,7 +158,7 @@ mod tests {
         (0..3).for_each(|number| file.write_all_at(&block, number * STRETCH).unwrap());
         file.write_all_at(&block[..100], 3 * STRETCH).unwrap();
         file.sync_all().unwrap();
-        posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).unwrap();
+        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
         (resident(&file, 0, 4 * STRETCH) == 0).then_some(file)
     }
 
@@ -168,9 +172,9 @@ mod tests {
         let mut total = 0;
         loop {
             buffer.clear();
-            let len = cache.read(file, &mut buffer, 65_536, total as u64, size).unwrap();
+            let len = cache.read(file.as_fd(), &mut buffer, 65_536, total as u64, size).unwrap();
             if len == 0 {
-                cache.leave(file);
+                cache.leave(file.as_fd());
                 return total;
             }
             total += len;
@@ -185,14 +189,14 @@ mod tests {
         };
         let size = file.metadata().unwrap().len();
         let mut buffer = vec![0; usize::try_from(STRETCH).unwrap()];
-        let watched = PageCache::Watched(Stretches::new(&file, size));
-        let chosen = PageCache::new(&file, NO_DEVICE - 1, size);
+        let watched = PageCache::Watched(Stretches::new(file.as_fd(), size));
+        let chosen = PageCache::new(file.as_fd(), NO_DEVICE - 1, size);
         for mut cache in [watched, chosen] {
             file.read_exact_at(&mut buffer, STRETCH).unwrap();
             let before = resident(&file, 0, size);
             assert!(resident(&file, STRETCH, STRETCH) == STRETCH / PAGE);
             if let PageCache::Watched(stretches) = &mut cache {
-                *stretches = Stretches::new(&file, size);
+                *stretches = Stretches::new(file.as_fd(), size);
             }
             assert_eq!(read_all(&file, &mut cache) as u64, size);
             assert_eq!(resident(&file, STRETCH, STRETCH), STRETCH / PAGE, "{cache:?}");

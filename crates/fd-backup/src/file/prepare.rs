@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use fd_records::FileType;
 use fd_walk::{Entry, HardLink, Identity, LinkState};
-use nix::errno::Errno;
-use nix::sys::resource::{Resource, getrlimit};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use crate::accurate::Token;
 use crate::file::compare::{Finding, Verdict, Verifier};
@@ -36,7 +36,7 @@ impl Held {
     fn new(file: OwnedFd) -> Option<Self> {
         static MOST: OnceLock<usize> = OnceLock::new();
         let most = *MOST.get_or_init(|| {
-            let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+            let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
             usize::try_from(soft / 4).unwrap_or(usize::MAX)
         });
         Self::one_of(file, most)
@@ -176,18 +176,18 @@ impl Worker<'_> {
         };
         match &opened {
             // All that may be open is open: some is closed by then.
-            Err(Errno::EMFILE | Errno::ENFILE) => return Ok(Fate::InItsTurn),
+            Err(Errno::MFILE | Errno::NFILE) => return Ok(Fate::InItsTurn),
             Err(_) if job.is_stopped() => return Err(Stopped),
             Ok(file) if !is_replaced(file) => {}
             _ => self.stand_alone(entry),
         }
         Ok(match opened {
             Ok(file) => Held::new(file).map_or(Fate::InItsTurn, |held| Fate::Opened(held, begun.elapsed())),
-            Err(Errno::ELOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
+            Err(Errno::LOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
             // It is there, but may not be read.
             Err(errno) if entry.handle().is_ok() => Fate::NotOpened(errno),
             // Something that is no file took its place, or a directory's on the way.
-            Err(Errno::ELOOP | Errno::ENOTDIR | Errno::ESTALE | Errno::ENXIO) => Fate::Gone(Errno::ENOENT),
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::STALE | Errno::NXIO) => Fate::Gone(Errno::NOENT),
             Err(errno) => Fate::Gone(errno),
         })
     }

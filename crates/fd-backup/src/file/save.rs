@@ -1,15 +1,12 @@
 //! One entry of the walk becomes records (reference 04 §4).
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-
 use fd_crypto::{DigestKind, DigestValue};
 use fd_fileset::Flags;
 use fd_messages::{MessageType, Stage};
 use fd_metadata::{Place, Wanted, WarningKind};
 use fd_records::{Attributes, FileType, LStat, Stream};
 use fd_walk::Entry;
-use nix::errno::Errno;
+use rustix::io::Errno;
 
 use crate::digests::late::Places;
 use crate::digests::long::{LongDigest, LongValues};
@@ -301,7 +298,7 @@ impl Worker<'_> {
     /// Says whether a file changed since it was looked at: the first difference only (reference 04 §14.1).
     fn check_changes(&mut self, entry: &Entry) {
         let (path, before) = (&entry.path, &entry.stat);
-        let (kind, text) = match nix::sys::stat::lstat(OsStr::from_bytes(path)) {
+        let (kind, text) = match rustix::fs::lstat(path.as_slice()) {
             Err(errno) => (MessageType::Warning, texts::cannot_stat(path, errno)),
             Ok(now) if now.st_mtime != before.mtime => (MessageType::Error, texts::mtime_changed(path)),
             Ok(now) if now.st_ctime != before.ctime => (MessageType::Error, texts::ctime_changed(path)),

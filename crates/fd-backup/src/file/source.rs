@@ -2,8 +2,6 @@
 //!
 //! Reading a fifo never blocks for long, so that a job that ends can end: nobody may ever write to it.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -12,13 +10,11 @@ use std::time::{Duration, Instant};
 use fd_fileset::Flags;
 use fd_records::{FileType, Stat};
 use fd_walk::Entry;
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, PosixFadviseAdvice, fcntl, posix_fadvise};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::unistd::Whence;
-use rustix::fs::OFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Advice, Mode, OFlags, SeekFrom, fadvise, fcntl_setfl, fstat, seek};
+use rustix::io::{Errno, retry_on_intr};
 
-use crate::file::page_cache::PageCache;
+use crate::file::page_cache::{PageCache, errno};
 
 /// How often somebody who waits for a fifo looks whether the job goes on.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -32,7 +28,7 @@ const WORTH_ADVICE: i64 = 1 << 20;
 /// An open file, device or fifo.
 #[derive(Debug)]
 pub(crate) struct Source {
-    file: File,
+    file: OwnedFd,
     kind: Kind,
     /// What opening and reading took so far.
     spent: Duration,
@@ -55,7 +51,7 @@ enum Kind {
 impl Drop for Source {
     fn drop(&mut self) {
         if let Kind::Regular { cache, .. } = &mut self.kind {
-            cache.leave(&self.file);
+            cache.leave(self.file.as_fd());
         }
     }
 }
@@ -92,14 +88,14 @@ impl LeaseClock {
 /// What the kernel says.
 pub(crate) fn open_regular(entry: &Entry, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
     let no_atime = entry.options.has(Flags::NO_ATIME);
-    let open = || entry.open(no_atime).map_err(|errno| Errno::from_raw(errno.raw_os_error()));
+    let open = || entry.open(no_atime);
     let begun = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {
         let opened = open();
         let waited = begun.elapsed();
         let may_wait = waited < LONGEST_LEASE && patience.leases.spent() + waited < ALL_LEASES;
-        if !matches!(opened, Err(Errno::EAGAIN)) || !may_wait || (patience.is_stopped)() {
+        if !matches!(opened, Err(Errno::AGAIN)) || !may_wait || (patience.is_stopped)() {
             if pause > Duration::from_millis(1) {
                 patience.leases.add(waited);
             }
@@ -115,8 +111,7 @@ pub(crate) fn open_regular(entry: &Entry, patience: Patience<'_>) -> Result<Owne
 /// # Errors
 /// What the kernel says; `EINTR` for a fifo without writer, as the reference's timer makes it.
 pub(crate) fn open_special(entry: &Entry, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
-    let errno = |errno: rustix::io::Errno| Errno::from_raw(errno.raw_os_error());
-    let handle = entry.handle().map_err(errno)?;
+    let handle = entry.handle()?;
     if entry.file_type == FileType::Fifo {
         return open_fifo(&handle, patience);
     }
@@ -126,22 +121,21 @@ pub(crate) fn open_special(entry: &Entry, patience: Patience<'_>) -> Result<Owne
     {
         return Ok(device);
     }
-    fd_walk::reopen(&handle, flags).map_err(errno)
+    fd_walk::reopen(&handle, flags)
 }
 
 impl Source {
     /// An open file, device or fifo with the attributes and the type that it has now. Opening it took `spent`.
     pub(crate) fn new(file: OwnedFd, file_type: FileType, stat: &Stat, spent: Duration) -> Self {
-        let file = File::from(file);
         if stat.size >= WORTH_ADVICE {
-            // Advice only: what comes of it does not matter.
-            let _ = posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_SEQUENTIAL);
+            // Advice only: its result doesn't matter.
+            let _ = fadvise(&file, 0, None, Advice::Sequential);
         }
         let kind = match file_type {
             FileType::Fifo => Kind::Fifo,
             FileType::Regular => {
                 let size = u64::try_from(stat.size).unwrap_or_default();
-                Kind::Regular { position: 0, size, cache: PageCache::new(&file, stat.dev, size) }
+                Kind::Regular { position: 0, size, cache: PageCache::new(file.as_fd(), stat.dev, size) }
             }
             _ => Kind::Device,
         };
@@ -151,7 +145,7 @@ impl Source {
     /// Whether the file is larger now than its attributes say. Of some file systems no size can be believed.
     pub(crate) fn has_grown(&self) -> bool {
         match &self.kind {
-            Kind::Regular { size, .. } => self.file.metadata().is_ok_and(|now| now.len() > *size),
+            Kind::Regular { size, .. } => file_len(&self.file).is_some_and(|now| now > *size),
             Kind::Device | Kind::Fifo => false,
         }
     }
@@ -191,17 +185,17 @@ impl Source {
             }
             let result = match &mut self.kind {
                 Kind::Regular { position, size, cache } => {
-                    cache.read(&self.file, out, most, *position, *size).inspect(|len| {
+                    cache.read(self.file.as_fd(), out, most, *position, *size).inspect(|len| {
                         *position = position.saturating_add(*len as u64);
                     })
                 }
                 Kind::Fifo if !readable(&self.file)? => continue,
-                Kind::Fifo | Kind::Device => append_next(&mut self.file, out, most),
+                Kind::Fifo | Kind::Device => append_next(&self.file, out, most),
             };
             match result {
                 Ok(len) => return Ok(Some(len)),
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) if matches!(self.kind, Kind::Fifo) => {}
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if matches!(self.kind, Kind::Fifo) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -210,8 +204,8 @@ impl Source {
     /// Where the next byte that is not in a hole stands, at `position` or behind it; where there is none any more, the
     /// present end of the file. `None` if the file system can't tell. The place of the next read is lost.
     pub(crate) fn next_data(&mut self, position: u64) -> Option<u64> {
-        match self.seek_special(position, Whence::SeekData) {
-            Err(Errno::ENXIO) => self.file.metadata().ok().map(|metadata| metadata.len()),
+        match seek(&self.file, SeekFrom::Data(position)) {
+            Err(Errno::NXIO) => file_len(&self.file),
             found => found.ok(),
         }
     }
@@ -219,13 +213,7 @@ impl Source {
     /// Where the next hole begins, at `position` or behind it; the end of the file is one. The place of the next read
     /// is lost.
     pub(crate) fn next_hole(&mut self, position: u64) -> Option<u64> {
-        self.seek_special(position, Whence::SeekHole).ok()
-    }
-
-    fn seek_special(&self, position: u64, whence: Whence) -> Result<u64, Errno> {
-        let start = i64::try_from(position).map_err(|_| Errno::EOVERFLOW)?;
-        let found = nix::unistd::lseek(&self.file, start, whence)?;
-        u64::try_from(found).map_err(|_| Errno::EOVERFLOW)
+        seek(&self.file, SeekFrom::Hole(position)).ok()
     }
 
     /// Sets the place of the next read.
@@ -234,22 +222,22 @@ impl Source {
             *position = to;
             return Ok(());
         }
-        self.file.seek(SeekFrom::Start(to)).map(drop).map_err(|error| errno(&error))
+        seek(&self.file, SeekFrom::Start(to)).map(drop)
     }
 }
 
 /// One `read` where the file stands, to the end of `out`.
-fn append_next(file: &mut File, out: &mut Vec<u8>, most: usize) -> Result<usize, Errno> {
+fn append_next(file: &OwnedFd, out: &mut Vec<u8>, most: usize) -> Result<usize, Errno> {
     let before = out.len();
     out.resize(before.saturating_add(most), 0);
-    let result = file.read(out.get_mut(before..).unwrap_or_default()).map_err(|error| errno(&error));
+    let result = rustix::io::read(file, out.get_mut(before..).unwrap_or_default());
     out.truncate(before.saturating_add(result.unwrap_or(0)));
     result
 }
 
-/// The number of an error; there always is one where the kernel spoke.
-pub(crate) fn errno(error: &io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+/// The present length of a file in bytes.
+fn file_len(file: &OwnedFd) -> Option<u64> {
+    fstat(file).ok().and_then(|stat| u64::try_from(stat.st_size).ok())
 }
 
 /// Opens a fifo as soon as somebody opens it for writing.
@@ -263,7 +251,8 @@ fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
         let (sender, opened) = mpsc::sync_channel(1);
         let waiting_name = name.clone();
         let open = move || {
-            let result = File::open(waiting_name).map_err(|error| errno(&error));
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let result = retry_on_intr(|| rustix::fs::open(waiting_name.as_str(), flags, Mode::empty()));
             // Nobody listens any more when the time is up.
             let _ = sender.send(result);
         };
@@ -272,17 +261,17 @@ fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
             match opened.recv_timeout(GLANCE) {
                 Ok(result) => {
                     let file = result?;
-                    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-                    return Ok(file.into());
+                    fcntl_setfl(&file, OFlags::NONBLOCK)?;
+                    return Ok(file);
                 }
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Errno::EIO),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Errno::IO),
                 Err(mpsc::RecvTimeoutError::Timeout) if !(patience.is_stopped)() && Instant::now() < deadline => {}
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     // Kept open until the thread is through, wherever it stands.
                     let _ends_the_wait =
-                        File::options().read(true).write(true).open(&name).map_err(|error| errno(&error))?;
+                        rustix::fs::open(name.as_str(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
                     let _too_late = opened.recv();
-                    return Err(Errno::EINTR);
+                    return Err(Errno::INTR);
                 }
             }
         }
@@ -290,11 +279,11 @@ fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
 }
 
 /// Whether a read of the fifo would not wait; waits a moment for that.
-fn readable(file: &File) -> Result<bool, Errno> {
-    let timeout = PollTimeout::try_from(GLANCE).unwrap_or(PollTimeout::ZERO);
-    match poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], timeout) {
+fn readable(file: &OwnedFd) -> Result<bool, Errno> {
+    let timeout = Timespec::try_from(GLANCE).unwrap_or_default();
+    match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout)) {
         Ok(ready) => Ok(ready > 0),
-        Err(Errno::EINTR) => Ok(false),
+        Err(Errno::INTR) => Ok(false),
         Err(errno) => Err(errno),
     }
 }

@@ -7,7 +7,7 @@ use fd_bsock::{CommCount, MAX_PAYLOAD};
 use fd_fileset::FileSet;
 use fd_os::processor::Processor;
 use fd_walk::WalkSettings;
-use nix::sys::sysinfo::sysinfo;
+use rustix::system::sysinfo;
 
 use crate::accurate::AccurateList;
 use crate::digests::protect::Protection;
@@ -103,8 +103,9 @@ fn default_workers() -> usize {
 fn default_memory() -> usize {
     const LEAST: usize = 8 << 20;
     const MOST: usize = 48 << 20;
-    let host = sysinfo().map_or(0, |info| info.ram_total());
-    usize::try_from(host / 32).unwrap_or(MOST).clamp(LEAST, MOST)
+    let host = sysinfo();
+    let unit = usize::try_from(host.mem_unit).unwrap_or(1);
+    usize::try_from(host.totalram / 32).unwrap_or(MOST).saturating_mul(unit).clamp(LEAST, MOST)
 }
 
 /// Where the frames go. Called on the thread that called [`crate::run()`], which owns the connection.

@@ -108,7 +108,7 @@ mod tests {
         assert_eq!((priority::nice().unwrap(), priority::io_priority().unwrap()), (19, IoPriority::Idle));
         drop(lowered);
         // Others than root keep the nice value.
-        let root = nix::unistd::geteuid().is_root();
+        let root = rustix::process::geteuid().is_root();
         assert_eq!(priority::nice().unwrap(), if root { before.0 } else { 19 });
         assert_eq!(priority::io_priority().unwrap(), before.1);
     }

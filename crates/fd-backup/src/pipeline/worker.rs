@@ -9,7 +9,7 @@ use fd_messages::{MessageType, Stage};
 use fd_metadata::{FileMetadata, MetadataReader, NameCache};
 use fd_records::{FileType, Stream};
 use fd_walk::{Entry, HardLink, Identity, LinkDigest, LinkState};
-use nix::errno::Errno;
+use rustix::io::Errno;
 
 use crate::digests::ahead::FileAhead;
 use crate::digests::long::LongDigest;
@@ -151,7 +151,7 @@ impl<'j> Worker<'j> {
                 return Ok(false);
             }
             Fate::Gone(errno) => {
-                let text = fd_walk::texts::gone(&entry.path, &fd_metadata::strerror(errno));
+                let text = fd_walk::texts::gone(&entry.path, &fd_os::error_text(errno.raw_os_error()));
                 self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
                 return Ok(false);
             }
@@ -199,7 +199,7 @@ impl<'j> Worker<'j> {
                 self.ahead = None;
                 self.stand_alone(entry);
             }
-            Err(errno) => return Content::NotOpened(Errno::from_raw(errno.raw_os_error())),
+            Err(errno) => return Content::NotOpened(errno),
         }
         if entry.file_type == FileType::Directory {
             let text = texts::became_directory(&entry.path);

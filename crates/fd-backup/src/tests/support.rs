@@ -285,5 +285,5 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// Makes a fifo.
 pub(crate) fn fifo(path: &Path) {
-    nix::unistd::mkfifo(path, nix::sys::stat::Mode::from_bits_truncate(0o644)).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, 0o644.into()).unwrap();
 }
