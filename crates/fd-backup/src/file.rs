@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod data;
 pub(crate) mod emit;
 pub(crate) mod kinds;
+pub(crate) mod listing;
 pub(crate) mod page_cache;
 pub(crate) mod plugins;
 pub(crate) mod prepare;

@@ -7,5 +7,6 @@ pub(crate) mod job;
 pub(crate) mod pace;
 pub(crate) mod piece;
 pub(crate) mod tail;
+pub(crate) mod threads;
 pub(crate) mod worker;
 pub(crate) mod workforce;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fd_bsock::CommCount;
@@ -12,13 +12,15 @@ use fd_walk::{Candidate, Comparison, Flow, MessageKind, WalkEnd, WalkHost, WalkS
 
 use crate::accurate::AccurateList;
 use crate::digests::protect::Unprotected;
+use crate::file::listing::saved_line_of_tail;
 use crate::jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
 use crate::pipeline::batch::{Batch, Batcher, message_type};
-use crate::pipeline::exchange::{Exchange, Stopped};
+use crate::pipeline::exchange::Stopped;
 use crate::pipeline::job::Job;
 use crate::pipeline::pace::{HostShare, Lowered, Pace};
 use crate::pipeline::piece::{Event, Piece, Tally};
-use crate::pipeline::tail::{TailEncoder, saved_line_of_tail};
+use crate::pipeline::tail::TailEncoder;
+use crate::pipeline::threads::{StopOnLeaving, start};
 use crate::pipeline::worker::Worker;
 use crate::pipeline::workforce::{Dispersed, Workforce};
 use crate::texts;
@@ -100,23 +102,6 @@ fn run_threads<'j>(
 
 fn no_thread(source: io::Error) -> BackupError {
     BackupError::Thread { source }
-}
-
-/// Starts a thread of the pipeline, which takes the others down with it if it panics.
-pub(crate) fn start<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    name: &str,
-    job: &'scope Job<'_>,
-    work: impl FnOnce() -> T + Send + 'scope,
-) -> io::Result<ScopedJoinHandle<'scope, T>> {
-    let guarded = move || {
-        let _taking_part = job.times.take_part();
-        let stop = StopOnLeaving(&job.exchange);
-        let result = work();
-        stop.disarm();
-        result
-    };
-    thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, guarded)
 }
 
 /// The walker's thread: the walk into batches, and then work on what is left of them.
@@ -349,21 +334,5 @@ impl Sender<'_> {
         self.send_frames(&tail.frames, &mut count)?;
         tail.frames.clear();
         Ok(())
-    }
-}
-
-/// Takes the pipeline down when a thread leaves it unexpectedly.
-struct StopOnLeaving<'e, B>(&'e Exchange<B>);
-
-impl<B> StopOnLeaving<'_, B> {
-    /// The thread has left as it should.
-    fn disarm(self) {
-        let _no_drop = std::mem::ManuallyDrop::new(self);
-    }
-}
-
-impl<B> Drop for StopOnLeaving<'_, B> {
-    fn drop(&mut self) {
-        self.0.stop();
     }
 }

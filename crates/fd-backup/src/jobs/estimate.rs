@@ -5,12 +5,12 @@ use std::sync::Arc;
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType};
 use fd_metadata::NameCache;
-use fd_os::local_time::local_time;
-use fd_records::{FileType, listing};
+use fd_records::FileType;
 use fd_walk::{Candidate, Comparison, Entry, Flow, MessageKind, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::accurate::{AccurateList, Token};
 use crate::file::compare::{Verdict, Verifier};
+use crate::file::listing::saved_line;
 use crate::file::plugins::PluginNames;
 use crate::file::source::LeaseClock;
 use crate::file::tools::Tools;
@@ -82,15 +82,6 @@ impl Estimate {
             self.bytes = self.bytes.saturating_add(u64::try_from(entry.stat.size).unwrap_or_default());
         }
     }
-}
-
-/// The line of an entry in the style of `ls -l`, for listings and for the message about a saved file.
-pub(crate) fn saved_line(entry: &Entry, names: &mut NameCache) -> Vec<u8> {
-    let mut line = Vec::new();
-    let modified = local_time(entry.stat.mtime);
-    let target = (entry.file_type == FileType::Symlink).then_some(entry.link.as_slice());
-    listing::push_line(&mut line, &entry.stat, modified, names, &entry.path, target);
-    line
 }
 
 /// Compares data with the catalog where the FileSet asks for it.

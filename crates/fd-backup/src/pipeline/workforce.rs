@@ -6,10 +6,10 @@
 use std::io;
 use std::thread::{Scope, ScopedJoinHandle};
 
-use crate::jobs::backup::start;
 use crate::pipeline::exchange::Stopped;
 use crate::pipeline::job::Job;
 use crate::pipeline::pace::Pace;
+use crate::pipeline::threads::start;
 use crate::pipeline::worker::Worker;
 
 /// With so many batches that nobody is there for, one more worker is started; the first one for any.
