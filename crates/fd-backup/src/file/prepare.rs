@@ -18,10 +18,11 @@ use crate::accurate::Token;
 use crate::file::compare::{Finding, Verdict, Verifier};
 use crate::file::kinds::is_read;
 use crate::file::source::open_regular;
+use crate::file::tools::Tools;
 use crate::pipeline::batch::Item;
 use crate::pipeline::exchange::Stopped;
+use crate::pipeline::job::Job;
 use crate::pipeline::piece::Event;
-use crate::pipeline::worker::Worker;
 
 /// Files of all jobs that are open and wait for their turn.
 pub(crate) static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -102,7 +103,15 @@ impl From<Fate> for Prepared {
     }
 }
 
-impl Worker<'_> {
+/// Prepares the entries of batches.
+pub(crate) struct Preparer<'p, 'j> {
+    pub(crate) job: &'p Job<'j>,
+    pub(crate) tools: &'p mut Tools,
+    /// Room for a block.
+    pub(crate) block: &'p mut Vec<u8>,
+}
+
+impl Preparer<'_, '_> {
     /// Finds out what becomes of the items of a batch, as far as that does not depend on other batches.
     pub(crate) fn prepare(&mut self, items: &mut [Item], prepared: &mut Vec<Prepared>) -> Result<(), Stopped> {
         prepared.clear();
@@ -139,7 +148,7 @@ impl Worker<'_> {
             Verdict::Save => self.open(entry)?,
             Verdict::Update(digest) => Fate::Update(digest),
             Verdict::Skip => {
-                self.resolve(entry, LinkState::NotSaved);
+                self.job.resolve(entry, LinkState::NotSaved);
                 Fate::Unchanged
             }
         };
@@ -153,8 +162,8 @@ impl Worker<'_> {
         let job = self.job;
         let mut verifier = Verifier {
             list,
-            tools: &mut self.tools,
-            block: &mut self.block,
+            tools: self.tools,
+            block: self.block,
             record_len: job.record_len,
             is_stopped: &|| job.is_stopped(),
             leases: &job.leases,
@@ -179,7 +188,7 @@ impl Worker<'_> {
             Err(Errno::MFILE | Errno::NFILE) => return Ok(Fate::InItsTurn),
             Err(_) if job.is_stopped() => return Err(Stopped),
             Ok(file) if !is_replaced(file) => {}
-            _ => self.stand_alone(entry),
+            _ => self.job.stand_alone(entry),
         }
         Ok(match opened {
             Ok(file) => Held::new(file).map_or(Fate::InItsTurn, |held| Fate::Opened(held, begun.elapsed())),
@@ -190,12 +199,6 @@ impl Worker<'_> {
             Err(Errno::LOOP | Errno::NOTDIR | Errno::STALE | Errno::NXIO) => Fate::Gone(Errno::NOENT),
             Err(errno) => Fate::Gone(errno),
         })
-    }
-
-    /// The other names of the walk's inode are not to refer to this one.
-    pub(crate) fn stand_alone(&self, entry: &mut Entry) {
-        self.resolve(entry, LinkState::NotSaved);
-        entry.hard_link = None;
     }
 }
 

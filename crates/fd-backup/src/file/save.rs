@@ -1,26 +1,32 @@
 //! One entry of the walk becomes records (reference 04 §4).
 
+use std::sync::Arc;
+
 use fd_crypto::{DigestKind, DigestValue};
 use fd_fileset::Flags;
 use fd_messages::{MessageType, Stage};
-use fd_metadata::{Place, Wanted, WarningKind};
+use fd_metadata::{FileMetadata, MetadataReader, NameCache, Place, Wanted, WarningKind};
 use fd_records::{Attributes, FileType, LStat, Stream};
 use fd_walk::Entry;
 use rustix::io::Errno;
 
+use crate::digests::ahead::FileAhead;
 use crate::digests::late::Places;
 use crate::digests::long::{LongDigest, LongValues};
-use crate::digests::protect::{Encryption, Unprotected};
+use crate::digests::protect::{Encryption, Signing, Unprotected};
 use crate::digests::ways::{Digest, Digests, Way};
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
 use crate::file::data::{InPlace, Transform};
+use crate::file::emit::Emitter;
 use crate::file::kinds::{data_stream, is_digested, is_encrypted};
 use crate::file::listing::saved_line;
 use crate::file::source::Source;
-use crate::file::tools::digest_kind;
+use crate::file::tools::{Tools, digest_kind};
+use crate::pipeline::batch::Batch;
 use crate::pipeline::halt::Halt;
+use crate::pipeline::job::Job;
+use crate::pipeline::pace::Pace;
 use crate::pipeline::piece::Event;
-use crate::pipeline::worker::Worker;
 use crate::texts;
 
 /// What an entry has from the first name of its inode.
@@ -55,7 +61,53 @@ pub(crate) enum Saved {
     NotOpened,
 }
 
-impl Worker<'_> {
+/// Saves entries, one after the other. Everything here is used for each of them, so that a file costs no allocation.
+pub(crate) struct Saver<'j> {
+    job: &'j Job<'j>,
+    pub(crate) emitter: Emitter<'j, Batch>,
+    pub(crate) tools: Tools,
+    /// Digests of long files.
+    long_digest: Option<LongDigest<'j>>,
+    /// The present batch's file, if its digests are made ahead.
+    pub(crate) ahead: Option<Arc<FileAhead>>,
+    metadata: MetadataReader,
+    found: FileMetadata,
+    names: NameCache,
+    /// A block as read.
+    pub(crate) block: Vec<u8>,
+    /// The same compressed.
+    compressed: Vec<u8>,
+    /// An attribute record.
+    record: Vec<u8>,
+    /// Encrypts, where the configuration asks for it.
+    encryption: Option<Encryption<'j>>,
+    pub(crate) pace: Pace,
+}
+
+impl<'j> Saver<'j> {
+    /// For the worker of this number, counted from 0.
+    pub(crate) fn new(job: &'j Job<'j>, seat: usize) -> Result<Self, Unprotected> {
+        let protection = job.protection.as_ref();
+        let signing = protection.map(Signing::new).transpose()?;
+        let encryption = protection.map(Encryption::new).transpose()?.flatten();
+        let long = job.long_digests.as_ref().map(|all| (all, seat));
+        Ok(Self {
+            job,
+            emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression, long, signing, job.processor),
+            tools: Tools::default(),
+            long_digest: long.map(|(all, seat)| LongDigest::new(all, seat)),
+            ahead: None,
+            metadata: MetadataReader::new(),
+            found: FileMetadata::default(),
+            names: NameCache::new(),
+            block: Vec::new(),
+            compressed: Vec::new(),
+            record: Vec::new(),
+            encryption,
+            pace: Pace::new(&job.host_share),
+        })
+    }
+
     /// Sends the records of one entry. With `update`, the catalog's digest, the data is known to be unchanged and only
     /// the attributes are sent (reference 04 §6.8).
     pub(crate) fn save(

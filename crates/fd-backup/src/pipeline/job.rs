@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
 use fd_os::processor::Processor;
+use fd_walk::{Entry, HardLink, LinkState};
 
 use crate::accurate::{AccurateList, Token};
 use crate::digests::ahead::DigestsAhead;
@@ -100,6 +101,20 @@ impl<'j> Job<'j> {
         let signed = self.protection.as_ref().and_then(|protection| protection.signs(entry.file_type));
         let digests = Digests::new(entry.options.digest.map(digest_kind), signed, entry, self.processor);
         batch.ahead = ahead.announce(entry, digests.kinds(Way::Together));
+    }
+
+    /// Tells the later names of an inode what became of the first one.
+    pub(crate) fn resolve(&self, entry: &Entry, state: LinkState) {
+        if let Some(HardLink::First(slot)) = &entry.hard_link {
+            slot.set(state);
+            self.exchange.announce();
+        }
+    }
+
+    /// The other names of the walk's inode are not to refer to this one.
+    pub(crate) fn stand_alone(&self, entry: &mut Entry) {
+        self.resolve(entry, LinkState::NotSaved);
+        entry.hard_link = None;
     }
 
     /// How long the opening of a file may take.

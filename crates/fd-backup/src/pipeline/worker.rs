@@ -6,77 +6,33 @@ use std::time::{Duration, Instant};
 
 use fd_crypto::{DigestKind, DigestValue};
 use fd_messages::{MessageType, Stage};
-use fd_metadata::{FileMetadata, MetadataReader, NameCache};
 use fd_records::{FileType, Stream};
 use fd_walk::{Entry, HardLink, Identity, LinkDigest, LinkState};
 use rustix::io::Errno;
 
-use crate::digests::ahead::FileAhead;
-use crate::digests::long::LongDigest;
-use crate::digests::protect::{Encryption, Signing, Unprotected};
-use crate::file::emit::Emitter;
+use crate::digests::protect::Unprotected;
 use crate::file::kinds::is_read;
 use crate::file::plugins::options_plugin;
-use crate::file::prepare::{Fate, Prepared};
-use crate::file::save::{Content, Inherited, Saved};
+use crate::file::prepare::{Fate, Prepared, Preparer};
+use crate::file::save::{Content, Inherited, Saved, Saver};
 use crate::file::source::{Source, open_regular, open_special};
-use crate::file::tools::Tools;
 use crate::pipeline::batch::{Batch, Item};
 use crate::pipeline::exchange::{Slot, Stopped};
 use crate::pipeline::halt::Halt;
 use crate::pipeline::job::Job;
-use crate::pipeline::pace::Pace;
 use crate::pipeline::piece::Event;
 use crate::texts::{self, PluginPlace};
 
-/// What a worker owns. Everything is used for file after file, so that a file costs no allocation here.
+/// Takes batches and saves what is in them.
 pub(crate) struct Worker<'j> {
-    pub(crate) job: &'j Job<'j>,
-    pub(crate) emitter: Emitter<'j, Batch>,
-    pub(crate) tools: Tools,
-    /// Digests of long files.
-    pub(crate) long_digest: Option<LongDigest<'j>>,
-    /// The present batch's file, if its digests are made ahead.
-    pub(crate) ahead: Option<Arc<FileAhead>>,
-    pub(crate) metadata: MetadataReader,
-    pub(crate) found: FileMetadata,
-    pub(crate) names: NameCache,
-    /// A block as read.
-    pub(crate) block: Vec<u8>,
-    /// The same compressed.
-    pub(crate) compressed: Vec<u8>,
-    /// An attribute record.
-    pub(crate) record: Vec<u8>,
-    /// Encrypts, where the configuration asks for it.
-    pub(crate) encryption: Option<Encryption<'j>>,
-    pub(crate) pace: Pace,
-    /// What becomes of the present batch's items.
-    prepared: Vec<Prepared>,
+    job: &'j Job<'j>,
+    saver: Saver<'j>,
 }
 
 impl<'j> Worker<'j> {
     /// Workers are counted from 0.
     pub(crate) fn new(job: &'j Job<'j>, seat: usize) -> Result<Self, Unprotected> {
-        let protection = job.protection.as_ref();
-        let signing = protection.map(Signing::new).transpose()?;
-        let encryption = protection.map(Encryption::new).transpose()?.flatten();
-        let long = job.long_digests.as_ref().map(|all| (all, seat));
-        Ok(Self {
-            job,
-            emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression, long, signing, job.processor),
-            tools: Tools::default(),
-            long_digest: long.map(|(all, seat)| LongDigest::new(all, seat)),
-            ahead: None,
-            metadata: MetadataReader::new(),
-            found: FileMetadata::default(),
-            names: NameCache::new(),
-            block: Vec::new(),
-            compressed: Vec::new(),
-            record: Vec::new(),
-            encryption,
-            pace: Pace::new(&job.host_share),
-            prepared: Vec::new(),
-        })
+        Ok(Self { job, saver: Saver::new(job, seat)? })
     }
 
     /// Works until there is nothing more to do.
@@ -87,8 +43,9 @@ impl<'j> Worker<'j> {
     }
 
     fn run_to_end(&mut self) {
+        let mut prepared = Vec::new();
         while let Some((slot, batch)) = self.job.exchange.take_batch() {
-            if let Err(Stopped) = self.work(slot, batch) {
+            if let Err(Stopped) = self.work(slot, batch, &mut prepared) {
                 // Somebody cancelled the job, or a fatal event is on its way to the sender, who knows what to do then.
                 if self.job.cancel.is_cancelled() {
                     self.job.exchange.stop();
@@ -98,16 +55,18 @@ impl<'j> Worker<'j> {
         }
     }
 
-    fn work(&mut self, slot: Slot, mut batch: Batch) -> Result<(), Stopped> {
-        let mut prepared = std::mem::take(&mut self.prepared);
-        self.prepare(&mut batch.items, &mut prepared)?;
-        let mut file_index = self.job.exchange.first_file(slot)?;
-        self.prepare_links(&mut batch.items, &mut prepared)?;
-        let records = prepared.iter().filter(|prepared| prepared.fate.has_record()).count();
+    /// `fates` is room that is used again and again.
+    fn work(&mut self, slot: Slot, mut batch: Batch, fates: &mut Vec<Prepared>) -> Result<(), Stopped> {
+        let job = self.job;
+        let mut preparer = Preparer { job, tools: &mut self.saver.tools, block: &mut self.saver.block };
+        preparer.prepare(&mut batch.items, fates)?;
+        let mut file_index = job.exchange.first_file(slot)?;
+        preparer.prepare_links(&mut batch.items, fates)?;
+        let records = fates.iter().filter(|prepared| prepared.fate.has_record()).count();
         self.job.exchange.count_files(slot, u32::try_from(records).unwrap_or(u32::MAX));
-        self.ahead = batch.ahead;
-        self.emitter.open(slot)?;
-        for (item, prepared) in batch.items.into_iter().zip(prepared.drain(..)) {
+        self.saver.ahead = batch.ahead;
+        self.saver.emitter.open(slot)?;
+        for (item, prepared) in batch.items.into_iter().zip(fates.drain(..)) {
             if self.job.is_stopped() {
                 return Err(Stopped);
             }
@@ -117,28 +76,27 @@ impl<'j> Worker<'j> {
                         file_index = file_index.saturating_add(1);
                     }
                 }
-                Item::Message { kind, text, failed } => self.emitter.note(Event::Message { kind, text, failed }),
+                Item::Message { kind, text, failed } => self.saver.emitter.note(Event::Message { kind, text, failed }),
                 Item::Plugin(command) => {
                     // What stands before it in the FileSet is saved.
-                    self.emitter.publish()?;
+                    self.saver.emitter.publish()?;
                     let text = self.job.plugins.lacks_command(PluginPlace::Command, &command);
-                    self.emitter.note(Event::Fatal { text });
+                    self.saver.emitter.note(Event::Fatal { text });
                 }
             }
-            self.emitter.make_room()?;
-            self.pace.step(&|| self.job.is_stopped());
+            self.saver.emitter.make_room()?;
+            self.saver.pace.step(&|| self.job.is_stopped());
         }
-        self.emitter.close();
-        self.prepared = prepared;
+        self.saver.emitter.close();
         Ok(())
     }
 
     /// Saves an entry as it was prepared. Says whether it took its FileIndex.
     fn work_entry(&mut self, mut entry: Entry, prepared: Prepared, file_index: u32) -> Result<bool, Stopped> {
         for event in prepared.events {
-            self.emitter.note(event);
+            self.saver.emitter.note(event);
         }
-        self.emitter.piece().tally.read_bytes += prepared.read_bytes;
+        self.saver.emitter.piece().tally.read_bytes += prepared.read_bytes;
         let mut update = None;
         let mut opened = None;
         match prepared.fate {
@@ -146,13 +104,13 @@ impl<'j> Worker<'j> {
             Fate::Unchanged => {
                 if self.job.wants_skipped {
                     let text = texts::unchanged(&entry.path);
-                    self.emitter.note(Event::Message { kind: MessageType::Skipped, text, failed: false });
+                    self.saver.emitter.note(Event::Message { kind: MessageType::Skipped, text, failed: false });
                 }
                 return Ok(false);
             }
             Fate::Gone(errno) => {
                 let text = fd_walk::texts::gone(&entry.path, &fd_os::error_text(errno.raw_os_error()));
-                self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
+                self.saver.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
                 return Ok(false);
             }
             Fate::Update(digest) => update = Some(digest),
@@ -160,20 +118,20 @@ impl<'j> Worker<'j> {
             Fate::Opened(held, spent) => opened = held.take().map(|file| Ok((file, spent))),
             Fate::NotOpened(errno) => opened = Some(Err(errno)),
         }
-        self.emitter.set_current(&entry.path);
+        self.saver.emitter.set_current(&entry.path);
         let inherited = self.inherit(&mut entry)?;
         let plugin = options_plugin(&entry);
         let content = if update.is_some() { Content::Nothing } else { self.content(&mut entry, opened) };
         let saved = i32::try_from(file_index)
             .map_err(|_| Halt::FileIndex)
-            .and_then(|index| Ok((index, self.save(&entry, inherited, update.as_deref(), content, index)?)));
+            .and_then(|index| Ok((index, self.saver.save(&entry, inherited, update.as_deref(), content, index)?)));
         match saved {
             Ok((file_index, Saved::Complete { digest })) => {
-                self.resolve(&entry, LinkState::Saved { file_index, digest: digest.as_ref().map(link_digest) });
+                self.job.resolve(&entry, LinkState::Saved { file_index, digest: digest.as_ref().map(link_digest) });
                 self.end_for_lack_of(plugin).map(|()| true)
             }
             Ok((_, Saved::NotOpened)) => {
-                self.resolve(&entry, LinkState::NotSaved);
+                self.job.resolve(&entry, LinkState::NotSaved);
                 self.end_for_lack_of(plugin).map(|()| true)
             }
             Err(halt) => Err(self.give_up(&halt, &entry.path)),
@@ -194,16 +152,16 @@ impl<'j> Worker<'j> {
         match entry.refresh(file.as_fd()) {
             Ok(Identity::Unchanged) => {}
             // Its digests were made of something else.
-            Ok(Identity::Changed) => self.ahead = None,
+            Ok(Identity::Changed) => self.saver.ahead = None,
             Ok(Identity::Replaced) => {
-                self.ahead = None;
-                self.stand_alone(entry);
+                self.saver.ahead = None;
+                self.job.stand_alone(entry);
             }
             Err(errno) => return Content::NotOpened(errno),
         }
         if entry.file_type == FileType::Directory {
             let text = texts::became_directory(&entry.path);
-            self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
+            self.saver.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
         }
         if !is_read(entry.file_type, &entry.stat) {
             return Content::Nothing;
@@ -227,13 +185,13 @@ impl<'j> Worker<'j> {
     /// stock daemon does.
     fn end_for_lack_of(&mut self, plugin: Option<Arc<[u8]>>) -> Result<(), Stopped> {
         let Some(command) = plugin else { return Ok(()) };
-        self.emitter.publish()?;
+        self.saver.emitter.publish()?;
         let (first, last) = self.job.plugins.lacks_options(&command);
         if let Some(text) = first {
-            self.emitter.note(Event::Message { kind: MessageType::Fatal, text, failed: false });
+            self.saver.emitter.note(Event::Message { kind: MessageType::Fatal, text, failed: false });
         }
-        self.emitter.note(Event::Fatal { text: last });
-        self.emitter.close();
+        self.saver.emitter.note(Event::Fatal { text: last });
+        self.saver.emitter.close();
         Err(Stopped)
     }
 
@@ -252,18 +210,10 @@ impl<'j> Worker<'j> {
         Ok(Inherited::default())
     }
 
-    /// Tells the later names of an inode what became of the first one.
-    pub(crate) fn resolve(&self, entry: &Entry, state: LinkState) {
-        if let Some(HardLink::First(slot)) = &entry.hard_link {
-            slot.set(state);
-            self.job.exchange.announce();
-        }
-    }
-
     /// Leaves the reason in the stream, if there is one to be told.
     fn give_up(&mut self, halt: &Halt, path: &[u8]) -> Stopped {
-        if halt.note(path, self.emitter.piece()) {
-            self.emitter.close();
+        if halt.note(path, self.saver.emitter.piece()) {
+            self.saver.emitter.close();
         }
         Stopped
     }
