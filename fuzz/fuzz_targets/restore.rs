@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_os::processor::Processor;
+use fd_crypto::processor::Processor;
 use fd_restore::{OutputNames, RecordSource, Replace, RestorePlan, RestoreState, SourceError, run};
 use libfuzzer_sys::fuzz_target;
 

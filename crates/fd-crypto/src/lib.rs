@@ -8,7 +8,11 @@
 
 mod digest;
 mod fingerprint;
+pub mod md5_lanes;
+#[allow(unsafe_code, reason = "the kernels use the processor's vector instructions")]
+pub mod multi_buffer;
 pub mod pki;
+pub mod processor;
 mod texts;
 
 pub use digest::{DigestError, DigestKind, DigestValue, Digester};

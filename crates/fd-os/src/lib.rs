@@ -3,15 +3,12 @@
 
 pub mod daemonize;
 mod error_text;
-pub mod lanes;
 pub mod local_time;
 pub mod locale;
 pub mod low_water;
-pub mod md5_lanes;
 pub mod memory;
 pub mod page_cache;
 pub mod priority;
-pub mod processor;
 pub mod regex;
 pub mod regex_weight;
 mod resolver;

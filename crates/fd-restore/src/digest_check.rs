@@ -8,10 +8,10 @@
 //!
 //! A file whose signature is checked needs no digest record: that is over the same data.
 
+use fd_crypto::md5_lanes::Md5Lanes;
 use fd_crypto::pki::Signature;
+use fd_crypto::processor::Processor;
 use fd_crypto::{DigestKind, DigestValue, Digester};
-use fd_os::md5_lanes::Md5Lanes;
-use fd_os::processor::Processor;
 use fd_records::Stream;
 
 use crate::digest_worker::DigestWorker;

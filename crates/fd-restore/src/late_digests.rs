@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
+use fd_crypto::md5_lanes::{Md5Lanes, VALUE_LEN};
 use fd_crypto::{DigestKind, DigestValue, Digester};
-use fd_os::md5_lanes::{Md5Lanes, VALUE_LEN};
 
 /// A file that turns out to be longer than this is digested while it is written, as large ones are.
 const MOST_OF_ONE: usize = 512 << 10;

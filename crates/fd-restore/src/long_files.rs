@@ -12,11 +12,11 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use fd_crypto::multi_buffer::{Algorithm, BLOCK, Chain, FewLanes, SOME};
 use fd_crypto::pki::Signature;
+use fd_crypto::processor::Processor;
 use fd_crypto::{DigestKind, DigestValue};
 use fd_messages::CancelToken;
-use fd_os::lanes::{Algorithm, BLOCK, Chain, FewLanes, SOME};
-use fd_os::processor::Processor;
 use nix::errno::Errno;
 use nix::sys::sysinfo::sysinfo;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fd_crypto::pki::KeyRing;
-use fd_os::processor::Processor;
+use fd_crypto::processor::Processor;
 
 use crate::output_names::OutputNames;
 

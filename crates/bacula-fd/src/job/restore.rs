@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread;
 
 use fd_crypto::pki::KeyRing;
+use fd_crypto::processor::Processor;
 use fd_fileset::{plain_path, wildcard};
 use fd_messages::{JobLog as _, MessageType};
-use fd_os::processor::Processor;
 use fd_restore::{
     CompileName, End, Outcome, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState,
     SequenceError, SourceError,

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
+use fd_crypto::processor::Processor;
 use fd_crypto::{DigestError, DigestKind, DigestValue};
-use fd_os::processor::Processor;
 
 use crate::digests::chains::algorithm;
 use crate::digests::protect::Signing;

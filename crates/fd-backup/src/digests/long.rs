@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use fd_crypto::multi_buffer::{Algorithm, BLOCK, Chain, FEW, Message};
+use fd_crypto::processor::Processor;
 use fd_crypto::{DigestKind, DigestValue};
-use fd_os::lanes::{Algorithm, BLOCK, Chain, FEW, Message};
-use fd_os::processor::Processor;
 
 use crate::digests::ahead::Follower;
 use crate::digests::chains::{Chains, algorithm, begin_chains, has_some};

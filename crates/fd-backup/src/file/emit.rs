@@ -4,8 +4,8 @@
 //! published on the way.
 
 use fd_bsock::{CommCount, Encoder, FrameError, Signal};
+use fd_crypto::processor::Processor;
 use fd_crypto::{DigestError, DigestKind, DigestValue};
-use fd_os::processor::Processor;
 use fd_records::{Stream, stream_header};
 
 use crate::digests::late::{LateDigests, Places};

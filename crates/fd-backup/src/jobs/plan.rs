@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fd_bsock::{CommCount, MAX_PAYLOAD};
+use fd_crypto::processor::Processor;
 use fd_fileset::FileSet;
-use fd_os::processor::Processor;
 use fd_walk::WalkSettings;
 use rustix::system::sysinfo;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fd_crypto::processor::Processor;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
-use fd_os::processor::Processor;
 use fd_walk::{Entry, HardLink, LinkState};
 
 use crate::accurate::{AccurateList, Token};

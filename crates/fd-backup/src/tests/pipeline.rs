@@ -13,8 +13,8 @@ use std::time::Duration;
 use super::support::{self, Bed, Collector, Outcome, noise};
 use crate::file::prepare::HELD;
 use crate::{BackupError, BackupPlan};
+use fd_crypto::processor::Processor;
 use fd_messages::MessageType;
-use fd_os::processor::Processor;
 
 /// Some of everything: small files, empty ones, links of both kinds, large files between them.
 fn plant(bed: &Bed) {

@@ -250,7 +250,7 @@ pub(crate) fn job_below(below: &str) -> Job {
             replace: Replace::Always,
             check_digests: true,
             keys: None,
-            processor: fd_os::processor::Processor::chosen(),
+            processor: fd_crypto::processor::Processor::chosen(),
         },
         restored_lines: false,
     }

@@ -1,8 +1,7 @@
 //! Known values, OpenSSL's values, and what lanes could mix up.
 
-use fd_crypto::{DigestKind, Digester};
-
 use super::*;
+use crate::{DigestKind, Digester};
 
 fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(|n| (n.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect()

@@ -1,6 +1,6 @@
-//! MD5 in [`crate::lanes`], for those who need no other digest.
+//! MD5 in [`crate::multi_buffer`], for those who need no other digest.
 
-use crate::lanes::{Algorithm, Lanes};
+use crate::multi_buffer::{Algorithm, Lanes};
 use crate::processor::Processor;
 
 /// Bytes of an MD5 value.
