@@ -9,31 +9,19 @@
 //!
 //! Not here: the conversation with the Director and the Storage Daemon, and the status of the job.
 
-mod create;
-mod data;
-mod digest_check;
-mod digest_worker;
-mod encryption;
-mod entry;
-mod late_digests;
-mod long_files;
-mod output_file;
-mod output_names;
+mod digests;
+mod file;
+mod names;
 mod plan;
-mod records;
-mod regex_where;
 mod report;
 mod round;
-mod source;
+mod stream;
 mod texts;
 mod tree;
 pub mod verify;
-mod win32;
 
-pub use output_names::OutputNames;
+pub use names::{CompileName, NameRegex, OutputNames, RegexWhere};
 pub use plan::{Replace, RestorePlan};
-pub use records::{End, SequenceError};
-pub use regex_where::{CompileName, NameRegex, RegexWhere};
 pub use report::QueuedMessage;
 pub use round::{Outcome, RestoreState, run};
-pub use source::{FrameMemory, KeptFrame, RecordSource, SourceError};
+pub use stream::{End, FrameMemory, KeptFrame, RecordSource, SequenceError, SourceError};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fd_crypto::pki::KeyRing;
 use fd_crypto::processor::Processor;
 
-use crate::output_names::OutputNames;
+use crate::names::OutputNames;
 
 /// When something that exists is replaced (reference 05 §6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,18 +11,18 @@ use fd_records::{AttributesRecord, FileType, PluginName, Stat, Stream, listing};
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstatat;
 
-use crate::create::{Created, Creator};
-use crate::data::{DataLost, DataPath, Destination};
-use crate::digest_check::{DigestCheck, Promise, Verdict};
-use crate::encryption::{Encryption, Undecipherable};
-use crate::entry::Entry;
-use crate::late_digests::WrongFile;
-use crate::long_files::{Awaited, Finding, LongPromise};
-use crate::output_file::OutputFile;
+use crate::digests::WrongFile;
+use crate::digests::{Awaited, Finding, LongPromise};
+use crate::digests::{DigestCheck, Promise, Verdict};
+use crate::file::Entry;
+use crate::file::OutputFile;
+use crate::file::{Created, Creator};
+use crate::file::{DataLost, DataPath, Destination};
+use crate::file::{Encryption, Undecipherable};
 use crate::plan::RestorePlan;
-use crate::records::{self, End, Next, SequenceError};
 use crate::report::{LongVerdict, QueuedMessage, Report};
-use crate::source::RecordSource;
+use crate::stream::RecordSource;
+use crate::stream::records::{self, End, Next, SequenceError};
 use crate::texts;
 use crate::tree::{Directories, OpenError, OutputPath};
 

@@ -10,8 +10,8 @@ use fd_metadata::strerror;
 use fd_records::{FileType, Stat, Stream, digest_text};
 use nix::errno::Errno;
 
-use crate::records::SequenceError;
-use crate::source::SourceError;
+use crate::stream::SequenceError;
+use crate::stream::SourceError;
 use crate::tree::{LinkRefusal, PathError};
 
 /// Puts a text together.

@@ -13,9 +13,9 @@ pub use checks::Checks;
 pub use data::{CatalogFile, CatalogList, data};
 pub use volume::volume;
 
-use crate::records::{End, SequenceError};
 use crate::report::QueuedMessage;
-use crate::source::RecordSource;
+use crate::stream::RecordSource;
+use crate::stream::{End, SequenceError};
 
 /// What a verify works with.
 pub struct VerifyJob<'a> {

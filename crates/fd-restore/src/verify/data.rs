@@ -8,11 +8,11 @@ use fd_messages::MessageType;
 use fd_records::{AttributesRecord, FileType, Stream, digest_text};
 
 use super::{Checks, VerifyError, VerifyJob, VerifyOutcome};
-use crate::data::{Layout, UnpackError, Unpacker};
-use crate::records::{self, Next};
+use crate::file::{Layout, UnpackError, Unpacker};
 use crate::report::Report;
+use crate::stream::Win32Stream;
+use crate::stream::records::{self, Next};
 use crate::texts;
-use crate::win32::Win32Stream;
 
 /// What the catalog knows of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,8 +4,8 @@ use fd_messages::{MessageType, PacketSink};
 use fd_records::{AttributesRecord, FileType, Stream, VerifyAttributes, VerifyDigest};
 
 use super::{Checks, VerifyError, VerifyJob, VerifyOutcome};
-use crate::records::{self, Next};
 use crate::report::Report;
+use crate::stream::records::{self, Next};
 use crate::texts;
 
 /// The verify options that the stock daemon claims whatever the FileSet says.

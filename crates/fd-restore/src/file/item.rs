@@ -2,7 +2,7 @@
 
 use fd_records::{AttributesRecord, FileType, Stat, Stream};
 
-use crate::output_names::{OutputName, OutputNames};
+use crate::names::{OutputName, OutputNames};
 use crate::plan::RestorePlan;
 use crate::tree::{OutputPath, PathError};
 

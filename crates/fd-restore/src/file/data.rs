@@ -6,11 +6,11 @@ use fd_compress::{DecompressError, Decompressor};
 use fd_messages::{MessageType, Progress};
 use fd_records::Stream;
 
-use crate::digest_check::DigestCheck;
-use crate::output_file::OutputFile;
+use crate::digests::DigestCheck;
+use crate::file::OutputFile;
 use crate::report::Report;
+use crate::stream::Win32Stream;
 use crate::texts::{self, FailedWrite};
-use crate::win32::Win32Stream;
 
 /// Undoes what was done to the data of a file, and writes it.
 pub(crate) struct DataPath {

@@ -12,9 +12,9 @@ use nix::fcntl::{AtFlags, FcntlArg, OFlag, fcntl, openat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
-use crate::digest_check::LEAST_LONG;
-use crate::entry::Entry;
-use crate::output_file::OutputFile;
+use crate::digests::LEAST_LONG;
+use crate::file::Entry;
+use crate::file::OutputFile;
 use crate::plan::Replace;
 use crate::report::Report;
 use crate::texts::{self, NoData, Skip};

@@ -2,7 +2,7 @@
 
 use fd_records::FileType;
 
-use crate::regex_where::RegexWhere;
+use crate::names::RegexWhere;
 
 /// Where everything goes.
 #[derive(Debug)]

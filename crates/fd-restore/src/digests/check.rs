@@ -14,11 +14,11 @@ use fd_crypto::processor::Processor;
 use fd_crypto::{DigestKind, DigestValue, Digester};
 use fd_records::Stream;
 
-use crate::digest_worker::DigestWorker;
-use crate::late_digests::{LateDigests, Md5Value};
-use crate::long_files::{Awaited, LongFiles};
-use crate::output_file::OutputFile;
-use crate::source::FrameMemory;
+use super::long::{Awaited, LongFiles};
+use super::small::{LateDigests, Md5Value};
+use super::worker::DigestWorker;
+use crate::file::OutputFile;
+use crate::stream::FrameMemory;
 
 /// As long as the kind is not known, all kinds are computed for this length; then only [`USUAL_KIND`], and those of
 /// [`CHEAP_KINDS`] if the file can't be read again.

@@ -9,7 +9,7 @@ use std::thread;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use fd_crypto::Digester;
 
-use crate::source::FrameMemory;
+use crate::stream::FrameMemory;
 
 /// Bytes that are handed over together.
 const BLOCK: usize = 256 * 1024;

@@ -3,7 +3,7 @@
 use fd_messages::CancelToken;
 use fd_records::{RecordHeader, Stream};
 
-use crate::source::{FrameMemory, RecordSource, SourceError};
+use crate::stream::{FrameMemory, RecordSource, SourceError};
 
 /// How a read session ended that was not fatal.
 #[derive(Clone, PartialEq, Eq, Debug)]

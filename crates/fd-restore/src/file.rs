@@ -1,0 +1,13 @@
+//! One file: its attribute record, how it is made, and how its data gets into it.
+
+mod create;
+mod data;
+mod encryption;
+mod item;
+mod output;
+
+pub(crate) use create::{Created, Creator};
+pub(crate) use data::{DataLost, DataPath, Destination, Layout, UnpackError, Unpacker};
+pub(crate) use encryption::{Encryption, Undecipherable};
+pub(crate) use item::Entry;
+pub(crate) use output::OutputFile;
