@@ -8,7 +8,6 @@
 
 mod names;
 mod reader;
-mod strerror;
 mod target;
 mod texts;
 mod warnings;
@@ -16,7 +15,6 @@ mod writer;
 
 pub use names::NameCache;
 pub use reader::{FileMetadata, MetadataReader, Place, ReadWarnings, Wanted};
-pub use strerror::strerror;
 pub use target::{AttributeFailures, Target, UsualOwner, make_fifo, make_node, pin};
 pub use warnings::{WarningKind, WarningLimit};
 pub use writer::{MetadataWriter, WriterWarning};

@@ -2,24 +2,23 @@
 //!
 //! The `file.c:123 ` in front is part of the reference's texts: operators' scripts may look for it.
 
+use fd_os::error_text;
 use fd_records::Stream;
 use nix::errno::Errno;
 
-use crate::strerror::strerror;
-
 /// A list of extended attributes could not be read.
 pub(crate) fn list_failed(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"bxattr_linux.c:125 llistxattr error on file", path, &strerror(errno))
+    on_file(b"bxattr_linux.c:125 llistxattr error on file", path, &error_text(errno as i32))
 }
 
 /// An ACL could not be read. The stock daemon makes this text and never shows it.
 pub(crate) fn acl_failed(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"acl_get_file error on file", path, &strerror(errno))
+    on_file(b"acl_get_file error on file", path, &error_text(errno as i32))
 }
 
 /// The value of an extended attribute could not be read.
 pub(crate) fn get_failed(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"bxattr_linux.c:214 lgetxattr error on file", path, &strerror(errno))
+    on_file(b"bxattr_linux.c:214 lgetxattr error on file", path, &error_text(errno as i32))
 }
 
 /// The extended attributes of one file need more than a record can hold. The reference sends the record and loses the
@@ -35,22 +34,22 @@ pub(crate) fn record_too_long(path: &[u8], length: usize, limit: usize) -> Vec<u
 
 /// An ACL or the extended attributes are to be set on a file that can't be looked at.
 pub(crate) fn acl_no_stat(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"bacl.c:219 Unable to stat file", path, &strerror(errno))
+    on_file(b"bacl.c:219 Unable to stat file", path, &error_text(errno as i32))
 }
 
 /// As [`acl_no_stat`].
 pub(crate) fn xattr_no_stat(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"bxattr.c:236 Unable to stat file", path, &strerror(errno))
+    on_file(b"bxattr.c:236 Unable to stat file", path, &error_text(errno as i32))
 }
 
 /// The text of an ACL can't be read, or names somebody unknown.
 pub(crate) fn acl_from_text(path: &[u8]) -> Vec<u8> {
-    on_file(b"bacl_linux.c:265 acl_from_text error on file", path, &strerror(Errno::EINVAL))
+    on_file(b"bacl_linux.c:265 acl_from_text error on file", path, &error_text(Errno::EINVAL as i32))
 }
 
 /// An ACL lacks entries.
 pub(crate) fn acl_valid(path: &[u8]) -> Vec<u8> {
-    on_file(b"bacl_linux.c:273 acl_valid error on file", path, &strerror(Errno::EINVAL))
+    on_file(b"bacl_linux.c:273 acl_valid error on file", path, &error_text(Errno::EINVAL as i32))
 }
 
 /// A default ACL could not be removed.
@@ -58,7 +57,7 @@ pub(crate) fn acl_delete(path: &[u8], errno: Errno) -> Vec<u8> {
     if errno == Errno::ENOTSUP {
         return on_file(b"acl_delete_def_file error on file", path, NO_ACLS);
     }
-    on_file(b"bacl_linux.c:302 acl_delete_def_file error on file", path, &strerror(errno))
+    on_file(b"bacl_linux.c:302 acl_delete_def_file error on file", path, &error_text(errno as i32))
 }
 
 /// An ACL could not be set.
@@ -66,14 +65,14 @@ pub(crate) fn acl_set(path: &[u8], errno: Errno) -> Vec<u8> {
     if errno == Errno::ENOTSUP {
         return on_file(b"acl_set_file error on file", path, NO_ACLS);
     }
-    on_file(b"bacl_linux.c:332 acl_set_file error on file", path, &strerror(errno))
+    on_file(b"bacl_linux.c:332 acl_set_file error on file", path, &error_text(errno as i32))
 }
 
 const NO_ACLS: &str = "filesystem doesn't support ACLs";
 
 /// An extended attribute could not be set.
 pub(crate) fn xattr_set(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"bxattr_linux.c:298 setxattr error on file", path, &strerror(errno))
+    on_file(b"bxattr_linux.c:298 setxattr error on file", path, &error_text(errno as i32))
 }
 
 /// An ACL of another system.

@@ -233,11 +233,14 @@ fn what_can_not_be_read_is_said() {
     let acl_only = Wanted { acl: true, xattr: false };
     // The stock daemon saves such a file without its ACL and says nothing (reference 04 §18.8).
     let warnings = reader.read(place, b"/f/g", FileType::Regular, 1, acl_only, &mut found);
-    let acl = format!("acl_get_file error on file \"/f/g\": ERR={}\n", fd_metadata::strerror(Errno::EBADF));
+    let acl = format!("acl_get_file error on file \"/f/g\": ERR={}\n", fd_os::error_text(Errno::EBADF as i32));
     assert_eq!(warnings, ReadWarnings { acl: Some(acl.into_bytes()), xattr: None });
     let warning = reader.read(place, b"/f/g", FileType::Regular, 1, BOTH, &mut found).xattr.unwrap();
     assert_eq!(
         String::from_utf8(warning).unwrap(),
-        format!("bxattr_linux.c:125 llistxattr error on file \"/f/g\": ERR={}\n", fd_metadata::strerror(Errno::EBADF))
+        format!(
+            "bxattr_linux.c:125 llistxattr error on file \"/f/g\": ERR={}\n",
+            fd_os::error_text(Errno::EBADF as i32)
+        )
     );
 }

@@ -6,7 +6,7 @@
 use fd_compress::DecompressError;
 use fd_crypto::pki::{DataError, SessionError};
 use fd_crypto::{DigestKind, DigestValue};
-use fd_metadata::strerror;
+use fd_os::error_text;
 use fd_records::{FileType, Stat, Stream, digest_text};
 use nix::errno::Errno;
 
@@ -23,7 +23,7 @@ fn join(parts: &[&[u8]]) -> Vec<u8> {
 
 /// `<before><path>: ERR=<error>`
 fn with_error(before: &str, path: &[u8], errno: Errno) -> Vec<u8> {
-    join(&[before.as_bytes(), path, b": ERR=", strerror(errno).as_bytes()])
+    join(&[before.as_bytes(), path, b": ERR=", error_text(errno as i32).as_bytes()])
 }
 
 /// Where the stock daemon's messages about the sequence of records come from: header, data, length.
@@ -40,7 +40,7 @@ pub(crate) fn sequence(error: &SequenceError, lines: &SequenceLines) -> Vec<u8> 
     match error {
         SequenceError::Header(header) => join(&[of_header.as_bytes(), b" Record header scan error: ", header]),
         SequenceError::NoData(error) => {
-            let reason = error.as_ref().map_or_else(|| strerror(Errno::ENODATA), ToString::to_string);
+            let reason = error.as_ref().map_or_else(|| error_text(Errno::ENODATA as i32), ToString::to_string);
             join(&[of_data.as_bytes(), b" Data record error. ERR=", reason.as_bytes()])
         }
         SequenceError::Size { actual, announced } => {
@@ -86,7 +86,13 @@ pub(crate) fn skipped(why: Skip, path: &[u8]) -> Vec<u8> {
 }
 
 pub(crate) fn not_replaced(path: &[u8], errno: Errno) -> Vec<u8> {
-    join(&[b"File ", path, b" already exists and could not be replaced. ERR=", strerror(errno).as_bytes(), b"."])
+    join(&[
+        b"File ",
+        path,
+        b" already exists and could not be replaced. ERR=",
+        error_text(errno as i32).as_bytes(),
+        b".",
+    ])
 }
 
 pub(crate) fn could_not_create(path: &[u8], errno: Errno) -> Vec<u8> {
@@ -203,7 +209,7 @@ pub(crate) fn write_failed(failed: &FailedWrite, path: &[u8]) -> Vec<u8> {
 
 pub(crate) fn windows_write_failed(path: &[u8], errno: Errno) -> Vec<u8> {
     let before: &[u8] = b"restore.c:1495 Write error in Win32 Block Decomposition on ";
-    join(&[before, path, b": ", strerror(errno).as_bytes()])
+    join(&[before, path, b": ", error_text(errno as i32).as_bytes()])
 }
 
 pub(crate) fn wrong_size(path: &[u8], recorded: i64, restored: i64) -> Vec<u8> {
@@ -473,7 +479,7 @@ pub(crate) fn changed_meanwhile(path: &[u8]) -> Vec<u8> {
 
 /// Whether the data of the file is what was saved can't be seen.
 pub(crate) fn not_read_back(path: &[u8], errno: Errno) -> Vec<u8> {
-    let reason = strerror(errno);
+    let reason = error_text(errno as i32);
     join(&[b"Could not read restored file ", path, b" to compare it with the backup: ERR=", reason.as_bytes()])
 }
 
