@@ -7,7 +7,7 @@ mod item;
 mod output;
 
 pub(crate) use create::{Created, Creator};
-pub(crate) use data::{DataLost, DataPath, Destination, Layout, UnpackError, Unpacker};
+pub(crate) use data::{DataLost, DataPath, Destination};
 pub(crate) use encryption::{Encryption, Undecipherable};
 pub(crate) use item::Entry;
 pub(crate) use output::OutputFile;

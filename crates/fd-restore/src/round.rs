@@ -22,7 +22,7 @@ use crate::file::{Encryption, Undecipherable};
 use crate::plan::RestorePlan;
 use crate::report::{LongVerdict, QueuedMessage, Report};
 use crate::stream::RecordSource;
-use crate::stream::records::{self, End, Next, SequenceError};
+use crate::stream::{End, Next, SequenceError, next_record};
 use crate::texts;
 use crate::tree::{Directories, OpenError, OutputPath};
 
@@ -189,7 +189,7 @@ impl Round<'_> {
     fn records(&mut self, source: &mut dyn RecordSource) -> Result<End, SequenceError> {
         loop {
             self.keep_promises(source);
-            match records::next(source, self.cancel) {
+            match next_record(source, self.cancel) {
                 Ok(Next::Record(stream, record, memory)) => {
                     self.state.digest.stands_in(memory);
                     self.record(stream, record);

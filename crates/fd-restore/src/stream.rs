@@ -1,11 +1,13 @@
-//! What comes from the Storage Daemon: frames, the sequence of records in them, and the parts of a Windows stream.
+//! What comes from the Storage Daemon: frames, the sequence of records in them, and how the data of a record is packed.
 
+mod records;
 mod source;
+mod unpack;
 mod win32;
-
-pub(crate) mod records;
 
 pub use records::{End, SequenceError};
 pub use source::{FrameMemory, KeptFrame, RecordSource, SourceError};
 
+pub(crate) use records::{Next, next_record};
+pub(crate) use unpack::{Layout, UnpackError, Unpacker};
 pub(crate) use win32::Win32Stream;

@@ -44,7 +44,10 @@ pub(crate) enum Next<'a> {
 }
 
 /// Takes the next record.
-pub(crate) fn next<'a>(source: &'a mut dyn RecordSource, cancel: &CancelToken) -> Result<Next<'a>, SequenceError> {
+pub(crate) fn next_record<'a>(
+    source: &'a mut dyn RecordSource,
+    cancel: &CancelToken,
+) -> Result<Next<'a>, SequenceError> {
     let header = match source.next_frame() {
         _ if cancel.is_cancelled() => return Ok(Next::End(End::Cancelled)),
         Ok(Some(header)) => RecordHeader::parse(header).map_err(|_| SequenceError::Header(header.to_vec()))?,

@@ -7,11 +7,11 @@ use fd_crypto::{DigestKind, Digester};
 use fd_messages::MessageType;
 use fd_records::{AttributesRecord, FileType, Stream, digest_text};
 
-use super::{Checks, VerifyError, VerifyJob, VerifyOutcome};
-use crate::file::{Layout, UnpackError, Unpacker};
+use super::checks::Checks;
+use super::job::{VerifyError, VerifyJob, VerifyOutcome};
 use crate::report::Report;
-use crate::stream::Win32Stream;
-use crate::stream::records::{self, Next};
+use crate::stream::{Layout, UnpackError, Unpacker, Win32Stream};
+use crate::stream::{Next, next_record};
 use crate::texts;
 
 /// What the catalog knows of a file.
@@ -58,7 +58,7 @@ pub fn data(
         verify.report.now(MessageType::Warning, &texts::no_signature());
     }
     let end = loop {
-        match records::next(job.source, job.cancel) {
+        match next_record(job.source, job.cancel) {
             Ok(Next::Record(stream, record, _memory)) => verify.record(stream, record)?,
             Ok(Next::End(end)) => break end,
             Err(error) => {

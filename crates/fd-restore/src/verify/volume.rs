@@ -3,9 +3,10 @@
 use fd_messages::{MessageType, PacketSink};
 use fd_records::{AttributesRecord, FileType, Stream, VerifyAttributes, VerifyDigest};
 
-use super::{Checks, VerifyError, VerifyJob, VerifyOutcome};
+use super::checks::Checks;
+use super::job::{VerifyError, VerifyJob, VerifyOutcome};
 use crate::report::Report;
-use crate::stream::records::{self, Next};
+use crate::stream::{Next, next_record};
 use crate::texts;
 
 /// The verify options that the stock daemon claims whatever the FileSet says.
@@ -27,7 +28,7 @@ pub fn volume(
         verify.report.now(MessageType::Warning, &texts::no_signature());
     }
     loop {
-        match records::next(job.source, job.cancel) {
+        match next_record(job.source, job.cancel) {
             Ok(Next::Record(stream, record, _memory)) => {
                 if let Some(packet) = verify.packet(stream, record)
                     && let Err(error) = director.send(packet)
