@@ -9,5 +9,5 @@ mod output;
 pub(crate) use create::{Created, Creator};
 pub(crate) use data::{DataLost, DataPath, Destination};
 pub(crate) use encryption::{Encryption, Undecipherable};
-pub(crate) use item::Entry;
+pub(crate) use item::RestoreItem;
 pub(crate) use output::OutputFile;

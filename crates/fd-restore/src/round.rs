@@ -14,8 +14,8 @@ use nix::sys::stat::fstatat;
 use crate::digests::WrongFile;
 use crate::digests::{Awaited, Finding, LongPromise};
 use crate::digests::{DigestCheck, Promise, Verdict};
-use crate::file::Entry;
 use crate::file::OutputFile;
+use crate::file::RestoreItem;
 use crate::file::{Created, Creator};
 use crate::file::{DataLost, DataPath, Destination};
 use crate::file::{Encryption, Undecipherable};
@@ -104,7 +104,7 @@ pub fn run(
         cancel,
         report: Report::going_on(log, std::mem::take(&mut state.queued)),
         state,
-        entry: None,
+        item: None,
         file: None,
         is_complete: false,
         wrong_digest: None,
@@ -169,7 +169,7 @@ struct Round<'a> {
     report: Report<'a>,
     state: &'a mut RestoreState,
     /// The last attribute record that something was made for.
-    entry: Option<Entry>,
+    item: Option<RestoreItem>,
     /// Its file, if its data is wanted.
     file: Option<OutputFile>,
     /// Whether its digest has come and is right: it is the last record of a file, so nothing of it is missing.
@@ -241,7 +241,7 @@ impl Round<'_> {
     fn attributes(&mut self, stream: Stream, record: &[u8]) {
         self.close();
         // Whatever becomes of this record, nothing that follows is meant for the one before.
-        self.entry = None;
+        self.item = None;
         let Ok(parsed) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
             return;
@@ -254,10 +254,10 @@ impl Round<'_> {
             }
             return;
         }
-        let entry = Entry::new(&parsed, stream, self.plan);
+        let item = RestoreItem::new(&parsed, stream, self.plan);
         self.progress.add_files_examined(1);
-        self.progress.set_current_file(&entry.output);
-        if self.state.digest.long_files().has_promises() && self.changes_long_file(&entry) {
+        self.progress.set_current_file(&item.output);
+        if self.state.digest.long_files().has_promises() && self.changes_long_file(&item) {
             self.settle();
         }
         let created = Creator {
@@ -267,9 +267,9 @@ impl Round<'_> {
             cancel: self.cancel,
             failed_parent: &mut self.failed_parent,
         }
-        .create(&entry);
+        .create(&item);
         if matches!(created, Created::Open(_) | Created::Made) {
-            self.tell_restored(&entry);
+            self.tell_restored(&item);
         }
         self.progress.add_file();
         match created {
@@ -277,23 +277,23 @@ impl Round<'_> {
                 let file = self.file.insert(file);
                 let is_readable = || file.can_be_read_later();
                 self.state.data.begin();
-                self.state.digest.begin(entry.stat.size, is_readable);
+                self.state.digest.begin(item.stat.size, is_readable);
             }
-            Created::Made => self.dress(&entry),
+            Created::Made => self.dress(&item),
             Created::Skipped | Created::Failed => {}
         }
-        self.entry = Some(entry);
+        self.item = Some(item);
     }
 
     /// Whether the job is about to change a file whose digest is still to be made: afterwards nobody could tell this from
     /// a change by somebody else.
-    fn changes_long_file(&mut self, entry: &Entry) -> bool {
-        if entry.delta_seq > 0 || entry.is_update {
+    fn changes_long_file(&mut self, item: &RestoreItem) -> bool {
+        if item.delta_seq > 0 || item.is_update {
             return true;
         }
         let RestoreState { directories, digest, .. } = &mut *self.state;
-        let name = match entry.file_type {
-            Some(FileType::HardLink) => OutputPath::new(&entry.link.text, entry.link.given),
+        let name = match item.file_type {
+            Some(FileType::HardLink) => OutputPath::new(&item.link.text, item.link.given),
             _ => return false,
         };
         let Ok(Some((parent, name))) = name.as_ref().map(OutputPath::split) else { return false };
@@ -303,26 +303,26 @@ impl Round<'_> {
     }
 
     /// The line about a restored file (reference 05 §3.6).
-    fn tell_restored(&mut self, entry: &Entry) {
+    fn tell_restored(&mut self, item: &RestoreItem) {
         if !self.report.wants(MessageType::Restored) {
             return;
         }
-        let mut line = Vec::with_capacity(entry.output.len() + 100);
-        let target = (entry.file_type == Some(FileType::Symlink)).then_some(entry.link.text.as_slice());
-        let modified = local_time(entry.stat.mtime);
-        listing::push_line(&mut line, &entry.stat, modified, self.state.writer.names(), &entry.output, target);
+        let mut line = Vec::with_capacity(item.output.len() + 100);
+        let target = (item.file_type == Some(FileType::Symlink)).then_some(item.link.text.as_slice());
+        let modified = local_time(item.stat.mtime);
+        listing::push_line(&mut line, &item.stat, modified, self.state.writer.names(), &item.output, target);
         self.report.now(MessageType::Restored, &line);
     }
 
     /// Sets the attributes of what has no data. Failures are silent, as in the reference (05 §8.4).
-    fn dress(&mut self, entry: &Entry) {
-        let is_socket = entry.stat.mode_type() == Stat::MODE_SOCKET;
-        if entry.file_type == Some(FileType::Special) && is_socket {
+    fn dress(&mut self, item: &RestoreItem) {
+        let is_socket = item.stat.mode_type() == Stat::MODE_SOCKET;
+        if item.file_type == Some(FileType::Special) && is_socket {
             return;
         }
-        if entry.is_directory() {
-            let mut stat = entry.stat;
-            if matches!(entry.data_stream.0, 11 | 12 | 21 | 24 | 31 | 33) && stat.rdev == 5 {
+        if item.is_directory() {
+            let mut stat = item.stat;
+            if matches!(item.data_stream.0, 11 | 12 | 21 | 24 | 31 | 33) && stat.rdev == 5 {
                 // A Windows directory whose permissions mean nothing here.
                 stat.mode = stat.mode & !0o1000 | 0o7;
             }
@@ -333,25 +333,25 @@ impl Round<'_> {
             return;
         }
         let guarded = self.state.directories.is_guarded();
-        let (Some(directory), Some(name)) = (self.state.directories.handle(), last_name(entry)) else { return };
+        let (Some(directory), Some(name)) = (self.state.directories.handle(), last_name(item)) else { return };
         if guarded {
-            let _failures = Target::Named { directory, name }.set_attributes(&entry.stat);
+            let _failures = Target::Named { directory, name }.set_attributes(&item.stat);
         } else if let Ok(pinned) = pin(directory, name) {
-            dress_pinned(&Target::Pinned(pinned.as_fd()), entry);
+            dress_pinned(&Target::Pinned(pinned.as_fd()), item);
         }
     }
 
     /// A data record (reference 05 §3.4).
     fn data(&mut self, stream: Stream, record: &[u8]) {
         let follows = self.previous == stream.kind() || matches!(self.previous.0, 1 | 5 | 22 | 35 | 36);
-        let (Some(file), Some(entry), true) = (self.file.as_mut(), self.entry.as_ref(), follows) else { return };
+        let (Some(file), Some(item), true) = (self.file.as_mut(), self.item.as_ref(), follows) else { return };
         self.progress.add_read_bytes(record.len() as u64);
-        let mut destination = destination(file, entry);
+        let mut destination = destination(file, item);
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
         let (progress, report) = (self.progress, &mut self.report);
         let written = if is_encrypted(stream) {
             encryption
-                .record(stream, record, &entry.output, report)
+                .record(stream, record, &item.output, report)
                 .map_err(|Undecipherable| DataLost)
                 .and_then(|()| decrypted(stream, encryption, data, &mut destination, digest, progress, report))
         } else {
@@ -364,16 +364,16 @@ impl Round<'_> {
 
     /// The end of encrypted data, which only the record behind it tells: the cipher's last block and what it holds.
     fn end_decryption(&mut self) {
-        let (Some(file), Some(entry)) = (self.file.as_mut(), self.entry.as_ref()) else { return };
+        let (Some(file), Some(item)) = (self.file.as_mut(), self.item.as_ref()) else { return };
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
         let report = &mut self.report;
-        if !encryption.finish(&entry.output, report) {
+        if !encryption.finish(&item.output, report) {
             return;
         }
-        let mut destination = destination(file, entry);
+        let mut destination = destination(file, item);
         let stream = encryption.stream();
         if decrypted(stream, encryption, data, &mut destination, digest, self.progress, report).is_ok() {
-            encryption.check_rest(&entry.output, report);
+            encryption.check_rest(&item.output, report);
         }
     }
 
@@ -391,8 +391,8 @@ impl Round<'_> {
 
     /// A signature: of the data that was just restored. It is checked when the file is complete.
     fn signature(&mut self, record: &[u8]) {
-        if let (Some(_file), Some(entry)) = (&self.file, &self.entry) {
-            self.state.encryption.signature(record, &entry.output, &mut self.report);
+        if let (Some(_file), Some(item)) = (&self.file, &self.item) {
+            self.state.encryption.signature(record, &item.output, &mut self.report);
         }
     }
 
@@ -411,7 +411,7 @@ impl Round<'_> {
     fn digest(&mut self, stream: Stream, record: &[u8]) {
         self.decide();
         self.end_decryption();
-        let (Some(file), Some(entry)) = (&self.file, &self.entry) else { return };
+        let (Some(file), Some(item)) = (&self.file, &self.item) else { return };
         if self.state.encryption.known_signature().is_some() {
             self.state.digest.spare();
             self.is_complete = true;
@@ -419,7 +419,7 @@ impl Round<'_> {
         }
         let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
         if let Verdict::Differs(kind, restored) = self.state.digest.compare(stream, record, read_again) {
-            self.wrong_digest = Some(texts::digest_differs(kind, &entry.output, record, &restored));
+            self.wrong_digest = Some(texts::digest_differs(kind, &item.output, record, &restored));
         } else {
             self.is_complete = true;
         }
@@ -427,11 +427,11 @@ impl Round<'_> {
 
     /// Finds out whether the digest of the current file is right, if that was put off.
     fn decide(&mut self) {
-        let (Some(file), Some(entry)) = (&self.file, &self.entry) else { return };
+        let (Some(file), Some(item)) = (&self.file, &self.item) else { return };
         let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
         if let Some((recorded, restored)) = self.state.digest.decide(read_again) {
             self.wrong_digest =
-                Some(texts::digest_differs(restored.kind(), &entry.output, recorded.as_bytes(), &restored));
+                Some(texts::digest_differs(restored.kind(), &item.output, recorded.as_bytes(), &restored));
             self.is_complete = false;
         }
     }
@@ -495,33 +495,33 @@ impl Round<'_> {
             MetadataTime::Now => self.apply_to_directory(stream, record),
             MetadataTime::AtClose => {
                 if !self.delayed.hold(stream, record)
-                    && let Some(entry) = &self.entry
+                    && let Some(item) = &self.item
                 {
-                    self.report.now(MessageType::Warning, &texts::too_much_metadata(&entry.output));
+                    self.report.now(MessageType::Warning, &texts::too_much_metadata(&item.output));
                 }
             }
         }
     }
 
     fn metadata_time(&self, stream: Stream, record: &[u8]) -> MetadataTime {
-        let Some(entry) = &self.entry else { return MetadataTime::Never };
-        match entry.file_type {
+        let Some(item) = &self.item else { return MetadataTime::Never };
+        match item.file_type {
             Some(FileType::Directory) => MetadataTime::Now,
             _ if record.is_empty() => MetadataTime::Never,
             // An ACL of a link would land on what it leads to. No backup writes one.
             Some(FileType::Symlink) if is_acl(stream) => MetadataTime::Never,
             Some(FileType::Symlink) => MetadataTime::AtClose,
             _ if self.file.is_some() => MetadataTime::AtClose,
-            _ if entry.is_update && is_acl(stream) => MetadataTime::AtClose,
+            _ if item.is_update && is_acl(stream) => MetadataTime::AtClose,
             _ => MetadataTime::Never,
         }
     }
 
     /// Directories get theirs at once, even if they were skipped.
     fn apply_to_directory(&mut self, stream: Stream, record: &[u8]) {
-        let Some(Entry { path: Ok(path), output, .. }) = &self.entry else { return };
+        let Some(RestoreItem { path: Ok(path), output, .. }) = &self.item else { return };
         let warning = match self.state.directories.open(path) {
-            Ok(_level) => {
+            Ok(_directory) => {
                 let Some(target) = self.state.directories.current() else { return };
                 apply(&mut self.state.writer, &target, output, stream, record)
             }
@@ -538,25 +538,25 @@ impl Round<'_> {
         let delayed = std::mem::take(&mut self.delayed).records;
         self.is_complete = false;
         let wrong_digest = self.wrong_digest.take();
-        let Some(entry) = &self.entry else { return };
+        let Some(item) = &self.item else { return };
         if let Some(mut file) = self.file.take() {
             let RestoreState { digest, encryption, writer, usual, .. } = &mut *self.state;
             let report = &mut self.report;
-            let is_promised = finish_file(report, &mut file, entry, wrong_digest.as_deref(), digest, usual);
+            let is_promised = finish_file(report, &mut file, item, wrong_digest.as_deref(), digest, usual);
             let target = Target::Open(file.descriptor());
-            apply_delayed(writer, report, entry, &target, &delayed);
+            apply_delayed(writer, report, item, &target, &delayed);
             if is_promised {
                 digest.leave();
             }
             let known = encryption.known_signature();
-            if known.is_some_and(|(kind, signature)| digest.promise_signed(kind, signature, &entry.output, &file)) {
+            if known.is_some_and(|(kind, signature)| digest.promise_signed(kind, signature, &item.output, &file)) {
                 report.hold_for_long_verdict();
                 digest.leave();
             } else {
                 let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
                 let signed_digest = |kind| digest.signed_digest(kind, read_again);
-                let wants_signature = wants_signature(entry, &file);
-                encryption.verify(wants_signature, &entry.output, report, signed_digest);
+                let wants_signature = wants_signature(item, &file);
+                encryption.verify(wants_signature, &item.output, report, signed_digest);
             }
             digest.abandon();
             encryption.forget();
@@ -567,17 +567,17 @@ impl Round<'_> {
 
     /// Applies what waited for a link, or for a file whose attributes alone were updated.
     fn apply_by_name(&mut self, delayed: &[(Stream, Vec<u8>)]) {
-        let Some(entry) = &self.entry else { return };
-        let (Ok(path), Some(name)) = (&entry.path, last_name(entry)) else { return };
+        let Some(item) = &self.item else { return };
+        let (Ok(path), Some(name)) = (&item.path, last_name(item)) else { return };
         let Some((parent, _name)) = path.split() else { return };
         // A second handle, so that the file is not in the way of the next one's directories.
         let Ok(directory) = self.state.directories.open_aside(&parent) else { return };
         let Ok(pinned) = pin(directory.as_fd(), name) else { return };
         let target = Target::Pinned(pinned.as_fd());
         let is_link = |mode: u32| mode & Stat::MODE_TYPE == Stat::MODE_SYMLINK;
-        let wants_link = entry.file_type == Some(FileType::Symlink);
+        let wants_link = item.file_type == Some(FileType::Symlink);
         if target.stat().is_ok_and(|stat| is_link(stat.st_mode) == wants_link) {
-            apply_delayed(&mut self.state.writer, &mut self.report, entry, &target, delayed);
+            apply_delayed(&mut self.state.writer, &mut self.report, item, &target, delayed);
         }
     }
 
@@ -601,15 +601,15 @@ impl Round<'_> {
 }
 
 /// Sets the attributes of what was just made where others can change names: what stands there now may be theirs.
-fn dress_pinned(target: &Target<'_>, entry: &Entry) {
+fn dress_pinned(target: &Target<'_>, item: &RestoreItem) {
     let Ok(found) = target.stat() else { return };
-    let stat = &entry.stat;
+    let stat = &item.stat;
     let same_type = (found.st_mode ^ stat.mode) & Stat::MODE_TYPE == 0;
     let is_device = matches!(stat.mode_type(), Stat::MODE_CHARACTER | Stat::MODE_BLOCK);
     if !same_type || (is_device && found.st_rdev != stat.rdev) {
         return;
     }
-    if entry.file_type != Some(FileType::HardLink) {
+    if item.file_type != Some(FileType::HardLink) {
         let _failures = target.set_attributes(stat);
     } else if (found.st_uid, found.st_gid, found.st_mode) == (stat.uid, stat.gid, stat.mode) {
         // The first name has its owner and mode from its own record. Were they different, this would be another file.
@@ -622,22 +622,22 @@ fn dress_pinned(target: &Target<'_>, entry: &Entry) {
 fn finish_file(
     report: &mut Report<'_>,
     file: &mut OutputFile,
-    entry: &Entry,
+    item: &RestoreItem,
     wrong_digest: Option<&[u8]>,
     digest: &mut DigestCheck,
     usual: &mut UsualOwner,
 ) -> bool {
-    let restored = match entry.file_type {
+    let restored = match item.file_type {
         Some(FileType::Regular) => file.length().unwrap_or(0),
         _ => 0,
     };
     let mut is_long = false;
-    if restored > 0 && entry.stat.size > 0 && restored != entry.stat.size {
-        report.now(MessageType::Error, &texts::wrong_size(&entry.output, entry.stat.size, restored));
+    if restored > 0 && item.stat.size > 0 && restored != item.stat.size {
+        report.now(MessageType::Error, &texts::wrong_size(&item.output, item.stat.size, restored));
     } else if let Some(text) = wrong_digest {
         report.now(MessageType::Error, text);
     } else {
-        match digest.promise(&entry.output, file) {
+        match digest.promise(&item.output, file) {
             Promise::None => {}
             Promise::Small => report.hold_for_verdict(),
             Promise::Long => {
@@ -645,37 +645,34 @@ fn finish_file(
                 is_long = true;
             }
             Promise::Differs(recorded, restored) => {
-                let text = texts::digest_differs(restored.kind(), &entry.output, recorded.as_bytes(), &restored);
+                let text = texts::digest_differs(restored.kind(), &item.output, recorded.as_bytes(), &restored);
                 report.now(MessageType::Error, &text);
             }
         }
     }
     let target = Target::Open(file.descriptor());
-    let failures = if file.is_new() {
-        target.set_attributes_of_new(&entry.stat, usual)
-    } else {
-        target.set_attributes(&entry.stat)
-    };
+    let failures =
+        if file.is_new() { target.set_attributes_of_new(&item.stat, usual) } else { target.set_attributes(&item.stat) };
     if let Some(errno) = failures.times {
-        report.now(MessageType::Error, &texts::times_not_set(&entry.output, errno));
+        report.now(MessageType::Error, &texts::times_not_set(&item.output, errno));
     }
     is_long
 }
 
 /// Whether what was restored must be signed where signatures are checked. What comes out of a fifo is signed by no backup;
 /// where signatures are wanted it is said to have none. An update of attributes has no data to sign.
-fn wants_signature(entry: &Entry, file: &OutputFile) -> bool {
-    match entry.file_type {
-        Some(FileType::EmptyFile | FileType::Regular | FileType::Raw) => !entry.is_update,
+fn wants_signature(item: &RestoreItem, file: &OutputFile) -> bool {
+    match item.file_type {
+        Some(FileType::EmptyFile | FileType::Regular | FileType::Raw) => !item.is_update,
         Some(FileType::Fifo) => file.reach_with(0) > 0,
         _ => false,
     }
 }
 
-/// Where the data of an entry goes.
-fn destination<'d>(file: &'d mut OutputFile, entry: &'d Entry) -> Destination<'d> {
-    let (recorded, most) = (entry.stat.size, entry.most_data());
-    Destination { file, path: &entry.output, is_delta: entry.delta_seq > 0, recorded, most }
+/// Where the data of an item goes.
+fn destination<'d>(file: &'d mut OutputFile, item: &'d RestoreItem) -> Destination<'d> {
+    let (recorded, most) = (item.stat.size, item.most_data());
+    Destination { file, path: &item.output, is_delta: item.delta_seq > 0, recorded, most }
 }
 
 /// What is to be told of a long file whose digest was put off.
@@ -704,8 +701,8 @@ fn said_of_long_file(promise: LongPromise, encryption: &Encryption) -> Vec<Queue
 }
 
 /// The name of the object in its directory.
-fn last_name(entry: &Entry) -> Option<&[u8]> {
-    let path = entry.path.as_ref().ok()?.as_bytes();
+fn last_name(item: &RestoreItem) -> Option<&[u8]> {
+    let path = item.path.as_ref().ok()?.as_bytes();
     path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty())
 }
 
@@ -737,12 +734,12 @@ fn is_acl(stream: Stream) -> bool {
 fn apply_delayed(
     writer: &mut MetadataWriter,
     report: &mut Report<'_>,
-    entry: &Entry,
+    item: &RestoreItem,
     target: &Target<'_>,
     delayed: &[(Stream, Vec<u8>)],
 ) {
     for (stream, record) in delayed {
-        let warning = apply(writer, target, &entry.output, *stream, record);
+        let warning = apply(writer, target, &item.output, *stream, record);
         warn(report, warning);
     }
 }

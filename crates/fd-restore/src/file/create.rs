@@ -13,8 +13,8 @@ use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use crate::digests::LEAST_LONG;
-use crate::file::Entry;
 use crate::file::OutputFile;
+use crate::file::RestoreItem;
 use crate::plan::Replace;
 use crate::report::Report;
 use crate::texts::{self, NoData, Skip};
@@ -79,16 +79,16 @@ pub(crate) struct Creator<'a, 'b> {
 }
 
 impl Creator<'_, '_> {
-    /// Makes the object of `entry`.
-    pub(crate) fn create(&mut self, entry: &Entry) -> Created {
-        let path = match &entry.path {
+    /// Makes the object of `item`.
+    pub(crate) fn create(&mut self, item: &RestoreItem) -> Created {
+        let path = match &item.path {
             Ok(path) => path.clone(),
             Err(why) => {
-                self.report.now(MessageType::Error, &texts::name_refused(&entry.output, *why));
+                self.report.now(MessageType::Error, &texts::name_refused(&item.output, *why));
                 return Created::Failed;
             }
         };
-        let made = match entry.file_type {
+        let made = match item.file_type {
             Some(
                 FileType::HardLink
                 | FileType::EmptyFile
@@ -97,9 +97,9 @@ impl Creator<'_, '_> {
                 | FileType::Special
                 | FileType::Raw
                 | FileType::Fifo,
-            ) => self.object(entry, &path),
-            _ if entry.is_directory() => self.directory(entry, &path),
-            _ => self.nothing(entry, &path),
+            ) => self.object(item, &path),
+            _ if item.is_directory() => self.directory(item, &path),
+            _ => self.nothing(item, &path),
         };
         made.unwrap_or_else(|early| early)
     }
@@ -110,28 +110,28 @@ impl Creator<'_, '_> {
     }
 
     /// Types that were never saved, or that are no files.
-    fn nothing(&mut self, entry: &Entry, path: &OutputPath) -> Step<Created> {
+    fn nothing(&mut self, item: &RestoreItem, path: &OutputPath) -> Step<Created> {
         if let Some((parent, name)) = path.split() {
-            let existing = self.existing(entry, &parent, name)?;
-            self.decide(entry, path, existing.as_ref())?;
+            let existing = self.existing(item, &parent, name)?;
+            self.decide(item, path, existing.as_ref())?;
         }
-        let (kind, text) = match entry.file_type {
-            Some(FileType::Deleted) => (MessageType::Info, texts::was_deleted(&entry.name)),
+        let (kind, text) = match item.file_type {
+            Some(FileType::Deleted) => (MessageType::Info, texts::was_deleted(&item.name)),
             Some(file_type) if (7..=15).contains(&file_type.code()) => {
-                (MessageType::Error, texts::was_not_saved(&entry.name, entry.type_code))
+                (MessageType::Error, texts::was_not_saved(&item.name, item.type_code))
             }
-            _ => (MessageType::Error, texts::unknown_type(&entry.name, entry.type_code)),
+            _ => (MessageType::Error, texts::unknown_type(&item.name, item.type_code)),
         };
         self.report.later(kind, text);
         Ok(Created::Failed)
     }
 
     /// What stands at the place of an object, if anything. A link is itself.
-    fn existing(&mut self, entry: &Entry, parent: &OutputPath, name: &[u8]) -> Step<Option<FileStat>> {
+    fn existing(&mut self, item: &RestoreItem, parent: &OutputPath, name: &[u8]) -> Step<Option<FileStat>> {
         match self.directories.open(parent) {
-            Ok(level) => Ok(fstatat(level.handle(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()),
+            Ok(directory) => Ok(fstatat(directory.handle(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()),
             Err(OpenError::Refused { end, why }) => {
-                let text = texts::link_refused(&entry.output, prefix(&entry.output, parent, end), why);
+                let text = texts::link_refused(&item.output, prefix(&item.output, parent, end), why);
                 self.report.now(MessageType::Error, &text);
                 Err(Created::Failed)
             }
@@ -140,12 +140,12 @@ impl Creator<'_, '_> {
     }
 
     /// Whether the record is to be restored in view of what exists (reference 05 §6.1).
-    fn decide(&mut self, entry: &Entry, path: &OutputPath, existing: Option<&FileStat>) -> Step<()> {
-        let skip = match (existing, entry.delta_seq) {
-            (None, _) if entry.is_update => (!entry.is_whole()).then_some(Skip::NothingToPatch),
+    fn decide(&mut self, item: &RestoreItem, path: &OutputPath, existing: Option<&FileStat>) -> Step<()> {
+        let skip = match (existing, item.delta_seq) {
+            (None, _) if item.is_update => (!item.is_whole()).then_some(Skip::NothingToPatch),
             (None, 1..) => Some(Skip::NothingToPatch),
             (Some(existing), 0) => {
-                let recorded = entry.stat.mtime;
+                let recorded = item.stat.mtime;
                 let skip = match self.replace {
                     Replace::Always => None,
                     Replace::IfNewer => (recorded <= existing.st_mtime).then_some(Skip::NotNewer),
@@ -153,7 +153,7 @@ impl Creator<'_, '_> {
                     Replace::Never => Some(Skip::Exists),
                 };
                 // A directory that this job had to make for a file still wants its own attributes.
-                let ours = entry.is_directory() && skip != Some(Skip::NotOlder) && self.directories.was_made(path);
+                let ours = item.is_directory() && skip != Some(Skip::NotOlder) && self.directories.was_made(path);
                 skip.filter(|_| !ours)
             }
             _ => None,
@@ -161,54 +161,54 @@ impl Creator<'_, '_> {
         match skip {
             None => Ok(()),
             Some(why) => {
-                self.report.later(MessageType::Skipped, texts::skipped(why, &entry.output));
+                self.report.later(MessageType::Skipped, texts::skipped(why, &item.output));
                 Err(Created::Skipped)
             }
         }
     }
 
     /// Everything but directories.
-    fn object(&mut self, entry: &Entry, path: &OutputPath) -> Step<Created> {
-        if path.base() == Base::Current && !entry.output.contains(&b'/') {
-            self.report.now(MessageType::Warning, &texts::no_directory(&entry.output));
+    fn object(&mut self, item: &RestoreItem, path: &OutputPath) -> Step<Created> {
+        if path.base() == Base::Current && !item.output.contains(&b'/') {
+            self.report.now(MessageType::Warning, &texts::no_directory(&item.output));
             return Err(Created::Failed);
         }
         let Some((parent, name)) = path.split() else {
-            self.report.now(MessageType::Error, &texts::no_file_name(&entry.name));
+            self.report.now(MessageType::Error, &texts::no_file_name(&item.name));
             return Err(Created::Failed);
         };
-        if entry.leads_out {
-            self.report.now(MessageType::Error, &texts::link_leads_out(&entry.output, &entry.link.text));
+        if item.leads_out {
+            self.report.now(MessageType::Error, &texts::link_leads_out(&item.output, &item.link.text));
             return Err(Created::Failed);
         }
         // A new regular file is tried at once: whether something exists then shows by itself.
-        let is_new_file = matches!(entry.file_type, Some(FileType::Regular | FileType::EmptyFile))
-            && entry.delta_seq == 0
-            && !entry.is_update
-            && !entry.output.ends_with(b"/");
+        let is_new_file = matches!(item.file_type, Some(FileType::Regular | FileType::EmptyFile))
+            && item.delta_seq == 0
+            && !item.is_update
+            && !item.output.ends_with(b"/");
         if !is_new_file {
-            self.make_room(entry, path, &parent, name)?;
+            self.make_room(item, path, &parent, name)?;
         }
-        if entry.output.ends_with(b"/") {
-            self.report.now(MessageType::Error, &texts::no_file_name(&entry.name));
+        if item.output.ends_with(b"/") {
+            self.report.now(MessageType::Error, &texts::no_file_name(&item.name));
             return Err(Created::Failed);
         }
-        let ready = self.prepare_parent(entry, &parent)?;
-        match entry.file_type {
-            Some(FileType::Symlink) => self.symlink(entry, name, ready),
-            Some(FileType::HardLink) => self.hard_link(entry, name, ready),
-            Some(FileType::Special | FileType::Raw | FileType::Fifo) => self.special(entry, path, name, ready),
-            _ if is_new_file => self.new_file(entry, path, &parent, name, ready),
-            _ => self.existing_file(entry, path, &parent, name, ready),
+        let ready = self.prepare_parent(item, &parent)?;
+        match item.file_type {
+            Some(FileType::Symlink) => self.symlink(item, name, ready),
+            Some(FileType::HardLink) => self.hard_link(item, name, ready),
+            Some(FileType::Special | FileType::Raw | FileType::Fifo) => self.special(item, path, name, ready),
+            _ if is_new_file => self.new_file(item, path, &parent, name, ready),
+            _ => self.existing_file(item, path, &parent, name, ready),
         }
     }
 
     /// Removes what stands at the place, if it is to be replaced.
-    fn make_room(&mut self, entry: &Entry, path: &OutputPath, parent: &OutputPath, name: &[u8]) -> Step<()> {
-        let existing = self.existing(entry, parent, name)?;
-        self.decide(entry, path, existing.as_ref())?;
+    fn make_room(&mut self, item: &RestoreItem, path: &OutputPath, parent: &OutputPath, name: &[u8]) -> Step<()> {
+        let existing = self.existing(item, parent, name)?;
+        self.decide(item, path, existing.as_ref())?;
         let stays =
-            entry.is_update || entry.delta_seq != 0 || matches!(entry.file_type, Some(FileType::Raw | FileType::Fifo));
+            item.is_update || item.delta_seq != 0 || matches!(item.file_type, Some(FileType::Raw | FileType::Fifo));
         if existing.is_none() || stays {
             return Ok(());
         }
@@ -219,7 +219,7 @@ impl Creator<'_, '_> {
                 self.directories.forget(path);
                 Ok(())
             }
-            Err(errno) => self.fail(texts::not_replaced(&entry.output, errno)),
+            Err(errno) => self.fail(texts::not_replaced(&item.output, errno)),
         }
     }
 
@@ -230,11 +230,11 @@ impl Creator<'_, '_> {
 
     /// Makes the parent directory. When it failed for the object before, the object itself is tried without it, and
     /// says so: the inner result is what trying it gives.
-    fn prepare_parent(&mut self, entry: &Entry, parent: &OutputPath) -> Step<Result<(), Errno>> {
+    fn prepare_parent(&mut self, item: &RestoreItem, parent: &OutputPath) -> Step<Result<(), Errno>> {
         if self.failed_parent.as_ref() == Some(parent) {
             return Ok(self.directories.open(parent).map(drop).map_err(OpenError::errno));
         }
-        let how = MakeDirectory { uid: entry.stat.uid, gid: entry.stat.gid, mode: entry.parent_mode(), keep: true };
+        let how = MakeDirectory { uid: item.stat.uid, gid: item.stat.gid, mode: item.parent_mode(), keep: true };
         match self.directories.make(parent, how) {
             Ok(_existed) => {
                 *self.failed_parent = None;
@@ -242,15 +242,15 @@ impl Creator<'_, '_> {
             }
             Err(error) => {
                 *self.failed_parent = Some(parent.clone());
-                let shown = entry.output.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-                self.not_made(entry, entry.output.get(..shown).unwrap_or_default(), parent, error, true);
+                let shown = item.output.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+                self.not_made(item, item.output.get(..shown).unwrap_or_default(), parent, error, true);
                 Err(Created::Failed)
             }
         }
     }
 
     /// Says why a directory could not be had. `shown` is its name, as messages show it.
-    fn not_made(&mut self, entry: &Entry, shown: &[u8], path: &OutputPath, error: OpenError, is_parent: bool) {
+    fn not_made(&mut self, item: &RestoreItem, shown: &[u8], path: &OutputPath, error: OpenError, is_parent: bool) {
         let whole = path.as_bytes().len();
         let text = match error {
             OpenError::NotDirectory { end, dangling: false } if is_parent && end == whole => {
@@ -262,20 +262,20 @@ impl Creator<'_, '_> {
             OpenError::Missing { end, first_link: None } => {
                 texts::cannot_create_directory(prefix(shown, path, end), Errno::ENOENT)
             }
-            OpenError::Refused { end, why } => texts::link_refused(&entry.output, prefix(shown, path, end), why),
+            OpenError::Refused { end, why } => texts::link_refused(&item.output, prefix(shown, path, end), why),
             OpenError::System { end, errno } => texts::cannot_create_directory(prefix(shown, path, end), errno),
         };
         self.report.now(MessageType::Error, &text);
     }
 
-    fn directory(&mut self, entry: &Entry, path: &OutputPath) -> Step<Created> {
-        let existing = self.directories.open(path).ok().and_then(|level| fstat(level.handle()).ok());
-        self.decide(entry, path, existing.as_ref())?;
-        let how = MakeDirectory { uid: entry.stat.uid, gid: entry.stat.gid, mode: entry.parent_mode(), keep: false };
+    fn directory(&mut self, item: &RestoreItem, path: &OutputPath) -> Step<Created> {
+        let existing = self.directories.open(path).ok().and_then(|directory| fstat(directory.handle()).ok());
+        self.decide(item, path, existing.as_ref())?;
+        let how = MakeDirectory { uid: item.stat.uid, gid: item.stat.gid, mode: item.parent_mode(), keep: false };
         match self.directories.make(path, how) {
             Ok(_existed) => Ok(Created::Made),
             Err(error) => {
-                self.not_made(entry, &entry.output, path, error, false);
+                self.not_made(item, &item.output, path, error, false);
                 Err(Created::Failed)
             }
         }
@@ -284,26 +284,26 @@ impl Creator<'_, '_> {
     /// Makes a regular file that, as a rule, does not exist.
     fn new_file(
         &mut self,
-        entry: &Entry,
+        item: &RestoreItem,
         path: &OutputPath,
         parent: &OutputPath,
         name: &[u8],
         ready: Result<(), Errno>,
     ) -> Step<Created> {
         // A long one may be read again for its digest.
-        let is_long = u64::try_from(entry.stat.size).is_ok_and(|size| size > LEAST_LONG);
+        let is_long = u64::try_from(item.stat.size).is_ok_and(|size| size > LEAST_LONG);
         let mut outcome = ready.and_then(|()| self.open_new(name, is_long));
         if outcome.as_ref().err() == Some(&Errno::EEXIST) {
-            self.make_room(entry, path, parent, name)?;
+            self.make_room(item, path, parent, name)?;
             outcome = self.open_new(name, is_long);
         } else if ready.is_ok() && outcome.as_ref().err() == Some(&Errno::ENOENT) {
             // Somebody removed the directory while it was held.
             self.directories.leave_all();
-            outcome = self.prepare_parent(entry, parent)?.and_then(|()| self.open_new(name, is_long));
+            outcome = self.prepare_parent(item, parent)?.and_then(|()| self.open_new(name, is_long));
         }
         match outcome {
             Ok(file) => Ok(Created::Open(file)),
-            Err(errno) => self.fail(texts::could_not_create(&entry.output, errno)),
+            Err(errno) => self.fail(texts::could_not_create(&item.output, errno)),
         }
     }
 
@@ -329,21 +329,21 @@ impl Creator<'_, '_> {
     /// is what was saved.
     fn existing_file(
         &mut self,
-        entry: &Entry,
+        item: &RestoreItem,
         path: &OutputPath,
         parent: &OutputPath,
         name: &[u8],
         ready: Result<(), Errno>,
     ) -> Step<Created> {
-        if entry.is_update {
+        if item.is_update {
             let is_there = ready.and_then(|()| fstatat(self.here()?, name, AtFlags::AT_SYMLINK_NOFOLLOW)).is_ok();
-            return if is_there { Ok(Created::Made) } else { self.new_file(entry, path, parent, name, ready) };
+            return if is_there { Ok(Created::Made) } else { self.new_file(item, path, parent, name, ready) };
         }
         self.directories.note_modification();
         let found = ready.and_then(|()| fstatat(self.here()?, name, AtFlags::AT_SYMLINK_NOFOLLOW));
         if found.is_ok_and(|found| found.st_mode & Stat::MODE_TYPE != Stat::MODE_REGULAR) {
             // There are devices that do something as soon as they are opened.
-            return self.fail(texts::could_not_create(&entry.output, Errno::EINVAL));
+            return self.fail(texts::could_not_create(&item.output, Errno::EINVAL));
         }
         // Non-blocking, since somebody may have put a fifo there.
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -355,41 +355,41 @@ impl Creator<'_, '_> {
         });
         match regular {
             Ok(file) => Ok(Created::Open(OutputFile::existing(file))),
-            Err(errno) => self.fail(texts::could_not_create(&entry.output, errno)),
+            Err(errno) => self.fail(texts::could_not_create(&item.output, errno)),
         }
     }
 
-    fn symlink(&mut self, entry: &Entry, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
+    fn symlink(&mut self, item: &RestoreItem, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
         self.directories.note_modification();
-        let target = &entry.link.text;
+        let target = &item.link.text;
         match ready.and_then(|()| symlinkat(target.as_slice(), self.here()?, name)) {
             Ok(()) => {
                 self.directories.note_made(name);
                 Ok(Created::Made)
             }
             Err(Errno::EEXIST) => Ok(Created::Made),
-            Err(errno) => self.fail(texts::could_not_symlink(&entry.output, target, errno)),
+            Err(errno) => self.fail(texts::could_not_symlink(&item.output, target, errno)),
         }
     }
 
-    fn hard_link(&mut self, entry: &Entry, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
+    fn hard_link(&mut self, item: &RestoreItem, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
         self.directories.note_modification();
-        match ready.map_err(LinkError::Failed).and_then(|()| self.link(entry, name)) {
+        match ready.map_err(LinkError::Failed).and_then(|()| self.link(item, name)) {
             Ok(()) => Ok(Created::Made),
             // The name is there already, and only its attributes are wanted.
-            Err(LinkError::Failed(Errno::EEXIST)) if entry.is_update => Ok(Created::Made),
-            Err(LinkError::Failed(errno)) => self.fail(texts::could_not_link(&entry.output, &entry.link.text, errno)),
+            Err(LinkError::Failed(Errno::EEXIST)) if item.is_update => Ok(Created::Made),
+            Err(LinkError::Failed(errno)) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
             Err(LinkError::Refused(link, why)) => {
-                self.report.now(MessageType::Error, &texts::link_refused(&entry.output, &link, why));
+                self.report.now(MessageType::Error, &texts::link_refused(&item.output, &link, why));
                 Err(Created::Failed)
             }
         }
     }
 
     /// Makes a further name of a file that was restored before.
-    fn link(&self, entry: &Entry, name: &[u8]) -> Result<(), LinkError> {
-        let text = &entry.link.text;
-        let first = OutputPath::new(text, entry.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
+    fn link(&self, item: &RestoreItem, name: &[u8]) -> Result<(), LinkError> {
+        let text = &item.link.text;
+        let first = OutputPath::new(text, item.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
         let (parent, first_name) = first.split().ok_or(LinkError::Failed(Errno::EPERM))?;
         let directory = self.directories.open_aside(&parent).map_err(|error| match error {
             OpenError::Refused { end, why } => LinkError::Refused(prefix(text, &parent, end).to_vec(), why),
@@ -402,21 +402,27 @@ impl Creator<'_, '_> {
     /// A special file, and what its data goes to (reference 05 §6.2). Unlike in the stock daemon that is what stood there
     /// before the job, if it is of the record's type and no other directory to restore in is given: nothing that a volume
     /// makes by itself, and no other file, is written over.
-    fn special(&mut self, entry: &Entry, path: &OutputPath, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
-        let stat = &entry.stat;
-        let has_data = entry.file_type != Some(FileType::Special) && !entry.is_update;
+    fn special(
+        &mut self,
+        item: &RestoreItem,
+        path: &OutputPath,
+        name: &[u8],
+        ready: Result<(), Errno>,
+    ) -> Step<Created> {
+        let stat = &item.stat;
+        let has_data = item.file_type != Some(FileType::Special) && !item.is_update;
         if has_data {
             let kind = SpecialKind::of(stat.mode);
             let Some(kind) = kind else {
-                return self.no_data(entry, &NoData::NotSpecial(stat.mode));
+                return self.no_data(item, &NoData::NotSpecial(stat.mode));
             };
             // Held, so that what is looked at is what is opened.
             let there = ready.and_then(|()| pin(self.here()?, name));
             if let Ok(there) = there {
-                return self.open_for_data(entry, path, name, kind, &File::from(there));
+                return self.open_for_data(item, path, name, kind, &File::from(there));
             }
         }
-        if entry.file_type == Some(FileType::Special) && stat.mode_type() == Stat::MODE_SOCKET {
+        if item.file_type == Some(FileType::Special) && stat.mode_type() == Stat::MODE_SOCKET {
             return Ok(Created::Made);
         }
         self.directories.note_modification();
@@ -428,24 +434,24 @@ impl Creator<'_, '_> {
         match made {
             Ok(()) => self.directories.note_made(name),
             Err(Errno::EEXIST) => {}
-            Err(errno) if is_fifo => return self.fail(texts::cannot_make_fifo(&entry.output, errno)),
-            Err(errno) => return self.fail(texts::cannot_make_node(&entry.output, errno)),
+            Err(errno) if is_fifo => return self.fail(texts::cannot_make_fifo(&item.output, errno)),
+            Err(errno) => return self.fail(texts::cannot_make_node(&item.output, errno)),
         }
         if has_data {
-            self.report.now(MessageType::Error, &texts::no_data(&entry.output, &NoData::JustMade));
+            self.report.now(MessageType::Error, &texts::no_data(&item.output, &NoData::JustMade));
         }
         Ok(Created::Made)
     }
 
-    fn no_data(&mut self, entry: &Entry, why: &NoData) -> Step<Created> {
-        self.report.now(MessageType::Error, &texts::no_data(&entry.output, why));
+    fn no_data(&mut self, item: &RestoreItem, why: &NoData) -> Step<Created> {
+        self.report.now(MessageType::Error, &texts::no_data(&item.output, why));
         Err(Created::Failed)
     }
 
     /// Opens for its data what stands under the name, if it may have it.
     fn open_for_data(
         &mut self,
-        entry: &Entry,
+        item: &RestoreItem,
         path: &OutputPath,
         name: &[u8],
         kind: SpecialKind,
@@ -453,16 +459,16 @@ impl Creator<'_, '_> {
     ) -> Step<Created> {
         let found = match fstat(there) {
             Ok(found) => found,
-            Err(errno) => return self.fail(texts::could_not_open(&entry.output, errno)),
+            Err(errno) => return self.fail(texts::could_not_open(&item.output, errno)),
         };
         if SpecialKind::of(found.st_mode) != Some(kind) {
-            return self.no_data(entry, &NoData::OtherType { there: found.st_mode, record: entry.stat.mode });
+            return self.no_data(item, &NoData::OtherType { there: found.st_mode, record: item.stat.mode });
         }
         if path.floor().is_some() {
-            return self.no_data(entry, &NoData::BelowWhere);
+            return self.no_data(item, &NoData::BelowWhere);
         }
         if !self.directories.is_old(there).unwrap_or(false) {
-            return self.no_data(entry, &NoData::New);
+            return self.no_data(item, &NoData::New);
         }
         let opened = self.open_special(name, kind == SpecialKind::Fifo).and_then(|file| {
             let opened = fstat(&file)?;
@@ -472,7 +478,7 @@ impl Creator<'_, '_> {
         });
         match opened {
             Ok(file) => Ok(Created::Open(OutputFile::waiting(file, self.cancel))),
-            Err(errno) => self.fail(texts::could_not_open(&entry.output, errno)),
+            Err(errno) => self.fail(texts::could_not_open(&item.output, errno)),
         }
     }
 

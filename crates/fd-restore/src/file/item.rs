@@ -13,7 +13,7 @@ const MOST_BEYOND: u64 = 16 << 20;
 
 /// A file to be restored.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct RestoreItem {
     /// Its type; `None` if the number is not known.
     pub(crate) file_type: Option<FileType>,
     /// The number of its type.
@@ -39,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) leads_out: bool,
 }
 
-impl Entry {
+impl RestoreItem {
     pub(crate) fn new(record: &AttributesRecord<'_>, stream: Stream, plan: &RestorePlan) -> Self {
         let stat = record.lstat.stat;
         let file_type = record.file_type();

@@ -22,7 +22,7 @@ const NEW_DIRECTORY: Mode = Mode::S_IRWXU.union(Mode::S_IRWXG).union(Mode::S_IRW
 
 /// One directory that is held open.
 #[derive(Debug)]
-pub(crate) struct Level {
+pub(crate) struct OpenDirectory {
     /// Length of its path in [`Directories::path`].
     end: usize,
     handle: OwnedFd,
@@ -41,7 +41,7 @@ pub(crate) struct Level {
     times: Option<(TimeSpec, TimeSpec)>,
 }
 
-impl Level {
+impl OpenDirectory {
     fn new(end: usize, reached: Reached, made: bool, first_link: Option<usize>, floor: Option<Floor>) -> Self {
         let Reached { handle, readable, .. } = reached;
         // A new directory has no times worth keeping.
@@ -127,7 +127,7 @@ pub(crate) struct MakeDirectory {
 pub(crate) struct Directories {
     base: Base,
     path: Vec<u8>,
-    levels: Vec<Level>,
+    held: Vec<OpenDirectory>,
     rule: LinkRule,
     recorded: RecordedDirectories,
     made: MadeDirectories,
@@ -139,7 +139,7 @@ impl Directories {
         Self {
             base: Base::Root,
             path: Vec::new(),
-            levels: Vec::new(),
+            held: Vec::new(),
             rule: LinkRule::new(),
             recorded: RecordedDirectories::new(),
             made: MadeDirectories::new(),
@@ -147,7 +147,7 @@ impl Directories {
     }
 
     /// Opens an existing directory.
-    pub(crate) fn open(&mut self, path: &OutputPath) -> Result<&mut Level, OpenError> {
+    pub(crate) fn open(&mut self, path: &OutputPath) -> Result<&mut OpenDirectory, OpenError> {
         self.go(path, path.as_bytes().len())?;
         self.last()
     }
@@ -163,15 +163,15 @@ impl Directories {
 
     /// Makes the components that are missing behind the last open one.
     fn make_missing(&mut self, path: &OutputPath, how: MakeDirectory) -> Result<(), OpenError> {
-        let first = self.levels.last().map_or(0, |level| level.end);
+        let first = self.held.last().map_or(0, |dir| dir.end);
         for component in components(path.as_bytes(), first) {
             let end = component.end;
             let name = path.as_bytes().get(component).unwrap_or_default();
             self.note_modification();
             let rule = self.rule;
-            let level = self.last()?;
-            let guarded = level.is_guarded(&rule);
-            let directory = level.handle();
+            let dir = self.last()?;
+            let guarded = dir.is_guarded(&rule);
+            let directory = dir.handle();
             match mkdirat(directory, name, NEW_DIRECTORY) {
                 Ok(()) => {
                     // No link is followed here: what was just made is none.
@@ -205,22 +205,22 @@ impl Directories {
 
     /// Opens the first `end` bytes of the path.
     fn go(&mut self, path: &OutputPath, end: usize) -> Result<(), OpenError> {
-        if self.levels.is_empty() || self.base != path.base() {
+        if self.held.is_empty() || self.base != path.base() {
             self.start_at(path)?;
         }
         let common = common_length(&self.path, path.as_bytes().get(..end).unwrap_or_default());
-        while self.levels.last().is_some_and(|level| level.end > common) {
+        while self.held.last().is_some_and(|dir| dir.end > common) {
             self.leave_last();
         }
-        let start = self.levels.last().map_or(0, |level| level.end);
+        let start = self.held.last().map_or(0, |dir| dir.end);
         self.path.truncate(start);
         for component in components(path.as_bytes(), start).take_while(|component| component.end <= end) {
             let end = component.end;
             let name = path.as_bytes().get(component).unwrap_or_default();
             let rule = self.rule;
-            let level = self.last()?;
-            let first_link = level.first_link;
-            let (reached, floor) = step(rule, path, end, level.handle(), level.floor, name)
+            let dir = self.last()?;
+            let first_link = dir.first_link;
+            let (reached, floor) = step(rule, path, end, dir.handle(), dir.floor, name)
                 .map_err(|error| OpenError::new(error, end, first_link))?;
             self.push(path, end, reached, false, floor);
         }
@@ -233,36 +233,36 @@ impl Directories {
         self.base = path.base();
         let floor = floor_at(path, 0, handle.as_fd(), None)?;
         let reached = Reached { handle, readable: true, through_link: false };
-        self.levels.push(Level::new(0, reached, false, None, floor));
+        self.held.push(OpenDirectory::new(0, reached, false, None, floor));
         Ok(())
     }
 
     /// Adds the directory of the first `end` bytes of `path`.
     fn push(&mut self, path: &OutputPath, end: usize, reached: Reached, made: bool, floor: Option<Floor>) {
-        if self.levels.len() >= MOST_HANDLES {
-            let gone = self.levels.remove(MOST_HANDLES / 2);
+        if self.held.len() >= MOST_HANDLES {
+            let gone = self.held.remove(MOST_HANDLES / 2);
             gone.give_times_back();
         }
-        let before = self.levels.last();
-        let known = path.as_bytes().get(before.map_or(0, |level| level.end)..end).unwrap_or_default();
-        let first_link = before.and_then(|level| level.first_link).or(reached.through_link.then_some(end));
+        let before = self.held.last();
+        let known = path.as_bytes().get(before.map_or(0, |dir| dir.end)..end).unwrap_or_default();
+        let first_link = before.and_then(|dir| dir.first_link).or(reached.through_link.then_some(end));
         self.path.extend_from_slice(known);
-        self.levels.push(Level::new(end, reached, made, first_link, floor));
+        self.held.push(OpenDirectory::new(end, reached, made, first_link, floor));
     }
 
-    fn last(&mut self) -> Result<&mut Level, OpenError> {
-        self.levels.last_mut().ok_or(OpenError::System { end: 0, errno: Errno::EBADF })
+    fn last(&mut self) -> Result<&mut OpenDirectory, OpenError> {
+        self.held.last_mut().ok_or(OpenError::System { end: 0, errno: Errno::EBADF })
     }
 
     fn leave_last(&mut self) {
-        if let Some(level) = self.levels.pop() {
-            level.give_times_back();
+        if let Some(dir) = self.held.pop() {
+            dir.give_times_back();
         }
     }
 
     /// Lets all handles go, and gives directories their times back.
     pub(crate) fn leave_all(&mut self) {
-        while !self.levels.is_empty() {
+        while !self.held.is_empty() {
             self.leave_last();
         }
         self.path.clear();
@@ -273,24 +273,24 @@ impl Directories {
         if self.base != path.base() || common_length(&self.path, path.as_bytes()) != path.as_bytes().len() {
             return;
         }
-        while self.levels.last().is_some_and(|level| level.end >= path.as_bytes().len()) {
+        while self.held.last().is_some_and(|dir| dir.end >= path.as_bytes().len()) {
             self.leave_last();
         }
-        self.path.truncate(self.levels.last().map_or(0, |level| level.end));
+        self.path.truncate(self.held.last().map_or(0, |dir| dir.end));
     }
 
     /// To be called before a name is made or removed in the current directory: if its record was applied already, it
     /// will get its times back.
     pub(crate) fn note_modification(&mut self) {
-        let Some(level) = self.levels.last_mut().filter(|level| !level.modified) else { return };
-        level.modified = true;
+        let Some(dir) = self.held.last_mut().filter(|dir| !dir.modified) else { return };
+        dir.modified = true;
         if self.recorded.is_empty() {
             return;
         }
-        if let Ok(stat) = fstat(&level.handle)
+        if let Ok(stat) = fstat(&dir.handle)
             && self.recorded.contains(stat.st_dev, stat.st_ino)
         {
-            level.times = Some((
+            dir.times = Some((
                 TimeSpec::new(stat.st_atime, stat.st_atime_nsec),
                 TimeSpec::new(stat.st_mtime, stat.st_mtime_nsec),
             ));
@@ -299,19 +299,19 @@ impl Directories {
 
     /// To be called after the record of the current directory was applied to it.
     pub(crate) fn note_record(&mut self) {
-        let Some(level) = self.levels.last_mut() else { return };
-        level.modified = false;
-        level.guarded = None;
-        level.times = None;
-        if let Ok(stat) = fstat(&level.handle) {
+        let Some(dir) = self.held.last_mut() else { return };
+        dir.modified = false;
+        dir.guarded = None;
+        dir.times = None;
+        if let Ok(stat) = fstat(&dir.handle) {
             self.recorded.insert(stat.st_dev, stat.st_ino);
         }
     }
 
     /// To be called after a symbolic link or a special file was made in the current directory.
     pub(crate) fn note_made(&mut self, name: &[u8]) {
-        let Some(level) = self.levels.last() else { return };
-        if let Ok(made) = fstatat(&level.handle, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        let Some(dir) = self.held.last() else { return };
+        if let Ok(made) = fstatat(&dir.handle, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             self.rule.learn(&made);
         }
     }
@@ -327,7 +327,7 @@ impl Directories {
     /// Whether this job made the directory.
     pub(crate) fn was_made(&self, path: &OutputPath) -> bool {
         let path = path.as_bytes();
-        let held = self.levels.iter().any(|level| level.made && level.end == path.len())
+        let held = self.held.iter().any(|dir| dir.made && dir.end == path.len())
             && common_length(&self.path, path) == path.len();
         held || self.made.contains(path)
     }
@@ -335,26 +335,26 @@ impl Directories {
     /// Whether nobody but us can change what stands under the names of the current directory.
     pub(crate) fn is_guarded(&mut self) -> bool {
         let rule = self.rule;
-        self.levels.last_mut().is_some_and(|level| level.is_guarded(&rule))
+        self.held.last_mut().is_some_and(|dir| dir.is_guarded(&rule))
     }
 
     /// The handle of the current directory.
     pub(crate) fn handle(&self) -> Option<BorrowedFd<'_>> {
-        self.levels.last().map(Level::handle)
+        self.held.last().map(OpenDirectory::handle)
     }
 
     /// What metadata of the current directory is applied to.
     pub(crate) fn current(&self) -> Option<Target<'_>> {
-        self.levels.last().map(Level::target)
+        self.held.last().map(OpenDirectory::target)
     }
 
     /// A second handle of a directory, without leaving the current one.
     pub(crate) fn open_aside(&self, path: &OutputPath) -> Result<OwnedFd, OpenError> {
         let no = |errno| OpenError::System { end: 0, errno };
         let common = common_length(&self.path, path.as_bytes());
-        let known = self.levels.iter().rev().find(|level| self.base == path.base() && level.end <= common);
-        let (mut handle, mut floor, start) = if let Some(level) = known {
-            (level.handle.try_clone().map_err(|_| no(Errno::EMFILE))?, level.floor, level.end)
+        let known = self.held.iter().rev().find(|dir| self.base == path.base() && dir.end <= common);
+        let (mut handle, mut floor, start) = if let Some(dir) = known {
+            (dir.handle.try_clone().map_err(|_| no(Errno::EMFILE))?, dir.floor, dir.end)
         } else {
             let base = open_base(path.base()).map_err(no)?;
             let floor = floor_at(path, 0, base.as_fd(), None)?;
