@@ -5,6 +5,8 @@ mod data;
 mod encryption;
 mod item;
 mod output;
+mod replace;
+mod special;
 
 pub(crate) use create::{Created, Creator};
 pub(crate) use data::{DataLost, DataPath, Destination};

@@ -1,29 +1,25 @@
 //! Making the object of an attribute record: does it exist, is it to be replaced, and what is it (reference 05 §6).
 
 use std::fs::File;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::BorrowedFd;
 
 use fd_messages::{CancelToken, MessageType};
 use fd_metadata::{make_fifo, make_node, pin};
 use fd_records::{FileType, Stat};
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, FcntlArg, OFlag, fcntl, openat};
+use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
+use super::item::RestoreItem;
+use super::output::OutputFile;
+use super::replace::reason_to_skip;
+use super::special::{NotOpened, open_for_data, takes_data};
 use crate::digests::LEAST_LONG;
-use crate::file::OutputFile;
-use crate::file::RestoreItem;
 use crate::plan::Replace;
 use crate::report::Report;
 use crate::texts::{self, NoData, Skip};
 use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, OutputPath};
-
-/// How long a fifo may be without a reader.
-const FIFO_PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is tried.
-const FIFO_PAUSE: Duration = Duration::from_millis(50);
 
 /// What became of a record.
 #[derive(Debug)]
@@ -36,26 +32,6 @@ pub(crate) enum Created {
     Open(OutputFile),
     /// It is there and wants its attributes.
     Made,
-}
-
-/// What data can be restored to beside regular files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum SpecialKind {
-    Fifo,
-    Character,
-    Block,
-}
-
-impl SpecialKind {
-    /// That of a mode; `None` if it is of anything else.
-    const fn of(mode: u32) -> Option<Self> {
-        match mode & Stat::MODE_TYPE {
-            Stat::MODE_FIFO => Some(Self::Fifo),
-            Stat::MODE_CHARACTER => Some(Self::Character),
-            Stat::MODE_BLOCK => Some(Self::Block),
-            _ => None,
-        }
-    }
 }
 
 /// Why a further name could not be made.
@@ -141,23 +117,10 @@ impl Creator<'_, '_> {
 
     /// Whether the record is to be restored in view of what exists (reference 05 §6.1).
     fn decide(&mut self, item: &RestoreItem, path: &OutputPath, existing: Option<&FileStat>) -> Step<()> {
-        let skip = match (existing, item.delta_seq) {
-            (None, _) if item.is_update => (!item.is_whole()).then_some(Skip::NothingToPatch),
-            (None, 1..) => Some(Skip::NothingToPatch),
-            (Some(existing), 0) => {
-                let recorded = item.stat.mtime;
-                let skip = match self.replace {
-                    Replace::Always => None,
-                    Replace::IfNewer => (recorded <= existing.st_mtime).then_some(Skip::NotNewer),
-                    Replace::IfOlder => (recorded >= existing.st_mtime).then_some(Skip::NotOlder),
-                    Replace::Never => Some(Skip::Exists),
-                };
-                // A directory that this job had to make for a file still wants its own attributes.
-                let ours = item.is_directory() && skip != Some(Skip::NotOlder) && self.directories.was_made(path);
-                skip.filter(|_| !ours)
-            }
-            _ => None,
-        };
+        let skip = reason_to_skip(item, existing, self.replace).filter(|skip| {
+            // A directory that this job had to make for a file still wants its own attributes.
+            !(item.is_directory() && matches!(skip, Skip::NotNewer | Skip::Exists) && self.directories.was_made(path))
+        });
         match skip {
             None => Ok(()),
             Some(why) => {
@@ -412,14 +375,17 @@ impl Creator<'_, '_> {
         let stat = &item.stat;
         let has_data = item.file_type != Some(FileType::Special) && !item.is_update;
         if has_data {
-            let kind = SpecialKind::of(stat.mode);
-            let Some(kind) = kind else {
+            if !takes_data(stat.mode) {
                 return self.no_data(item, &NoData::NotSpecial(stat.mode));
-            };
+            }
             // Held, so that what is looked at is what is opened.
             let there = ready.and_then(|()| pin(self.here()?, name));
             if let Ok(there) = there {
-                return self.open_for_data(item, path, name, kind, &File::from(there));
+                return match open_for_data(self.directories, path, name, stat.mode, &File::from(there), self.cancel) {
+                    Ok(file) => Ok(Created::Open(OutputFile::waiting(file, self.cancel))),
+                    Err(NotOpened::Refused(why)) => self.no_data(item, &why),
+                    Err(NotOpened::System(errno)) => self.fail(texts::could_not_open(&item.output, errno)),
+                };
             }
         }
         if item.file_type == Some(FileType::Special) && stat.mode_type() == Stat::MODE_SOCKET {
@@ -443,68 +409,10 @@ impl Creator<'_, '_> {
         Ok(Created::Made)
     }
 
-    fn no_data(&mut self, item: &RestoreItem, why: &NoData) -> Step<Created> {
+    /// Says why data does not go to a special file.
+    fn no_data<T>(&mut self, item: &RestoreItem, why: &NoData) -> Step<T> {
         self.report.now(MessageType::Error, &texts::no_data(&item.output, why));
         Err(Created::Failed)
-    }
-
-    /// Opens for its data what stands under the name, if it may have it.
-    fn open_for_data(
-        &mut self,
-        item: &RestoreItem,
-        path: &OutputPath,
-        name: &[u8],
-        kind: SpecialKind,
-        there: &File,
-    ) -> Step<Created> {
-        let found = match fstat(there) {
-            Ok(found) => found,
-            Err(errno) => return self.fail(texts::could_not_open(&item.output, errno)),
-        };
-        if SpecialKind::of(found.st_mode) != Some(kind) {
-            return self.no_data(item, &NoData::OtherType { there: found.st_mode, record: item.stat.mode });
-        }
-        if path.floor().is_some() {
-            return self.no_data(item, &NoData::BelowWhere);
-        }
-        if !self.directories.is_old(there).unwrap_or(false) {
-            return self.no_data(item, &NoData::New);
-        }
-        let opened = self.open_special(name, kind == SpecialKind::Fifo).and_then(|file| {
-            let opened = fstat(&file)?;
-            // Somebody may have put another one there.
-            let is_same = (opened.st_dev, opened.st_ino) == (found.st_dev, found.st_ino);
-            if is_same { Ok(file) } else { Err(Errno::ESTALE) }
-        });
-        match opened {
-            Ok(file) => Ok(Created::Open(OutputFile::waiting(file, self.cancel))),
-            Err(errno) => self.fail(texts::could_not_open(&item.output, errno)),
-        }
-    }
-
-    /// Opens a device or fifo for its data. A fifo needs a reader, for whom it waits a minute, and does
-    /// not block.
-    fn open_special(&self, name: &[u8], is_fifo: bool) -> Result<OwnedFd, Errno> {
-        // Without blocking, so that a cancelled job does not hang in it.
-        let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let end = Instant::now() + FIFO_PATIENCE;
-        let file = loop {
-            match openat(self.here()?, name, flags, Mode::empty()) {
-                Err(Errno::ENXIO) if is_fifo => {}
-                other => break other?,
-            }
-            if Instant::now() >= end || self.cancel.is_cancelled() {
-                // What the stock daemon's timer gives.
-                return Err(Errno::EINTR);
-            }
-            std::thread::sleep(FIFO_PAUSE);
-        };
-        if !is_fifo {
-            // Not every device that does not block can be waited for.
-            let status = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
-            fcntl(&file, FcntlArg::F_SETFL(status - OFlag::O_NONBLOCK))?;
-        }
-        Ok(file)
     }
 }
 

@@ -5,8 +5,8 @@
 use fd_messages::{MessageType, Progress};
 use fd_records::Stream;
 
+use super::output::OutputFile;
 use crate::digests::DigestCheck;
-use crate::file::OutputFile;
 use crate::report::Report;
 use crate::stream::{Layout, UnpackError, Unpacker, Win32Stream};
 use crate::texts::{self, FailedWrite};

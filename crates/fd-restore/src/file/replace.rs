@@ -1,0 +1,25 @@
+//! Whether a record is restored where something exists already (reference 05 §6.1).
+
+use nix::sys::stat::FileStat;
+
+use super::item::RestoreItem;
+use crate::plan::Replace;
+use crate::texts::Skip;
+
+/// Why a record is not restored in view of what exists (reference 05 §6.1); `None` if it is.
+pub(crate) fn reason_to_skip(item: &RestoreItem, existing: Option<&FileStat>, replace: Replace) -> Option<Skip> {
+    match (existing, item.delta_seq) {
+        (None, _) if item.is_update => (!item.is_whole()).then_some(Skip::NothingToPatch),
+        (None, 1..) => Some(Skip::NothingToPatch),
+        (Some(existing), 0) => {
+            let recorded = item.stat.mtime;
+            match replace {
+                Replace::Always => None,
+                Replace::IfNewer => (recorded <= existing.st_mtime).then_some(Skip::NotNewer),
+                Replace::IfOlder => (recorded >= existing.st_mtime).then_some(Skip::NotOlder),
+                Replace::Never => Some(Skip::Exists),
+            }
+        }
+        _ => None,
+    }
+}
