@@ -4,6 +4,7 @@
 //! and `cargo metadata`. Not here: whether the program works; that is what the other tests are for.
 
 mod citations;
+mod circles;
 mod code;
 mod packages;
 mod sources;
@@ -11,11 +12,12 @@ mod sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use circles::{Ties, circles};
 use code::{
     Literal, literals, method_calls, named_paths, sent_end_of_data, silent_returns, test_functions, unsafe_places,
 };
 use packages::packages;
-use sources::{Outcome, Source, crates, files, read, root, rust_files};
+use sources::{Outcome, Source, crates, crates_and_tests, files, read, root, rust_files};
 
 /// May hold `unsafe`: the system calls, the plugin ABI, and the multi-buffer kernels of the digests.
 const UNSAFE_PLACES: [&str; 3] = ["crates/fd-os/", "crates/fd-plugins/", "crates/fd-crypto/src/multi_buffer"];
@@ -81,6 +83,60 @@ fn a_crate_uses_lower_floors_only() -> Outcome<()> {
     }
     none(&problems);
     Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "what is still to be taken apart is for whoever takes it apart")]
+/// Prints the circles of every crate and refuses those of crates that are not in `still`.
+fn no_circles(ties: Ties, still: &[&str]) -> Outcome<()> {
+    let mut problems = Vec::new();
+    for member in crates_and_tests()? {
+        let found = circles(&member.sources, ties);
+        let lines: Vec<String> = found.iter().map(|circle| format!("{} ({ties:?}): {circle}", member.name)).collect();
+        for line in &lines {
+            println!("{line}");
+        }
+        if !still.contains(&member.name.as_str()) {
+            problems.extend(lines);
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+/// Files of one crate that use each other can only be read together; what they share belongs in a file below them.
+#[test]
+fn no_crate_has_circles_of_files() -> Outcome<()> {
+    const STILL: [&str; 10] = [
+        "bacula-fd",
+        "bench",
+        "fd-backup",
+        "fd-compress",
+        "fd-config",
+        "fd-os",
+        "fd-session",
+        "fd-transport",
+        "fd-walk",
+        "tests",
+    ];
+    no_circles(Ties::Paths, &STILL)
+}
+
+/// The same with a type whose methods are spread over files that call each other's.
+#[test]
+fn no_crate_has_circles_of_files_through_methods() -> Outcome<()> {
+    const STILL: [&str; 10] = [
+        "bacula-fd",
+        "bench",
+        "fd-backup",
+        "fd-compress",
+        "fd-config",
+        "fd-os",
+        "fd-session",
+        "fd-transport",
+        "fd-walk",
+        "tests",
+    ];
+    no_circles(Ties::PathsAndMethods, &STILL)
 }
 
 /// Floors 0 and 1 but fd-os.

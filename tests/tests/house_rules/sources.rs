@@ -18,6 +18,8 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 pub(crate) struct Source {
     /// From the repository's root, for messages.
     pub(crate) path: PathBuf,
+    /// Its module's name, after that of its target (`lib`, `main`, or a test's).
+    pub(crate) module: Vec<String>,
     pub(crate) text: String,
     /// The file without what only a test build sees.
     pub(crate) code: File,
@@ -25,7 +27,7 @@ pub(crate) struct Source {
     pub(crate) whole: File,
 }
 
-/// One package of `crates/`.
+/// One package.
 pub(crate) struct Crate {
     pub(crate) name: String,
     pub(crate) sources: Vec<Source>,
@@ -40,19 +42,39 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn crates() -> Outcome<Vec<Crate>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root().join("crates"))? {
-        let directory = entry?.path();
-        let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut sources = Vec::new();
-        for top in ["src/lib.rs", "src/main.rs"] {
-            let file = directory.join(top);
-            if file.exists() {
-                follow(&file, &directory.join("src"), &mut sources)?;
-            }
-        }
-        found.push(Crate { name, sources });
+        found.push(package(&entry?.path())?);
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
+}
+
+/// The crates, the bench, and the bed with its tests.
+pub(crate) fn crates_and_tests() -> Outcome<Vec<Crate>> {
+    let mut found = crates()?;
+    found.push(package(&root().join("bench"))?);
+    let mut bed = package(&root().join("tests"))?;
+    for entry in fs::read_dir(root().join("tests/tests"))? {
+        let file = entry?.path().join("main.rs");
+        if let (true, Some(directory)) = (file.exists(), file.parent()) {
+            let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            follow(&file, directory, &[name], &mut bed.sources)?;
+        }
+    }
+    found.push(bed);
+    Ok(found)
+}
+
+/// The library and the program of a package.
+fn package(directory: &Path) -> Outcome<Crate> {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut sources = Vec::new();
+    for target in ["lib", "main"] {
+        let file = directory.join(format!("src/{target}.rs"));
+        if file.exists() {
+            follow(&file, &directory.join("src"), &[target.to_owned()], &mut sources)?;
+        }
+    }
+    Ok(Crate { name, sources })
 }
 
 /// Every Rust file that git knows or would take, as paths from the root.
@@ -80,11 +102,11 @@ pub(crate) fn read(path: &str) -> Outcome<String> {
 }
 
 /// Reads `file`, then the modules it declares; `directory` is where those stand.
-fn follow(file: &Path, directory: &Path, into: &mut Vec<Source>) -> Outcome<()> {
+fn follow(file: &Path, directory: &Path, name: &[String], into: &mut Vec<Source>) -> Outcome<()> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let whole = syn::parse_file(&text).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut code = whole.clone();
-    WithoutTests.visit_file_mut(&mut code);
+    without_tests(&mut code);
     let modules: Vec<String> = code
         .items
         .iter()
@@ -94,17 +116,22 @@ fn follow(file: &Path, directory: &Path, into: &mut Vec<Source>) -> Outcome<()> 
         })
         .collect();
     let path = file.canonicalize()?.strip_prefix(root().canonicalize()?)?.to_owned();
-    into.push(Source { path, text, code, whole });
+    into.push(Source { path, module: name.to_owned(), text, code, whole });
     for module in modules {
         let flat = directory.join(format!("{module}.rs"));
         let nested = directory.join(&module).join("mod.rs");
         let child = if flat.exists() { flat } else { nested };
-        follow(&child, &directory.join(&module), into)?;
+        let name = [name, std::slice::from_ref(&module)].concat();
+        follow(&child, &directory.join(&module), &name, into)?;
     }
     Ok(())
 }
 
 /// Takes out of a file what is compiled for tests only.
+pub(crate) fn without_tests(file: &mut File) {
+    WithoutTests.visit_file_mut(file);
+}
+
 struct WithoutTests;
 
 impl VisitMut for WithoutTests {
