@@ -6,6 +6,7 @@ use fd_bsock::FrameError;
 use fd_compress::CompressError;
 use fd_messages::{Stage, StageTimes};
 use fd_os::error_text;
+use fd_records::DigestKind;
 use rustix::io::Errno;
 
 /// A file could not be opened; its attributes are saved already.
@@ -84,8 +85,8 @@ pub(crate) fn internal(error: &str) -> Vec<u8> {
 }
 
 /// A digest can't be made; the file is saved without.
-pub(crate) fn digest_failed(name: &str) -> Vec<u8> {
-    format!("{name} digest initialization failed\n").into_bytes()
+pub(crate) fn digest_failed(kind: DigestKind) -> Vec<u8> {
+    format!("{} digest initialization failed\n", kind.stream()).into_bytes()
 }
 
 /// Where a plugin is asked for, which is the line of the stock daemon's message that there is none (reference 07 §5.2).

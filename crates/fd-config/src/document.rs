@@ -5,8 +5,10 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use fd_records::DigestKind;
+
 use crate::directives::{Directive, Kind};
-use crate::resources::{ConnectRun, FileDaemon, Messages, PasswordKey, PkiCipher, PkiDigest, StatisticsKind};
+use crate::resources::{ConnectRun, FileDaemon, Messages, PasswordKey, PkiCipher, StatisticsKind};
 
 /// A configuration file as it was read.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ pub(crate) enum Value {
     /// The name of another resource.
     Reference(Vec<u8>),
     Cipher(PkiCipher),
-    Digest(PkiDigest),
+    Digest(DigestKind),
     Statistics(StatisticsKind),
     /// The value stands in another field of the resource.
     Elsewhere,

@@ -6,7 +6,7 @@ use crate::destinations::MESSAGE_TYPES;
 use crate::directives::{Directive, Type};
 use crate::document::{Document, RawResource, Value};
 use crate::resources::{
-    ConnectRun, Destination, DestinationKind, FileDaemon, Messages, PkiCipher, PkiDigest, StatisticsKind, TypeSet,
+    ConnectRun, Destination, DestinationKind, FileDaemon, Messages, PkiCipher, StatisticsKind, TypeSet,
 };
 
 /// What to show.
@@ -161,7 +161,7 @@ fn shown_value(resource: &RawResource, directive: &Directive, value: &Value) -> 
             Some([b"[", shown.join(&b", "[..]).as_slice(), b"]"].concat())
         }
         Value::Cipher(cipher) => Some(string(cipher_name(*cipher).as_bytes())),
-        Value::Digest(digest) => Some(string(digest_name(*digest).as_bytes())),
+        Value::Digest(digest) => digest.directive().map(|word| string(word.as_bytes())),
         Value::Statistics(StatisticsKind::Csv) => Some(string(b"CSV")),
         Value::Statistics(StatisticsKind::Graphite) => Some(string(b"Graphite")),
     }
@@ -173,16 +173,6 @@ const fn cipher_name(cipher: PkiCipher) -> &'static str {
         PkiCipher::Aes192 => "aes192",
         PkiCipher::Aes256 => "aes256",
         PkiCipher::Blowfish => "blowfish",
-    }
-}
-
-const fn digest_name(digest: PkiDigest) -> &'static str {
-    match digest {
-        PkiDigest::Md5 => "md5",
-        PkiDigest::Sha1 => "sha1",
-        PkiDigest::Sha256 => "sha256",
-        PkiDigest::XxHash64 => "xxhash64",
-        PkiDigest::Xxh3_128 => "xxh3_128",
     }
 }
 

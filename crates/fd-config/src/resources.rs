@@ -11,6 +11,8 @@ use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use std::path::PathBuf;
 
+use fd_records::DigestKind;
+
 pub use commands::{COMMANDS, DisabledCommands};
 pub use messages::{Destination, DestinationKind, Messages, TypeSet};
 pub use schedule::{CalendarHour, ConnectRun, Schedule};
@@ -217,7 +219,7 @@ pub struct Pki {
     /// Session cipher.
     pub cipher: PkiCipher,
     /// Signature digest.
-    pub digest: PkiDigest,
+    pub digest: DigestKind,
 }
 
 /// `PkiCipher`.
@@ -232,22 +234,6 @@ pub enum PkiCipher {
     Aes256,
     /// Blowfish.
     Blowfish,
-}
-
-/// `PkiDigest`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PkiDigest {
-    /// MD5.
-    Md5,
-    /// SHA-1.
-    Sha1,
-    /// SHA-256.
-    #[default]
-    Sha256,
-    /// XXH64.
-    XxHash64,
-    /// XXH3, 128 bits.
-    Xxh3_128,
 }
 
 /// The Tls… directives of a resource, after "`TlsRequire` turns `TlsEnable` on when certificate material is named"

@@ -7,11 +7,13 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
+use fd_records::DigestKind;
+
 use crate::directives::Kind;
 use crate::document::{Document, RawResource, Value};
 use crate::resources::{
-    Console, Director, DisabledCommands, FileDaemon, Messages, PasswordKey, Pki, PkiCipher, PkiDigest, Schedule,
-    Statistics, StatisticsKind, Tls,
+    Console, Director, DisabledCommands, FileDaemon, Messages, PasswordKey, Pki, PkiCipher, Schedule, Statistics,
+    StatisticsKind, Tls,
 };
 
 impl Document {
@@ -163,7 +165,7 @@ pub(crate) fn pki(raw: &RawResource) -> Pki {
         },
         digest: match raw.value("PkiDigest") {
             Value::Digest(digest) => *digest,
-            _ => PkiDigest::default(),
+            _ => DigestKind::Sha256,
         },
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! Addresses, message destinations and `Connect` lines have files of their own.
 
+use fd_records::DigestKind;
+
 use crate::directives::{Directive, Kind, Type};
 use crate::document::{RawResource, Secret, Value};
 use crate::error::SyntaxError;
 use crate::explain;
 use crate::numbers;
 use crate::parser::{Parser, Pass, Passwords};
-use crate::resources::{PasswordKey, PkiCipher, PkiDigest, StatisticsKind};
+use crate::resources::{PasswordKey, PkiCipher, StatisticsKind};
 use crate::source::Source;
 use crate::split::split_command;
 use crate::texts::{self, Text};
@@ -20,15 +22,13 @@ const CIPHERS: [(&str, PkiCipher); 4] = [
     ("aes256", PkiCipher::Aes256),
     ("blowfish", PkiCipher::Blowfish),
 ];
-const DIGESTS: [(&str, PkiDigest); 5] = [
-    ("md5", PkiDigest::Md5),
-    ("sha1", PkiDigest::Sha1),
-    ("sha256", PkiDigest::Sha256),
-    ("xxhash64", PkiDigest::XxHash64),
-    ("xxh3_128", PkiDigest::Xxh3_128),
-];
 const STATISTICS: [(&str, StatisticsKind); 2] = [("CSV", StatisticsKind::Csv), ("Graphite", StatisticsKind::Graphite)];
 const BOOLS: [(&str, bool); 4] = [("yes", true), ("true", true), ("no", false), ("false", false)];
+
+/// The digests that have a word.
+fn digests() -> Vec<(&'static str, DigestKind)> {
+    DigestKind::ALL.into_iter().filter_map(|kind| Some((kind.directive()?, kind))).collect()
+}
 
 /// Characters that make the shell look at a directory.
 const SHELL_CHARACTERS: &[u8] = b"~\\$[]*?`'<>\"";
@@ -52,7 +52,7 @@ impl Parser<'_> {
             Type::Reference(kind) => self.reference(resource, index, directive, kind),
             Type::Bool => self.keyword(&BOOLS, &texts::NOT_A_BOOL, Value::Flag),
             Type::Cipher => self.keyword(&CIPHERS, &texts::NOT_A_CIPHER, Value::Cipher),
-            Type::Digest => self.keyword(&DIGESTS, &texts::NOT_A_DIGEST, Value::Digest),
+            Type::Digest => self.keyword(&digests(), &texts::NOT_A_DIGEST, Value::Digest),
             Type::Backend => self.keyword(&STATISTICS, &texts::NOT_A_STATISTICS_TYPE, Value::Statistics),
             Type::Integer => self.integer(),
             Type::Time => self.time(),

@@ -6,7 +6,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use fd_crypto::{DigestKind, Digester};
+use fd_crypto::Digester;
+use fd_records::DigestKind;
 
 fn bench(criterion: &mut Criterion) {
     let data = vec![0x5a; 1 << 20];

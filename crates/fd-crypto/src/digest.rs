@@ -1,19 +1,15 @@
-//! Digest kinds, the running digest and its value.
+//! The running digest: the algorithm of each kind.
 //!
 //! MD5 and the SHA family come from OpenSSL, which is linked for TLS anyway: measured on the project's machine, blocks
 //! of 64 KiB, it makes 567 MB/s of MD5 (the `md-5` crate 470, with its assembler 431), 781 of SHA-1 (383), 364 of
 //! SHA-256 (176) and 538 of SHA-512 (329). The xxHash family is `xxhash-rust`, at 10 GB/s.
 
-use std::fmt;
-
+use fd_records::{DigestKind, DigestValue};
 use openssl::error::ErrorStack;
 use openssl::md::Md;
 use openssl::md_ctx::MdCtx;
 use xxhash_rust::xxh3::Xxh3Default;
 use xxhash_rust::xxh64::Xxh64;
-
-/// Longest digest in bytes (SHA-512).
-const LONGEST: usize = 64;
 
 /// What can go wrong with a digest: only OpenSSL refusing an algorithm (MD5 under a FIPS policy, for example).
 #[derive(Debug, thiserror::Error)]
@@ -28,140 +24,6 @@ impl DigestError {
     /// Which digest can't be made.
     pub const fn kind(&self) -> DigestKind {
         self.kind
-    }
-}
-
-/// The digest algorithms of the `Signature` option.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DigestKind {
-    /// MD5, 16 bytes, stream 3.
-    Md5,
-    /// SHA-1, 20 bytes, stream 10.
-    Sha1,
-    /// SHA-256, 32 bytes, stream 17.
-    Sha256,
-    /// SHA-512, 64 bytes, stream 18.
-    Sha512,
-    /// XXH64 with seed 0, 8 bytes, stream 39.
-    Xxh64,
-    /// XXH3 with 64 bits, 8 bytes, stream 40.
-    Xxh3_64,
-    /// XXH3 with 128 bits, 16 bytes, stream 41.
-    Xxh3_128,
-}
-
-impl DigestKind {
-    /// Every kind, in the order in which the first one asked for wins (reference 04 §9).
-    pub const ALL: [Self; 7] =
-        [Self::Md5, Self::Sha1, Self::Sha256, Self::Sha512, Self::Xxh64, Self::Xxh3_64, Self::Xxh3_128];
-
-    /// The stream number of the digest record.
-    pub const fn stream(self) -> u32 {
-        match self {
-            Self::Md5 => 3,
-            Self::Sha1 => 10,
-            Self::Sha256 => 17,
-            Self::Sha512 => 18,
-            Self::Xxh64 => 39,
-            Self::Xxh3_64 => 40,
-            Self::Xxh3_128 => 41,
-        }
-    }
-
-    /// The kind whose record has this stream number (without high bits).
-    pub fn from_stream(stream: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.stream() == stream)
-    }
-
-    /// The algorithm's name in messages, without the word "digest".
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Md5 => "MD5",
-            Self::Sha1 => "SHA1",
-            Self::Sha256 => "SHA256",
-            Self::Sha512 => "SHA512",
-            Self::Xxh64 => "XXHASH64",
-            Self::Xxh3_64 => "XXH3_64",
-            Self::Xxh3_128 => "XXH3_128",
-        }
-    }
-
-    /// What the reference calls it in messages.
-    pub const fn message_name(self) -> &'static str {
-        match self {
-            Self::Md5 => "MD5 digest",
-            Self::Sha1 => "SHA1 digest",
-            Self::Sha256 => "SHA256 digest",
-            Self::Sha512 => "SHA512 digest",
-            Self::Xxh64 => "XXHASH64 digest",
-            Self::Xxh3_64 => "XXH3_64 digest",
-            Self::Xxh3_128 => "XXH3_128 digest",
-        }
-    }
-
-    /// Length of the value in bytes.
-    #[expect(clippy::len_without_is_empty, reason = "the length of a digest is never zero")]
-    pub const fn len(self) -> usize {
-        match self {
-            Self::Xxh64 | Self::Xxh3_64 => 8,
-            Self::Md5 | Self::Xxh3_128 => 16,
-            Self::Sha1 => 20,
-            Self::Sha256 => 32,
-            Self::Sha512 => 64,
-        }
-    }
-}
-
-impl fmt::Display for DigestKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A finished digest: its bytes in the order of the record.
-#[derive(Clone, Copy)]
-pub struct DigestValue {
-    kind: DigestKind,
-    bytes: [u8; LONGEST],
-}
-
-impl DigestValue {
-    /// The value of `kind` that `bytes` (raw, in record order) are, `None` when their number is not the kind's.
-    pub fn from_bytes(kind: DigestKind, bytes: &[u8]) -> Option<Self> {
-        (bytes.len() == kind.len()).then(|| Self::filled(kind, bytes))
-    }
-
-    /// Which algorithm made it.
-    pub const fn kind(&self) -> DigestKind {
-        self.kind
-    }
-
-    /// The bytes, [`DigestKind::len`] of them.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.kind.len()).unwrap_or(&self.bytes)
-    }
-
-    fn filled(kind: DigestKind, value: &[u8]) -> Self {
-        let mut bytes = [0; LONGEST];
-        for (slot, byte) in bytes.iter_mut().zip(value) {
-            *slot = *byte;
-        }
-        Self { kind, bytes }
-    }
-}
-
-impl PartialEq for DigestValue {
-    fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.as_bytes() == other.as_bytes()
-    }
-}
-
-impl Eq for DigestValue {}
-
-impl fmt::Debug for DigestValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.kind)?;
-        self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -220,22 +82,22 @@ impl Digester {
         }
         let value = match &mut self.state {
             State::OpenSsl { md, context } => {
-                let mut bytes = [0; LONGEST];
+                let mut bytes = [0; DigestKind::LONGEST];
                 context
                     .digest_final(&mut bytes)
                     .and_then(|_length| context.digest_init(md))
                     .map_err(|source| DigestError { kind, action: "finish", source })?;
-                DigestValue { kind, bytes }
+                DigestValue::from_start(kind, &bytes)
             }
             State::Xxh64(state) => {
                 let value = state.digest();
                 state.reset(0);
-                DigestValue::filled(kind, &value.to_be_bytes())
+                DigestValue::from_start(kind, &value.to_be_bytes())
             }
             State::Xxh3(state) => {
                 let value = match kind {
-                    DigestKind::Xxh3_64 => DigestValue::filled(kind, &state.digest().to_be_bytes()),
-                    _ => DigestValue::filled(kind, &state.digest128().to_be_bytes()),
+                    DigestKind::Xxh3_64 => DigestValue::from_start(kind, &state.digest().to_be_bytes()),
+                    _ => DigestValue::from_start(kind, &state.digest128().to_be_bytes()),
                 };
                 state.reset();
                 value
@@ -330,19 +192,5 @@ mod tests {
             digester.update(&data);
             assert_eq!(digester.finish().unwrap(), whole, "{kind}");
         }
-    }
-
-    #[test]
-    fn streams_and_kinds_belong_together() {
-        for kind in DigestKind::ALL {
-            assert_eq!(DigestKind::from_stream(kind.stream()), Some(kind));
-        }
-        assert_eq!(DigestKind::from_stream(19), None);
-    }
-
-    #[test]
-    fn a_value_needs_its_kind_s_number_of_bytes() {
-        assert!(DigestValue::from_bytes(DigestKind::Md5, &[0; 15]).is_none());
-        assert_eq!(DigestValue::from_bytes(DigestKind::Md5, &[7; 16]).unwrap().as_bytes(), [7; 16]);
     }
 }

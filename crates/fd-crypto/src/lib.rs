@@ -15,5 +15,5 @@ pub mod pki;
 pub mod processor;
 mod texts;
 
-pub use digest::{DigestError, DigestKind, DigestValue, Digester};
+pub use digest::{DigestError, Digester};
 pub use fingerprint::Fingerprints;

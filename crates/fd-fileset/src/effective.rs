@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use fd_records::DigestKind;
+
 use crate::flags::Flags;
-use crate::options::{Compression, DigestKind, Options};
+use crate::options::{Compression, Options};
 
 /// Longest verify, accurate and base-job text in force (reference 03 §3.1).
 const LONGEST_TEXT: usize = 19;
@@ -86,7 +88,7 @@ impl EffectiveOptions {
             replace_unless_empty(&mut all.base_job, &block.base_job);
         }
         all.verify = cut(&verify).into();
-        all.digest = DigestKind::from_flags(all.flags);
+        all.digest = all.flags.digest();
         all.strip_path = strip_count(all.flags, all.strip_path);
         all
     }
@@ -95,7 +97,7 @@ impl EffectiveOptions {
     pub(crate) fn of_block(block: &Options, top_level: &Self, include_strip: u32) -> Self {
         Self {
             flags: block.flags,
-            digest: DigestKind::from_flags(block.flags),
+            digest: block.flags.digest(),
             compression: block.compression,
             dedup_level: if block.flags.contains(Flags::DEDUP) { block.dedup_level } else { top_level.dedup_level },
             strip_path: strip_count(block.flags, include_strip),

@@ -2,6 +2,8 @@
 
 use std::ops::{BitOr, BitOrAssign};
 
+use fd_records::DigestKind;
+
 /// A set of on/off options. The bit numbers are the reference's, because plugins see them (reference 03 §2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Flags(u64);
@@ -9,8 +11,6 @@ pub struct Flags(u64);
 impl Flags {
     /// Nothing is on.
     pub const NONE: Self = Self(0);
-    /// MD5 digest (`M`).
-    pub const MD5: Self = Self::bit(1);
     /// Compress the data (`Z…`).
     pub const COMPRESS: Self = Self::bit(2);
     /// Do not descend into directories (`h`).
@@ -25,8 +25,6 @@ impl Flags {
     pub const NO_REPLACE: Self = Self::bit(7);
     /// Read FIFOs that are named in the FileSet (`r`).
     pub const READ_FIFO: Self = Self::bit(8);
-    /// SHA1 digest (`S`, `S1`).
-    pub const SHA1: Self = Self::bit(9);
     /// Portable format (`p`); no effect on Linux.
     pub const PORTABLE: Self = Self::bit(10);
     /// Only the mtime says whether a file changed (`m`).
@@ -43,10 +41,6 @@ impl Flags {
     pub const IGNORE_CASE: Self = Self::bit(16);
     /// HFS+ (`R`); no effect on Linux.
     pub const HFS_PLUS: Self = Self::bit(17);
-    /// SHA256 digest (`S2`).
-    pub const SHA256: Self = Self::bit(19);
-    /// SHA512 digest (`S3`).
-    pub const SHA512: Self = Self::bit(20);
     /// Open files without touching their access time (`K`).
     pub const NO_ATIME: Self = Self::bit(22);
     /// Wild-cards treat `/` as special (`W`).
@@ -61,12 +55,16 @@ impl Flags {
     pub const XATTR: Self = Self::bit(27);
     /// Deduplicate (`d<n>`).
     pub const DEDUP: Self = Self::bit(31);
-    /// XXHASH64 digest (`S5`).
-    pub const XXH64: Self = Self::bit(32);
-    /// XXH3 digest of 64 bits (`S6`).
-    pub const XXH3_64: Self = Self::bit(33);
-    /// XXH3 digest of 128 bits (`S7`).
-    pub const XXH3_128: Self = Self::bit(34);
+
+    /// A digest of this kind.
+    pub const fn of_digest(kind: DigestKind) -> Self {
+        Self::bit(kind.option_bit())
+    }
+
+    /// The one digest that is made: of those asked for the first in the order of precedence (reference 03 §2.2).
+    pub fn digest(self) -> Option<DigestKind> {
+        DigestKind::ALL.into_iter().find(|kind| self.contains(Self::of_digest(*kind)))
+    }
 
     const fn bit(number: u32) -> Self {
         Self(1 << number)
@@ -120,17 +118,17 @@ mod tests {
 
     #[test]
     fn contains_asks_for_all_of_them() {
-        let flags = Flags::MD5 | Flags::SPARSE;
-        assert!(flags.contains(Flags::MD5));
-        assert!(!flags.contains(Flags::MD5 | Flags::ACL));
+        let flags = Flags::XATTR | Flags::SPARSE;
+        assert!(flags.contains(Flags::XATTR));
+        assert!(!flags.contains(Flags::XATTR | Flags::ACL));
         assert!(flags.contains(Flags::NONE));
     }
 
     #[test]
     fn bit_numbers_are_those_of_the_plugin_interface() {
-        assert_eq!(Flags::MD5.bits(), 1 << 1);
+        assert_eq!(Flags::of_digest(DigestKind::Md5).bits(), 1 << 1);
         assert_eq!(Flags::EXCLUDE.bits(), 1 << 13);
-        assert_eq!(Flags::XXH3_128.bits(), 1 << 34);
+        assert_eq!(Flags::of_digest(DigestKind::Xxh3_128).bits(), 1 << 34);
         assert_eq!(Flags::from_bits(1 << 27), Flags::XATTR);
     }
 }

@@ -1,5 +1,7 @@
 //! The letters of an `O` line (reference 03 §2.1).
 
+use fd_records::DigestKind;
+
 use crate::flags::Flags;
 use crate::options::{Compression, Options};
 
@@ -7,7 +9,7 @@ use crate::options::{Compression, Options};
 const LONGEST_TEXT: usize = 49;
 
 /// Letters that only switch something on.
-const SWITCHES: [(u8, Flags); 22] = [
+const SWITCHES: [(u8, Flags); 21] = [
     (b'0', Flags::NONE),
     (b'a', Flags::NONE),
     (b'A', Flags::ACL),
@@ -20,7 +22,6 @@ const SWITCHES: [(u8, Flags); 22] = [
     (b'k', Flags::KEEP_ATIME),
     (b'K', Flags::NO_ATIME),
     (b'm', Flags::MTIME_ONLY),
-    (b'M', Flags::MD5),
     (b'n', Flags::NO_REPLACE),
     (b'N', Flags::HONOR_NO_DUMP),
     (b'p', Flags::PORTABLE),
@@ -48,15 +49,18 @@ pub(crate) fn read(letters: &[u8], options: &mut Options) -> Vec<u8> {
                 options.strip_path = atoi(until_colon(&mut rest));
             }
             b'd' => dedup(&mut rest, options),
-            b'S' => options.flags |= sha(&mut rest),
             b'Z' => compression(&mut rest, options),
-            other => match SWITCHES.iter().find(|(switch, _)| *switch == other) {
-                Some((_, flag)) => options.flags |= *flag,
+            other => match switch(other).or_else(|| digest(other, &mut rest)) {
+                Some(flag) => options.flags |= flag,
                 None => unknown.push(other),
             },
         }
     }
     unknown
+}
+
+fn switch(letter: u8) -> Option<Flags> {
+    SWITCHES.iter().find(|(switch, _)| *switch == letter).map(|(_, flag)| *flag)
 }
 
 /// The text up to `:` (or the end of the line), with its letter in front.
@@ -91,19 +95,18 @@ fn dedup(rest: &mut &[u8], options: &mut Options) {
     }
 }
 
-/// `S` alone is SHA1 and takes nothing of what follows.
-fn sha(rest: &mut &[u8]) -> Flags {
-    let flag = match rest.first() {
-        Some(b'1') => Flags::SHA1,
-        Some(b'2') => Flags::SHA256,
-        Some(b'3') => Flags::SHA512,
-        Some(b'5') => Flags::XXH64,
-        Some(b'6') => Flags::XXH3_64,
-        Some(b'7') => Flags::XXH3_128,
-        _ => return Flags::SHA1,
-    };
-    *rest = rest.get(1..).unwrap_or_default();
-    flag
+/// The digest that `letter` asks for, with what stands behind it. `S` alone is SHA1 and takes nothing of what follows.
+fn digest(letter: u8, rest: &mut &[u8]) -> Option<Flags> {
+    for kind in DigestKind::ALL {
+        let Some((first, behind)) = kind.option().as_bytes().split_first() else { continue };
+        if *first == letter
+            && let Some(after) = rest.strip_prefix(behind)
+        {
+            *rest = after;
+            return Some(Flags::of_digest(kind));
+        }
+    }
+    (letter == b'S').then(|| Flags::of_digest(DigestKind::Sha1))
 }
 
 /// `Z` takes one character, always; what it does not know leaves the block as it was.
@@ -125,7 +128,8 @@ fn compression(rest: &mut &[u8], options: &mut Options) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::DigestKind;
+
+    const MD5: Flags = Flags::of_digest(DigestKind::Md5);
 
     fn block(letters: &str) -> (Options, String) {
         let mut options = Options::default();
@@ -138,7 +142,7 @@ mod tests {
         let (options, unknown) = block("S2Z9fhsHwrpmk0AXiRKKcNd2Vpins1:Cmcs:Jpm:P2:");
         assert_eq!(unknown, "");
         let on = [
-            Flags::SHA256,
+            Flags::of_digest(DigestKind::Sha256),
             Flags::COMPRESS,
             Flags::MULTI_FS,
             Flags::NO_RECURSION,
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn digests_and_their_precedence() {
-        let kind = |letters| DigestKind::from_flags(block(letters).0.flags);
+        let kind = |letters| block(letters).0.flags.digest();
         assert_eq!(kind(""), None);
         assert_eq!(kind("M"), Some(DigestKind::Md5));
         assert_eq!(kind("S"), Some(DigestKind::Sha1));
@@ -191,7 +195,7 @@ mod tests {
     #[test]
     fn s_takes_only_digits_it_knows() {
         let (options, unknown) = block("SM");
-        assert!(options.flags.contains(Flags::SHA1 | Flags::MD5));
+        assert!(options.flags.contains(Flags::of_digest(DigestKind::Sha1) | MD5));
         assert_eq!(unknown, "");
         assert_eq!(block("S4").1, "4");
     }
@@ -214,7 +218,7 @@ mod tests {
     fn unknown_compression_is_ignored_silently() {
         let (options, unknown) = block("ZqM");
         assert_eq!((options.compression, unknown.as_str()), (None, ""));
-        assert_eq!(options.flags, Flags::MD5);
+        assert_eq!(options.flags, MD5);
         assert_eq!(block("Z6Zq").0.compression, Some(Compression::Gzip(6)));
         assert_eq!(block("Z").0.flags, Flags::NONE);
     }
@@ -223,7 +227,7 @@ mod tests {
     fn dedup_takes_its_character_always() {
         assert_eq!(block("d0").0.flags, Flags::DEDUP);
         let (options, unknown) = block("dqM");
-        assert_eq!((options.flags, unknown.as_str()), (Flags::MD5, ""));
+        assert_eq!((options.flags, unknown.as_str()), (MD5, ""));
         assert_eq!(block("d").0.flags, Flags::NONE);
     }
 
@@ -243,6 +247,6 @@ mod tests {
     fn unknown_letters_are_named_one_by_one() {
         let (options, unknown) = block("qMTz ");
         assert_eq!(unknown, "qTz ");
-        assert_eq!(options.flags, Flags::MD5);
+        assert_eq!(options.flags, MD5);
     }
 }

@@ -19,43 +19,6 @@ pub enum Compression {
     Zstd(i32),
 }
 
-/// Which digest of the data is recorded.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DigestKind {
-    /// MD5.
-    Md5,
-    /// SHA-1.
-    Sha1,
-    /// SHA-256.
-    Sha256,
-    /// SHA-512.
-    Sha512,
-    /// XXH64.
-    Xxh64,
-    /// XXH3, 64 bits.
-    Xxh3_64,
-    /// XXH3, 128 bits.
-    Xxh3_128,
-}
-
-impl DigestKind {
-    /// Every kind with its flag, in the order in which one wins over the others (reference 03 §2.2).
-    pub const BY_PRECEDENCE: [(Flags, Self); 7] = [
-        (Flags::MD5, Self::Md5),
-        (Flags::SHA1, Self::Sha1),
-        (Flags::SHA256, Self::Sha256),
-        (Flags::SHA512, Self::Sha512),
-        (Flags::XXH64, Self::Xxh64),
-        (Flags::XXH3_64, Self::Xxh3_64),
-        (Flags::XXH3_128, Self::Xxh3_128),
-    ];
-
-    /// The one digest that is made when these flags are set.
-    pub fn from_flags(flags: Flags) -> Option<Self> {
-        Self::BY_PRECEDENCE.iter().find(|(flag, _)| flags.contains(*flag)).map(|(_, kind)| *kind)
-    }
-}
-
 /// One Options block: the letters of its `O` lines and its patterns.
 #[derive(Default)]
 pub struct Options {

@@ -11,9 +11,14 @@
 use std::ffi::CStr;
 
 use fd_fileset::{
-    BadFileSet, Compression, DigestKind, FileSet, Flags, LineError, ListFailure, ListKind, ListRequest, Parser,
-    Reaction, Regex, RegexCompiler,
+    BadFileSet, Compression, FileSet, Flags, LineError, ListFailure, ListKind, ListRequest, Parser, Reaction, Regex,
+    RegexCompiler,
 };
+use fd_records::DigestKind;
+
+const MD5: Flags = Flags::of_digest(DigestKind::Md5);
+const SHA1: Flags = Flags::of_digest(DigestKind::Sha1);
+const SHA256: Flags = Flags::of_digest(DigestKind::Sha256);
 
 /// Literal search in the place of regular expressions; notes when case is to be ignored.
 struct Literal;
@@ -166,7 +171,7 @@ fn every_directive_at_once() {
     assert_eq!(blocks[0].drive_types, [b"fixed"]);
     assert_eq!(blocks[0].plugin.as_deref(), Some(b"optplug: a=b".as_slice()));
     assert_eq!(blocks[1].compression, Some(Compression::Zstd(19)));
-    assert!(blocks[1].flags.contains(Flags::EXCLUDE | Flags::SHA1));
+    assert!(blocks[1].flags.contains(Flags::EXCLUDE | SHA1));
 }
 
 #[test]
@@ -174,7 +179,7 @@ fn letters_of_one_block_accumulate_and_a_line_after_names_opens_another_block() 
     let fileset = fileset(&["I", "O M", "O s", "N", "F /a", "O S2", "F /b", "D old reader", "T old writer", "N"]);
     let include = &fileset.includes()[0];
     let flags: Vec<_> = include.options().map(|block| block.flags).collect();
-    assert_eq!(flags, [Flags::MD5 | Flags::SPARSE, Flags::SHA256, Flags::NONE]);
+    assert_eq!(flags, [MD5 | Flags::SPARSE, SHA256, Flags::NONE]);
     assert_eq!(names(&fileset, 0), ["/a", "/b"]);
 }
 
@@ -184,7 +189,7 @@ fn sub_codes_are_ignored_where_the_reference_ignores_them() {
     assert_eq!(names(&fileset, 0), ["/x"]);
     assert_eq!(fileset.includes()[0].plugins(), [b"plug"]);
     assert_eq!(fileset.includes()[0].ignore_dir(), Some(b".no".as_slice()));
-    assert!(fileset.includes()[0].options().next().is_some_and(|block| block.flags == Flags::MD5));
+    assert!(fileset.includes()[0].options().next().is_some_and(|block| block.flags == MD5));
 }
 
 #[test]
@@ -249,7 +254,7 @@ fn unknown_letters_are_told_and_the_job_goes_on() {
     assert_eq!(parser.line(b"O MqTs\n"), Ok(Reaction::UnknownLetters(b"qT".to_vec())));
     assert_eq!(text(&fd_fileset::texts::unknown_letter(b'q')), "job.c:2141 Unknown include/exclude option: q\n");
     let fileset = parser.finish().expect("no error state");
-    assert!(fileset.includes()[0].options().next().is_some_and(|block| block.flags == Flags::MD5 | Flags::SPARSE));
+    assert!(fileset.includes()[0].options().next().is_some_and(|block| block.flags == MD5 | Flags::SPARSE));
 }
 
 #[test]
@@ -355,7 +360,7 @@ fn top_level_options_are_the_sum_of_the_blocks() {
         "F /u",
     ]);
     let top = fileset.includes()[0].top_level();
-    assert!(top.has(Flags::MD5 | Flags::SHA256 | Flags::ACL | Flags::XATTR | Flags::COMPRESS));
+    assert!(top.has(MD5 | SHA256 | Flags::ACL | Flags::XATTR | Flags::COMPRESS));
     assert_eq!(top.digest, Some(DigestKind::Md5));
     assert_eq!(top.compression, Some(Compression::Lzo), "the last one that has any");
     assert_eq!(top.dedup_level, 1);

@@ -1,56 +1,221 @@
-//! Stream numbers (reference 04 Appendix B) and their names (reference 05 §3.2).
+//! Stream numbers: each with its name in messages and with what its records hold (reference 04 Appendix B, 05 §3.2).
 
 use std::fmt;
 
-/// Names of the kinds 0 to 41; 0 has none.
-const NAMES: [&str; 42] = [
-    "",
-    "Unix attributes",
-    "File data",
-    "MD5 digest",
-    "GZIP data",
-    "Extended attributes",
-    "Sparse data",
-    "GZIP sparse data",
-    "Program names",
-    "Program data",
-    "SHA1 digest",
-    "Win32 data",
-    "Win32 GZIP data",
-    "MacOS Fork data",
-    "HFS+ attribs",
-    "Standard Unix ACL attribs",
-    "Default Unix ACL attribs",
-    "SHA256 digest",
-    "SHA512 digest",
-    "Signed digest",
-    "Encrypted File data",
-    "Encrypted Win32 data",
-    "Encrypted session data",
-    "Encrypted GZIP data",
-    "Encrypted Win32 GZIP data",
-    "Encrypted MacOS fork data",
-    "Plugin Name",
-    "Plugin Data",
-    "Restore Object",
-    "Compressed data",
-    "Compressed sparse data",
-    "Win32 compressed data",
-    "Encrypted compressed data",
-    "Encrypted Win32 Compressed data",
-    "Plugin Object",
-    "Plugin Metadata Blob",
-    "Plugin Metadata Catalog",
-    "Unix attributes update",
-    "FileEvent",
-    "XXHASH64 digest",
-    "XXH3_64 digest",
-    "XXH3_128 digest",
-];
+use crate::digest::DigestKind;
+
+/// What the records of a stream hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamClass {
+    /// The attributes of an entry whose data follows.
+    Attributes,
+    /// The attributes of an entry that is only updated.
+    AttributesUpdate,
+    /// Data of a file.
+    Data(DataLayout),
+    /// Data of a plugin.
+    PluginData,
+    /// A digest of the data.
+    Digest(DigestKind),
+    /// A signature over the data.
+    SignedDigest,
+    /// The keys of encrypted data.
+    SessionData,
+    /// An ACL.
+    Acl,
+    /// Extended attributes.
+    Xattr,
+    /// A Mac OS resource fork.
+    ResourceFork,
+    /// Mac OS Finder information.
+    FinderInfo,
+    /// The start or end of a plugin's files.
+    PluginName,
+    /// An object of a plugin.
+    Object,
+    /// What a plugin says of a file; between the attributes and the data.
+    PluginMetadata,
+    /// Programs of old versions, events, and metadata that only a plugin could use: read over in a restore.
+    Ignored,
+    /// No known stream.
+    Unknown,
+}
+
+/// How data stands in a record.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DataLayout {
+    /// Whether the address in the file stands in front, 8 bytes.
+    pub has_address: bool,
+    /// How the data is compressed.
+    pub packing: Packing,
+    /// Whether it is encrypted.
+    pub is_encrypted: bool,
+    /// Whether it is in the parts of Windows' `BackupRead`.
+    pub is_win32: bool,
+}
+
+/// How the data of a record is compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Packing {
+    /// Not at all.
+    #[default]
+    Plain,
+    /// One zlib stream.
+    Zlib,
+    /// As the compression header says that stands in front of it.
+    WithHeader,
+}
+
+const fn data(packing: Packing) -> StreamClass {
+    StreamClass::Data(DataLayout { has_address: false, packing, is_encrypted: false, is_win32: false })
+}
+
+const fn sparse(packing: Packing) -> StreamClass {
+    StreamClass::Data(DataLayout { has_address: true, packing, is_encrypted: false, is_win32: false })
+}
+
+const fn win32(packing: Packing) -> StreamClass {
+    StreamClass::Data(DataLayout { has_address: false, packing, is_encrypted: false, is_win32: true })
+}
+
+const fn encrypted(packing: Packing) -> StreamClass {
+    StreamClass::Data(DataLayout { has_address: false, packing, is_encrypted: true, is_win32: false })
+}
+
+const fn encrypted_win32(packing: Packing) -> StreamClass {
+    StreamClass::Data(DataLayout { has_address: false, packing, is_encrypted: true, is_win32: true })
+}
 
 /// A stream number: the kind in the low 11 bits, flags above.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Stream(pub u32);
+
+/// Makes the constants, the list of them and the two tables from one row for each stream.
+macro_rules! streams {
+    ($($(#[$doc:meta])* $constant:ident = $number:literal, $name:expr, $class:expr;)*) => {
+        impl Stream {
+            $($(#[$doc])* pub const $constant: Self = Self($number);)*
+
+            /// Every stream that has a constant, in the order of the numbers.
+            pub const LISTED: [Self; [$($number),*].len()] = [$(Self::$constant),*];
+
+            /// What the records of the stream hold.
+            pub const fn class(self) -> StreamClass {
+                match self.kind().0 {
+                    $($number => $class,)*
+                    // ACLs and extended attributes of other systems.
+                    1000..=1022 => StreamClass::Acl,
+                    1989..=1999 => StreamClass::Xattr,
+                    _ => StreamClass::Unknown,
+                }
+            }
+
+            /// The name in messages; `None` where the reference prints the number.
+            const fn name(self) -> Option<&'static str> {
+                match self.kind().0 {
+                    $($number => $name,)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+streams! {
+    /// Attribute record.
+    ATTRIBUTES = 1, Some("Unix attributes"), StreamClass::Attributes;
+    /// Plain file data.
+    FILE_DATA = 2, Some("File data"), data(Packing::Plain);
+    /// MD5 digest, 16 bytes.
+    MD5 = 3, Some("MD5 digest"), StreamClass::Digest(DigestKind::Md5);
+    /// File data, each record one zlib stream.
+    GZIP_DATA = 4, Some("GZIP data"), data(Packing::Zlib);
+    /// Attribute record of a Windows client.
+    ATTRIBUTES_EX = 5, Some("Extended attributes"), StreamClass::Attributes;
+    /// File data with addresses.
+    SPARSE_DATA = 6, Some("Sparse data"), sparse(Packing::Plain);
+    /// zlib data with addresses.
+    SPARSE_GZIP_DATA = 7, Some("GZIP sparse data"), sparse(Packing::Zlib);
+    /// Old program names; ignored.
+    PROGRAM_NAMES = 8, Some("Program names"), StreamClass::Ignored;
+    /// Old program data; ignored.
+    PROGRAM_DATA = 9, Some("Program data"), StreamClass::Ignored;
+    /// SHA-1 digest, 20 bytes.
+    SHA1 = 10, Some("SHA1 digest"), StreamClass::Digest(DigestKind::Sha1);
+    /// Windows `BackupRead` data.
+    WIN32_DATA = 11, Some("Win32 data"), win32(Packing::Plain);
+    /// Windows `BackupRead` data, zlib.
+    WIN32_GZIP_DATA = 12, Some("Win32 GZIP data"), win32(Packing::Zlib);
+    /// Mac OS resource fork.
+    MACOS_FORK_DATA = 13, Some("MacOS Fork data"), StreamClass::ResourceFork;
+    /// Mac OS Finder information.
+    HFSPLUS_ATTRIBUTES = 14, Some("HFS+ attribs"), StreamClass::FinderInfo;
+    /// Old number of the access ACL.
+    UNIX_ACCESS_ACL = 15, Some("Standard Unix ACL attribs"), StreamClass::Acl;
+    /// Old number of the default ACL.
+    UNIX_DEFAULT_ACL = 16, Some("Default Unix ACL attribs"), StreamClass::Acl;
+    /// SHA-256 digest, 32 bytes.
+    SHA256 = 17, Some("SHA256 digest"), StreamClass::Digest(DigestKind::Sha256);
+    /// SHA-512 digest, 64 bytes.
+    SHA512 = 18, Some("SHA512 digest"), StreamClass::Digest(DigestKind::Sha512);
+    /// Signature.
+    SIGNED_DIGEST = 19, Some("Signed digest"), StreamClass::SignedDigest;
+    /// Encrypted file data.
+    ENCRYPTED_FILE_DATA = 20, Some("Encrypted File data"), encrypted(Packing::Plain);
+    /// Encrypted Windows data.
+    ENCRYPTED_WIN32_DATA = 21, Some("Encrypted Win32 data"), encrypted_win32(Packing::Plain);
+    /// Encrypted session key.
+    ENCRYPTED_SESSION_DATA = 22, Some("Encrypted session data"), StreamClass::SessionData;
+    /// Encrypted zlib data.
+    ENCRYPTED_GZIP_DATA = 23, Some("Encrypted GZIP data"), encrypted(Packing::Zlib);
+    /// Encrypted Windows zlib data.
+    ENCRYPTED_WIN32_GZIP_DATA = 24, Some("Encrypted Win32 GZIP data"), encrypted_win32(Packing::Zlib);
+    /// Encrypted Mac OS resource fork.
+    ENCRYPTED_MACOS_FORK_DATA = 25, Some("Encrypted MacOS fork data"), StreamClass::ResourceFork;
+    /// Start and end of a plugin's files.
+    PLUGIN_NAME = 26, Some("Plugin Name"), StreamClass::PluginName;
+    /// Plugin data.
+    PLUGIN_DATA = 27, Some("Plugin Data"), StreamClass::PluginData;
+    /// Restore object.
+    RESTORE_OBJECT = 28, Some("Restore Object"), StreamClass::Object;
+    /// File data with the 12 byte compression header.
+    COMPRESSED_DATA = 29, Some("Compressed data"), data(Packing::WithHeader);
+    /// The same with addresses.
+    SPARSE_COMPRESSED_DATA = 30, Some("Compressed sparse data"), sparse(Packing::WithHeader);
+    /// Windows data with the compression header.
+    WIN32_COMPRESSED_DATA = 31, Some("Win32 compressed data"), win32(Packing::WithHeader);
+    /// Encrypted data with the compression header.
+    ENCRYPTED_COMPRESSED_DATA = 32, Some("Encrypted compressed data"), encrypted(Packing::WithHeader);
+    /// Encrypted Windows data with the compression header.
+    ENCRYPTED_WIN32_COMPRESSED_DATA =
+        33, Some("Encrypted Win32 Compressed data"), encrypted_win32(Packing::WithHeader);
+    /// Object of a plugin.
+    PLUGIN_OBJECT = 34, Some("Plugin Object"), StreamClass::Object;
+    /// Metadata of a plugin.
+    PLUGIN_META_BLOB = 35, Some("Plugin Metadata Blob"), StreamClass::PluginMetadata;
+    /// Metadata of a plugin for the catalog.
+    PLUGIN_META_CATALOG = 36, Some("Plugin Metadata Catalog"), StreamClass::PluginMetadata;
+    /// Attribute record of an update without data.
+    ATTRIBUTES_UPDATE = 37, Some("Unix attributes update"), StreamClass::AttributesUpdate;
+    /// Event about a file.
+    FILE_EVENT = 38, Some("FileEvent"), StreamClass::Ignored;
+    /// XXH64 digest, 8 bytes.
+    XXH64 = 39, Some("XXHASH64 digest"), StreamClass::Digest(DigestKind::Xxh64);
+    /// XXH3-64 digest, 8 bytes.
+    XXH3_64 = 40, Some("XXH3_64 digest"), StreamClass::Digest(DigestKind::Xxh3_64);
+    /// XXH3-128 digest, 16 bytes.
+    XXH3_128 = 41, Some("XXH3_128 digest"), StreamClass::Digest(DigestKind::Xxh3_128);
+    /// Default ACL of a Linux directory.
+    LINUX_DEFAULT_ACL = 1007, Some("Linux Default ACL attribs"), StreamClass::Acl;
+    /// Access ACL of a Linux file.
+    LINUX_ACCESS_ACL = 1008, Some("Linux Access ACL attribs"), StreamClass::Acl;
+    /// ACL of a plugin's file.
+    PLUGIN_ACL = 1020, None, StreamClass::Ignored;
+    /// Extended attributes of a plugin's file.
+    PLUGIN_XATTR = 1988, None, StreamClass::Ignored;
+    /// Extended attributes of a Linux file.
+    LINUX_XATTR = 1998, Some("Linux Extended attribs"), StreamClass::Xattr;
+}
 
 impl Stream {
     /// The bits that hold the kind.
@@ -70,98 +235,6 @@ impl Stream {
 
     /// Nothing.
     pub const NONE: Self = Self(0);
-    /// Attribute record.
-    pub const ATTRIBUTES: Self = Self(1);
-    /// Plain file data.
-    pub const FILE_DATA: Self = Self(2);
-    /// MD5 digest, 16 bytes.
-    pub const MD5: Self = Self(3);
-    /// File data, each record one zlib stream.
-    pub const GZIP_DATA: Self = Self(4);
-    /// Attribute record of a Windows client.
-    pub const ATTRIBUTES_EX: Self = Self(5);
-    /// File data with addresses.
-    pub const SPARSE_DATA: Self = Self(6);
-    /// zlib data with addresses.
-    pub const SPARSE_GZIP_DATA: Self = Self(7);
-    /// Old program names; ignored.
-    pub const PROGRAM_NAMES: Self = Self(8);
-    /// Old program data; ignored.
-    pub const PROGRAM_DATA: Self = Self(9);
-    /// SHA-1 digest, 20 bytes.
-    pub const SHA1: Self = Self(10);
-    /// Windows `BackupRead` data.
-    pub const WIN32_DATA: Self = Self(11);
-    /// Windows `BackupRead` data, zlib.
-    pub const WIN32_GZIP_DATA: Self = Self(12);
-    /// Mac OS resource fork.
-    pub const MACOS_FORK_DATA: Self = Self(13);
-    /// Mac OS Finder information.
-    pub const HFSPLUS_ATTRIBUTES: Self = Self(14);
-    /// Old number of the access ACL.
-    pub const UNIX_ACCESS_ACL: Self = Self(15);
-    /// Old number of the default ACL.
-    pub const UNIX_DEFAULT_ACL: Self = Self(16);
-    /// SHA-256 digest, 32 bytes.
-    pub const SHA256: Self = Self(17);
-    /// SHA-512 digest, 64 bytes.
-    pub const SHA512: Self = Self(18);
-    /// Signature.
-    pub const SIGNED_DIGEST: Self = Self(19);
-    /// Encrypted file data.
-    pub const ENCRYPTED_FILE_DATA: Self = Self(20);
-    /// Encrypted Windows data.
-    pub const ENCRYPTED_WIN32_DATA: Self = Self(21);
-    /// Encrypted session key.
-    pub const ENCRYPTED_SESSION_DATA: Self = Self(22);
-    /// Encrypted zlib data.
-    pub const ENCRYPTED_GZIP_DATA: Self = Self(23);
-    /// Encrypted Windows zlib data.
-    pub const ENCRYPTED_WIN32_GZIP_DATA: Self = Self(24);
-    /// Encrypted Mac OS resource fork.
-    pub const ENCRYPTED_MACOS_FORK_DATA: Self = Self(25);
-    /// Start and end of a plugin's files.
-    pub const PLUGIN_NAME: Self = Self(26);
-    /// Plugin data.
-    pub const PLUGIN_DATA: Self = Self(27);
-    /// Restore object.
-    pub const RESTORE_OBJECT: Self = Self(28);
-    /// File data with the 12 byte compression header.
-    pub const COMPRESSED_DATA: Self = Self(29);
-    /// The same with addresses.
-    pub const SPARSE_COMPRESSED_DATA: Self = Self(30);
-    /// Windows data with the compression header.
-    pub const WIN32_COMPRESSED_DATA: Self = Self(31);
-    /// Encrypted data with the compression header.
-    pub const ENCRYPTED_COMPRESSED_DATA: Self = Self(32);
-    /// Encrypted Windows data with the compression header.
-    pub const ENCRYPTED_WIN32_COMPRESSED_DATA: Self = Self(33);
-    /// Object of a plugin.
-    pub const PLUGIN_OBJECT: Self = Self(34);
-    /// Metadata of a plugin.
-    pub const PLUGIN_META_BLOB: Self = Self(35);
-    /// Metadata of a plugin for the catalog.
-    pub const PLUGIN_META_CATALOG: Self = Self(36);
-    /// Attribute record of an update without data.
-    pub const ATTRIBUTES_UPDATE: Self = Self(37);
-    /// Event about a file.
-    pub const FILE_EVENT: Self = Self(38);
-    /// XXH64 digest, 8 bytes.
-    pub const XXH64: Self = Self(39);
-    /// XXH3-64 digest, 8 bytes.
-    pub const XXH3_64: Self = Self(40);
-    /// XXH3-128 digest, 16 bytes.
-    pub const XXH3_128: Self = Self(41);
-    /// Default ACL of a Linux directory.
-    pub const LINUX_DEFAULT_ACL: Self = Self(1007);
-    /// Access ACL of a Linux file.
-    pub const LINUX_ACCESS_ACL: Self = Self(1008);
-    /// ACL of a plugin's file.
-    pub const PLUGIN_ACL: Self = Self(1020);
-    /// Extended attributes of a plugin's file.
-    pub const PLUGIN_XATTR: Self = Self(1988);
-    /// Extended attributes of a Linux file.
-    pub const LINUX_XATTR: Self = Self(1998);
 
     /// The stream without its flag bits.
     #[must_use]
@@ -174,23 +247,11 @@ impl Stream {
         self.0 & bits == bits
     }
 
-    /// Whether this is one of the seven digests.
-    pub const fn is_digest(self) -> bool {
-        matches!(self.kind().0, 3 | 10 | 17 | 18 | 39 | 40 | 41)
-    }
-
-    /// Whether this is an attribute record (1, 5 or 37).
-    pub const fn is_attributes(self) -> bool {
-        matches!(self.kind().0, 1 | 5 | 37)
-    }
-
-    /// The reference's name; `None` where it prints the number.
-    fn name(self) -> Option<&'static str> {
-        match self.kind() {
-            Self::LINUX_DEFAULT_ACL => Some("Linux Default ACL attribs"),
-            Self::LINUX_ACCESS_ACL => Some("Linux Access ACL attribs"),
-            Self::LINUX_XATTR => Some("Linux Extended attribs"),
-            Self(kind) => NAMES.get(usize::try_from(kind).ok()?).copied().filter(|name| !name.is_empty()),
+    /// Which digests its records hold, if they hold digests.
+    pub const fn digest_kind(self) -> Option<DigestKind> {
+        match self.class() {
+            StreamClass::Digest(kind) => Some(kind),
+            _ => None,
         }
     }
 }
@@ -205,9 +266,29 @@ impl fmt::Display for Stream {
     }
 }
 
+impl DigestKind {
+    /// The stream of its records, which also has the name that messages use (`MD5 digest`).
+    pub fn stream(self) -> Stream {
+        let holds_it = |stream: &Stream| stream.digest_kind() == Some(self);
+        Stream::LISTED.into_iter().find(holds_it).unwrap_or(Stream::NONE)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn numbers(is_wanted: fn(StreamClass) -> bool) -> Vec<u32> {
+        (0..2048).filter(|kind| is_wanted(Stream(*kind).class())).collect()
+    }
+
+    fn numbers_of_data(is_wanted: fn(DataLayout) -> bool) -> Vec<u32> {
+        let layout = |kind: &u32| match Stream(*kind).class() {
+            StreamClass::Data(layout) => is_wanted(layout),
+            _ => false,
+        };
+        (0..2048).filter(layout).collect()
+    }
 
     #[test]
     fn the_kind_stands_in_the_low_eleven_bits() {
@@ -229,11 +310,35 @@ mod tests {
         assert_eq!(Stream::FILE_EVENT.to_string(), "FileEvent");
         assert_eq!(Stream(Stream::BIT_OFFSETS | 6).to_string(), "Sparse data");
         assert_eq!(Stream::LINUX_XATTR.to_string(), "Linux Extended attribs");
+        assert_eq!(Stream::PLUGIN_ACL.to_string(), "1020");
     }
 
     #[test]
-    fn seven_streams_are_digests() {
-        let digests: Vec<u32> = (0..2048).filter(|kind| Stream(*kind).is_digest()).collect();
-        assert_eq!(digests, [3, 10, 17, 18, 39, 40, 41]);
+    fn each_kind_of_digest_has_its_stream() {
+        let streams = [3, 10, 17, 18, 39, 40, 41];
+        assert_eq!(numbers(|class| matches!(class, StreamClass::Digest(_))), streams);
+        assert_eq!(DigestKind::ALL.map(|kind| kind.stream().0), streams);
+        for kind in DigestKind::ALL {
+            assert_eq!(kind.stream().to_string(), format!("{kind} digest"));
+        }
+        assert_eq!(Stream::SIGNED_DIGEST.digest_kind(), None);
+    }
+
+    #[test]
+    fn layouts_of_data_are_those_of_the_reference() {
+        assert_eq!(numbers_of_data(|_| true), [2, 4, 6, 7, 11, 12, 20, 21, 23, 24, 29, 30, 31, 32, 33]);
+        assert_eq!(numbers_of_data(|layout| layout.has_address), [6, 7, 30]);
+        assert_eq!(numbers_of_data(|layout| layout.packing == Packing::Zlib), [4, 7, 12, 23, 24]);
+        assert_eq!(numbers_of_data(|layout| layout.packing == Packing::WithHeader), [29, 30, 31, 32, 33]);
+        assert_eq!(numbers_of_data(|layout| layout.is_encrypted), [20, 21, 23, 24, 32, 33]);
+        assert_eq!(numbers_of_data(|layout| layout.is_win32), [11, 12, 21, 24, 31, 33]);
+    }
+
+    #[test]
+    fn unlisted_numbers_of_metadata_have_their_class() {
+        let acls: Vec<u32> = [15, 16].into_iter().chain((1000..=1022).filter(|number| *number != 1020)).collect();
+        assert_eq!(numbers(|class| class == StreamClass::Acl), acls);
+        assert_eq!(numbers(|class| class == StreamClass::Xattr), Vec::from_iter(1989..=1999));
+        assert_eq!(numbers(|class| class == StreamClass::Ignored), [8, 9, 38, 1020, 1988]);
     }
 }

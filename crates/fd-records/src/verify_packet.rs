@@ -1,6 +1,7 @@
 //! What a Verify job tells the Director of a file: one packet with its attributes, and one with its digest if it has
 //! one (reference 05 §18.3). No packet of a record stream, but made of the same texts.
 
+use crate::digest::DigestKind;
 use crate::{decimal, digest_text};
 
 /// The attributes of a file.
@@ -37,10 +38,8 @@ impl VerifyAttributes<'_> {
 pub struct VerifyDigest<'a> {
     /// The file's number, as in its attributes.
     pub number: u32,
-    /// Stream of such digests.
-    pub stream: u32,
-    /// Name of the algorithm.
-    pub name: &'a str,
+    /// Its kind.
+    pub kind: DigestKind,
     /// The digest's bytes.
     pub digest: &'a [u8],
 }
@@ -48,10 +47,10 @@ pub struct VerifyDigest<'a> {
 impl VerifyDigest<'_> {
     /// The packet; no NUL and no newline at its end.
     pub fn encode(&self) -> Vec<u8> {
-        let Self { number, stream, name, digest } = self;
-        let mut packet = format!("{number} {stream} ").into_bytes();
+        let Self { number, kind, digest } = self;
+        let mut packet = format!("{number} {} ", kind.stream().0).into_bytes();
         digest_text::push(&mut packet, digest);
-        packet.extend_from_slice(format!(" *{name}-{number}*").as_bytes());
+        packet.extend_from_slice(format!(" *{kind}-{number}*").as_bytes());
         packet
     }
 }
@@ -75,7 +74,7 @@ mod tests {
             C\0/data1/hard2\0";
         assert_eq!(file.encode(), packet);
         let digest = hex("d41d8cd98f00b204e9800998ecf8427e");
-        let packet = VerifyDigest { number: 6, stream: 3, name: "MD5", digest: &digest }.encode();
+        let packet = VerifyDigest { number: 6, kind: DigestKind::Md5, digest: &digest }.encode();
         assert_eq!(packet, b"6 3 1B2M2Y8AsgTpgAmY7PhCfg *MD5-6*");
     }
 }

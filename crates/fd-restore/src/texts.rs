@@ -5,9 +5,8 @@
 
 use fd_compress::DecompressError;
 use fd_crypto::pki::{DataError, SessionError};
-use fd_crypto::{DigestKind, DigestValue};
 use fd_os::error_text;
-use fd_records::{FileType, Stat, Stream, digest_text};
+use fd_records::{DigestKind, DigestValue, FileType, Stat, Stream, digest_text};
 use nix::errno::Errno;
 
 use crate::stream::SequenceError;

@@ -19,7 +19,7 @@ mod walk;
 pub use entry::{Entry, HardLink, Nanoseconds, RecordNames};
 pub use event::{Flow, Message, MessageKind, WalkEvent};
 pub use limits::{DirectoryLimits, real_path};
-pub use links::{LinkDigest, LinkSlot, LinkState};
+pub use links::{LinkSlot, LinkState};
 pub use reach::{Identity, reopen};
 pub use settings::{Candidate, Comparison, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 pub use walk::walk;

@@ -6,16 +6,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fd_records::{Stat, Stream};
-
-/// The digest that was sent for a first name; its later names repeat it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LinkDigest {
-    /// Its stream.
-    pub stream: Stream,
-    /// Its bytes.
-    pub bytes: Box<[u8]>,
-}
+use fd_records::{DigestKind, DigestValue, Stat};
 
 /// What became of the first name of an inode.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,8 +20,8 @@ pub enum LinkState {
     Saved {
         /// Its FileIndex.
         file_index: i32,
-        /// Its digest, if one was sent.
-        digest: Option<LinkDigest>,
+        /// Its digest, if one was sent; the later names repeat it.
+        digest: Option<DigestValue>,
     },
 }
 
@@ -131,7 +122,7 @@ struct Record {
     directory: u32,
     name: u32,
     file_index: i32,
-    /// The length of the digest stands in front of its stream number and its bytes.
+    /// Its kind as a number stands in front of its bytes.
     digest: u32,
     state: Mark,
 }
@@ -223,8 +214,8 @@ impl Arena {
             Mark::Saved => None,
             Mark::SavedWithDigest => self
                 .text(record.digest)
-                .split_first_chunk()
-                .map(|(stream, bytes)| LinkDigest { stream: Stream(u32::from_ne_bytes(*stream)), bytes: bytes.into() }),
+                .split_first()
+                .and_then(|(kind, bytes)| DigestValue::from_bytes(*DigestKind::ALL.get(usize::from(*kind))?, bytes)),
         };
         LinkState::Saved { file_index: record.file_index, digest }
     }
@@ -235,10 +226,7 @@ impl Arena {
             LinkState::NotSaved => (Mark::NotSaved, 0, None),
             LinkState::Saved { file_index, digest } => (Mark::Saved, file_index, digest),
         };
-        let digest = digest.and_then(|digest| {
-            let stream: &[u8] = &digest.stream.0.to_ne_bytes();
-            self.push_text(&[stream, &*digest.bytes].concat())
-        });
+        let digest = digest.and_then(|digest| self.push_text(&[&[digest.kind() as u8], digest.as_bytes()].concat()));
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         let Some(record) = self.records.get_mut(number) else { return };
         record.file_index = file_index;

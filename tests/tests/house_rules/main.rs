@@ -3,8 +3,8 @@
 //! They read the sources (with the tests taken out where a rule speaks of the program only), the pages of `docs/`,
 //! and `cargo metadata`. Not here: whether the program works; that is what the other tests are for.
 
-mod citations;
 mod circles;
+mod citations;
 mod code;
 mod packages;
 mod sources;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use fd_backup::Protection;
-use fd_config::{KeyProblem, Pki, PkiCipher, PkiDigest};
-use fd_crypto::DigestKind;
+use fd_config::{KeyProblem, Pki, PkiCipher};
 use fd_crypto::pki::{Certificate, ContentCipher, KeyError, KeyPair, KeyRing, PrivateKey, TrustedSigner};
 use zeroize::Zeroizing;
 
@@ -47,14 +46,7 @@ pub(crate) fn load(pki: &Pki) -> Result<Option<Protection>, KeyProblem> {
         PkiCipher::Aes256 => ContentCipher::Aes256,
         PkiCipher::Blowfish => ContentCipher::Blowfish,
     };
-    let digest = match pki.digest {
-        PkiDigest::Md5 => DigestKind::Md5,
-        PkiDigest::Sha1 => DigestKind::Sha1,
-        PkiDigest::Sha256 => DigestKind::Sha256,
-        PkiDigest::XxHash64 => DigestKind::Xxh64,
-        PkiDigest::Xxh3_128 => DigestKind::Xxh3_128,
-    };
-    Ok(Some(Protection { keys: Arc::new(keys), digest, encryption: pki.encryption.then_some(cipher) }))
+    Ok(Some(Protection { keys: Arc::new(keys), digest: pki.digest, encryption: pki.encryption.then_some(cipher) }))
 }
 
 /// The file's content, which is overwritten when it is dropped: it may be a private key.

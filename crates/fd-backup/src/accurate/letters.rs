@@ -1,7 +1,7 @@
 //! The letters of the `Accurate` and `BaseJob` options: which attributes decide whether a file changed
 //! (reference 04 §13.3).
 
-use fd_records::Stat;
+use fd_records::{DigestKind, Stat};
 
 use super::list::Fields;
 
@@ -37,7 +37,7 @@ pub(super) fn differs(letters: &[u8], known: &Stat, now: &Stat, times: Times) ->
 
 /// Whether the digest of the data is to be compared. The digit once said which one; all mean the same.
 pub(super) fn wants_checksum(letters: &[u8]) -> bool {
-    letters.iter().any(|letter| matches!(letter, b'1'..=b'3' | b'5'..=b'8'))
+    DigestKind::ALL.iter().any(|kind| letters.contains(&kind.verify_letter()))
 }
 
 /// Whether the digest is asked only when attributes differ, and equal data make an update of the attributes.

@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use fd_crypto::Fingerprints;
 use fd_crypto::multi_buffer::{BLOCK, Chain, Message, SOME};
 use fd_crypto::processor::Processor;
-use fd_crypto::{DigestKind, Fingerprints};
 use fd_fileset::Flags;
 use fd_os::page_cache::is_nearly_resident;
-use fd_records::FileType;
+use fd_records::{DigestKind, FileType};
 use fd_walk::{Entry, Identity};
 
 use crate::digests::chains::{Chains, begin_chains, has_some};

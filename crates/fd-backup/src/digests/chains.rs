@@ -1,8 +1,8 @@
 //! Digests on their way in the lanes of vector registers.
 
-use fd_crypto::DigestKind;
 use fd_crypto::multi_buffer::{Algorithm, Chain, FewLanes};
 use fd_crypto::processor::Processor;
+use fd_records::DigestKind;
 
 /// What the lanes of vector registers call this kind, if they know it.
 pub(crate) const fn algorithm(kind: DigestKind) -> Option<Algorithm> {

@@ -4,10 +4,11 @@
 //! piece of stream leaves the worker the digests are made and filled in, and what is to be signed is signed. Only where the
 //! processor has lanes for the kind of digest.
 
+use fd_records::{DigestKind, DigestValue};
 use std::ops::Range;
 
+use fd_crypto::DigestError;
 use fd_crypto::processor::Processor;
-use fd_crypto::{DigestError, DigestKind, DigestValue};
 
 use crate::digests::chains::algorithm;
 use crate::digests::protect::Signing;

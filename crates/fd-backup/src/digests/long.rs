@@ -6,13 +6,13 @@
 //! not for one that waits for a slow file. Only where the processor has the lanes for it. Not here: small files
 //! (`late.rs`).
 
+use fd_records::{DigestKind, DigestValue};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fd_crypto::multi_buffer::{Algorithm, BLOCK, Chain, FEW, Message};
 use fd_crypto::processor::Processor;
-use fd_crypto::{DigestKind, DigestValue};
 
 use crate::digests::ahead::Follower;
 use crate::digests::chains::{Chains, algorithm, begin_chains, has_some};

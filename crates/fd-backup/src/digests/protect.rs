@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use fd_crypto::pki::{ContentCipher, DataError, Encryptor, KeyRing, OpenSslErrors, Session, Signer, SigningError};
-use fd_crypto::{DigestError, DigestKind, DigestValue, Digester};
-use fd_records::FileType;
+use fd_crypto::{DigestError, Digester};
+use fd_records::{DigestKind, DigestValue, FileType};
 
 use crate::digests::signature_file::SignatureFile;
 use crate::file::kinds::is_digested;

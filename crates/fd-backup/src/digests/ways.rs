@@ -1,8 +1,7 @@
 //! Which digests are made of an entry's data, and in which way. Not here: making them.
 
-use fd_crypto::DigestKind;
 use fd_crypto::processor::Processor;
-use fd_records::FileType;
+use fd_records::{DigestKind, FileType};
 use fd_walk::Entry;
 
 use crate::digests::late::LateDigests;

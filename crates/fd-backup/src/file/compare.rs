@@ -3,17 +3,17 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use fd_crypto::{DigestKind, Digester};
+use fd_crypto::Digester;
 use fd_fileset::Flags;
 use fd_messages::MessageType;
-use fd_records::FileType;
+use fd_records::{DigestKind, FileType};
 use fd_walk::{Entry, HardLink, Identity};
 use rustix::io::Errno;
 
 use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
 use crate::file::source::{LeaseClock, Patience, Source, open_regular};
-use crate::file::tools::{Tools, digest_kind};
+use crate::file::tools::Tools;
 use crate::pipeline::exchange::Stopped;
 use crate::pipeline::piece::Event;
 use crate::texts;
@@ -66,7 +66,7 @@ impl Verifier<'_> {
                 return Ok(finding);
             }
         };
-        let Some(kind) = entry.options.digest.map(digest_kind) else { return Ok(finding) };
+        let Some(kind) = entry.options.digest else { return Ok(finding) };
         if self.tools.prepare_digest(kind).is_err() || !self.digest(entry, kind, &mut finding)? {
             return Ok(finding);
         }

@@ -4,9 +4,9 @@
 //! published on the way.
 
 use fd_bsock::{CommCount, Encoder, FrameError, Signal};
+use fd_crypto::DigestError;
 use fd_crypto::processor::Processor;
-use fd_crypto::{DigestError, DigestKind, DigestValue};
-use fd_records::{Stream, stream_header};
+use fd_records::{DigestKind, DigestValue, Stream, stream_header};
 
 use crate::digests::late::{LateDigests, Places};
 use crate::digests::long::LongDigests;
@@ -205,7 +205,7 @@ impl<'x, B> Emitter<'x, B> {
 
     /// Its digest record; says where it is to be filled in.
     pub(crate) fn reserve_digest(&mut self, file_index: i32, kind: DigestKind) -> Result<usize, FrameError> {
-        self.writer.reserve(&mut self.piece.frames, file_index, Stream(kind.stream()), kind.len())
+        self.writer.reserve(&mut self.piece.frames, file_index, kind.stream(), kind.len())
     }
 
     /// Ends it. Until the piece is published these places may hold zeros.

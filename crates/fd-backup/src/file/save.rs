@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use fd_crypto::{DigestKind, DigestValue};
 use fd_fileset::Flags;
 use fd_messages::{MessageType, Stage};
 use fd_metadata::{FileMetadata, MetadataReader, NameCache, Place, Wanted, WarningKind};
-use fd_records::{Attributes, FileType, LStat, Stream};
+use fd_records::{Attributes, DigestKind, DigestValue, FileType, LStat, Stream};
 use fd_walk::Entry;
 use rustix::io::Errno;
 
@@ -21,7 +20,7 @@ use crate::file::emit::Emitter;
 use crate::file::kinds::{data_stream, is_digested, is_encrypted};
 use crate::file::listing::saved_line;
 use crate::file::source::Source;
-use crate::file::tools::{Tools, digest_kind};
+use crate::file::tools::Tools;
 use crate::pipeline::batch::Batch;
 use crate::pipeline::halt::Halt;
 use crate::pipeline::job::Job;
@@ -130,7 +129,7 @@ impl<'j> Saver<'j> {
             // As the stock daemon does: what is signed is the data of this record, and it has none.
             let signed = signed_kind.map(|kind| Digest { kind, way: Way::Alone });
             self.send_signature(Digests { record: None, signed }, None, LongValues::default(), file_index)?;
-            let digest = entry.options.digest.and_then(|kind| DigestValue::from_bytes(digest_kind(kind), digest));
+            let digest = entry.options.digest.and_then(|kind| DigestValue::from_bytes(kind, digest));
             self.send_digest(digest, file_index)?;
             return Ok(Saved::Complete { digest });
         }
@@ -242,7 +241,7 @@ impl<'j> Saver<'j> {
 
     fn send_digest(&mut self, digest: Option<DigestValue>, file_index: i32) -> Result<(), Halt> {
         if let Some(digest) = &digest {
-            self.emitter.record(file_index, Stream(digest.kind().stream()), digest.as_bytes())?;
+            self.emitter.record(file_index, digest.kind().stream(), digest.as_bytes())?;
         }
         Ok(())
     }
@@ -277,9 +276,9 @@ impl<'j> Saver<'j> {
         if !is_digested(entry.file_type) {
             return None;
         }
-        let kind = digest_kind(entry.options.digest?);
+        let kind = entry.options.digest?;
         if self.tools.prepare_digest(kind).is_err() {
-            self.warn(texts::digest_failed(kind.message_name()));
+            self.warn(texts::digest_failed(kind));
             return None;
         }
         Some(kind)
@@ -288,7 +287,7 @@ impl<'j> Saver<'j> {
     fn finish_digest(&mut self, kind: DigestKind) -> Option<DigestValue> {
         let result = self.tools.finish_digest(kind);
         if result.is_err() {
-            self.warn(texts::digest_failed(kind.message_name()));
+            self.warn(texts::digest_failed(kind));
         }
         result.ok()
     }

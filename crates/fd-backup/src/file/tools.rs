@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use fd_compress::{CompressError, Compressor};
-use fd_crypto::{DigestError, DigestKind, DigestValue, Digester};
+use fd_crypto::{DigestError, Digester};
 use fd_fileset::Compression;
+use fd_records::{DigestKind, DigestValue};
 
 /// The digesters and compressors that the files so far have asked for.
 #[derive(Default)]
@@ -62,18 +63,5 @@ impl Tools {
     /// The digest of what the digester of this kind has seen since the last one.
     pub(crate) fn finish_digest(&mut self, kind: DigestKind) -> Result<DigestValue, DigestError> {
         self.ready(kind)?.finish()
-    }
-}
-
-/// The digest that a FileSet asks for.
-pub(crate) fn digest_kind(kind: fd_fileset::DigestKind) -> DigestKind {
-    match kind {
-        fd_fileset::DigestKind::Md5 => DigestKind::Md5,
-        fd_fileset::DigestKind::Sha1 => DigestKind::Sha1,
-        fd_fileset::DigestKind::Sha256 => DigestKind::Sha256,
-        fd_fileset::DigestKind::Sha512 => DigestKind::Sha512,
-        fd_fileset::DigestKind::Xxh64 => DigestKind::Xxh64,
-        fd_fileset::DigestKind::Xxh3_64 => DigestKind::Xxh3_64,
-        fd_fileset::DigestKind::Xxh3_128 => DigestKind::Xxh3_128,
     }
 }

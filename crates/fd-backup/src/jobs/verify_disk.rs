@@ -5,16 +5,15 @@
 
 use std::sync::Arc;
 
-use fd_crypto::DigestKind;
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendError};
-use fd_records::{FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
+use fd_records::{DigestKind, FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
 use fd_walk::{Entry, Flow, MessageKind, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::file::blocks::DataEnd;
 use crate::file::compare::Reading;
 use crate::file::source::LeaseClock;
-use crate::file::tools::{Tools, digest_kind};
+use crate::file::tools::Tools;
 use crate::jobs::plan::block_len;
 use crate::pipeline::batch::message_type;
 use crate::texts;
@@ -145,7 +144,7 @@ impl Verify<'_> {
         };
         self.send(packet.encode())?;
         let has_digest = entry.stat.mode_type() == Stat::MODE_REGULAR && entry.file_type != FileType::HardLink;
-        match entry.options.digest.map(digest_kind) {
+        match entry.options.digest {
             Some(kind) if has_digest => self.digest(entry, kind, number),
             _ => Ok(()),
         }
@@ -154,7 +153,7 @@ impl Verify<'_> {
     /// The digest of the entry's data, if it can be had. What could be read before an error is told all the same.
     fn digest(&mut self, entry: &Entry, kind: DigestKind, number: u32) -> Result<(), VerifyDiskError> {
         let host = self.host;
-        let warn = || host.log.message(MessageType::Warning, &texts::digest_failed(kind.message_name()));
+        let warn = || host.log.message(MessageType::Warning, &texts::digest_failed(kind));
         if self.tools.prepare_digest(kind).is_err() {
             warn();
             return Ok(());
@@ -184,7 +183,7 @@ impl Verify<'_> {
             warn();
             return Ok(());
         };
-        let packet = VerifyDigest { number, stream: kind.stream(), name: kind.name(), digest: value.as_bytes() };
+        let packet = VerifyDigest { number, kind, digest: value.as_bytes() };
         self.send(packet.encode())
     }
 

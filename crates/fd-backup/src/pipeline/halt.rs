@@ -2,9 +2,10 @@
 
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
+use fd_crypto::DigestError;
 use fd_crypto::pki::DataError;
-use fd_crypto::{DigestError, DigestKind};
 use fd_messages::MessageType;
+use fd_records::DigestKind;
 
 use crate::digests::protect::Unprotected;
 use crate::pipeline::exchange::Stopped;
@@ -50,7 +51,7 @@ impl Halt {
             Self::Stopped => None,
             Self::Record(error) => Some(texts::record_refused(path, error)),
             Self::Compression(error) => Some(texts::compression_failed(*error)),
-            Self::Digest(kind) => Some(texts::digest_failed(kind.message_name())),
+            Self::Digest(kind) => Some(texts::digest_failed(*kind)),
             Self::FileIndex => Some(texts::too_many_files()),
             Self::Unprotected(unprotected) => Some(unprotected.fatal.clone()),
         }

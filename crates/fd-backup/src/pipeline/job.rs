@@ -14,7 +14,6 @@ use crate::digests::protect::{JobProtection, Unprotected};
 use crate::digests::ways::{Digests, Way};
 use crate::file::plugins::PluginNames;
 use crate::file::source::{LeaseClock, Patience};
-use crate::file::tools::digest_kind;
 use crate::jobs::plan::BackupPlan;
 use crate::pipeline::batch::Batch;
 use crate::pipeline::exchange::{Exchange, Limits};
@@ -99,7 +98,7 @@ impl<'j> Job<'j> {
             return;
         }
         let signed = self.protection.as_ref().and_then(|protection| protection.signs(entry.file_type));
-        let digests = Digests::new(entry.options.digest.map(digest_kind), signed, entry, self.processor);
+        let digests = Digests::new(entry.options.digest, signed, entry, self.processor);
         batch.ahead = ahead.announce(entry, digests.kinds(Way::Together));
     }
 

@@ -4,10 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fd_crypto::{DigestKind, DigestValue};
 use fd_messages::{MessageType, Stage};
-use fd_records::{FileType, Stream};
-use fd_walk::{Entry, HardLink, Identity, LinkDigest, LinkState};
+use fd_records::FileType;
+use fd_walk::{Entry, HardLink, Identity, LinkState};
 use rustix::io::Errno;
 
 use crate::digests::protect::Unprotected;
@@ -127,7 +126,7 @@ impl<'j> Worker<'j> {
             .and_then(|index| Ok((index, self.saver.save(&entry, inherited, update.as_deref(), content, index)?)));
         match saved {
             Ok((file_index, Saved::Complete { digest })) => {
-                self.job.resolve(&entry, LinkState::Saved { file_index, digest: digest.as_ref().map(link_digest) });
+                self.job.resolve(&entry, LinkState::Saved { file_index, digest });
                 self.end_for_lack_of(plugin).map(|()| true)
             }
             Ok((_, Saved::NotOpened)) => {
@@ -203,7 +202,7 @@ impl<'j> Worker<'j> {
             state => Some(state),
         })?;
         if let LinkState::Saved { file_index, digest } = state {
-            return Ok(Inherited { link_fi: file_index, digest: digest.and_then(|digest| digest_value(&digest)) });
+            return Ok(Inherited { link_fi: file_index, digest });
         }
         entry.file_type = *own_type;
         entry.link.clear();
@@ -217,12 +216,4 @@ impl<'j> Worker<'j> {
         }
         Stopped
     }
-}
-
-fn link_digest(digest: &DigestValue) -> LinkDigest {
-    LinkDigest { stream: Stream(digest.kind().stream()), bytes: digest.as_bytes().into() }
-}
-
-fn digest_value(digest: &LinkDigest) -> Option<DigestValue> {
-    DigestValue::from_bytes(DigestKind::from_stream(digest.stream.0)?, &digest.bytes)
 }

@@ -1,7 +1,8 @@
 //! Known values, OpenSSL's values, and what lanes could mix up.
 
 use super::*;
-use crate::{DigestKind, Digester};
+use crate::Digester;
+use fd_records::DigestKind;
 
 fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(|n| (n.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use der::asn1::{ObjectIdentifier, OctetStringRef, SetOfVec};
 use der::{Decode, Encode};
+use fd_records::{DigestKind, DigestValue};
 use openssl::error::ErrorStack;
 use openssl::md::Md;
 use openssl::pkey::{HasPublic, PKey, PKeyRef, Private};
@@ -15,7 +16,6 @@ use super::error::OpenSslErrors;
 use super::kept::{KeptSignatures, SignatureStore};
 use super::keys::{KeyPair, KeyRing};
 use super::records::{self, SignatureData, SignerInfo, VERSION};
-use crate::{DigestKind, DigestValue};
 
 /// The digests that can be signed: kind, its object identifier, that of its signature with RSA.
 const DIGESTS: [(DigestKind, ObjectIdentifier, ObjectIdentifier); 3] = [

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use fd_records::{DigestKind, DigestValue};
 use openssl::asn1::Asn1Time;
 use openssl::bn::{BigNum, BigNumRef};
 use openssl::ec::{EcGroup, EcKey};
@@ -15,7 +16,7 @@ use openssl::x509::{X509, X509NameBuilder};
 use zeroize::Zeroizing;
 
 use super::*;
-use crate::{DigestKind, DigestValue, Digester};
+use crate::Digester;
 
 /// A certificate and its key as one PEM file, as `openssl req -x509 -nodes` makes them.
 fn pem_of(key: &PKey<Private>, with_key_id: bool) -> Vec<u8> {

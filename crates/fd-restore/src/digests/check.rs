@@ -8,11 +8,11 @@
 //!
 //! A file whose signature is checked needs no digest record: that is over the same data.
 
+use fd_crypto::Digester;
 use fd_crypto::md5_lanes::Md5Lanes;
 use fd_crypto::pki::Signature;
 use fd_crypto::processor::Processor;
-use fd_crypto::{DigestKind, DigestValue, Digester};
-use fd_records::Stream;
+use fd_records::{DigestKind, DigestValue, Stream};
 
 use super::long::{Awaited, LongFiles};
 use super::small::{LateDigests, Md5Value};
@@ -338,7 +338,7 @@ impl DigestCheck {
         recorded: &[u8],
         read_again: impl FnOnce(&mut Digester) -> std::io::Result<u64>,
     ) -> Verdict {
-        let Some(kind) = DigestKind::from_stream(stream.kind().0).filter(|_| self.enabled) else {
+        let Some(kind) = stream.digest_kind().filter(|_| self.enabled) else {
             return Verdict::Fine;
         };
         self.without = 0;
@@ -530,7 +530,7 @@ mod tests {
     }
 
     fn stream(kind: DigestKind) -> Stream {
-        Stream(kind.stream())
+        kind.stream()
     }
 
     fn differs(check: &mut DigestCheck, stream: Stream, recorded: &[u8]) -> bool {

@@ -6,6 +6,7 @@
 //! system has. What else there is to be told waits for it (see [`crate::report`]). Not here: which files, small ones
 //! (`late_digests.rs`), any other kind of digest, and whether a signature is good.
 
+use fd_records::{DigestKind, DigestValue};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -15,7 +16,6 @@ use std::thread::{self, JoinHandle};
 use fd_crypto::multi_buffer::{Algorithm, BLOCK, Chain, FewLanes, SOME};
 use fd_crypto::pki::Signature;
 use fd_crypto::processor::Processor;
-use fd_crypto::{DigestKind, DigestValue};
 use fd_messages::CancelToken;
 use nix::errno::Errno;
 use nix::sys::sysinfo::sysinfo;

@@ -4,10 +4,11 @@
 //! together and compared. Until then nobody knows which files are wrong, so whoever tells has to hold back what comes
 //! behind (see [`crate::report`]). Not here: which files are small, and any other kind of digest.
 
+use fd_records::{DigestKind, DigestValue};
 use std::ops::Range;
 
+use fd_crypto::Digester;
 use fd_crypto::md5_lanes::{Md5Lanes, VALUE_LEN};
-use fd_crypto::{DigestKind, DigestValue, Digester};
 
 /// A file that turns out to be longer than this is digested while it is written, as large ones are.
 const MOST_OF_ONE: usize = 512 << 10;

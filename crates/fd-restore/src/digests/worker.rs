@@ -173,7 +173,7 @@ fn work(orders: &Receiver<Order>, empty: &Sender<Vec<u8>>, back: &Sender<Digeste
 
 #[cfg(test)]
 mod tests {
-    use fd_crypto::DigestKind;
+    use fd_records::DigestKind;
 
     use super::*;
 

@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use fd_crypto::DigestKind;
-use fd_crypto::DigestValue;
 use fd_crypto::pki::{DataError, Decryptor, FileKey, KeyRing, SessionError, SessionOpener, Signature, Verdict};
 use fd_messages::MessageType;
-use fd_records::Stream;
+use fd_records::{DigestKind, DigestValue, Stream};
 
 use crate::report::{QueuedMessage, Report};
 use crate::texts;

@@ -1,7 +1,7 @@
 //! What is to be compared, by the options of the FileSet (reference 05 §20.1).
 
-use fd_crypto::DigestKind;
 use fd_fileset::FileSet;
+use fd_records::DigestKind;
 
 /// What a verify compares.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -22,10 +22,8 @@ impl Checks {
         let mut digest = None;
         for options in file_set.includes().iter().flat_map(fd_fileset::Include::options) {
             size = options.verify.contains(&b's');
-            wants_digest |= options.verify.iter().any(|letter| matches!(letter, b'1' | b'2' | b'3' | b'5'..=b'8'));
-            // Both lists stand in the order in which the first kind wins.
-            let kinds = fd_fileset::DigestKind::BY_PRECEDENCE.iter().zip(DigestKind::ALL);
-            digest = kinds.into_iter().find(|((flag, _), _)| options.flags.contains(*flag)).map(|(_, kind)| kind);
+            wants_digest |= DigestKind::ALL.iter().any(|kind| options.verify.contains(&kind.verify_letter()));
+            digest = options.flags.digest();
             if digest.is_some() {
                 break;
             }

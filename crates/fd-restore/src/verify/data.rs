@@ -3,7 +3,7 @@
 //! Unlike the stock daemon it does not call different what can't be compared: hard links, which have a digest but no
 //! data, encrypted files, and files whose digest is of another kind than the FileSet's.
 
-use fd_crypto::{DigestKind, Digester};
+use fd_crypto::Digester;
 use fd_messages::MessageType;
 use fd_records::{AttributesRecord, FileType, Stream, digest_text};
 
@@ -217,7 +217,7 @@ impl Verify<'_, '_> {
         self.finish();
         let Some(file) = &self.file else { return };
         if !file.is_encrypted && file.file_type != Some(FileType::HardLink) {
-            if DigestKind::from_stream(stream.kind().0) == Some(wanted) {
+            if stream.digest_kind() == Some(wanted) {
                 let mut stored = Vec::new();
                 digest_text::push(&mut stored, record);
                 let computed = file.computed.as_deref().unwrap_or_default();

@@ -69,10 +69,9 @@ impl Verify<'_> {
                 None
             }
             kind => {
-                let digest = fd_crypto::DigestKind::from_stream(kind.0).filter(|_| self.in_file)?;
+                let digest = kind.digest_kind().filter(|_| self.in_file)?;
                 let bytes = record.get(..digest.len()).unwrap_or(record);
-                let (number, name) = (self.progress.files(), digest.name());
-                Some(VerifyDigest { number, stream: kind.0, name, digest: bytes }.encode())
+                Some(VerifyDigest { number: self.progress.files(), kind: digest, digest: bytes }.encode())
             }
         }
     }

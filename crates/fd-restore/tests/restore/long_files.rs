@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Mutex;
 
+use fd_crypto::Digester;
 use fd_crypto::multi_buffer::Algorithm;
 use fd_crypto::processor::Processor;
-use fd_crypto::{DigestKind, Digester};
 use fd_messages::{CancelToken, MessageType, Progress};
-use fd_records::Stream;
+use fd_records::{DigestKind, Stream};
 use fd_restore::{End, RecordSource, RestoreState, SequenceError, SourceError};
 
 use crate::volume::{ATIME, Frame, Job, Log, MTIME, Place, Saved, Volume};

@@ -4,9 +4,9 @@ use std::fs;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use fd_crypto::{DigestKind, Digester};
+use fd_crypto::Digester;
 use fd_messages::{CancelToken, MessageType, Progress};
-use fd_records::{FileType, Stream};
+use fd_records::{DigestKind, FileType, Stream};
 use fd_restore::{End, RecordSource, Replace, RestoreState, SourceError};
 
 use crate::volume::{Frame, Log, Place, Saved, Volume, is_root, job_below};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use fd_crypto::{DigestKind, Digester};
+use fd_crypto::Digester;
 use fd_messages::{CancelToken, MessageType, PacketSink, Progress, SendError};
-use fd_records::{FileType, Stream, digest_text};
+use fd_records::{DigestKind, FileType, Stream, digest_text};
 use fd_restore::End;
 use fd_restore::verify::{self, CatalogFile, CatalogList, Checks, VerifyError, VerifyJob, VerifyOutcome};
 

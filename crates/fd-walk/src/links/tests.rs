@@ -14,8 +14,7 @@ fn the_first_name_of_an_inode_is_the_one_met_first() {
     let table = LinkTable::default();
     let slot = first(table.meet(&stat(1, 2), b"/a"));
     assert!(matches!(table.meet(&stat(1, 2), b"/a"), Met::Again));
-    let saved =
-        LinkState::Saved { file_index: 7, digest: Some(LinkDigest { stream: Stream(3), bytes: [1, 2, 3].into() }) };
+    let saved = LinkState::Saved { file_index: 7, digest: DigestValue::from_bytes(DigestKind::Md5, &[3; 16]) };
     slot.set(saved.clone());
     let Met::Later(same) = table.meet(&stat(1, 2), b"/b") else { panic!("known") };
     assert_eq!(same.path(), b"/a");
@@ -30,7 +29,7 @@ fn states_are_what_was_said_last() {
     for state in [
         LinkState::NotSaved,
         LinkState::Saved { file_index: 0, digest: None },
-        LinkState::Saved { file_index: -1, digest: Some(LinkDigest { stream: Stream(41), bytes: [].into() }) },
+        LinkState::Saved { file_index: -1, digest: DigestValue::from_bytes(DigestKind::Sha512, &[5; 64]) },
         LinkState::Pending,
     ] {
         slot.set(state.clone());

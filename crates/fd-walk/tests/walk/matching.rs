@@ -3,8 +3,9 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use fd_fileset::{Compression, DigestKind};
+use fd_fileset::Compression;
 use fd_os::regex::{PosixRegex, RegexOptions};
+use fd_records::DigestKind;
 
 use crate::tree::Tree;
 
