@@ -1,7 +1,7 @@
 //! Where the time of a running backup goes: what its threads did, and what they waited for.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a thread of a backup does or waits for. The walker, the workers and the sender each have a total, of which the
 /// rest are parts.
@@ -86,11 +86,6 @@ impl StageTimes {
         let moves = self.pulse.moves.load(Ordering::Acquire);
         let threads = self.pulse.threads.load(Ordering::Acquire);
         (threads > 0 && self.pulse.waiting.load(Ordering::Acquire) >= threads).then_some(moves)
-    }
-
-    /// Adds the time since `begun`.
-    pub fn add_since(&self, stage: Stage, begun: Instant) {
-        self.add(stage, begun.elapsed());
     }
 
     /// Adds a time.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fd_fileset::EffectiveOptions;
+use fd_messages::MessageType;
 
 use crate::entry::Entry;
 
@@ -26,28 +27,11 @@ pub enum WalkEvent<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message<'a> {
     /// Its type.
-    pub kind: MessageKind,
+    pub kind: MessageType,
     /// Its text, with the final newline.
     pub text: &'a [u8],
     /// Whether it adds one to the job's errors, delivered or not (reference 03 §8).
     pub error: bool,
-}
-
-/// Type of a message, named as in `fd-messages`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum MessageKind {
-    /// Information.
-    Info,
-    /// An entry is left out.
-    Skipped,
-    /// An entry could not be saved.
-    NotSaved,
-    /// An entry is being verified.
-    Verified,
-    /// Something to look at.
-    Warning,
-    /// An error.
-    Error,
 }
 
 /// What the sink wants next.

@@ -17,7 +17,7 @@ pub mod texts;
 mod walk;
 
 pub use entry::{Entry, HardLink, Nanoseconds, RecordNames};
-pub use event::{Flow, Message, MessageKind, WalkEvent};
+pub use event::{Flow, Message, WalkEvent};
 pub use limits::{DirectoryLimits, real_path};
 pub use links::{LinkSlot, LinkState};
 pub use reach::{Identity, reopen};

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use fd_fileset::EffectiveOptions;
+use fd_messages::MessageType;
 use fd_records::{FileType, Stat};
 
 use crate::entry::record_names;
-use crate::event::MessageKind;
 use crate::limits::DirectoryLimits;
 
 /// What the walk is for. It decides which entries are entries, and the words of the messages (reference 03 §8, §9).
@@ -50,7 +50,7 @@ pub trait WalkHost {
     }
 
     /// Whether anybody wants messages of this kind. Texts of others are not even built, unless they are errors.
-    fn wants(&self, kind: MessageKind) -> bool {
+    fn wants(&self, kind: MessageType) -> bool {
         let _ = kind;
         true
     }

@@ -4,13 +4,14 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use fd_fileset::{EffectiveOptions, FileSet, Flags, Include, Verdict};
+use fd_messages::MessageType;
 use fd_records::{FileType, Stat};
 use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::directory::{Directory, Scratch, stat_at};
 use crate::entry::{Entry, HardLink, Nanoseconds, convert, file_type, without_slashes};
-use crate::event::{Flow, Message, MessageKind, WalkEvent};
+use crate::event::{Flow, Message, WalkEvent};
 use crate::fs_types;
 use crate::limits::{OutOfLimits, RealTop};
 use crate::links::{LinkTable, Met};
@@ -300,7 +301,7 @@ impl<'w> Walker<'w> {
         };
         if entry.stat.mode_type() == Stat::MODE_SOCKET && self.settings.purpose == Purpose::Backup {
             self.host.examined(place.path);
-            self.say(MessageKind::Skipped, false, |text| texts::socket(text, place.path))?;
+            self.say(MessageType::Skipped, false, |text| texts::socket(text, place.path))?;
             return Ok(Look::Over(None));
         }
         if entry.file_type == FileType::Symlink {
@@ -348,13 +349,13 @@ impl<'w> Walker<'w> {
         if let Some(marker) = place.include.ignore_dir()
             && holds(place.path, marker)
         {
-            self.say(MessageKind::Skipped, false, |text| texts::ignored_directory(text, place.path))?;
+            self.say(MessageType::Skipped, false, |text| texts::ignored_directory(text, place.path))?;
             return Ok(Look::Over(None));
         }
         let comparison = self.compare(place, &stat, &judgement);
         if judgement.out_of_limits {
             self.summary.skipped_directories += 1;
-            self.say(MessageKind::Skipped, false, |text| texts::out_of_limits(text, place.path))?;
+            self.say(MessageType::Skipped, false, |text| texts::out_of_limits(text, place.path))?;
         }
         if !judgement.accepted {
             return Ok(Look::Over(None));
@@ -423,25 +424,25 @@ impl<'w> Walker<'w> {
         match (self.settings.purpose, barrier) {
             (Purpose::Estimate { .. }, _) => {}
             (Purpose::Backup, Barrier::NoRecursion) => {
-                self.say(MessageKind::Info, false, |text| texts::no_recursion(text, top, path))?;
+                self.say(MessageType::Info, false, |text| texts::no_recursion(text, top, path))?;
             }
             (Purpose::Backup, Barrier::OtherFileSystem) => {
                 if !self.fileset.lists(path) {
-                    self.say(MessageKind::Info, false, |text| texts::other_file_system(text, top, path))?;
+                    self.say(MessageType::Info, false, |text| texts::other_file_system(text, top, path))?;
                 }
             }
             (Purpose::Backup, Barrier::FileSystemType) => {
-                self.say(MessageKind::Info, false, |text| texts::disallowed_file_system(text, top, path))?;
+                self.say(MessageType::Info, false, |text| texts::disallowed_file_system(text, top, path))?;
             }
             (Purpose::Verify, Barrier::NoRecursion) => {
-                self.say(MessageKind::Skipped, false, |text| texts::verify_no_recursion(text, path))?;
+                self.say(MessageType::Skipped, false, |text| texts::verify_no_recursion(text, path))?;
             }
             (Purpose::Verify, Barrier::OtherFileSystem) => {
-                return self.say(MessageKind::Skipped, false, |text| texts::verify_other_file_system(text, path));
+                return self.say(MessageType::Skipped, false, |text| texts::verify_other_file_system(text, path));
             }
             (Purpose::Verify, Barrier::FileSystemType) => {
                 let code = FileType::InvalidFileSystem.code();
-                return self.say(MessageKind::NotSaved, true, |text| texts::verify_unknown_type(text, code, path));
+                return self.say(MessageType::NotSaved, true, |text| texts::verify_unknown_type(text, code, path));
             }
         }
         self.give_entry(entry)
@@ -485,12 +486,12 @@ impl<'w> Walker<'w> {
             let name = fs_type_name(place.path);
             if !fs_types::is_listed(&options.fs_types, name) {
                 let name = name.unwrap_or("unknown");
-                self.say(MessageKind::Info, false, |text| texts::unlisted_fstype(text, place.path, name))?;
+                self.say(MessageType::Info, false, |text| texts::unlisted_fstype(text, place.path, name))?;
                 return Ok(false);
             }
         }
         if !options.drive_types.is_empty() {
-            self.say(MessageKind::Info, false, |text| texts::unlisted_drivetype(text, place.path))?;
+            self.say(MessageType::Info, false, |text| texts::unlisted_drivetype(text, place.path))?;
             return Ok(false);
         }
         Ok(true)
@@ -502,14 +503,14 @@ impl<'w> Walker<'w> {
         if matches!(self.settings.purpose, Purpose::Estimate { .. }) {
             return Ok(());
         }
-        self.say(MessageKind::Skipped, false, |text| texts::unchanged(text, path))
+        self.say(MessageType::Skipped, false, |text| texts::unchanged(text, path))
     }
 
     fn verifying(&mut self, path: &[u8]) -> Result<(), Ended> {
         if self.settings.purpose != Purpose::Verify {
             return Ok(());
         }
-        self.say(MessageKind::Verified, false, |text| texts::verifying(text, path))
+        self.say(MessageType::Verified, false, |text| texts::verifying(text, path))
     }
 
     /// An entry that could not even be looked at.
@@ -525,11 +526,11 @@ impl<'w> Walker<'w> {
             return Ok(());
         }
         let words = fd_os::error_text(errno.raw_os_error());
-        self.say(MessageKind::NotSaved, true, |text| texts::could_not(text, purpose, what, path, &words))
+        self.say(MessageType::NotSaved, true, |text| texts::could_not(text, purpose, what, path, &words))
     }
 
     /// Says something, unless nobody wants to hear it and it is no error.
-    fn say(&mut self, kind: MessageKind, error: bool, build: impl FnOnce(&mut Vec<u8>)) -> Result<(), Ended> {
+    fn say(&mut self, kind: MessageType, error: bool, build: impl FnOnce(&mut Vec<u8>)) -> Result<(), Ended> {
         if !error && !self.host.wants(kind) {
             return Ok(());
         }

@@ -8,13 +8,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use fd_bsock::CommCount;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
 use fd_metadata::{NameCache, WarningKind, WarningLimit};
-use fd_walk::{Candidate, Comparison, Flow, MessageKind, WalkEnd, WalkHost, WalkSummary};
+use fd_walk::{Candidate, Comparison, Flow, WalkEnd, WalkHost, WalkSummary};
 
 use crate::accurate::AccurateList;
 use crate::digests::protect::Unprotected;
 use crate::file::listing::saved_line_of_tail;
 use crate::jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
-use crate::pipeline::batch::{Batch, Batcher, message_type};
+use crate::pipeline::batch::{Batch, Batcher};
 use crate::pipeline::exchange::Stopped;
 use crate::pipeline::job::Job;
 use crate::pipeline::pace::{HostShare, Lowered, Pace};
@@ -126,7 +126,7 @@ fn walk<'scope, 'j: 'scope>(
         if pushed.is_ok() { Flow::Continue } else { Flow::Stop }
     });
     let _stopped = batcher.finish(|batch| submit(batch).map(drop));
-    host.job.times.add_since(Stage::Walk, begun);
+    host.job.times.add(Stage::Walk, begun.elapsed());
     exchange.no_more_batches();
     if let Some(ahead) = &host.job.digests_ahead {
         ahead.no_more();
@@ -154,8 +154,8 @@ impl WalkHost for Host<'_> {
         self.pace.lock().unwrap_or_else(PoisonError::into_inner).step(&|| self.job.is_stopped());
     }
 
-    fn wants(&self, kind: MessageKind) -> bool {
-        self.log.wants(message_type(kind))
+    fn wants(&self, kind: MessageType) -> bool {
+        self.log.wants(kind)
     }
 
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
@@ -211,7 +211,7 @@ impl Sender<'_> {
         }
         let begun = Instant::now();
         let sent = self.sink.send_encoded(frames, std::mem::take(count));
-        self.progress.stages().add_since(Stage::Send, begun);
+        self.progress.stages().add(Stage::Send, begun.elapsed());
         sent.map_err(|error| self.connection_lost(error))
     }
 

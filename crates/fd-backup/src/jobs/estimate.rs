@@ -6,7 +6,7 @@ use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType};
 use fd_metadata::NameCache;
 use fd_records::FileType;
-use fd_walk::{Candidate, Comparison, Entry, Flow, MessageKind, WalkEnd, WalkEvent, WalkHost, WalkSettings};
+use fd_walk::{Candidate, Comparison, Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::accurate::{AccurateList, Token};
 use crate::file::compare::{Verdict, Verifier};
@@ -15,7 +15,6 @@ use crate::file::plugins::PluginNames;
 use crate::file::source::LeaseClock;
 use crate::file::tools::Tools;
 use crate::jobs::plan::BackupError;
-use crate::pipeline::batch::message_type;
 use crate::pipeline::piece::Event;
 use crate::texts::PluginPlace;
 
@@ -64,7 +63,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
                     log.message(MessageType::Info, &saved_line(&entry, &mut names));
                 }
             }
-            WalkEvent::Message(message) => log.message(message_type(message.kind), message.text),
+            WalkEvent::Message(message) => log.message(message.kind, message.text),
             WalkEvent::Plugin { command, .. } => {
                 log.message(MessageType::Fatal, &plan.plugins.lacks_command(PluginPlace::Estimate, command));
             }
@@ -127,8 +126,8 @@ impl WalkHost for Host<'_> {
         self.cancel.is_cancelled()
     }
 
-    fn wants(&self, kind: MessageKind) -> bool {
-        self.log.wants(message_type(kind))
+    fn wants(&self, kind: MessageType) -> bool {
+        self.log.wants(kind)
     }
 
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {

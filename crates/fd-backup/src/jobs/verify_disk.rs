@@ -8,14 +8,13 @@ use std::sync::Arc;
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendError};
 use fd_records::{DigestKind, FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
-use fd_walk::{Entry, Flow, MessageKind, WalkEnd, WalkEvent, WalkHost, WalkSettings};
+use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::file::blocks::DataEnd;
 use crate::file::compare::Reading;
 use crate::file::source::LeaseClock;
 use crate::file::tools::Tools;
 use crate::jobs::plan::block_len;
-use crate::pipeline::batch::message_type;
 use crate::texts;
 
 /// What is to be looked at.
@@ -89,8 +88,8 @@ impl WalkHost for Host<'_> {
         self.progress.set_current_file(path);
     }
 
-    fn wants(&self, kind: MessageKind) -> bool {
-        self.log.wants(message_type(kind))
+    fn wants(&self, kind: MessageType) -> bool {
+        self.log.wants(kind)
     }
 }
 
@@ -118,7 +117,7 @@ impl Verify<'_> {
         match event {
             WalkEvent::Entry(entry) => self.entry(&entry)?,
             WalkEvent::Message(message) => {
-                self.host.log.message(message_type(message.kind), message.text);
+                self.host.log.message(message.kind, message.text);
                 if message.error {
                     self.host.progress.add_error();
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fd_messages::MessageType;
 use fd_records::FileType;
-use fd_walk::{Entry, MessageKind, WalkEvent};
+use fd_walk::{Entry, WalkEvent};
 
 use crate::digests::ahead::FileAhead;
 
@@ -54,11 +54,7 @@ impl Batcher {
                 (Item::Entry(entry), bytes)
             }
             WalkEvent::Message(message) => {
-                let item = Item::Message {
-                    kind: message_type(message.kind),
-                    text: message.text.to_vec(),
-                    failed: message.error,
-                };
+                let item = Item::Message { kind: message.kind, text: message.text.to_vec(), failed: message.error };
                 (item, 0)
             }
             WalkEvent::Plugin { command, .. } => (Item::Plugin(command.to_vec()), 0),
@@ -105,17 +101,5 @@ fn data_len(entry: &Entry) -> u64 {
         FileType::Regular => u64::try_from(entry.stat.size).unwrap_or_default(),
         FileType::Raw | FileType::Fifo => u64::MAX,
         _ => 0,
-    }
-}
-
-/// The type of a message of the walk.
-pub(crate) fn message_type(kind: MessageKind) -> MessageType {
-    match kind {
-        MessageKind::Info => MessageType::Info,
-        MessageKind::Skipped => MessageType::Skipped,
-        MessageKind::NotSaved => MessageType::NotSaved,
-        MessageKind::Verified => MessageType::Verified,
-        MessageKind::Warning => MessageType::Warning,
-        MessageKind::Error => MessageType::Error,
     }
 }

@@ -410,7 +410,7 @@ impl<B> Exchange<B> {
         let begun = Instant::now();
         let _waiting = self.times.wait();
         let state = condition.wait(state).unwrap_or_else(PoisonError::into_inner);
-        self.times.add_since(counts_as, begun);
+        self.times.add(counts_as, begun.elapsed());
         state
     }
 }

@@ -38,7 +38,7 @@ impl<'j> Worker<'j> {
     pub(crate) fn run(&mut self) {
         let begun = Instant::now();
         self.run_to_end();
-        self.job.times.add_since(Stage::Work, begun);
+        self.job.times.add(Stage::Work, begun.elapsed());
     }
 
     fn run_to_end(&mut self) {
