@@ -15,7 +15,7 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     Documented {
         rows: "form in-place-regex-to-nothing",
         found: &["test says Warning: File bare not restored: the name has no directory."],
-        text: "A file whose name has no directory after `regexwhere` is not restored, without a word.",
+        text: "A file whose name has no directory after `regexwhere` is not restored, and no message says so.",
     },
     Documented {
         rows: "form where-dots",

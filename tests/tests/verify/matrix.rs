@@ -112,7 +112,7 @@ fn on_volume() -> Vec<Row> {
             .run(Phase::Clean, "VA")
             .run(Phase::Damaged, "")
             .differs(
-                "a hard link, whose data stands with its first name",
+                "a hard link, whose data is with its first name",
                 &["MD5 digest differs", "status ", "ermination"],
             ),
         data("volume-disk", "Signature = MD5 ; Verify = pins5")
