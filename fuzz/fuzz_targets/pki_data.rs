@@ -4,7 +4,8 @@
 
 use std::sync::LazyLock;
 
-use fd_crypto::pki::{Certificate, ContentCipher, Decryptor, Encryptor, FileKey, Session};
+use fd_crypto::pki::{Certificate, Decryptor, Encryptor, FileKey, Session};
+use fd_records::ContentCipher;
 use libfuzzer_sys::fuzz_target;
 
 static KEYS: LazyLock<Vec<FileKey>> = LazyLock::new(|| {

@@ -5,10 +5,10 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use fd_records::DigestKind;
+use fd_records::{ContentCipher, DigestKind};
 
 use crate::directives::{Directive, Kind};
-use crate::resources::{ConnectRun, FileDaemon, Messages, PasswordKey, PkiCipher, StatisticsKind};
+use crate::resources::{ConnectRun, FileDaemon, Messages, PasswordKey, StatisticsKind};
 
 /// A configuration file as it was read.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(crate) enum Value {
     List(Vec<Vec<u8>>),
     /// The name of another resource.
     Reference(Vec<u8>),
-    Cipher(PkiCipher),
+    Cipher(ContentCipher),
     Digest(DigestKind),
     Statistics(StatisticsKind),
     /// The value stands in another field of the resource.

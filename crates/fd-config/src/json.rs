@@ -5,9 +5,7 @@
 use crate::destinations::MESSAGE_TYPES;
 use crate::directives::{Directive, Type};
 use crate::document::{Document, RawResource, Value};
-use crate::resources::{
-    ConnectRun, Destination, DestinationKind, FileDaemon, Messages, PkiCipher, StatisticsKind, TypeSet,
-};
+use crate::resources::{ConnectRun, Destination, DestinationKind, FileDaemon, Messages, StatisticsKind, TypeSet};
 
 /// What to show.
 #[derive(Clone, Copy, Default)]
@@ -160,19 +158,10 @@ fn shown_value(resource: &RawResource, directive: &Directive, value: &Value) -> 
             let shown: Vec<Vec<u8>> = items.iter().map(|item| string(item)).collect();
             Some([b"[", shown.join(&b", "[..]).as_slice(), b"]"].concat())
         }
-        Value::Cipher(cipher) => Some(string(cipher_name(*cipher).as_bytes())),
+        Value::Cipher(cipher) => Some(string(cipher.name().as_bytes())),
         Value::Digest(digest) => digest.directive().map(|word| string(word.as_bytes())),
         Value::Statistics(StatisticsKind::Csv) => Some(string(b"CSV")),
         Value::Statistics(StatisticsKind::Graphite) => Some(string(b"Graphite")),
-    }
-}
-
-const fn cipher_name(cipher: PkiCipher) -> &'static str {
-    match cipher {
-        PkiCipher::Aes128 => "aes128",
-        PkiCipher::Aes192 => "aes192",
-        PkiCipher::Aes256 => "aes256",
-        PkiCipher::Blowfish => "blowfish",
     }
 }
 

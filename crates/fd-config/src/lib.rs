@@ -39,7 +39,7 @@ pub use json::JsonOptions;
 pub use load::{LoadError, load, parse, parse_for_json};
 pub use resources::{
     COMMANDS, CalendarHour, Config, ConnectRun, Console, Destination, DestinationKind, Director, DisabledCommands,
-    FileDaemon, Messages, PasswordKey, Pki, PkiCipher, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
+    FileDaemon, Messages, PasswordKey, Pki, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
 pub use settings::{
     ConnectionSettings, IoShare, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings, SETTINGS_FILE,

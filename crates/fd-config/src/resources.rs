@@ -11,7 +11,7 @@ use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use std::path::PathBuf;
 
-use fd_records::DigestKind;
+use fd_records::{ContentCipher, DigestKind};
 
 pub use commands::{COMMANDS, DisabledCommands};
 pub use messages::{Destination, DestinationKind, Messages, TypeSet};
@@ -217,23 +217,9 @@ pub struct Pki {
     /// PEM files of further recipients.
     pub master_keys: Vec<PathBuf>,
     /// Session cipher.
-    pub cipher: PkiCipher,
+    pub cipher: ContentCipher,
     /// Signature digest.
     pub digest: DigestKind,
-}
-
-/// `PkiCipher`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PkiCipher {
-    /// AES-128-CBC.
-    #[default]
-    Aes128,
-    /// AES-192-CBC.
-    Aes192,
-    /// AES-256-CBC.
-    Aes256,
-    /// Blowfish.
-    Blowfish,
 }
 
 /// The Tls… directives of a resource, after "`TlsRequire` turns `TlsEnable` on when certificate material is named"

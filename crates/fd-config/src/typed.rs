@@ -7,13 +7,13 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-use fd_records::DigestKind;
+use fd_records::{ContentCipher, DigestKind};
 
 use crate::directives::Kind;
 use crate::document::{Document, RawResource, Value};
 use crate::resources::{
-    Console, Director, DisabledCommands, FileDaemon, Messages, PasswordKey, Pki, PkiCipher, Schedule, Statistics,
-    StatisticsKind, Tls,
+    Console, Director, DisabledCommands, FileDaemon, Messages, PasswordKey, Pki, Schedule, Statistics, StatisticsKind,
+    Tls,
 };
 
 impl Document {
@@ -161,7 +161,7 @@ pub(crate) fn pki(raw: &RawResource) -> Pki {
         master_keys: files("PkiMasterKey"),
         cipher: match raw.value("PkiCipher") {
             Value::Cipher(cipher) => *cipher,
-            _ => PkiCipher::default(),
+            _ => ContentCipher::default(),
         },
         digest: match raw.value("PkiDigest") {
             Value::Digest(digest) => *digest,

@@ -2,7 +2,7 @@
 //!
 //! Addresses, message destinations and `Connect` lines have files of their own.
 
-use fd_records::DigestKind;
+use fd_records::{ContentCipher, DigestKind};
 
 use crate::directives::{Directive, Kind, Type};
 use crate::document::{RawResource, Secret, Value};
@@ -10,20 +10,18 @@ use crate::error::SyntaxError;
 use crate::explain;
 use crate::numbers;
 use crate::parser::{Parser, Pass, Passwords};
-use crate::resources::{PasswordKey, PkiCipher, StatisticsKind};
+use crate::resources::{PasswordKey, StatisticsKind};
 use crate::source::Source;
 use crate::split::split_command;
 use crate::texts::{self, Text};
 use crate::token::Token;
 
-const CIPHERS: [(&str, PkiCipher); 4] = [
-    ("aes128", PkiCipher::Aes128),
-    ("aes192", PkiCipher::Aes192),
-    ("aes256", PkiCipher::Aes256),
-    ("blowfish", PkiCipher::Blowfish),
-];
 const STATISTICS: [(&str, StatisticsKind); 2] = [("CSV", StatisticsKind::Csv), ("Graphite", StatisticsKind::Graphite)];
 const BOOLS: [(&str, bool); 4] = [("yes", true), ("true", true), ("no", false), ("false", false)];
+
+fn ciphers() -> [(&'static str, ContentCipher); 4] {
+    ContentCipher::ALL.map(|cipher| (cipher.name(), cipher))
+}
 
 /// The digests that have a word.
 fn digests() -> Vec<(&'static str, DigestKind)> {
@@ -51,7 +49,7 @@ impl Parser<'_> {
             Type::StringList => self.lexer.skip_statement().map(|()| Value::List(Vec::new())).map(Some),
             Type::Reference(kind) => self.reference(resource, index, directive, kind),
             Type::Bool => self.keyword(&BOOLS, &texts::NOT_A_BOOL, Value::Flag),
-            Type::Cipher => self.keyword(&CIPHERS, &texts::NOT_A_CIPHER, Value::Cipher),
+            Type::Cipher => self.keyword(&ciphers(), &texts::NOT_A_CIPHER, Value::Cipher),
             Type::Digest => self.keyword(&digests(), &texts::NOT_A_DIGEST, Value::Digest),
             Type::Backend => self.keyword(&STATISTICS, &texts::NOT_A_STATISTICS_TYPE, Value::Statistics),
             Type::Integer => self.integer(),

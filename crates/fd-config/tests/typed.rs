@@ -7,8 +7,8 @@ mod world;
 use std::path::Path;
 use std::time::Duration;
 
-use fd_config::{CalendarHour, Config, DestinationKind, PasswordKey, PkiCipher, StatisticsKind, Tls};
-use fd_records::DigestKind;
+use fd_config::{CalendarHour, Config, DestinationKind, PasswordKey, StatisticsKind, Tls};
+use fd_records::{ContentCipher, DigestKind};
 use world::{DIRECTORY, World};
 
 fn loaded(text: &str) -> Config {
@@ -60,7 +60,7 @@ fn what_counts_without_a_directive() {
     assert_eq!(daemon.heartbeat_interval, Duration::from_secs(300));
     assert_eq!((daemon.max_network_buffer_size, daemon.max_bandwidth_per_job, daemon.sd_packet_check), (0, 0, 0));
     assert_eq!((daemon.max_job_error_count, daemon.comm_compression), (1000, true));
-    assert_eq!((daemon.pki.cipher, daemon.pki.digest), (PkiCipher::Aes128, DigestKind::Sha256));
+    assert_eq!((daemon.pki.cipher, daemon.pki.digest), (ContentCipher::Aes128, DigestKind::Sha256));
     assert!(!daemon.pki.signatures && !daemon.pki.encryption);
     assert_eq!(daemon.tls, Tls::default());
     assert!(daemon.disabled_commands.is_empty());
@@ -84,7 +84,7 @@ fn every_directive_has_its_type() {
     assert_eq!((daemon.max_concurrent_jobs, daemon.max_network_buffer_size), (7, 32768));
     assert_eq!((daemon.sd_connect_timeout, daemon.heartbeat_interval), (Duration::from_secs(60), Duration::ZERO));
     assert_eq!(daemon.pki.signers, [Path::new("/s1"), Path::new("/s2")]);
-    assert_eq!((daemon.pki.cipher, daemon.pki.digest), (PkiCipher::Blowfish, DigestKind::Md5));
+    assert_eq!((daemon.pki.cipher, daemon.pki.digest), (ContentCipher::Blowfish, DigestKind::Md5));
     assert_eq!((daemon.max_bandwidth_per_job, daemon.comm_compression), (100_000, false));
     assert!(daemon.disabled_commands.contains("sm_dump"));
     assert_eq!((daemon.max_job_error_count, daemon.sd_packet_check), (5, 9));

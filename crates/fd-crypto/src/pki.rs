@@ -16,7 +16,6 @@ mod signature;
 #[cfg(test)]
 mod tests;
 
-pub use cipher::ContentCipher;
 pub use data::{DataError, Decryptor, Encryptor};
 pub use error::OpenSslErrors;
 pub use kept::SignatureStore;

@@ -7,6 +7,7 @@
 mod accurate;
 mod acl;
 mod attributes;
+mod cipher;
 mod compression;
 mod decimal;
 mod digest;
@@ -27,6 +28,7 @@ pub mod xattr;
 pub use accurate::AccurateEntry;
 pub use acl::{Acl, AclEntry, AclError, AclTag, InvalidAcl};
 pub use attributes::{Attributes, AttributesError, AttributesRecord};
+pub use cipher::ContentCipher;
 pub use compression::CompressionHeader;
 pub use digest::{DigestKind, DigestValue};
 pub use file_type::FileType;

@@ -338,7 +338,7 @@ mod tests {
     fn unlisted_numbers_of_metadata_have_their_class() {
         let acls: Vec<u32> = [15, 16].into_iter().chain((1000..=1022).filter(|number| *number != 1020)).collect();
         assert_eq!(numbers(|class| class == StreamClass::Acl), acls);
-        assert_eq!(numbers(|class| class == StreamClass::Xattr), Vec::from_iter(1989..=1999));
+        assert_eq!(numbers(|class| class == StreamClass::Xattr), (1989..=1999).collect::<Vec<_>>());
         assert_eq!(numbers(|class| class == StreamClass::Ignored), [8, 9, 38, 1020, 1988]);
     }
 }

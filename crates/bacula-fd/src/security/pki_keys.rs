@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use fd_backup::Protection;
-use fd_config::{KeyProblem, Pki, PkiCipher};
-use fd_crypto::pki::{Certificate, ContentCipher, KeyError, KeyPair, KeyRing, PrivateKey, TrustedSigner};
+use fd_config::{KeyProblem, Pki};
+use fd_crypto::pki::{Certificate, KeyError, KeyPair, KeyRing, PrivateKey, TrustedSigner};
 use zeroize::Zeroizing;
 
 use crate::texts;
@@ -40,13 +40,7 @@ pub(crate) fn load(pki: &Pki) -> Result<Option<Protection>, KeyProblem> {
         signers: pki.signers.iter().map(|file| trusted(file)).collect::<Result<_, _>>()?,
         masters: pki.master_keys.iter().map(|file| certificate(file)).collect::<Result<_, _>>()?,
     };
-    let cipher = match pki.cipher {
-        PkiCipher::Aes128 => ContentCipher::Aes128,
-        PkiCipher::Aes192 => ContentCipher::Aes192,
-        PkiCipher::Aes256 => ContentCipher::Aes256,
-        PkiCipher::Blowfish => ContentCipher::Blowfish,
-    };
-    Ok(Some(Protection { keys: Arc::new(keys), digest: pki.digest, encryption: pki.encryption.then_some(cipher) }))
+    Ok(Some(Protection { keys: Arc::new(keys), digest: pki.digest, encryption: pki.encryption.then_some(pki.cipher) }))
 }
 
 /// The file's content, which is overwritten when it is dropped: it may be a private key.

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use fd_crypto::pki::{ContentCipher, DataError, Encryptor, KeyRing, OpenSslErrors, Session, Signer, SigningError};
+use fd_crypto::pki::{DataError, Encryptor, KeyRing, OpenSslErrors, Session, Signer, SigningError};
 use fd_crypto::{DigestError, Digester};
-use fd_records::{DigestKind, DigestValue, FileType};
+use fd_records::{ContentCipher, DigestKind, DigestValue, FileType};
 
 use crate::digests::signature_file::SignatureFile;
 use crate::file::kinds::is_digested;

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::thread;
 
 use fd_crypto::Digester;
-use fd_crypto::pki::{
-    Certificate, ContentCipher, Decryptor, KeyPair, KeyRing, PrivateKey, SessionOpener, Signature, Verdict,
-};
-use fd_records::{DigestKind, DigestValue};
+use fd_crypto::pki::{Certificate, Decryptor, KeyPair, KeyRing, PrivateKey, SessionOpener, Signature, Verdict};
+use fd_records::{ContentCipher, DigestKind, DigestValue};
 
 use super::support::{self, Bed};
 use crate::Protection;

@@ -1,10 +1,11 @@
 //! Encrypted file data: a stream of blocks, each with its length in front, in one run of the cipher over the whole file.
 //! Where a record ends means nothing (reference 04 §8.8, 05 §11.2).
 
+use fd_records::ContentCipher;
 use openssl::cipher_ctx::CipherCtx;
 use openssl::error::ErrorStack;
 
-use super::cipher::ContentCipher;
+use super::cipher;
 use super::error::OpenSslErrors;
 use super::session::FileKey;
 
@@ -52,7 +53,7 @@ impl Encryptor {
     pub fn begin(&mut self, file_key: &FileKey) -> Result<(), DataError> {
         let cipher = match self.cipher.take() {
             Some((which, cipher)) if which == file_key.cipher => cipher,
-            _ => file_key.cipher.fetch().map_err(cipher_failed)?,
+            _ => cipher::fetch(file_key.cipher).map_err(cipher_failed)?,
         };
         let begun = self.context.encrypt_init(Some(&cipher), Some(&file_key.key), Some(&file_key.iv));
         self.cipher = Some((file_key.cipher, cipher));
@@ -117,7 +118,7 @@ impl Decryptor {
         if file_key.iv.len() != file_key.cipher.block_len() {
             return wrong("Encryption session provided an invalid IV");
         }
-        let (cipher, provider) = file_key.cipher.fetch_for_old_data().map_err(cipher_failed)?;
+        let (cipher, provider) = cipher::fetch_for_old_data(file_key.cipher).map_err(cipher_failed)?;
         let mut context = CipherCtx::new().map_err(cipher_failed)?;
         context.decrypt_init(Some(&cipher), Some(&file_key.key), Some(&file_key.iv)).map_err(cipher_failed)?;
         Ok(Self { context, plain: Vec::new(), taken: 0, _provider: provider })

@@ -4,12 +4,13 @@ use std::fmt;
 
 use der::asn1::{OctetStringRef, SetOfVec};
 use der::{Decode, Encode};
+use fd_records::ContentCipher;
 use openssl::error::ErrorStack;
 use openssl::pkey_ctx::PkeyCtx;
 use openssl::rsa::Padding;
 use zeroize::Zeroizing;
 
-use super::cipher::ContentCipher;
+use super::cipher;
 use super::error::OpenSslErrors;
 use super::keys::{Certificate, KeyRing, PrivateKey};
 use super::records::{self, CryptoData, RSA_ENCRYPTION, Recipient, VERSION};
@@ -142,7 +143,7 @@ impl SessionOpener {
     pub fn open(&mut self, record: &[u8], keys: &KeyRing) -> Result<FileKey, SessionError> {
         let data = CryptoData::from_der(record)?;
         records::check_versions(data.version, data.recipients.iter().map(|recipient| recipient.version))?;
-        let cipher = ContentCipher::from_oid(data.cipher).ok_or(SessionError::Cipher)?;
+        let cipher = cipher::from_oid(data.cipher).ok_or(SessionError::Cipher)?;
         let ours = data.recipients.iter().find_map(|one| Some((one, keys.private(one.key_id.as_bytes())?)));
         let (ours, private) = ours.ok_or(SessionError::NoPrivateKey)?;
         let (recipient, encrypted) = (ours.key_id.as_bytes(), ours.key.as_bytes());
@@ -180,8 +181,8 @@ fn record_without_iv(cipher: ContentCipher, copies: &[(Vec<u8>, Vec<u8>)]) -> Re
     let behind = usize::try_from(recipients.encoded_len()?)?;
     let iv = [0; LONGEST_BLOCK];
     let iv = iv.get(..cipher.block_len()).unwrap_or(&iv);
-    let record =
-        CryptoData { version: VERSION, cipher: cipher.oid(), iv: OctetStringRef::new(iv)?, recipients }.to_der()?;
+    let record = CryptoData { version: VERSION, cipher: cipher::oid(cipher), iv: OctetStringRef::new(iv)?, recipients }
+        .to_der()?;
     let iv_at = record.len().saturating_sub(behind + iv.len());
     Ok((record, iv_at))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use fd_records::{DigestKind, DigestValue};
+use fd_records::{ContentCipher, DigestKind, DigestValue};
 use openssl::asn1::Asn1Time;
 use openssl::bn::{BigNum, BigNumRef};
 use openssl::ec::{EcGroup, EcKey};

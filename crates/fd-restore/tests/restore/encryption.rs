@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use fd_crypto::Digester;
-use fd_crypto::pki::{Certificate, ContentCipher, Encryptor, KeyPair, KeyRing, PrivateKey, Session, Signer};
+use fd_crypto::pki::{Certificate, Encryptor, KeyPair, KeyRing, PrivateKey, Session, Signer};
 use fd_messages::MessageType;
-use fd_records::{DigestKind, DigestValue, Stream};
+use fd_records::{ContentCipher, DigestKind, DigestValue, Stream};
 
 use crate::volume::{Finished, Job, Place, Saved, Volume};
 
