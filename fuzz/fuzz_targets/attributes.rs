@@ -9,7 +9,7 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(lstat) = LStat::decode(data) {
         let mut text = Vec::new();
         lstat.encode(&mut text);
-        let masked = LStat { data_stream: lstat.data_stream & 0x7ff, ..lstat };
+        let masked = LStat { data_stream: lstat.data_stream.kind(), ..lstat };
         assert_eq!(LStat::decode(&text), Ok(masked));
     }
     let Ok(record) = AttributesRecord::parse(data) else { return };

@@ -86,7 +86,7 @@ pub(crate) fn xattr_incompatible(path: &[u8], stream: Stream) -> Vec<u8> {
 }
 
 fn incompatible(head: &[u8], path: &[u8], what: &str, stream: Stream) -> Vec<u8> {
-    let tail = format!(" - incompatible {what} stream encountered - {}\n", stream.kind().0);
+    let tail = format!(" - incompatible {what} stream encountered - {}\n", stream.kind().number());
     [head, path, tail.as_bytes()].concat()
 }
 

@@ -163,7 +163,7 @@ fn what_can_not_be_set_is_said_word_for_word() {
         direct("bacl_linux.c:332 acl_set_file error on file \"/x/f\": ERR=Permission denied\n")
     );
     assert_eq!(
-        acl(Stream(1002), ACCESS_TEXT),
+        acl(Stream::new(1002), ACCESS_TEXT),
         ("bacl.c:505 Can't restore ACLs of /x/f - incompatible acl stream encountered - 1002\n".to_owned(), true)
     );
 
@@ -174,7 +174,7 @@ fn what_can_not_be_set_is_said_word_for_word() {
         String::from_utf8(warning.text).unwrap(),
         "bxattr_linux.c:298 setxattr error on file \"/x/f\": ERR=Numerical result out of range\n"
     );
-    let warning = writer.set_xattrs(&target, b"/x/f", Stream(1990), &record).unwrap();
+    let warning = writer.set_xattrs(&target, b"/x/f", Stream::new(1990), &record).unwrap();
     assert_eq!(
         String::from_utf8(warning.text).unwrap(),
         "bxattr.c:488 Can't restore Extended Attributes of /x/f - incompatible xattr stream encountered - 1990\n"

@@ -134,6 +134,7 @@ fn take_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 mod tests {
     use super::*;
     use crate::lstat::Stat;
+    use crate::stream::Stream;
     use crate::test_bytes::hex;
 
     const REGULAR: &str = "32302033202f7372762f642f612e747874 00 503441206d776e4e2049476b2042204120412041205020424141204920426c552f454120426c552f454120427241514f6f2041204120430000003000";
@@ -183,7 +184,7 @@ mod tests {
             file_index: 2,
             file_type: FileType::Regular,
             name: b"/srv/d/rand",
-            lstat: LStat { data_stream: 2, ..LStat::default() },
+            lstat: LStat { data_stream: Stream::FILE_DATA, ..LStat::default() },
             link: b"",
             attr_ex: Attributes::UPDATE_MARK,
             delta_seq: 1,
@@ -202,7 +203,7 @@ mod tests {
             name: b"/srv/d/zeros",
             lstat: LStat {
                 stat: Stat { mtime: 1_700_000_000, ctime: 1_795_230_330, ..Stat::default() },
-                data_stream: 2,
+                data_stream: Stream::FILE_DATA,
                 ..LStat::default()
             },
             link: b"",

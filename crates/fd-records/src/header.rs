@@ -10,7 +10,7 @@ use crate::stream::Stream;
 pub fn stream_header(out: &mut Vec<u8>, file_index: i32, stream: Stream, size: i64) {
     decimal::push_i64(out, i64::from(file_index));
     out.push(b' ');
-    decimal::push_u64(out, u64::from(stream.0));
+    decimal::push_u64(out, u64::from(stream.number()));
     out.push(b' ');
     decimal::push_i64(out, size);
 }
@@ -46,7 +46,7 @@ impl RecordHeader {
         }
         let [vol_session_id, vol_session_time, file_index, stream, size] = numbers;
         // The number is a 32 bit one on the volume; what exceeds it can name no stream.
-        let stream = Stream(u32::try_from(stream).unwrap_or_default());
+        let stream = Stream::new(u32::try_from(stream).unwrap_or_default());
         Ok(Self { vol_session_id, vol_session_time, file_index, stream, size })
     }
 }
@@ -61,7 +61,7 @@ mod tests {
         stream_header(&mut out, 1, Stream::FILE_DATA, 1000);
         assert_eq!(out, b"1 2 1000");
         out.clear();
-        stream_header(&mut out, i32::MAX, Stream(Stream::BIT_OFFSETS | 2), -1);
+        stream_header(&mut out, i32::MAX, Stream::new(Stream::BIT_OFFSETS | 2), -1);
         assert_eq!(out, b"2147483647 67108866 -1");
     }
 

@@ -67,8 +67,8 @@ pub struct LStat {
     pub link_fi: i32,
     /// Inode flags; always 0 on Linux.
     pub flags: i64,
-    /// Number of the stream that holds the data, without flag bits (reference 04 §7); 0 in old records.
-    pub data_stream: u32,
+    /// The stream that holds the data, recorded without flag bits (reference 04 §7); none in old records.
+    pub data_stream: Stream,
 }
 
 /// Why a text is no LStat.
@@ -113,7 +113,7 @@ impl LStat {
             stat.ctime,
             i64::from(self.link_fi),
             self.flags,
-            i64::from(self.data_stream & Stream::KIND_MASK),
+            i64::from(self.data_stream.kind().number()),
         ];
         out.reserve(FIELDS * 12);
         for (index, value) in numbers.into_iter().enumerate() {
@@ -157,7 +157,7 @@ impl LStat {
             },
             link_fi: i32::try_from(link_fi).map_err(|_| LStatError::Number { index: 14 })?,
             flags,
-            data_stream: narrow(data, 16)?,
+            data_stream: Stream::new(narrow(data, 16)?),
         })
     }
 }
@@ -196,7 +196,7 @@ mod tests {
             },
             link_fi: 0,
             flags: 0,
-            data_stream: 2,
+            data_stream: Stream::FILE_DATA,
         }
     }
 
@@ -212,16 +212,16 @@ mod tests {
     #[test]
     fn flag_bits_of_the_stream_are_not_recorded() {
         let mut out = Vec::new();
-        LStat { data_stream: Stream::BIT_OFFSETS | 2, ..example() }.encode(&mut out);
+        LStat { data_stream: Stream::new(Stream::BIT_OFFSETS | 2), ..example() }.encode(&mut out);
         assert!(out.ends_with(b" A A C"));
     }
 
     #[test]
     fn old_records_lack_the_last_numbers() {
         let lstat = LStat::decode(b"P4A mwnN IGk B A A A P BAA I BlU/EA BlU/EA BrAQOo").unwrap();
-        assert_eq!((lstat.link_fi, lstat.flags, lstat.data_stream), (0, 0, 0));
+        assert_eq!((lstat.link_fi, lstat.flags, lstat.data_stream), (0, 0, Stream::NONE));
         let lstat = LStat::decode(b"P4A mwnN IGk B A A A P BAA I BlU/EA BlU/EA BrAQOo M").unwrap();
-        assert_eq!((lstat.link_fi, lstat.flags, lstat.data_stream), (12, 0, 0));
+        assert_eq!((lstat.link_fi, lstat.flags, lstat.data_stream), (12, 0, Stream::NONE));
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
             },
             link_fi: i32::MAX,
             flags: -1,
-            data_stream: 2047,
+            data_stream: Stream::new(2047),
         };
         let mut out = Vec::new();
         lstat.encode(&mut out);

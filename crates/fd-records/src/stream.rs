@@ -31,8 +31,10 @@ pub enum StreamClass {
     FinderInfo,
     /// The start or end of a plugin's files.
     PluginName,
-    /// An object of a plugin.
-    Object,
+    /// An object of a plugin that a restore gives back to it.
+    RestoreObject,
+    /// Another object of a plugin.
+    PluginObject,
     /// What a plugin says of a file; between the attributes and the data.
     PluginMetadata,
     /// Programs of old versions, events, and metadata that only a plugin could use: read over in a restore.
@@ -44,7 +46,7 @@ pub enum StreamClass {
 /// How data stands in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DataLayout {
-    /// Whether the address in the file stands in front, 8 bytes.
+    /// Whether the address in the file stands in front: [`Self::ADDRESS_LEN`] bytes, big endian.
     pub has_address: bool,
     /// How the data is compressed.
     pub packing: Packing,
@@ -64,6 +66,11 @@ pub enum Packing {
     Zlib,
     /// As the compression header says that stands in front of it.
     WithHeader,
+}
+
+impl DataLayout {
+    /// Length of the address in bytes.
+    pub const ADDRESS_LEN: usize = 8;
 }
 
 const fn data(packing: Packing) -> StreamClass {
@@ -87,8 +94,8 @@ const fn encrypted_win32(packing: Packing) -> StreamClass {
 }
 
 /// A stream number: the kind in the low 11 bits, flags above.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Stream(pub u32);
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
+pub struct Stream(u32);
 
 /// Makes the constants, the list of them and the two tables from one row for each stream.
 macro_rules! streams {
@@ -177,7 +184,7 @@ streams! {
     /// Plugin data.
     PLUGIN_DATA = 27, Some("Plugin Data"), StreamClass::PluginData;
     /// Restore object.
-    RESTORE_OBJECT = 28, Some("Restore Object"), StreamClass::Object;
+    RESTORE_OBJECT = 28, Some("Restore Object"), StreamClass::RestoreObject;
     /// File data with the 12 byte compression header.
     COMPRESSED_DATA = 29, Some("Compressed data"), data(Packing::WithHeader);
     /// The same with addresses.
@@ -190,7 +197,7 @@ streams! {
     ENCRYPTED_WIN32_COMPRESSED_DATA =
         33, Some("Encrypted Win32 Compressed data"), encrypted_win32(Packing::WithHeader);
     /// Object of a plugin.
-    PLUGIN_OBJECT = 34, Some("Plugin Object"), StreamClass::Object;
+    PLUGIN_OBJECT = 34, Some("Plugin Object"), StreamClass::PluginObject;
     /// Metadata of a plugin.
     PLUGIN_META_BLOB = 35, Some("Plugin Metadata Blob"), StreamClass::PluginMetadata;
     /// Metadata of a plugin for the catalog.
@@ -236,6 +243,16 @@ impl Stream {
     /// Nothing.
     pub const NONE: Self = Self(0);
 
+    /// The stream of this number, which comes from a peer or a volume.
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The number with its flag bits, as it stands in a header.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
     /// The stream without its flag bits.
     #[must_use]
     pub const fn kind(self) -> Self {
@@ -245,6 +262,38 @@ impl Stream {
     /// Whether all of `bits` are set.
     pub const fn has(self, bits: u32) -> bool {
         self.0 & bits == bits
+    }
+
+    /// How the data in its records stands; for what is not known to be data, as it is.
+    pub const fn layout(self) -> DataLayout {
+        let mut layout = match self.class() {
+            StreamClass::Data(layout) => layout,
+            _ => DataLayout { has_address: false, packing: Packing::Plain, is_encrypted: false, is_win32: false },
+        };
+        layout.has_address |= self.has(Self::BIT_OFFSETS);
+        layout
+    }
+
+    /// The stream for data of this layout; [`Self::NONE`] if there is none.
+    pub fn of_data(layout: DataLayout) -> Self {
+        let has_it = |stream: &Self| stream.class() == StreamClass::Data(layout);
+        Self::LISTED.into_iter().find(has_it).unwrap_or(Self::NONE)
+    }
+
+    /// Whether the stock daemon restores entries whose attributes name this as the stream of their data
+    /// (reference 05 §3.3). Old attributes name none; the list ends with the data streams of version 5.
+    pub const fn is_restorable_data(self) -> bool {
+        self.0 <= Self::ENCRYPTED_WIN32_COMPRESSED_DATA.0
+            && !matches!(
+                self.class(),
+                StreamClass::ResourceFork
+                    | StreamClass::FinderInfo
+                    | StreamClass::Acl
+                    | StreamClass::SessionData
+                    | StreamClass::PluginName
+                    | StreamClass::PluginData
+                    | StreamClass::RestoreObject
+            )
     }
 
     /// Which digests its records hold, if they hold digests.
@@ -279,11 +328,11 @@ mod tests {
     use super::*;
 
     fn numbers(is_wanted: fn(StreamClass) -> bool) -> Vec<u32> {
-        (0..2048).filter(|kind| is_wanted(Stream(*kind).class())).collect()
+        (0..2048).filter(|kind| is_wanted(Stream::new(*kind).class())).collect()
     }
 
     fn numbers_of_data(is_wanted: fn(DataLayout) -> bool) -> Vec<u32> {
-        let layout = |kind: &u32| match Stream(*kind).class() {
+        let layout = |kind: &u32| match Stream::new(*kind).class() {
             StreamClass::Data(layout) => is_wanted(layout),
             _ => false,
         };
@@ -292,23 +341,23 @@ mod tests {
 
     #[test]
     fn the_kind_stands_in_the_low_eleven_bits() {
-        let stream = Stream(Stream::BIT_OFFSETS | 2);
+        let stream = Stream::new(Stream::BIT_OFFSETS | 2);
         assert_eq!(stream.kind(), Stream::FILE_DATA);
         assert!(stream.has(Stream::BIT_OFFSETS));
         assert!(!Stream::FILE_DATA.has(Stream::BIT_OFFSETS));
-        assert_eq!(Stream(0x7FF).kind(), Stream(2047));
+        assert_eq!(Stream::new(0x7FF).kind(), Stream::new(2047));
     }
 
     #[test]
     fn names_are_those_of_the_messages() {
         assert_eq!(Stream::MD5.to_string(), "MD5 digest");
         assert_eq!(Stream::XXH3_128.to_string(), "XXH3_128 digest");
-        assert_eq!(Stream(2000).to_string(), "2000");
-        assert_eq!(Stream(42).to_string(), "42");
+        assert_eq!(Stream::new(2000).to_string(), "2000");
+        assert_eq!(Stream::new(42).to_string(), "42");
         assert_eq!(Stream::NONE.to_string(), "0");
         assert_eq!(Stream::ATTRIBUTES.to_string(), "Unix attributes");
         assert_eq!(Stream::FILE_EVENT.to_string(), "FileEvent");
-        assert_eq!(Stream(Stream::BIT_OFFSETS | 6).to_string(), "Sparse data");
+        assert_eq!(Stream::new(Stream::BIT_OFFSETS | 6).to_string(), "Sparse data");
         assert_eq!(Stream::LINUX_XATTR.to_string(), "Linux Extended attribs");
         assert_eq!(Stream::PLUGIN_ACL.to_string(), "1020");
     }
@@ -332,6 +381,34 @@ mod tests {
         assert_eq!(numbers_of_data(|layout| layout.packing == Packing::WithHeader), [29, 30, 31, 32, 33]);
         assert_eq!(numbers_of_data(|layout| layout.is_encrypted), [20, 21, 23, 24, 32, 33]);
         assert_eq!(numbers_of_data(|layout| layout.is_win32), [11, 12, 21, 24, 31, 33]);
+    }
+
+    #[test]
+    fn the_flag_for_addresses_counts_in_the_layout() {
+        let offsets = Stream::new(Stream::BIT_OFFSETS | Stream::WIN32_DATA.number());
+        assert!(offsets.layout().has_address && offsets.layout().is_win32);
+        assert_eq!(Stream::PLUGIN_DATA.layout(), DataLayout::default());
+    }
+
+    #[test]
+    fn each_layout_of_data_has_one_stream() {
+        for stream in Stream::LISTED {
+            if let StreamClass::Data(layout) = stream.class() {
+                assert_eq!(Stream::of_data(layout), stream);
+            }
+        }
+        assert_eq!(
+            Stream::of_data(DataLayout { has_address: true, is_encrypted: true, ..DataLayout::default() }),
+            Stream::NONE
+        );
+    }
+
+    #[test]
+    fn restorable_data_is_that_of_the_reference() {
+        let restorable: Vec<u32> = (0..2048).filter(|number| Stream(*number).is_restorable_data()).collect();
+        let expected: Vec<u32> = (0..=12).chain(17..=21).chain([23, 24]).chain(29..=33).collect();
+        assert_eq!(restorable, expected);
+        assert!(!Stream(Stream::BIT_OFFSETS | 2).is_restorable_data());
     }
 
     #[test]

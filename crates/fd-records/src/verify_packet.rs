@@ -48,7 +48,7 @@ impl VerifyDigest<'_> {
     /// The packet; no NUL and no newline at its end.
     pub fn encode(&self) -> Vec<u8> {
         let Self { number, kind, digest } = self;
-        let mut packet = format!("{number} {} ", kind.stream().0).into_bytes();
+        let mut packet = format!("{number} {} ", kind.stream().number()).into_bytes();
         digest_text::push(&mut packet, digest);
         packet.extend_from_slice(format!(" *{kind}-{number}*").as_bytes());
         packet

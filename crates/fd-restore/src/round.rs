@@ -7,7 +7,7 @@ use fd_crypto::Digester;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_metadata::{MetadataWriter, Target, UsualOwner, WriterWarning, pin};
 use fd_os::local_time::local_time;
-use fd_records::{AttributesRecord, FileType, PluginName, Stat, Stream, listing};
+use fd_records::{AttributesRecord, FileType, PluginName, Stat, Stream, StreamClass, listing};
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstatat;
 
@@ -218,19 +218,18 @@ impl Round<'_> {
 
     /// Takes one record (reference 05 §3.2).
     fn record(&mut self, stream: Stream, record: &[u8]) {
-        match stream.kind().0 {
-            1 | 5 | 37 => self.attributes(stream, record),
-            2 | 4 | 6 | 7 | 11 | 12 | 20 | 21 | 23 | 24 | 29..=33 => self.data(stream, record),
-            22 => self.session_data(record),
-            19 => self.signature(record),
-            13 | 25 => self.ignored.resource_forks += 1,
-            14 => self.ignored.finder_info += 1,
-            15 | 16 | 1000..=1019 | 1021 | 1022 | 1989..=1999 => self.metadata(stream, record),
-            3 | 10 | 17 | 18 | 39..=41 => self.digest(stream, record),
-            26 => self.plugin_name(record),
-            // Old programs, objects and events, and what only a plugin could use.
-            8 | 9 | 28 | 35 | 36 | 38 | 1020 | 1988 => {}
-            _ => {
+        match stream.class() {
+            StreamClass::Attributes | StreamClass::AttributesUpdate => self.attributes(stream, record),
+            StreamClass::Data(layout) => self.data(stream, layout.is_encrypted, record),
+            StreamClass::SessionData => self.session_data(record),
+            StreamClass::SignedDigest => self.signature(record),
+            StreamClass::ResourceFork => self.ignored.resource_forks += 1,
+            StreamClass::FinderInfo => self.ignored.finder_info += 1,
+            StreamClass::Acl | StreamClass::Xattr => self.metadata(stream, record),
+            StreamClass::Digest(_) => self.digest(stream, record),
+            StreamClass::PluginName => self.plugin_name(record),
+            StreamClass::PluginMetadata | StreamClass::RestoreObject | StreamClass::Ignored => {}
+            StreamClass::PluginData | StreamClass::PluginObject | StreamClass::Unknown => {
                 self.close();
                 self.report.now(MessageType::Warning, &texts::unexpected_stream(stream));
             }
@@ -246,10 +245,10 @@ impl Round<'_> {
             self.report.now(MessageType::Error, &texts::attributes(record));
             return;
         };
-        if !matches!(parsed.lstat.data_stream, 0..=12 | 17..=21 | 23 | 24 | 29..=33) {
+        if !parsed.lstat.data_stream.is_restorable_data() {
             self.ignored.data_streams += 1;
             if self.ignored.data_streams == 1 {
-                let text = texts::unsupported_data(Stream(parsed.lstat.data_stream));
+                let text = texts::unsupported_data(parsed.lstat.data_stream);
                 self.report.now(MessageType::Warning, &text);
             }
             return;
@@ -322,7 +321,7 @@ impl Round<'_> {
         }
         if item.is_directory() {
             let mut stat = item.stat;
-            if matches!(item.data_stream.0, 11 | 12 | 21 | 24 | 31 | 33) && stat.rdev == 5 {
+            if item.data_stream.layout().is_win32 && stat.rdev == 5 {
                 // A Windows directory whose permissions mean nothing here.
                 stat.mode = stat.mode & !0o1000 | 0o7;
             }
@@ -342,14 +341,18 @@ impl Round<'_> {
     }
 
     /// A data record (reference 05 §3.4).
-    fn data(&mut self, stream: Stream, record: &[u8]) {
-        let follows = self.previous == stream.kind() || matches!(self.previous.0, 1 | 5 | 22 | 35 | 36);
+    fn data(&mut self, stream: Stream, is_encrypted: bool, record: &[u8]) {
+        let follows = self.previous == stream.kind()
+            || matches!(
+                self.previous.class(),
+                StreamClass::Attributes | StreamClass::SessionData | StreamClass::PluginMetadata
+            );
         let (Some(file), Some(item), true) = (self.file.as_mut(), self.item.as_ref(), follows) else { return };
         self.progress.add_read_bytes(record.len() as u64);
         let mut destination = destination(file, item);
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
         let (progress, report) = (self.progress, &mut self.report);
-        let written = if is_encrypted(stream) {
+        let written = if is_encrypted {
             encryption
                 .record(stream, record, &item.output, report)
                 .map_err(|Undecipherable| DataLost)
@@ -706,10 +709,6 @@ fn last_name(item: &RestoreItem) -> Option<&[u8]> {
     path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty())
 }
 
-fn is_encrypted(stream: Stream) -> bool {
-    matches!(stream.kind().0, 20 | 21 | 23 | 24 | 32 | 33)
-}
-
 /// Writes the blocks that have been decrypted.
 fn decrypted(
     stream: Stream,
@@ -728,7 +727,7 @@ fn decrypted(
 }
 
 fn is_acl(stream: Stream) -> bool {
-    stream.kind().0 < 1980
+    stream.class() == StreamClass::Acl
 }
 
 fn apply_delayed(

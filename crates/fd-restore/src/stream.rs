@@ -9,5 +9,5 @@ pub use records::{End, SequenceError};
 pub use source::{FrameMemory, KeptFrame, RecordSource, SourceError};
 
 pub(crate) use records::{Next, next_record};
-pub(crate) use unpack::{Layout, UnpackError, Unpacker};
+pub(crate) use unpack::{UnpackError, Unpacker};
 pub(crate) use win32::Win32Stream;

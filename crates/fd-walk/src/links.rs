@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fd_records::{DigestKind, DigestValue, Stat};
 
 /// What became of the first name of an inode.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LinkState {
     /// Nobody has said yet.
     #[default]

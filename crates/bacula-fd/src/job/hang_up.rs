@@ -4,12 +4,12 @@
 //! N above 0: before the record of file N + 1. N below 0: before the packet of data that brings the bytes read above
 //! −N KiB.
 
+use fd_records::{DataLayout, Packing};
+
 use crate::job::sent_records::{Head, Sent, SentRecords};
 
 /// Bytes that are read for a packet, where the packet itself does not tell.
 const BLOCK: u64 = 65_536;
-/// The bytes of a sparse packet that say where it belongs.
-const ADDRESS: u64 = 8;
 
 /// When the line ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,9 +80,10 @@ impl HangUp {
 
     /// How much of a file was read for a packet of so many bytes.
     fn read_for(&mut self, head: Head, len: u64) -> u64 {
-        let read = match head.stream.kind().0 {
-            2 | 11 => len,
-            6 => len.saturating_sub(ADDRESS),
+        let read = match head.stream.layout() {
+            DataLayout { packing: Packing::Plain, is_encrypted: false, has_address, .. } => {
+                len.saturating_sub(if has_address { DataLayout::ADDRESS_LEN as u64 } else { 0 })
+            }
             // Compressed or encrypted: block by block.
             _ => BLOCK.min(self.left.max(1)),
         };
@@ -94,6 +95,7 @@ impl HangUp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     use crate::job::sent_records::tests::record;
 
     /// A file of so many packets of 1,000 bytes under this number.

@@ -3,7 +3,7 @@
 //! For what counts packets on their way out. Each packet is looked at once, in the order in which it is sent.
 
 use fd_bsock::{Parsed, Signal, parse};
-use fd_records::Stream;
+use fd_records::{Stream, StreamClass};
 
 /// The head of a record, `FileIndex Stream Size` as text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,12 +23,12 @@ impl Head {
         let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or_default();
         let (file_index, stream, size) = (number(), number(), number());
         let narrow = |number| u32::try_from(number).unwrap_or_default();
-        Self { file_index: narrow(file_index), stream: Stream(narrow(stream)), size }
+        Self { file_index: narrow(file_index), stream: Stream::new(narrow(stream)), size }
     }
 
     /// Whether the packets behind it are a file's data.
     pub(crate) fn is_of_data(&self) -> bool {
-        matches!(self.stream.kind().0, 2 | 4 | 6 | 7 | 11 | 12 | 20 | 21 | 23 | 24 | 27 | 29..=33)
+        matches!(self.stream.class(), StreamClass::Data(_) | StreamClass::PluginData)
     }
 }
 
@@ -114,9 +114,9 @@ pub(crate) mod tests {
             let (mut records, mut at, mut seen) = (SentRecords::default(), 0, Vec::new());
             while let Some((sent, consumed)) = records.next(&frames[at..]) {
                 seen.push(match sent {
-                    Sent::Head(head) => (head.file_index, head.stream.0, head.size, head.is_of_data()),
+                    Sent::Head(head) => (head.file_index, head.stream.number(), head.size, head.is_of_data()),
                     Sent::Packet { head, payload, compressed } => {
-                        (0, head.stream.0, records.plain(payload, compressed).len() as u64, head.is_of_data())
+                        (0, head.stream.number(), records.plain(payload, compressed).len() as u64, head.is_of_data())
                     }
                     Sent::Other => (0, 0, 0, false),
                 });

@@ -2,14 +2,11 @@
 //!
 //! Not here: what is done with a block.
 
-use fd_records::{FileType, Stat};
+use fd_records::{DataLayout, FileType, Stat};
 use rustix::io::Errno;
 
 use crate::file::source::Source;
 use crate::pipeline::exchange::Stopped;
-
-/// The address in front of a record of a sparse stream.
-const ADDRESS_LEN: usize = 8;
 
 /// Takes blocks of a file.
 pub(crate) trait Intake<E> {
@@ -62,7 +59,7 @@ impl Cut {
         let size = u64::try_from(stat.size).unwrap_or_default();
         let on_disk = u64::try_from(stat.blocks).unwrap_or_default().saturating_mul(512);
         Self {
-            block_len: if sparse { record_len - ADDRESS_LEN } else { record_len },
+            block_len: if sparse { record_len - DataLayout::ADDRESS_LEN } else { record_len },
             sparse,
             file_type,
             size,

@@ -257,7 +257,7 @@ impl<'j> Saver<'j> {
                 stat: entry.stat,
                 link_fi,
                 flags: 0,
-                data_stream: data_stream(&entry.options, self.encrypts(entry.file_type)).0,
+                data_stream: data_stream(&entry.options, self.encrypts(entry.file_type)),
             },
             link: &names.link,
             attr_ex: if is_update { Attributes::UPDATE_MARK } else { &[] },

@@ -26,7 +26,7 @@ impl TailEncoder {
             file_index,
             file_type: record.file_type,
             name: record.path,
-            lstat: LStat { stat: record.stat, link_fi: 0, flags: 0, data_stream: Stream::FILE_DATA.0 },
+            lstat: LStat { stat: record.stat, link_fi: 0, flags: 0, data_stream: Stream::FILE_DATA },
             link: &[],
             attr_ex: &[],
             delta_seq: 0,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fd_fileset::EffectiveOptions;
 use fd_messages::MessageType;
-use fd_records::{FileType, LStat, Stat};
+use fd_records::{FileType, LStat, Stat, Stream};
 use fd_walk::{Candidate, Comparison};
 
 use super::support::{Bed, Outcome, fileset, hex};
@@ -40,7 +40,7 @@ fn stat_of(path: &Path) -> Stat {
 fn listed(name: &str, stat: Stat, digest: &str, delta: u16) -> Vec<u8> {
     let mut message = name.as_bytes().to_vec();
     message.push(0);
-    LStat { stat, link_fi: 0, flags: 0, data_stream: 2 }.encode(&mut message);
+    LStat { stat, link_fi: 0, flags: 0, data_stream: Stream::FILE_DATA }.encode(&mut message);
     message.extend_from_slice(format!("\0{digest}\0{delta}").as_bytes());
     message
 }
@@ -289,7 +289,7 @@ fn a_link_without_its_first_name_is_sent_whole() {
         let name = accurate.bed.name("d/later");
         let mut message = name.into_bytes();
         message.push(0);
-        LStat { stat, link_fi: 7, flags: 0, data_stream: 2 }.encode(&mut message);
+        LStat { stat, link_fi: 7, flags: 0, data_stream: Stream::FILE_DATA }.encode(&mut message);
         message.extend_from_slice(format!("\0{HELLO_DIGEST}\x000").as_bytes());
         accurate.list.add(&message);
         let first = if replaced { Stat { ino: stat.ino + 1, ..stat } } else { stat };
@@ -326,7 +326,10 @@ fn what_a_base_job_has_is_referred_to() {
     let base = outcome.of(&bed.name("d/base"));
     assert_eq!(base.len(), 1);
     assert_eq!(base[0].attributes().type_code, 24);
-    assert_eq!(base[0].attributes().lstat, LStat { stat: stats.0, link_fi: 0, flags: 0, data_stream: 2 });
+    assert_eq!(
+        base[0].attributes().lstat,
+        LStat { stat: stats.0, link_fi: 0, flags: 0, data_stream: Stream::FILE_DATA }
+    );
     let link = outcome.of(&bed.name("d/link"));
     assert_eq!((link[0].attributes().type_code, link[0].attributes().link), (24, &b""[..]));
     assert_eq!(link[0].attributes().lstat.stat, stats.1);

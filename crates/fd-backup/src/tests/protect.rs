@@ -6,7 +6,7 @@ use std::thread;
 
 use fd_crypto::Digester;
 use fd_crypto::pki::{Certificate, Decryptor, KeyPair, KeyRing, PrivateKey, SessionOpener, Signature, Verdict};
-use fd_records::{ContentCipher, DigestKind, DigestValue};
+use fd_records::{ContentCipher, DigestKind, DigestValue, Stream};
 
 use super::support::{self, Bed};
 use crate::Protection;
@@ -54,7 +54,7 @@ fn records_come_in_the_reference_s_order_and_open() {
         digester.finish().ok()
     });
     assert!(matches!(signed, Verdict::Good));
-    assert_eq!(records[0].attributes().lstat.data_stream, 20);
+    assert_eq!(records[0].attributes().lstat.data_stream, Stream::ENCRYPTED_FILE_DATA);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn every_file_has_its_own_digest_and_signature() {
                 let payload =
                     |stream| records.iter().find(|record| record.stream == stream).map(|record| record.data());
                 let record = recorded.map(|kind| digest(kind, data).as_bytes().to_vec());
-                assert_eq!(recorded.and_then(|kind| payload(kind.stream().0)), record, "{what}");
+                assert_eq!(recorded.and_then(|kind| payload(kind.stream().number())), record, "{what}");
                 let Some(signature) = payload(19) else {
                     assert!(name == "dir/50", "{what}: not signed");
                     continue;

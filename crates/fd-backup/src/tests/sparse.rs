@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
+use fd_records::Stream;
+
 use super::support::{Bed, Outcome, Record, hex};
 
 /// Length of a block with the usual network buffer.
@@ -29,7 +31,7 @@ fn both_ways(len: u64, data: &[(u64, &[u8])]) -> (Outcome, Vec<Record>) {
     assert_eq!(holes.metadata().unwrap().size(), full.metadata().unwrap().size());
     let outcome = bed.run();
     let (with_holes, in_full) = (outcome.of(&bed.name("holes")), outcome.of(&bed.name("full")));
-    assert_eq!(with_holes[0].attributes().lstat.data_stream, 6);
+    assert_eq!(with_holes[0].attributes().lstat.data_stream, Stream::SPARSE_DATA);
     for (one, other) in with_holes[1..].iter().zip(&in_full[1..]) {
         assert_eq!((one.stream, one.size, &one.messages), (other.stream, other.size, &other.messages));
     }

@@ -8,7 +8,7 @@ use fd_records::Stream;
 use super::output::OutputFile;
 use crate::digests::DigestCheck;
 use crate::report::Report;
-use crate::stream::{Layout, UnpackError, Unpacker, Win32Stream};
+use crate::stream::{UnpackError, Unpacker, Win32Stream};
 use crate::texts::{self, FailedWrite};
 
 /// Undoes what was done to the data of a file, and writes it.
@@ -63,7 +63,9 @@ impl DataPath {
         progress: &Progress,
         report: &mut Report<'_>,
     ) -> Result<(), DataLost> {
-        let layout = Layout::of(stream, destination.is_delta);
+        let mut layout = stream.layout();
+        // The patches of a delta are not in parts.
+        layout.is_win32 &= !(destination.is_delta && stream.has(Stream::BIT_OFFSETS));
         let path = destination.path;
         let unpacked = self.unpacker.unpack(layout, record);
         let (address, data) = match unpacked {

@@ -61,7 +61,7 @@ impl RestoreItem {
             output: output.text,
             link,
             stat,
-            data_stream: Stream(record.lstat.data_stream),
+            data_stream: record.lstat.data_stream,
             delta_seq: record.delta_seq,
             is_update: stream.kind() == Stream::ATTRIBUTES_UPDATE,
         }

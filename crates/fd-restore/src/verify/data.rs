@@ -5,13 +5,13 @@
 
 use fd_crypto::Digester;
 use fd_messages::MessageType;
-use fd_records::{AttributesRecord, FileType, Stream, digest_text};
+use fd_records::{AttributesRecord, FileType, Stream, StreamClass, digest_text};
 
 use super::checks::Checks;
 use super::job::{VerifyError, VerifyJob, VerifyOutcome};
 use crate::report::Report;
-use crate::stream::{Layout, UnpackError, Unpacker, Win32Stream};
 use crate::stream::{Next, next_record};
+use crate::stream::{UnpackError, Unpacker, Win32Stream};
 use crate::texts;
 
 /// What the catalog knows of a file.
@@ -129,11 +129,11 @@ struct Verify<'a, 'c> {
 
 impl Verify<'_, '_> {
     fn record(&mut self, stream: Stream, record: &[u8]) -> Result<(), VerifyError> {
-        match stream.kind().0 {
-            1 | 5 => self.attributes(record),
-            20 | 21 | 23 | 24 | 32 | 33 => self.encrypted(),
-            2 | 4 | 6 | 7 | 11 | 12 | 27 | 29..=31 => return self.content(stream, record),
-            3 | 10 | 17 | 18 | 39..=41 => self.digest(stream, record),
+        match stream.class() {
+            StreamClass::Attributes => self.attributes(record),
+            StreamClass::Data(layout) if layout.is_encrypted => self.encrypted(),
+            StreamClass::Data(_) | StreamClass::PluginData => return self.content(stream, record),
+            StreamClass::Digest(_) => self.digest(stream, record),
             _ => {}
         }
         Ok(())
@@ -182,7 +182,7 @@ impl Verify<'_, '_> {
             return Ok(());
         };
         self.progress.add_read_bytes(record.len() as u64);
-        let layout = Layout::of(stream, false);
+        let layout = stream.layout();
         let unpacked = self.unpacker.unpack(layout, record).map_err(|error| {
             let text = match error {
                 UnpackError::ShortAddress => texts::short_address(&file.name, record.len()),

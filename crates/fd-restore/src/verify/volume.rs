@@ -1,7 +1,7 @@
 //! What stands on a volume, told to the Director file by file (reference 05 §19).
 
 use fd_messages::{MessageType, PacketSink};
-use fd_records::{AttributesRecord, FileType, Stream, VerifyAttributes, VerifyDigest};
+use fd_records::{AttributesRecord, FileType, Stream, StreamClass, VerifyAttributes, VerifyDigest};
 
 use super::checks::Checks;
 use super::job::{VerifyError, VerifyJob, VerifyOutcome};
@@ -61,18 +61,18 @@ struct Verify<'a> {
 impl Verify<'_> {
     /// The packet that a record becomes.
     fn packet(&mut self, stream: Stream, record: &[u8]) -> Option<Vec<u8>> {
-        match stream.kind() {
-            Stream::ATTRIBUTES | Stream::ATTRIBUTES_EX => self.attributes(record),
-            Stream::RESTORE_OBJECT | Stream::PLUGIN_OBJECT => {
+        match stream.class() {
+            StreamClass::Attributes => self.attributes(record),
+            StreamClass::RestoreObject | StreamClass::PluginObject => {
                 count(self.progress, b"");
                 self.in_file = false;
                 None
             }
-            kind => {
-                let digest = kind.digest_kind().filter(|_| self.in_file)?;
-                let bytes = record.get(..digest.len()).unwrap_or(record);
-                Some(VerifyDigest { number: self.progress.files(), kind: digest, digest: bytes }.encode())
+            StreamClass::Digest(kind) if self.in_file => {
+                let digest = record.get(..kind.len()).unwrap_or(record);
+                Some(VerifyDigest { number: self.progress.files(), kind, digest }.encode())
             }
+            _ => None,
         }
     }
 

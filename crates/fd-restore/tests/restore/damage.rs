@@ -34,7 +34,10 @@ pub(crate) fn everything() -> Volume {
     acl.truncate(20);
     volume.directory("/d/").record(Stream::LINUX_DEFAULT_ACL, &acl);
     volume.record(Stream::PLUGIN_NAME, b"9 1 1 bpipe:/x:y:z\0").record(Stream::PLUGIN_NAME, b"9 0");
-    volume.record(Stream::RESTORE_OBJECT, b"object").record(Stream(42), b"?").record(Stream::MACOS_FORK_DATA, b"?");
+    volume
+        .record(Stream::RESTORE_OBJECT, b"object")
+        .record(Stream::new(42), b"?")
+        .record(Stream::MACOS_FORK_DATA, b"?");
     volume
 }
 
@@ -113,7 +116,7 @@ fn records_in_any_order_and_of_any_stream_do_no_harm() {
             let [header, data] = records[pick(&mut seed, records.len())].clone();
             if next(&mut seed).is_multiple_of(3) {
                 let Frame::Data(data) = data else { continue };
-                let stream = Stream(u32::try_from(next(&mut seed) % 50).unwrap());
+                let stream = Stream::new(u32::try_from(next(&mut seed) % 50).unwrap());
                 shuffled.record(stream, &data);
             } else {
                 shuffled.frames.extend([header, data]);
@@ -260,8 +263,8 @@ fn data_is_taken_only_behind_data_or_attributes() {
 fn a_stream_that_nobody_knows_ends_the_file() {
     let place = Place::new();
     let mut volume = Volume::new();
-    volume.file("/f", b"one").record(Stream(42), b"?").record(Stream::FILE_DATA, b"two");
-    volume.record(Stream::LINUX_XATTR, b"?").record(Stream(2001), b"").file("/g", b"x");
+    volume.file("/f", b"one").record(Stream::new(42), b"?").record(Stream::FILE_DATA, b"two");
+    volume.record(Stream::LINUX_XATTR, b"?").record(Stream::new(2001), b"").file("/g", b"x");
     let finished = place.job().run(&volume);
     assert_eq!(
         finished.told(),
@@ -317,7 +320,7 @@ fn data_stops_at_a_multiple_of_what_the_attributes_say() {
         ("sparse-packed", Stream::SPARSE_GZIP_DATA, (0..256).map(|number| at(number << 22, &packed)).collect()),
         // Again and again at the same place.
         ("over-and-over", Stream::SPARSE_GZIP_DATA, vec![at(0, &packed); 256]),
-        ("offsets", Stream(Stream::BIT_OFFSETS | Stream::FILE_DATA.0), vec![at(u64::MAX - 3, b"overflow")]),
+        ("offsets", Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number()), vec![at(u64::MAX - 3, b"overflow")]),
     ];
     for (name, stream, records) in cases {
         let place = Place::new();

@@ -110,7 +110,7 @@ fn a_wrong_digest_among_long_files_is_told_in_its_place() {
                     expected.push((MessageType::Error, format!("small{number} differs from the backup.")));
                 }
                 5 => {
-                    volume.record(Stream(999), b"?");
+                    volume.record(Stream::new(999), b"?");
                     expected.push((MessageType::Warning, "999".to_owned()));
                 }
                 _ => {}
@@ -292,7 +292,7 @@ fn a_long_file_whose_stream_changes_is_checked_all_the_same() {
                 put_data(&mut volume, first);
                 if !second.is_empty() {
                     // What follows an ignored record is taken.
-                    volume.record(Stream(35), b"");
+                    volume.record(Stream::new(35), b"");
                     let address = u64::try_from(cut).unwrap().to_be_bytes();
                     volume.record(Stream::SPARSE_DATA, &[&address[..], second].concat());
                 }

@@ -73,7 +73,7 @@ fn what_waits_after_one_round_is_said_with_the_next_one() {
     let second = job.run_round(&mut state, Volume::new().file("/f", b"x"));
     assert_eq!((second.messages, &second.queued), (Vec::new(), &first.queued));
     state.wait_with(vec![(MessageType::Error, text.clone().into_bytes())]);
-    let third = job.run_round(&mut state, Volume::new().record(Stream(999), b"?"));
+    let third = job.run_round(&mut state, Volume::new().record(Stream::new(999), b"?"));
     let kinds: Vec<_> = third.messages.iter().map(|(kind, _)| *kind).collect();
     assert_eq!((kinds, third.queued), (vec![MessageType::Error, MessageType::Warning], Vec::new()));
 }
@@ -220,7 +220,7 @@ fn messages_keep_their_order_while_digests_are_made_together() {
                 expected.push((MessageType::Skipped, place.text("old")));
             }
             4 => {
-                volume.record(Stream(999), b"?");
+                volume.record(Stream::new(999), b"?");
                 expected.push((MessageType::Warning, "999".to_owned()));
             }
             _ => {}

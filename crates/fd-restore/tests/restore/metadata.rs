@@ -229,7 +229,11 @@ fn what_is_held_of_one_file_s_attributes_is_bounded_in_bytes() {
 fn records_of_other_systems_are_said() {
     let place = Place::new();
     let mut volume = Volume::new();
-    volume.file("/f", b"x").record(Stream(1002), ACCESS).record(Stream(1991), b"x").record(Stream::PLUGIN_ACL, b"x");
+    volume
+        .file("/f", b"x")
+        .record(Stream::new(1002), ACCESS)
+        .record(Stream::new(1991), b"x")
+        .record(Stream::PLUGIN_ACL, b"x");
     let finished = place.job().run(&volume);
     let f = place.text("f");
     assert_eq!(

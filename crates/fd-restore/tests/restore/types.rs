@@ -462,7 +462,7 @@ fn patches_need_their_file() {
         saved.stat.size = 10;
         volume.put(&saved);
         let record = [&5_u64.to_be_bytes()[..], b"abc"].concat();
-        volume.record(Stream(Stream::BIT_OFFSETS | Stream::FILE_DATA.0), &record);
+        volume.record(Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number()), &record);
     }
     let finished = place.job().run(&volume);
     let text = format!("File skipped. File must exists to apply a patch: {}\n", place.text("missing"));
@@ -491,7 +491,10 @@ fn sparse_and_compressed_data_comes_out_as_it_was() {
         (Stream::SPARSE_DATA, vec![address(0, first), address(65_536, second)]),
         (Stream::SPARSE_GZIP_DATA, vec![address(65_536, &gzip(second)), address(0, &gzip(first))]),
         (Stream::SPARSE_COMPRESSED_DATA, vec![address(0, &lzo(first)), address(65_536, &lzo(second))]),
-        (Stream(Stream::BIT_OFFSETS | Stream::FILE_DATA.0), vec![address(0, first), address(65_536, second)]),
+        (
+            Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number()),
+            vec![address(0, first), address(65_536, second)],
+        ),
     ];
     for (stream, records) in cases {
         let place = Place::new();

@@ -95,7 +95,7 @@ fn records_in_any_order_leave_the_packets_well_formed() {
             let [header, data] = records[pick(&mut seed, records.len())].clone();
             if next(&mut seed).is_multiple_of(3) {
                 let Frame::Data(data) = data else { continue };
-                shuffled.record(Stream(u32::try_from(next(&mut seed) % 50).unwrap()), &data);
+                shuffled.record(Stream::new(u32::try_from(next(&mut seed) % 50).unwrap()), &data);
             } else {
                 shuffled.frames.extend([header, data]);
             }

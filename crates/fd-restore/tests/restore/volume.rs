@@ -91,7 +91,7 @@ impl Volume {
 
     /// A record as the Storage Daemon sends it.
     pub(crate) fn record(&mut self, stream: Stream, data: &[u8]) -> &mut Self {
-        let header = format!("rechdr 1 1795226230 {} {} {}", self.file_index, stream.0, data.len());
+        let header = format!("rechdr 1 1795226230 {} {} {}", self.file_index, stream.number(), data.len());
         self.frames.push(Frame::Data(header.into_bytes()));
         self.frames.push(Frame::Data(data.to_vec()));
         self
@@ -105,7 +105,7 @@ impl Volume {
             file_index: self.file_index,
             file_type: saved.file_type,
             name: &saved.name,
-            lstat: LStat { stat: saved.stat, data_stream: saved.data_stream.0, ..LStat::default() },
+            lstat: LStat { stat: saved.stat, data_stream: saved.data_stream, ..LStat::default() },
             link: &saved.link,
             attr_ex: b"",
             delta_seq: saved.delta_seq,
