@@ -5,6 +5,7 @@ pub(crate) mod cli;
 pub(crate) mod getopt;
 pub(crate) mod host;
 pub(crate) mod lifecycle;
+pub(crate) mod listener;
 pub(crate) mod log;
 pub(crate) mod notify;
 pub(crate) mod probe;

@@ -12,6 +12,7 @@ mod delivery;
 mod director;
 mod job;
 mod metrics;
+mod print;
 mod security;
 mod shared;
 mod status;

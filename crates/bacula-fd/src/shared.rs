@@ -1,9 +1,11 @@
 //! What the threads of the daemon share: plain state, at the bottom, that starts nothing.
 
+pub(crate) mod collectors;
 pub(crate) mod daemon;
 pub(crate) mod debug;
 pub(crate) mod job;
 pub(crate) mod platform;
 pub(crate) mod pulses;
+pub(crate) mod slots;
 pub(crate) mod state_file;
 pub(crate) mod supervisor;

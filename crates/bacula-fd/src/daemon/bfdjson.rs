@@ -11,7 +11,7 @@ use fd_os::regex::{PosixRegex, RegexOptions};
 use crate::daemon::cli::{self, CliError};
 use crate::daemon::getopt;
 use crate::daemon::host::Host;
-use crate::daemon::start::{print, say};
+use crate::print::{print, say};
 use crate::texts;
 
 /// What the command line asks for.

@@ -9,9 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use fd_config::{AddressFamily, DirectoryState, KeyProblem, Source, Surroundings, Tls};
-use fd_os::resolver_text;
+use fd_os::{io_error_text, resolver_text};
 
-use crate::job::program::system_words;
 use crate::security::certificates;
 use crate::security::pki_keys;
 
@@ -35,12 +34,12 @@ pub(crate) fn read_settings(file: &Path) -> std::io::Result<String> {
 impl Source for Host {
     fn read_file(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {
         let path = Path::new(OsStr::from_bytes(name));
-        let file = fs::File::open(path).map_err(|error| system_words(&error))?;
+        let file = fs::File::open(path).map_err(|error| io_error_text(&error))?;
         let mut content = Vec::new();
         match file.take(MAX_FILE).read_to_end(&mut content) {
             Ok(_) => Ok(content),
             Err(_) if path.is_dir() => Ok(Vec::new()),
-            Err(error) => Err(system_words(&error)),
+            Err(error) => Err(io_error_text(&error)),
         }
     }
 

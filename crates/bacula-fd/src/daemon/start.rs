@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use fd_config::{Config, LogLevel, LogSettings, Settings, StockMessage, Tls};
 use fd_messages::MessageType;
+use fd_os::io_error_text;
 use fd_session::texts;
 use tracing::level_filters::LevelFilter;
 
@@ -19,17 +20,18 @@ use crate::clock;
 use crate::daemon::cli::{self, Cli};
 use crate::daemon::host::{self, Host};
 use crate::daemon::lifecycle::{self, PidFile, Role, Signals};
+use crate::daemon::listener;
 use crate::daemon::log;
 use crate::daemon::notify::Manager;
 use crate::daemon::probe::Probe;
 use crate::daemon::registration;
 use crate::delivery::local;
-use crate::job::program::system_words;
 use crate::metrics::collectors;
 use crate::metrics::prometheus;
+use crate::print::{print, say};
 use crate::security::certificates::Keyring;
 use crate::security::pki_keys;
-use crate::shared::daemon::{self, Daemon};
+use crate::shared::daemon::Daemon;
 use crate::shared::debug::Debug;
 use crate::texts as own_texts;
 
@@ -53,7 +55,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(Role::Starter) => return ExitCode::SUCCESS,
             Ok(Role::Daemon) => {}
             Err(error) => {
-                print(&mut io::stderr(), texts::no_background(&system_words(&error)).as_bytes());
+                print(&mut io::stderr(), texts::no_background(&io_error_text(&error)).as_bytes());
                 return ExitCode::FAILURE;
             }
         }
@@ -154,7 +156,7 @@ fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
     let own = &config.file_daemon;
     let Some(directory) = &own.plugin_directory else { return Ok(()) };
     std::fs::read_dir(directory).map(drop).map_err(|error| {
-        let text = own_texts::no_plugin_directory(&own.name, directory, &system_words(&error));
+        let text = own_texts::no_plugin_directory(&own.name, directory, &io_error_text(&error));
         print(&mut io::stdout(), &[clock::date_prefix(clock::seconds()).as_bytes(), text.as_bytes()].concat());
         Ended(1)
     })
@@ -169,7 +171,7 @@ fn tell_of_life(daemon: &Daemon, code: &str, what: &str) {
 
 fn signals() -> Result<Signals, Ended> {
     Signals::install().map_err(|error| {
-        print(&mut io::stderr(), texts::no_signals(&system_words(&error)).as_bytes());
+        print(&mut io::stderr(), texts::no_signals(&io_error_text(&error)).as_bytes());
         Ended(1)
     })
 }
@@ -195,7 +197,7 @@ fn settings(cli: &Cli) -> Result<Settings, Ended> {
     match host::read_settings(&file) {
         Ok(text) => Settings::parse(&file, &text).map_err(|error| ended(&error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Settings::default()),
-        Err(error) => Err(ended(&own_texts::unreadable_settings(&file.to_string_lossy(), &system_words(&error)))),
+        Err(error) => Err(ended(&own_texts::unreadable_settings(&file.to_string_lossy(), &io_error_text(&error)))),
     }
 }
 
@@ -203,7 +205,7 @@ fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<(), Ended> {
     let listener = bind(daemon, address)?;
     let shared = Arc::clone(daemon);
     let spawned =
-        thread::Builder::new().name(format!("listener {address}")).spawn(move || daemon::listen(&shared, &listener));
+        thread::Builder::new().name(format!("listener {address}")).spawn(move || listener::listen(&shared, &listener));
     spawned.map(|_runs_for_ever| ()).map_err(|error| {
         tracing::error!(%error, "no thread to listen with");
         Ended(1)
@@ -216,7 +218,7 @@ fn bind(daemon: &Daemon, address: SocketAddr) -> Result<TcpListener, Ended> {
     loop {
         let error = match TcpListener::bind(address) {
             Ok(listener) => return Ok(listener),
-            Err(error) => system_words(&error),
+            Err(error) => io_error_text(&error),
         };
         tries += 1;
         if tries > BIND_TRIES {
@@ -278,16 +280,4 @@ fn trace(cli: &Cli, settings: &LogSettings) -> Arc<Debug> {
     let debug = Arc::new(debug);
     log::init(&debug, settings.format);
     debug
-}
-
-pub(crate) fn say(message: Option<StockMessage>) {
-    if let Some(message) = message {
-        let date = clock::date_prefix(clock::seconds());
-        print(&mut io::stdout(), &message.print(date.trim_end()));
-    }
-}
-
-pub(crate) fn print(out: &mut dyn io::Write, text: &[u8]) {
-    // Whoever closed our output does not want to read it.
-    let _unread = out.write_all(text).and_then(|()| out.flush());
 }

@@ -14,6 +14,7 @@ use fd_fileset::{
     LineError, ListFailure, ListKind, ListRequest, Parser, Reaction, Regex, RegexCompiler, texts as fileset_texts,
 };
 use fd_messages::MessageType;
+use fd_os::io_error_text;
 use fd_os::regex::RegexOptions;
 use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
@@ -129,7 +130,7 @@ impl Conversation<'_> {
             Ok(child) => child,
             Err(error) => {
                 let status = program::exec_status(&error);
-                let error = program::system_words(&error);
+                let error = io_error_text(&error);
                 return Ok(parser.list_failed(ListFailure::Status { status, error })?);
             }
         };
@@ -147,7 +148,7 @@ impl Conversation<'_> {
                 parser.list_failed(ListFailure::Status { status: number, error: program::describe(status) })?;
             }
             Err(error) => {
-                parser.list_failed(ListFailure::Status { status: -1, error: program::system_words(&error) })?;
+                parser.list_failed(ListFailure::Status { status: -1, error: io_error_text(&error) })?;
             }
         }
         Ok(())
@@ -163,7 +164,7 @@ fn read_list_file(parser: &mut Parser<'_>, request: &ListRequest, wanted: Wanted
             feed(parser, Watched::new(file, wanted).with_patience(WRITER_TIMEOUT))?;
             parser.list_end()?;
         }
-        Err(error) => parser.list_failed(ListFailure::CannotStart { error: program::system_words(&error) })?,
+        Err(error) => parser.list_failed(ListFailure::CannotStart { error: io_error_text(&error) })?,
     }
     Ok(())
 }
@@ -178,7 +179,7 @@ fn feed(parser: &mut Parser<'_>, mut list: impl Read) -> Result<(), ListEnd> {
             Err(error) if is_unwanted(&error) => return Err(ListEnd::Unwanted),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
-                let error = program::system_words(&error);
+                let error = io_error_text(&error);
                 return Ok(parser.list_failed(ListFailure::CannotStart { error })?);
             }
         }

@@ -16,7 +16,8 @@ use super::{Conversation, Remains};
 use crate::connection::dialogue::{self, Secrets, Signals};
 use crate::security::hosts_access;
 use crate::security::places::Place;
-use crate::shared::daemon::{Daemon, Slot};
+use crate::shared::daemon::Daemon;
+use crate::shared::slots::Slot;
 use crate::shared::supervisor::Session;
 
 /// The largest frame before a peer is known, in bytes (reference 01 §6.4, §9.3).

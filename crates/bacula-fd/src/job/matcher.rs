@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use fd_fileset::Regex;
+use fd_os::io_error_text;
 use fd_os::regex::{Captures, GROUPS, PosixRegex, RegexError, RegexOptions};
 use fd_os::regex_weight::weigh;
 use fd_restore::NameRegex;
@@ -203,7 +204,7 @@ impl Expression {
                         Failure::Late => texts::took_too_long(MATCH_LIMIT),
                         Failure::Refused(_) | Failure::Gone(_) if !is_last => continue,
                         Failure::Refused(words) => words,
-                        Failure::Gone(error) => crate::job::program::system_words(&error),
+                        Failure::Gone(error) => io_error_text(&error),
                     };
                     return self.fail(text, &why);
                 }

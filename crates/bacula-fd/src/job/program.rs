@@ -10,11 +10,6 @@ use std::process::{Command, ExitStatus};
 use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in, split_arguments};
 use fd_walk::real_path;
 
-/// The C library's words for an error of the system.
-pub(crate) fn system_words(error: &io::Error) -> String {
-    fd_os::io_error_text(error)
-}
-
 /// Why a command is not run.
 #[derive(Debug)]
 pub(crate) enum NotRun {
@@ -109,12 +104,14 @@ fn signal_words(signal: i32) -> &'static str {
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+    use fd_os::io_error_text;
+
     use super::*;
 
     #[test]
     fn a_program_that_is_not_there() {
         let error = io::Error::from_raw_os_error(2);
-        assert_eq!((exec_status(&error), system_words(&error).as_str()), (208, "No such file or directory"));
+        assert_eq!((exec_status(&error), io_error_text(&error).as_str()), (208, "No such file or directory"));
         assert_eq!(exec_status(&io::Error::from_raw_os_error(13)), 200);
         assert_eq!(exec_status(&io::Error::from_raw_os_error(5)), 255);
     }

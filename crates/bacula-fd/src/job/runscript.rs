@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use fd_fileset::{JobCodes, expand_job_codes};
 use fd_messages::MessageType;
+use fd_os::io_error_text;
 use fd_session::JobStatus;
 use fd_session::command::RunScript;
 use fd_session::texts;
@@ -173,8 +174,7 @@ impl Failure {
 
     fn of_exec(error: &io::Error) -> Self {
         let status = program::exec_status(error);
-        let words =
-            if status == 255 { "Unknown error during program execvp".to_owned() } else { program::system_words(error) };
+        let words = if status == 255 { "Unknown error during program execvp".to_owned() } else { io_error_text(error) };
         Self { status, error: words }
     }
 }

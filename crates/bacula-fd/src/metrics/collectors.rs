@@ -1,5 +1,6 @@
 //! The collectors of Statistics resources: each writes the daemon's metrics to a file or to a Graphite server, again and
-//! again (reference 06 §11.2). A thread each; what it is doing is kept for `.status statistics`.
+//! again (reference 06 §11.2). A thread each; what it is doing is kept for `.status statistics`
+//! ([`crate::shared::collectors`]).
 //!
 //! Not here: the metrics themselves ([`crate::metrics::stock`]).
 
@@ -7,19 +8,19 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fd_config::{Statistics, StatisticsKind};
 use fd_fileset::wildcard;
 use fd_messages::MessageType;
-use fd_os::resolver_text;
+use fd_os::{io_error_text, resolver_text};
 
 use crate::clock;
-use crate::job::program::system_words;
 use crate::metrics::stock::{self, Metric};
 use crate::security::own_file::{self, Writing};
+use crate::shared::collectors::Spool;
 use crate::shared::daemon::Daemon;
 use crate::texts;
 
@@ -31,86 +32,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 const WRITING: Duration = Duration::from_secs(30);
 /// As large as the file of lines that wait for a Graphite server may become, bytes.
 const SPOOL: u64 = 64 << 20;
-/// The longest time between two updates of the metrics.
-const DAY: Duration = Duration::from_secs(86_400);
-
-/// All collectors, in the order of their resources.
-#[derive(Debug, Default)]
-pub(crate) struct Collectors {
-    states: Vec<Mutex<State>>,
-    /// When the collectors began.
-    since: OnceLock<i64>,
-}
-
-/// What a collector is doing.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct State {
-    /// Whether it goes on.
-    pub running: bool,
-    /// When it last collected, seconds since 1970.
-    pub last: i64,
-    /// What it keeps for later.
-    pub spool: Spool,
-    /// What went wrong last.
-    pub error: String,
-}
-
-/// What a collector keeps for later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Spool {
-    /// It never does.
-    #[default]
-    Disabled,
-    /// It has not called yet.
-    Unknown,
-    /// Nothing, but it could.
-    Enabled,
-    /// Lines that nobody has read.
-    InProgress,
-    /// They are on their way.
-    Despooling,
-}
-
-/// When the metrics were brought up to date.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Update {
-    /// Seconds between two updates; 0 if there are none.
-    pub interval: u64,
-    /// The last one, seconds since 1970.
-    pub last: i64,
-}
-
-impl Collectors {
-    /// For so many resources; none of them runs yet.
-    pub(crate) fn new(count: usize) -> Self {
-        Self { states: (0..count).map(|_| Mutex::default()).collect(), since: OnceLock::new() }
-    }
-
-    /// What the collector of this resource is doing.
-    pub(crate) fn state(&self, number: usize) -> State {
-        self.states.get(number).map(|state| lock(state).clone()).unwrap_or_default()
-    }
-
-    /// Whether and when the metrics are brought up to date. Ours always are; said is when the stock daemon would have.
-    pub(crate) fn update(&self, resources: &[Statistics]) -> Update {
-        let shortest = resources.iter().map(|resource| resource.interval).min().map(|shortest| shortest.min(DAY));
-        let (Some(interval), Some(since)) = (shortest, self.since.get()) else { return Update::default() };
-        let interval = interval.as_secs();
-        let step = i64::try_from(interval).unwrap_or(i64::MAX).max(1);
-        let passed = clock::seconds().saturating_sub(*since).max(0);
-        Update { interval, last: since.saturating_add(passed - passed % step) }
-    }
-
-    fn change(&self, number: usize, change: impl FnOnce(&mut State)) {
-        if let Some(state) = self.states.get(number) {
-            change(&mut lock(state));
-        }
-    }
-}
-
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Starts the collectors.
 pub(crate) fn start(daemon: &Arc<Daemon>) {
@@ -118,7 +39,7 @@ pub(crate) fn start(daemon: &Arc<Daemon>) {
     if resources.is_empty() {
         return;
     }
-    daemon.collectors().since.get_or_init(clock::seconds);
+    daemon.collectors().begin();
     for number in 0..resources.len() {
         let shared = Arc::clone(daemon);
         let spawned = thread::Builder::new().name("collector".to_owned()).spawn(move || {
@@ -189,8 +110,8 @@ fn is_wanted(patterns: &[Vec<u8>], name: &[u8]) -> bool {
 /// Appends to the file of a collector; else where the stock daemon says what is wrong, and what it says.
 fn to_file(file: Option<&Path>, lines: &[u8]) -> Result<(), (&'static str, String)> {
     let Some(path) = file else { return Err((texts::COLLECTOR_OPEN, texts::no_collector_file())) };
-    let opening = |error| (texts::COLLECTOR_OPEN, texts::collector_not_opened(path, &system_words(&error)));
-    let saving = |error| (texts::COLLECTOR_SAVE, texts::collector_not_saved(path, &system_words(&error)));
+    let opening = |error| (texts::COLLECTOR_OPEN, texts::collector_not_opened(path, &io_error_text(&error)));
+    let saving = |error| (texts::COLLECTOR_SAVE, texts::collector_not_saved(path, &io_error_text(&error)));
     own_file::open_output(path, Writing::Append, 0o640).map_err(opening)?.write_all(lines).map_err(saving)
 }
 

@@ -7,6 +7,7 @@ use std::{fs, io};
 use fd_backup::Protection;
 use fd_config::{KeyProblem, Pki};
 use fd_crypto::pki::{Certificate, KeyError, KeyPair, KeyRing, PrivateKey, TrustedSigner};
+use fd_os::io_error_text;
 use zeroize::Zeroizing;
 
 use crate::texts;
@@ -52,7 +53,7 @@ fn read(file: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
 fn unreadable(file: &Path, step: &str, error: &io::Error) -> KeyProblem {
     let number = error.raw_os_error().unwrap_or_default();
     let second = if number == nix::libc::ENOENT { texts::BIO_NO_SUCH_FILE } else { texts::BIO_SYSTEM };
-    let system = texts::openssl_system_error(number, &crate::job::program::system_words(error));
+    let system = texts::openssl_system_error(number, &io_error_text(error));
     KeyProblem {
         lines: [system.as_str(), second].map(|text| texts::step_failed(step, text)).to_vec(),
         hint: texts::unreadable_key_hint(file),

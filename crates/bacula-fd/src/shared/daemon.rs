@@ -1,31 +1,25 @@
-//! The daemon: what all its threads share, the listening sockets and the threads that serve connections.
-//!
-//! Plain threads: a Director's connection is one blocking conversation. Callers that nobody knows yet have a few places
-//! of their own, and at most `Maximum Concurrent Jobs` that have logged in are served at once.
+//! What all threads of the daemon share: the configuration, what runs and ran, certificates, keys, limits and counters.
+//! It starts nothing.
 
-use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fd_backup::{PluginNames, Protection};
 use fd_config::{Config, JobSettings, Settings, Tls};
 use fd_session::Need;
 use fd_session::authenticate::{Challenges, Credentials};
-use fd_transport::{Bandwidth, Channel, Limits};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use fd_transport::Bandwidth;
 
-use crate::director;
-use crate::metrics::collectors::Collectors;
+use crate::clock;
 use crate::security::certificates::Keyring;
-use crate::security::places::Places;
+use crate::security::places::{Place, Places};
+use crate::shared::collectors::Collectors;
 use crate::shared::debug::Debug;
 use crate::shared::platform::Platform;
-use crate::shared::pulses::{Pulse, Pulses};
+use crate::shared::pulses::Pulses;
+use crate::shared::slots::{Slot, Slots};
 use crate::shared::state_file;
 use crate::shared::supervisor::{Session, Supervisor};
 
@@ -133,7 +127,7 @@ impl Daemon {
             peer_may_have_our_name: true,
             challenges: self.challenges.clone(),
             random: random(),
-            time: crate::clock::seconds(),
+            time: clock::seconds(),
         }
     }
 
@@ -199,6 +193,11 @@ impl Daemon {
         self.default_bandwidth.set(limit);
     }
 
+    /// Waits for a place for a caller that has not logged in; `send_away` ends its connection (see [`Places::take`]).
+    pub(crate) fn take_place(&self, send_away: impl FnOnce() + Send + 'static) -> Place {
+        self.strangers.take(send_away)
+    }
+
     /// Waits until one more connection of somebody known may be served.
     pub(crate) fn take_slot(&self) -> Slot {
         self.slots.take()
@@ -234,121 +233,7 @@ fn random() -> u32 {
         // A challenge must only never repeat; the clock stands in for a broken generator.
         Err(error) => {
             tracing::error!(%error, "no random numbers");
-            u32::try_from(crate::clock::microseconds() & i64::from(u32::MAX)).unwrap_or(u32::MAX)
+            u32::try_from(clock::microseconds() & i64::from(u32::MAX)).unwrap_or(u32::MAX)
         }
-    }
-}
-
-/// How often a listener shows that it lives while nobody calls.
-const LISTENING: Duration = Duration::from_secs(30);
-
-/// Waits for the next caller; `pulse` tells of it. The listener must not block.
-fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream, SocketAddr)> {
-    loop {
-        pulse.due_within(LISTENING);
-        let mut waits = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut waits, PollTimeout::try_from(LISTENING).unwrap_or(PollTimeout::MAX)) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        match listener.accept() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            accepted => return accepted,
-        }
-    }
-}
-
-/// Accepts connections of `listener` for ever.
-pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
-    let pulse = daemon.pulses().add("listener");
-    if let Err(error) = listener.set_nonblocking(true) {
-        tracing::warn!(%error, "a listener can't show that it lives");
-    }
-    loop {
-        match await_caller(listener, &pulse) {
-            Ok((stream, peer)) => {
-                // For a free slot it may wait as long as jobs run.
-                pulse.rest();
-                admit(daemon, stream, peer);
-            }
-            // Errors of one connection, and passing ones of the network or of this process (reference 01 §6.1).
-            Err(error) => {
-                tracing::warn!(%error, "accept failed");
-                if matches!(error.raw_os_error(), Some(libc_errno::EMFILE | libc_errno::ENFILE)) {
-                    // Descriptors come back when a session ends; asking again at once would only burn the processor.
-                    thread::sleep(Duration::from_millis(100));
-                }
-            }
-        }
-    }
-}
-
-mod libc_errno {
-    //! Errors of `accept` that need a breath.
-    pub(super) const EMFILE: i32 = 24;
-    pub(super) const ENFILE: i32 = 23;
-}
-
-/// Waits for a place, then serves the connection in a thread of its own.
-fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
-    let channel = match Channel::accept(stream, Limits::default()) {
-        Ok(channel) => channel,
-        Err(error) => {
-            tracing::debug!(%error, %peer, "an accepted connection is gone already");
-            return;
-        }
-    };
-    let canceller = channel.canceller();
-    let place = daemon.strangers.take(move || canceller.cancel());
-    let shared = Arc::clone(daemon);
-    let work = move || {
-        // Passwords and keys of the conversation; files are for other threads.
-        fd_os::wiping::wipe_what_this_thread_frees();
-        director::serve(&shared, channel, place);
-    };
-    let spawned: io::Result<_> = thread::Builder::new().name(format!("session {peer}")).spawn(work);
-    if let Err(error) = spawned {
-        tracing::error!(%error, %peer, "no thread for a connection");
-    }
-}
-
-/// How many connections may be served at once (reference 01 §6.3).
-#[derive(Debug)]
-struct Slots {
-    free: Mutex<u32>,
-    freed: Condvar,
-}
-
-impl Slots {
-    const fn new(count: u32) -> Self {
-        Self { free: Mutex::new(count), freed: Condvar::new() }
-    }
-
-    /// Waits for a free one.
-    fn take(self: &Arc<Self>) -> Slot {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        while *free == 0 {
-            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
-        }
-        *free -= 1;
-        drop(free);
-        Slot { slots: Arc::clone(self) }
-    }
-
-    fn give(&self) {
-        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.freed.notify_one();
-    }
-}
-
-/// A place among those that are served; free again when this goes, also when the session panics.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    slots: Arc<Slots>,
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.slots.give();
     }
 }

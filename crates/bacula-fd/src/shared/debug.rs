@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fd_session::command::SetDebug;
 use tracing::level_filters::LevelFilter;
 
-use crate::daemon::start;
+use crate::print::print;
 use crate::security::own_file;
 use crate::texts;
 
@@ -83,7 +83,7 @@ impl Debug {
             return;
         }
         for line in tag_lines(tags) {
-            if self.traces() { self.write(&line) } else { start::print(&mut io::stdout(), &line) }
+            if self.traces() { self.write(&line) } else { print(&mut io::stdout(), &line) }
         }
     }
 

@@ -4,7 +4,7 @@ use fd_config::{Statistics, StatisticsKind};
 
 use super::output::Output;
 use super::plain::day_and_time;
-use crate::metrics::collectors::{Spool, State};
+use crate::shared::collectors::{Spool, State};
 use crate::shared::daemon::Daemon;
 
 const fn status(running: bool) -> &'static str {

@@ -1,0 +1,92 @@
+//! The listening sockets, and a thread for each connection that they accept.
+//!
+//! Plain threads: a Director's connection is one blocking conversation. Callers that are not logged in have a few places
+//! of their own, and at most `Maximum Concurrent Jobs` that have logged in are served at once.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use fd_transport::{Channel, Limits};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::director;
+use crate::shared::daemon::Daemon;
+use crate::shared::pulses::Pulse;
+
+/// How often a listener shows that it lives while nobody calls.
+const LISTENING: Duration = Duration::from_secs(30);
+
+/// Waits for the next caller; `pulse` tells of it. The listener must not block.
+fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream, SocketAddr)> {
+    loop {
+        pulse.due_within(LISTENING);
+        let mut waits = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut waits, PollTimeout::try_from(LISTENING).unwrap_or(PollTimeout::MAX)) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        match listener.accept() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            accepted => return accepted,
+        }
+    }
+}
+
+/// Accepts connections of `listener` for ever.
+pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
+    let pulse = daemon.pulses().add("listener");
+    if let Err(error) = listener.set_nonblocking(true) {
+        tracing::warn!(%error, "a listener can't show that it lives");
+    }
+    loop {
+        match await_caller(listener, &pulse) {
+            Ok((stream, peer)) => {
+                // For a free slot it may wait as long as jobs run.
+                pulse.rest();
+                admit(daemon, stream, peer);
+            }
+            // Errors of one connection, and passing ones of the network or of this process (reference 01 §6.1).
+            Err(error) => {
+                tracing::warn!(%error, "accept failed");
+                if matches!(error.raw_os_error(), Some(libc_errno::EMFILE | libc_errno::ENFILE)) {
+                    // Descriptors come back when a session ends; asking again at once would only burn the processor.
+                    thread::sleep(Duration::from_millis(100));
+                }
+            }
+        }
+    }
+}
+
+mod libc_errno {
+    //! Errors of `accept` that need a breath.
+    pub(super) const EMFILE: i32 = 24;
+    pub(super) const ENFILE: i32 = 23;
+}
+
+/// Waits for a place, then serves the connection in a thread of its own.
+fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
+    let channel = match Channel::accept(stream, Limits::default()) {
+        Ok(channel) => channel,
+        Err(error) => {
+            tracing::debug!(%error, %peer, "an accepted connection is gone already");
+            return;
+        }
+    };
+    let canceller = channel.canceller();
+    let place = daemon.take_place(move || canceller.cancel());
+    let shared = Arc::clone(daemon);
+    let work = move || {
+        // Passwords and keys of the conversation; files are for other threads.
+        fd_os::wiping::wipe_what_this_thread_frees();
+        director::serve(&shared, channel, place);
+    };
+    let spawned: io::Result<_> = thread::Builder::new().name(format!("session {peer}")).spawn(work);
+    if let Err(error) = spawned {
+        tracing::error!(%error, %peer, "no thread for a connection");
+    }
+}

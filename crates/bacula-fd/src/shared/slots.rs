@@ -1,0 +1,45 @@
+//! How many connections are served at once.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// How many connections may be served at once (reference 01 §6.3).
+#[derive(Debug)]
+pub(crate) struct Slots {
+    free: Mutex<u32>,
+    freed: Condvar,
+}
+
+impl Slots {
+    /// So many may be served at once.
+    pub(crate) const fn new(count: u32) -> Self {
+        Self { free: Mutex::new(count), freed: Condvar::new() }
+    }
+
+    /// Waits for a free one.
+    pub(crate) fn take(self: &Arc<Self>) -> Slot {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        while *free == 0 {
+            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+        *free -= 1;
+        drop(free);
+        Slot { slots: Arc::clone(self) }
+    }
+
+    fn give(&self) {
+        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.freed.notify_one();
+    }
+}
+
+/// A place among those that are served; free again when this goes, also when the session panics.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.give();
+    }
+}
