@@ -112,7 +112,7 @@ fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> 
         name: &own.name,
         password: &director.password,
         tls: &director.tls,
-        certificates: daemon.keyring().of_director(&director.name),
+        certificates: daemon.certificates().of_director(&director.name),
         host,
         port: director.port,
         // So that a firewall on the way does not forget us, and a dead line is noticed.

@@ -29,7 +29,7 @@ use crate::delivery::local;
 use crate::metrics::collectors;
 use crate::metrics::prometheus;
 use crate::print::{print, say};
-use crate::security::certificates::Keyring;
+use crate::security::certificates::ResourceCertificates;
 use crate::security::pki_keys;
 use crate::shared::daemon::Daemon;
 use crate::shared::debug::Debug;
@@ -93,7 +93,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         Some(created.map_err(|error| ended(error.message(&name)))?)
     };
     let addresses = config.file_daemon.addresses.clone();
-    let keyring = Keyring::load(&config).map_err(|problem| {
+    let certificates = ResourceCertificates::load(&config).map_err(|problem| {
         // They were good a moment ago, when the configuration was checked.
         tracing::error!(%problem, "the certificates can't be read");
         Ended(1)
@@ -105,7 +105,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     })?;
     check_plugin_directory(&config)?;
     debug.settle(&name, &config.file_daemon.working_directory);
-    let daemon = Arc::new(Daemon::new(config, keyring, protection, debug, settings));
+    let daemon = Arc::new(Daemon::new(config, certificates, protection, debug, settings));
     lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&name)))?;
     tell_of_life(&daemon, "FD0001", "startup");

@@ -73,7 +73,7 @@ impl Conversation<'_> {
         // A Storage Daemon may well have our name; the key is one job's, and no other process has it.
         let credentials = self.daemon.credentials(&daemon.name, &self.key, &daemon.tls);
         let (remote, compression) = (self.resource.remote, daemon.comm_compression);
-        let certificates = self.daemon.keyring().own().cloned();
+        let certificates = self.daemon.certificates().own().cloned();
         let mut channel = channel;
         channel.set_bandwidth(job.bandwidth.clone());
         // So that a cancel ends the greeting, too.

@@ -52,7 +52,7 @@ impl Conversation<'_> {
     /// The Console resource that the Director's one names, else the first one, else the Director's own.
     fn call(&self) -> Option<Call<'_>> {
         let Director { name, password, tls, address, port, .. } = self.resource;
-        let keyring = self.daemon.keyring();
+        let certificates = self.daemon.certificates();
         let daemon = self.daemon;
         let call = match self.resource.console.as_ref().or_else(|| self.daemon.config().consoles.first()) {
             Some(console) => Call {
@@ -61,7 +61,7 @@ impl Conversation<'_> {
                 name: &console.name,
                 password: &console.password,
                 tls: &console.tls,
-                certificates: keyring.of_console(&console.name),
+                certificates: certificates.of_console(&console.name),
                 host: console.address.as_ref().or(address.as_ref())?,
                 port: console.port,
                 keep_idle: None,
@@ -72,7 +72,7 @@ impl Conversation<'_> {
                 name,
                 password,
                 tls,
-                certificates: keyring.of_director(name),
+                certificates: certificates.of_director(name),
                 host: address.as_ref()?,
                 port: *port,
                 keep_idle: None,

@@ -10,13 +10,13 @@ use fd_transport::{CertificateFiles, CertificateProblem, Certificates};
 
 /// Certificates by resource.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Keyring {
+pub(crate) struct ResourceCertificates {
     own: Option<Certificates>,
     directors: BTreeMap<String, Certificates>,
     consoles: BTreeMap<String, Certificates>,
 }
 
-impl Keyring {
+impl ResourceCertificates {
     /// Reads the files of every resource that wants them.
     pub(crate) fn load(config: &Config) -> Result<Self, CertificateProblem> {
         Ok(Self {

@@ -13,7 +13,7 @@ use fd_session::authenticate::{Challenges, Credentials};
 use fd_transport::Bandwidth;
 
 use crate::clock;
-use crate::security::certificates::Keyring;
+use crate::security::certificates::ResourceCertificates;
 use crate::security::places::{Place, Places};
 use crate::shared::collectors::Collectors;
 use crate::shared::debug::Debug;
@@ -35,7 +35,7 @@ const LEAST_TIME: Duration = Duration::from_secs(3);
 pub(crate) struct Daemon {
     supervisor: Supervisor,
     platform: Platform,
-    keyring: Keyring,
+    certificates: ResourceCertificates,
     settings: Settings,
     state_file: PathBuf,
     default_bandwidth: Bandwidth,
@@ -55,7 +55,7 @@ impl Daemon {
     /// before it.
     pub(crate) fn new(
         config: Config,
-        keyring: Keyring,
+        certificates: ResourceCertificates,
         protection: Option<Protection>,
         debug: Arc<Debug>,
         settings: Settings,
@@ -70,7 +70,7 @@ impl Daemon {
         Self {
             supervisor,
             platform: Platform::detect(),
-            keyring,
+            certificates,
             settings,
             state_file,
             default_bandwidth,
@@ -149,8 +149,8 @@ impl Daemon {
     }
 
     /// The certificates of all resources.
-    pub(crate) const fn keyring(&self) -> &Keyring {
-        &self.keyring
+    pub(crate) const fn certificates(&self) -> &ResourceCertificates {
+        &self.certificates
     }
 
     /// Loops that must come round.

@@ -26,7 +26,7 @@ const MODE: u32 = 0o640;
 
 /// A job that ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct FinishedJob {
     /// Number of errors.
     pub(crate) errors: i32,
     /// The code: `B`, `R`, `V` …
@@ -71,7 +71,7 @@ pub(crate) enum DamagedState {
 }
 
 /// The bytes of a state file with the last ten of these jobs, oldest first.
-pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
+pub(crate) fn encode(entries: &[FinishedJob]) -> Vec<u8> {
     let kept = entries.get(entries.len().saturating_sub(KEPT)..).unwrap_or_default();
     let end = HEADER_SIZE + 4 + kept.len() * RECORD_SIZE;
     let mut file = Vec::with_capacity(end);
@@ -88,7 +88,7 @@ pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
     file
 }
 
-fn encode_entry(entry: &Entry, file: &mut Vec<u8>) {
+fn encode_entry(entry: &FinishedJob, file: &mut Vec<u8>) {
     // Two pointers of the stock daemon's memory, which no reader looks at.
     file.extend_from_slice(&[0; 16]);
     file.extend_from_slice(&entry.errors.to_le_bytes());
@@ -110,7 +110,7 @@ fn encode_entry(entry: &Entry, file: &mut Vec<u8>) {
 ///
 /// # Errors
 /// [`DamagedState`] if the stock daemon would delete the file.
-pub(crate) fn decode(file: &[u8]) -> Result<Vec<Entry>, DamagedState> {
+pub(crate) fn decode(file: &[u8]) -> Result<Vec<FinishedJob>, DamagedState> {
     let mut header = Fields { bytes: file, at: 0 };
     if header.take::<16>()?.get(..14) != MAGIC.get(..14) {
         return Err(DamagedState::Magic);
@@ -139,9 +139,9 @@ pub(crate) fn decode(file: &[u8]) -> Result<Vec<Entry>, DamagedState> {
     Ok(entries)
 }
 
-fn decode_entry(fields: &mut Fields<'_>) -> Result<Entry, DamagedState> {
+fn decode_entry(fields: &mut Fields<'_>) -> Result<FinishedJob, DamagedState> {
     fields.take::<16>()?;
-    let mut entry = Entry { errors: i32::from_le_bytes(fields.take()?), ..Entry::default() };
+    let mut entry = FinishedJob { errors: i32::from_le_bytes(fields.take()?), ..FinishedJob::default() };
     entry.job_type = fields.code()?;
     entry.job_status = fields.code()?;
     entry.job_level = fields.code()?;
@@ -192,7 +192,7 @@ pub(crate) fn path(working_directory: &Path, port: u16) -> PathBuf {
 }
 
 /// The jobs that the daemon before this one left. A damaged file is deleted.
-pub(crate) fn load(path: &Path) -> Vec<Entry> {
+pub(crate) fn load(path: &Path) -> Vec<FinishedJob> {
     let Some(file) = own_file::read(path).and_then(read_whole).ok() else { return Vec::new() };
     match decode(&file) {
         Ok(entries) => entries,
@@ -220,7 +220,7 @@ fn read_whole(file: File) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// When it can't be created or written.
-pub(crate) fn save(path: &Path, entries: &[Entry]) -> io::Result<()> {
+pub(crate) fn save(path: &Path, entries: &[FinishedJob]) -> io::Result<()> {
     let bytes = encode(entries);
     let file = own_file::open(path, MODE)?;
     file.write_all_at(&bytes, 0)?;
@@ -233,8 +233,8 @@ mod tests {
 
     use super::*;
 
-    fn entry(job_id: u32) -> Entry {
-        Entry {
+    fn entry(job_id: u32) -> FinishedJob {
+        FinishedJob {
             errors: 3,
             job_type: b'B',
             job_status: b'T',
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_record_stands_where_the_stock_daemon_puts_it() {
         // The dump of reference 06 §5.9: three jobs, the first one shown.
-        let file = encode(&[Entry { errors: 0, ..entry(1) }, entry(2), entry(3)]);
+        let file = encode(&[FinishedJob { errors: 0, ..entry(1) }, entry(2), entry(3)]);
         assert_eq!(file.len(), 796);
         assert_eq!(&file[32..34], [0x1c, 0x03]);
         assert_eq!(&file[0xc0..0xc4], [3, 0, 0, 0]);
@@ -277,11 +277,11 @@ mod tests {
 
     #[test]
     fn the_newest_ten_survive_a_round_trip() {
-        let all: Vec<Entry> = (1..=13).map(entry).collect();
+        let all: Vec<FinishedJob> = (1..=13).map(entry).collect();
         assert_eq!(decode(&encode(&all)).unwrap(), all[3..]);
         let with_console = [entry(0), entry(7)];
         assert_eq!(decode(&encode(&with_console)).unwrap(), [entry(7)]);
-        let long = Entry { job: vec![b'x'; 500], ..entry(1) };
+        let long = FinishedJob { job: vec![b'x'; 500], ..entry(1) };
         assert_eq!(decode(&encode(&[long])).unwrap()[0].job.len(), 127);
     }
 

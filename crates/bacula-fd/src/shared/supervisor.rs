@@ -10,7 +10,7 @@ use fd_messages::MessageType;
 use crate::clock;
 use crate::delivery::local::{self, Expand, LocalDestinations};
 use crate::shared::job::{Job, JobKind};
-use crate::shared::state_file::Entry;
+use crate::shared::state_file::FinishedJob;
 use crate::texts;
 
 /// Jobs that the history keeps (reference 02 §13.1).
@@ -53,7 +53,7 @@ pub(crate) struct Supervisor {
     pub started: i64,
     next: AtomicU64,
     sessions: Mutex<BTreeMap<u64, Arc<Session>>>,
-    history: Mutex<VecDeque<Entry>>,
+    history: Mutex<VecDeque<FinishedJob>>,
     finished: AtomicU64,
     waiting: Mutex<Vec<DaemonMessage>>,
     local: Mutex<LocalDestinations>,
@@ -61,7 +61,7 @@ pub(crate) struct Supervisor {
 
 impl Supervisor {
     /// A daemon that has just started, with the history of the one before it.
-    pub(crate) fn new(config: Config, history: Vec<Entry>) -> Self {
+    pub(crate) fn new(config: Config, history: Vec<FinishedJob>) -> Self {
         let own = &config.file_daemon;
         let local = LocalDestinations::new(own.messages.clone(), &own.name, own.working_directory.clone());
         Self {
@@ -129,7 +129,7 @@ impl Supervisor {
     }
 
     /// The jobs that ended, oldest first, at most ten.
-    pub(crate) fn history(&self) -> Vec<Entry> {
+    pub(crate) fn history(&self) -> Vec<FinishedJob> {
         lock(&self.history).iter().cloned().collect()
     }
 
@@ -202,8 +202,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn entry(job: &Job) -> Entry {
-    Entry {
+fn entry(job: &Job) -> FinishedJob {
+    FinishedJob {
         errors: i32::try_from(job.progress.errors()).unwrap_or(i32::MAX),
         job_type: job.kind().letter(),
         job_status: job.status().code(),

@@ -9,7 +9,7 @@ use crate::clock;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Job, JobKind};
 use crate::shared::platform::Platform;
-use crate::shared::state_file::Entry;
+use crate::shared::state_file::FinishedJob;
 use crate::shared::supervisor::Session;
 
 /// `.status header`: one frame.
@@ -105,7 +105,7 @@ fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, j
 }
 
 /// `.status terminated` from API 2 on: a frame for the beginning, one for each job, one for the end.
-pub(crate) fn terminated(history: &[Entry], api_opts: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn terminated(history: &[FinishedJob], api_opts: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Output::new(api_opts);
     out.begin_list_group("terminated");
     let mut frames = vec![out.frame()];

@@ -8,7 +8,7 @@ use crate::clock;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Job, JobKind, StorageView, level_words};
 use crate::shared::platform::Platform;
-use crate::shared::state_file::Entry;
+use crate::shared::state_file::FinishedJob;
 use crate::shared::supervisor::Session;
 use crate::texts;
 
@@ -190,7 +190,7 @@ fn mask_password(path: &[u8]) -> String {
 }
 
 /// One row of the history; `wide` stands between the first columns, `narrow` between the others.
-pub(super) fn terminated(entry: &Entry, wide: &str, narrow: &str) -> String {
+pub(super) fn terminated(entry: &FinishedJob, wide: &str, narrow: &str) -> String {
     format!(
         "{:>6}{wide}{:<6}{narrow}{:>8}{narrow}{:>10}{wide}{:<7}{wide}{:<8}{narrow}{}\n",
         entry.job_id,
@@ -203,7 +203,7 @@ pub(super) fn terminated(entry: &Entry, wide: &str, narrow: &str) -> String {
     )
 }
 
-fn level_column(entry: &Entry) -> &'static str {
+fn level_column(entry: &FinishedJob) -> &'static str {
     match entry.job_type {
         b'R' => "Rest",
         b'D' => "Admn",
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_row_of_the_history() {
-        let entry = Entry {
+        let entry = FinishedJob {
             job_id: 1,
             job_type: b'B',
             job_level: b'F',
@@ -274,7 +274,7 @@ mod tests {
             job_bytes: 17,
             end_time: 0,
             job: b"acc.2026-11-21_02.19.56_04".to_vec(),
-            ..Entry::default()
+            ..FinishedJob::default()
         };
         let row = terminated(&entry, "  ", " ");
         assert!(row.starts_with("     1  Full          7        17   OK       "), "{row}");

@@ -1,7 +1,7 @@
 //! The one-line forms of `.status`.
 
 use super::plain;
-use crate::shared::state_file::Entry;
+use crate::shared::state_file::FinishedJob;
 use crate::shared::supervisor::Supervisor;
 
 /// `.status current`: one line a running job. No NUL at the ends.
@@ -18,7 +18,7 @@ pub(crate) fn last(supervisor: &Supervisor) -> Vec<Vec<u8>> {
 }
 
 /// `.status terminated` as older tools want it: one row a job, columns divided by tabs.
-pub(crate) fn terminated(history: &[Entry]) -> Vec<Vec<u8>> {
+pub(crate) fn terminated(history: &[FinishedJob]) -> Vec<Vec<u8>> {
     let row = |entry| {
         let mut frame = plain::terminated(entry, "\t", "\t").into_bytes();
         frame.push(0);
