@@ -1,5 +1,7 @@
 //! `DESTINATION = WHERE = TYPES` of a Messages resource (reference 06 §7.2).
 
+use fd_messages::MessageType;
+
 use crate::document::{RawResource, Value};
 use crate::error::SyntaxError;
 use crate::explain;
@@ -8,28 +10,6 @@ use crate::resources::{Destination, DestinationKind, Messages, TypeSet};
 use crate::texts;
 use crate::token::Token;
 
-/// The keywords and numbers of message types (reference 06 §7.1).
-pub(crate) const MESSAGE_TYPES: [(&str, u8); 18] = [
-    ("Abort", 1),
-    ("Debug", 2),
-    ("Events", EVENTS),
-    ("Fatal", 4),
-    ("Error", 5),
-    ("Warning", 6),
-    ("Info", 7),
-    ("Saved", 8),
-    ("NotSaved", 9),
-    ("Skipped", 10),
-    ("Mount", 11),
-    ("ErrorTerm", 12),
-    ("Terminate", 13),
-    ("Restored", 14),
-    ("Security", 15),
-    ("Alert", 16),
-    ("VolMgmt", 17),
-    ("Verified", 18),
-];
-const EVENTS: u8 = 3;
 const EVENTS_PREFIX: &[u8] = b"events";
 
 impl Parser<'_> {
@@ -122,15 +102,15 @@ impl Parser<'_> {
 
     /// The number of a type; a new `events.NAME` gets the next one.
     fn type_number(&self, messages: &mut Messages, word: &[u8]) -> Result<u8, SyntaxError> {
-        let known = MESSAGE_TYPES.iter().find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(word));
-        if let Some((_, number)) = known {
-            return Ok(*number);
+        let known = MessageType::ALL.iter().find(|kind| kind.keyword().as_bytes().eq_ignore_ascii_case(word));
+        if let Some(kind) = known {
+            return Ok(kind.number());
         }
         let custom =
             word.split_at_checked(EVENTS_PREFIX.len()).filter(|(head, _)| head.eq_ignore_ascii_case(EVENTS_PREFIX));
         let Some((_, tail)) = custom else {
             let mut error = self.lexer.fail(&texts::UNKNOWN_MESSAGE_TYPE, [word.to_vec()]);
-            let names = MESSAGE_TYPES.iter().map(|(name, _)| *name).chain(["All"]);
+            let names = MessageType::ALL.iter().map(|kind| kind.keyword()).chain(["All"]);
             error.hint = explain::did_you_mean(word, names);
             return Err(error);
         };
@@ -152,7 +132,7 @@ impl Parser<'_> {
 fn single_type(number: u8) -> TypeSet {
     let mut types = TypeSet::default();
     types.insert(number);
-    if number == EVENTS {
+    if number == MessageType::Events.number() {
         for custom in (TypeSet::FIRST_CUSTOM..).take(TypeSet::MAX_CUSTOM) {
             types.insert(custom);
         }

@@ -2,7 +2,8 @@
 //!
 //! Only what stands in the file is shown, passwords in clear text. Bytes that are not UTF-8 are passed through.
 
-use crate::destinations::MESSAGE_TYPES;
+use fd_messages::MessageType;
+
 use crate::directives::{Directive, Type};
 use crate::document::{Document, RawResource, Value};
 use crate::resources::{ConnectRun, Destination, DestinationKind, FileDaemon, Messages, StatisticsKind, TypeSet};
@@ -47,9 +48,8 @@ const SELECTED: Layout = Layout { open: "{", head: "\"%\": {\n", tail: "\n }", c
 
 /// More types than this, and a destination is shown as "All" with exceptions.
 const MOST_LISTED: usize = 9;
-const EVENTS: u8 = 3;
 /// Types that "All" does not include.
-const NOT_IN_ALL: [&str; 3] = ["Debug", "Events", "Saved"];
+const NOT_IN_ALL: [MessageType; 3] = [MessageType::Debug, MessageType::Events, MessageType::Saved];
 
 impl Document {
     /// The file as JSON text, resources by type and name.
@@ -232,21 +232,22 @@ const fn sends_mail(kind: DestinationKind) -> bool {
 
 /// The types of a destination: the list, or "All" with exceptions; then the custom types, sorted.
 fn type_names(messages: &Messages, types: TypeSet) -> Vec<Vec<u8>> {
-    let set = MESSAGE_TYPES.iter().filter(|(_, number)| types.contains(*number)).count();
+    let set = MessageType::ALL.iter().filter(|kind| types.contains(kind.number())).count();
     let mut names: Vec<Vec<u8>> = Vec::new();
     if set > MOST_LISTED {
         names.push(b"All".to_vec());
     }
-    for (name, number) in MESSAGE_TYPES {
-        let shown = match (types.contains(number), set > MOST_LISTED) {
+    for kind in MessageType::ALL {
+        let (name, in_all) = (kind.keyword(), !NOT_IN_ALL.contains(&kind));
+        let shown = match (types.contains(kind.number()), set > MOST_LISTED) {
             (true, false) => name.to_owned(),
-            (true, true) if name != "Debug" && NOT_IN_ALL.contains(&name) => name.to_owned(),
-            (false, true) if !NOT_IN_ALL.contains(&name) => format!("!{name}"),
+            (true, true) if kind != MessageType::Debug && !in_all => name.to_owned(),
+            (false, true) if in_all => format!("!{name}"),
             _ => continue,
         };
         names.push(shown.into_bytes());
     }
-    let all_events = types.contains(EVENTS);
+    let all_events = types.contains(MessageType::Events.number());
     let mut custom: Vec<Vec<u8>> = (TypeSet::FIRST_CUSTOM..)
         .zip(&messages.custom_events)
         .filter(|(number, _)| types.contains(*number) != all_events)

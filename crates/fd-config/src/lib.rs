@@ -42,8 +42,8 @@ pub use resources::{
     FileDaemon, Messages, PasswordKey, Pki, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
 pub use settings::{
-    ConnectionSettings, IoShare, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings, SETTINGS_FILE,
-    Settings, SettingsError, TlsSettings,
+    ConnectionSettings, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings, SETTINGS_FILE, Settings,
+    SettingsError, TlsSettings,
 };
 pub use source::{AddressFamily, Source};
 pub use split::split_command;

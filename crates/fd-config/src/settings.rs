@@ -8,6 +8,7 @@ use core::num::NonZeroU16;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use fd_messages::IoPriority;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
@@ -98,21 +99,12 @@ pub struct JobSettings {
     pub nice: Option<u8>,
     /// Share of the disks that a backup's threads get; `None`: that of the daemon.
     #[serde(deserialize_with = "io_priority")]
-    pub io_priority: Option<IoShare>,
+    pub io_priority: Option<IoPriority>,
     /// While the host's one-minute load average is above this, a backup rests nine tenths of its time; `None`: never.
     #[serde(deserialize_with = "max_load")]
     pub max_load: Option<f64>,
     /// Whether a backup's last message, and the status of one that runs, say where the time goes.
     pub stage_times: bool,
-}
-
-/// `job.io_priority`
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IoShare {
-    /// Level 0 is the most, 7 the least.
-    BestEffort(u8),
-    /// What nobody else wants.
-    Idle,
 }
 
 /// `[log]`
@@ -212,7 +204,7 @@ fn max_load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D
     if load > 0.0 { Ok(Some(load)) } else { Err(D::Error::custom(texts::NOT_A_LOAD)) }
 }
 
-fn io_priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IoShare>, D::Error> {
+fn io_priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IoPriority>, D::Error> {
     deserializer.deserialize_any(Share).map(Some)
 }
 
@@ -220,19 +212,19 @@ fn io_priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IoSh
 struct Share;
 
 impl Visitor<'_> for Share {
-    type Value = IoShare;
+    type Value = IoPriority;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(texts::EXPECTED_AN_IO_PRIORITY)
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<IoShare, E> {
+    fn visit_i64<E: Error>(self, number: i64) -> Result<IoPriority, E> {
         let level = u8::try_from(number).ok().filter(|level| *level <= LEAST_IO_LEVEL);
-        level.map(IoShare::BestEffort).ok_or_else(|| E::custom(texts::EXPECTED_AN_IO_PRIORITY))
+        level.map(IoPriority::BestEffort).ok_or_else(|| E::custom(texts::EXPECTED_AN_IO_PRIORITY))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<IoShare, E> {
-        if text == "idle" { Ok(IoShare::Idle) } else { Err(E::custom(texts::EXPECTED_AN_IO_PRIORITY)) }
+    fn visit_str<E: Error>(self, text: &str) -> Result<IoPriority, E> {
+        if text == "idle" { Ok(IoPriority::Idle) } else { Err(E::custom(texts::EXPECTED_AN_IO_PRIORITY)) }
     }
 }
 
@@ -319,14 +311,14 @@ mod tests {
         assert_eq!(parse("job.memory = 8388608").unwrap().job.memory, Some(8 << 20));
         assert_eq!(parse("job.memory = \"1gb\"").unwrap().job.memory, Some(1_000_000_000));
         let job = parse("[job]\nnice = 10\nio_priority = 7\nmax_load = 4\nstage_times = true").unwrap().job;
-        assert_eq!((job.nice, job.io_priority, job.max_load), (Some(10), Some(IoShare::BestEffort(7)), Some(4.0)));
+        assert_eq!((job.nice, job.io_priority, job.max_load), (Some(10), Some(IoPriority::BestEffort(7)), Some(4.0)));
         assert!(job.stage_times);
         for (text, bytes) in [("0", 0), ("\"1 MiB\"", 1 << 20), ("\"1 GiB\"", 1 << 30)] {
             let job = parse(&format!("job.kept_signatures = {text}")).unwrap().job;
             assert_eq!(job.kept_signatures, Some(bytes));
         }
         let job = parse("[job]\nnice = 0\nio_priority = \"idle\"\nmax_load = 1.5").unwrap().job;
-        assert_eq!((job.nice, job.io_priority, job.max_load), (Some(0), Some(IoShare::Idle), Some(1.5)));
+        assert_eq!((job.nice, job.io_priority, job.max_load), (Some(0), Some(IoPriority::Idle), Some(1.5)));
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! What jobs share: the types of messages, and the handles of one running job.
 //!
 //! Its threads count in [`Progress`], ask a [`CancelToken`], say messages through a [`JobLog`], and send a Verify job's
-//! packets, which go between its messages, through a [`PacketSink`].
+//! packets, which go between its messages, through a [`PacketSink`]. The configuration says which [`IoPriority`] they
+//! have.
 //!
 //! Not here: how messages are delivered (the program does that), and deciding what is an error: the crates that find one
 //! say which [`MessageType`] it is.
 
+mod io_priority;
 mod message_type;
 mod packets;
 mod run;
 mod stages;
 
+pub use io_priority::IoPriority;
 pub use message_type::MessageType;
 pub use packets::{PacketSink, SendError};
 pub use run::{CancelToken, JobLog, Progress};

@@ -1,4 +1,4 @@
-//! The eighteen message types and their numbers on the wire.
+//! The eighteen message types, their numbers on the wire and their names in the configuration.
 
 /// The type of a message; the number travels in the `Jmsg` line (reference 01 §16.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -64,6 +64,30 @@ impl MessageType {
         Self::VolMgmt,
         Self::Verified,
     ];
+
+    /// Its name in a Messages resource (reference 06 §7.1).
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::Abort => "Abort",
+            Self::Debug => "Debug",
+            Self::Events => "Events",
+            Self::Fatal => "Fatal",
+            Self::Error => "Error",
+            Self::Warning => "Warning",
+            Self::Info => "Info",
+            Self::Saved => "Saved",
+            Self::NotSaved => "NotSaved",
+            Self::Skipped => "Skipped",
+            Self::Mount => "Mount",
+            Self::ErrorTerm => "ErrorTerm",
+            Self::Term => "Terminate",
+            Self::Restored => "Restored",
+            Self::Security => "Security",
+            Self::Alert => "Alert",
+            Self::VolMgmt => "VolMgmt",
+            Self::Verified => "Verified",
+        }
+    }
 
     /// The number on the wire, 1 to 18.
     pub const fn number(self) -> u8 {

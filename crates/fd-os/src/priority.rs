@@ -2,16 +2,7 @@
 
 use std::io;
 
-/// The kernel's classes of input and output, as `ioprio_set(2)` has them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IoPriority {
-    /// As the thread's nice value says.
-    Unset,
-    /// A share; level 0 is the most, 7 the least.
-    BestEffort(u8),
-    /// Only what nobody else wants.
-    Idle,
-}
+use fd_messages::IoPriority;
 
 const CLASS_SHIFT: libc::c_long = 13;
 const WHO_PROCESS: libc::c_long = 1;

@@ -5,10 +5,8 @@ use std::time::Instant;
 
 use fd_backup::{BackupError, BackupPlan, FrameSink, HostShare, SinkError};
 use fd_bsock::CommCount;
-use fd_config::{IoShare, JobSettings};
 use fd_fileset::FileSet;
 use fd_messages::{JobLog, MessageType};
-use fd_os::priority::IoPriority;
 use fd_session::JobStatus;
 use fd_session::storage::StorageError;
 use fd_session::texts;
@@ -40,17 +38,9 @@ pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSe
     if let Some(memory) = settings.memory {
         plan.memory_budget = usize::try_from(memory).unwrap_or(usize::MAX);
     }
-    plan.host_share = host_share(settings);
+    plan.host_share = HostShare { nice: settings.nice, io: settings.io_priority, max_load: settings.max_load };
     plan.tell_times = settings.stage_times;
     plan
-}
-
-fn host_share(settings: &JobSettings) -> HostShare {
-    let io = settings.io_priority.map(|share| match share {
-        IoShare::BestEffort(level) => IoPriority::BestEffort(level),
-        IoShare::Idle => IoPriority::Idle,
-    });
-    HostShare { nice: settings.nice, io, max_load: settings.max_load }
 }
 
 /// What looks at the line to the Storage Daemon.

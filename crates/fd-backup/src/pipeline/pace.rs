@@ -4,7 +4,8 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fd_os::priority::{self, IoPriority};
+use fd_messages::IoPriority;
+use fd_os::priority;
 
 /// How often a thread looks at the load, and whether it has rested enough.
 const GLANCE: Duration = Duration::from_millis(200);

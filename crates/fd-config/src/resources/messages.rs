@@ -2,6 +2,8 @@
 //!
 //! Only the routing table; building, sending and storing messages is another crate's work.
 
+use fd_messages::MessageType;
+
 /// A `Messages` resource (reference 06 §3.3, §7.2, §7.3).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Messages {
@@ -21,7 +23,9 @@ pub struct Messages {
 impl Messages {
     /// Whether messages of this type have any effect. Abort (1) and `ErrorTerm` (12) always have.
     pub const fn wants(&self, number: u8) -> bool {
-        matches!(number, 1 | 12) || self.union.contains(number)
+        number == MessageType::Abort.number()
+            || number == MessageType::ErrorTerm.number()
+            || self.union.contains(number)
     }
 
     /// The destinations that get messages of this type.
@@ -35,7 +39,7 @@ impl Messages {
             .iter()
             .position(|name| name.eq_ignore_ascii_case(kind))
             .and_then(|index| u8::try_from(index).ok())
-            .map_or(3, |index| TypeSet::FIRST_CUSTOM.saturating_add(index))
+            .map_or(MessageType::Events.number(), |index| TypeSet::FIRST_CUSTOM.saturating_add(index))
     }
 }
 
