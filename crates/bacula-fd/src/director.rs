@@ -4,15 +4,16 @@
 //! its messages and keeps the connection alive.
 
 mod commands;
+mod diagnostics;
 mod estimate;
 mod fileset;
 mod greet;
 mod jobs;
 mod network_test;
+mod plugins;
 mod proxy;
-mod restore_objects;
 mod scripts;
-mod tools;
+
 mod verify;
 
 use std::sync::Arc;

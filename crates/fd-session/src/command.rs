@@ -3,13 +3,13 @@
 //! [`Command::parse`] turns a frame into a command, or into the refusal that the stock daemon gives. Who may use which
 //! command is decided by [`Word::is_permitted`]. Doing it is not our business.
 
-mod tools;
+mod diagnostics;
 
 use fd_bsock::scan::{Lenient, Strict, unbash_spaces};
 
 use crate::texts::{self, BadCommand};
 
-pub use tools::{MetricFormat, SetDebug, SnapshotWish};
+pub use diagnostics::{MetricFormat, SetDebug, SnapshotWish};
 
 /// The commands, in the order in which a frame is compared with them: the first prefix wins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
