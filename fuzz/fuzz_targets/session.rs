@@ -17,7 +17,7 @@ use fd_records::AccurateEntry;
 use fd_session::append::{AppendClose, AppendOpen};
 use fd_session::authenticate::{Authentication, Challenges, Credentials};
 use fd_session::clock::{ClockSync, parse_btime};
-use fd_session::command::{Access, Command, Level, Word, partial_job};
+use fd_session::command::{self, Access, Command, Level};
 use fd_session::read::{ReadClose, ReadOpen};
 use fd_session::storage::{SignalReaction, StorageHello, react};
 use fd_session::texts::EndJob;
@@ -174,24 +174,25 @@ impl Session {
     /// One command; whether the loop goes on.
     fn obey(&mut self, command: Command, peers: &mut Peers<'_>) -> Option<()> {
         match command {
-            Command::Job { job_id, job, .. } => self.begin(job_id, job)?,
-            Command::Level(_, Level::Since { .. }) => set_clock(peers)?,
-            Command::FileSet { .. } => self.fileset = Some(self.read_fileset(peers)?),
-            Command::Accurate { .. } => peers.list(|frame| {
+            Command::Job(new) => self.begin(new.job_id, new.name)?,
+            Command::Level(_, Level::Since(_)) => set_clock(peers)?,
+            Command::FileSet(_) => self.fileset = Some(self.read_fileset(peers)?),
+            Command::Accurate(_) => peers.list(|frame| {
                 self.accurate += usize::from(AccurateEntry::parse(frame).is_some());
             })?,
             Command::RestoreObject(_) => take_object(peers)?,
-            Command::RestoreFileList { .. } => peers.list(|_| {})?,
-            Command::Run(..) => self.scripts += 1,
-            Command::Cancel { stop, .. } => self.change(if stop { JobStatus::Incomplete } else { JobStatus::Canceled }),
-            Command::Storage { .. } => self.call_storage(peers)?,
-            Command::Backup { .. } => self.back_up(peers)?,
-            Command::Restore { .. } if self.storage => self.restore(peers)?,
-            Command::Restore { .. } | Command::Verify(_) => {
+            Command::RestoreFileList(_) => peers.list(|_| {})?,
+            Command::Run(_) | Command::RunAfterJob(_) => self.scripts += 1,
+            Command::Cancel(_) => self.change(JobStatus::Canceled),
+            Command::Stop(_) => self.change(JobStatus::Incomplete),
+            Command::Storage(_) => self.call_storage(peers)?,
+            Command::Backup(_) => self.back_up(peers)?,
+            Command::Restore(_) if self.storage => self.restore(peers)?,
+            Command::Restore(_) | Command::Verify(_) => {
                 self.fail();
                 return None;
             }
-            Command::Plain(Word::Hello | Word::EndRestore) => return None,
+            Command::EndRestore => return None,
             _ => {}
         }
         Some(())
@@ -284,20 +285,15 @@ impl Session {
 
     /// One frame of the Director; whether the loop goes on.
     fn hear(&mut self, frame: &[u8], access: Access, peers: &mut Peers<'_>) -> Option<()> {
-        let word = Word::of(frame)?;
-        if !word.is_permitted(access) {
-            return Some(());
-        }
-        match Command::parse(word, frame) {
+        match command::read(frame, access, |_| false) {
             Ok(command) => self.obey(command, peers),
             Err(refusal) => {
                 assert!(refusal.fatal.is_some() || refusal.reply.is_some());
-                if word == Word::JobId {
-                    let (_, name) = partial_job(frame);
-                    assert!(name.len() <= 127);
+                assert!(refusal.named.is_none_or(|(_, name)| name.len() <= 127));
+                if refusal.fatal.is_some() {
+                    self.fail();
                 }
-                self.fail();
-                matches!(word, Word::Cancel | Word::Stop | Word::RestoreFileList).then_some(())
+                refusal.goes_on.then_some(())
             }
         }
     }

@@ -12,6 +12,17 @@ use crate::authenticate::AuthError;
 use crate::command::{MetricFormat, SetDebug};
 use crate::storage::StorageError;
 
+/// A text about a frame or a name, which stands between the two parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Quote(&'static str, &'static str);
+
+impl Quote {
+    /// The text about this one.
+    pub fn of(self, quoted: &[u8]) -> Vec<u8> {
+        [self.0.as_bytes(), quoted, self.1.as_bytes()].concat()
+    }
+}
+
 /// The version that the Director reads; below 13.0.0 it would shift every message type (reference 01 §7).
 pub const VERSION: &str = "15.0.3";
 /// Release date as the `JobId=` reply has it.
@@ -267,29 +278,19 @@ pub fn marked(job: &[u8], stopped: bool) -> Vec<u8> {
 }
 
 /// Reply to a command that names a job that does not run.
-pub fn job_not_found(job: &[u8]) -> Vec<u8> {
-    [b"2901 Job ", job, b" not found.\n"].concat()
-}
+pub const JOB_NOT_FOUND: Quote = Quote("2901 Job ", " not found.\n");
 
 /// Reply to a malformed `setbandwidth=`.
-pub fn bad_bandwidth(command: &[u8]) -> Vec<u8> {
-    [b"2991 Bad setbandwidth command: ", command, b"\n"].concat()
-}
+pub const BAD_BANDWIDTH: Quote = Quote("2991 Bad setbandwidth command: ", "\n");
 
 /// Reply to a `verify` of a level that there is not. The stock daemon adds what its memory holds behind the command.
-pub fn bad_verify_level(command: &[u8]) -> Vec<u8> {
-    [b"2994 Bad verify level: ", command, b"\n"].concat()
-}
+pub const BAD_VERIFY_LEVEL: Quote = Quote("2994 Bad verify level: ", "\n");
 
 /// Reply to a malformed `verify`.
-pub fn bad_verify_command(command: &[u8]) -> Vec<u8> {
-    [b"2994 Bad verify command: ", command, b"\n"].concat()
-}
+pub const BAD_VERIFY_COMMAND: Quote = Quote("2994 Bad verify command: ", "\n");
 
 /// Fatal message: options for a plugin that is not there.
-pub fn plugin_not_loaded(plugin: &[u8]) -> Vec<u8> {
-    [b"job.c:3735 Command plugin \"", plugin, b"\" requested, but is not loaded.\n"].concat()
-}
+pub const PLUGIN_NOT_LOADED: Quote = Quote("job.c:3735 Command plugin \"", "\" requested, but is not loaded.\n");
 
 /// Error: a restore object is not what it is said to be.
 pub fn object_not_unpacked(wanted: i32, got: usize, name: &[u8]) -> Vec<u8> {
@@ -298,9 +299,7 @@ pub fn object_not_unpacked(wanted: i32, got: usize, name: &[u8]) -> Vec<u8> {
 }
 
 /// Reply to a malformed `setdebug=`.
-pub fn bad_setdebug(command: &[u8]) -> Vec<u8> {
-    [b"2991 Bad setdebug command: ", command, b"\n"].concat()
-}
+pub const BAD_SETDEBUG: Quote = Quote("2991 Bad setdebug command: ", "\n");
 
 /// The last text of `estimate`; both numbers with thousands commas.
 pub fn ok_estimate(files: u64, bytes: u64) -> Vec<u8> {
@@ -452,67 +451,40 @@ pub fn suspicious_login(director: &[u8], ip: &str, why: &str) -> Vec<u8> {
 pub const BAD_STORAGE_CALL: &[u8] = b"SD connect failed: Bad Hello command\n";
 
 /// A Storage Daemon's call for a job that does not run here.
-pub fn storage_call_without_job(job: &[u8]) -> Vec<u8> {
-    [b"hello.c:63 SD connect failed: Job name not found: ", job, b"\n"].concat()
-}
+pub const STORAGE_CALL_WITHOUT_JOB: Quote = Quote("hello.c:63 SD connect failed: Job name not found: ", "\n");
 
 /// Fatal message about a disabled command; `word` is the table's text.
 pub fn command_disabled(word: &str) -> Vec<u8> {
     format!("Command: \"{word}\" is disabled.\n").into_bytes()
 }
 
-/// Fatal message about a malformed command, with what came.
-pub fn bad_command(kind: BadCommand, frame: &[u8]) -> Vec<u8> {
-    let (head, tail): (&[u8], &[u8]) = match kind {
-        BadCommand::Job => (b"Bad Job Command: ", b""),
-        BadCommand::UnknownLevel => (b"job.c:2756 Unknown backup level: ", b"\n"),
-        BadCommand::Level => (b"job.c:2769 Bad level command: ", b"\n"),
-        BadCommand::Storage => (b"Bad storage command: ", b""),
-        BadCommand::Session => (b"Bad session command: ", b""),
-        BadCommand::Replace => (b"Bad replace command. CMD=", b"\n"),
-        BadCommand::RunScript => (b"job.c:1284 Bad RunScript command: ", b"\n"),
-        BadCommand::RestoreObject => (b"job.c:1340 Bad RestoreObject command: ", b"\n"),
-        BadCommand::Estimate => (b"Bad estimate command: ", b""),
-        BadCommand::DotStatus => (b"status.c:607 Bad .status command: ", b"\n"),
-        BadCommand::Statistics => (b"fdcollect.c:186 Bad statistics command: ", b"\n"),
-        BadCommand::WhereRegex => (b"Bad where regexp. where=", b"\n"),
-    };
-    [head, frame, tail].concat()
-}
-
-/// Which command was malformed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BadCommand {
-    /// `JobId=`.
-    Job,
-    /// `level = ` with a word that is no level.
-    UnknownLevel,
-    /// `level = since_utime`.
-    Level,
-    /// `storage `.
-    Storage,
-    /// `session`.
-    Session,
-    /// `restore `.
-    Replace,
-    /// `Run`.
-    RunScript,
-    /// `estimate`.
-    Estimate,
-    /// `restoreobject`.
-    RestoreObject,
-    /// `.status`.
-    DotStatus,
-    /// `statistics`.
-    Statistics,
-    /// `restore … regexwhere=` without one usable expression; what follows is the expression.
-    WhereRegex,
-}
+/// Fatal: `JobId=` that does not scan, or a second one.
+pub const MALFORMED_JOB: Quote = Quote("Bad Job Command: ", "");
+/// Fatal: `level = ` with a word that is no level.
+pub const UNKNOWN_LEVEL: Quote = Quote("job.c:2756 Unknown backup level: ", "\n");
+/// Fatal: `level = since_utime`, or the Director's answer about its clock.
+pub const MALFORMED_LEVEL: Quote = Quote("job.c:2769 Bad level command: ", "\n");
+/// Fatal: `storage `.
+pub const MALFORMED_STORAGE: Quote = Quote("Bad storage command: ", "");
+/// Fatal: `session`.
+pub const MALFORMED_SESSION: Quote = Quote("Bad session command: ", "");
+/// Fatal: `restore `.
+pub const MALFORMED_RESTORE: Quote = Quote("Bad replace command. CMD=", "\n");
+/// Fatal: `Run`.
+pub const MALFORMED_RUN_SCRIPT: Quote = Quote("job.c:1284 Bad RunScript command: ", "\n");
+/// Fatal: `restoreobject`.
+pub const MALFORMED_RESTORE_OBJECT: Quote = Quote("job.c:1340 Bad RestoreObject command: ", "\n");
+/// Fatal: `estimate`.
+pub const MALFORMED_ESTIMATE: Quote = Quote("Bad estimate command: ", "");
+/// Fatal: `.status`.
+pub const MALFORMED_DOT_STATUS: Quote = Quote("status.c:607 Bad .status command: ", "\n");
+/// Fatal: `statistics`.
+pub const MALFORMED_STATISTICS: Quote = Quote("fdcollect.c:186 Bad statistics command: ", "\n");
+/// Fatal: `restore … regexwhere=` of expressions of which none is usable.
+pub const BAD_WHERE_REGEX: Quote = Quote("Bad where regexp. where=", "\n");
 
 /// Fatal message: the restore's place is not allowed.
-pub fn restore_path_not_allowed(path: &[u8]) -> Vec<u8> {
-    [b"Path not allowed for restore: \"", path, b"\"\n"].concat()
-}
+pub const RESTORE_PATH_NOT_ALLOWED: Quote = Quote("Path not allowed for restore: \"", "\"\n");
 
 /// Information: the Storage Daemon answered.
 pub fn connected_to_storage(address: &str, port: u16, encrypted: bool) -> Vec<u8> {

@@ -9,12 +9,12 @@ use fd_config::Messages;
 use fd_fileset::FileSet;
 use fd_messages::{JobLog, MessageType};
 use fd_session::JobStatus;
-use fd_session::command::BackupLevel;
+use fd_session::command::{BackupLevel, Estimate};
 use fd_session::texts;
 use fd_transport::{ChannelError, IDLE_LIMIT, Received};
 use fd_walk::{DirectoryLimits, Purpose, WalkSettings};
 
-use super::{Conversation, Flow};
+use super::conversation::{Conversation, Flow};
 
 /// Lines that may wait for the Director.
 const WAITING: usize = 256;
@@ -75,7 +75,8 @@ impl Conversation<'_> {
         DirectoryLimits::new(&resource.allowed_backup_directories, &resource.excluded_backup_directories)
     }
 
-    pub(super) fn estimate(&mut self, listing: bool, limit: u64) -> Flow {
+    pub(super) fn estimate(&mut self, wanted: Estimate) -> Flow {
+        let Estimate { listing, limit } = wanted;
         let job = self.job();
         job.change_status(JobStatus::Running);
         let plan = EstimatePlan {

@@ -20,7 +20,7 @@ use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 use nix::fcntl::OFlag;
 
-use super::{Conversation, Flow};
+use super::conversation::{Conversation, Flow};
 use crate::job::child::{Group, Program, Wanted, Watched, is_unwanted};
 use crate::job::matcher::Matcher;
 use crate::job::program::{self, NotRun};
@@ -45,7 +45,8 @@ impl From<LineError> for ListEnd {
 
 impl Conversation<'_> {
     /// Reads the lines up to a signal. A bad FileSet gets no reply: the command loop just ends.
-    pub(super) fn read_fileset(&mut self) -> Flow {
+    pub(super) fn read_fileset(&mut self, snapshot: bool) -> Flow {
+        self.snapshot = snapshot;
         if self.fileset.is_some() {
             return Flow::End;
         }

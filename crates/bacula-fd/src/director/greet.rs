@@ -12,7 +12,8 @@ use fd_session::authenticate::{AuthError, Authenticated, Authentication};
 use fd_session::{Need, texts};
 use fd_transport::{Channel, Farewell, Fault, Received};
 
-use super::{Conversation, Remains};
+use super::commands::Remains;
+use super::conversation::Conversation;
 use crate::connection::dialogue::{self, Secrets, Signals};
 use crate::security::hosts_access;
 use crate::security::places::Place;
@@ -117,7 +118,7 @@ fn take_call(daemon: &Daemon, mut channel: Channel, frame: &[u8]) {
         return;
     };
     let Some(job) = supervisor.job(&call.job) else {
-        supervisor.say(MessageType::Fatal, "hello.c:63", texts::storage_call_without_job(&call.job));
+        supervisor.say(MessageType::Fatal, "hello.c:63", texts::STORAGE_CALL_WITHOUT_JOB.of(&call.job));
         return;
     };
     if let Err(second) = job.park(channel) {

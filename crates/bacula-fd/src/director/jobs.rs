@@ -1,19 +1,19 @@
-//! `storage`, `backup`, `restore`, `endrestore`: where a command becomes a running job.
+//! `backup`, `restore`, `endrestore`: where a command becomes a running job.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
+use fd_bsock::Signal;
 use fd_messages::MessageType;
 use fd_restore::{NameRegex, RestoreState};
 use fd_session::JobStatus;
-use fd_session::command::{Replace, Where};
-use fd_session::texts::{self, BadCommand};
-use fd_transport::{Channel, ConnectPlan, IDLE_LIMIT, Peer, PeerKind};
+use fd_session::command::{RestoreOrder, Where};
+use fd_session::texts;
+use fd_transport::IDLE_LIMIT;
 
-use super::{Conversation, Flow};
-use crate::connection::storage::{self, Patience, Rejected, StorageConnection};
+use super::conversation::{Conversation, Flow};
 use crate::job::backup::LineWatch;
 use crate::job::hang_up::HangUp;
 use crate::job::matcher::Matcher;
@@ -25,123 +25,10 @@ use crate::shared::job::{Job, JobKind};
 /// How often the Director's heartbeat is looked at (reference 01 §17).
 const BACKUP_TICK: Duration = Duration::from_secs(5);
 pub(super) const RESTORE_TICK: Duration = Duration::from_secs(30);
-/// How long a Storage Daemon may take to call us (reference 01 §13).
-const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
-/// The brake after a Storage Daemon that does not know us.
-const STORAGE_REFUSED_PAUSE: Duration = Duration::from_secs(6);
+/// Between two progress lines (reference 02 §6.8).
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
 
 impl Conversation<'_> {
-    pub(super) fn connect_storage(&mut self, address: &[u8], port: u16, authorization: &[u8]) -> Flow {
-        self.take_key(authorization);
-        let job = self.job();
-        if job.status() == JobStatus::Fatal {
-            // A FileSet with plugin commands, and no Plugin Directory: the job has been told why it can't go on.
-            self.reply(texts::BAD_STORAGE);
-            return Flow::End;
-        }
-        if job.bandwidth.get() == 0 {
-            let limit = match self.resource.max_bandwidth_per_job {
-                0 => self.daemon.default_bandwidth(),
-                limit => limit,
-            };
-            job.bandwidth.set(limit);
-        }
-        let host = String::from_utf8_lossy(address).into_owned();
-        match self.reach_storage(&job, &host, port) {
-            Some(connection) => {
-                self.adopt_storage(&job, connection, &host, port);
-                self.reply(texts::OK_STORAGE);
-                Flow::GoOn
-            }
-            None => Flow::End,
-        }
-    }
-
-    fn adopt_storage(&mut self, job: &Job, mut connection: StorageConnection, host: &str, port: u16) {
-        let encrypted = connection.is_encrypted();
-        job.set_storage(Some((connection.channel().canceller(), encrypted)));
-        self.storage = Some(connection);
-        self.key.fill(0);
-        if job.identity.job_id > 0 && port != 0 {
-            self.tell(MessageType::Info, &texts::connected_to_storage(host, port, encrypted));
-        }
-    }
-
-    fn reach_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<StorageConnection> {
-        let channel = self.dial_storage(job, host, port)?;
-        let daemon = &self.daemon.config().file_daemon;
-        // A Storage Daemon may well have our name; the key is one job's, and no other process has it.
-        let credentials = self.daemon.credentials(&daemon.name, &self.key, &daemon.tls);
-        let (remote, compression) = (self.resource.remote, daemon.comm_compression);
-        let certificates = self.daemon.certificates().own().cloned();
-        let mut channel = channel;
-        channel.set_bandwidth(job.bandwidth.clone());
-        // So that a cancel ends the greeting, too.
-        job.set_storage(Some((channel.canceller(), false)));
-        match StorageConnection::greet(channel, job, credentials, certificates, remote, compression) {
-            Ok(connection) => Some(connection),
-            Err(_) if job.cancel.is_cancelled() => {
-                job.set_storage(None);
-                self.reply(texts::BAD_STORAGE);
-                None
-            }
-            Err(Rejected { error, certificate_errors }) => {
-                job.set_storage(None);
-                tracing::warn!(%error, %host, port, "the Storage daemon's hello failed");
-                for problem in certificate_errors {
-                    self.say(MessageType::Error, &texts::certificate_error(&problem));
-                }
-                let text = error.message();
-                if text.is_empty() {
-                    self.say(MessageType::Warning, &texts::storage_rejected(host, port, &error));
-                    job.pause(STORAGE_REFUSED_PAUSE);
-                    self.reply(texts::BAD_STORAGE);
-                } else {
-                    // Trouble with the capabilities has a message but no reply (reference 02 §4.6).
-                    self.say(MessageType::Fatal, &text);
-                }
-                None
-            }
-        }
-    }
-
-    fn dial_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<Channel> {
-        if port == 0 {
-            let director = self.channel.canceller();
-            let called = job.await_call(CALL_TIMEOUT, &|| !director.peer_has_left());
-            if called.is_none() {
-                self.say(MessageType::Fatal, texts::STORAGE_DID_NOT_CALL);
-                self.reply(texts::BAD_STORAGE);
-            }
-            return called;
-        }
-        let daemon = &self.daemon.config().file_daemon;
-        let heartbeat = daemon.heartbeat_interval;
-        let plan = ConnectPlan {
-            peer: Peer { kind: PeerKind::Storage, host: host.to_owned(), port },
-            source: daemon.source_address.map(Into::into),
-            retry_every: storage::RETRY_EVERY,
-            give_up_after: daemon.sd_connect_timeout,
-            keep_idle: (!heartbeat.is_zero()).then_some(heartbeat),
-            send_buffer: usize::try_from(daemon.max_network_buffer_size).ok().filter(|size| *size > 0),
-        };
-        let patience = Patience::new(job, self.channel.canceller());
-        let dialled = storage::connect(&plan, &patience);
-        for warning in patience.into_warnings() {
-            self.say(MessageType::Warning, &texts::storage_retrying(&warning));
-        }
-        match dialled {
-            Ok(channel) => Some(channel),
-            Err(error) => {
-                if !job.cancel.is_cancelled() {
-                    self.say(MessageType::Fatal, format!("{error}\n").as_bytes());
-                }
-                self.reply(texts::BAD_STORAGE);
-                None
-            }
-        }
-    }
-
     pub(super) fn backup(&mut self, file_index: u32) -> Flow {
         let job = self.job();
         job.set_kind(JobKind::Backup);
@@ -171,11 +58,12 @@ impl Conversation<'_> {
         Flow::End
     }
 
-    pub(super) fn restore(&mut self, files: u32, replace: Replace, prelinks: bool, place: &Where) -> Flow {
+    pub(super) fn restore(&mut self, order: &RestoreOrder) -> Flow {
+        let RestoreOrder { files, replace, prelinks, place } = order;
         let job = self.job();
         if !restore::is_allowed(&self.resource.allowed_restore_directories, place) {
             let (Where::Folder(text) | Where::Regex(text)) = place;
-            self.say(MessageType::Fatal, &texts::restore_path_not_allowed(text));
+            self.say(MessageType::Fatal, &texts::RESTORE_PATH_NOT_ALLOWED.of(text));
             self.reply(texts::RESTORE_NOT_ALLOWED);
             return Flow::End;
         }
@@ -186,16 +74,16 @@ impl Conversation<'_> {
         let mut compile = |pattern: &[u8], options| -> Option<Box<dyn NameRegex>> {
             Some(Box::new(matcher.compile(pattern, options, &wanted).ok()?))
         };
-        let plan = match restore::plan(replace, prelinks, place, keys, &mut compile) {
+        let plan = match restore::plan(*replace, *prelinks, place, keys, &mut compile) {
             Ok(plan) => plan,
             Err(expression) => {
-                self.say(MessageType::Fatal, &texts::bad_command(BadCommand::WhereRegex, &expression));
+                self.say(MessageType::Fatal, &texts::BAD_WHERE_REGEX.of(&expression));
                 return Flow::End;
             }
         };
         self.reply(texts::OK_RESTORE);
         job.set_kind(JobKind::Restore);
-        job.progress.set_files_expected(files);
+        job.progress.set_files_expected(*files);
         job.change_status(JobStatus::Blocked);
         match self.storage.take() {
             None => self.say(MessageType::Fatal, texts::IMPROPER_SEQUENCE),
@@ -296,5 +184,23 @@ impl Conversation<'_> {
             }
         }
         self.flush();
+    }
+
+    /// Keeps the Director informed while a job runs: a heartbeat when its interval has passed, progress every 30 s.
+    fn keep_alive(&mut self, job: &Job) {
+        let interval = self.daemon.config().file_daemon.heartbeat_interval;
+        if !interval.is_zero() && self.last_heartbeat.elapsed() >= interval {
+            self.last_heartbeat = Instant::now();
+            self.signal(Signal::Heartbeat);
+        }
+        match self.last_progress {
+            None => self.last_progress = Some(Instant::now()),
+            Some(last) if last.elapsed() >= PROGRESS_INTERVAL && job.kind() != JobKind::System => {
+                self.last_progress = Some(Instant::now());
+                let progress = &job.progress;
+                self.reply(&texts::progress(job.identity.job_id, progress.files(), progress.job_bytes()));
+            }
+            Some(_) => {}
+        }
     }
 }

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use fd_bsock::Signal;
+use fd_session::command::NetworkTest;
 use fd_session::texts;
 use fd_transport::{Channel, ChannelError, IDLE_LIMIT, Received};
 
-use super::{Conversation, Flow};
+use super::conversation::{Conversation, Flow};
 use crate::connection::dialogue;
 use crate::status::with_suffix;
 
@@ -19,10 +20,10 @@ const SMALL: [u8; 8] = [FILL; 8];
 
 impl Conversation<'_> {
     /// Without a Storage Daemon nothing is said at all.
-    pub(super) fn test_network(&mut self, wanted: Option<(u64, u64)>) -> Flow {
+    pub(super) fn test_network(&mut self, wanted: Option<NetworkTest>) -> Flow {
         let bandwidth = self.job().bandwidth.get();
         let Some(mut storage) = self.storage.take() else { return Flow::GoOn };
-        let Some((bytes, rounds)) = wanted else {
+        let Some(NetworkTest { bytes, rounds }) = wanted else {
             let told = storage.channel().send(texts::BAD_TEST_NETWORK).and_then(|()| storage.channel().flush());
             if let Err(error) = told {
                 tracing::debug!(%error, "the Storage daemon has gone");

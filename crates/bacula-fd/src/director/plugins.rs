@@ -1,13 +1,13 @@
-//! What the Director sends to plugins before a restore: `restoreobject` and `restorefilelist` (reference 02 §4.13,
-//! §4.16). Without plugins it is read and checked, and goes nowhere, as in the stock daemon whose plugin is not loaded.
+//! What the Director sends to plugins (reference 02 §4.13 to §4.16, §4.22, §4.23). Without plugins it is read and
+//! checked, and goes nowhere, as in a stock daemon whose plugin is not loaded.
 
 use fd_compress::Decompressor;
 use fd_messages::MessageType;
-use fd_session::command::RestoreObject;
+use fd_session::command::{PluginQuery, RestoreObject};
 use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 
-use super::{Conversation, Flow};
+use super::conversation::{Conversation, Flow};
 
 /// What the stock daemon's buffer has room for beyond the announced length.
 const SLACK: usize = 100;
@@ -47,5 +47,36 @@ impl Conversation<'_> {
         tracing::debug!(plugin = %plugin.escape_ascii(), "a list of files for a plugin that is not there");
         self.skip_list();
         Flow::GoOn
+    }
+
+    /// Options for a plugin, of which there is none.
+    pub(super) fn plugin_options(&mut self, options: &[u8]) -> Flow {
+        self.reply(texts::OK_PLUGIN_OPTIONS);
+        self.say(MessageType::Fatal, &texts::PLUGIN_NOT_LOADED.of(options));
+        Flow::GoOn
+    }
+
+    /// Asks a plugin. None of ours has anything to tell.
+    pub(super) fn query_plugin(&mut self, query: &PluginQuery) -> Flow {
+        let (parameter, plugin) = (query.parameter.escape_ascii(), query.plugin.escape_ascii());
+        tracing::debug!(%parameter, %plugin, "no plugin answers this query");
+        // Where there are no plugins at all the stock daemon looks for none, and says nothing.
+        if !self.daemon.installed_plugins().is_empty() {
+            self.queue(texts::PLUGIN_NOT_FOUND);
+        }
+        self.end_of_data();
+        Flow::GoOn
+    }
+
+    /// `PluginFeatures`: there is no plugin to list.
+    pub(super) fn plugin_features(&mut self) -> Flow {
+        self.end_of_data();
+        Flow::GoOn
+    }
+
+    /// `component`: the list that follows is for a plugin.
+    pub(super) fn skip_components(&mut self) -> Flow {
+        self.skip_list();
+        self.replied(texts::OK_COMPONENT)
     }
 }

@@ -8,7 +8,7 @@ use fd_config::Director;
 use fd_session::texts;
 use fd_transport::{Channel, Received, wait_for_either};
 
-use super::{Conversation, Flow};
+use super::conversation::{Conversation, Flow};
 use crate::connection::dial::{Call, DialError};
 
 /// How long nothing happens before both sides are looked at all the same.

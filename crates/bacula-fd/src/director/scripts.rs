@@ -1,19 +1,24 @@
-//! Run scripts, and what the codes in their command lines stand for (reference 02 §4.8, §10.2).
-
-use fd_fileset::{JobCodes, expand_job_codes};
-use fd_session::{JobStatus, texts};
+//! Run scripts (reference 02 §4.8, §10).
 
 use fd_config::Director;
 use fd_messages::JobLog as _;
 use fd_session::command::RunScript;
+use fd_session::texts;
 use fd_transport::Canceller;
 
-use super::{Conversation, Flow};
+use super::conversation::{Conversation, Flow};
+use super::job_codes::job_codes;
 use crate::job::outbox::Outbox;
 use crate::job::runscript::{self, Moment, Surroundings};
-use crate::shared::job::{Job, Words, status_words};
+use crate::shared::job::Job;
 
 impl<'d> Conversation<'d> {
+    /// `Run` and `RunAfterJob`: a script for later.
+    pub(super) fn keep_script(&mut self, script: RunScript, reply: &[u8]) -> Flow {
+        self.scripts.push(script);
+        self.replied(reply)
+    }
+
     pub(super) fn run_before_job(&mut self, command: &[u8]) -> Flow {
         let job = self.job();
         let failed_before = job.status().is_canceled();
@@ -50,24 +55,6 @@ impl<'d> Conversation<'d> {
         self.scripts = scripts;
     }
 
-    /// A command line with its job codes replaced.
-    pub(super) fn expanded(&self, command: &[u8]) -> Vec<u8> {
-        let job = self.job();
-        let words = job.words();
-        expand_job_codes(command, &self.codes(&job, &words))
-    }
-
-    /// An operator's command with the codes of the job (reference 06 §7.8). Two codes are those of run scripts only.
-    pub(super) fn operator_command(&self, command: &[u8], recipients: &[u8]) -> Vec<u8> {
-        let job = self.job();
-        let words = job.words();
-        let mut codes = JobCodes { recipients, director: b"%D", previous_job: b"%S", ..self.codes(&job, &words) };
-        if self.said_while_running {
-            codes.status = status_words(JobStatus::Running).as_bytes();
-        }
-        expand_job_codes(command, &codes)
-    }
-
     /// What the job's own thread needs to run the scripts of [`Moment::AfterVss`].
     pub(super) fn late_scripts(&self) -> LateScripts<'d> {
         LateScripts {
@@ -94,11 +81,6 @@ impl<'d> Conversation<'d> {
         let surroundings = Surroundings { codes, allowed, director_gone: &director_gone };
         work(&surroundings, &mut |kind, text| self.say(kind, text));
     }
-
-    fn codes<'a>(&'a self, job: &'a Job, words: &'a Words) -> JobCodes<'a> {
-        let client = self.daemon.config().file_daemon.name.as_bytes();
-        job_codes(job, words, client, self.resource.name.as_bytes(), &self.level.previous_job)
-    }
 }
 
 /// The scripts of a moment that comes while the job's own thread runs.
@@ -120,33 +102,5 @@ impl LateScripts<'_> {
         let surroundings = Surroundings { codes, allowed, director_gone: &|| self.connection.peer_has_left() };
         let mut say = |kind, text: &[u8]| outbox.message(kind, text);
         runscript::run_all(&self.scripts, Moment::AfterVss, job, &surroundings, &mut say);
-    }
-}
-
-fn job_codes<'a>(
-    job: &'a Job,
-    words: &'a Words,
-    client: &'a [u8],
-    director: &'a [u8],
-    previous_job: &'a [u8],
-) -> JobCodes<'a> {
-    JobCodes {
-        client,
-        director,
-        status: words.status.as_bytes(),
-        errors: job.progress.errors(),
-        job_id: job.identity.job_id,
-        job: &job.identity.name,
-        level: words.level.as_bytes(),
-        since: b"*none*",
-        previous_job,
-        files: job.progress.files(),
-        bytes: job.progress.job_bytes(),
-        read_bytes: job.progress.read_bytes(),
-        job_type: words.kind.as_bytes(),
-        volume: b"",
-        priority: 0,
-        process: std::process::id(),
-        recipients: b"",
     }
 }

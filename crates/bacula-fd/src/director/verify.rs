@@ -1,4 +1,4 @@
-//! `verify` and `pluginoptions` (reference 02 §4.11, §4.23).
+//! `verify` (reference 02 §4.11).
 
 use fd_backup::VerifyPlan;
 use fd_messages::MessageType;
@@ -8,8 +8,8 @@ use fd_session::command::VerifyLevel;
 use fd_session::texts;
 use fd_walk::{Purpose, WalkSettings};
 
+use super::conversation::{Conversation, Flow};
 use super::jobs::RESTORE_TICK;
-use super::{Conversation, Flow};
 use crate::job::verify::{self, VolumeLevel};
 use crate::shared::job::JobKind;
 
@@ -65,12 +65,5 @@ impl Conversation<'_> {
         let Some((storage, opened)) = ran else { return true };
         self.storage = Some(storage);
         opened
-    }
-
-    /// Options for a plugin, of which there is none.
-    pub(super) fn plugin_options(&mut self, options: &[u8]) -> Flow {
-        self.reply(texts::OK_PLUGIN_OPTIONS);
-        self.say(MessageType::Fatal, &texts::plugin_not_loaded(options));
-        Flow::GoOn
     }
 }

@@ -1,0 +1,63 @@
+//! The job of a connection gets its name; running jobs get another limit, or end (reference 02 §4.1, §4.4, §4.19).
+
+use std::sync::Arc;
+
+use fd_bsock::Signal;
+use fd_bsock::hello::FileDaemonCaps;
+use fd_session::command::{NewJob, SetBandwidth};
+use fd_session::texts;
+
+use super::conversation::{Conversation, Flow};
+use crate::shared::job::{Identity, Job};
+
+impl Conversation<'_> {
+    pub(super) fn name_job(&mut self, new: NewJob) -> Flow {
+        let NewJob { job_id, name, vol_session_id, vol_session_time, authorization, second } = new;
+        let identity = Identity { job_id, name, vol_session_id, vol_session_time };
+        if self.session.job.set(Arc::new(Job::new(identity, self.session.connected))).is_err() {
+            return self.refuse(second);
+        }
+        self.take_key(&authorization);
+        let platform = self.daemon.platform().with_commas();
+        self.replied(&texts::ok_job(&platform, ""))
+    }
+
+    /// `caps`.
+    pub(super) fn capabilities(&mut self) -> Flow {
+        self.queue(&FileDaemonCaps { proxy: self.resource.remote }.encode());
+        self.signal(Signal::CmdOk);
+        Flow::GoOn
+    }
+
+    pub(super) fn set_bandwidth(&mut self, wanted: &SetBandwidth) -> Flow {
+        let SetBandwidth { limit, job: name } = wanted;
+        let supervisor = self.daemon.supervisor();
+        if name.is_empty() {
+            for job in supervisor.sessions().iter().filter_map(|session| session.job.get()) {
+                job.bandwidth.set(*limit);
+            }
+            self.daemon.set_default_bandwidth(*limit);
+        } else {
+            match supervisor.job(name) {
+                Some(job) => job.bandwidth.set(*limit),
+                None => self.queue(&texts::JOB_NOT_FOUND.of(name)),
+            }
+        }
+        self.replied(texts::OK_BANDWIDTH)
+    }
+
+    /// `cancel` and `stop`.
+    pub(super) fn abort_job(&mut self, name: &[u8], stop: bool) -> Flow {
+        match self.daemon.supervisor().job(name) {
+            Some(job) => {
+                let text = format!("Cancel jobid={} job={}", job.identity.job_id, job.name());
+                self.event("FC0003", "command", &text);
+                job.abort(stop);
+                self.queue(&texts::marked(name, stop));
+            }
+            None => self.queue(&texts::JOB_NOT_FOUND.of(name)),
+        }
+        self.end_of_data();
+        Flow::GoOn
+    }
+}

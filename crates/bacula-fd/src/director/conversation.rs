@@ -1,0 +1,277 @@
+//! One authenticated connection: what its commands have said so far, and how it talks to the Director.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fd_backup::AccurateList;
+use fd_bsock::{CommCount, Signal};
+use fd_config::{DestinationKind, Director};
+use fd_fileset::{FileSet, JobCodes, expand_job_codes};
+use fd_messages::MessageType;
+use fd_restore::{QueuedMessage, RestoreState};
+use fd_session::JobStatus;
+use fd_session::command::{LevelFlags, Refusal, RunScript};
+use fd_transport::{Channel, ChannelError, Farewell, IDLE_LIMIT, Received};
+
+use super::job_codes::job_codes;
+use crate::clock;
+use crate::connection::storage::StorageConnection;
+use crate::delivery::local::Expand;
+use crate::job::outbox::Loss;
+use crate::shared::daemon::Daemon;
+use crate::shared::job::{Identity, Job, Phase, Words, status_words};
+use crate::shared::supervisor::Session;
+use crate::texts as lines;
+
+/// Whether the command loop goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Flow {
+    GoOn,
+    End,
+}
+
+/// What `level` commands have said.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LevelSoFar {
+    pub(super) flags: LevelFlags,
+    /// Set by `since_utime`: seconds since 1970 by our clock.
+    pub(super) since: Option<i64>,
+    pub(super) previous_job: Vec<u8>,
+}
+
+/// One authenticated connection.
+pub(super) struct Conversation<'d> {
+    pub(super) daemon: &'d Daemon,
+    pub(super) channel: Channel,
+    pub(super) resource: &'d Director,
+    pub(super) session: Arc<Session>,
+    /// The Director has gone; what is said goes nowhere, and a running job ends in peace (reference 02 §9.4).
+    pub(super) loss: Loss,
+    /// The FileSet asks for snapshots.
+    pub(super) snapshot: bool,
+    pub(super) key: Vec<u8>,
+    pub(super) multi_storage: bool,
+    pub(super) level: LevelSoFar,
+    pub(super) fileset: Option<Arc<FileSet>>,
+    pub(super) accurate: Option<Arc<AccurateList>>,
+    pub(super) scripts: Vec<RunScript>,
+    pub(super) storage: Option<StorageConnection>,
+    pub(super) restored: Option<RestoreState>,
+    /// What a restore has to say with the next message, or before the end of the job.
+    pub(super) waiting: Vec<QueuedMessage>,
+    pub(super) comm: CommCount,
+    /// Connections on which all is said; waiting for the other side to close them comes last.
+    pub(super) farewells: Vec<Farewell>,
+    /// A Director's connection that came over this one, to be served when this one is over.
+    pub(super) handed_over: Option<Channel>,
+    pub(super) last_heartbeat: Instant,
+    pub(super) last_progress: Option<Instant>,
+    /// What is delivered now was said while the job ran, whatever has become of it since.
+    pub(super) said_while_running: bool,
+}
+
+impl<'d> Conversation<'d> {
+    pub(super) fn new(daemon: &'d Daemon, channel: Channel, resource: &'d Director, session: Arc<Session>) -> Self {
+        Self {
+            daemon,
+            channel,
+            resource,
+            session,
+            loss: Loss::default(),
+            snapshot: false,
+            key: Vec::new(),
+            multi_storage: false,
+            level: LevelSoFar::default(),
+            fileset: None,
+            accurate: None,
+            scripts: Vec::new(),
+            storage: None,
+            restored: None,
+            waiting: Vec::new(),
+            comm: CommCount::default(),
+            farewells: Vec::new(),
+            handed_over: None,
+            last_heartbeat: Instant::now(),
+            last_progress: None,
+            said_while_running: false,
+        }
+    }
+
+    /// The job of this connection; without `JobId=` it is one without a number, like a console's.
+    pub(super) fn job(&self) -> Arc<Job> {
+        let nameless = || Arc::new(Job::new(Identity::default(), self.session.connected));
+        Arc::clone(self.session.job.get_or_init(nameless))
+    }
+
+    /// Does one thing of the job, and says so to `.status activity`.
+    pub(super) fn in_phase<T>(&mut self, phase: Phase, work: impl FnOnce(&mut Self) -> T) -> T {
+        let job = self.job();
+        job.enter(phase, clock::seconds());
+        let done = work(self);
+        job.enter(Phase::Waiting, clock::seconds());
+        done
+    }
+
+    /// Refuses what the Director has sent.
+    pub(super) fn refuse(&mut self, refusal: Refusal) -> Flow {
+        if let Some((job_id, name)) = refusal.named {
+            let identity = Identity { job_id, name, ..Identity::default() };
+            self.session.job.get_or_init(|| Arc::new(Job::new(identity, self.session.connected)));
+        }
+        if let Some(text) = refusal.fatal {
+            self.say(MessageType::Fatal, &text);
+        }
+        if let Some(reply) = refusal.reply {
+            self.reply(&reply);
+        }
+        if refusal.ends_list {
+            self.end_of_data();
+        }
+        if refusal.goes_on { Flow::GoOn } else { Flow::End }
+    }
+
+    /// Sends one frame to the Director, and the next command may come.
+    pub(super) fn replied(&mut self, reply: &[u8]) -> Flow {
+        self.reply(reply);
+        Flow::GoOn
+    }
+
+    /// Sends one frame to the Director and flushes.
+    pub(super) fn reply(&mut self, frame: &[u8]) {
+        self.queue(frame);
+        self.flush();
+    }
+
+    /// Sends one frame; it may wait for the next flush.
+    pub(super) fn queue(&mut self, frame: &[u8]) {
+        if !self.is_lost() {
+            let sent = self.channel.send(frame);
+            self.note_loss(sent);
+        }
+    }
+
+    pub(super) fn signal(&mut self, signal: Signal) {
+        self.queue_signal(signal);
+        self.flush();
+    }
+
+    /// Sends a signal; it may wait for the next flush.
+    pub(super) fn queue_signal(&mut self, signal: Signal) {
+        if !self.is_lost() {
+            let sent = self.channel.signal(signal);
+            self.note_loss(sent);
+        }
+    }
+
+    /// Ends an answer of many frames. It may wait for the next flush, which comes before the next command is waited for.
+    pub(super) fn end_of_data(&mut self) {
+        self.queue_signal(Signal::Eod);
+    }
+
+    pub(super) fn flush(&mut self) {
+        if !self.is_lost() {
+            let sent = self.channel.flush();
+            self.note_loss(sent);
+        }
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.loss.get().is_some()
+    }
+
+    pub(super) fn note_loss(&mut self, sent: Result<(), ChannelError>) {
+        if let Err(error) = sent {
+            tracing::debug!(%error, "the Director can't be reached any more");
+            let _told_before = self.loss.set(error.cause());
+        }
+    }
+
+    /// Says something to the operator, now.
+    pub(super) fn say(&mut self, kind: MessageType, text: &[u8]) {
+        self.tell(kind, text);
+        self.flush();
+    }
+
+    /// Says something to the operator; it may wait for the next flush. On a console's connection it is the bare text
+    /// (reference 02 §6.5).
+    pub(super) fn tell(&mut self, kind: MessageType, text: &[u8]) {
+        self.tell_waiting();
+        let job = self.job();
+        if job.identity.job_id == 0 && !matches!(kind, MessageType::Security | MessageType::Events) {
+            self.queue(text);
+        } else if job.note(kind, &self.daemon.config().file_daemon.messages) {
+            self.deliver(job.identity.job_id, kind, clock::seconds(), text);
+        }
+    }
+
+    /// Says what a restore has left for the next message.
+    pub(super) fn tell_waiting(&mut self) {
+        for (kind, text) in std::mem::take(&mut self.waiting) {
+            self.tell(kind, &text);
+        }
+    }
+
+    /// Brings a message to every destination that takes its type. What it does to the job has been done.
+    pub(super) fn deliver(&mut self, job_id: u32, kind: MessageType, time: i64, text: &[u8]) {
+        let line = lines::job_line(&self.daemon.config().file_daemon.name, job_id, kind, text);
+        self.deliver_line(job_id, kind.number(), time, &line);
+    }
+
+    fn deliver_line(&mut self, job_id: u32, type_number: u8, time: i64, line: &[u8]) {
+        let takers = self.daemon.config().file_daemon.messages.destinations_of(type_number);
+        let to_director = takers.filter(|destination| destination.kind == DestinationKind::Director).count();
+        for _destination in 0..to_director {
+            self.queue(&lines::jmsg(job_id, type_number, time, line));
+        }
+        let expand = |command: &[u8], recipients: &[u8]| self.operator_command(command, recipients);
+        let has_job = job_id != 0 && self.session.job.get().is_some();
+        let job: Option<&Expand<'_>> = if has_job { Some(&expand) } else { None };
+        self.daemon.supervisor().deliver_locally(type_number, time, line, job);
+    }
+
+    /// Tells of an event of this session (reference 06 §9).
+    pub(super) fn event(&mut self, code: &str, kind: &str, text: &str) {
+        let daemon = &self.daemon.config().file_daemon;
+        let number = daemon.messages.event_number(kind.as_bytes());
+        if !daemon.messages.wants(number) {
+            return;
+        }
+        let line = lines::event(code, &daemon.name, self.session.number, kind, &self.resource.name, text);
+        let job_id = self.session.job.get().map_or(0, |job| job.identity.job_id);
+        if job_id == 0 && number != MessageType::Events.number() {
+            // A type of one's own is a text like any other, and on a console's connection that is a bare one.
+            self.queue(&line);
+        } else {
+            self.deliver_line(job_id, number, clock::seconds(), &line);
+        }
+        self.flush();
+    }
+
+    /// Reads and forgets the frames up to a signal.
+    pub(super) fn skip_list(&mut self) {
+        while let Ok(Received::Data(_) | Received::Empty) = self.channel.recv(IDLE_LIMIT) {}
+    }
+
+    /// A command line with its job codes replaced.
+    pub(super) fn expanded(&self, command: &[u8]) -> Vec<u8> {
+        let job = self.job();
+        let words = job.words();
+        expand_job_codes(command, &self.codes(&job, &words))
+    }
+
+    /// An operator's command with the codes of the job (reference 06 §7.8). Two codes are those of run scripts only.
+    fn operator_command(&self, command: &[u8], recipients: &[u8]) -> Vec<u8> {
+        let job = self.job();
+        let words = job.words();
+        let mut codes = JobCodes { recipients, director: b"%D", previous_job: b"%S", ..self.codes(&job, &words) };
+        if self.said_while_running {
+            codes.status = status_words(JobStatus::Running).as_bytes();
+        }
+        expand_job_codes(command, &codes)
+    }
+
+    fn codes<'a>(&'a self, job: &'a Job, words: &'a Words) -> JobCodes<'a> {
+        let client = self.daemon.config().file_daemon.name.as_bytes();
+        job_codes(job, words, client, self.resource.name.as_bytes(), &self.level.previous_job)
+    }
+}

@@ -1,0 +1,66 @@
+//! `level`: what counts as changed, by the Director's clock and by ours (reference 02 §4.2).
+
+use fd_bsock::Signal;
+use fd_messages::MessageType;
+use fd_session::clock::{ClockSync, parse_btime};
+use fd_session::command::{BackupLevel, Level, LevelFlags, Since};
+use fd_session::texts;
+use fd_transport::{IDLE_LIMIT, Received};
+
+use super::conversation::{Conversation, Flow};
+use crate::clock;
+
+impl Conversation<'_> {
+    pub(super) fn set_level(&mut self, flags: LevelFlags, level: Level) -> Flow {
+        let known = &mut self.level.flags;
+        known.accurate |= flags.accurate;
+        known.rerunning |= flags.rerunning;
+        known.estimate |= flags.estimate;
+        match level {
+            Level::Whole(level) => {
+                self.job().set_level(level.letter());
+                self.replied(texts::OK_LEVEL)
+            }
+            Level::Awaiting(level) => {
+                self.job().set_level(level.letter());
+                Flow::GoOn
+            }
+            Level::Since(since) => {
+                if self.job().level() == b' ' {
+                    self.job().set_level(BackupLevel::Since.letter());
+                }
+                self.synchronize(since)
+            }
+        }
+    }
+
+    /// Asks the Director for its time and moves `since` to our clock.
+    fn synchronize(&mut self, since: Since) -> Flow {
+        self.level.previous_job = since.previous_job;
+        let mut sync = ClockSync::default();
+        while sync.wants_more() {
+            let rounds = sync.rounds_at_once();
+            let asked = clock::microseconds();
+            (0..rounds).for_each(|_| self.queue_signal(Signal::BTime));
+            for _ in 0..rounds {
+                let answer = match self.channel.recv(IDLE_LIMIT) {
+                    Ok(Received::Data(answer)) => answer.to_vec(),
+                    _ => return self.refuse(since.clockless),
+                };
+                let Some(theirs) = parse_btime(&answer) else {
+                    self.say(MessageType::Fatal, &texts::MALFORMED_LEVEL.of(&answer));
+                    return Flow::End;
+                };
+                sync.answer(asked, clock::microseconds(), theirs);
+            }
+        }
+        let adjustment = sync.adjustment();
+        if adjustment.abs() > 3 {
+            let kind = if adjustment.abs() > 600 { MessageType::Warning } else { MessageType::Info };
+            self.say(kind, &texts::clocks_differ(adjustment));
+        }
+        self.level.since = Some(since.time.saturating_add(adjustment));
+        self.end_of_data();
+        self.replied(texts::OK_LEVEL)
+    }
+}

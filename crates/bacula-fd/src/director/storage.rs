@@ -1,0 +1,157 @@
+//! `storage`: the job's connection to its Storage Daemon (reference 02 §4.6).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fd_messages::MessageType;
+use fd_session::JobStatus;
+use fd_session::command::StorageAddress;
+use fd_session::texts;
+use fd_transport::{Channel, ConnectPlan, Peer, PeerKind};
+
+use super::conversation::{Conversation, Flow};
+use crate::connection::storage::{self, End, Patience, Rejected, StorageConnection};
+use crate::shared::job::Job;
+
+/// How long a Storage Daemon may take to call us (reference 01 §13).
+const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
+/// The brake after a Storage Daemon that does not know us.
+const STORAGE_REFUSED_PAUSE: Duration = Duration::from_secs(6);
+
+impl Conversation<'_> {
+    /// A new key closes the old connection; a second one makes the restore one of several storages (reference 02 §4.1).
+    pub(super) fn take_key(&mut self, authorization: &[u8]) {
+        if authorization.is_empty() {
+            return;
+        }
+        if let Some(old) = self.storage.take() {
+            self.leave_storage(old);
+            self.job().set_storage(None);
+        }
+        self.multi_storage = !self.key.is_empty();
+        self.key = authorization.to_vec();
+    }
+
+    pub(super) fn connect_storage(&mut self, address: &StorageAddress) -> Flow {
+        self.take_key(&address.authorization);
+        let job = self.job();
+        if job.status() == JobStatus::Fatal {
+            // A FileSet with plugin commands, and no Plugin Directory: the job has been told why it can't go on.
+            self.reply(texts::BAD_STORAGE);
+            return Flow::End;
+        }
+        if job.bandwidth.get() == 0 {
+            let limit = match self.resource.max_bandwidth_per_job {
+                0 => self.daemon.default_bandwidth(),
+                limit => limit,
+            };
+            job.bandwidth.set(limit);
+        }
+        let (host, port) = (String::from_utf8_lossy(&address.host), address.port);
+        match self.reach_storage(&job, &host, port) {
+            Some(connection) => {
+                self.adopt_storage(&job, connection, &host, port);
+                self.reply(texts::OK_STORAGE);
+                Flow::GoOn
+            }
+            None => Flow::End,
+        }
+    }
+
+    fn adopt_storage(&mut self, job: &Job, mut connection: StorageConnection, host: &str, port: u16) {
+        let encrypted = connection.is_encrypted();
+        job.set_storage(Some((connection.channel().canceller(), encrypted)));
+        self.storage = Some(connection);
+        self.key.fill(0);
+        if job.identity.job_id > 0 && port != 0 {
+            self.tell(MessageType::Info, &texts::connected_to_storage(host, port, encrypted));
+        }
+    }
+
+    fn reach_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<StorageConnection> {
+        let channel = self.dial_storage(job, host, port)?;
+        let daemon = &self.daemon.config().file_daemon;
+        // A Storage Daemon may well have our name; the key is one job's, and no other process has it.
+        let credentials = self.daemon.credentials(&daemon.name, &self.key, &daemon.tls);
+        let (remote, compression) = (self.resource.remote, daemon.comm_compression);
+        let certificates = self.daemon.certificates().own().cloned();
+        let mut channel = channel;
+        channel.set_bandwidth(job.bandwidth.clone());
+        // So that a cancel ends the greeting, too.
+        job.set_storage(Some((channel.canceller(), false)));
+        match StorageConnection::greet(channel, job, credentials, certificates, remote, compression) {
+            Ok(connection) => Some(connection),
+            Err(_) if job.cancel.is_cancelled() => {
+                job.set_storage(None);
+                self.reply(texts::BAD_STORAGE);
+                None
+            }
+            Err(Rejected { error, certificate_errors }) => {
+                job.set_storage(None);
+                tracing::warn!(%error, %host, port, "the Storage daemon's hello failed");
+                for problem in certificate_errors {
+                    self.say(MessageType::Error, &texts::certificate_error(&problem));
+                }
+                let text = error.message();
+                if text.is_empty() {
+                    self.say(MessageType::Warning, &texts::storage_rejected(host, port, &error));
+                    job.pause(STORAGE_REFUSED_PAUSE);
+                    self.reply(texts::BAD_STORAGE);
+                } else {
+                    // Trouble with the capabilities has a message but no reply (reference 02 §4.6).
+                    self.say(MessageType::Fatal, &text);
+                }
+                None
+            }
+        }
+    }
+
+    fn dial_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<Channel> {
+        if port == 0 {
+            let director = self.channel.canceller();
+            let called = job.await_call(CALL_TIMEOUT, &|| !director.peer_has_left());
+            if called.is_none() {
+                self.say(MessageType::Fatal, texts::STORAGE_DID_NOT_CALL);
+                self.reply(texts::BAD_STORAGE);
+            }
+            return called;
+        }
+        let daemon = &self.daemon.config().file_daemon;
+        let heartbeat = daemon.heartbeat_interval;
+        let plan = ConnectPlan {
+            peer: Peer { kind: PeerKind::Storage, host: host.to_owned(), port },
+            source: daemon.source_address.map(Into::into),
+            retry_every: storage::RETRY_EVERY,
+            give_up_after: daemon.sd_connect_timeout,
+            keep_idle: (!heartbeat.is_zero()).then_some(heartbeat),
+            send_buffer: usize::try_from(daemon.max_network_buffer_size).ok().filter(|size| *size > 0),
+        };
+        let patience = Patience::new(job, self.channel.canceller());
+        let dialled = storage::connect(&plan, &patience);
+        for warning in patience.into_warnings() {
+            self.say(MessageType::Warning, &texts::storage_retrying(&warning));
+        }
+        match dialled {
+            Ok(channel) => Some(channel),
+            Err(error) => {
+                if !job.cancel.is_cancelled() {
+                    self.say(MessageType::Fatal, format!("{error}\n").as_bytes());
+                }
+                self.reply(texts::BAD_STORAGE);
+                None
+            }
+        }
+    }
+
+    /// Says good-bye to the Storage Daemon.
+    pub(super) fn leave_storage(&mut self, storage: StorageConnection) {
+        let end = match self.session.job.get().map(|job| job.status()) {
+            Some(JobStatus::Canceled) => End::Canceled,
+            Some(JobStatus::Incomplete) => End::Stopped,
+            _ => End::Said,
+        };
+        let (comm, farewell) = storage.terminate(end);
+        self.comm = comm;
+        self.farewells.extend(farewell);
+    }
+}

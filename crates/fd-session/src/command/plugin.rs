@@ -1,0 +1,107 @@
+//! What a Director has for plugins: options, objects and lists before a restore, and queries (reference 02 §4.13,
+//! §4.16, §4.22, §4.23).
+
+use fd_bsock::scan::{Lenient, Strict, unbash_spaces};
+
+use super::job::JOB_MAX;
+
+/// What a plugin saved for itself and gets back before a restore (reference 02 §4.16, 05 §1.6).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RestoreObject {
+    /// The backup that it comes from.
+    pub job_id: u32,
+    /// Bytes as they are sent.
+    pub length: i32,
+    /// Bytes of the object itself.
+    pub full_length: i32,
+    /// Number among the objects of its plugin.
+    pub index: i32,
+    /// Its type in the catalog.
+    pub object_type: i32,
+    /// 1: what is sent is a zlib stream.
+    pub compression: i32,
+    /// The record's FileIndex.
+    pub file_index: i32,
+    /// The plugin; empty if not said.
+    pub plugin: Vec<u8>,
+}
+
+impl RestoreObject {
+    /// `restoreobject JobId=%u %d,%d,%d,%d,%d,%d,%s`; the plugin's name may be missing, and its comma with it.
+    pub(super) fn parse(frame: &[u8]) -> Option<Self> {
+        let mut scan = Lenient::new(frame);
+        let job_id = scan.text("restoreobject JobId=")?.u32();
+        let length = scan.text(" ")?.i32();
+        let full_length = scan.text(",")?.i32();
+        let index = scan.text(",")?.i32();
+        let object_type = scan.text(",")?.i32();
+        let compression = scan.text(",")?.i32();
+        let file_index = scan.text(",")?.i32();
+        let plugin = scan.text(",").map(|scan| unbash_spaces(scan.word(JOB_MAX))).unwrap_or_default();
+        Some(Self { job_id, length, full_length, index, object_type, compression, file_index, plugin })
+    }
+}
+
+/// The text of `pluginoptions=`.
+pub(super) fn options(frame: &[u8]) -> Option<Vec<u8>> {
+    Strict::new(frame).text("pluginoptions=")?.word(usize::MAX).map(unbash_spaces)
+}
+
+/// The plugin in `restorefilelist`.
+pub(super) fn of_file_list(frame: &[u8]) -> Option<Vec<u8>> {
+    Some(unbash_spaces(Lenient::new(frame).text("restorefilelist plugin=")?.word(JOB_MAX)))
+}
+
+/// `query`: a plugin is asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PluginQuery {
+    /// What for.
+    pub parameter: Vec<u8>,
+    /// Its name.
+    pub plugin: Vec<u8>,
+    /// More about it; empty if not said.
+    pub value: Vec<u8>,
+}
+
+impl PluginQuery {
+    pub(super) fn parse(frame: &[u8]) -> Option<Self> {
+        let (mut parameter, mut plugin, mut value) = (None, None, Vec::new());
+        let mut rest = frame.strip_prefix(b"query")?;
+        loop {
+            rest = rest.trim_ascii_start();
+            let Some(equal) = rest.iter().position(|byte| *byte == b'=') else { break };
+            let (key, behind) = rest.split_at_checked(equal)?;
+            let (text, behind) = quoted(behind.get(1..)?);
+            match key {
+                b"parameter" => parameter = Some(text),
+                b"plugin" => plugin = Some(text),
+                b"value" => value = text,
+                _ => {}
+            }
+            rest = behind;
+        }
+        Some(Self { parameter: parameter?, plugin: plugin?, value })
+    }
+}
+
+/// A value in double quotes, `\` before any byte taken literally, or a bare word; and what stands behind it.
+fn quoted(text: &[u8]) -> (Vec<u8>, &[u8]) {
+    let Some(inner) = text.strip_prefix(b"\"") else {
+        let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+        let (word, rest) = text.split_at_checked(end).unwrap_or((text, &[]));
+        return (word.to_vec(), rest);
+    };
+    let (mut value, mut rest) = (Vec::new(), inner);
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        match (byte, behind.split_first()) {
+            (b'"', _) => break,
+            (b'\\', Some((&next, behind))) => {
+                value.push(next);
+                rest = behind;
+            }
+            _ => value.push(byte),
+        }
+    }
+    (value, rest)
+}

@@ -1,0 +1,49 @@
+//! The commands that bring a command line to be run on this host (reference 02 §4.8).
+
+use fd_bsock::scan::{Lenient, unbash_spaces};
+
+/// A program that the Director wants run on this host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunScript {
+    /// Run if the job is well.
+    pub on_success: bool,
+    /// Run if the job has failed.
+    pub on_failure: bool,
+    /// A program that fails makes the job fail.
+    pub abort_on_error: bool,
+    /// When: the sum of [`RunScript::AFTER`], [`RunScript::BEFORE`], [`RunScript::AFTER_VSS`].
+    pub when: u32,
+    /// The command line, with job codes.
+    pub command: Vec<u8>,
+}
+
+impl RunScript {
+    /// At the end of the job.
+    pub const AFTER: u32 = 1;
+    /// At `RunBeforeNow`.
+    pub const BEFORE: u32 = 2;
+    /// When snapshots are made, before the first file.
+    pub const AFTER_VSS: u32 = 4;
+
+    /// `Run`.
+    pub(super) fn parse(frame: &[u8]) -> Option<Self> {
+        let mut scan = Lenient::new(frame);
+        let on_success = scan.text("Run OnSuccess=")?.u32() != 0;
+        let on_failure = scan.text(" OnFailure=")?.u32() != 0;
+        let abort_on_error = scan.text(" AbortOnError=")?.u32() != 0;
+        let when = scan.text(" When=")?.u32();
+        let command = unbash_spaces(scan.text(" Command=")?.word(1000));
+        Some(Self { on_success, on_failure, abort_on_error, when, command })
+    }
+
+    /// `RunAfterJob`.
+    pub(super) fn after_job(frame: &[u8]) -> Self {
+        let command = command_behind("RunAfterJob ", frame);
+        Self { on_success: true, on_failure: false, abort_on_error: true, when: Self::AFTER, command }
+    }
+}
+
+/// The command line behind `head`.
+pub(super) fn command_behind(head: &str, frame: &[u8]) -> Vec<u8> {
+    Lenient::new(frame).text(head).map(|scan| unbash_spaces(scan.word(1000))).unwrap_or_default()
+}

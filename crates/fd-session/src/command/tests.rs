@@ -1,0 +1,332 @@
+//! Commands as Directors send them, and what comes of others.
+
+use super::*;
+
+fn parse(frame: &[u8]) -> Result<Command, Refusal> {
+    read(frame, Access::default(), |_| false)
+}
+
+fn name_of(frame: &[u8]) -> Option<&'static str> {
+    TABLE.iter().find(|row| frame.starts_with(row.name.as_bytes())).map(|row| row.name)
+}
+
+fn reply(frame: &[u8]) -> String {
+    refused(frame).1
+}
+
+fn refused(frame: &[u8]) -> (String, String) {
+    let refusal = parse(frame).expect_err("refused");
+    let text = |bytes: Option<Vec<u8>>| String::from_utf8(bytes.unwrap_or_default()).unwrap();
+    (text(refusal.fatal), text(refusal.reply))
+}
+
+#[test]
+fn the_first_prefix_wins() {
+    assert_eq!(name_of(b"statusfoo"), Some("status"));
+    assert_eq!(name_of(b"restoreobject end\n"), Some("restoreobject"));
+    assert_eq!(name_of(b"restorefilelist plugin=x\n"), Some("restorefilelist"));
+    assert_eq!(name_of(b"restore"), None);
+    assert_eq!(name_of(b"RunBeforeJob x\n"), Some("RunBeforeJob"));
+    assert_eq!(name_of(b"Runxyz"), Some("Run"));
+    assert_eq!(name_of(b"bootstrap\n"), None);
+    assert_eq!(name_of(b"jobid=1"), None);
+    assert_eq!(name_of(b""), None);
+}
+
+#[test]
+fn a_restricted_director_may_send_few_commands() {
+    let allowed = |monitor, remote| -> Vec<&str> {
+        let refusal = Refusal {
+            reply: Some(b"2997 Invalid command for a Director with Monitor directive enabled.\n".to_vec()),
+            ends_list: true,
+            goes_on: true,
+            ..Refusal::default()
+        };
+        let access = Access { monitor, remote };
+        names().filter(|name| read(name.as_bytes(), access, |_| false) != Err(refusal.clone())).collect()
+    };
+    assert_eq!(allowed(true, false), ["Hello", "status", ".status", "caps"]);
+    assert_eq!(allowed(false, true), ["cancel", "setbandwidth=", "status", ".status", "stop", "proxy", "caps"]);
+    assert_eq!(allowed(true, true).len(), 8);
+    assert_eq!(allowed(false, false).len(), TABLE.len());
+}
+
+#[test]
+fn a_disabled_command_is_refused_by_its_name() {
+    let refusal = |frame: &[u8]| read(frame, Access::default(), |name| name == "level = ").map_err(|it| it.fatal);
+    assert_eq!(refusal(b"level = full\n"), Err(Some(b"Command: \"level = \" is disabled.\n".to_vec())));
+    assert_eq!(refusal(b"status\n"), Ok(Command::Status));
+}
+
+#[test]
+fn refusals_that_end_a_list_or_leave_the_session_open() {
+    let refusals = |wanted: fn(&Refusal) -> bool| -> Vec<&str> {
+        let refused = names().filter(|name| parse(name.as_bytes()).is_err_and(|refusal| wanted(&refusal)));
+        refused.collect()
+    };
+    let lists = ["cancel", "snapshot", ".status", "stop", "statistics"];
+    assert_eq!(refusals(|refusal| refusal.ends_list), lists);
+    assert_eq!(refusals(|refusal| refusal.goes_on), ["cancel", "stop", "restorefilelist"]);
+    assert!(refusals(|refusal| refusal.fatal.is_none() && refusal.reply.is_none()).is_empty());
+}
+
+#[test]
+fn a_second_hello_is_refused_by_its_length() {
+    assert_eq!(reply(b"Hello\n"), "authenticate.c:60 Bad Hello command from Director at client. Len=6.\n");
+    assert_eq!(reply(b"Hello Director w-dir calling 10002\n"), "2999 Invalid command\n");
+}
+
+#[test]
+fn a_real_job_command() {
+    let frame = b"JobId=39 Job=b1.2026-11-21_02.56.53_03 SDid=1 SDtime=1795229812 Authorization=PPNB-AOMF\n";
+    assert_eq!(
+        parse(frame),
+        Ok(Command::Job(NewJob {
+            job_id: 39,
+            name: b"b1.2026-11-21_02.56.53_03".to_vec(),
+            vol_session_id: 1,
+            vol_session_time: 1_795_229_812,
+            authorization: b"PPNB-AOMF".to_vec(),
+            second: Refusal {
+                fatal: Some([b"Bad Job Command: ", &frame[..]].concat()),
+                reply: Some(b"2901 Bad Job\n".to_vec()),
+                named: Some((39, b"b1.2026-11-21_02.56.53_03".to_vec())),
+                ..Refusal::default()
+            },
+        }))
+    );
+    let (fatal, reply) = refused(b"JobId=5 Job=x SDid=1\n");
+    assert_eq!((fatal.as_str(), reply.as_str()), ("Bad Job Command: JobId=5 Job=x SDid=1\n", "2901 Bad Job\n"));
+    let named = |frame: &[u8]| parse(frame).expect_err("refused").named;
+    assert_eq!(named(b"JobId=5 Job=x SDid=1\n"), Some((5, b"x".to_vec())));
+    assert_eq!(named(b"JobId=5\n"), Some((5, Vec::new())));
+    assert!(matches!(
+        parse(b"JobId=5 Job=x SDid=1 SDtime=3 Authorization=\n"),
+        Ok(Command::Job(job)) if job.authorization.is_empty()
+    ));
+}
+
+#[test]
+fn levels() {
+    let plain = LevelFlags::default();
+    assert_eq!(parse(b"level = full  mtime_only=0 \n"), Ok(Command::Level(plain, Level::Whole(BackupLevel::Full))));
+    assert_eq!(
+        parse(b"level = accurate_incremental  mtime_only=0 \n"),
+        Ok(Command::Level(LevelFlags { accurate: true, ..plain }, Level::Awaiting(BackupLevel::Incremental)))
+    );
+    let frame = b"level = since_utime 1795227600 mtime_only=0 prev_job=acc.2026-11-21_02.19.56_04\n";
+    let since = Since {
+        time: 1_795_227_600,
+        previous_job: b"acc.2026-11-21_02.19.56_04".to_vec(),
+        clockless: Refusal::fatal([b"job.c:2769 Bad level command: ", &frame[..], b"\n"].concat()),
+    };
+    assert_eq!(parse(frame), Ok(Command::Level(plain, Level::Since(since))));
+    assert_eq!(refused(b"level = bogus\n").0, "job.c:2756 Unknown backup level: bogus\n");
+    assert!(refused(b"level = since_utime 12\n").0.starts_with("job.c:2769 Bad level command: "));
+}
+
+#[test]
+fn storage_with_and_without_a_key() {
+    let storage = |authorization: &[u8], port| {
+        let (host, authorization) = (b"127.0.0.1".to_vec(), authorization.to_vec());
+        Ok(Command::Storage(StorageAddress { host, port, authorization }))
+    };
+    assert_eq!(parse(b"storage address=127.0.0.1 port=20113 ssl=0\n"), storage(b"", 20113));
+    assert_eq!(parse(b"storage address=127.0.0.1 port=0 ssl=0 Authorization=IC-PC\n"), storage(b"IC-PC", 0));
+    let refusal = ("Bad storage command: storage x\n".to_owned(), "2902 Bad storage\n".to_owned());
+    assert_eq!(refused(b"storage x\n"), refusal);
+    assert!(parse(b"storage address=h port=70000 ssl=0\n").is_err());
+}
+
+#[test]
+fn restores() {
+    let restore =
+        |replace, prelinks, place, files| Ok(Command::Restore(RestoreOrder { files, replace, prelinks, place }));
+    let folder = |path: &[u8]| Where::Folder(path.to_vec());
+    assert_eq!(
+        parse(b"restore files=16 replace=a prelinks=0 where=/tmp/r1\n"),
+        restore(Replace::Always, false, folder(b"/tmp/r1"), 16)
+    );
+    assert_eq!(
+        parse(b"restore files=16 replace=n prelinks=1 where=/tmp/r\x016\n"),
+        restore(Replace::Never, true, folder(b"/tmp/r 6"), 16)
+    );
+    assert_eq!(
+        parse(b"restore files=1 replace=w prelinks=0 regexwhere=!^/src!/x!i\n"),
+        restore(Replace::IfNewer, false, Where::Regex(b"!^/src!/x!i".to_vec()), 1)
+    );
+    assert_eq!(parse(b"restore replace=o prelinks=0 where=/\n"), restore(Replace::IfOlder, false, folder(b""), 0));
+    assert_eq!(
+        parse(b"restore files=0 replace=a prelinks=0 where=\n"),
+        restore(Replace::Always, false, folder(b""), 0)
+    );
+    assert_eq!(refused(b"restore x\n").0, "Bad replace command. CMD=restore x\n\n");
+}
+
+#[test]
+fn verify_levels_ignore_case() {
+    let levels = [
+        (&b"verify level=init\n"[..], VerifyLevel::Init, b'V'),
+        (b"verify level=catalog\n", VerifyLevel::Catalog, b'C'),
+        (b"verify level=volume\n", VerifyLevel::Volume, b'O'),
+        (b"verify level=Data", VerifyLevel::Data, b'A'),
+        (b"verify  level=DISK_TO_CATALOG\n", VerifyLevel::DiskToCatalog, b'd'),
+    ];
+    for (frame, level, letter) in levels {
+        assert_eq!((parse(frame), level.letter()), (Ok(Command::Verify(level)), letter));
+    }
+    let refusal = |text: &str| (String::new(), text.to_owned());
+    assert_eq!(refused(b"verify level=disk\n"), refusal("2994 Bad verify level: verify level=disk\n\n"));
+    assert_eq!(refused(b"verify level=\n"), refusal("2994 Bad verify level: verify level=\n\n"));
+    assert_eq!(refused(b"verify all\n"), refusal("2994 Bad verify command: verify all\n\n"));
+}
+
+#[test]
+fn what_plugins_get() {
+    let options = parse(b"pluginoptions=tp:\x01abc=1\x01def=\"two\x01words\"\n");
+    assert_eq!(options, Ok(Command::PluginOptions(b"tp: abc=1 def=\"two words\"".to_vec())));
+    assert_eq!(refused(b"pluginoptions\n").1, "2992 Bad pluginoptions command\n");
+    let list = Command::RestoreFileList(b"tp-fd.so".to_vec());
+    assert_eq!(parse(b"restorefilelist plugin=tp-fd.so\n"), Ok(list));
+    assert_eq!(refused(b"restorefilelist x\n").1, "2999 restorefilelist command error\n");
+    let object = RestoreObject {
+        job_id: 4,
+        length: 111,
+        full_length: 112,
+        index: 1,
+        object_type: 28,
+        compression: 0,
+        file_index: 1,
+        plugin: b"bpipe:/a b".to_vec(),
+    };
+    assert_eq!(
+        parse(b"restoreobject JobId=4 111,112,1,28,0,1,bpipe:/a\x01b\n"),
+        Ok(Command::RestoreObject(object.clone()))
+    );
+    let old = RestoreObject { plugin: Vec::new(), ..object };
+    assert_eq!(parse(b"restoreobject JobId=4 111,112,1,28,0,1\n"), Ok(Command::RestoreObject(old)));
+    assert_eq!(parse(b"restoreobject end\n"), Ok(Command::RestoreObjectsEnd));
+    let (fatal, reply) = refused(b"restoreobject JobId=4 1,2\n");
+    assert_eq!(fatal, "job.c:1340 Bad RestoreObject command: restoreobject JobId=4 1,2\n\n");
+    assert_eq!(reply, "2909 Bad RestoreObject command.\n");
+}
+
+#[test]
+fn cancel_and_stop() {
+    assert_eq!(parse(b"cancel Job=big.1\n"), Ok(Command::Cancel(b"big.1".to_vec())));
+    assert_eq!(parse(b"stop Job=big.1\n"), Ok(Command::Stop(b"big.1".to_vec())));
+    assert_eq!(refused(b"cancel big\n").1, "2902 Error scanning cancel command.\n");
+}
+
+#[test]
+fn status_words_ignore_case() {
+    let status =
+        |group, api, api_opts: &[u8]| Ok(Command::StatusGroup(StatusQuery { group, api, api_opts: api_opts.to_vec() }));
+    assert_eq!(parse(b".status Running api=2 api_opts=j"), status(StatusGroup::Running, 2, b"j"));
+    let collector = StatusGroup::Statistics(b"a b=c".to_vec());
+    assert_eq!(parse(b".status STATISTICS=a\x01b=c"), status(collector, 0, b""));
+    let (fatal, reply) = refused(b".status bogus api=1 api_opts=");
+    assert_eq!(fatal, "status.c:607 Bad .status command: .status bogus api=1 api_opts=\n");
+    assert_eq!(reply, "2900 Bad .status command, wrong argument.\n");
+}
+
+#[test]
+fn bandwidth_must_not_be_negative() {
+    assert_eq!(
+        parse(b"setbandwidth=204800 Job=big.1\n"),
+        Ok(Command::SetBandwidth(SetBandwidth { limit: 204_800, job: b"big.1".to_vec() }))
+    );
+    let frame = b"setbandwidth=-1 Job=x\n";
+    assert_eq!(refused(frame).1, "2991 Bad setbandwidth command: setbandwidth=-1 Job=x\n\n");
+}
+
+#[test]
+fn run_scripts() {
+    assert_eq!(
+        parse(b"Run OnSuccess=1 OnFailure=0 AbortOnError=1 When=2 Command=/bin/echo\x01%j\n"),
+        Ok(Command::Run(RunScript {
+            on_success: true,
+            on_failure: false,
+            abort_on_error: true,
+            when: RunScript::BEFORE,
+            command: b"/bin/echo %j".to_vec()
+        }))
+    );
+    assert_eq!(parse(b"RunBeforeJob /bin/true\x01x\n"), Ok(Command::RunBeforeJob(b"/bin/true x".to_vec())));
+    assert!(matches!(
+        parse(b"RunAfterJob /bin/true\n"),
+        Ok(Command::RunAfterJob(RunScript { on_success: true, on_failure: false, when: 1, .. }))
+    ));
+    assert_eq!(refused(b"Run x\n").1, "2905 Bad RunScript command.\n");
+}
+
+#[test]
+fn the_first_file_index() {
+    assert_eq!(parse(b"backup FileIndex=0\n"), Ok(Command::Backup(0)));
+    assert_eq!(parse(b"backup FileIndex=12\n"), Ok(Command::Backup(12)));
+    assert_eq!(parse(b"backup\n"), Ok(Command::Backup(0)));
+}
+
+#[test]
+fn debugging() {
+    let wanted = |frame: &[u8]| match parse(frame) {
+        Ok(Command::SetDebug(wanted)) => wanted,
+        other => panic!("{other:?}"),
+    };
+    let all = wanted(b"setdebug=20 trace=1 hangup=-1 blowup=-1 options=tc tags=network,protocol\n");
+    assert_eq!((all.level, all.trace, all.hangup, all.blowup), (20, 1, -1, -1));
+    assert_eq!((all.options.as_slice(), all.tags.as_slice()), (&b"tc"[..], &b"network,protocol"[..]));
+    assert_eq!(wanted(b"setdebug=5 trace=0 hangup=3\n").hangup, 3);
+    assert_eq!(wanted(b"setdebug=5 trace=0\n").hangup, -1);
+    assert_eq!(reply(b"setdebug=x y\n"), "2991 Bad setdebug command: setdebug=x y\n\n");
+}
+
+#[test]
+fn statistics_by_name_and_all() {
+    let metrics = |frame: &[u8]| match parse(frame) {
+        Ok(Command::Statistics(MetricsQuery { format, names })) => (format, names),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(metrics(b"statistics all format=json\n"), (MetricFormat::Json, None));
+    assert_eq!(metrics(b"statistics all format=bogus"), (MetricFormat::Simple, None));
+    let names = |frame: &[u8]| metrics(frame).1.unwrap();
+    assert_eq!(names(b"statistics format=full a  b\n"), [b"a".to_vec(), b"b".to_vec()]);
+    assert_eq!(names(b"statistics format=full a b"), [b"a".to_vec()]);
+    assert!(names(b"statistics format=\n").is_empty());
+    assert_eq!(reply(b"statistics foo\n"), "2900 Bad statistics command, missing argument.\n");
+}
+
+#[test]
+fn queries() {
+    assert_eq!(
+        parse(b"query plugin=\"p q\" parameter=\"a\\\"b\" value=v\n"),
+        Ok(Command::Query(PluginQuery { parameter: b"a\"b".to_vec(), plugin: b"p q".to_vec(), value: b"v".to_vec() }))
+    );
+    assert!(parse(b"query parameter=\"x\" plugin=\"\"\n").is_ok());
+    for bad in [&b"query\n"[..], b"query plugin=\"x\"\n", b"query parameter=x\n"] {
+        assert_eq!(reply(bad), "2992 Bad query command\n");
+    }
+}
+
+#[test]
+fn network_tests_are_strict() {
+    assert_eq!(
+        parse(b"testnetwork bytes=100 rtt=7\n"),
+        Ok(Command::TestNetwork(Some(NetworkTest { bytes: 100, rounds: 7 })))
+    );
+    assert_eq!(
+        parse(b"testnetwork bytes=100\n"),
+        Ok(Command::TestNetwork(Some(NetworkTest { bytes: 100, rounds: 0 })))
+    );
+    assert_eq!(parse(b"testnetwork bytes= rtt=7\n"), Ok(Command::TestNetwork(None)));
+}
+
+#[test]
+fn snapshots() {
+    let query = b"snapshot query name=a volume=/ device=/dev/x tdate=1 type=btrfs";
+    assert_eq!(parse(query), Ok(Command::Snapshot(SnapshotOrder::Query)));
+    assert_eq!(parse(b"snapshot retention=5\n"), Ok(Command::Snapshot(SnapshotOrder::Retention)));
+    assert_eq!(parse(b"snapshot list\n"), Ok(Command::Snapshot(SnapshotOrder::List)));
+    assert_eq!(parse(b"snapshot prune volume=/ type=btrfs"), Ok(Command::Snapshot(SnapshotOrder::Prune)));
+    assert_eq!(reply(b"snapshot sync volume=/\n"), "2999 Snapshot command not found\n");
+}
