@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::directives::Kind;
 use crate::document::{Document, RawResource};
 use crate::error::fill;
-use crate::resources::{Config, DisabledCommands, FileDaemon, Pki, Tls};
+use crate::resources::{Config, FileDaemon, Pki, Tls};
 use crate::stock::StockMessage;
 use crate::texts::{self, Check};
 use crate::typed::{self, text_of};
@@ -58,6 +58,9 @@ pub trait Surroundings {
 
     /// What is at this path, following symbolic links.
     fn directory(&mut self, path: &Path) -> DirectoryState;
+
+    /// The first of the Director's commands whose name begins with `item`, ignoring case (reference 06 §3.7).
+    fn command(&mut self, item: &[u8]) -> Option<&'static str>;
 }
 
 /// Surroundings in which everything is well: for tests, and for programs that only look at the text.
@@ -83,6 +86,10 @@ impl Surroundings for Unchecked {
 
     fn directory(&mut self, _path: &Path) -> DirectoryState {
         DirectoryState::Directory
+    }
+
+    fn command(&mut self, _item: &[u8]) -> Option<&'static str> {
+        Some("")
     }
 }
 
@@ -180,7 +187,7 @@ impl<'d> Checker<'d> {
         }
         let mut directors = Vec::new();
         for raw in self.document.of_kind(Kind::Director) {
-            let director = self.document.director(raw, self.disabled(raw));
+            let director = self.document.director(raw, self.disabled(raw, surroundings));
             self.server_tls(raw, &director.tls, surroundings);
             directors.push(director);
         }
@@ -250,7 +257,7 @@ impl<'d> Checker<'d> {
         if messages.is_none() {
             self.fail(&texts::NO_MESSAGES, &[]);
         }
-        let disabled = self.disabled(raw);
+        let disabled = self.disabled(raw, surroundings);
         let tls = typed::tls(raw);
         let name = raw.name().to_vec();
         if (tls.enable || tls.authenticate) && tls.ca_file.is_none() && tls.ca_dir.is_none() {
@@ -267,12 +274,16 @@ impl<'d> Checker<'d> {
         Some(typed::file_daemon(raw, messages.unwrap_or_default(), disabled, tls, pki))
     }
 
-    fn disabled(&mut self, raw: &RawResource) -> DisabledCommands {
-        let mut disabled = DisabledCommands::default();
+    fn disabled(&mut self, raw: &RawResource, surroundings: &mut dyn Surroundings) -> Vec<&'static str> {
+        let mut disabled = Vec::new();
         for item in typed::list(raw, "DisableCommand") {
-            if !disabled.disable(&item) && self.program == Program::Daemon {
-                self.failed = true;
-                self.messages.push(StockMessage::job_fatal(&self.name, &fill(texts::UNKNOWN_COMMAND, &[item])));
+            match surroundings.command(&item) {
+                Some(command) => disabled.push(command),
+                None if self.program == Program::Json => {}
+                None => {
+                    self.failed = true;
+                    self.messages.push(StockMessage::job_fatal(&self.name, &fill(texts::UNKNOWN_COMMAND, &[item])));
+                }
             }
         }
         disabled

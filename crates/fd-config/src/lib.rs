@@ -38,8 +38,8 @@ pub use error::{Place, SyntaxError};
 pub use json::JsonOptions;
 pub use load::{LoadError, load, parse, parse_for_json};
 pub use resources::{
-    COMMANDS, CalendarHour, Config, ConnectRun, Console, Destination, DestinationKind, Director, DisabledCommands,
-    FileDaemon, Messages, PasswordKey, Pki, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
+    CalendarHour, Config, ConnectRun, Console, Destination, DestinationKind, Director, FileDaemon, Messages,
+    PasswordKey, Pki, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
 pub use settings::{
     ConnectionSettings, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings, SETTINGS_FILE, Settings,

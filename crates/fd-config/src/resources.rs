@@ -2,7 +2,6 @@
 //!
 //! Plain strings are bytes, as the file has them; resource names are ASCII (the parser checks it); paths are `PathBuf`.
 
-mod commands;
 mod messages;
 mod schedule;
 
@@ -13,7 +12,6 @@ use std::path::PathBuf;
 
 use fd_records::{ContentCipher, DigestKind};
 
-pub use commands::{COMMANDS, DisabledCommands};
 pub use messages::{Destination, DestinationKind, Messages, TypeSet};
 pub use schedule::{CalendarHour, ConnectRun, Schedule};
 
@@ -87,8 +85,8 @@ pub struct FileDaemon {
     pub max_bandwidth_per_job: u64,
     /// LZ4 line compression with the Storage Daemon.
     pub comm_compression: bool,
-    /// Commands no Director may use.
-    pub disabled_commands: DisabledCommands,
+    /// Names of commands that no Director may use.
+    pub disabled_commands: Vec<&'static str>,
     /// The same as the file has it.
     pub disable_command: Vec<Vec<u8>>,
     /// File read errors after which a job fails; 0: unlimited.
@@ -128,8 +126,8 @@ pub struct Director {
     pub tls: Tls,
     /// Bytes per second, 0: see [`FileDaemon::max_bandwidth_per_job`].
     pub max_bandwidth_per_job: u64,
-    /// Commands this Director may not use.
-    pub disabled_commands: DisabledCommands,
+    /// Names of commands that this Director may not use either.
+    pub disabled_commands: Vec<&'static str>,
     /// Console identity of the `proxy` command; `None`: the first Console resource, else this Director's own.
     pub console: Option<Console>,
     /// Call this Director (does nothing without an address).

@@ -12,8 +12,7 @@ use fd_records::{ContentCipher, DigestKind};
 use crate::directives::Kind;
 use crate::document::{Document, RawResource, Value};
 use crate::resources::{
-    Console, Director, DisabledCommands, FileDaemon, Messages, PasswordKey, Pki, Schedule, Statistics, StatisticsKind,
-    Tls,
+    Console, Director, FileDaemon, Messages, PasswordKey, Pki, Schedule, Statistics, StatisticsKind, Tls,
 };
 
 impl Document {
@@ -41,7 +40,7 @@ impl Document {
         }
     }
 
-    pub(crate) fn director(&self, raw: &RawResource, disabled_commands: DisabledCommands) -> Director {
+    pub(crate) fn director(&self, raw: &RawResource, disabled_commands: Vec<&'static str>) -> Director {
         Director {
             name: text_of(raw.name()),
             description: bytes(raw, "Description").unwrap_or_default(),
@@ -70,7 +69,7 @@ impl Document {
 pub(crate) fn file_daemon(
     raw: &RawResource,
     messages: Messages,
-    disabled_commands: DisabledCommands,
+    disabled_commands: Vec<&'static str>,
     tls: Tls,
     pki: Pki,
 ) -> FileDaemon {

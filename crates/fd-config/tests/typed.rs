@@ -86,7 +86,7 @@ fn every_directive_has_its_type() {
     assert_eq!(daemon.pki.signers, [Path::new("/s1"), Path::new("/s2")]);
     assert_eq!((daemon.pki.cipher, daemon.pki.digest), (ContentCipher::Blowfish, DigestKind::Md5));
     assert_eq!((daemon.max_bandwidth_per_job, daemon.comm_compression), (100_000, false));
-    assert!(daemon.disabled_commands.contains("sm_dump"));
+    assert!(daemon.disabled_commands.contains(&"sm_dump"));
     assert_eq!((daemon.max_job_error_count, daemon.sd_packet_check), (5, 9));
 
     let director = &config.directors[0];
@@ -96,7 +96,7 @@ fn every_directive_has_its_type() {
     assert_eq!((director.tls.enable, director.tls.need()), (false, (0, 0)));
     assert_eq!(director.tls.allowed_cn, [b"a".as_slice(), b"b c"]);
     assert!(!director.tls.verify_peer);
-    assert!(director.disabled_commands.contains("RunBeforeNow"));
+    assert!(director.disabled_commands.contains(&"RunBeforeNow"));
     assert_eq!(director.console.as_ref().map(|console| (console.name.as_str(), console.port)), Some(("c1", 9301)));
     assert_eq!(director.reconnection_time, Duration::from_secs(3600));
     assert_eq!(director.allowed_backup_directories, [b"/a", b"/b"]);

@@ -255,9 +255,11 @@ fn second_hello(frame: &[u8]) -> Refusal {
     }
 }
 
-/// The names of all commands, in the table's order; trailing blanks and `=` belong to them.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|row| row.name)
+/// The name of the first command whose name begins with `item`, ignoring case: how `DisableCommand` names commands
+/// (reference 06 §3.7). Trailing blanks and `=` belong to a name.
+pub fn named(item: &[u8]) -> Option<&'static str> {
+    let begins = |name: &[u8]| name.get(..item.len()).is_some_and(|head| head.eq_ignore_ascii_case(item));
+    TABLE.iter().map(|row| row.name).find(|name| begins(name.as_bytes()))
 }
 
 /// What `frame` commands, if a Director with this access may send it and the configuration has not disabled it.

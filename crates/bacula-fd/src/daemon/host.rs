@@ -121,6 +121,10 @@ impl Surroundings for Host {
             Err(_) => DirectoryState::Missing,
         }
     }
+
+    fn command(&mut self, item: &[u8]) -> Option<&'static str> {
+        fd_session::command::named(item)
+    }
 }
 
 #[cfg(test)]

@@ -44,8 +44,8 @@ impl Conversation<'_> {
     fn command(&mut self, frame: &[u8]) -> Flow {
         let (daemon, resource) = (self.daemon, self.resource);
         let access = Access { monitor: resource.monitor, remote: resource.remote };
-        let disabled = daemon.config().file_daemon.disabled_commands.union(resource.disabled_commands);
-        match command::read(frame, access, |name| disabled.contains(name)) {
+        let disabled = [&daemon.config().file_daemon.disabled_commands, &resource.disabled_commands];
+        match command::read(frame, access, |name| disabled.iter().any(|list| list.contains(&name))) {
             Ok(command) => {
                 let flow = self.obey(command);
                 self.tell_failure();

@@ -94,4 +94,11 @@ impl Surroundings for World {
             DirectoryState::Missing
         }
     }
+
+    /// The daemon has more.
+    fn command(&mut self, item: &[u8]) -> Option<&'static str> {
+        let begins =
+            |name: &&str| name.as_bytes().get(..item.len()).is_some_and(|head| head.eq_ignore_ascii_case(item));
+        ["backup", "cancel", "restore ", "RunBeforeNow", "RunAfterJob", "sm_dump"].into_iter().find(begins)
+    }
 }

@@ -10,6 +10,10 @@ fn name_of(frame: &[u8]) -> Option<&'static str> {
     TABLE.iter().find(|row| frame.starts_with(row.name.as_bytes())).map(|row| row.name)
 }
 
+fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|row| row.name)
+}
+
 fn reply(frame: &[u8]) -> String {
     refused(frame).1
 }
@@ -31,6 +35,16 @@ fn the_first_prefix_wins() {
     assert_eq!(name_of(b"bootstrap\n"), None);
     assert_eq!(name_of(b"jobid=1"), None);
     assert_eq!(name_of(b""), None);
+}
+
+#[test]
+fn a_prefix_names_the_first_command_that_begins_with_it() {
+    assert_eq!(named(b"RUN"), Some("RunBeforeNow"));
+    assert_eq!(named(b"s"), Some("setdebug="));
+    assert_eq!(named(b""), Some("backup"));
+    assert_eq!(named(b"level ="), Some("level = "));
+    assert_eq!(named(b"foo"), None);
+    assert_eq!(named(b"backup now"), None);
 }
 
 #[test]
