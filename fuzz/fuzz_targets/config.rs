@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use fd_config::{
-    AddressFamily, JsonOptions, LoadError, Settings, Source, Unchecked, load, parse, parse_for_json, split_command,
+    AddressFamily, JsonOptions, LoadError, Settings, Source, Unchecked, load, parse, parse_for_json,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -51,7 +51,6 @@ impl Source for Memory<'_> {
 }
 
 fuzz_target!(|file: &[u8]| {
-    let _ = split_command(file);
     if let Ok(text) = std::str::from_utf8(file) {
         let _ = Settings::parse(Path::new("bacula-fd.toml"), text);
     }

@@ -2,10 +2,11 @@
 //!
 //! Knows nothing of resources. The positions that it counts are those that the stock daemon prints.
 
+use fd_fileset::split_arguments;
+
 use crate::error::{Place, SyntaxError};
 use crate::input::{Char, Input, State};
 use crate::source::Source;
-use crate::split::split_command;
 use crate::texts::{self, Text};
 use crate::token::Token;
 
@@ -404,7 +405,7 @@ impl<'s> Lexer<'s> {
         let contents = match name.strip_prefix(b"|") {
             None => self.source.read_file(name)?,
             Some(command) => {
-                let argv = split_command(command);
+                let argv = split_arguments(command);
                 if argv.is_empty() {
                     return Err(texts::NO_SUCH_FILE.to_owned());
                 }

@@ -25,7 +25,6 @@ mod parser;
 mod resources;
 mod settings;
 mod source;
-mod split;
 mod stock;
 mod texts;
 mod token;
@@ -46,5 +45,4 @@ pub use settings::{
     SettingsError, TlsSettings,
 };
 pub use source::{AddressFamily, Source};
-pub use split::split_command;
 pub use stock::StockMessage;

@@ -2,6 +2,7 @@
 //!
 //! Addresses, message destinations and `Connect` lines have files of their own.
 
+use fd_fileset::split_arguments;
 use fd_records::{ContentCipher, DigestKind};
 
 use crate::directives::{Directive, Kind, Type};
@@ -12,7 +13,6 @@ use crate::numbers;
 use crate::parser::{Parser, Pass, Passwords};
 use crate::resources::{PasswordKey, StatisticsKind};
 use crate::source::Source;
-use crate::split::split_command;
 use crate::texts::{self, Text};
 use crate::token::Token;
 
@@ -262,7 +262,7 @@ fn expand(text: Vec<u8>, source: &mut dyn Source) -> Vec<u8> {
     command.extend_from_slice(b" -c \"echo ");
     command.extend_from_slice(&text);
     command.push(b'"');
-    let argv = split_command(&command);
+    let argv = split_arguments(&command);
     if argv.is_empty() {
         return text;
     }

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn words() {
+    fn arguments_end_at_blanks_and_quotes() {
         let split = |command: &str| -> Vec<String> {
             split_arguments(command.as_bytes()).into_iter().map(|word| String::from_utf8(word).unwrap()).collect()
         };
@@ -218,6 +218,8 @@ mod tests {
         assert_eq!(split("it's 'one word' \"open end"), ["it's", "one word", "open end"]);
         assert_eq!(split("\"a\"b"), ["a", "b"]);
         assert_eq!(split("'' x"), ["", "x"]);
+        assert_eq!(split("a \"b c\"d"), ["a", "b c", "d"]);
+        assert_eq!(split("a b'c d'"), ["a", "b'c", "d'"]);
         assert_eq!(split(" \t "), Vec::<String>::new());
         assert_eq!(split(&"w ".repeat(150)).len(), MOST_WORDS);
     }

@@ -10,7 +10,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-use fd_config::{Destination, DestinationKind, Messages, split_command};
+use fd_config::{Destination, DestinationKind, Messages};
+use fd_fileset::split_arguments;
 use fd_messages::MessageType;
 
 use crate::delivery::courier::{Content, Courier, Letter};
@@ -99,7 +100,7 @@ impl LocalDestinations {
             };
             // That mail can't be sent is said to nobody, as in the stock daemon: there is no better way to say it.
             let letter =
-                Letter { argv: split_command(&command), content: Content::File(head, file, path), failed: |_, _| {} };
+                Letter { argv: split_arguments(&command), content: Content::File(head, file, path), failed: |_, _| {} };
             if self.courier.send(letter).is_err() {
                 undelivered(texts::TOO_MANY_LETTERS);
             }
@@ -131,7 +132,7 @@ impl LocalDestinations {
             (None, _) => (texts::MAIL_HEAD.to_vec(), texts::default_mail_command(&destination.place)),
         };
         let letter = Letter {
-            argv: split_command(&command),
+            argv: split_arguments(&command),
             content: Content::Bytes([head, dated].concat()),
             failed: |argv, why| undelivered(&texts::operator_failed(&argv.join(&b' '), why)),
         };
