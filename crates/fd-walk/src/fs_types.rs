@@ -52,11 +52,17 @@ const NAMES: &[(u32, &str)] = &[
 ];
 
 /// The name of a type number; `None` for those that no `FsType` list can name (overlay, fuse, squashfs and the rest).
-pub(crate) fn name(number: u32) -> Option<&'static str> {
+fn name(number: u32) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
 }
 
-/// Whether `list` lets a file system of this type through; an empty list lets everything through.
+/// The name of the type of the file system that holds `path`.
+pub(crate) fn of(path: &[u8]) -> Option<&'static str> {
+    let found = rustix::fs::statfs(path).ok()?;
+    name(u32::try_from(found.f_type).ok()?)
+}
+
+/// Whether `list` accepts a file system of this type; an empty list accepts every one.
 pub(crate) fn is_listed(list: &[Vec<u8>], name: Option<&str>) -> bool {
     list.is_empty() || name.is_some_and(|name| list.iter().any(|listed| listed == name.as_bytes()))
 }

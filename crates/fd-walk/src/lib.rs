@@ -5,21 +5,26 @@
 //! an explicit stack, keeps a bounded number of them open, and holds at most one chunk of names per level.
 //! Not here: reading file contents, ACLs and attributes; sending; the FileIndex, which the consumer counts.
 
+mod attributes;
 mod directory;
 mod entry;
 mod event;
 mod fs_types;
 mod limits;
 mod links;
+mod names;
 mod reach;
+mod root;
 mod settings;
 pub mod texts;
 mod walk;
 
-pub use entry::{Entry, HardLink, Nanoseconds, RecordNames};
+pub use attributes::Nanoseconds;
+pub use entry::{Entry, HardLink};
 pub use event::{Flow, Message, WalkEvent};
 pub use limits::{DirectoryLimits, real_path};
 pub use links::{LinkSlot, LinkState};
+pub use names::RecordNames;
 pub use reach::{Identity, reopen};
 pub use settings::{Candidate, Comparison, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 pub use walk::walk;

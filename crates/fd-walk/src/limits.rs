@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use fd_fileset::{lies_in, plain_path};
 
-use crate::entry::without_slashes;
+use crate::names::without_slashes;
 
 /// The path without links, `.` and `..`, as the kernel goes it; what is not there is taken as it is written.
 pub fn real_path(path: &[u8]) -> Vec<u8> {

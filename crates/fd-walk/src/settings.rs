@@ -7,8 +7,8 @@ use fd_fileset::EffectiveOptions;
 use fd_messages::MessageType;
 use fd_records::{FileType, Stat};
 
-use crate::entry::record_names;
 use crate::limits::DirectoryLimits;
+use crate::names::record_names;
 
 /// What the walk is for. It decides which entries are entries, and the words of the messages (reference 03 §8, §9).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

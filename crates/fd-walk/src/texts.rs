@@ -1,5 +1,7 @@
 //! What the walk says, word for word (reference 03 §8).
 
+use crate::settings::Purpose;
+
 /// Appends the parts of a text, paths as they are.
 fn join(text: &mut Vec<u8>, parts: &[&[u8]]) {
     for part in parts {
@@ -10,8 +12,8 @@ fn join(text: &mut Vec<u8>, parts: &[&[u8]]) {
 /// The five blanks before texts about single entries.
 const INDENT: &[u8] = b"     ";
 
-pub(crate) fn could_not(text: &mut Vec<u8>, purpose: crate::Purpose, what: &str, path: &[u8], error: &str) {
-    let quote: &[u8] = if purpose == crate::Purpose::Verify { b"" } else { b"\"" };
+pub(crate) fn could_not(text: &mut Vec<u8>, purpose: Purpose, what: &str, path: &[u8], error: &str) {
+    let quote: &[u8] = if purpose == Purpose::Verify { b"" } else { b"\"" };
     join(text, &[INDENT, what.as_bytes(), b" ", quote, path, quote, b": ERR=", error.as_bytes(), b"\n"]);
 }
 
@@ -76,7 +78,7 @@ pub fn skipped_directories(count: u64) -> Vec<u8> {
 /// An entry that was there when its directory was read and is not any more, as the stock daemon says it.
 pub fn gone(path: &[u8], error: &str) -> Vec<u8> {
     let mut text = Vec::new();
-    could_not(&mut text, crate::Purpose::Backup, STAT, path, error);
+    could_not(&mut text, Purpose::Backup, STAT, path, error);
     text
 }
 

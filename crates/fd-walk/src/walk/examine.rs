@@ -1,0 +1,289 @@
+//! One entry after the other: what it is, whether it belongs to the job, and the event that it becomes
+//! (reference 03 §5.2 to §5.4).
+
+use std::sync::Arc;
+
+use fd_fileset::Flags;
+use fd_messages::MessageType;
+use fd_records::{FileType, Stat};
+use rustix::io::Errno;
+
+use super::judge::{Barrier, Changed, Judge, barrier};
+use super::place::Place;
+use super::report::{Ended, Report};
+use crate::attributes::{Nanoseconds, convert, file_type};
+use crate::directory::{Directory, Scratch};
+use crate::entry::{Entry, HardLink};
+use crate::fs_types;
+use crate::links::{LinkTable, Met};
+use crate::names::without_slashes;
+use crate::root::Root;
+use crate::settings::{Purpose, WalkEnd};
+use crate::texts;
+
+/// How often something that changes while it is examined is examined.
+const MOST_LOOKS: usize = 3;
+
+/// Examines entries.
+pub(super) struct Examiner<'w> {
+    pub(super) report: Report<'w>,
+    pub(super) judge: Judge<'w>,
+    pub(super) links: LinkTable,
+    pub(super) scratch: Scratch,
+    /// Held by each root that holds its directory, to count them.
+    pub(super) roots: Arc<()>,
+    /// That of the last name of the FileSet which is no directory.
+    pub(super) root_of_names: Option<Arc<Root>>,
+}
+
+/// A directory whose contents are being walked.
+pub(super) struct Level {
+    pub(super) directory: Directory,
+    /// Its own record, which comes after its contents; `None` if it did not change.
+    pub(super) entry: Option<Entry>,
+    /// Length of its path with the final slash.
+    pub(super) prefix: usize,
+    pub(super) dev: u64,
+}
+
+/// Why there is no result yet.
+enum Broken {
+    /// The entry changed meanwhile, and no event was given yet.
+    Again,
+    Ended(WalkEnd),
+}
+
+impl From<WalkEnd> for Broken {
+    fn from(end: WalkEnd) -> Self {
+        Self::Ended(end)
+    }
+}
+
+impl<'w> Examiner<'w> {
+    /// One entry (reference 03 §5.2). A directory that is to be entered comes back as a level.
+    pub(super) fn entry(&mut self, place: &Place<'w, '_>) -> Result<Option<Level>, Ended> {
+        for look in 1..=MOST_LOOKS {
+            match self.look(place, look == MOST_LOOKS) {
+                Ok(level) => return Ok(level),
+                Err(Broken::Ended(end)) => return Err(end),
+                Err(Broken::Again) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// One look at an entry. The last one accepts what changes meanwhile.
+    fn look(&mut self, place: &Place<'w, '_>, is_last: bool) -> Result<Option<Level>, Broken> {
+        if self.report.host.is_cancelled() {
+            return Err(WalkEnd::Cancelled.into());
+        }
+        let (stat, nanoseconds) = match place.lstat() {
+            Ok(found) => convert(&found),
+            Err(errno) => {
+                if self.judge.judge(place, false).accepted {
+                    self.report.failed(place.path, texts::STAT, errno)?;
+                }
+                return Ok(None);
+            }
+        };
+        if place.is_top() && !self.file_system_is_allowed(place)? {
+            return Ok(None);
+        }
+        if stat.mode_type() == Stat::MODE_DIRECTORY {
+            return self.directory(place, stat, nanoseconds, is_last);
+        }
+        self.file(place, stat, nanoseconds, is_last).map(|()| None)
+    }
+
+    /// Everything but directories.
+    fn file(
+        &mut self,
+        place: &Place<'w, '_>,
+        stat: Stat,
+        nanoseconds: Nanoseconds,
+        is_last: bool,
+    ) -> Result<(), Broken> {
+        let path = place.path;
+        let judgement = self.judge.judge(place, false);
+        let options = judgement.options;
+        if stat.mode_type() == Stat::MODE_REGULAR && options.has(Flags::HONOR_NO_DUMP) && place.is_no_dump() {
+            return Ok(());
+        }
+        let changed = self.judge.compare(place, &stat, &judgement);
+        if !judgement.accepted {
+            return Ok(());
+        }
+        let Changed::Yes { token } = changed else { return Ok(self.report.unchanged(path)?) };
+        if stat.mode_type() == Stat::MODE_SOCKET && self.report.purpose == Purpose::Backup {
+            self.report.host.examined(path);
+            return Ok(self.report.say(MessageType::Skipped, false, |text| texts::socket(text, path))?);
+        }
+        let mut file_type = file_type(&stat, place.is_top(), options);
+        let (mut link, mut hard_link) = (Vec::new(), None);
+        if file_type == FileType::Symlink {
+            match place.link_target(&stat, is_last) {
+                Ok(target) => link = target.ok_or(Broken::Again)?,
+                Err(errno) => return Ok(self.report.failed(path, texts::FOLLOW, errno)?),
+            }
+        } else if stat.nlink > 1 && !options.has(Flags::NO_HARD_LINK) {
+            // Only what is going to be saved gets here: a name that is left out never stands for another one.
+            match self.links.meet(&stat, path) {
+                Met::Again => return Ok(()),
+                Met::First(slot) => hard_link = Some(HardLink::First(slot)),
+                Met::Later(slot) => {
+                    let own_type = std::mem::replace(&mut file_type, FileType::HardLink);
+                    link = slot.path();
+                    hard_link = Some(HardLink::Later { slot, own_type });
+                }
+                Met::Untracked => {}
+            }
+        }
+        let root = if place.is_top() { self.root_of_name(path) } else { place.root.cloned() };
+        self.report.begin(path)?;
+        Ok(self.report.entry(Entry {
+            path: path.to_vec(),
+            file_type,
+            stat,
+            nanoseconds,
+            link,
+            hard_link,
+            options: Arc::clone(options),
+            top_level: place.is_top(),
+            token,
+            root,
+        })?)
+    }
+
+    /// A directory before its contents (reference 03 §5.4).
+    fn directory(
+        &mut self,
+        place: &Place<'w, '_>,
+        stat: Stat,
+        nanoseconds: Nanoseconds,
+        is_last: bool,
+    ) -> Result<Option<Level>, Broken> {
+        let path = place.path;
+        let judgement = self.judge.judge(place, true);
+        let options = judgement.options;
+        if options.has(Flags::HONOR_NO_DUMP) && place.is_no_dump() {
+            return Ok(None);
+        }
+        if place.include.ignore_dir().is_some_and(|marker| place.holds(marker)) {
+            self.report.say(MessageType::Skipped, false, |text| texts::ignored_directory(text, path))?;
+            return Ok(None);
+        }
+        let changed = self.judge.compare(place, &stat, &judgement);
+        if judgement.out_of_limits {
+            self.report.summary.skipped_directories += 1;
+            self.report.say(MessageType::Skipped, false, |text| texts::out_of_limits(text, path))?;
+        }
+        if !judgement.accepted {
+            return Ok(None);
+        }
+        let barrier = barrier(place, stat.dev, options);
+        let (at, name) = place.target();
+        let opened = barrier.is_none().then(|| Directory::open(at, name, (stat.dev, stat.ino), &mut self.scratch));
+        // Another directory, or a file system that was mounted there on access.
+        if matches!(opened, Some(Err(Errno::STALE))) && !is_last {
+            return Err(Broken::Again);
+        }
+        let (is_changed, token) = match changed {
+            Changed::Yes { token } => (true, token),
+            Changed::No => (false, None),
+        };
+        if is_changed {
+            self.report.verifying(path)?;
+        } else {
+            self.report.unchanged(path)?;
+        }
+        let entry = Entry {
+            path: path.to_vec(),
+            file_type: FileType::Directory,
+            stat,
+            nanoseconds,
+            link: Vec::new(),
+            hard_link: None,
+            options: Arc::clone(options),
+            top_level: place.is_top(),
+            token,
+            root: place.root.cloned(),
+        };
+        if let Some(barrier) = barrier {
+            self.barred(place, entry, barrier)?;
+            return Ok(None);
+        }
+        match opened.unwrap_or(Err(Errno::STALE)) {
+            Ok(directory) => Ok(Some(Level {
+                directory,
+                prefix: without_slashes(path).len() + 1,
+                dev: stat.dev,
+                entry: is_changed.then_some(entry),
+            })),
+            Err(errno) => {
+                self.report.failed(path, texts::OPEN_DIRECTORY, errno)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// A directory that is saved but not entered, even if it did not change.
+    fn barred(&mut self, place: &Place<'w, '_>, entry: Entry, barrier: Barrier) -> Result<(), Ended> {
+        let (top, path) = (place.top, place.path);
+        self.report.begin(path)?;
+        match (self.report.purpose, barrier) {
+            (Purpose::Estimate { .. }, _) => {}
+            (Purpose::Backup, Barrier::NoRecursion) => {
+                self.report.say(MessageType::Info, false, |text| texts::no_recursion(text, top, path))?;
+            }
+            (Purpose::Backup, Barrier::OtherFileSystem) => {
+                if !self.judge.fileset.lists(path) {
+                    self.report.say(MessageType::Info, false, |text| texts::other_file_system(text, top, path))?;
+                }
+            }
+            (Purpose::Backup, Barrier::FileSystemType) => {
+                self.report.say(MessageType::Info, false, |text| texts::disallowed_file_system(text, top, path))?;
+            }
+            (Purpose::Verify, Barrier::NoRecursion) => {
+                self.report.say(MessageType::Skipped, false, |text| texts::verify_no_recursion(text, path))?;
+            }
+            (Purpose::Verify, Barrier::OtherFileSystem) => {
+                return self
+                    .report
+                    .say(MessageType::Skipped, false, |text| texts::verify_other_file_system(text, path));
+            }
+            (Purpose::Verify, Barrier::FileSystemType) => {
+                let code = FileType::InvalidFileSystem.code();
+                return self
+                    .report
+                    .say(MessageType::NotSaved, true, |text| texts::verify_unknown_type(text, code, path));
+            }
+        }
+        self.report.entry(entry)
+    }
+
+    /// File-system and drive type of a name of the FileSet (reference 03 §5.2 step 4).
+    fn file_system_is_allowed(&mut self, place: &Place<'w, '_>) -> Result<bool, Ended> {
+        let options = place.include.top_level();
+        if !options.fs_types.is_empty() {
+            let name = fs_types::of(place.path);
+            if !fs_types::is_listed(&options.fs_types, name) {
+                let name = name.unwrap_or("unknown");
+                self.report.say(MessageType::Info, false, |text| texts::unlisted_fstype(text, place.path, name))?;
+                return Ok(false);
+            }
+        }
+        if !options.drive_types.is_empty() {
+            self.report.say(MessageType::Info, false, |text| texts::unlisted_drivetype(text, place.path))?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Where the way to an entry begins that is a name of the FileSet.
+    fn root_of_name(&mut self, name: &[u8]) -> Option<Arc<Root>> {
+        if !self.root_of_names.as_ref().is_some_and(|root| root.is_parent(name)) {
+            self.root_of_names = Root::of_parent(name, &self.roots).ok().map(Arc::new);
+        }
+        self.root_of_names.clone()
+    }
+}

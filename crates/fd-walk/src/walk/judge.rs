@@ -1,0 +1,92 @@
+//! What decides about an entry: the Director's limits, the FileSet, the accurate list or the times, and its file system.
+
+use std::sync::Arc;
+
+use fd_fileset::{EffectiveOptions, FileSet, Flags, Verdict};
+use fd_records::Stat;
+
+use super::place::Place;
+use crate::fs_types;
+use crate::limits::{OutOfLimits, RealTop};
+use crate::settings::{Candidate, Comparison, WalkHost, WalkSettings};
+
+/// See the module.
+pub(super) struct Judge<'w> {
+    pub(super) fileset: &'w FileSet,
+    pub(super) settings: &'w WalkSettings,
+    pub(super) host: &'w dyn WalkHost,
+    /// For the limits: the real path of the FileSet's name that is being walked.
+    pub(super) real_top: RealTop,
+}
+
+/// What the FileSet and the limits say about an entry.
+pub(super) struct Judgement<'f> {
+    pub(super) accepted: bool,
+    pub(super) options: &'f Arc<EffectiveOptions>,
+    /// It is a directory that the Director may not see, and that is to be said.
+    pub(super) out_of_limits: bool,
+}
+
+/// Whether an entry is to be examined further.
+#[derive(Clone, Copy)]
+pub(super) enum Changed {
+    No,
+    Yes { token: Option<u64> },
+}
+
+/// Why a directory is not entered.
+#[derive(Clone, Copy)]
+pub(super) enum Barrier {
+    NoRecursion,
+    OtherFileSystem,
+    FileSystemType,
+}
+
+impl<'w> Judge<'w> {
+    /// The limits of the Director, then the FileSet. Top-level names are never filtered by the FileSet.
+    pub(super) fn judge(&self, place: &Place<'w, '_>, is_directory: bool) -> Judgement<'w> {
+        let include = place.include;
+        let verdict = if place.is_top() {
+            Verdict { accepted: true, options: include.top_level() }
+        } else {
+            self.fileset.judge(include, place.path, is_directory)
+        };
+        let limits = self.settings.limits.check(place.path, &self.real_top);
+        Judgement {
+            accepted: verdict.accepted && limits.is_ok(),
+            options: verdict.options,
+            out_of_limits: is_directory && limits == Err(OutOfLimits::NotAllowed),
+        }
+    }
+
+    pub(super) fn compare(&self, place: &Place<'w, '_>, stat: &Stat, judgement: &Judgement<'_>) -> Changed {
+        let candidate = Candidate { path: place.path, stat, options: judgement.options, accepted: judgement.accepted };
+        match self.host.compare(&candidate) {
+            Comparison::Unchanged => Changed::No,
+            Comparison::Changed { token } => Changed::Yes { token },
+            Comparison::ByTime => {
+                let since = self.settings.since;
+                let unchanged = self.settings.incremental
+                    && stat.mtime < since
+                    && (judgement.options.has(Flags::MTIME_ONLY) || stat.ctime < since);
+                if unchanged { Changed::No } else { Changed::Yes { token: None } }
+            }
+        }
+    }
+}
+
+/// What keeps the walk from entering a directory on this device, if anything.
+pub(super) fn barrier(place: &Place<'_, '_>, dev: u64, options: &EffectiveOptions) -> Option<Barrier> {
+    let (_, parent_dev) = place.parent?;
+    if options.has(Flags::NO_RECURSION) {
+        Some(Barrier::NoRecursion)
+    } else if dev == parent_dev {
+        None
+    } else if !options.has(Flags::MULTI_FS) {
+        Some(Barrier::OtherFileSystem)
+    } else if !options.fs_types.is_empty() && !fs_types::is_listed(&options.fs_types, fs_types::of(place.path)) {
+        Some(Barrier::FileSystemType)
+    } else {
+        None
+    }
+}

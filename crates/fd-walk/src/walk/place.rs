@@ -1,0 +1,84 @@
+//! Where an entry stands that is being examined, and what the kernel says about it beside its attributes.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use fd_fileset::Include;
+use fd_records::Stat;
+use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::directory::stat_at;
+use crate::names::without_slashes;
+use crate::root::Root;
+
+/// Longest path that the kernel takes, in bytes, without the NUL.
+const LONGEST_PATH: usize = 4095;
+
+/// See the module.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'w, 'p> {
+    pub(super) include: &'w Include,
+    /// The name of the FileSet that it is or is below.
+    pub(super) top: &'p [u8],
+    pub(super) path: &'p [u8],
+    /// Where the path's last part starts.
+    pub(super) name_at: usize,
+    /// The directory that holds it, and its device; `None` for a name of the FileSet itself.
+    pub(super) parent: Option<(BorrowedFd<'p>, u64)>,
+    /// The directory of the FileSet's name that it is below, if that is held.
+    pub(super) root: Option<&'p Arc<Root>>,
+}
+
+impl<'p> Place<'_, 'p> {
+    pub(super) const fn is_top(&self) -> bool {
+        self.parent.is_none()
+    }
+
+    /// Descriptor and path for a system call on the entry: relative to its directory, which saves the kernel the way
+    /// there, and can't be led elsewhere.
+    pub(super) fn target(&self) -> (BorrowedFd<'p>, &'p [u8]) {
+        match self.parent {
+            Some((descriptor, _)) => (descriptor, self.path.get(self.name_at..).unwrap_or_default()),
+            None => (CWD, self.path),
+        }
+    }
+
+    pub(super) fn lstat(&self) -> Result<rustix::fs::Stat, Errno> {
+        if self.path.len() > LONGEST_PATH {
+            return Err(Errno::NAMETOOLONG);
+        }
+        let (at, path) = self.target();
+        stat_at(at, path)
+    }
+
+    /// The target of a symbolic link with these attributes. `None` if another entry has taken its place; `is_last`
+    /// accepts that.
+    pub(super) fn link_target(&self, stat: &Stat, is_last: bool) -> Result<Option<Vec<u8>>, Errno> {
+        let (at, path) = self.target();
+        match rustix::fs::readlinkat(at, path, Vec::new()) {
+            Ok(target) => {
+                let target = target.into_bytes();
+                // Some file systems know no length.
+                let is_its_own = stat.size == 0 || usize::try_from(stat.size) == Ok(target.len());
+                Ok((is_its_own || is_last).then_some(target))
+            }
+            Err(Errno::NOENT | Errno::INVAL) if !is_last => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Whether the directory holds a file of this name, symbolic links followed (reference 03 §5.10).
+    pub(super) fn holds(&self, name: &[u8]) -> bool {
+        let path = [without_slashes(self.path), b"/", name].concat();
+        rustix::fs::statat(CWD, path, AtFlags::empty()).is_ok()
+    }
+
+    /// The no-dump flag of the inode. What can't be opened or asked is not flagged.
+    pub(super) fn is_no_dump(&self) -> bool {
+        let (at, path) = self.target();
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        let opened = rustix::fs::openat(at, path, flags, Mode::empty());
+        opened.is_ok_and(|file| rustix::fs::ioctl_getflags(&file).is_ok_and(|flags| flags.contains(IFlags::NODUMP)))
+    }
+}

@@ -1,0 +1,98 @@
+//! What the walk hands to its sink: entries, and messages about the others.
+
+use fd_messages::MessageType;
+use fd_records::{FileType, Stat};
+use rustix::io::Errno;
+
+use crate::entry::Entry;
+use crate::event::{Flow, Message, WalkEvent};
+use crate::settings::{Purpose, WalkEnd, WalkHost, WalkSummary};
+use crate::texts;
+
+/// The walk ends here, and how.
+pub(super) type Ended = WalkEnd;
+
+/// Hands events over, and counts them.
+pub(super) struct Report<'w> {
+    pub(super) purpose: Purpose,
+    pub(super) host: &'w dyn WalkHost,
+    pub(super) sink: &'w mut dyn FnMut(WalkEvent<'_>) -> Flow,
+    /// Where the texts of messages are built.
+    pub(super) text: Vec<u8>,
+    pub(super) summary: WalkSummary,
+}
+
+impl Report<'_> {
+    pub(super) fn give(&mut self, event: WalkEvent<'_>) -> Result<(), Ended> {
+        match (self.sink)(event) {
+            Flow::Continue => Ok(()),
+            Flow::Stop => Err(WalkEnd::Stopped),
+        }
+    }
+
+    /// An entry, which [`Self::begin`] was called for.
+    pub(super) fn entry(&mut self, entry: Entry) -> Result<(), Ended> {
+        self.summary.entries += 1;
+        if entry.stat.mode_type() == Stat::MODE_REGULAR && entry.file_type != FileType::HardLink {
+            self.summary.bytes = self.summary.bytes.saturating_add(u64::try_from(entry.stat.size).unwrap_or(0));
+        }
+        self.give(WalkEvent::Entry(entry))
+    }
+
+    /// One more entry was examined; a Verify job announces it.
+    pub(super) fn begin(&mut self, path: &[u8]) -> Result<(), Ended> {
+        self.host.examined(path);
+        self.verifying(path)
+    }
+
+    /// The announcement of an entry in a Verify job.
+    pub(super) fn verifying(&mut self, path: &[u8]) -> Result<(), Ended> {
+        if self.purpose != Purpose::Verify {
+            return Ok(());
+        }
+        self.say(MessageType::Verified, false, |text| texts::verifying(text, path))
+    }
+
+    /// An entry that did not change.
+    pub(super) fn unchanged(&mut self, path: &[u8]) -> Result<(), Ended> {
+        self.begin(path)?;
+        if matches!(self.purpose, Purpose::Estimate { .. }) {
+            return Ok(());
+        }
+        self.say(MessageType::Skipped, false, |text| texts::unchanged(text, path))
+    }
+
+    /// An entry whose attributes or contents can't be read.
+    pub(super) fn failed(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), Ended> {
+        self.begin(path)?;
+        self.could_not(path, what, errno)
+    }
+
+    /// An error about an entry that counts otherwise.
+    pub(super) fn could_not(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), Ended> {
+        let purpose = self.purpose;
+        if matches!(purpose, Purpose::Estimate { .. }) {
+            return Ok(());
+        }
+        let words = fd_os::error_text(errno.raw_os_error());
+        self.say(MessageType::NotSaved, true, |text| texts::could_not(text, purpose, what, path, &words))
+    }
+
+    /// A message. If the host doesn't want its type and it is no error, its text is not even built.
+    pub(super) fn say(
+        &mut self,
+        kind: MessageType,
+        error: bool,
+        build: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), Ended> {
+        if !error && !self.host.wants(kind) {
+            return Ok(());
+        }
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        build(&mut text);
+        let flow = self.give(WalkEvent::Message(Message { kind, text: &text, error }));
+        self.text = text;
+        flow
+    }
+}
