@@ -1,3 +1,5 @@
+//! Reading directories, open and put aside.
+
 use super::*;
 
 /// A directory of this many files with long names, its path with a final slash.

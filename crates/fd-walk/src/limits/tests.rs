@@ -1,3 +1,5 @@
+//! Where a Director may look.
+
 use std::os::unix::fs::symlink;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The table of inodes.
+
 use super::*;
 
 fn stat(dev: u64, ino: u64) -> Stat {

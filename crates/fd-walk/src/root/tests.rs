@@ -1,3 +1,5 @@
+//! The way to an entry.
+
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 

@@ -1,3 +1,5 @@
+//! Which attribute each letter compares.
+
 use super::*;
 
 const TIMES: Times = Times { incremental: true, since: 1000, mtime_only: false };

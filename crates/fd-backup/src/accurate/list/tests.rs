@@ -1,3 +1,5 @@
+//! The list in memory.
+
 use super::*;
 
 fn stat(n: i64) -> Stat {

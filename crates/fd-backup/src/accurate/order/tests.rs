@@ -1,3 +1,5 @@
+//! The order of the stock daemon's table.
+
 use super::*;
 
 /// The table itself, as the reference describes it.

@@ -1,3 +1,5 @@
+//! Digests made before their file's turn.
+
 use std::fs;
 use std::thread;
 

@@ -1,3 +1,5 @@
+//! Digests of small files, made together.
+
 use fd_crypto::Digester;
 
 use super::*;

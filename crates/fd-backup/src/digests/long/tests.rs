@@ -1,3 +1,5 @@
+//! Digests of long files, made together.
+
 use std::thread;
 
 use fd_crypto::Digester;

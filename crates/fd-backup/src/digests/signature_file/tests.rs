@@ -1,3 +1,5 @@
+//! The file of signatures, whole and damaged.
+
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd as _;
 

@@ -1,3 +1,5 @@
+//! The exchange between walker, workers and sender.
+
 use std::sync::mpsc;
 use std::thread;
 
