@@ -2,6 +2,7 @@
 
 pub(crate) mod ahead;
 pub(crate) mod chains;
+pub(crate) mod digesters;
 pub(crate) mod late;
 pub(crate) mod long;
 pub(crate) mod protect;

@@ -2,6 +2,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod compare;
+pub(crate) mod compressors;
 pub(crate) mod data;
 pub(crate) mod emit;
 pub(crate) mod kinds;
@@ -11,4 +12,3 @@ pub(crate) mod plugins;
 pub(crate) mod prepare;
 pub(crate) mod save;
 pub(crate) mod source;
-pub(crate) mod tools;

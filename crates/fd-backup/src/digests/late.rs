@@ -11,8 +11,8 @@ use fd_crypto::DigestError;
 use fd_crypto::processor::Processor;
 
 use crate::digests::chains::algorithm;
+use crate::digests::digesters::Digesters;
 use crate::digests::protect::Signing;
-use crate::file::tools::Tools;
 use crate::pipeline::halt::Halt;
 
 /// A file that turns out to be longer than this is digested while it is read, as large ones are.
@@ -33,9 +33,9 @@ pub(crate) struct LateDigests {
     kinds: [Option<DigestKind>; 2],
     promises: Vec<Promise>,
     /// For a file that stands out among the others.
-    alone: Tools,
+    alone: Digesters,
     /// For the file that is being read, once it is too long to be kept.
-    long: Tools,
+    long: Digesters,
     is_long: bool,
 }
 
@@ -67,8 +67,8 @@ impl LateDigests {
             begun: 0,
             kinds: [None; 2],
             promises: Vec::new(),
-            alone: Tools::default(),
-            long: Tools::default(),
+            alone: Digesters::default(),
+            long: Digesters::default(),
             is_long: false,
         }
     }

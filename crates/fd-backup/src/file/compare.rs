@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 use fd_crypto::Digester;
 use fd_fileset::Flags;
 use fd_messages::MessageType;
-use fd_records::{DigestKind, FileType};
+use fd_records::{DigestKind, DigestValue, FileType};
 use fd_walk::{Entry, HardLink, Identity};
 use rustix::io::Errno;
 
 use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
+use crate::digests::digesters::Digesters;
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
 use crate::file::source::{LeaseClock, Patience, Source, open_regular};
-use crate::file::tools::Tools;
 use crate::pipeline::exchange::Stopped;
 use crate::pipeline::piece::Event;
 use crate::texts;
 
 /// What comparing its data decided about an entry.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     /// It is saved.
     Save,
     /// It is unchanged, and not saved.
@@ -29,18 +29,18 @@ pub(crate) enum Verdict {
     Update(Vec<u8>),
 }
 
-/// A verdict, and what is to be told and counted along with it.
+/// A decision, with the messages and counts that go with it.
 #[derive(Debug)]
 pub(crate) struct Finding {
-    pub(crate) verdict: Verdict,
+    pub(crate) decision: Decision,
     pub(crate) events: Vec<Event>,
     pub(crate) read_bytes: u64,
 }
 
 /// Compares files with the catalog.
-pub(crate) struct Verifier<'v> {
+pub(crate) struct Comparer<'v> {
     pub(crate) list: &'v AccurateList,
-    pub(crate) tools: &'v mut Tools,
+    pub(crate) digesters: &'v mut Digesters,
     /// Room for a block.
     pub(crate) block: &'v mut Vec<u8>,
     pub(crate) record_len: usize,
@@ -48,10 +48,10 @@ pub(crate) struct Verifier<'v> {
     pub(crate) leases: &'v LeaseClock,
 }
 
-impl Verifier<'_> {
+impl Comparer<'_> {
     /// Reads the entry's data where that is needed, and compares.
     pub(crate) fn examine(&mut self, entry: &Entry, token: Token) -> Result<Finding, Stopped> {
-        let mut finding = Finding { verdict: Verdict::Save, events: Vec::new(), read_bytes: 0 };
+        let mut finding = Finding { decision: Decision::Save, events: Vec::new(), read_bytes: 0 };
         if token.on_equal_data == OnEqualData::Update && matches!(entry.hard_link, Some(HardLink::Later { .. })) {
             // It is a link to the name that has the data, and carries none.
             return Ok(finding);
@@ -67,26 +67,28 @@ impl Verifier<'_> {
             }
         };
         let Some(kind) = entry.options.digest else { return Ok(finding) };
-        if self.tools.prepare_digest(kind).is_err() || !self.digest(entry, kind, &mut finding)? {
-            return Ok(finding);
-        }
-        let found = self.tools.finish_digest(kind).ok();
+        let found = self.digest(entry, kind, &mut finding)?;
         if found.is_some_and(|found| found.as_bytes() == expected) {
-            finding.verdict = match token.on_equal_data {
-                OnEqualData::Skip => Verdict::Skip,
-                OnEqualData::Update => Verdict::Update(expected),
-                OnEqualData::DoNotAsk => Verdict::Save,
+            finding.decision = match token.on_equal_data {
+                OnEqualData::Skip => {
+                    self.list.data_unchanged(token, &entry.stat);
+                    Decision::Skip
+                }
+                OnEqualData::Update => Decision::Update(expected),
+                OnEqualData::DoNotAsk => Decision::Save,
             };
-        }
-        if matches!(finding.verdict, Verdict::Skip) {
-            self.list.data_unchanged(token, &entry.stat);
         }
         Ok(finding)
     }
 
-    /// Digests the data; `false` if it can't be had.
-    fn digest(&mut self, entry: &Entry, kind: DigestKind, finding: &mut Finding) -> Result<bool, Stopped> {
-        let Some(digester) = self.tools.digester(kind) else { return Ok(false) };
+    /// The digest of the data; `None` if it can't be had.
+    fn digest(
+        &mut self,
+        entry: &Entry,
+        kind: DigestKind,
+        finding: &mut Finding,
+    ) -> Result<Option<DigestValue>, Stopped> {
+        let Ok(digester) = self.digesters.ready(kind) else { return Ok(None) };
         let mut reading = Reading {
             digester,
             block: self.block,
@@ -95,25 +97,16 @@ impl Verifier<'_> {
             leases: self.leases,
             count: &mut |bytes| finding.read_bytes += bytes,
         };
-        match reading.digest(entry)? {
-            Ok((DataEnd::Complete, Identity::Unchanged)) => Ok(true),
-            // What the walk compared with the list is not what is there now.
-            Ok((DataEnd::Complete, _)) | Err(Errno::STALE) => {
-                Digester::restart(digester);
-                Ok(false)
-            }
-            Ok((DataEnd::ReadError(errno), _)) => {
-                Digester::restart(digester);
-                let text = texts::cannot_read_to_verify(&entry.path, errno);
-                finding.events.push(Event::Message { kind: MessageType::Error, text, failed: false });
-                Ok(false)
-            }
-            Err(errno) => {
-                let text = texts::cannot_open_to_verify(&entry.path, errno);
-                finding.events.push(Event::Message { kind: MessageType::Error, text, failed: true });
-                Ok(false)
-            }
-        }
+        let error = match reading.digest(entry)? {
+            Ok((DataEnd::Complete, Identity::Unchanged)) => return Ok(digester.finish().ok()),
+            // The file that the walk compared with the list has changed since.
+            Ok((DataEnd::Complete, _)) | Err(Errno::STALE) => None,
+            Ok((DataEnd::ReadError(errno), _)) => Some((texts::cannot_read_to_verify(&entry.path, errno), false)),
+            Err(errno) => Some((texts::cannot_open_to_verify(&entry.path, errno), true)),
+        };
+        digester.restart();
+        finding.events.extend(error.map(|(text, failed)| Event::Message { kind: MessageType::Error, text, failed }));
+        Ok(None)
     }
 }
 

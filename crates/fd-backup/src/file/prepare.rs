@@ -15,10 +15,10 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use crate::accurate::Token;
-use crate::file::compare::{Finding, Verdict, Verifier};
+use crate::digests::digesters::Digesters;
+use crate::file::compare::{Comparer, Decision, Finding};
 use crate::file::kinds::is_read;
 use crate::file::source::open_regular;
-use crate::file::tools::Tools;
 use crate::pipeline::batch::Item;
 use crate::pipeline::exchange::Stopped;
 use crate::pipeline::job::Job;
@@ -106,7 +106,7 @@ impl From<Fate> for Prepared {
 /// Prepares the entries of batches.
 pub(crate) struct Preparer<'p, 'j> {
     pub(crate) job: &'p Job<'j>,
-    pub(crate) tools: &'p mut Tools,
+    pub(crate) digesters: &'p mut Digesters,
     /// Room for a block.
     pub(crate) block: &'p mut Vec<u8>,
 }
@@ -143,11 +143,11 @@ impl Preparer<'_, '_> {
 
     fn prepare_entry(&mut self, entry: &mut Entry) -> Result<Prepared, Stopped> {
         let Some(finding) = self.examine(entry)? else { return Ok(self.open(entry)?.into()) };
-        let Finding { verdict, events, read_bytes } = finding;
-        let fate = match verdict {
-            Verdict::Save => self.open(entry)?,
-            Verdict::Update(digest) => Fate::Update(digest),
-            Verdict::Skip => {
+        let Finding { decision, events, read_bytes } = finding;
+        let fate = match decision {
+            Decision::Save => self.open(entry)?,
+            Decision::Update(digest) => Fate::Update(digest),
+            Decision::Skip => {
                 self.job.resolve(entry, LinkState::NotSaved);
                 Fate::Unchanged
             }
@@ -160,15 +160,15 @@ impl Preparer<'_, '_> {
         let Some(token) = entry.token.map(Token::decode).filter(|token| token.needs_data()) else { return Ok(None) };
         let Some(list) = self.job.accurate else { return Ok(None) };
         let job = self.job;
-        let mut verifier = Verifier {
+        let mut comparer = Comparer {
             list,
-            tools: self.tools,
+            digesters: self.digesters,
             block: self.block,
             record_len: job.record_len,
             is_stopped: &|| job.is_stopped(),
             leases: &job.leases,
         };
-        verifier.examine(entry, token).map(Some)
+        comparer.examine(entry, token).map(Some)
     }
 
     /// Opens the file that stands in an entry's place. What took the place of the walk's file is saved as what it is.

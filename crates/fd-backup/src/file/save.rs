@@ -10,17 +10,18 @@ use fd_walk::Entry;
 use rustix::io::Errno;
 
 use crate::digests::ahead::FileAhead;
+use crate::digests::digesters::Digesters;
 use crate::digests::late::Places;
 use crate::digests::long::{LongDigest, LongValues};
 use crate::digests::protect::{Encryption, Signing, Unprotected};
 use crate::digests::ways::{Digest, Digests, Way};
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
+use crate::file::compressors::Compressors;
 use crate::file::data::{InPlace, Transform};
 use crate::file::emit::Emitter;
 use crate::file::kinds::{data_stream, is_digested, is_encrypted};
 use crate::file::listing::saved_line;
 use crate::file::source::Source;
-use crate::file::tools::Tools;
 use crate::pipeline::batch::Batch;
 use crate::pipeline::halt::Halt;
 use crate::pipeline::job::Job;
@@ -64,7 +65,8 @@ pub(crate) enum Saved {
 pub(crate) struct Saver<'j> {
     job: &'j Job<'j>,
     pub(crate) emitter: Emitter<'j, Batch>,
-    pub(crate) tools: Tools,
+    pub(crate) digesters: Digesters,
+    compressors: Compressors,
     /// Digests of long files.
     long_digest: Option<LongDigest<'j>>,
     /// The present batch's file, if its digests are made ahead.
@@ -93,7 +95,8 @@ impl<'j> Saver<'j> {
         Ok(Self {
             job,
             emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression, long, signing, job.processor),
-            tools: Tools::default(),
+            digesters: Digesters::default(),
+            compressors: Compressors::default(),
             long_digest: long.map(|(all, seat)| LongDigest::new(all, seat)),
             ahead: None,
             metadata: MetadataReader::new(),
@@ -204,7 +207,7 @@ impl<'j> Saver<'j> {
     fn signs(&mut self, file_type: FileType) -> Result<Option<DigestKind>, Halt> {
         let kind = self.job.protection.as_ref().and_then(|protection| protection.signs(file_type));
         if let Some(kind) = kind {
-            self.tools.prepare_digest(kind).map_err(Unprotected::from)?;
+            self.digesters.ready(kind).map_err(Unprotected::from)?;
         }
         Ok(kind)
     }
@@ -233,7 +236,7 @@ impl<'j> Saver<'j> {
             Way::Late => return Ok(Some((kind, self.emitter.reserve_signature(file_index)?))),
             _ if digests.is_one() => digest,
             Way::Together => together.get(kind),
-            Way::Alone => Some(self.tools.finish_digest(kind).map_err(Unprotected::from)?),
+            Way::Alone => Some(self.digesters.finish(kind).map_err(Unprotected::from)?),
         };
         self.emitter.signature(file_index, &value.ok_or(Halt::Digest(kind))?)?;
         Ok(None)
@@ -277,7 +280,7 @@ impl<'j> Saver<'j> {
             return None;
         }
         let kind = entry.options.digest?;
-        if self.tools.prepare_digest(kind).is_err() {
+        if self.digesters.ready(kind).is_err() {
             self.warn(texts::digest_failed(kind));
             return None;
         }
@@ -285,7 +288,7 @@ impl<'j> Saver<'j> {
     }
 
     fn finish_digest(&mut self, kind: DigestKind) -> Option<DigestValue> {
-        let result = self.tools.finish_digest(kind);
+        let result = self.digesters.finish(kind);
         if result.is_err() {
             self.warn(texts::digest_failed(kind));
         }
@@ -296,14 +299,12 @@ impl<'j> Saver<'j> {
     fn send_data(&mut self, entry: &Entry, source: &mut Source, file_index: i32, digests: Digests) -> Result<(), Halt> {
         let (options, file_type) = (&entry.options, entry.file_type);
         let is_stopped = || self.job.is_stopped();
-        if let Some(compression) = options.compression {
-            self.tools.prepare_compression(compression)?;
-        }
         let encrypted = self.encrypts(file_type);
+        let compressor = options.compression.map(|kind| self.compressors.ready(kind)).transpose()?;
         let sparse = options.has(Flags::SPARSE) && !encrypted;
         let cut = Cut::new(file_type, &entry.stat, sparse, self.job.record_len);
         self.emitter.header(file_index, data_stream(options, encrypted), entry.stat.size)?;
-        let (digesters, compressor) = self.tools.get(digests.kinds(Way::Alone), options.compression);
+        let digesters = self.digesters.get(digests.kinds(Way::Alone));
         let long_digest = self.long_digest.as_mut().filter(|_| digests.any(Way::Together));
         let late = digests.any(Way::Late);
         let emitter = &mut self.emitter;

@@ -9,11 +9,11 @@ use fd_records::FileType;
 use fd_walk::{Candidate, Comparison, Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::accurate::{AccurateList, Token};
-use crate::file::compare::{Verdict, Verifier};
+use crate::digests::digesters::Digesters;
+use crate::file::compare::{Comparer, Decision};
 use crate::file::listing::saved_line;
 use crate::file::plugins::PluginNames;
 use crate::file::source::LeaseClock;
-use crate::file::tools::Tools;
 use crate::jobs::plan::BackupError;
 use crate::pipeline::piece::Event;
 use crate::texts::PluginPlace;
@@ -51,13 +51,13 @@ pub struct Estimate {
 /// [`BackupError::Cancelled`].
 pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> Result<Estimate, BackupError> {
     let host = Host { plan, log, cancel };
-    let mut verifier = DataCheck { tools: Tools::default(), block: Vec::new(), leases: LeaseClock::default() };
+    let mut comparer = DataCheck { digesters: Digesters::default(), block: Vec::new(), leases: LeaseClock::default() };
     let mut names = NameCache::new();
     let mut result = Estimate::default();
     let lists = plan.listing && log.wants(MessageType::Info);
     let summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut |event| {
         match event {
-            WalkEvent::Entry(entry) if verifier.is_saved(&entry, &host) => {
+            WalkEvent::Entry(entry) if comparer.is_saved(&entry, &host) => {
                 result.add(&entry);
                 if lists {
                     log.message(MessageType::Info, &saved_line(&entry, &mut names));
@@ -85,7 +85,7 @@ impl Estimate {
 
 /// Compares data with the catalog where the FileSet asks for it.
 struct DataCheck {
-    tools: Tools,
+    digesters: Digesters,
     block: Vec<u8>,
     leases: LeaseClock,
 }
@@ -96,21 +96,21 @@ impl DataCheck {
         let token = entry.token.map(Token::decode).filter(|token| token.needs_data());
         let (Some(list), Some(token)) = (host.plan.accurate.as_deref(), token) else { return true };
         let is_stopped = || host.cancel.is_cancelled();
-        let mut verifier = Verifier {
+        let mut comparer = Comparer {
             list,
-            tools: &mut self.tools,
+            digesters: &mut self.digesters,
             block: &mut self.block,
             record_len: RECORD_LEN,
             is_stopped: &is_stopped,
             leases: &self.leases,
         };
-        let Ok(finding) = verifier.examine(entry, token) else { return false };
+        let Ok(finding) = comparer.examine(entry, token) else { return false };
         for event in finding.events {
             if let Event::Message { kind, text, .. } = event {
                 host.log.message(kind, &text);
             }
         }
-        !matches!(finding.verdict, Verdict::Skip)
+        !matches!(finding.decision, Decision::Skip)
     }
 }
 

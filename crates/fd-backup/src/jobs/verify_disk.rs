@@ -10,10 +10,10 @@ use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendEr
 use fd_records::{DigestKind, FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
 use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
+use crate::digests::digesters::Digesters;
 use crate::file::blocks::DataEnd;
 use crate::file::compare::Reading;
 use crate::file::source::LeaseClock;
-use crate::file::tools::Tools;
 use crate::jobs::plan::block_len;
 use crate::texts;
 
@@ -56,7 +56,7 @@ pub fn verify_disk(
     let mut verify = Verify {
         host: &host,
         director,
-        tools: Tools::default(),
+        digesters: Digesters::default(),
         block: Vec::new(),
         record_len,
         lstat_text: Vec::new(),
@@ -104,7 +104,7 @@ impl Host<'_> {
 struct Verify<'v> {
     host: &'v Host<'v>,
     director: &'v mut dyn PacketSink,
-    tools: Tools,
+    digesters: Digesters,
     /// Room for a block.
     block: Vec<u8>,
     record_len: usize,
@@ -153,11 +153,10 @@ impl Verify<'_> {
     fn digest(&mut self, entry: &Entry, kind: DigestKind, number: u32) -> Result<(), VerifyDiskError> {
         let host = self.host;
         let warn = || host.log.message(MessageType::Warning, &texts::digest_failed(kind));
-        if self.tools.prepare_digest(kind).is_err() {
+        let Ok(digester) = self.digesters.ready(kind) else {
             warn();
             return Ok(());
-        }
-        let Some(digester) = self.tools.digester(kind) else { return Ok(()) };
+        };
         let mut reading = Reading {
             digester,
             block: &mut self.block,

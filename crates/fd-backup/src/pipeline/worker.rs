@@ -57,7 +57,7 @@ impl<'j> Worker<'j> {
     /// `fates` is room that is used again and again.
     fn work(&mut self, slot: Slot, mut batch: Batch, fates: &mut Vec<Prepared>) -> Result<(), Stopped> {
         let job = self.job;
-        let mut preparer = Preparer { job, tools: &mut self.saver.tools, block: &mut self.saver.block };
+        let mut preparer = Preparer { job, digesters: &mut self.saver.digesters, block: &mut self.saver.block };
         preparer.prepare(&mut batch.items, fates)?;
         let mut file_index = job.exchange.first_file(slot)?;
         preparer.prepare_links(&mut batch.items, fates)?;
