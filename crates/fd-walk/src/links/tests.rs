@@ -17,7 +17,7 @@ fn the_first_name_of_an_inode_is_the_one_met_first() {
     let slot = first(table.meet(&stat(1, 2), b"/a"));
     assert!(matches!(table.meet(&stat(1, 2), b"/a"), Met::Again));
     let saved = LinkState::Saved { file_index: 7, digest: DigestValue::from_bytes(DigestKind::Md5, &[3; 16]) };
-    slot.set(saved.clone());
+    slot.set(saved);
     let Met::Later(same) = table.meet(&stat(1, 2), b"/b") else { panic!("known") };
     assert_eq!(same.path(), b"/a");
     assert_eq!(same.get(), saved);
@@ -34,7 +34,7 @@ fn states_are_what_was_said_last() {
         LinkState::Saved { file_index: -1, digest: DigestValue::from_bytes(DigestKind::Sha512, &[5; 64]) },
         LinkState::Pending,
     ] {
-        slot.set(state.clone());
+        slot.set(state);
         assert_eq!(slot.get(), state);
     }
 }
