@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fd_fileset::{EffectiveOptions, FileSet, Flags};
 use fd_records::{AccurateEntry, FileType, Stat};
-use fd_walk::{Candidate, Comparison};
+use fd_walk::{Candidate, Comparison, WalkSettings};
 
 use letters::Times;
 use list::{Fields, KnownDigest, List, RecordId};
@@ -136,13 +136,14 @@ impl AccurateList {
     }
 
     /// What the list says about an entry of the walk (reference 04 §13.4).
-    pub(crate) fn compare(&self, candidate: &Candidate<'_>, incremental: bool, since: i64) -> Comparison {
+    pub(crate) fn compare(&self, candidate: &Candidate<'_>, walk: &WalkSettings) -> Comparison {
         let mut state = self.lock();
         let Some(id) = state.list.find(&candidate.key()) else { return Comparison::Changed { token: None } };
         let Some(known) = state.list.get(id) else { return Comparison::Changed { token: None } };
         let options = candidate.options;
         let letters = letters_of(self.level, options);
-        let times = Times { incremental, since, mtime_only: options.has(Flags::MTIME_ONLY) };
+        let times =
+            Times { incremental: walk.incremental, since: walk.since, mtime_only: options.has(Flags::MTIME_ONLY) };
         // A hard link restores nothing without the name that it links to, and something else if that one is another file
         // now. Either shows in the change time, whether a letter looks at it or not.
         let dangles = known.is_link

@@ -6,6 +6,7 @@ pub(crate) mod halt;
 pub(crate) mod job;
 pub(crate) mod pace;
 pub(crate) mod piece;
+pub(crate) mod sender;
 pub(crate) mod tail;
 pub(crate) mod threads;
 pub(crate) mod worker;

@@ -1,7 +1,7 @@
 //! Whether a file's data is what the catalog's digest says (reference 04 §13.4, §13.5).
 
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fd_crypto::Digester;
 use fd_fileset::Flags;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
 use crate::digests::digesters::Digesters;
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
-use crate::file::source::{LeaseClock, Patience, Source, open_regular};
+use crate::file::source::{Patience, Source, open_regular};
 use crate::pipeline::exchange::Stopped;
 use crate::pipeline::piece::Event;
 use crate::texts;
@@ -39,27 +39,32 @@ pub(crate) struct Finding {
 
 /// Compares files with the catalog.
 pub(crate) struct Comparer<'v> {
-    pub(crate) list: &'v AccurateList,
+    pub(crate) list: Option<&'v AccurateList>,
     pub(crate) digesters: &'v mut Digesters,
     /// Room for a block.
     pub(crate) block: &'v mut Vec<u8>,
     pub(crate) record_len: usize,
-    pub(crate) is_stopped: &'v dyn Fn() -> bool,
-    pub(crate) leases: &'v LeaseClock,
+    pub(crate) patience: Patience<'v>,
 }
 
 impl Comparer<'_> {
-    /// Reads the entry's data where that is needed, and compares.
-    pub(crate) fn examine(&mut self, entry: &Entry, token: Token) -> Result<Finding, Stopped> {
+    /// Compares the data of an entry if only that decides whether it is saved.
+    pub(crate) fn examine(&mut self, entry: &Entry) -> Result<Option<Finding>, Stopped> {
+        let token = entry.token.map(Token::decode).filter(|token| token.needs_data());
+        let (Some(list), Some(token)) = (self.list, token) else { return Ok(None) };
+        self.compare(list, entry, token).map(Some)
+    }
+
+    fn compare(&mut self, list: &AccurateList, entry: &Entry, token: Token) -> Result<Finding, Stopped> {
         let mut finding = Finding { decision: Decision::Save, events: Vec::new(), read_bytes: 0 };
         if token.on_equal_data == OnEqualData::Update && matches!(entry.hard_link, Some(HardLink::Later { .. })) {
             // It is a link to the name that has the data, and carries none.
             return Ok(finding);
         }
-        let expected = match self.list.digest(token) {
+        let expected = match list.digest(token) {
             CatalogDigest::Bytes(bytes) => bytes,
             CatalogDigest::Missing => {
-                if self.list.expects_digests() {
+                if list.expects_digests() {
                     let text = texts::cannot_verify(&entry.path);
                     finding.events.push(Event::Message { kind: MessageType::Warning, text, failed: false });
                 }
@@ -71,7 +76,7 @@ impl Comparer<'_> {
         if found.is_some_and(|found| found.as_bytes() == expected) {
             finding.decision = match token.on_equal_data {
                 OnEqualData::Skip => {
-                    self.list.data_unchanged(token, &entry.stat);
+                    list.data_unchanged(token, &entry.stat);
                     Decision::Skip
                 }
                 OnEqualData::Update => Decision::Update(expected),
@@ -93,8 +98,7 @@ impl Comparer<'_> {
             digester,
             block: self.block,
             record_len: self.record_len,
-            is_stopped: self.is_stopped,
-            leases: self.leases,
+            patience: self.patience,
             count: &mut |bytes| finding.read_bytes += bytes,
         };
         let error = match reading.digest(entry)? {
@@ -116,8 +120,7 @@ pub(crate) struct Reading<'r> {
     /// Room for a block.
     pub(crate) block: &'r mut Vec<u8>,
     pub(crate) record_len: usize,
-    pub(crate) is_stopped: &'r dyn Fn() -> bool,
-    pub(crate) leases: &'r LeaseClock,
+    pub(crate) patience: Patience<'r>,
     /// Is told how many bytes were read and digested, block by block.
     pub(crate) count: &'r mut dyn FnMut(u64),
 }
@@ -129,9 +132,8 @@ impl Reading<'_> {
         if entry.stat.size <= 0 {
             return Ok(Ok((DataEnd::Complete, Identity::Unchanged)));
         }
-        let patience = Patience { fifo: Duration::ZERO, is_stopped: self.is_stopped, leases: self.leases };
         let begun = Instant::now();
-        let file = match open_regular(entry, patience) {
+        let file = match open_regular(entry, self.patience) {
             Ok(file) => file,
             Err(errno) => return Ok(Err(errno)),
         };
@@ -149,6 +151,6 @@ impl Reading<'_> {
             Ok::<(), Stopped>(())
         };
         let mut intake = Scratch { block: self.block, each };
-        Ok(Ok((read_blocks(&mut source, &cut, self.is_stopped, &mut intake)?, identity)))
+        Ok(Ok((read_blocks(&mut source, &cut, self.patience.is_stopped, &mut intake)?, identity)))
     }
 }

@@ -13,8 +13,8 @@ use crate::file::emit::Emitter;
 use crate::pipeline::halt::Halt;
 
 /// Blocks that are sent as they are.
-pub(crate) struct InPlace<'t, 'x, 'j, B, F> {
-    pub(crate) emitter: &'t mut Emitter<'x, B>,
+pub(crate) struct InPlace<'t, 'j, F> {
+    pub(crate) emitter: &'t mut Emitter<'j>,
     /// For the digest record and for the signature, as far as they are made now.
     pub(crate) digesters: [Option<&'t mut Digester>; 2],
     /// Digests are made later, with those of other files.
@@ -27,7 +27,7 @@ pub(crate) struct InPlace<'t, 'x, 'j, B, F> {
     pub(crate) start: usize,
 }
 
-impl<B, F: FnMut()> Intake<Halt> for InPlace<'_, '_, '_, B, F> {
+impl<F: FnMut()> Intake<Halt> for InPlace<'_, '_, F> {
     fn room(&mut self) -> &mut Vec<u8> {
         self.start = self.emitter.begin_block(self.late);
         self.emitter.block_room(self.late)
@@ -75,7 +75,7 @@ pub(crate) struct Transform<'t, 'j> {
 
 impl Transform<'_, '_> {
     /// Sends one block (reference 04 §8.7).
-    pub(crate) fn send<B>(&mut self, emitter: &mut Emitter<'_, B>, position: u64, block: &[u8]) -> Result<(), Halt> {
+    pub(crate) fn send(&mut self, emitter: &mut Emitter<'_>, position: u64, block: &[u8]) -> Result<(), Halt> {
         for digester in self.digesters.iter_mut().flatten() {
             digester.update(block);
         }
@@ -112,7 +112,7 @@ impl Transform<'_, '_> {
     }
 
     /// Sends what is left when everything has been read.
-    pub(crate) fn finish<B>(&mut self, emitter: &mut Emitter<'_, B>) -> Result<(), Halt> {
+    pub(crate) fn finish(&mut self, emitter: &mut Emitter<'_>) -> Result<(), Halt> {
         if let Some(encryptor) = &mut self.encryptor {
             let rest = encryptor.finish()?;
             emitter.payload(&[rest])?;

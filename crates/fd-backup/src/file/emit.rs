@@ -5,14 +5,13 @@
 
 use fd_bsock::{CommCount, Encoder, FrameError, Signal};
 use fd_crypto::DigestError;
-use fd_crypto::processor::Processor;
 use fd_records::{DigestKind, DigestValue, Stream, stream_header};
 
 use crate::digests::late::{LateDigests, Places};
-use crate::digests::long::LongDigests;
 use crate::digests::protect::Signing;
-use crate::pipeline::exchange::{Exchange, Slot, Stopped};
+use crate::pipeline::exchange::{Slot, Stopped};
 use crate::pipeline::halt::Halt;
+use crate::pipeline::job::Job;
 use crate::pipeline::piece::{Event, Piece};
 
 /// Encodes records, frame by frame, to the end of a buffer.
@@ -72,9 +71,8 @@ impl RecordWriter {
 }
 
 /// The stream of one worker.
-pub(crate) struct Emitter<'x, B> {
-    exchange: &'x Exchange<B>,
-    piece_len: usize,
+pub(crate) struct Emitter<'j> {
+    job: &'j Job<'j>,
     writer: RecordWriter,
     /// The slot that is open, and its present piece.
     open: Option<Slot>,
@@ -82,28 +80,27 @@ pub(crate) struct Emitter<'x, B> {
     late: LateDigests,
     /// Where files are signed.
     signing: Option<Signing>,
-    /// Who is to know when this worker waits for memory, and its seat there.
-    long_digests: Option<(&'x LongDigests, usize)>,
+    /// The number of the worker.
+    seat: usize,
 }
 
-impl<'x, B> Emitter<'x, B> {
-    /// An emitter that publishes a piece when it holds `piece_len` bytes.
-    pub(crate) fn new(
-        exchange: &'x Exchange<B>,
-        piece_len: usize,
-        comm_compression: bool,
-        long_digests: Option<(&'x LongDigests, usize)>,
-        signing: Option<Signing>,
-        processor: Processor,
-    ) -> Self {
-        let writer = RecordWriter::new(comm_compression);
-        let (piece, late) = (Piece::default(), LateDigests::new(processor));
-        Self { exchange, piece_len, writer, open: None, piece, late, signing, long_digests }
+impl<'j> Emitter<'j> {
+    /// For the worker at this seat.
+    pub(crate) fn new(job: &'j Job<'j>, seat: usize, signing: Option<Signing>) -> Self {
+        Self {
+            job,
+            writer: RecordWriter::new(job.plan.comm_compression),
+            open: None,
+            piece: Piece::default(),
+            late: LateDigests::new(job.plan.processor),
+            signing,
+            seat,
+        }
     }
 
     /// Starts the output of a slot.
     pub(crate) fn open(&mut self, slot: Slot) -> Result<(), Stopped> {
-        self.piece = self.exchange.obtain(slot)?;
+        self.piece = self.job.exchange.obtain(slot)?;
         self.open = Some(slot);
         self.writer.begin_slot();
         Ok(())
@@ -113,7 +110,7 @@ impl<'x, B> Emitter<'x, B> {
     pub(crate) fn close(&mut self) {
         if let Some(slot) = self.open.take() {
             let piece = self.complete_piece();
-            self.exchange.close(slot, piece);
+            self.job.exchange.close(slot, piece);
         }
     }
 
@@ -215,7 +212,7 @@ impl<'x, B> Emitter<'x, B> {
 
     /// Publishes the piece if it is full.
     pub(crate) fn make_room(&mut self) -> Result<(), Stopped> {
-        if self.piece.frames.len() >= self.piece_len {
+        if self.piece.frames.len() >= self.job.piece_len {
             self.publish()?;
         }
         Ok(())
@@ -226,11 +223,11 @@ impl<'x, B> Emitter<'x, B> {
         if let Some(slot) = self.open {
             let piece = self.complete_piece();
             let waits = |waits: bool| {
-                if let Some((digests, seat)) = self.long_digests {
-                    digests.expect(seat, !waits);
+                if let Some(digests) = &self.job.long_digests {
+                    digests.expect(self.seat, !waits);
                 }
             };
-            self.piece = self.exchange.exchange(slot, piece, waits)?;
+            self.piece = self.job.exchange.exchange(slot, piece, waits)?;
         }
         Ok(())
     }

@@ -14,7 +14,6 @@ use fd_walk::{Entry, HardLink, Identity, LinkState};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use crate::accurate::Token;
 use crate::digests::digesters::Digesters;
 use crate::file::compare::{Comparer, Decision, Finding};
 use crate::file::kinds::is_read;
@@ -142,7 +141,16 @@ impl Preparer<'_, '_> {
     }
 
     fn prepare_entry(&mut self, entry: &mut Entry) -> Result<Prepared, Stopped> {
-        let Some(finding) = self.examine(entry)? else { return Ok(self.open(entry)?.into()) };
+        let job = self.job;
+        let is_stopped = || job.is_stopped();
+        let mut comparer = Comparer {
+            list: job.plan.accurate.as_deref(),
+            digesters: self.digesters,
+            block: self.block,
+            record_len: job.record_len,
+            patience: job.patience(&is_stopped),
+        };
+        let Some(finding) = comparer.examine(entry)? else { return Ok(self.open(entry)?.into()) };
         let Finding { decision, events, read_bytes } = finding;
         let fate = match decision {
             Decision::Save => self.open(entry)?,
@@ -153,22 +161,6 @@ impl Preparer<'_, '_> {
             }
         };
         Ok(Prepared { fate, events, read_bytes })
-    }
-
-    /// Compares the data of an entry of which only that can tell whether it is saved.
-    fn examine(&mut self, entry: &Entry) -> Result<Option<Finding>, Stopped> {
-        let Some(token) = entry.token.map(Token::decode).filter(|token| token.needs_data()) else { return Ok(None) };
-        let Some(list) = self.job.accurate else { return Ok(None) };
-        let job = self.job;
-        let mut comparer = Comparer {
-            list,
-            digesters: self.digesters,
-            block: self.block,
-            record_len: job.record_len,
-            is_stopped: &|| job.is_stopped(),
-            leases: &job.leases,
-        };
-        comparer.examine(entry, token).map(Some)
     }
 
     /// Opens the file that stands in an entry's place. What took the place of the walk's file is saved as what it is.

@@ -22,7 +22,6 @@ use crate::file::emit::Emitter;
 use crate::file::kinds::{data_stream, is_digested, is_encrypted};
 use crate::file::listing::saved_line;
 use crate::file::source::Source;
-use crate::pipeline::batch::Batch;
 use crate::pipeline::halt::Halt;
 use crate::pipeline::job::Job;
 use crate::pipeline::pace::Pace;
@@ -64,7 +63,7 @@ pub(crate) enum Saved {
 /// Saves entries, one after the other. Everything here is used for each of them, so that a file costs no allocation.
 pub(crate) struct Saver<'j> {
     job: &'j Job<'j>,
-    pub(crate) emitter: Emitter<'j, Batch>,
+    pub(crate) emitter: Emitter<'j>,
     pub(crate) digesters: Digesters,
     compressors: Compressors,
     /// Digests of long files.
@@ -91,13 +90,12 @@ impl<'j> Saver<'j> {
         let protection = job.protection.as_ref();
         let signing = protection.map(Signing::new).transpose()?;
         let encryption = protection.map(Encryption::new).transpose()?.flatten();
-        let long = job.long_digests.as_ref().map(|all| (all, seat));
         Ok(Self {
             job,
-            emitter: Emitter::new(&job.exchange, job.piece_len, job.comm_compression, long, signing, job.processor),
+            emitter: Emitter::new(job, seat, signing),
             digesters: Digesters::default(),
             compressors: Compressors::default(),
-            long_digest: long.map(|(all, seat)| LongDigest::new(all, seat)),
+            long_digest: job.long_digests.as_ref().map(|all| LongDigest::new(all, seat)),
             ahead: None,
             metadata: MetadataReader::new(),
             found: FileMetadata::default(),
@@ -106,7 +104,7 @@ impl<'j> Saver<'j> {
             compressed: Vec::new(),
             record: Vec::new(),
             encryption,
-            pace: Pace::new(&job.host_share),
+            pace: Pace::new(&job.plan.host_share),
         })
     }
 
@@ -137,7 +135,7 @@ impl<'j> Saver<'j> {
             return Ok(Saved::Complete { digest });
         }
 
-        let digests = Digests::new(self.choose_digest(entry), signed_kind, entry, self.job.processor);
+        let digests = Digests::new(self.choose_digest(entry), signed_kind, entry, self.job.plan.processor);
         if self.encrypts(entry.file_type) {
             self.send_session(entry, file_index)?;
         }

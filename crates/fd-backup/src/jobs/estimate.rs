@@ -1,6 +1,7 @@
 //! The console's `estimate`: what a backup would save, counted and listed, without reading it (reference 03 §9).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType};
@@ -8,18 +9,15 @@ use fd_metadata::NameCache;
 use fd_records::FileType;
 use fd_walk::{Candidate, Comparison, Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
-use crate::accurate::{AccurateList, Token};
+use crate::accurate::AccurateList;
 use crate::digests::digesters::Digesters;
-use crate::file::compare::{Comparer, Decision};
+use crate::file::compare::{Comparer, Decision, Finding};
 use crate::file::listing::saved_line;
 use crate::file::plugins::PluginNames;
-use crate::file::source::LeaseClock;
-use crate::jobs::plan::BackupError;
+use crate::file::source::{LeaseClock, Patience};
+use crate::jobs::plan::{BackupError, block_len};
 use crate::pipeline::piece::Event;
 use crate::texts::PluginPlace;
-
-/// Block of data that is compared with the catalog, as in a backup with the usual network buffer.
-const RECORD_LEN: usize = 65_536;
 
 /// What is to be estimated.
 #[derive(Clone, Debug)]
@@ -51,13 +49,20 @@ pub struct Estimate {
 /// [`BackupError::Cancelled`].
 pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> Result<Estimate, BackupError> {
     let host = Host { plan, log, cancel };
-    let mut comparer = DataCheck { digesters: Digesters::default(), block: Vec::new(), leases: LeaseClock::default() };
+    let (leases, is_stopped) = (LeaseClock::default(), || cancel.is_cancelled());
+    let mut comparer = Comparer {
+        list: plan.accurate.as_deref(),
+        digesters: &mut Digesters::default(),
+        block: &mut Vec::new(),
+        record_len: block_len(0),
+        patience: Patience { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &leases },
+    };
     let mut names = NameCache::new();
     let mut result = Estimate::default();
     let lists = plan.listing && log.wants(MessageType::Info);
     let summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut |event| {
         match event {
-            WalkEvent::Entry(entry) if comparer.is_saved(&entry, &host) => {
+            WalkEvent::Entry(entry) if is_saved(&entry, &mut comparer, log) => {
                 result.add(&entry);
                 if lists {
                     log.message(MessageType::Info, &saved_line(&entry, &mut names));
@@ -83,35 +88,16 @@ impl Estimate {
     }
 }
 
-/// Compares data with the catalog where the FileSet asks for it.
-struct DataCheck {
-    digesters: Digesters,
-    block: Vec<u8>,
-    leases: LeaseClock,
-}
-
-impl DataCheck {
-    /// Whether a backup would save the entry; tells why its data can't be compared.
-    fn is_saved(&mut self, entry: &Entry, host: &Host<'_>) -> bool {
-        let token = entry.token.map(Token::decode).filter(|token| token.needs_data());
-        let (Some(list), Some(token)) = (host.plan.accurate.as_deref(), token) else { return true };
-        let is_stopped = || host.cancel.is_cancelled();
-        let mut comparer = Comparer {
-            list,
-            digesters: &mut self.digesters,
-            block: &mut self.block,
-            record_len: RECORD_LEN,
-            is_stopped: &is_stopped,
-            leases: &self.leases,
-        };
-        let Ok(finding) = comparer.examine(entry, token) else { return false };
-        for event in finding.events {
-            if let Event::Message { kind, text, .. } = event {
-                host.log.message(kind, &text);
-            }
+/// Whether a backup would save the entry; an error in comparing its data goes to `log`.
+fn is_saved(entry: &Entry, comparer: &mut Comparer<'_>, log: &dyn JobLog) -> bool {
+    let Ok(finding) = comparer.examine(entry) else { return false };
+    let Some(Finding { decision, events, .. }) = finding else { return true };
+    for event in events {
+        if let Event::Message { kind, text, .. } = event {
+            log.message(kind, &text);
         }
-        !matches!(finding.decision, Decision::Skip)
     }
+    !matches!(decision, Decision::Skip)
 }
 
 /// What the walk asks.
@@ -131,10 +117,7 @@ impl WalkHost for Host<'_> {
     }
 
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
-        let walk = &self.plan.walk;
-        match &self.plan.accurate {
-            Some(list) => list.compare(candidate, walk.incremental, walk.since),
-            None => Comparison::ByTime,
-        }
+        let list = self.plan.accurate.as_ref();
+        list.map_or(Comparison::ByTime, |list| list.compare(candidate, &self.plan.walk))
     }
 }

@@ -4,6 +4,7 @@
 //! Not here: the levels that read a volume (`fd-restore`), and the end of the packets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendError};
@@ -13,7 +14,7 @@ use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 use crate::digests::digesters::Digesters;
 use crate::file::blocks::DataEnd;
 use crate::file::compare::Reading;
-use crate::file::source::LeaseClock;
+use crate::file::source::{LeaseClock, Patience};
 use crate::jobs::plan::block_len;
 use crate::texts;
 
@@ -157,12 +158,12 @@ impl Verify<'_> {
             warn();
             return Ok(());
         };
+        let is_stopped = || host.cancel.is_cancelled();
         let mut reading = Reading {
             digester,
             block: &mut self.block,
             record_len: self.record_len,
-            is_stopped: &|| host.cancel.is_cancelled(),
-            leases: &self.leases,
+            patience: Patience { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &self.leases },
             count: &mut |bytes| {
                 host.progress.add_read_bytes(bytes);
                 host.progress.add_job_bytes(bytes);

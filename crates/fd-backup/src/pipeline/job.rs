@@ -1,23 +1,19 @@
 //! What the threads of one backup share.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use fd_crypto::processor::Processor;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
 use fd_walk::{Entry, HardLink, LinkState};
 
-use crate::accurate::{AccurateList, Token};
+use crate::accurate::Token;
 use crate::digests::ahead::DigestsAhead;
 use crate::digests::long::LongDigests;
 use crate::digests::protect::{JobProtection, Unprotected};
 use crate::digests::ways::{Digests, Way};
-use crate::file::plugins::PluginNames;
 use crate::file::source::{LeaseClock, Patience};
 use crate::jobs::plan::BackupPlan;
 use crate::pipeline::batch::Batch;
 use crate::pipeline::exchange::{Exchange, Limits};
-use crate::pipeline::pace::HostShare;
 
 /// A piece is published when it holds this many bytes of frames.
 const PIECE_LEN: usize = 512 << 10;
@@ -27,26 +23,20 @@ const QUEUE: usize = 64;
 
 /// See the module.
 pub(crate) struct Job<'j> {
+    pub(crate) plan: &'j BackupPlan,
     pub(crate) exchange: Exchange<Batch>,
     pub(crate) times: &'j StageTimes,
-    pub(crate) host_share: HostShare,
     pub(crate) cancel: &'j CancelToken,
-    pub(crate) accurate: Option<&'j AccurateList>,
     /// Bytes of a full data record.
     pub(crate) record_len: usize,
     pub(crate) piece_len: usize,
-    pub(crate) fifo_timeout: Duration,
     pub(crate) leases: LeaseClock,
-    pub(crate) plugins: &'j PluginNames,
-    pub(crate) comm_compression: bool,
     /// Somebody wants the line of each saved file.
     pub(crate) wants_saved: bool,
     /// Somebody wants the line of each unchanged file.
     pub(crate) wants_skipped: bool,
     /// Where long files are digested, if together is better than each on its own.
     pub(crate) long_digests: Option<LongDigests>,
-    /// What digests may use.
-    pub(crate) processor: Processor,
     /// Where those of many files at a time are made, before they are read for the stream.
     pub(crate) digests_ahead: Option<DigestsAhead>,
     /// How files are encrypted and signed.
@@ -66,22 +56,17 @@ impl<'j> Job<'j> {
         let capacity = piece_len + record_len + record_len / 8;
         let limits = Limits { pieces: (plan.memory_budget / capacity).max(1), piece_len: capacity, queue: QUEUE };
         Ok(Self {
+            plan,
             exchange: Exchange::new(limits, plan.files_before.saturating_add(1), Arc::clone(progress.stages())),
             times: progress.stages(),
-            host_share: plan.host_share,
             cancel,
-            accurate: plan.accurate.as_deref(),
             record_len,
             piece_len,
-            fifo_timeout: plan.fifo_timeout,
             leases: LeaseClock::default(),
-            plugins: &plan.plugins,
-            comm_compression: plan.comm_compression,
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),
             long_digests: LongDigests::new(plan.workers.max(1), plan.processor),
             digests_ahead: DigestsAhead::new(record_len, plan.processor),
-            processor: plan.processor,
             protection: plan
                 .protection
                 .as_deref()
@@ -98,7 +83,7 @@ impl<'j> Job<'j> {
             return;
         }
         let signed = self.protection.as_ref().and_then(|protection| protection.signs(entry.file_type));
-        let digests = Digests::new(entry.options.digest, signed, entry, self.processor);
+        let digests = Digests::new(entry.options.digest, signed, entry, self.plan.processor);
         batch.ahead = ahead.announce(entry, digests.kinds(Way::Together));
     }
 
@@ -118,7 +103,7 @@ impl<'j> Job<'j> {
 
     /// How long the opening of a file may take.
     pub(crate) fn patience<'p>(&'p self, is_stopped: &'p dyn Fn() -> bool) -> Patience<'p> {
-        Patience { fifo: self.fifo_timeout, is_stopped, leases: &self.leases }
+        Patience { fifo: self.plan.fifo_timeout, is_stopped, leases: &self.leases }
     }
 
     /// Whether there is no point in going on.

@@ -3,6 +3,7 @@
 use std::io;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
+use crate::pipeline::batch::Batch;
 use crate::pipeline::exchange::Exchange;
 use crate::pipeline::job::Job;
 
@@ -24,16 +25,16 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
 }
 
 /// Takes the pipeline down when a thread leaves it unexpectedly.
-pub(crate) struct StopOnLeaving<'e, B>(pub(crate) &'e Exchange<B>);
+pub(crate) struct StopOnLeaving<'e>(pub(crate) &'e Exchange<Batch>);
 
-impl<B> StopOnLeaving<'_, B> {
+impl StopOnLeaving<'_> {
     /// The thread has left as it should.
     fn disarm(self) {
         let _no_drop = std::mem::ManuallyDrop::new(self);
     }
 }
 
-impl<B> Drop for StopOnLeaving<'_, B> {
+impl Drop for StopOnLeaving<'_> {
     fn drop(&mut self) {
         self.0.stop();
     }

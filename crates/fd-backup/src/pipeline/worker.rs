@@ -79,7 +79,7 @@ impl<'j> Worker<'j> {
                 Item::Plugin(command) => {
                     // What stands before it in the FileSet is saved.
                     self.saver.emitter.publish()?;
-                    let text = self.job.plugins.lacks_command(PluginPlace::Command, &command);
+                    let text = self.job.plan.plugins.lacks_command(PluginPlace::Command, &command);
                     self.saver.emitter.note(Event::Fatal { text });
                 }
             }
@@ -185,7 +185,7 @@ impl<'j> Worker<'j> {
     fn end_for_lack_of(&mut self, plugin: Option<Arc<[u8]>>) -> Result<(), Stopped> {
         let Some(command) = plugin else { return Ok(()) };
         self.saver.emitter.publish()?;
-        let (first, last) = self.job.plugins.lacks_options(&command);
+        let (first, last) = self.job.plan.plugins.lacks_options(&command);
         if let Some(text) = first {
             self.saver.emitter.note(Event::Message { kind: MessageType::Fatal, text, failed: false });
         }

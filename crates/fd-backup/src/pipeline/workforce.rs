@@ -77,7 +77,7 @@ impl<'scope, 'j: 'scope> Workforce<'scope, '_, 'j> {
     pub(crate) fn read_ahead(&mut self) {
         let job = self.job;
         let Some(ahead) = job.digests_ahead.as_ref().filter(|ahead| ahead.wants_thread()) else { return };
-        let mut pace = Pace::new(&job.host_share);
+        let mut pace = Pace::new(&job.plan.host_share);
         let is_stopped = || job.is_stopped();
         match start(self.scope, "digests", job, move || ahead.run(&is_stopped, || pace.step(&is_stopped))) {
             Ok(started) => self.reading_ahead = Some(started),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use fd_fileset::EffectiveOptions;
 use fd_messages::MessageType;
 use fd_records::{FileType, LStat, Stat, Stream};
-use fd_walk::{Candidate, Comparison};
+use fd_walk::{Candidate, Comparison, WalkSettings};
 
 use super::support::{Bed, Outcome, fileset, hex};
 use crate::{AccurateLevel, AccurateList};
@@ -301,8 +301,9 @@ fn a_link_without_its_first_name_is_sent_whole() {
             let options = Arc::new(options);
             let found = if replaced { Stat { ino: stat.ino + 2, ..stat } } else { stat };
             let path = path.into_os_string().into_vec();
+            let walk = WalkSettings { incremental: true, ..WalkSettings::default() };
             let candidate = Candidate { path: &path, stat: &found, options: &options, accepted: true };
-            assert_eq!(accurate.list.compare(&candidate, true, 0), Comparison::Unchanged);
+            assert_eq!(accurate.list.compare(&candidate, &walk), Comparison::Unchanged);
         }
         let (bed, outcome) = accurate.run();
         let is_sent = saved(&bed, &outcome).contains(&("d/later".to_owned(), FileType::Regular.code()));

@@ -1,0 +1,197 @@
+//! The sender, which is the job's own thread and owns the connection: pieces in order, messages and counts.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use fd_bsock::CommCount;
+use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
+use fd_metadata::{NameCache, WarningKind, WarningLimit};
+use fd_walk::WalkSummary;
+
+use crate::accurate::AccurateList;
+use crate::digests::protect::Unprotected;
+use crate::file::listing::saved_line_of_tail;
+use crate::jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
+use crate::pipeline::job::Job;
+use crate::pipeline::pace::Lowered;
+use crate::pipeline::piece::{Event, Piece, Tally};
+use crate::pipeline::tail::TailEncoder;
+use crate::texts;
+
+/// Sends the pieces in order, and tells and counts what happened.
+pub(crate) struct Sender<'s> {
+    progress: &'s Progress,
+    log: &'s dyn JobLog,
+    cancel: &'s CancelToken,
+    sink: &'s mut dyn FrameSink,
+    plan: &'s BackupPlan,
+    /// FileIndex of the last record sent.
+    last_file: u32,
+    metadata_warnings: [(WarningKind, WarningLimit); 2],
+}
+
+impl<'s> Sender<'s> {
+    pub(crate) fn new(
+        plan: &'s BackupPlan,
+        progress: &'s Progress,
+        log: &'s dyn JobLog,
+        cancel: &'s CancelToken,
+        sink: &'s mut dyn FrameSink,
+    ) -> Self {
+        let metadata_warnings = [WarningKind::Acl, WarningKind::Xattr].map(|kind| (kind, WarningLimit::new(kind)));
+        Self { plan, progress, log, cancel, sink, last_file: plan.files_before, metadata_warnings }
+    }
+
+    pub(crate) fn send_all(&mut self, job: &Job<'_>) -> Result<(), BackupError> {
+        let mut sent = None;
+        while let Some(mut piece) = job.exchange.next(sent.take()) {
+            self.send(&mut piece)?;
+            sent = Some(piece);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, piece: &mut Piece) -> Result<(), BackupError> {
+        if !piece.current.is_empty() {
+            self.progress.set_current_file(&piece.current);
+        }
+        let mut count = std::mem::take(&mut piece.count);
+        let mut from = 0;
+        for note in piece.notes.drain(..) {
+            self.send_frames(piece.frames.get(from..note.at).unwrap_or_default(), &mut count)?;
+            from = note.at;
+            self.tell(note.event)?;
+        }
+        self.send_frames(piece.frames.get(from..).unwrap_or_default(), &mut count)?;
+        self.count(piece.tally);
+        Ok(())
+    }
+
+    fn send_frames(&mut self, frames: &[u8], count: &mut CommCount) -> Result<(), BackupError> {
+        if frames.is_empty() {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        let sent = self.sink.send_encoded(frames, std::mem::take(count));
+        self.progress.stages().add(Stage::Send, begun.elapsed());
+        sent.map_err(|error| self.connection_lost(error))
+    }
+
+    /// Whoever cancels a job cuts its connection; that is no error of the network.
+    fn connection_lost(&self, error: SinkError) -> BackupError {
+        if self.cancel.is_cancelled() {
+            return BackupError::Cancelled;
+        }
+        self.log.message(MessageType::Fatal, &texts::network_send_error(&error.reason));
+        BackupError::Sink(error)
+    }
+
+    fn count(&mut self, tally: Tally) {
+        let progress = self.progress;
+        self.last_file = self.last_file.saturating_add(tally.files);
+        (0..tally.files).for_each(|_| progress.add_file());
+        progress.add_read_bytes(tally.read_bytes);
+        progress.add_job_bytes(tally.job_bytes);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        progress.touch(i64::try_from(now).unwrap_or(i64::MAX));
+    }
+
+    fn tell(&mut self, event: Event) -> Result<(), BackupError> {
+        match event {
+            Event::Message { kind, text, failed } => {
+                self.log.message(kind, &text);
+                if failed {
+                    self.progress.add_error();
+                }
+            }
+            Event::ReadError { text } => {
+                self.log.message(MessageType::Error, &text);
+                return self.check_error_limit();
+            }
+            Event::MetadataWarning { kind, text } => {
+                let mut limits = self.metadata_warnings.iter_mut();
+                if limits.any(|(of, limit)| *of == kind && limit.admit()) {
+                    self.log.message(MessageType::Warning, &text);
+                }
+            }
+            Event::Fatal { text } => return Err(self.fatal(&text)),
+        }
+        Ok(())
+    }
+
+    /// A read error counts a second time, and ends the job if it is one too many (reference 04 §8.2).
+    fn check_error_limit(&mut self) -> Result<(), BackupError> {
+        if self.plan.max_job_errors == 0 {
+            return Ok(());
+        }
+        let errors = self.progress.errors();
+        self.progress.add_error();
+        if errors > self.plan.max_job_errors {
+            return Err(self.fatal(&texts::too_many_errors(self.progress.errors())));
+        }
+        Ok(())
+    }
+
+    fn fatal(&self, text: &[u8]) -> BackupError {
+        self.log.message(MessageType::Fatal, text);
+        BackupError::Fatal(String::from_utf8_lossy(text).trim_end().to_owned())
+    }
+
+    /// Lowers this thread, and with it those that it starts; a refusal is told.
+    pub(crate) fn lower(&self) -> Lowered {
+        let (lowered, refused) = Lowered::new(&self.plan.host_share);
+        if let Some(error) = refused {
+            self.log.message(MessageType::Warning, &texts::not_lowered(&error));
+        }
+        lowered
+    }
+
+    /// The configuration wants protection that can't be had.
+    pub(crate) fn unprotected(&self, unprotected: &Unprotected) -> BackupError {
+        for text in &unprotected.errors {
+            self.log.message(MessageType::Error, text);
+        }
+        self.fatal(&unprotected.fatal)
+    }
+
+    /// What is said after the last file (reference 04 §1.1).
+    pub(crate) fn finish(&self, walked: &WalkSummary) {
+        for text in self.metadata_warnings.iter().filter_map(|(_, limit)| limit.summary()) {
+            self.log.message(MessageType::Warning, &text);
+        }
+        if walked.skipped_directories > 0 {
+            let text = fd_walk::texts::skipped_directories(walked.skipped_directories);
+            self.log.message(MessageType::Warning, &text);
+        }
+    }
+
+    /// The end of an accurate job.
+    pub(crate) fn send_tail(&mut self, list: &AccurateList, piece_len: usize) -> Result<(), BackupError> {
+        let mut tail = TailEncoder::new(self.plan.comm_compression);
+        let mut names = NameCache::new();
+        list.tail(|record| {
+            let file_index = self.last_file.checked_add(1).and_then(|index| i32::try_from(index).ok());
+            let Some(file_index) = file_index else { return Err(self.fatal(&texts::too_many_files())) };
+            if self.cancel.is_cancelled() {
+                return Err(BackupError::Cancelled);
+            }
+            if self.log.wants(MessageType::Saved) {
+                self.log.message(MessageType::Saved, &saved_line_of_tail(&record, &mut names));
+            }
+            tail.push(&record, file_index).map_err(|error| self.fatal(&texts::record_refused(record.path, &error)))?;
+            self.count(Tally { files: 1, ..Tally::default() });
+            if tail.frames.len() >= piece_len { self.send_piece_of_tail(&mut tail) } else { Ok(()) }
+        })?;
+        self.send_piece_of_tail(&mut tail)?;
+        if let Some(bytes) = list.space_saved() {
+            self.log.message(MessageType::Info, &texts::space_saved(bytes));
+        }
+        Ok(())
+    }
+
+    fn send_piece_of_tail(&mut self, tail: &mut TailEncoder) -> Result<(), BackupError> {
+        let mut count = tail.writer.take_count();
+        self.send_frames(&tail.frames, &mut count)?;
+        tail.frames.clear();
+        Ok(())
+    }
+}
