@@ -1,7 +1,9 @@
 //! The accurate list: what the catalog knows of the files to be saved, so that a job sends what is different and tells
 //! what is gone (reference 04 §13).
 
+mod attributes;
 mod directories;
+mod index;
 mod letters;
 mod list;
 mod order;
@@ -13,8 +15,9 @@ use fd_fileset::{EffectiveOptions, FileSet, Flags};
 use fd_records::{AccurateEntry, FileType, Stat};
 use fd_walk::{Candidate, Comparison, WalkSettings};
 
+use attributes::Fields;
 use letters::Times;
-use list::{Fields, KnownDigest, List, RecordId};
+use list::{KnownDigest, List, RecordId};
 use order::TableOrder;
 
 /// What kind of job the list is for.
@@ -211,7 +214,7 @@ impl Token {
             OnEqualData::Skip => 1,
             OnEqualData::Update => 2,
         };
-        u64::from(self.id.number()) | choice << 32
+        u64::from(self.id.0) | choice << 32
     }
 
     /// The token of an entry that is in the list.
@@ -221,7 +224,7 @@ impl Token {
             2 => OnEqualData::Update,
             _ => OnEqualData::DoNotAsk,
         };
-        Self { id: RecordId::from_number((token & 0xFFFF_FFFF) as u32), on_equal_data }
+        Self { id: RecordId((token & 0xFFFF_FFFF) as u32), on_equal_data }
     }
 
     /// Whether only the data can tell if there will be a record.

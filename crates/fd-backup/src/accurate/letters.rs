@@ -3,7 +3,7 @@
 
 use fd_records::{DigestKind, Stat};
 
-use super::list::Fields;
+use super::attributes::Fields;
 
 /// What `M` needs to know.
 #[derive(Clone, Copy, Debug)]
