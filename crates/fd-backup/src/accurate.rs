@@ -2,9 +2,9 @@
 //! what is gone (reference 04 §13).
 
 mod attributes;
+mod criteria;
 mod directories;
 mod index;
-mod letters;
 mod list;
 mod order;
 mod varint;
@@ -16,8 +16,8 @@ use fd_records::{AccurateEntry, FileType, Stat};
 use fd_walk::{Candidate, Comparison, WalkSettings};
 
 use attributes::Fields;
-use letters::Times;
-use list::{KnownDigest, List, RecordId};
+use criteria::Times;
+use list::{List, RecordId};
 use order::TableOrder;
 
 /// What kind of job the list is for.
@@ -69,7 +69,7 @@ impl AccurateList {
             Fields::ALL
         } else {
             fileset.includes().iter().fold(Fields::default(), |all, include| {
-                all.union(letters::fields(letters_of(level, include.top_level())))
+                all.union(criteria::fields(letters_of(level, include.top_level())))
             })
         };
         Self { level, announced, state: Mutex::new(State { list: List::new(fields), space_saved: 0 }) }
@@ -119,12 +119,7 @@ impl AccurateList {
         let mut state = self.lock();
         let id = state.list.find(name)?;
         let known = state.list.get(id)?;
-        let digest = match known.digest {
-            KnownDigest::Missing => None,
-            KnownDigest::Bytes(bytes) => Some(bytes.to_vec()),
-            KnownDigest::Unreadable => Some(Vec::new()),
-        };
-        let file = ListedFile { size: known.stat.size, digest };
+        let file = ListedFile { size: known.stat.size, digest: known.digest.map(<[u8]>::to_vec) };
         state.list.set_seen(id);
         Some(file)
     }
@@ -152,14 +147,14 @@ impl AccurateList {
         let dangles = known.is_link
             && candidate.stat.ctime != known.stat.ctime
             && !state.list.first_name_stands(candidate.stat.ino);
-        let differs = dangles || letters::differs(letters, &known.stat, candidate.stat, times);
+        let differs = dangles || criteria::differs(letters, &known.stat, candidate.stat, times);
         let verifiable = candidate.accepted
-            && letters::wants_checksum(letters)
+            && criteria::wants_checksum(letters)
             && candidate.stat.mode_type() == Stat::MODE_REGULAR
             && options.digest.is_some();
         let carries_data = candidate.stat.size > 0 && !known.is_link;
         state.list.note_inode(id, candidate.stat.ino);
-        let on_equal_data = match (differs, verifiable, letters::wants_confirmation(letters)) {
+        let on_equal_data = match (differs, verifiable, criteria::wants_confirmation(letters)) {
             (false, true, false) => OnEqualData::Skip,
             // A record of attributes alone adds to what an earlier job's record makes: where there is no data, and in a
             // Full job on a base, the Director restores it without that one. A resumed job has part of it itself.
@@ -233,23 +228,10 @@ impl Token {
     }
 }
 
-/// The catalog's digest of a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum CatalogDigest {
-    /// There is none.
-    Missing,
-    /// These bytes; empty if the text was unreadable.
-    Bytes(Vec<u8>),
-}
-
 impl AccurateList {
-    /// The digest that the catalog has of a file.
-    pub(crate) fn digest(&self, token: Token) -> CatalogDigest {
-        match self.lock().list.get(token.id).map_or(KnownDigest::Missing, |known| known.digest) {
-            KnownDigest::Missing => CatalogDigest::Missing,
-            KnownDigest::Unreadable => CatalogDigest::Bytes(Vec::new()),
-            KnownDigest::Bytes(bytes) => CatalogDigest::Bytes(bytes.to_vec()),
-        }
+    /// The catalog's digest of a file, if it has one; empty if its text is no digest.
+    pub(crate) fn digest(&self, token: Token) -> Option<Vec<u8>> {
+        self.lock().list.get(token.id)?.digest.map(<[u8]>::to_vec)
     }
 
     /// Whether a file without a digest in the list is worth a warning.

@@ -27,22 +27,12 @@ impl RecordId {
     }
 }
 
-/// The digest that the catalog has of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum KnownDigest<'l> {
-    /// None.
-    Missing,
-    /// These bytes.
-    Bytes(&'l [u8]),
-    /// A text that no digest gives.
-    Unreadable,
-}
-
 /// What the list says about a file. Attributes that [`Fields`] leaves out are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Known<'l> {
     pub(super) stat: Stat,
-    pub(super) digest: KnownDigest<'l>,
+    /// The catalog's digest of it, if it has one; empty if its text is no digest.
+    pub(super) digest: Option<&'l [u8]>,
     pub(super) seen: bool,
     /// Its record is a hard link to another file of the list.
     pub(super) is_link: bool,
@@ -221,12 +211,11 @@ impl List {
     /// What follows the head, and what follows that.
     fn known<'l>(&self, head: &Head<'l>) -> (Known<'l>, &'l [u8]) {
         let mut rest = head.rest;
-        let mut digest =
-            if head.flags & UNREADABLE_DIGEST == 0 { KnownDigest::Missing } else { KnownDigest::Unreadable };
+        let mut digest: Option<&[u8]> = (head.flags & UNREADABLE_DIGEST != 0).then_some(&[]);
         if head.flags & HAS_DIGEST != 0 {
             let len = usize::try_from(varint::take(&mut rest)).unwrap_or_default();
             let (bytes, behind) = rest.split_at_checked(len).unwrap_or_default();
-            digest = KnownDigest::Bytes(bytes);
+            digest = Some(bytes);
             rest = behind;
         }
         let stat = self.classes.take_stat(&mut rest, self.fields, self.epoch.unwrap_or_default());

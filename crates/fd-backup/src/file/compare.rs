@@ -10,7 +10,7 @@ use fd_records::{DigestKind, DigestValue, FileType};
 use fd_walk::{Entry, HardLink, Identity};
 use rustix::io::Errno;
 
-use crate::accurate::{AccurateList, CatalogDigest, OnEqualData, Token};
+use crate::accurate::{AccurateList, OnEqualData, Token};
 use crate::digests::digesters::Digesters;
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
 use crate::file::source::{Patience, Source, open_regular};
@@ -61,15 +61,12 @@ impl Comparer<'_> {
             // It is a link to the name that has the data, and carries none.
             return Ok(finding);
         }
-        let expected = match list.digest(token) {
-            CatalogDigest::Bytes(bytes) => bytes,
-            CatalogDigest::Missing => {
-                if list.expects_digests() {
-                    let text = texts::cannot_verify(&entry.path);
-                    finding.events.push(Event::Message { kind: MessageType::Warning, text, failed: false });
-                }
-                return Ok(finding);
+        let Some(expected) = list.digest(token) else {
+            if list.expects_digests() {
+                let text = texts::cannot_verify(&entry.path);
+                finding.events.push(Event::Message { kind: MessageType::Warning, text, failed: false });
             }
+            return Ok(finding);
         };
         let Some(kind) = entry.options.digest else { return Ok(finding) };
         let found = self.digest(entry, kind, &mut finding)?;
