@@ -1,5 +1,7 @@
 //! The channel: frames over a link, with one owner.
 
+mod frames;
+
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::ops::Range;
@@ -14,11 +16,12 @@ use fd_bsock::{
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::error::Fault;
-use crate::frames::Frames;
 use crate::link::Link;
 use crate::tls::{Secret, Side};
-use crate::wire::{Wait, Wire, WireStats};
-use crate::{Bandwidth, Certificates, ChannelError, IDLE_LIMIT, Peer, PeerKind};
+use crate::wire::{Bandwidth, Wait, Wire, WireStats};
+use crate::{Certificates, ChannelError, IDLE_LIMIT, Peer, PeerKind};
+
+pub use frames::Frames;
 
 /// How long the steps of a connection may take.
 #[derive(Clone, Copy, Debug)]

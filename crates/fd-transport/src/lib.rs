@@ -7,28 +7,21 @@
 //! its buffers (`wire`). The buffers lie under TLS, so that TLS can start and end at any frame border without losing a
 //! byte, and many TLS records leave in one system call.
 
-mod buffer;
-mod certificates;
 mod channel;
 mod connect;
 mod error;
-mod frames;
 mod link;
-mod pace;
 mod peer;
 mod texts;
 mod tls;
-mod tls_link;
 mod wire;
 
-pub use certificates::{CertificateFiles, CertificateProblem, Certificates};
-pub use channel::{Canceller, Channel, Farewell, Gathered, Limits, Received, wait_for_either};
+pub use channel::{Canceller, Channel, Farewell, Frames, Gathered, Limits, Received, wait_for_either};
 pub use connect::{ConnectPlan, ConnectWatch};
 pub use error::{ChannelError, ConnectError, Fault};
-pub use frames::Frames;
-pub use pace::Bandwidth;
 pub use peer::{Peer, PeerKind};
-pub use wire::WireStats;
+pub use tls::{CertificateFiles, CertificateProblem, Certificates};
+pub use wire::{Bandwidth, WireStats};
 
 /// How long an established connection of a job may be idle: 200 days, as in the stock daemon (reference 01 §19).
 /// For [`Channel::recv`] where nothing else limits the wait.

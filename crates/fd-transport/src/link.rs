@@ -4,12 +4,10 @@ use std::io;
 
 use std::time::Duration;
 
-use crate::buffer::ReadBuffer;
 use crate::error::Fault;
 use crate::texts;
-use crate::tls::{self, Secret, Side};
-use crate::tls_link::TlsLink;
-use crate::wire::{OUTPUT_MAX, Wait, Wire, WireStats};
+use crate::tls::{self, Secret, Side, TlsLink};
+use crate::wire::{OUTPUT_MAX, ReadBuffer, Wait, Wire, WireStats};
 
 /// A connection below the frames.
 #[derive(Debug)]

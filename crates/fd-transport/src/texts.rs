@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use openssl::error::ErrorStack;
 use openssl::x509::{X509Ref, X509StoreContextRef};
 
-use crate::certificates::one_line;
+use crate::tls::one_line;
 use crate::{CertificateProblem, ChannelError, ConnectError, Fault, Peer, PeerKind};
 
 /// What stands behind `ERR=` when the connection was closed or cancelled and no error number tells why.

@@ -3,6 +3,9 @@
 //! A key means TLS 1.3 with an external key and SHA-256, or TLS 1.2 with `PSK-AES256-CBC-SHA`. What certificates are
 //! worth is judged in `certificates`.
 
+mod certificates;
+mod link;
+
 use std::io::{self, Read, Write};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -14,10 +17,14 @@ use openssl::ssl::{
     SslVersion,
 };
 
-use crate::certificates::{Certificates, Failures};
 use crate::error::Fault;
 use crate::texts;
 use crate::wire::{Wait, Wire};
+
+use certificates::Failures;
+pub(crate) use certificates::one_line;
+pub use certificates::{CertificateFiles, CertificateProblem, Certificates};
+pub(crate) use link::TlsLink;
 
 /// What a client says it is; every server accepts anything.
 const IDENTITY: &[u8] = b"Client_identity\0";

@@ -3,6 +3,9 @@
 //! Reads are as large as what the kernel has, writes as large as [`OUTPUT_MAX`]; a read that must wait sends first what
 //! is to be sent, so that nobody waits for bytes that lie here.
 
+mod buffer;
+mod pace;
+
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
@@ -15,8 +18,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv, send};
 use socket2::SockRef;
 
-use crate::buffer::ReadBuffer;
-use crate::pace::{Bandwidth, Pacer};
+pub(crate) use buffer::ReadBuffer;
+pub use pace::Bandwidth;
+use pace::Pacer;
 
 /// Bytes that are gathered before they are written unasked.
 pub(crate) const OUTPUT_MAX: usize = 256 * 1024;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fd_bsock::{FrameError, decompress_behind};
 
-use crate::buffer::ReadBuffer;
+use crate::wire::ReadBuffer;
 
 /// The payloads of frames, where they came in: the memory is that of the connection, which gets another one for it. It
 /// serves again when the frames are forgotten.

@@ -4,11 +4,10 @@ use std::io;
 
 use openssl::ssl::ErrorCode;
 
-use crate::buffer::ReadBuffer;
 use crate::error::Fault;
 use crate::texts;
 use crate::tls::{self, TlsSession};
-use crate::wire::{Wait, Wire};
+use crate::wire::{ReadBuffer, Wait, Wire};
 
 /// Payload of a full TLS record in bytes. Before the end of the output only whole records are made.
 const RECORD: usize = 16 * 1024;
