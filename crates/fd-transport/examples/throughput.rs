@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use fd_bsock::{CommCount, Encoder, Signal};
 use fd_transport::{Channel, IDLE_LIMIT, Limits, Received};
-use nix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
 const KEY: &[u8] = b"af2904ba21987b283d3f14cb9cfb5579";
 const GB: f64 = 1e9;
@@ -19,7 +19,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 /// CPU seconds of this thread so far.
 fn cpu() -> Result<f64, Failure> {
-    Ok(Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?).as_secs_f64())
+    Ok(Duration::try_from(clock_gettime(ClockId::ThreadCPUTime))?.as_secs_f64())
 }
 
 /// What one side used.

@@ -2,13 +2,13 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
 
+use crate::ready::wait_for;
 use crate::{Channel, ConnectError, Limits, Peer, texts};
 
 /// Longest time between two looks at [`ConnectWatch::cancelled`].
@@ -60,7 +60,7 @@ fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
         (host, port).to_socket_addrs().map_err(|source| ConnectError::Resolve { host: host.to_owned(), source })?;
     let addresses = in_order(found);
     if addresses.is_empty() {
-        return Err(ConnectError::Resolve { host: host.to_owned(), source: Errno::EADDRNOTAVAIL.into() });
+        return Err(ConnectError::Resolve { host: host.to_owned(), source: Errno::ADDRNOTAVAIL.into() });
     }
     Ok(addresses)
 }
@@ -109,7 +109,7 @@ impl Attempt<'_> {
 
     /// One round; the inner error is worth another.
     fn try_all(&self, addresses: &[SocketAddr]) -> Result<io::Result<TcpStream>, ConnectError> {
-        let mut last = io::Error::from(Errno::ETIMEDOUT);
+        let mut last = io::Error::from(Errno::TIMEDOUT);
         for address in addresses {
             let socket = self.open(address)?;
             match self.connect(&socket, address)? {
@@ -149,7 +149,7 @@ impl Attempt<'_> {
     fn connect(&self, socket: &Socket, address: &SocketAddr) -> Result<io::Result<()>, ConnectError> {
         match socket.connect(&SockAddr::from(*address)) {
             Ok(()) => return Ok(Ok(())),
-            Err(error) if error.raw_os_error() == Some(nix::libc::EINPROGRESS) => {}
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::INPROGRESS) => {}
             Err(error) => return Ok(Err(error)),
         }
         loop {
@@ -157,12 +157,10 @@ impl Attempt<'_> {
             let step = self.left().min(STEP);
             if step.is_zero() {
                 // The stock daemon's timer interrupts its connect here.
-                return Ok(Err(Errno::EINTR.into()));
+                return Ok(Err(Errno::INTR.into()));
             }
-            let mut sockets = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
-            let timeout = PollTimeout::try_from(step).unwrap_or(PollTimeout::ZERO);
-            match poll(&mut sockets, timeout) {
-                Ok(0) | Err(Errno::EINTR) => {}
+            match wait_for(socket, PollFlags::OUT, step) {
+                Ok(shown) if shown.is_empty() => {}
                 Ok(_) => return Ok(socket.take_error().and_then(|error| error.map_or(Ok(()), Err))),
                 Err(errno) => return Ok(Err(errno.into())),
             }

@@ -127,3 +127,14 @@ pub enum ConnectError {
         peer: Peer,
     },
 }
+
+/// A file that can't be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", lines.join("\n"))]
+pub struct CertificateProblem {
+    /// One for each entry of OpenSSL's error queue, such as
+    /// `Error loading private key: ERR=error:0A080009:SSL routines::PEM lib`.
+    pub lines: Vec<String>,
+    /// What to do about it; empty if the lines say all there is.
+    pub hint: &'static str,
+}

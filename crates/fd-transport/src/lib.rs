@@ -3,24 +3,31 @@
 //! A [`Channel`] is blocking and has one owner thread; others reach it through a [`Canceller`] and a [`Bandwidth`].
 //! It knows frames and signals but not what they mean: who says what and when is the business of `fd-session`.
 //!
-//! From the outside in, the layers are: frames (`channel`), clear or encrypted bytes (`link`, `tls`), the socket with
-//! its buffers (`wire`). The buffers lie under TLS, so that TLS can start and end at any frame border without losing a
-//! byte, and many TLS records leave in one system call.
+//! From the outside in, the layers are:
+//!
+//! - `channel`: frames, their counters, the good-bye, cancelling;
+//! - `link`: bytes, clear or encrypted;
+//! - `tls`: handshakes, certificates, the bytes inside a TLS session;
+//! - `wire`: the socket with its buffers, and the bandwidth limit.
+//!
+//! The buffers are below TLS, so TLS can start and end at any frame border without losing a byte, and many TLS records
+//! leave in one system call. `connect` makes the connection that a channel takes over.
 
 mod channel;
 mod connect;
 mod error;
 mod link;
 mod peer;
+mod ready;
 mod texts;
 mod tls;
 mod wire;
 
 pub use channel::{Canceller, Channel, Farewell, Frames, Gathered, Limits, Received, wait_for_either};
 pub use connect::{ConnectPlan, ConnectWatch};
-pub use error::{ChannelError, ConnectError, Fault};
+pub use error::{CertificateProblem, ChannelError, ConnectError, Fault};
 pub use peer::{Peer, PeerKind};
-pub use tls::{CertificateFiles, CertificateProblem, Certificates};
+pub use tls::{CertificateFiles, Certificates};
 pub use wire::{Bandwidth, WireStats};
 
 /// How long an established connection of a job may be idle: 200 days, as in the stock daemon (reference 01 §19).

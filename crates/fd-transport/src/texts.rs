@@ -6,11 +6,10 @@ use std::io;
 
 use fd_bsock::{FrameError, MAX_PAYLOAD};
 use fd_os::{error_text, io_error_text};
-use nix::errno::Errno;
 use openssl::error::ErrorStack;
-use openssl::x509::{X509Ref, X509StoreContextRef};
+use openssl::x509::{X509NameEntryRef, X509NameRef, X509Ref, X509StoreContextRef};
+use rustix::io::Errno;
 
-use crate::tls::one_line;
 use crate::{CertificateProblem, ChannelError, ConnectError, Fault, Peer, PeerKind};
 
 /// What stands behind `ERR=` when the connection was closed or cancelled and no error number tells why.
@@ -79,9 +78,9 @@ impl ChannelError {
         match &self.fault {
             Fault::Read(source) | Fault::Write { source, .. } => io_error_text(source),
             Fault::Handshake { reason, .. } | Fault::Tls { reason } | Fault::Certificate { reason } => reason.clone(),
-            Fault::TimedOut { .. } | Fault::HandshakeTimedOut { .. } => error_text(Errno::ETIMEDOUT as i32),
+            Fault::TimedOut { .. } | Fault::HandshakeTimedOut { .. } => error_text(Errno::TIMEDOUT.raw_os_error()),
             Fault::Closed | Fault::Terminated | Fault::HasErrors | Fault::Cancelled => NO_ERROR.to_owned(),
-            Fault::ShortRead { .. } | Fault::Frame(_) | Fault::Oversized { .. } => error_text(Errno::EIO as i32),
+            Fault::ShortRead { .. } | Fault::Frame(_) | Fault::Oversized { .. } => error_text(Errno::IO.raw_os_error()),
         }
     }
 }
@@ -205,7 +204,7 @@ pub(crate) const SELF_SIGNED: &str = "tls.c:90 CA certificate is self signed. Wi
 /// Why a chain of certificates is not trusted (reference 01 §11.3).
 pub(crate) fn chain_error(chain: &X509StoreContextRef) -> String {
     let error = chain.error();
-    let name = |name: Option<&openssl::x509::X509NameRef>| name.map(one_line).unwrap_or_default();
+    let name = |name: Option<&X509NameRef>| name.map(one_line).unwrap_or_default();
     let certificate = chain.current_cert();
     format!(
         "tls.c:95 Error with certificate at depth: {}, issuer = {}, subject = {}, ERR={}:{}",
@@ -215,4 +214,13 @@ pub(crate) fn chain_error(chain: &X509StoreContextRef) -> String {
         error.as_raw(),
         error.error_string()
     )
+}
+
+/// A name in one line, such as `/O=Example/CN=fd.example.org`.
+fn one_line(name: &X509NameRef) -> String {
+    let entry = |entry: &X509NameEntryRef| {
+        let kind = entry.object().nid().short_name().unwrap_or("?").to_owned();
+        format!("/{kind}={}", entry.data().as_slice().escape_ascii())
+    };
+    name.entries().map(entry).collect()
 }

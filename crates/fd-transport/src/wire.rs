@@ -8,16 +8,17 @@ mod pace;
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use fd_os::low_water::set_low_water;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, recv, send};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::SockRef;
 
+use crate::ready::wait_for;
 pub(crate) use buffer::ReadBuffer;
 pub use pace::Bandwidth;
 use pace::Pacer;
@@ -116,25 +117,25 @@ impl Wire {
     /// One read into the input buffer; 0 is the end. [`io::ErrorKind::WouldBlock`] when the wait was too long.
     pub(crate) fn fill(&mut self, wait: Wait) -> io::Result<usize> {
         let flags = match wait {
-            Wait::No => MsgFlags::MSG_DONTWAIT,
+            Wait::No => RecvFlags::DONTWAIT,
             Wait::Until(_) => {
                 self.flush()?;
                 self.acknowledge_at_once();
-                MsgFlags::empty()
+                RecvFlags::empty()
             }
         };
         loop {
             if let Wait::Until(deadline) = wait {
                 self.set_read_deadline(deadline)?;
             }
-            match recv(self.stream.as_raw_fd(), self.input.space(), flags) {
-                Ok(n) => {
+            match recv(&*self.stream, self.input.space(), flags) {
+                Ok((n, _)) => {
                     self.received(n);
                     return Ok(n);
                 }
-                Err(Errno::EINTR) => {}
+                Err(Errno::INTR) => {}
                 // The timeout on the socket may be shorter than the deadline: look at the clock again.
-                Err(Errno::EAGAIN) if matches!(wait, Wait::Until(_)) => self.nothing_came(),
+                Err(Errno::AGAIN) if matches!(wait, Wait::Until(_)) => self.nothing_came(),
                 Err(errno) => return Err(errno.into()),
             }
         }
@@ -184,7 +185,7 @@ impl Wire {
             wanted = Some(HEAP_PATIENCE);
         }
         match (wanted, self.read_timeout) {
-            (Some(Duration::ZERO), _) => return Err(Errno::EAGAIN.into()),
+            (Some(Duration::ZERO), _) => return Err(Errno::AGAIN.into()),
             (None, None) => return Ok(()),
             (Some(wanted), Some(set)) if wanted.abs_diff(set) <= wanted / 8 => return Ok(()),
             _ => {}
@@ -229,16 +230,16 @@ impl Wire {
         while !bytes.is_empty() {
             self.wait_for_bandwidth();
             let piece = bytes.get(..self.pacer.piece(bytes.len())).unwrap_or(bytes);
-            match send(self.stream.as_raw_fd(), piece, MsgFlags::MSG_NOSIGNAL) {
+            match send(&*self.stream, piece, SendFlags::NOSIGNAL) {
                 Ok(n) => {
                     self.stats.writes += 1;
                     self.stats.bytes_out += u64::try_from(n).unwrap_or_default();
                     self.pacer.moved(Instant::now(), n);
                     bytes = bytes.get(n..).unwrap_or_default();
                 }
-                Err(Errno::EINTR) => {}
+                Err(Errno::INTR) => {}
                 // The write made no progress for the whole stall limit.
-                Err(Errno::EAGAIN) => return Err(Errno::ETIMEDOUT.into()),
+                Err(Errno::AGAIN) => return Err(Errno::TIMEDOUT.into()),
                 Err(errno) => return Err(errno.into()),
             }
         }
@@ -253,11 +254,9 @@ impl Wire {
             if wait.is_zero() {
                 return;
             }
-            let timeout = PollTimeout::try_from(wait.clamp(TIMEOUT_MIN, PACE_STEP)).unwrap_or(PollTimeout::ZERO);
-            let mut sockets = [PollFd::new(self.stream.as_fd(), PollFlags::empty())];
-            match poll(&mut sockets, timeout) {
-                Ok(0) | Err(Errno::EINTR) => {}
-                Ok(_) | Err(_) => return,
+            let gone = wait_for(&*self.stream, PollFlags::empty(), wait.clamp(TIMEOUT_MIN, PACE_STEP));
+            if !gone.is_ok_and(|shown| shown.is_empty()) {
+                return;
             }
         }
     }

@@ -4,7 +4,9 @@ use super::*;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
+use std::time::Instant;
 
+use fd_bsock::{FrameError, Signal};
 use openssl::ssl::{Ssl, SslContextBuilder, SslMethod, SslStream, SslVersion};
 
 const KEY: &[u8] = b"af2904ba21987b283d3f14cb9cfb5579";

@@ -13,10 +13,11 @@ use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::pkey::PKey;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslFiletype, SslVerifyMode};
-use openssl::x509::{X509NameRef, X509Ref, X509StoreContextRef};
+use openssl::x509::{X509Ref, X509StoreContextRef};
 
+use super::contexts::certificate_builder;
+use crate::error::CertificateProblem;
 use crate::texts;
-use crate::tls::{self, Side};
 
 /// Largest key or parameter file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -45,17 +46,6 @@ pub struct CertificateFiles {
     pub allowed_cn: Vec<Vec<u8>>,
 }
 
-/// A file that can't be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", lines.join("\n"))]
-pub struct CertificateProblem {
-    /// One for each entry of OpenSSL's error queue, such as
-    /// `Error loading private key: ERR=error:0A080009:SSL routines::PEM lib`.
-    pub lines: Vec<String>,
-    /// What to do about it; empty if the lines say all there is.
-    pub hint: &'static str,
-}
-
 /// Our certificate and the authorities that we trust. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Certificates {
@@ -70,7 +60,7 @@ impl Certificates {
     /// # Errors
     /// The first file that can't be used, in the stock daemon's words.
     pub fn load(files: &CertificateFiles) -> Result<Self, CertificateProblem> {
-        let mut builder = tls::certificate_builder().map_err(texts::certificate_problem(texts::NO_CONTEXT, ""))?;
+        let mut builder = certificate_builder().map_err(texts::certificate_problem(texts::NO_CONTEXT, ""))?;
         load_authorities(&mut builder, files)?;
         if let Some(path) = &files.certificate {
             let problem = texts::certificate_problem(texts::CERTIFICATE, texts::HINT_CERTIFICATE);
@@ -109,22 +99,22 @@ impl Certificates {
         Ok((ssl, failures))
     }
 
-    /// Whether the peer of a finished handshake is one that we want; `host` is what we connected to.
-    pub(crate) fn judge(&self, peer: Option<&X509Ref>, side: Side, host: &str) -> Result<(), String> {
-        match side {
-            Side::Server if !self.verify_peer || self.allowed_cn.is_empty() => Ok(()),
-            Side::Server => {
-                let peer = peer.ok_or_else(|| texts::NO_PEER_CERTIFICATE.to_owned())?;
-                let name = common_names(peer).next().filter(|name| name.len() <= MAX_COMMON_NAME);
-                let allowed = |name: &[u8]| self.allowed_cn.iter().any(|cn| cn.eq_ignore_ascii_case(name));
-                if name.is_some_and(allowed) { Ok(()) } else { Err(texts::WRONG_COMMON_NAME.to_owned()) }
-            }
-            Side::Client => {
-                let peer = peer.ok_or_else(|| texts::no_certificate_of(host))?;
-                if is_for_host(peer, host) { Ok(()) } else { Err(texts::wrong_host(host)) }
-            }
+    /// Whether the certificate of a client that finished its handshake is on our list, if there is one.
+    pub(crate) fn judge_client(&self, peer: Option<&X509Ref>) -> Result<(), String> {
+        if !self.verify_peer || self.allowed_cn.is_empty() {
+            return Ok(());
         }
+        let peer = peer.ok_or_else(|| texts::NO_PEER_CERTIFICATE.to_owned())?;
+        let name = common_names(peer).next().filter(|name| name.len() <= MAX_COMMON_NAME);
+        let allowed = |name: &[u8]| self.allowed_cn.iter().any(|cn| cn.eq_ignore_ascii_case(name));
+        if name.is_some_and(allowed) { Ok(()) } else { Err(texts::WRONG_COMMON_NAME.to_owned()) }
     }
+}
+
+/// Whether the certificate of a server is for the host that we connected to.
+pub(crate) fn judge_server(peer: Option<&X509Ref>, host: &str) -> Result<(), String> {
+    let peer = peer.ok_or_else(|| texts::no_certificate_of(host))?;
+    if is_for_host(peer, host) { Ok(()) } else { Err(texts::wrong_host(host)) }
 }
 
 /// Why chains were distrusted, in the stock daemon's words.
@@ -229,15 +219,6 @@ fn covers(pattern: &[u8], host: &[u8]) -> bool {
         (Some(rest), Some(domain)) => rest.starts_with(b".") && rest.eq_ignore_ascii_case(&domain),
         _ => false,
     }
-}
-
-/// A name in one line, such as `/O=Example/CN=fd.example.org`.
-pub(crate) fn one_line(name: &X509NameRef) -> String {
-    let entry = |entry: &openssl::x509::X509NameEntryRef| {
-        let kind = entry.object().nid().short_name().unwrap_or("?").to_owned();
-        format!("/{kind}={}", entry.data().as_slice().escape_ascii())
-    };
-    name.entries().map(entry).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,67 @@
+//! Ending a channel from another thread.
+
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use rustix::event::PollFlags;
+
+use super::Channel;
+use crate::ready::wait_for;
+use crate::wire::Wire;
+
+/// Ends a channel from any thread: whatever its owner waits for ends with [`Fault::Cancelled`].
+#[derive(Clone, Debug)]
+pub struct Canceller {
+    flag: Arc<AtomicBool>,
+    socket: Weak<TcpStream>,
+    received: Arc<AtomicU64>,
+}
+
+impl Canceller {
+    /// Frames that the channel has received so far, signals included.
+    pub fn frames_received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Number of the socket's descriptor; `None` when the channel is gone.
+    pub fn descriptor(&self) -> Option<i32> {
+        self.socket.upgrade().map(|socket| socket.as_raw_fd())
+    }
+
+    /// Whether the peer has closed its side. What it sent before may not have been received yet.
+    pub fn peer_has_left(&self) -> bool {
+        self.peer_leaves_within(Duration::ZERO)
+    }
+
+    /// The same, and waits for it so long.
+    pub fn peer_leaves_within(&self, longest: Duration) -> bool {
+        let Some(socket) = self.socket.upgrade() else { return true };
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        wait_for(&*socket, PollFlags::RDHUP, longest).is_ok_and(|shown| shown.intersects(gone))
+    }
+
+    /// Whether somebody has called [`Canceller::cancel`].
+    pub fn is_cancelled(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+
+    /// Ends the channel. Does nothing if the channel is gone already.
+    pub fn cancel(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+        if let Some(socket) = self.socket.upgrade() {
+            // An error means that the connection is gone already.
+            let _ignored = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Channel {
+    /// A handle that ends this channel from other threads.
+    pub fn canceller(&self) -> Canceller {
+        let socket = self.link.wire().map_or_else(Weak::new, Wire::socket);
+        Canceller { flag: Arc::clone(&self.cancelled), socket, received: Arc::clone(&self.received) }
+    }
+}

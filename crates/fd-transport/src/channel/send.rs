@@ -1,0 +1,63 @@
+//! Sending frames.
+
+use fd_bsock::{CommCount, Encoder, FrameError, Signal};
+
+use super::Channel;
+use crate::{ChannelError, Fault};
+
+impl Channel {
+    /// Sends one frame with this payload.
+    ///
+    /// # Errors
+    /// [`Fault::Oversized`] above [`fd_bsock::MAX_PAYLOAD`]; otherwise the connection is of no use any more.
+    pub fn send(&mut self, payload: &[u8]) -> Result<(), ChannelError> {
+        self.encode(|encoder, output| encoder.data(output, payload))
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Errors
+    /// The connection is of no use any more.
+    pub fn signal(&mut self, signal: Signal) -> Result<(), ChannelError> {
+        self.encode(|encoder, output| {
+            encoder.signal(output, signal);
+            Ok(())
+        })
+    }
+
+    fn encode(
+        &mut self,
+        frame: impl FnOnce(&mut Encoder, &mut Vec<u8>) -> Result<(), FrameError>,
+    ) -> Result<(), ChannelError> {
+        self.usable()?;
+        let Some(output) = self.link.output() else {
+            return Err(self.failed(Fault::HasErrors));
+        };
+        match frame(&mut self.encoder, output) {
+            Ok(()) => {}
+            Err(FrameError::TooBig { len }) => return Err(self.error(Fault::Oversized { len })),
+            Err(error) => return Err(self.error(Fault::Frame(error))),
+        }
+        self.count += self.encoder.take_count();
+        self.link.push().map_err(|fault| self.failed(fault))
+    }
+
+    /// Sends frames that are encoded already; `count` is what their encoder counted.
+    ///
+    /// # Errors
+    /// The connection is of no use any more.
+    pub fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), ChannelError> {
+        self.usable()?;
+        self.count += count;
+        self.link.push_frames(frames).map_err(|fault| self.failed(fault))
+    }
+
+    /// Hands everything that was sent so far to the kernel.
+    ///
+    /// # Errors
+    /// The connection is of no use any more.
+    pub fn flush(&mut self) -> Result<(), ChannelError> {
+        self.usable()?;
+        self.link.flush().map_err(|fault| self.failed(fault))
+    }
+}
