@@ -10,9 +10,9 @@ use std::net::TcpListener;
 use std::thread;
 
 use bed::peer::{EOD, Frame, TERMINATE, key_of_password, packet};
-use bed::{BedError, FD_PASSWORD, Record, Result};
+use bed::{FD_PASSWORD, Record, Result};
 
-use line::Line;
+use line::{Line, problem};
 
 /// What a job sends to the Storage Daemon between `append data` and the last EOD, and what it tells of it.
 #[derive(Debug, Default)]
@@ -165,8 +165,4 @@ fn send(mut storage: Line, stream: &Stream) -> Result<()> {
     storage.say(&format!("append close session {ticket}\n"))?;
     storage.hear("3000 OK close Status = 84")?;
     storage.signal(TERMINATE)
-}
-
-fn problem(who: &str, problem: &str) -> BedError {
-    BedError::Peer { who: format!("{who}, by the floor"), problem: problem.to_owned() }
 }

@@ -4,6 +4,7 @@
 
 pub mod cell;
 pub mod connection;
+pub mod figures;
 pub mod floor;
 pub mod group;
 pub mod hot_set;

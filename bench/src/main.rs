@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use bed::{BedError, Result};
+use bed::{BedError, Result, say};
 use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigSet, Signal};
 
@@ -103,12 +103,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Prints a line at once; a closed standard output is no reason to stop halfway.
-fn say(line: &str) {
-    let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 /// The target folder's part for the bench.

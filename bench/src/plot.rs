@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::cell::{Cell, Level, Variant};
-use crate::report::{cells, pairs, values};
+use crate::figures::{cells, pairs, values};
 use crate::sample::{Figure, Sample, Side};
 use crate::statistics::{Estimate, float, median, median_with_interval, p90, ratio_of_medians};
 use crate::tree::Kind;

@@ -1,30 +1,11 @@
 //! The table: medians, 90th percentiles, ratios with their intervals, as Markdown.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::cell::Cell;
+use crate::figures::{above_the_floor, cells, pairs, values};
 use crate::sample::{Figure, Sample, Side};
 use crate::statistics::{Estimate, float, median, p90, quotient, ratio_of_medians};
-use crate::target::above_the_floor;
-
-/// A figure of one side in one cell, in the order of the replicas.
-pub fn values(samples: &[Sample], cell: Cell, side: Side, figure: Figure) -> Vec<f64> {
-    let mut chosen: Vec<_> = samples.iter().filter(|sample| sample.cell == cell && sample.side == side).collect();
-    chosen.sort_by_key(|sample| sample.replica);
-    chosen.into_iter().map(figure).collect()
-}
-
-/// Ours and the stock daemon's figure of the same replicas.
-pub fn pairs(samples: &[Sample], cell: Cell, figure: Figure) -> Vec<(f64, f64)> {
-    values(samples, cell, Side::Ours, figure).into_iter().zip(values(samples, cell, Side::Stock, figure)).collect()
-}
-
-/// The cells that have samples, in their order.
-pub fn cells(samples: &[Sample]) -> Vec<Cell> {
-    let present: BTreeSet<Cell> = samples.iter().map(|sample| sample.cell).collect();
-    Cell::all().into_iter().filter(|cell| present.contains(cell)).collect()
-}
 
 /// The tables of all cells.
 pub fn markdown(samples: &[Sample]) -> String {

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::cell::{Cell, Level, Variant};
-use crate::report::{cells, pairs, values};
-use crate::sample::{Figure, Sample, Side};
-use crate::statistics::{median, p90, quotient, ratio_of_medians};
+use crate::figures::{above_the_floor, cells, pairs, values};
+use crate::sample::{Sample, Side};
+use crate::statistics::{p90, quotient, ratio_of_medians};
 use crate::tree::Kind;
 
 /// A limit, and what was measured.
@@ -77,15 +77,6 @@ pub fn verdicts(samples: &[Sample]) -> Vec<Verdict> {
         }
     }
     verdicts
-}
-
-/// (our time − floor) / (stock's time − floor), from medians.
-pub fn above_the_floor(samples: &[Sample], cell: Cell) -> Option<f64> {
-    let time: Figure = |sample| sample.connection;
-    let of = |side| values(samples, cell, side, time);
-    let floor = of(Side::Floor);
-    let rest = |side| median(&of(side)) - median(&floor);
-    (!floor.is_empty()).then(|| quotient(rest(Side::Ours), rest(Side::Stock)))
 }
 
 /// The promises as a table.

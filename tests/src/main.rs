@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigSet, Signal};
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd};
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, say};
 
 /// A test bed of an unmodified Bacula 15.0.3 on loopback.
 #[derive(Debug, Parser)]
@@ -78,12 +78,6 @@ fn main() -> ExitCode {
         let _ = writeln!(io::stderr(), "bed: {error}");
         ExitCode::FAILURE
     })
-}
-
-/// Prints a line at once; a closed standard output is no reason to stop halfway.
-fn say(line: &str) {
-    let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 /// Raises a bed for a human.

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{BedError, Result};
 use crate::process;
-use crate::setup;
 
 /// The only version that is a reference for ferrofd.
 pub const VERSION: &str = "15.0.3";
@@ -22,11 +21,6 @@ pub struct Root {
 }
 
 impl Root {
-    /// The root named by `BACULA_ROOT`, else the one in the cache; sets the latter up when it is not there yet.
-    pub fn find() -> Result<Self> {
-        setup::root(&mut |_| {})
-    }
-
     /// Takes an existing directory (`/` for a host that has Bacula installed) after a look at the version.
     pub fn open(path: &Path) -> Result<Self> {
         let root = Self { path: path.to_owned() };

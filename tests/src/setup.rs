@@ -24,6 +24,13 @@ const PACKAGES: &str =
 /// The name of the root in the cache directory.
 const NAME: &str = "trixie-15.0.3";
 
+impl Root {
+    /// The root named by `BACULA_ROOT`, else the one in the cache; sets the latter up when it is not there yet.
+    pub fn find() -> Result<Self> {
+        root(&mut |_| {})
+    }
+}
+
 /// Finds the root, or builds it. `say` is told each step in plain words.
 pub fn root(say: &mut dyn FnMut(&str)) -> Result<Root> {
     if let Some(path) = env::var_os("BACULA_ROOT").filter(|path| !path.is_empty()) {

@@ -4,11 +4,9 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use bed::peer::{Frame, answer, packet};
-use bed::{PATIENCE, Result};
+use bed::{BedError, PATIENCE, Result};
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContextBuilder, SslMethod, SslOptions, SslStream};
-
-use super::problem;
 
 /// Bytes that are gathered before they go to the kernel; OpenSSL alone would write each record of 16 KiB.
 const GATHERED: usize = 256 << 10;
@@ -188,4 +186,9 @@ fn put(key: &[u8], place: &mut [u8]) -> usize {
         place.copy_from_slice(key);
         key.len()
     })
+}
+
+/// An error of the connection to `who`.
+pub(super) fn problem(who: &str, problem: &str) -> BedError {
+    BedError::Peer { who: format!("{who}, by the floor"), problem: problem.to_owned() }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use bed::{Bed, BedOptions, ClientOptions, Process, Result, argv, next_second};
 
 use crate::restores;
-use crate::row::{Row, Tree};
+use crate::row::{Done, Row, Tree};
 use crate::trees;
 use crate::verdict::{Verdict, compare, sessions};
 
@@ -23,15 +23,6 @@ pub(crate) struct Plan {
     pub(crate) beds: usize,
     /// Whether each of the first two clients restores what the other saved.
     pub(crate) restores: bool,
-}
-
-/// A phase of a row.
-pub(crate) struct Done {
-    /// Number of the row in its share.
-    pub(crate) row: usize,
-    phase: usize,
-    /// One for each client.
-    pub(crate) jobs: Vec<u32>,
 }
 
 /// Runs everything, and compares; one verdict for each row.

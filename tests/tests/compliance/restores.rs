@@ -7,8 +7,7 @@ use std::time::SystemTime;
 
 use bed::{Bed, Expect, JobRow, Result, TreeRules, compare_trees, set_fixed_times};
 
-use crate::beds::Done;
-use crate::row::Row;
+use crate::row::{Done, Row};
 use crate::verdict::Verdict;
 
 /// One restore of a row's jobs.

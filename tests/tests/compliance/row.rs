@@ -240,3 +240,12 @@ impl Row {
         Some(format!("run job={}{base}-{client} level={level} yes", self.name))
     }
 }
+
+/// A phase of a row.
+pub(crate) struct Done {
+    /// Number of the row in its share.
+    pub(crate) row: usize,
+    pub(crate) phase: usize,
+    /// One for each client.
+    pub(crate) jobs: Vec<u32>,
+}

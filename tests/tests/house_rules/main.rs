@@ -85,9 +85,12 @@ fn a_crate_uses_lower_floors_only() -> Outcome<()> {
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "what is still to be taken apart is for whoever takes it apart")]
-/// Prints the circles of every crate and refuses those of crates that are not in `still`.
-fn no_circles(ties: Ties, still: &[&str]) -> Outcome<()> {
+/// Crates whose circles are not taken apart yet.
+const STILL: &[&str] = &["bacula-fd", "fd-compress", "fd-config", "fd-crypto", "fd-session", "fd-walk"];
+
+/// Prints the circles of every crate and refuses those of crates that are not in [`STILL`].
+#[expect(clippy::print_stdout, reason = "what is still to be taken apart is listed")]
+fn no_circles(ties: Ties) -> Outcome<()> {
     let mut problems = Vec::new();
     for member in crates_and_tests()? {
         let found = circles(&member.sources, ties);
@@ -95,7 +98,7 @@ fn no_circles(ties: Ties, still: &[&str]) -> Outcome<()> {
         for line in &lines {
             println!("{line}");
         }
-        if !still.contains(&member.name.as_str()) {
+        if !STILL.contains(&member.name.as_str()) {
             problems.extend(lines);
         }
     }
@@ -106,17 +109,13 @@ fn no_circles(ties: Ties, still: &[&str]) -> Outcome<()> {
 /// Files of one crate that use each other can only be read together; what they share belongs in a file below them.
 #[test]
 fn no_crate_has_circles_of_files() -> Outcome<()> {
-    const STILL: [&str; 9] =
-        ["bacula-fd", "bench", "fd-backup", "fd-compress", "fd-config", "fd-os", "fd-session", "fd-walk", "tests"];
-    no_circles(Ties::Paths, &STILL)
+    no_circles(Ties::Paths)
 }
 
 /// The same with a type whose methods are spread over files that call each other's.
 #[test]
 fn no_crate_has_circles_of_files_through_methods() -> Outcome<()> {
-    const STILL: [&str; 9] =
-        ["bacula-fd", "bench", "fd-backup", "fd-compress", "fd-config", "fd-os", "fd-session", "fd-walk", "tests"];
-    no_circles(Ties::PathsAndMethods, &STILL)
+    no_circles(Ties::PathsAndMethods)
 }
 
 /// Floors 0 and 1 but fd-os.

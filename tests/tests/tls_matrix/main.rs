@@ -21,11 +21,9 @@ use bed::{
     Authority, Bed, BedOptions, ClientOptions, Fd, Folder, JobResult, PATIENCE, Recorded, Relay, Result, wait_for,
 };
 use director::{Row, caller, rows, servers};
-use states::{End, Papers, STATES};
+use states::{End, Papers, SIDES, STATES};
 use storage::Storage;
 
-/// The clients of a bed are `<reference or test>-<server>`.
-const SIDES: [&str; 2] = ["reference", "test"];
 /// Consoles side by side: most of the time is spent in brakes.
 const CONSOLES: usize = 8;
 

@@ -2,6 +2,9 @@
 
 use bed::Authority;
 
+/// The clients of a bed are `<reference or test>-<server>`.
+pub(crate) const SIDES: [&str; 2] = ["reference", "test"];
+
 /// The certificates that daemons of the matrix have.
 #[derive(Debug)]
 pub(crate) struct Papers {

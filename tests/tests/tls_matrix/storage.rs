@@ -8,8 +8,7 @@ use bed::{
     is_listening, wait_for,
 };
 
-use crate::SIDES;
-use crate::states::{End, Papers, STATES, State, end_of};
+use crate::states::{End, Papers, SIDES, STATES, State, end_of};
 
 /// A Storage Daemon of its own with one state, and a relay before it.
 #[derive(Debug)]
