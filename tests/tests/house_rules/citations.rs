@@ -1,5 +1,4 @@
-//! What comments and pages cite: does each place of the reference exist in `docs/reference/`, and do the tests and
-//! source files that pages name exist?
+//! The places of the reference that comments and pages cite: does each exist in `docs/reference/`?
 //!
 //! A citation names a chapter and sections: "reference 04 §6.3", "reference 04 §8.5–8.6, 05 §7.2", "02 §4.2, step 3",
 //! "06 §16, row 181", "reference 04 Appendix A". A section without a chapter belongs to the chapter that is
@@ -7,14 +6,15 @@
 //!
 //! Not here: whether the section says what the comment claims.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
-use crate::sources::{Outcome, files, read, root, rust_files};
+use crate::sources::{Outcome, files, read};
 
 /// Where a section without a chapter means this chapter. Each chapter itself is added to them.
 const HOMES: [(&str, &str); 1] = [("crates/fd-compress", "08")];
-const CHAPTERS: &str = "docs/reference";
+/// Where the chapters are.
+pub(crate) const CHAPTERS: &str = "docs/reference";
 
 /// The numbers and appendices of a chapter, each with the lines that belong to it.
 #[derive(Default)]
@@ -241,61 +241,6 @@ fn every_cited_section_of_the_reference_exists() -> Outcome<()> {
     }
     crate::none(&problems);
     assert!(checked > 400, "{checked} citations found: has their form changed?");
-    Ok(())
-}
-
-/// The names in backticks of the pages outside the reference, with the page and the line.
-fn names_in_pages() -> Outcome<Vec<(PathBuf, usize, String)>> {
-    let mut found = Vec::new();
-    for file in files()? {
-        if file.extension().is_some_and(|extension| extension == "md") && !file.starts_with(CHAPTERS) {
-            for (number, line) in read(&file.to_string_lossy())?.lines().enumerate() {
-                let names = line.split('`').skip(1).step_by(2);
-                found.extend(names.map(|name| (file.clone(), number + 1, name.to_owned())));
-            }
-        }
-    }
-    Ok(found)
-}
-
-#[test]
-fn every_test_that_a_page_names_exists() -> Outcome<()> {
-    // Names that are no tests, and examples of how to name one.
-    const OTHERS: [&str; 1] = ["a_canceled_job_releases_its_device"];
-    let mut known = BTreeSet::new();
-    for path in rust_files()? {
-        let text = read(&path.to_string_lossy())?;
-        let names = text.lines().filter_map(|line| line.trim_start().strip_prefix("fn ")?.split('(').next());
-        known.extend(names.map(str::to_owned));
-    }
-    let is_test = |name: &str| {
-        let bytes = || name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-        name.matches('_').count() >= 3 && bytes() && !OTHERS.contains(&name)
-    };
-    let mut problems = Vec::new();
-    for (page, line, name) in names_in_pages()?.into_iter().filter(|(_, _, name)| is_test(name)) {
-        if !known.contains(&name) {
-            problems.push(format!("{}:{line} names the test {name}, which does not exist", page.display()));
-        }
-    }
-    crate::none(&problems);
-    Ok(())
-}
-
-/// Paths are meant from the root, from `crates/`, or from the page's own directory. `x` stands for any module.
-#[test]
-fn every_source_file_that_a_page_names_exists() -> Outcome<()> {
-    let mut problems = Vec::new();
-    for (page, line, name) in names_in_pages()? {
-        let is_source = Path::new(&name).extension().is_some_and(|extension| extension == "rs");
-        if is_source && name.contains('/') && !name.starts_with("x/") {
-            let beside = root().join(&page).with_file_name("");
-            if ![root(), root().join("crates"), beside].iter().any(|from| from.join(&name).is_file()) {
-                problems.push(format!("{}:{line} names {name}, which does not exist", page.display()));
-            }
-        }
-    }
-    crate::none(&problems);
     Ok(())
 }
 

@@ -7,6 +7,7 @@ mod circles;
 mod citations;
 mod code;
 mod packages;
+mod pages;
 mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};

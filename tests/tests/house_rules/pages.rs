@@ -1,0 +1,79 @@
+//! The pages of the project (not those of the reference): do the tests and source files that they name exist?
+//!
+//! Not here: the tables that other rules compare with the sources.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::citations::CHAPTERS;
+use crate::sources::{Outcome, files, read, root, rust_files};
+
+/// A line of a page.
+struct Line {
+    page: PathBuf,
+    number: usize,
+    text: String,
+}
+
+impl Line {
+    fn problem(&self, what: &str) -> String {
+        format!("{}:{}: {what}", self.page.display(), self.number)
+    }
+
+    /// What stands in backticks.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.text.split('`').skip(1).step_by(2)
+    }
+}
+
+fn lines() -> Outcome<Vec<Line>> {
+    let mut lines = Vec::new();
+    for page in files()? {
+        if page.extension().is_some_and(|extension| extension == "md") && !page.starts_with(CHAPTERS) {
+            for (at, text) in read(&page.to_string_lossy())?.lines().enumerate() {
+                lines.push(Line { page: page.clone(), number: at + 1, text: text.to_owned() });
+            }
+        }
+    }
+    Ok(lines)
+}
+
+#[test]
+fn every_test_that_a_page_names_exists() -> Outcome<()> {
+    // An example of how to name one.
+    const EXAMPLE: &str = "a_canceled_job_releases_its_device";
+    let mut known = BTreeSet::new();
+    for path in rust_files()? {
+        let text = read(&path.to_string_lossy())?;
+        let names = text.lines().filter_map(|line| line.trim_start().strip_prefix("fn ")?.split('(').next());
+        known.extend(names.map(str::to_owned));
+    }
+    let is_test = |name: &str| {
+        let of_a_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        name.matches('_').count() >= 3 && name.bytes().all(of_a_name) && name != EXAMPLE
+    };
+    let mut problems = Vec::new();
+    for line in lines()? {
+        let missing = line.names().filter(|name| is_test(name) && !known.contains(*name));
+        problems.extend(missing.map(|name| line.problem(&format!("there is no test {name}"))));
+    }
+    crate::none(&problems);
+    Ok(())
+}
+
+/// Paths are meant from the root, from `crates/`, or from the page's own directory. `x` stands for any module.
+#[test]
+fn every_source_file_that_a_page_names_exists() -> Outcome<()> {
+    let mut problems = Vec::new();
+    for line in lines()? {
+        let from = [root(), root().join("crates"), root().join(&line.page).with_file_name("")];
+        let is_source = |name: &str| {
+            let source = Path::new(name).extension().is_some_and(|extension| extension == "rs");
+            source && name.contains('/') && !name.starts_with("x/")
+        };
+        let missing = line.names().filter(|name| is_source(name) && !from.iter().any(|from| from.join(name).is_file()));
+        problems.extend(missing.map(|name| line.problem(&format!("there is no {name}"))));
+    }
+    crate::none(&problems);
+    Ok(())
+}
