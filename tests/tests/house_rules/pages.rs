@@ -1,4 +1,5 @@
-//! The pages of the project (not those of the reference): do the tests and source files that they name exist?
+//! The pages of the project (not those of the reference): do the tests and source files that they name exist, and do
+//! their links lead somewhere?
 //!
 //! Not here: the tables that other rules compare with the sources.
 
@@ -13,6 +14,8 @@ struct Line {
     page: PathBuf,
     number: usize,
     text: String,
+    /// Between two fences.
+    code: bool,
 }
 
 impl Line {
@@ -26,14 +29,22 @@ impl Line {
     }
 }
 
+/// The lines of the project's own pages.
 fn lines() -> Outcome<Vec<Line>> {
     let mut lines = Vec::new();
     for page in files()? {
         if page.extension().is_some_and(|extension| extension == "md") && !page.starts_with(CHAPTERS) {
-            for (at, text) in read(&page.to_string_lossy())?.lines().enumerate() {
-                lines.push(Line { page: page.clone(), number: at + 1, text: text.to_owned() });
-            }
+            lines.extend(lines_of(&page)?);
         }
+    }
+    Ok(lines)
+}
+
+fn lines_of(page: &Path) -> Outcome<Vec<Line>> {
+    let (mut lines, mut code) = (Vec::new(), false);
+    for (at, text) in read(&page.to_string_lossy())?.lines().enumerate() {
+        code ^= text.starts_with("```");
+        lines.push(Line { page: page.to_owned(), number: at + 1, text: text.to_owned(), code });
     }
     Ok(lines)
 }
@@ -76,4 +87,37 @@ fn every_source_file_that_a_page_names_exists() -> Outcome<()> {
     }
     crate::none(&problems);
     Ok(())
+}
+
+/// Links within the repository; other sites are not asked.
+#[test]
+fn every_link_of_a_page_leads_to_a_file_and_a_heading() -> Outcome<()> {
+    let (all, mut problems) = (files()?, Vec::new());
+    for page in all.iter().filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
+        for line in lines_of(page)?.iter().filter(|line| !line.code) {
+            // In backticks there are no links.
+            let prose: String = line.text.split('`').step_by(2).collect();
+            let targets = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+            for target in targets.filter(|target| !target.contains("://")) {
+                let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+                let file = if path.is_empty() { root().join(page) } else { root().join(page).with_file_name(path) };
+                if !file.exists() {
+                    problems.push(line.problem(&format!("{target} does not exist")));
+                } else if !heading.is_empty() && !anchors(&std::fs::read_to_string(&file)?).contains(heading) {
+                    problems.push(line.problem(&format!("{target}: there is no such heading")));
+                }
+            }
+        }
+    }
+    crate::none(&problems);
+    Ok(())
+}
+
+/// The names by which links reach the headings of a page.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let slug = |heading: &str| {
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+        kept.collect::<String>().to_lowercase().replace(' ', "-")
+    };
+    page.lines().filter(|line| line.starts_with('#')).map(|line| slug(line.trim_start_matches('#').trim())).collect()
 }
