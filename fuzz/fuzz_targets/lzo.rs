@@ -2,7 +2,8 @@
 //! LZO records with their header: any record decompresses within the limit or is refused, and what we compress comes
 //! back.
 
-use fd_compress::{Compressor, Decompressor, HEADER_LEN, MAGIC_LZO};
+use fd_compress::{Compressor, Decompressor};
+use fd_records::{Compression, CompressionHeader};
 use libfuzzer_sys::fuzz_target;
 
 const LIMIT: usize = 1 << 20;
@@ -10,10 +11,8 @@ const LIMIT: usize = 1 << 20;
 fuzz_target!(|data: &[u8]| {
     let mut decompressor = Decompressor::new(LIMIT);
     // With a good header before it, so that the fuzzer need not find one.
-    let mut record = MAGIC_LZO.to_be_bytes().to_vec();
-    record.extend(u32::try_from(data.len()).expect("short").to_be_bytes());
-    record.extend([0, 0, 0, 1]);
-    assert_eq!(record.len(), HEADER_LEN);
+    let size = u32::try_from(data.len()).expect("short");
+    let mut record = CompressionHeader::new(CompressionHeader::LZO, size).to_bytes().to_vec();
     record.extend(data);
     for record in [data, &record] {
         let mut out = b"before".to_vec();
@@ -22,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     let (mut record, mut out) = (Vec::new(), Vec::new());
-    Compressor::lzo().compress(data, &mut record).expect("memory");
+    Compressor::new(Compression::Lzo).expect("no level").compress(data, &mut record).expect("memory");
     decompressor.with_header(&record, &mut out).expect("our own record");
     assert_eq!(out, data);
 });

@@ -16,7 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_crypto::processor::Processor;
-use fd_restore::{OutputNames, RecordSource, Replace, RestorePlan, RestoreState, SourceError, run};
+use fd_restore::{OutputNames, RecordSource, RestorePlan, RestoreState, SourceError, run};
+use fd_records::Replace;
 use libfuzzer_sys::fuzz_target;
 
 struct Frames(std::vec::IntoIter<Vec<u8>>, Vec<u8>);

@@ -24,7 +24,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use fd_compress::{Compressor, Decompressor, HEADER_LEN};
+use fd_compress::{Compressor, Decompressor};
+use fd_records::{Compression, CompressionHeader};
 
 /// What one `read()` of a backup takes.
 const BLOCK: usize = 65536;
@@ -227,7 +228,7 @@ impl Liblzo2 {
 fn liblzo2() -> Option<Codec> {
     let library = Rc::new(RefCell::new(Liblzo2::start()?));
     let same = Rc::clone(&library);
-    let mut ours = Compressor::lzo();
+    let mut ours = Compressor::new(Compression::Lzo).unwrap();
     Some(Codec {
         algorithm: "lzo",
         level: 1,
@@ -236,7 +237,7 @@ fn liblzo2() -> Option<Codec> {
             // It must read ours, too; that is not part of the time.
             let (mut record, mut back) = (Vec::new(), Vec::new());
             ours.compress(block, &mut record).unwrap();
-            library.borrow_mut().ask(b'd', block.len(), &record[HEADER_LEN..], &mut back);
+            library.borrow_mut().ask(b'd', block.len(), &record[CompressionHeader::LENGTH..], &mut back);
             assert!(back == block, "liblzo2 reads something else from our stream");
             Some(library.borrow_mut().ask(b'c', block.len() + block.len() / 16 + 67, block, out))
         }),
@@ -246,12 +247,17 @@ fn liblzo2() -> Option<Codec> {
 
 /// Those that are compared with each other, ours first.
 fn contests() -> Vec<Vec<Codec>> {
-    let mut lzo = vec![ours("lzo", 1, Compressor::lzo())];
+    let mut lzo = vec![ours("lzo", 1, Compressor::new(Compression::Lzo).unwrap())];
     lzo.extend(liblzo2());
     lzo.extend([lzo1x(), lzokay()]);
     let mut all = vec![lzo];
-    all.extend((1..=9).map(|level| vec![ours("gzip", level.into(), Compressor::gzip(level).unwrap()), zlib(level)]));
-    all.extend([1, 3, 10, 19].map(|level| vec![ours("zstd", level, Compressor::zstd(level).unwrap()), zstd(level)]));
+    all.extend((1..=9).map(|level| {
+        vec![ours("gzip", level.into(), Compressor::new(Compression::Gzip(level)).unwrap()), zlib(level)]
+    }));
+    all.extend(
+        [1, 3, 10, 19]
+            .map(|level| vec![ours("zstd", level, Compressor::new(Compression::Zstd(level)).unwrap()), zstd(level)]),
+    );
     if let Ok(algorithm) = std::env::var("CODECS_ALGORITHM") {
         all.retain(|codecs| codecs[0].algorithm == algorithm);
     }

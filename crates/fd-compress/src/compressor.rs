@@ -1,41 +1,49 @@
-//! The face of the three algorithms for a backup: one block in, one record out.
+//! The algorithms for a backup: one block in, one record out.
+
+use fd_records::{Compression, CompressionHeader};
 
 use crate::error::CompressError;
-use crate::{gzip, lzo1x, zstd};
-
-/// What every algorithm can do. An implementation keeps its tables and buffers, never data of an earlier block.
-pub(crate) trait CompressBlock: Send {
-    /// See [`Compressor::compress`].
-    fn compress(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError>;
-}
+use crate::gzip::Gzip;
+use crate::lzo1x::Encoder;
+use crate::zstd::Zstd;
 
 /// Compresses blocks, each on its own, into what stands in a record. One per thread: it owns the algorithm's
-/// working memory (16 KiB to some megabytes, by algorithm and level), which is reused from block to block.
-pub struct Compressor(Box<dyn CompressBlock>);
+/// working memory (16 KiB to some megabytes, by algorithm and level), which is reused from block to block; it keeps
+/// no data of an earlier block.
+pub struct Compressor(Algorithm);
+
+enum Algorithm {
+    Gzip(Gzip),
+    Lzo(Encoder),
+    Zstd(Zstd),
+}
 
 impl Compressor {
-    /// Records of stream 4, 7 or 23: one complete zlib stream each. `level` is 1 to 9, the digit of FileSet option
-    /// `Z` (plain `GZIP` is 6); 0 stores.
-    pub fn gzip(level: u8) -> Result<Self, CompressError> {
-        Ok(Self(Box::new(gzip::Gzip::new(level)?)))
-    }
-
-    /// Records of stream 29, 30 or 32 with LZO1X data: FileSet option `Zo`.
-    pub fn lzo() -> Self {
-        Self(Box::new(lzo1x::Lzo::new()))
-    }
-
-    /// Records of stream 29, 30 or 32 with one zstd frame. `level` is 1 to 22; the Director's keywords make
-    /// 1, 3, 10 and 19.
-    pub fn zstd(level: i32) -> Result<Self, CompressError> {
-        Ok(Self(Box::new(zstd::Zstd::new(level)?)))
+    /// Makes records whose packing is [`Compression::packing`]. Levels that the algorithm does not have are refused:
+    /// GZIP has 0 (stores) to 9, ZSTD 1 to 22.
+    pub fn new(compression: Compression) -> Result<Self, CompressError> {
+        Ok(Self(match compression {
+            Compression::Gzip(level) => Algorithm::Gzip(Gzip::new(level)?),
+            Compression::Lzo => Algorithm::Lzo(Encoder::new()),
+            Compression::Zstd(level) => Algorithm::Zstd(Zstd::new(level)?),
+        }))
     }
 
     /// Appends the record of `block` to `out`, which on an error is as it was. The record is made and kept even if
     /// it is longer than the block: there is no "stored" form. An incompressible block of 65536 bytes grows by
     /// less than 400 bytes.
     pub fn compress(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
-        self.0.compress(block, out)
+        let (magic, data) = match &mut self.0 {
+            Algorithm::Gzip(gzip) => (None, gzip.compress(block)?),
+            Algorithm::Lzo(lzo) => (Some(CompressionHeader::LZO), lzo.compress(block).map_err(CompressError::Lzo)?),
+            Algorithm::Zstd(zstd) => (Some(CompressionHeader::ZSTD), zstd.compress(block)?),
+        };
+        if let Some(magic) = magic {
+            let len = u32::try_from(data.len()).map_err(|_| CompressError::TooLong { len: data.len() })?;
+            out.extend_from_slice(&CompressionHeader::new(magic, len).to_bytes());
+        }
+        out.extend_from_slice(data);
+        Ok(())
     }
 }
 

@@ -1,7 +1,9 @@
 //! The way back for a restore or a verify: one record in, its block out, never more than a limit.
 
+use fd_records::CompressionHeader;
+
 use crate::error::DecompressError;
-use crate::{gzip, header, lzo1x, zstd};
+use crate::{gzip, lzo1x, zstd};
 
 /// The most data that a record may hold unless the caller says otherwise, in bytes (16 MiB).
 ///
@@ -51,11 +53,19 @@ impl Decompressor {
     /// Appends the data of a record of stream 29 to 33 (address removed, decrypted) to `out`, which on an error is
     /// as it was. The checks and their order are those of reference 05 §7.2.
     pub fn with_header(&mut self, record: &[u8], out: &mut Vec<u8>) -> Result<(), DecompressError> {
-        let (magic, data) = header::decode(record)?;
-        match magic {
-            header::MAGIC_LZO => self.lzo(data, out),
-            header::MAGIC_ZSTD => self.zstd(data, out),
-            _ => Err(DecompressError::Algorithm { magic }),
+        let Some((header, data)) = CompressionHeader::split(record) else {
+            return Err(DecompressError::ShortHeader { len: record.len() });
+        };
+        if header.version != CompressionHeader::VERSION {
+            return Err(DecompressError::HeaderVersion { got: header.version, want: CompressionHeader::VERSION });
+        }
+        if u32::try_from(data.len()) != Ok(header.size) {
+            return Err(DecompressError::HeaderSize { comp_len: header.size, msg_len: record.len() });
+        }
+        match header.magic {
+            CompressionHeader::LZO => self.lzo(data, out),
+            CompressionHeader::ZSTD => self.zstd(data, out),
+            magic => Err(DecompressError::Algorithm { magic }),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use libdeflater::{CompressionLvl, DecompressionError};
 
-use crate::compressor::CompressBlock;
 use crate::error::CompressError;
 
 /// zlib's code for "output buffer too small".
@@ -40,10 +39,9 @@ impl Gzip {
         let effort = CompressionLvl::new(effort).map_err(|_| bad_level)?;
         Ok(Self { deflate: libdeflater::Compressor::new(effort), head, buffer: Vec::new() })
     }
-}
 
-impl CompressBlock for Gzip {
-    fn compress(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
+    /// The zlib stream of a block.
+    pub(crate) fn compress(&mut self, block: &[u8]) -> Result<&[u8], CompressError> {
         let bound = self.deflate.zlib_compress_bound(block.len());
         if self.buffer.len() < bound {
             self.buffer.resize(bound, 0);
@@ -55,8 +53,7 @@ impl CompressBlock for Gzip {
         if let Some(head) = self.buffer.first_chunk_mut() {
             *head = self.head;
         }
-        out.extend_from_slice(self.buffer.get(..len).unwrap_or_default());
-        Ok(())
+        Ok(self.buffer.get(..len).unwrap_or_default())
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`Compressor`] appends exactly what stands in a record of stream 4 (GZIP: one complete zlib stream) or of
 //! stream 29 (LZO, ZSTD: a 12-byte header and the compressed data); [`Decompressor`] undoes it. One file per
-//! algorithm: `gzip`, [`lzo1x`] and `zstd`; `header` knows the 12 bytes (reference 04 §8.5–8.6, 05 §7.2).
+//! algorithm: `gzip`, [`lzo1x`] and `zstd` (reference 04 §8.5–8.6, 05 §7.2). The header is that of `fd-records`.
 //!
 //! What is not here: the 8-byte address of sparse records (it precedes the bytes made here), encryption, threads,
 //! and the choice of the algorithm. Nothing is remembered from one block to the next but buffers: a record
@@ -12,11 +12,9 @@ mod compressor;
 mod decompressor;
 mod error;
 mod gzip;
-mod header;
 pub mod lzo1x;
 mod zstd;
 
 pub use compressor::Compressor;
 pub use decompressor::{DEFAULT_LIMIT, Decompressor};
 pub use error::{CompressError, DecompressError};
-pub use header::{HEADER_LEN, MAGIC_LZO, MAGIC_ZSTD, VERSION};

@@ -2,9 +2,7 @@
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, ErrorCode, compress_bound, get_frame_content_size};
 
-use crate::compressor::CompressBlock;
 use crate::error::{CompressError, DecompressError};
-use crate::header;
 
 /// The compressor of one level.
 pub(crate) struct Zstd {
@@ -30,10 +28,9 @@ impl Zstd {
         }
         Ok(Self { context, buffer: Vec::new() })
     }
-}
 
-impl CompressBlock for Zstd {
-    fn compress(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
+    /// The frame of a block.
+    pub(crate) fn compress(&mut self, block: &[u8]) -> Result<&[u8], CompressError> {
         let bound = compress_bound(block.len());
         if self.buffer.len() < bound {
             self.buffer.resize(bound, 0);
@@ -42,9 +39,7 @@ impl CompressBlock for Zstd {
             .context
             .compress2(self.buffer.as_mut_slice(), block)
             .map_err(|code| CompressError::Zstd { code: signed(code) })?;
-        out.extend_from_slice(&header::encode(header::MAGIC_ZSTD, len)?);
-        out.extend_from_slice(self.buffer.get(..len).unwrap_or_default());
-        Ok(())
+        Ok(self.buffer.get(..len).unwrap_or_default())
     }
 }
 

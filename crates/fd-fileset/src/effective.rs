@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use fd_records::DigestKind;
+use fd_records::{Compression, DigestKind};
 
 use crate::flags::Flags;
-use crate::options::{Compression, Options};
+use crate::options::Options;
 
 /// Longest verify, accurate and base-job text in force (reference 03 §3.1).
 const LONGEST_TEXT: usize = 19;

@@ -1,9 +1,9 @@
 //! The letters of an `O` line (reference 03 §2.1).
 
-use fd_records::DigestKind;
+use fd_records::{Compression, DigestKind};
 
 use crate::flags::Flags;
-use crate::options::{Compression, Options};
+use crate::options::Options;
 
 /// Longest text of the letters `V`, `C` and `J`.
 const LONGEST_TEXT: usize = 49;
@@ -113,16 +113,10 @@ fn digest(letter: u8, rest: &mut &[u8]) -> Option<Flags> {
 fn compression(rest: &mut &[u8], options: &mut Options) {
     let Some((&which, after)) = rest.split_first() else { return };
     *rest = after;
-    options.compression = Some(match which {
-        b'0'..=b'9' => Compression::Gzip(which.wrapping_sub(b'0')),
-        b'o' => Compression::Lzo,
-        b'r' => Compression::Zstd(1),
-        b's' => Compression::Zstd(3),
-        b'u' => Compression::Zstd(10),
-        b't' => Compression::Zstd(19),
-        _ => return,
-    });
-    options.flags |= Flags::COMPRESS;
+    if let Some(compression) = Compression::from_letter(which) {
+        options.compression = Some(compression);
+        options.flags |= Flags::COMPRESS;
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub use fileset::{Exclude, FileSet, Include, Verdict};
 pub use flags::Flags;
 pub use line::Line;
 pub use lists::NameSplitter;
-pub use options::{Compression, Options};
+pub use options::Options;
 pub use parser::{BadFileSet, LineError, ListFailure, ListKind, ListRequest, Parser, Reaction};
 pub use plain_path::{lies_in, plain_path};
 pub use program::{JobCodes, ProgramNotAllowed, check_allowed, expand_job_codes, split_arguments};

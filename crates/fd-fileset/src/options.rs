@@ -2,22 +2,12 @@
 
 use std::fmt;
 
+use fd_records::Compression;
+
 use crate::flags::Flags;
 use crate::patterns::PatternSet;
 use crate::regex::RegexSet;
 use crate::wildcard::WildcardFlags;
-
-/// How the data of a file is compressed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Compression {
-    /// zlib, level 0 to 9 (`Z0` … `Z9`).
-    Gzip(u8),
-    /// LZO1X (`Zo`).
-    Lzo,
-    /// Zstandard, level 1, 3, 10 or 19 (`Zr`, `Zs`, `Zu`, `Zt`). The packaged stock daemon ignores it
-    /// (reference 03 §2.2).
-    Zstd(i32),
-}
 
 /// One Options block: the letters of its `O` lines and its patterns.
 #[derive(Default)]

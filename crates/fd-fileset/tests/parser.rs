@@ -11,10 +11,9 @@
 use std::ffi::CStr;
 
 use fd_fileset::{
-    BadFileSet, Compression, FileSet, Flags, LineError, ListFailure, ListKind, ListRequest, Parser, Reaction, Regex,
-    RegexCompiler,
+    BadFileSet, FileSet, Flags, LineError, ListFailure, ListKind, ListRequest, Parser, Reaction, Regex, RegexCompiler,
 };
-use fd_records::DigestKind;
+use fd_records::{Compression, DigestKind};
 
 const MD5: Flags = Flags::of_digest(DigestKind::Md5);
 const SHA1: Flags = Flags::of_digest(DigestKind::Sha1);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::compression::Packing;
 use crate::digest::DigestKind;
 
 /// What the records of a stream hold.
@@ -54,18 +55,6 @@ pub struct DataLayout {
     pub is_encrypted: bool,
     /// Whether it is in the parts of Windows' `BackupRead`.
     pub is_win32: bool,
-}
-
-/// How the data of a record is compressed.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Packing {
-    /// Not at all.
-    #[default]
-    Plain,
-    /// One zlib stream.
-    Zlib,
-    /// As the compression header says that stands in front of it.
-    WithHeader,
 }
 
 impl DataLayout {

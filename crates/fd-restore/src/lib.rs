@@ -21,7 +21,7 @@ mod tree;
 pub mod verify;
 
 pub use names::{CompileName, NameRegex, OutputNames, RegexWhere};
-pub use plan::{Replace, RestorePlan};
+pub use plan::RestorePlan;
 pub use report::QueuedMessage;
 pub use round::{Outcome, RestoreState, run};
 pub use stream::{End, FrameMemory, KeptFrame, RecordSource, SequenceError, SourceError};

@@ -19,7 +19,7 @@ pub use diagnostics::{MetricFormat, MetricsQuery, NetworkTest, SetDebug};
 pub use job::{NewJob, SetBandwidth, StorageAddress};
 pub use plugin::{PluginQuery, RestoreObject};
 pub use refusal::Refusal;
-pub use restore::{Replace, RestoreOrder, Where};
+pub use restore::{RestoreOrder, Where};
 pub use script::RunScript;
 pub use snapshot::SnapshotOrder;
 pub use status::{StatusGroup, StatusQuery};

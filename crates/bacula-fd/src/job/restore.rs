@@ -8,12 +8,13 @@ use fd_crypto::pki::KeyRing;
 use fd_crypto::processor::Processor;
 use fd_fileset::{plain_path, wildcard};
 use fd_messages::{JobLog as _, MessageType};
+use fd_records::Replace;
 use fd_restore::{
     CompileName, End, Outcome, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState,
     SequenceError, SourceError,
 };
 use fd_session::JobStatus;
-use fd_session::command::{Replace, Where};
+use fd_session::command::Where;
 use fd_walk::real_path;
 
 use crate::connection::dialogue;
@@ -35,12 +36,6 @@ pub(crate) fn plan(
         Where::Regex(expressions) => {
             OutputNames::Regex(RegexWhere::parse_with(expressions, compile).ok_or_else(|| expressions.clone())?)
         }
-    };
-    let replace = match replace {
-        Replace::Always => fd_restore::Replace::Always,
-        Replace::IfNewer => fd_restore::Replace::IfNewer,
-        Replace::IfOlder => fd_restore::Replace::IfOlder,
-        Replace::Never => fd_restore::Replace::Never,
     };
     Ok(RestorePlan { output, prelinks, replace, check_digests: true, keys, processor: Processor::chosen() })
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use fd_compress::{CompressError, Compressor};
-use fd_fileset::Compression;
+use fd_records::Compression;
 
 /// The compressors that the files so far have asked for.
 #[derive(Default)]
@@ -15,11 +15,7 @@ impl Compressors {
     pub(crate) fn ready(&mut self, compression: Compression) -> Result<&mut Compressor, CompressError> {
         Ok(match self.0.entry(compression) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(match compression {
-                Compression::Gzip(level) => Compressor::gzip(level)?,
-                Compression::Lzo => Compressor::lzo(),
-                Compression::Zstd(level) => Compressor::zstd(level)?,
-            }),
+            Entry::Vacant(place) => place.insert(Compressor::new(compression)?),
         })
     }
 }

@@ -1,27 +1,18 @@
 //! What the type and the options of an entry mean for its data: whether it is read, digested and encrypted, and which
 //! stream it makes (reference 04 §7 to §9).
 
-use fd_fileset::{Compression, EffectiveOptions, Flags};
-use fd_records::{FileType, Stat, Stream};
+use fd_fileset::{EffectiveOptions, Flags};
+use fd_records::{Compression, DataLayout, FileType, Packing, Stat, Stream};
 
 /// Which stream holds the data of an entry with these options. Every entry has an answer, also those without data:
 /// it stands in their attributes (reference 04 §7). Encrypted data has no addresses.
-pub(crate) fn data_stream(options: &EffectiveOptions, encrypted: bool) -> Stream {
-    if encrypted {
-        return match options.compression {
-            None => Stream::ENCRYPTED_FILE_DATA,
-            Some(Compression::Gzip(_)) => Stream::ENCRYPTED_GZIP_DATA,
-            Some(Compression::Lzo | Compression::Zstd(_)) => Stream::ENCRYPTED_COMPRESSED_DATA,
-        };
-    }
-    match (options.has(Flags::SPARSE), options.compression) {
-        (false, None) => Stream::FILE_DATA,
-        (true, None) => Stream::SPARSE_DATA,
-        (false, Some(Compression::Gzip(_))) => Stream::GZIP_DATA,
-        (true, Some(Compression::Gzip(_))) => Stream::SPARSE_GZIP_DATA,
-        (false, Some(Compression::Lzo | Compression::Zstd(_))) => Stream::COMPRESSED_DATA,
-        (true, Some(Compression::Lzo | Compression::Zstd(_))) => Stream::SPARSE_COMPRESSED_DATA,
-    }
+pub(crate) fn data_stream(options: &EffectiveOptions, is_encrypted: bool) -> Stream {
+    Stream::of_data(DataLayout {
+        has_address: options.has(Flags::SPARSE) && !is_encrypted,
+        packing: options.compression.map_or(Packing::Plain, Compression::packing),
+        is_encrypted,
+        is_win32: false,
+    })
 }
 
 /// Whether an entry of this type is digested (reference 04 §9).

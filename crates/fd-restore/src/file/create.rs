@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use fd_messages::{CancelToken, MessageType};
 use fd_metadata::{make_fifo, make_node, pin};
-use fd_records::{FileType, Stat};
+use fd_records::{FileType, Replace, Stat};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
@@ -16,7 +16,6 @@ use super::output::OutputFile;
 use super::replace::reason_to_skip;
 use super::special::{NotOpened, open_for_data, takes_data};
 use crate::digests::LEAST_LONG;
-use crate::plan::Replace;
 use crate::report::Report;
 use crate::texts::{self, NoData, Skip};
 use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, OutputPath};

@@ -1,9 +1,9 @@
 //! Whether a record is restored where something exists already (reference 05 §6.1).
 
+use fd_records::Replace;
 use nix::sys::stat::FileStat;
 
 use super::item::RestoreItem;
-use crate::plan::Replace;
 use crate::texts::Skip;
 
 /// Why a record is not restored in view of what exists (reference 05 §6.1); `None` if it is.

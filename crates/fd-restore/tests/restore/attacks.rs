@@ -4,8 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
 
 use fd_messages::MessageType;
-use fd_records::{FileType, Stream};
-use fd_restore::Replace;
+use fd_records::{FileType, Replace, Stream};
 
 use crate::volume::{Finished, Frame, MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old};
 

@@ -220,7 +220,7 @@ fn compressed_data_that_is_damaged_loses_one_file() {
 #[test]
 fn a_record_that_unpacks_to_too_much_loses_one_file() {
     let place = Place::new();
-    let mut compressor = fd_compress::Compressor::gzip(9).unwrap();
+    let mut compressor = fd_compress::Compressor::new(fd_records::Compression::Gzip(9)).unwrap();
     let mut bomb = Vec::new();
     compressor.compress(&vec![0; 100 << 20], &mut bomb).unwrap();
     let mut volume = Volume::new();
@@ -311,7 +311,7 @@ fn data_stops_at_a_multiple_of_what_the_attributes_say() {
     let zeros = vec![0; 4 << 20];
     let at = |address: u64, data: &[u8]| [&address.to_be_bytes()[..], data].concat();
     let mut packed = Vec::new();
-    fd_compress::Compressor::gzip(9).unwrap().compress(&zeros, &mut packed).unwrap();
+    fd_compress::Compressor::new(fd_records::Compression::Gzip(9)).unwrap().compress(&zeros, &mut packed).unwrap();
     let far = 1 << 40;
     let cases: [(&str, Stream, Vec<Vec<u8>>); 6] = [
         ("plain", Stream::FILE_DATA, vec![zeros.clone(); 6]),

@@ -191,7 +191,7 @@ fn names_that_are_none_are_said() {
 fn two_rounds_share_what_the_job_knows() {
     let place = Place::new();
     let mut job = place.job();
-    job.plan.replace = fd_restore::Replace::Never;
+    job.plan.replace = fd_records::Replace::Never;
     let mut state = fd_restore::RestoreState::new(&job.plan);
     job.run_round(&mut state, Volume::new().file("/a/f", b"x").directory("/a/")).assert_quiet();
     let mut later = Saved::directory("/a/");

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use fd_crypto::Digester;
 use fd_messages::{CancelToken, MessageType, Progress};
-use fd_records::{DigestKind, FileType, Stream};
-use fd_restore::{End, RecordSource, Replace, RestoreState, SourceError};
+use fd_records::{DigestKind, FileType, Replace, Stream};
+use fd_restore::{End, RecordSource, RestoreState, SourceError};
 
 use crate::volume::{Frame, Log, Place, Saved, Volume, is_root, job_below};
 

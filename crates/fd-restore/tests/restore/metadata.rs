@@ -6,8 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 
 use fd_messages::MessageType;
 use fd_metadata::{FileMetadata, MetadataReader, Place as Source, Wanted};
-use fd_records::{FileType, Stream};
-use fd_restore::Replace;
+use fd_records::{FileType, Replace, Stream};
 use nix::fcntl::OFlag;
 
 use crate::volume::{Place, Saved, Volume, is_root};

@@ -6,8 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use fd_messages::MessageType;
-use fd_records::{FileType, Stream};
-use fd_restore::Replace;
+use fd_records::{FileType, Replace, Stream};
 
 use crate::volume::{MTIME, Place, Saved, Volume};
 

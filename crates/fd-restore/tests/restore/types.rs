@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
 
 use fd_compress::Compressor;
 use fd_messages::{CancelToken, MessageType};
-use fd_records::{FileType, Stat, Stream};
+use fd_records::{Compression, FileType, Stat, Stream};
 use fd_restore::OutputNames;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
@@ -479,9 +479,9 @@ fn sparse_and_compressed_data_comes_out_as_it_was() {
         compressor.compress(block, &mut out).unwrap();
         out
     };
-    let gzip = |block: &[u8]| pack(Compressor::gzip(6).unwrap(), block);
-    let lzo = |block: &[u8]| pack(Compressor::lzo(), block);
-    let zstd = |block: &[u8]| pack(Compressor::zstd(3).unwrap(), block);
+    let gzip = |block: &[u8]| pack(Compressor::new(Compression::Gzip(6)).unwrap(), block);
+    let lzo = |block: &[u8]| pack(Compressor::new(Compression::Lzo).unwrap(), block);
+    let zstd = |block: &[u8]| pack(Compressor::new(Compression::Zstd(3)).unwrap(), block);
     let (first, second) = data.split_at(65_536);
     let cases: Vec<(Stream, Vec<Vec<u8>>)> = vec![
         (Stream::FILE_DATA, vec![first.to_vec(), second.to_vec()]),
@@ -545,8 +545,8 @@ fn windows_data_is_taken_out_of_its_parts() {
     };
     for (kind, compressor) in [
         (Stream::WIN32_DATA, (|| None) as fn() -> Option<Compressor>),
-        (Stream::WIN32_GZIP_DATA, || Compressor::gzip(6).ok()),
-        (Stream::WIN32_COMPRESSED_DATA, || Some(Compressor::lzo())),
+        (Stream::WIN32_GZIP_DATA, || Compressor::new(Compression::Gzip(6)).ok()),
+        (Stream::WIN32_COMPRESSED_DATA, || Some(Compressor::new(Compression::Lzo).unwrap())),
     ] {
         let place = Place::new();
         let mut saved = Saved::file("C:/f");

@@ -152,7 +152,7 @@ fn lengths_and_addresses_do_not_overflow() {
 fn a_record_that_unpacks_to_too_much_ends_the_verify_with_a_message() {
     let bomb = {
         let mut packed = Vec::new();
-        let mut compressor = fd_compress::Compressor::gzip(9).unwrap();
+        let mut compressor = fd_compress::Compressor::new(fd_records::Compression::Gzip(9)).unwrap();
         compressor.compress(&vec![0; 20 << 20], &mut packed).unwrap();
         packed
     };

@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_records::{Attributes, FileType, LStat, Stat, Stream};
-use fd_restore::{
-    End, Outcome, OutputNames, RecordSource, Replace, RestorePlan, RestoreState, SequenceError, SourceError, run,
-};
+use fd_records::{Attributes, FileType, LStat, Replace, Stat, Stream};
+use fd_restore::{End, Outcome, OutputNames, RecordSource, RestorePlan, RestoreState, SequenceError, SourceError, run};
 
 /// When the files of the tests were changed.
 pub(crate) const MTIME: i64 = 1_000_000_000;

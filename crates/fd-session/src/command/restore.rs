@@ -1,19 +1,7 @@
 //! `restore` (reference 02 §4.12, 05 §1.2).
 
 use fd_bsock::scan::{Lenient, unbash_spaces};
-
-/// When an existing object is replaced by a restore.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Replace {
-    /// `a`, and every letter that is none of the others.
-    Always,
-    /// `w`.
-    IfNewer,
-    /// `o`.
-    IfOlder,
-    /// `n`.
-    Never,
-}
+use fd_records::Replace;
 
 /// Where a restore puts what it restores.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,12 +34,7 @@ impl RestoreOrder {
         let mut scan = Lenient::new(frame);
         scan.text("restore ")?;
         let files = if with_files { u32::try_from(scan.text("files=")?.i32()).unwrap_or(0) } else { 0 };
-        let replace = match scan.text(" replace=")?.byte() {
-            b'w' => Replace::IfNewer,
-            b'o' => Replace::IfOlder,
-            b'n' => Replace::Never,
-            _ => Replace::Always,
-        };
+        let replace = Replace::from_letter(scan.text(" replace=")?.byte());
         let prelinks = scan.text(" prelinks=")?.i32() != 0;
         scan.text(" ")?;
         let mut regex = scan.clone();

@@ -1,5 +1,7 @@
 //! Commands as Directors send them, and what comes of others.
 
+use fd_records::Replace;
+
 use super::*;
 
 fn parse(frame: &[u8]) -> Result<Command, Refusal> {

@@ -3,9 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use fd_fileset::Compression;
 use fd_os::regex::{PosixRegex, RegexOptions};
-use fd_records::DigestKind;
+use fd_records::{Compression, DigestKind};
 
 use crate::tree::Tree;
 
