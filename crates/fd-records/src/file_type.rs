@@ -1,11 +1,25 @@
 //! The type of an entry, second number of the attribute record.
 
-/// What kind of entry an attribute record describes (reference 03 §7, 04 §5).
-///
-/// Some types never stand on a volume: they are what a walk or a Director says about an entry that is not saved.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u16)]
-pub enum FileType {
+/// Makes the type and the list of its values from one row for each.
+macro_rules! file_types {
+    ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
+        /// What kind of entry an attribute record describes (reference 03 §7, 04 §5).
+        ///
+        /// Some types never stand on a volume: they are what a walk or a Director says about an entry that is not saved.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[repr(u16)]
+        pub enum FileType {
+            $($(#[$doc])* $name = $number,)*
+        }
+
+        impl FileType {
+            /// Every type, in the order of the numbers.
+            pub const ALL: [Self; [$($number),*].len()] = [$(Self::$name),*];
+        }
+    };
+}
+
+file_types! {
     /// Further name of an inode that is already in the job (`FT_LNKSAVED`).
     HardLink = 1,
     /// Regular file of size 0 that everybody may read (`FT_REGE`).
@@ -69,40 +83,6 @@ pub enum FileType {
 }
 
 impl FileType {
-    /// Every type, in the order of the numbers.
-    pub const ALL: [Self; 30] = [
-        Self::HardLink,
-        Self::EmptyFile,
-        Self::Regular,
-        Self::Symlink,
-        Self::Directory,
-        Self::Special,
-        Self::NoAccess,
-        Self::NoFollow,
-        Self::NoStat,
-        Self::Unchanged,
-        Self::DirectoryUnchanged,
-        Self::IsArchive,
-        Self::NoRecurse,
-        Self::OtherFileSystem,
-        Self::NoOpen,
-        Self::Raw,
-        Self::Fifo,
-        Self::DirectoryBegin,
-        Self::InvalidFileSystem,
-        Self::InvalidDriveType,
-        Self::Reparse,
-        Self::Plugin,
-        Self::Deleted,
-        Self::Base,
-        Self::RestoreFirst,
-        Self::Junction,
-        Self::PluginConfig,
-        Self::PluginConfigFilled,
-        Self::PluginObject,
-        Self::SecurityObject,
-    ];
-
     /// The number in the record, 1 to 30.
     pub const fn code(self) -> u16 {
         self as u16
