@@ -1,0 +1,159 @@
+//! ACLs in both forms, and texts that are refused.
+
+use super::*;
+use crate::test_bytes::hex;
+
+/// A machine with two users and two groups.
+struct Machine;
+
+const USERS: [(&[u8], u32); 2] = [(b"daemon", 1), (b"domain admin", 5000)];
+const GROUPS: [(&[u8], u32); 2] = [(b"bin", 2), (b"a:b\\c", 6000)];
+
+fn name_of(list: &'static [(&'static [u8], u32)], number: u32) -> Option<&'static [u8]> {
+    list.iter().find(|(_, known)| *known == number).map(|(name, _)| *name)
+}
+
+fn find(list: &[(&[u8], u32)], name: &[u8]) -> Option<u32> {
+    list.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+}
+
+impl Names for Machine {
+    fn user_name(&mut self, uid: u32) -> Option<&[u8]> {
+        name_of(&USERS, uid)
+    }
+    fn group_name(&mut self, gid: u32) -> Option<&[u8]> {
+        name_of(&GROUPS, gid)
+    }
+}
+
+impl Identities for Machine {
+    fn user_number(&mut self, name: &[u8]) -> Option<u32> {
+        find(&USERS, name)
+    }
+    fn group_number(&mut self, name: &[u8]) -> Option<u32> {
+        find(&GROUPS, name)
+    }
+}
+
+fn text_of(acl: &Acl) -> String {
+    let mut out = Vec::new();
+    acl.to_text(&mut out, &mut Machine);
+    String::from_utf8(out).unwrap()
+}
+
+fn read(text: &str) -> Result<Acl, AclError> {
+    Acl::from_text(text.as_bytes(), &mut Machine)
+}
+
+const KERNEL: &str =
+    "02000000 01000600ffffffff 0200060001000000 04000400ffffffff 0800040002000000 10000600ffffffff 20000400ffffffff";
+const TEXT: &str = "user::rw-\nuser:daemon:rw-\ngroup::r--\ngroup:bin:r--\nmask::rw-\nother::r--\n";
+
+#[test]
+fn the_kernel_value_of_the_reference_becomes_its_text_and_back() {
+    let acl = Acl::from_kernel(&hex(KERNEL)).unwrap();
+    assert_eq!(text_of(&acl), TEXT);
+    assert!(!acl.is_trivial());
+    assert_eq!(acl.validate(), Ok(()));
+    let again = read(TEXT).unwrap();
+    assert_eq!(again, acl);
+    let mut kernel = Vec::new();
+    again.to_kernel(&mut kernel);
+    assert_eq!(kernel, hex(KERNEL));
+}
+
+#[test]
+fn the_payload_of_the_volume_is_the_text_with_its_nul() {
+    let payload = hex(
+        "757365723a3a72772d0a757365723a6461656d6f6e3a72772d0a67726f75703a3a722d2d0a67726f75703a62696e3a722d2d0a6d61736b3a3a72772d0a6f746865723a3a722d2d0a00",
+    );
+    assert_eq!(Acl::from_text(&payload, &mut Machine).unwrap(), Acl::from_kernel(&hex(KERNEL)).unwrap());
+    assert_eq!(payload, [TEXT.as_bytes(), b"\0"].concat());
+}
+
+#[test]
+fn the_kernel_form_of_a_restore_is_that_of_the_reference() {
+    let acl = read("user::rw-\nuser:1234:rw-\ngroup::r--\nmask::rw-\nother::r--\n").unwrap();
+    let mut kernel = Vec::new();
+    acl.to_kernel(&mut kernel);
+    assert_eq!(
+        kernel,
+        hex("02000000 01000600ffffffff 02000600d2040000 04000400ffffffff 10000600ffffffff 20000400ffffffff")
+    );
+}
+
+#[test]
+fn entries_are_brought_into_order() {
+    let acl =
+        read("other::r--\nmask::rwx\ngroup:9:---\ngroup:3:r-x\nuser:8:r--\nuser:7:-w-\ngroup::---\nuser::rwx").unwrap();
+    assert_eq!(
+        text_of(&acl),
+        "user::rwx\nuser:7:-w-\nuser:8:r--\ngroup::---\ngroup:3:r-x\ngroup:9:---\nmask::rwx\nother::r--\n"
+    );
+}
+
+#[test]
+fn names_with_separators_are_quoted() {
+    let text = "user::rwx\nuser:domain\\040admin:r--\ngroup::---\ngroup:a\\072b\\\\c:r-x\nmask::r-x\nother::---\n";
+    let acl = read(text).unwrap();
+    assert_eq!(acl.entries()[1].tag, AclTag::User(5000));
+    assert_eq!(acl.entries()[3].tag, AclTag::Group(6000));
+    assert_eq!(text_of(&acl), text);
+}
+
+#[test]
+fn other_spellings_are_understood() {
+    let plain = read(TEXT).unwrap();
+    for text in [
+        "u::rw-,u:1:rw-,g::r--,g:2:r--,m::rw-,o::r--",
+        "# file: x\nuser::rw-\nuser:daemon:rw-\t#effective:rw-\ngroup::r--\ngroup:bin:r--\nmask:rw-\nother:r--",
+        "user::rw\n user : daemon : rw\ngroup::r\ngroup:bin:r\nmask:rw\nother:r\n\n",
+    ] {
+        assert_eq!(read(text), Ok(plain.clone()), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_acl_is_refused() {
+    assert_eq!(read("user::rw-\nrubbish"), Err(AclError::Text(10)));
+    for text in ["user:", "user::", "user::rwz", "user::rwxr", "owner::rwx", "user::rwx other", ":::", "user::6"] {
+        assert!(matches!(read(text), Err(AclError::Text(_))), "{text}");
+    }
+    assert_eq!(read("user:nobody-here:r--"), Err(AclError::Unknown { kind: "user", name: "nobody-here".to_owned() }));
+    assert!(read("group:99999999999:r--").is_err());
+    assert_eq!(read(""), Ok(Acl::default()));
+}
+
+#[test]
+fn validity_is_that_of_the_kernel() {
+    let check = |text: &str| read(text).unwrap().validate();
+    assert_eq!(check("u::rwx,g::r-x,o::r-x"), Ok(()));
+    assert_eq!(check("u::rwx,g::r-x,m::r-x,o::r-x"), Ok(()));
+    assert_eq!(check(""), Err(InvalidAcl::Missing));
+    assert_eq!(check("u::rwx,o::r-x"), Err(InvalidAcl::Missing));
+    assert_eq!(check("u::rwx,u:1:rwx,g::r-x,o::r-x"), Err(InvalidAcl::MaskMissing));
+    assert_eq!(check("u::rwx,u:1:rwx,u:1:r--,g::r-x,m::rwx,o::r-x"), Err(InvalidAcl::Duplicate));
+    assert_eq!(check("u::rwx,g::r-x,o::r-x,o::r-x"), Err(InvalidAcl::Duplicate));
+}
+
+#[test]
+fn a_mode_alone_is_trivial() {
+    assert!(read("u::rwx,g::r-x,o::r-x").unwrap().is_trivial());
+    assert!(Acl::default().is_trivial());
+    assert!(!read("u::rwx,g::r-x,m::r-x,o::r-x").unwrap().is_trivial());
+}
+
+#[test]
+fn damaged_kernel_values_are_refused() {
+    let good = hex(KERNEL);
+    for end in 0..good.len() {
+        let whole_entries = end >= 4 && (end - 4) % 8 == 0;
+        assert_eq!(Acl::from_kernel(&good[..end]).is_ok(), whole_entries, "cut at {end}");
+    }
+    let mut wrong = good.clone();
+    wrong[0] = 3;
+    assert!(matches!(Acl::from_kernel(&wrong), Err(AclError::Kernel { version: 3, .. })));
+    let mut wrong = good;
+    wrong[4] = 0x40;
+    assert_eq!(Acl::from_kernel(&wrong), Err(AclError::Tag(0x40)));
+}
