@@ -8,53 +8,80 @@ use fd_records::DigestKind;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Flags(u64);
 
+/// Makes the constants and the list of letters from one row for each option.
+macro_rules! options {
+    ($($(#[$doc:meta])* $constant:ident = $bit:literal $(, $letter:literal)?;)*) => {
+        impl Flags {
+            $($(#[$doc])* pub const $constant: Self = Self::bit($bit);)*
+
+            #[cfg(test)]
+            const LISTED: &[Self] = &[$(Self::$constant),*];
+
+            /// What a letter of an `O` line switches on that is an option by itself; nothing for the letters that mean
+            /// "as usual".
+            pub(crate) const fn of_letter(letter: u8) -> Option<Self> {
+                match letter {
+                    b'0' | b'a' => Some(Self::NONE),
+                    $($($letter => Some(Self::$constant),)?)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+// The number is that of the option's bit. The letters of digests stand in `DigestKind`, those with an argument in
+// `letters.rs`.
+options! {
+    /// Compress the data (`Z…`).
+    COMPRESS = 2;
+    /// Do not descend into directories.
+    NO_RECURSION = 3, b'h';
+    /// Cross into other file systems.
+    MULTI_FS = 4, b'f';
+    /// Leave blocks of zeros out.
+    SPARSE = 5, b's';
+    /// Replace if newer; unused in a backup.
+    IF_NEWER = 6, b'w';
+    /// Never replace; unused in a backup.
+    NO_REPLACE = 7, b'n';
+    /// Read FIFOs that are named in the FileSet.
+    READ_FIFO = 8, b'r';
+    /// Portable format; no effect on Linux.
+    PORTABLE = 10, b'p';
+    /// Only the mtime says whether a file changed.
+    MTIME_ONLY = 11, b'm';
+    /// Keep access times; no effect here, see `docs/differences.md`.
+    KEEP_ATIME = 12, b'k';
+    /// The block rejects what it matches.
+    EXCLUDE = 13, b'e';
+    /// Save POSIX ACLs.
+    ACL = 14, b'A';
+    /// No hard-link handling.
+    NO_HARD_LINK = 15, b'H';
+    /// Patterns ignore case.
+    IGNORE_CASE = 16, b'i';
+    /// HFS+; no effect on Linux.
+    HFS_PLUS = 17, b'R';
+    /// Open files without touching their access time.
+    NO_ATIME = 22, b'K';
+    /// Wild-cards treat `/` as special.
+    ENHANCED_WILD = 23, b'W';
+    /// Look after reading whether the file changed meanwhile.
+    CHECK_CHANGES = 24, b'c';
+    /// Strip leading path components (`P<n>:`).
+    STRIP_PATH = 25;
+    /// Honor the no-dump inode flag.
+    HONOR_NO_DUMP = 26, b'N';
+    /// Save extended attributes.
+    XATTR = 27, b'X';
+    /// Deduplicate (`d<n>`).
+    DEDUP = 31;
+}
+
 impl Flags {
     /// Nothing is on.
     pub const NONE: Self = Self(0);
-    /// Compress the data (`Z…`).
-    pub const COMPRESS: Self = Self::bit(2);
-    /// Do not descend into directories (`h`).
-    pub const NO_RECURSION: Self = Self::bit(3);
-    /// Cross into other file systems (`f`).
-    pub const MULTI_FS: Self = Self::bit(4);
-    /// Leave blocks of zeros out (`s`).
-    pub const SPARSE: Self = Self::bit(5);
-    /// Replace if newer (`w`); unused in a backup.
-    pub const IF_NEWER: Self = Self::bit(6);
-    /// Never replace (`n`); unused in a backup.
-    pub const NO_REPLACE: Self = Self::bit(7);
-    /// Read FIFOs that are named in the FileSet (`r`).
-    pub const READ_FIFO: Self = Self::bit(8);
-    /// Portable format (`p`); no effect on Linux.
-    pub const PORTABLE: Self = Self::bit(10);
-    /// Only the mtime says whether a file changed (`m`).
-    pub const MTIME_ONLY: Self = Self::bit(11);
-    /// Keep access times (`k`); no effect here, see `docs/differences.md`.
-    pub const KEEP_ATIME: Self = Self::bit(12);
-    /// The block rejects what it matches (`e`).
-    pub const EXCLUDE: Self = Self::bit(13);
-    /// Save POSIX ACLs (`A`).
-    pub const ACL: Self = Self::bit(14);
-    /// No hard-link handling (`H`).
-    pub const NO_HARD_LINK: Self = Self::bit(15);
-    /// Patterns ignore case (`i`).
-    pub const IGNORE_CASE: Self = Self::bit(16);
-    /// HFS+ (`R`); no effect on Linux.
-    pub const HFS_PLUS: Self = Self::bit(17);
-    /// Open files without touching their access time (`K`).
-    pub const NO_ATIME: Self = Self::bit(22);
-    /// Wild-cards treat `/` as special (`W`).
-    pub const ENHANCED_WILD: Self = Self::bit(23);
-    /// Look after reading whether the file changed meanwhile (`c`).
-    pub const CHECK_CHANGES: Self = Self::bit(24);
-    /// Strip leading path components (`P<n>:`).
-    pub const STRIP_PATH: Self = Self::bit(25);
-    /// Honour the no-dump inode flag (`N`).
-    pub const HONOR_NO_DUMP: Self = Self::bit(26);
-    /// Save extended attributes (`X`).
-    pub const XATTR: Self = Self::bit(27);
-    /// Deduplicate (`d<n>`).
-    pub const DEDUP: Self = Self::bit(31);
 
     /// A digest of this kind.
     pub const fn of_digest(kind: DigestKind) -> Self {
@@ -114,6 +141,8 @@ impl std::fmt::Debug for Flags {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -122,6 +151,18 @@ mod tests {
         assert!(flags.contains(Flags::XATTR));
         assert!(!flags.contains(Flags::XATTR | Flags::ACL));
         assert!(flags.contains(Flags::NONE));
+    }
+
+    #[test]
+    fn no_two_options_share_a_bit_or_a_letter() {
+        let digests = DigestKind::ALL.map(Flags::of_digest);
+        let all = [Flags::LISTED, &digests].concat();
+        let bits: HashSet<u64> = all.iter().map(|flag| flag.bits()).collect();
+        assert_eq!(bits.len(), all.len());
+        for kind in DigestKind::ALL {
+            let letter = kind.option().as_bytes()[0];
+            assert_eq!(Flags::of_letter(letter), None, "{kind}: {} is another option", kind.option());
+        }
     }
 
     #[test]

@@ -8,31 +8,6 @@ use crate::options::Options;
 /// Longest text of the letters `V`, `C` and `J`.
 const LONGEST_TEXT: usize = 49;
 
-/// Letters that only switch something on.
-const SWITCHES: [(u8, Flags); 21] = [
-    (b'0', Flags::NONE),
-    (b'a', Flags::NONE),
-    (b'A', Flags::ACL),
-    (b'c', Flags::CHECK_CHANGES),
-    (b'e', Flags::EXCLUDE),
-    (b'f', Flags::MULTI_FS),
-    (b'h', Flags::NO_RECURSION),
-    (b'H', Flags::NO_HARD_LINK),
-    (b'i', Flags::IGNORE_CASE),
-    (b'k', Flags::KEEP_ATIME),
-    (b'K', Flags::NO_ATIME),
-    (b'm', Flags::MTIME_ONLY),
-    (b'n', Flags::NO_REPLACE),
-    (b'N', Flags::HONOR_NO_DUMP),
-    (b'p', Flags::PORTABLE),
-    (b'r', Flags::READ_FIFO),
-    (b'R', Flags::HFS_PLUS),
-    (b's', Flags::SPARSE),
-    (b'w', Flags::IF_NEWER),
-    (b'W', Flags::ENHANCED_WILD),
-    (b'X', Flags::XATTR),
-];
-
 /// Reads the letters into `options`, which keeps what earlier lines of the same block set. Gives the letters that
 /// nobody knows, in order.
 pub(crate) fn read(letters: &[u8], options: &mut Options) -> Vec<u8> {
@@ -50,17 +25,13 @@ pub(crate) fn read(letters: &[u8], options: &mut Options) -> Vec<u8> {
             }
             b'd' => dedup(&mut rest, options),
             b'Z' => compression(&mut rest, options),
-            other => match switch(other).or_else(|| digest(other, &mut rest)) {
+            other => match Flags::of_letter(other).or_else(|| digest(other, &mut rest)) {
                 Some(flag) => options.flags |= flag,
                 None => unknown.push(other),
             },
         }
     }
     unknown
-}
-
-fn switch(letter: u8) -> Option<Flags> {
-    SWITCHES.iter().find(|(switch, _)| *switch == letter).map(|(_, flag)| *flag)
 }
 
 /// The text up to `:` (or the end of the line), with its letter in front.
