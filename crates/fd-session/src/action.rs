@@ -63,6 +63,19 @@ pub enum Input<'a> {
     TlsFailed(&'a str),
 }
 
+impl Input<'_> {
+    /// The input in words, for an error; at most 100 bytes of what a peer sent.
+    pub(crate) fn describe(self) -> String {
+        match self {
+            Self::Frame(frame) => format!("\"{}\"", frame.get(..100).unwrap_or(frame).escape_ascii()),
+            Self::Empty => "an empty frame".to_owned(),
+            Self::Signal(signal) => format!("signal {signal}"),
+            Self::Gone(why) | Self::TlsFailed(why) => why.to_owned(),
+            Self::TlsReady => "a TLS handshake".to_owned(),
+        }
+    }
+}
+
 /// A conversation that a driver leads over a connection.
 pub trait Machine {
     /// What a good end tells.

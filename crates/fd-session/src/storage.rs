@@ -8,7 +8,7 @@ use fd_bsock::hello::{self, FileDaemonCaps, StartJobHello, StorageCaps};
 use thiserror::Error;
 
 use crate::action::{Action, Input, Machine};
-use crate::authenticate::{ANSWER_TIMEOUT, AuthError, Authenticated, Authentication, Credentials, describe};
+use crate::authenticate::{ANSWER_TIMEOUT, AuthError, Authenticated, Authentication, Credentials};
 
 /// The whole hello and authentication may take this long (reference 01 §19).
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(600);
@@ -85,7 +85,7 @@ pub(crate) fn bad_response(command: &'static str, wanted: &'static [u8], input: 
         Input::Gone(reason) | Input::TlsFailed(reason) => {
             StorageError::ResponseGone { command, reason: reason.to_owned() }
         }
-        Input::TlsReady => StorageError::ResponseGone { command, reason: describe(input) },
+        Input::TlsReady => StorageError::ResponseGone { command, reason: input.describe() },
     }
 }
 
@@ -165,7 +165,7 @@ impl StorageHello {
                 all
             }
             Input::Frame(frame) => vec![Action::Failed(StorageError::BadCapabilities(frame.to_vec()))],
-            other => vec![Action::Failed(StorageError::NoCapabilities(describe(other)))],
+            other => vec![Action::Failed(StorageError::NoCapabilities(other.describe()))],
         }
     }
 
@@ -211,9 +211,9 @@ impl Machine for StorageHello {
                     encrypted: authenticated.encrypted,
                     version: hello::storage_accepted(frame),
                 }),
-                other => Action::Failed(StorageError::NoHello(describe(other))),
+                other => Action::Failed(StorageError::NoHello(other.describe())),
             }],
-            State::Ended => vec![Action::Failed(StorageError::NoHello(describe(input)))],
+            State::Ended => vec![Action::Failed(StorageError::NoHello(input.describe()))],
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A reply is one frame. A message text begins with the stock daemon's `file.c:line ` where it has one, because site
 //! scripts match it, and ends with its newline.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use fd_bsock::scan::bash_spaces;
@@ -542,6 +542,40 @@ pub fn script_failed(label: &str, status: i32, error: &str) -> Vec<u8> {
 /// Error of a socket, in its own words: `what` without the newline.
 pub fn socket_error(what: &str) -> Vec<u8> {
     format!("bsock.c:388 {what}\n").into_bytes()
+}
+
+impl fmt::Display for AuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongPassword => {
+                f.write_str("wrong password: the peer's answer to our challenge does not fit our key")
+            }
+            Self::Refused(got) => {
+                write!(f, "the peer refused our answer to its challenge (wanted \"1000 OK auth\", got {got})")
+            }
+            Self::Requirement { ours, peers } => {
+                write!(f, "no common encryption: we need tlspsk={ours}, the peer said tlspsk={peers}")
+            }
+            Self::Clear => f.write_str(TLS_REQUIRED),
+            Self::Reflected => f.write_str(CHALLENGE_REFLECTED),
+            Self::Tls(why) => write!(f, "TLS handshake failed, check the passwords: {why}"),
+            Self::NoStart(got) => write!(f, "waiting for starttls or a challenge: {got}"),
+            Self::Unexpected { what, got } => write!(f, "{what}: {got}"),
+        }
+    }
+}
+
+impl AuthError {
+    /// What the stock daemon says of it to a console, beside that there is a problem; mostly nothing.
+    pub fn detail(&self) -> &str {
+        match self {
+            Self::Tls(why) => why,
+            Self::Clear => TLS_REQUIRED,
+            Self::Reflected => CHALLENGE_REFLECTED,
+            Self::NoStart(_) => NO_STARTTLS,
+            _ => "",
+        }
+    }
 }
 
 impl StorageError {
