@@ -44,6 +44,27 @@ pub(crate) fn bad_directives(expression: &[u8]) -> Vec<u8> {
     [b"Please use valid -l argument: ", expression, b"\n"].concat()
 }
 
+/// Warning while an address is taken, or the end of the tries.
+pub(crate) fn cannot_bind(port: u16, error: &str, retrying: bool) -> Vec<u8> {
+    let tail = if retrying { ": Retrying ..." } else { "." };
+    format!("Cannot bind port {port}: ERR={error}{tail}\n").into_bytes()
+}
+
+/// The last word of a daemon that a signal ends.
+pub(crate) fn shutting_down(daemon: &str) -> Vec<u8> {
+    format!("Shutting down Bacula service: {daemon} ...\n").into_bytes()
+}
+
+/// The system does not let the daemon go to the background.
+pub(crate) fn no_background(error: &str) -> String {
+    format!("bacula-fd: cannot go to the background: {error}\n")
+}
+
+/// The system does not let the daemon take its signals.
+pub(crate) fn no_signals(error: &str) -> String {
+    format!("bacula-fd: cannot take signals: {error}\n")
+}
+
 /// What `-?` and every mistake print on standard error.
 pub(crate) const USAGE: &str = "\
 Copyright (C) 2000-2025 Kern Sibbald.

@@ -387,27 +387,6 @@ pub fn bad_hello_length(ip: &str, len: usize) -> Vec<u8> {
     format!("authenticate.c:60 Bad Hello command from Director at {ip}. Len={len}.\n").into_bytes()
 }
 
-/// Warning while an address is taken, or the end of the tries.
-pub fn cannot_bind(port: u16, error: &str, retrying: bool) -> Vec<u8> {
-    let tail = if retrying { ": Retrying ..." } else { "." };
-    format!("Cannot bind port {port}: ERR={error}{tail}\n").into_bytes()
-}
-
-/// The last word of a daemon that a signal ends.
-pub fn shutting_down(daemon: &str) -> Vec<u8> {
-    format!("Shutting down Bacula service: {daemon} ...\n").into_bytes()
-}
-
-/// The system does not let the daemon go to the background.
-pub fn no_background(error: &str) -> String {
-    format!("bacula-fd: cannot go to the background: {error}\n")
-}
-
-/// The system does not let the daemon take its signals.
-pub fn no_signals(error: &str) -> String {
-    format!("bacula-fd: cannot take signals: {error}\n")
-}
-
 /// Security message about a first frame that is no hello; `len` is negative for a signal, 0 for no frame at all.
 pub fn expected_hello(ip: &str, len: i64) -> Vec<u8> {
     format!("job.c:592 FD expecting Hello got bad command from {ip}:{ip}. Len={len}.\n").into_bytes()

@@ -13,7 +13,7 @@ use std::time::Duration;
 use fd_config::{Config, LogLevel, LogSettings, Settings, StockMessage, Tls};
 use fd_messages::MessageType;
 use fd_os::io_error_text;
-use fd_session::texts;
+use fd_session::texts::{SHORT_DATE, VERSION};
 use tracing::level_filters::LevelFilter;
 
 use crate::clock;
@@ -33,7 +33,7 @@ use crate::security::certificates::ResourceCertificates;
 use crate::security::pki_keys;
 use crate::shared::daemon::Daemon;
 use crate::shared::debug::Debug;
-use crate::texts as own_texts;
+use crate::texts;
 
 /// Between two tries to bind an address.
 const BIND_RETRY: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match cli::parse(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            print(&mut io::stderr(), &error.standard_error(crate::texts::USAGE));
+            print(&mut io::stderr(), &error.standard_error(texts::USAGE));
             say(error.message());
             return ExitCode::FAILURE;
         }
@@ -145,7 +145,7 @@ fn check_requirement(cli: &Cli, settings: &Settings, config: &Config) -> Result<
         None => Ok(()),
         Some((kind, name, _)) => {
             let file = Settings::path_beside(&cli.config_file);
-            print(&mut io::stderr(), own_texts::can_not_encrypt(&file, kind, name).as_bytes());
+            print(&mut io::stderr(), texts::can_not_encrypt(&file, kind, name).as_bytes());
             Err(Ended(1))
         }
     }
@@ -156,7 +156,7 @@ fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
     let own = &config.file_daemon;
     let Some(directory) = &own.plugin_directory else { return Ok(()) };
     std::fs::read_dir(directory).map(drop).map_err(|error| {
-        let text = own_texts::no_plugin_directory(&own.name, directory, &io_error_text(&error));
+        let text = texts::no_plugin_directory(&own.name, directory, &io_error_text(&error));
         print(&mut io::stdout(), &[clock::date_prefix(clock::seconds()).as_bytes(), text.as_bytes()].concat());
         Ended(1)
     })
@@ -164,7 +164,7 @@ fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
 
 /// The events of the daemon's own start and end (reference 06 §9).
 fn tell_of_life(daemon: &Daemon, code: &str, what: &str) {
-    let text = format!("Filed {what} {} ({})", texts::VERSION, texts::SHORT_DATE);
+    let text = format!("Filed {what} {VERSION} ({SHORT_DATE})");
     let port = u64::from(daemon.config().file_daemon.port());
     daemon.supervisor().event(code, "daemon", port, "*Daemon*", &text);
 }
@@ -197,7 +197,7 @@ fn settings(cli: &Cli) -> Result<Settings, Ended> {
     match host::read_settings(&file) {
         Ok(text) => Settings::parse(&file, &text).map_err(|error| ended(&error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Settings::default()),
-        Err(error) => Err(ended(&own_texts::unreadable_settings(&file.to_string_lossy(), &io_error_text(&error)))),
+        Err(error) => Err(ended(&texts::unreadable_settings(&file.to_string_lossy(), &io_error_text(&error)))),
     }
 }
 
