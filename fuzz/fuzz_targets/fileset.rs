@@ -3,10 +3,8 @@
 
 use std::ffi::CStr;
 
-use fd_fileset::{
-    FileSet, JobCodes, ListFailure, Parser, Reaction, Regex, RegexCompiler, expand_job_codes, split_arguments,
-    strip_path,
-};
+use fd_fileset::{FileSet, ListFailure, Parser, Reaction, Regex, RegexCompiler, strip_path};
+use fd_messages::{JobCodes, expand_job_codes, split_arguments};
 use libfuzzer_sys::fuzz_target;
 
 /// A literal search: the dialect is the C library's business.

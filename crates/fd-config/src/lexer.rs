@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of resources. The positions that it counts are those that the stock daemon prints.
 
-use fd_fileset::split_arguments;
+use fd_messages::split_arguments;
 
 use crate::error::{Place, SyntaxError};
 use crate::input::{Char, Input, State};

@@ -2,7 +2,7 @@
 //!
 //! Addresses, message destinations and `Connect` lines have files of their own.
 
-use fd_fileset::split_arguments;
+use fd_messages::split_arguments;
 use fd_records::{ContentCipher, DigestKind};
 
 use crate::directives::{Directive, Kind, Type};

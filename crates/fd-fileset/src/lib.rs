@@ -30,7 +30,7 @@ pub use lists::NameSplitter;
 pub use options::Options;
 pub use parser::{BadFileSet, LineError, ListFailure, ListKind, ListRequest, Parser, Reaction};
 pub use plain_path::{lies_in, plain_path};
-pub use program::{JobCodes, ProgramNotAllowed, check_allowed, expand_job_codes, split_arguments};
+pub use program::{ProgramNotAllowed, check_allowed};
 pub use regex::{Regex, RegexCompiler};
 pub use strip::strip_path;
 pub use wildcard::{Wildcard, WildcardFlags, wildcard};

@@ -79,8 +79,8 @@ pub enum Reaction {
 pub struct ListRequest {
     /// File or program.
     pub kind: ListKind,
-    /// Path of the file; or the command, to be expanded by [`crate::expand_job_codes`] and split by
-    /// [`crate::split_arguments`].
+    /// Path of the file; or the command, to be expanded by [`fd_messages::expand_job_codes`] and split by
+    /// [`fd_messages::split_arguments`].
     pub argument: Vec<u8>,
     /// The names are plugin commands.
     plugins: bool,

@@ -2,17 +2,19 @@
 //!
 //! Its threads count in [`Progress`], ask a [`CancelToken`], say messages through a [`JobLog`], and send a Verify job's
 //! packets, which go between its messages, through a [`PacketSink`]. The configuration says which [`IoPriority`] they
-//! have.
+//! have. The command lines of the programs that they run are split, and their job codes replaced, here.
 //!
 //! Not here: how messages are delivered (the program does that), and deciding what is an error: the crates that find one
 //! say which [`MessageType`] it is.
 
+mod command_line;
 mod io_priority;
 mod message_type;
 mod packets;
 mod run;
 mod stages;
 
+pub use command_line::{JobCodes, expand_job_codes, short_job_name, split_arguments};
 pub use io_priority::IoPriority;
 pub use message_type::MessageType;
 pub use packets::{PacketSink, SendError};

@@ -601,13 +601,6 @@ fn one_line(text: &[u8]) -> String {
     shown.iter().map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { ' ' }).collect()
 }
 
-/// The job name without date and sequence: its last three `.`-separated parts are cut (reference 02 §11.1).
-pub fn short_job_name(job: &str) -> &str {
-    let mut parts = job.rsplitn(4, '.');
-    let _date_and_time = (parts.next(), parts.next(), parts.next());
-    parts.next().unwrap_or(job)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -650,13 +643,6 @@ mod tests {
         assert_eq!(commas(999), "999");
         assert_eq!(commas(1000), "1,000");
         assert_eq!(commas(1_234_567_890_123), "1,234,567,890,123");
-    }
-
-    #[test]
-    fn job_names_lose_their_date() {
-        assert_eq!(short_job_name("acc.2026-11-21_02.19.56_04"), "acc");
-        assert_eq!(short_job_name("a.b.2026-11-21_02.19.56_04"), "a.b");
-        assert_eq!(short_job_name("odd"), "odd");
     }
 
     #[test]

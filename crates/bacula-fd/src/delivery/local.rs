@@ -11,8 +11,8 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
 use fd_config::{Destination, DestinationKind, Messages};
-use fd_fileset::split_arguments;
 use fd_messages::MessageType;
+use fd_messages::split_arguments;
 
 use crate::delivery::courier::{Content, Courier, Letter};
 use crate::security::own_file::{self, Writing};

@@ -1,6 +1,6 @@
 //! What the codes in the command lines of a job stand for (reference 02 §10.2).
 
-use fd_fileset::JobCodes;
+use fd_messages::JobCodes;
 
 use crate::shared::job::{Job, Words};
 

@@ -1,6 +1,6 @@
 //! `snapshot` (reference 02 §4.5).
 
-use fd_fileset::{JobCodes, expand_job_codes};
+use fd_messages::{JobCodes, expand_job_codes};
 use fd_session::command::SnapshotOrder;
 use fd_session::texts;
 

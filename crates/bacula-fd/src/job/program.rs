@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitStatus};
 
-use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in, split_arguments};
+use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in};
+use fd_messages::split_arguments;
 use fd_walk::real_path;
 
 /// Why a command is not run.

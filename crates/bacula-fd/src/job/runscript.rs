@@ -5,8 +5,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 
-use fd_fileset::{JobCodes, expand_job_codes};
 use fd_messages::MessageType;
+use fd_messages::{JobCodes, expand_job_codes};
 use fd_os::io_error_text;
 use fd_session::JobStatus;
 use fd_session::command::RunScript;

@@ -1,7 +1,8 @@
 //! The groups of `.status`: `header`, `running`, `terminated`, `resources`, `statistics`, and our own `activity`
 //! (reference 02 §11.3).
 
-use fd_session::texts::{LONG_DATE, VERSION, short_job_name};
+use fd_messages::short_job_name;
+use fd_session::texts::{LONG_DATE, VERSION};
 
 use super::output::Output;
 use super::plain::{JobView, status_word};
@@ -119,7 +120,7 @@ pub(crate) fn terminated(history: &[FinishedJob], api_opts: &[u8]) -> Vec<Vec<u8
         out.number("jobbytes", entry.job_bytes);
         out.number("jobfiles", entry.job_files);
         out.text("job", &entry.job);
-        out.text("name", short_job_name(&String::from_utf8_lossy(&entry.job)).as_bytes());
+        out.text("name", String::from_utf8_lossy(short_job_name(&entry.job)).as_bytes());
         out.time("starttime", entry.start_time);
         out.time("endtime", entry.end_time);
         out.number("errors", entry.errors);

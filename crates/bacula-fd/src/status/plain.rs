@@ -1,7 +1,8 @@
 //! What `status client` shows.
 
+use fd_messages::short_job_name;
 use fd_session::JobStatus;
-use fd_session::texts::{LONG_DATE, VERSION, commas, short_job_name};
+use fd_session::texts::{LONG_DATE, VERSION, commas};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
 use crate::clock;
@@ -199,7 +200,7 @@ pub(super) fn terminated(entry: &FinishedJob, wide: &str, narrow: &str) -> Strin
         with_suffix(entry.job_bytes),
         status_word(entry.job_status),
         day_and_time(entry.end_time),
-        short_job_name(&String::from_utf8_lossy(&entry.job))
+        String::from_utf8_lossy(short_job_name(&entry.job))
     )
 }
 
