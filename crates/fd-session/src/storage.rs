@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fd_bsock::Signal;
-use fd_bsock::hello::{self, FileDaemonCaps, StartJobHello, StorageCaps};
+use fd_bsock::hello;
 use thiserror::Error;
 
 use crate::action::{Action, Input, Machine};
@@ -149,15 +149,15 @@ impl StorageHello {
     /// `job` is the full job name, `proxy` tells that our Director is a remote one.
     pub fn start(job: &[u8], credentials: Credentials, proxy: bool) -> (Self, Actions) {
         let tlspsk = credentials.need.to_wire();
-        let greeting = StartJobHello { job: job.to_vec(), version: hello::FD_VERSION, tlspsk };
+        let greeting = hello::start_job(job, tlspsk);
         let this = Self { state: State::Capabilities(credentials), proxy };
-        (this, vec![Action::Send(greeting.encode()), Action::Receive(ANSWER_TIMEOUT)])
+        (this, vec![Action::Send(greeting), Action::Receive(ANSWER_TIMEOUT)])
     }
 
     fn capabilities(&mut self, credentials: Credentials, input: Input<'_>) -> Actions {
         match input {
-            Input::Frame(frame) if StorageCaps::parse(frame).is_some() => {
-                let caps = Action::Send(FileDaemonCaps { proxy: self.proxy }.encode());
+            Input::Frame(frame) if hello::is_storage_capabilities(frame) => {
+                let caps = Action::Send(hello::file_daemon_capabilities(self.proxy));
                 let (authentication, actions) = Authentication::client(credentials);
                 self.state = State::Authenticating(Box::new(authentication));
                 let mut all = vec![caps];

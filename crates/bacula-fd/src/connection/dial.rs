@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fd_bsock::hello::director_accepted;
+use fd_bsock::hello::is_director_acceptance;
 use fd_config::{PasswordKey, Tls};
 use fd_session::authenticate::{AuthError, Authentication};
 use fd_session::{Action, Need};
@@ -89,7 +89,7 @@ impl Call<'_> {
         first.insert(0, Action::Send(hello.to_vec()));
         dialogue::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)?;
         let said = match channel.recv(GIVE_UP_AFTER) {
-            Ok(Received::Data(line)) if director_accepted(line).is_some() => return Ok(channel),
+            Ok(Received::Data(line)) if is_director_acceptance(line) => return Ok(channel),
             Ok(Received::Data(line)) => String::from_utf8_lossy(line).trim_end().to_owned(),
             Ok(other) => format!("{other:?}"),
             Err(error) => error.cause(),

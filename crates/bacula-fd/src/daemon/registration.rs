@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fd_bsock::Signal;
-use fd_bsock::hello::{CONSOLE_VERSION, REGISTERED, RegistrationHello};
+use fd_bsock::hello::{self, REGISTERED};
 use fd_config::Director;
 use fd_messages::MessageType;
 use fd_session::authenticate::AuthError;
@@ -118,12 +118,7 @@ fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> 
         // So that a firewall on the way does not forget us, and a dead line is noticed.
         keep_idle: (!heartbeat.is_zero()).then_some(heartbeat),
     };
-    let hello = RegistrationHello {
-        name: own.name.as_bytes().to_vec(),
-        version: CONSOLE_VERSION,
-        tlspsk: call.need().to_wire(),
-    };
-    let mut channel = call.dial(&hello.encode())?;
+    let mut channel = call.dial(&hello::registration(own.name.as_bytes(), call.need().to_wire()))?;
     match channel.recv(GREETING) {
         Ok(Received::Data(line)) if line == REGISTERED => Ok(channel),
         Ok(other) => Err(DialError::Greeting(format!("{other:?}"))),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fd_bsock::Signal;
-use fd_bsock::hello::FileDaemonCaps;
+use fd_bsock::hello;
 use fd_session::command::{NewJob, SetBandwidth};
 use fd_session::texts;
 
@@ -24,7 +24,7 @@ impl Conversation<'_> {
 
     /// `caps`.
     pub(super) fn capabilities(&mut self) -> Flow {
-        self.queue(&FileDaemonCaps { proxy: self.resource.remote }.encode());
+        self.queue(&hello::file_daemon_capabilities(self.resource.remote));
         self.signal(Signal::CmdOk);
         Flow::GoOn
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fd_bsock::Signal;
-use fd_bsock::hello::{CONSOLE_VERSION, ConsoleHello};
+use fd_bsock::hello;
 use fd_config::Director;
 use fd_session::texts;
 use fd_transport::{Channel, Received, wait_for_either};
@@ -85,9 +85,7 @@ impl Conversation<'_> {
     fn reach_director(&self) -> Result<Channel, String> {
         // Without an address the stock daemon has no words.
         let Some(call) = self.call() else { return Err(String::new()) };
-        let tlspsk = call.need().to_wire();
-        let hello = ConsoleHello { name: call.name.as_bytes().to_vec(), version: CONSOLE_VERSION, tlspsk };
-        call.dial(&hello.encode()).map_err(|error| words(&error))
+        call.dial(&hello::console(call.name.as_bytes(), call.need().to_wire())).map_err(|error| words(&error))
     }
 
     /// Copies frames and signals both ways until one side has enough. A Director who calls us gets the connection that he
