@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use crate::directives::Kind;
-use crate::document::{Document, RawResource};
-use crate::error::fill;
+use crate::resources::defaults::{self, text_of};
 use crate::resources::{Config, FileDaemon, Pki, Tls};
-use crate::stock::StockMessage;
+use crate::stock_message::StockMessage;
+use crate::syntax::directives::Kind;
+use crate::syntax::document::{Document, RawResource};
+use crate::syntax::error::fill;
 use crate::texts::{self, Check};
-use crate::typed::{self, text_of};
 
 /// What a directory turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -193,17 +193,17 @@ impl<'d> Checker<'d> {
         }
         let mut consoles = Vec::new();
         for raw in self.document.of_kind(Kind::Console) {
-            let console = typed::console(raw);
+            let console = defaults::console(raw);
             self.server_tls(raw, &console.tls, surroundings);
             consoles.push(console);
         }
         Some(Config {
             file_daemon: file_daemon?,
             directors,
-            messages: self.document.of_kind(Kind::Messages).map(typed::messages).collect(),
+            messages: self.document.of_kind(Kind::Messages).map(defaults::messages).collect(),
             consoles,
-            schedules: self.document.of_kind(Kind::Schedule).map(typed::schedule).collect(),
-            statistics: self.document.of_kind(Kind::Statistics).map(typed::statistics).collect(),
+            schedules: self.document.of_kind(Kind::Schedule).map(defaults::schedule).collect(),
+            statistics: self.document.of_kind(Kind::Statistics).map(defaults::statistics).collect(),
         })
     }
 
@@ -258,7 +258,7 @@ impl<'d> Checker<'d> {
             self.fail(&texts::NO_MESSAGES, &[]);
         }
         let disabled = self.disabled(raw, surroundings);
-        let tls = typed::tls(raw);
+        let tls = defaults::tls(raw);
         let name = raw.name().to_vec();
         if (tls.enable || tls.authenticate) && tls.ca_file.is_none() && tls.ca_dir.is_none() {
             self.fail(&texts::DAEMON_WITHOUT_CA, &[]);
@@ -269,14 +269,14 @@ impl<'d> Checker<'d> {
         {
             self.key_problem(&problem, &texts::DAEMON_TLS_CONTEXT, &[&name]);
         }
-        let pki = typed::pki(raw);
+        let pki = defaults::pki(raw);
         self.pki(&name, &pki, surroundings);
-        Some(typed::file_daemon(raw, messages.unwrap_or_default(), disabled, tls, pki))
+        Some(defaults::file_daemon(raw, messages.unwrap_or_default(), disabled, tls, pki))
     }
 
     fn disabled(&mut self, raw: &RawResource, surroundings: &mut dyn Surroundings) -> Vec<&'static str> {
         let mut disabled = Vec::new();
-        for item in typed::list(raw, "DisableCommand") {
+        for item in defaults::list(raw, "DisableCommand") {
             match surroundings.command(&item) {
                 Some(command) => disabled.push(command),
                 None if self.program == Program::Json => {}

@@ -4,9 +4,9 @@
 
 use fd_messages::MessageType;
 
-use crate::directives::{Directive, Type};
-use crate::document::{Document, RawResource, Value};
 use crate::resources::{ConnectRun, Destination, DestinationKind, FileDaemon, Messages, StatisticsKind, TypeSet};
+use crate::syntax::directives::{Directive, Type};
+use crate::syntax::document::{Document, RawResource, Value};
 
 /// What to show.
 #[derive(Clone, Copy, Default)]

@@ -8,32 +8,17 @@
 //! Not here: opening files, running programs, resolving host names (the [`Source`] does), loading keys, starting
 //! anything.
 
-mod addresses;
 mod checks;
-mod connect;
-mod destinations;
-mod directives;
-mod document;
-mod error;
-mod explain;
-mod input;
 mod json;
-mod lexer;
 mod load;
-mod numbers;
-mod parser;
 mod resources;
 mod settings;
-mod source;
-mod stock;
+mod stock_message;
+mod syntax;
 mod texts;
-mod token;
-mod typed;
 mod values;
 
 pub use checks::{CheckFailure, DirectoryState, KeyProblem, Surroundings, Unchecked};
-pub use document::Document;
-pub use error::{Place, SyntaxError};
 pub use json::JsonOptions;
 pub use load::{LoadError, load, parse, parse_for_json};
 pub use resources::{
@@ -44,5 +29,7 @@ pub use settings::{
     ConnectionSettings, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings, SETTINGS_FILE, Settings,
     SettingsError, TlsSettings,
 };
-pub use source::{AddressFamily, Source};
-pub use stock::StockMessage;
+pub use stock_message::StockMessage;
+pub use syntax::document::Document;
+pub use syntax::error::{Place, SyntaxError};
+pub use syntax::source::{AddressFamily, Source};

@@ -1,12 +1,13 @@
 //! The whole way at once, for the daemon: read, parse, check.
 
 use crate::checks::{CheckFailure, Surroundings};
-use crate::error::SyntaxError;
-use crate::parser::{self, Passwords};
 use crate::resources::Config;
-use crate::source::Source;
-use crate::stock::StockMessage;
-use crate::{Document, explain};
+use crate::stock_message::StockMessage;
+use crate::syntax::document::Document;
+use crate::syntax::error::SyntaxError;
+use crate::syntax::explain;
+use crate::syntax::parser::{self, Passwords};
+use crate::syntax::source::Source;
 
 /// Why there is no configuration.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

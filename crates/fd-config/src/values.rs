@@ -2,19 +2,23 @@
 //!
 //! Addresses, message destinations and `Connect` lines have files of their own.
 
-use fd_messages::split_arguments;
+mod addresses;
+mod connect_lines;
+mod destinations;
+pub(crate) mod numbers;
+
 use fd_records::{ContentCipher, DigestKind};
 
-use crate::directives::{Directive, Kind, Type};
-use crate::document::{RawResource, Secret, Value};
-use crate::error::SyntaxError;
-use crate::explain;
-use crate::numbers;
-use crate::parser::{Parser, Pass, Passwords};
 use crate::resources::{PasswordKey, StatisticsKind};
-use crate::source::Source;
+use crate::syntax::directives::{Directive, Kind, Type};
+use crate::syntax::document::{RawResource, Secret, Value};
+use crate::syntax::error::SyntaxError;
+use crate::syntax::explain;
+use crate::syntax::parser::{Parser, Pass, Passwords};
+use crate::syntax::source::Source;
+use crate::syntax::token::Token;
 use crate::texts::{self, Text};
-use crate::token::Token;
+use fd_messages::split_arguments;
 
 const STATISTICS: [(&str, StatisticsKind); 2] = [("CSV", StatisticsKind::Csv), ("Graphite", StatisticsKind::Graphite)];
 const BOOLS: [(&str, bool); 4] = [("yes", true), ("true", true), ("no", false), ("false", false)];
@@ -247,7 +251,7 @@ impl Parser<'_> {
 fn check_name(name: &[u8]) -> Result<(), Vec<u8>> {
     let bad = name.iter().find(|byte| !(byte.is_ascii_alphanumeric() || b":.-_ ".contains(byte)));
     match bad {
-        Some(byte) => Err(crate::error::fill(texts::ILLEGAL_CHARACTER, &[vec![*byte]])),
+        Some(byte) => Err(crate::syntax::error::fill(texts::ILLEGAL_CHARACTER, &[vec![*byte]])),
         None if name.is_empty() => Err(texts::NAME_EMPTY.into()),
         None => Ok(()),
     }

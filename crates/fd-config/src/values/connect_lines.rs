@@ -2,13 +2,13 @@
 
 use core::time::Duration;
 
-use crate::document::Value;
-use crate::error::SyntaxError;
-use crate::numbers;
-use crate::parser::{Parser, Pass};
 use crate::resources::ConnectRun;
+use crate::syntax::document::Value;
+use crate::syntax::error::SyntaxError;
+use crate::syntax::parser::{Parser, Pass};
+use crate::syntax::token::Token;
 use crate::texts::{self, Text};
-use crate::token::Token;
+use crate::values::numbers;
 
 /// What a word of a schedule means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

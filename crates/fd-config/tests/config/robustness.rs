@@ -1,11 +1,8 @@
 //! Whatever the bytes are: the parser comes to an end, without a panic, and says something about what it refuses.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests, with their helpers")]
-
-mod world;
-
 use fd_config::{JsonOptions, LoadError};
-use world::World;
+
+use crate::world::World;
 
 /// Numbers that look random and are the same in every run.
 struct Numbers(u64);
@@ -96,7 +93,7 @@ fn random_pieces_never_panic() {
 
 #[test]
 fn random_bytes_in_a_good_file_never_panic() {
-    let inputs: toml::Table = toml::from_str(include_str!("corpus/inputs.toml")).unwrap();
+    let inputs: toml::Table = toml::from_str(include_str!("../corpus/inputs.toml")).unwrap();
     let base = inputs["base"].as_str().unwrap().as_bytes();
     assert_eq!(load(base), Ok(()));
     let mut numbers = Numbers(2);
@@ -116,7 +113,7 @@ fn random_bytes_in_a_good_file_never_panic() {
 
 #[test]
 fn every_beginning_of_a_file_comes_to_an_end() {
-    let inputs: toml::Table = toml::from_str(include_str!("corpus/inputs.toml")).unwrap();
+    let inputs: toml::Table = toml::from_str(include_str!("../corpus/inputs.toml")).unwrap();
     let base = inputs["base"].as_str().unwrap().as_bytes();
     for length in 0..base.len() {
         assert_eq!(load(&base[..length]).is_ok(), length + 1 == base.len(), "{length}");

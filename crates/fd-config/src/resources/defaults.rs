@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 use fd_records::{ContentCipher, DigestKind};
 
-use crate::directives::Kind;
-use crate::document::{Document, RawResource, Value};
 use crate::resources::{
     Console, Director, FileDaemon, Messages, PasswordKey, Pki, Schedule, Statistics, StatisticsKind, Tls,
 };
+use crate::syntax::directives::Kind;
+use crate::syntax::document::{Document, RawResource, Value};
 
 impl Document {
     /// The resources of one type, in the order of the file.

@@ -1,15 +1,12 @@
 //! From text to typed values: every directive, and what counts without it.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests, with their helpers")]
-
-mod world;
-
 use std::path::Path;
 use std::time::Duration;
 
 use fd_config::{CalendarHour, Config, DestinationKind, PasswordKey, StatisticsKind, Tls};
 use fd_records::{ContentCipher, DigestKind};
-use world::{DIRECTORY, World};
+
+use crate::world::{DIRECTORY, World};
 
 fn loaded(text: &str) -> Config {
     let mut world = World::default();
@@ -18,7 +15,7 @@ fn loaded(text: &str) -> Config {
 }
 
 fn corpus_text(name: &str) -> String {
-    let inputs: toml::Table = toml::from_str(include_str!("corpus/inputs.toml")).unwrap();
+    let inputs: toml::Table = toml::from_str(include_str!("../corpus/inputs.toml")).unwrap();
     let cases = inputs["case"].as_array().unwrap();
     let case = cases.iter().find(|case| case["name"].as_str() == Some(name)).unwrap();
     case["text"].as_str().unwrap().to_owned()

@@ -1,14 +1,11 @@
 //! Every input of the corpus, against what the stock programs said to it (tests/corpus/record.py recorded it).
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests, with their helpers")]
-
-mod world;
-
 use std::collections::HashMap;
 
 use fd_config::JsonOptions;
 use serde::Deserialize;
-use world::{DIRECTORY, World};
+
+use crate::world::{DIRECTORY, World};
 
 #[derive(Deserialize)]
 struct Inputs {
@@ -69,8 +66,8 @@ fn whole(base: &str, input: &Input) -> String {
 }
 
 fn corpus() -> Vec<(Input, World, Stock)> {
-    let inputs: Inputs = toml::from_str(include_str!("corpus/inputs.toml")).unwrap();
-    let recorded: Recorded = toml::from_str(include_str!("corpus/stock.toml")).unwrap();
+    let inputs: Inputs = toml::from_str(include_str!("../corpus/inputs.toml")).unwrap();
+    let recorded: Recorded = toml::from_str(include_str!("../corpus/stock.toml")).unwrap();
     assert_eq!(inputs.case.len(), recorded.case.len());
     let world = |input: &Input| {
         let mut files: HashMap<Vec<u8>, Vec<u8>> =

@@ -2,8 +2,8 @@
 //!
 //! Only layout and likeness of words; the advice itself is in `texts.rs`.
 
-use crate::directives::Kind;
-use crate::error::SyntaxError;
+use crate::syntax::directives::Kind;
+use crate::syntax::error::SyntaxError;
 use crate::texts;
 
 /// Bytes of the line shown before and after the caret.

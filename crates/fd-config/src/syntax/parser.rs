@@ -2,14 +2,14 @@
 //!
 //! Values are read in `values.rs` and its neighbours; what the whole must fulfil is checked in `checks.rs`.
 
-use crate::directives::Kind;
-use crate::document::{Document, RawResource, Value};
-use crate::error::SyntaxError;
-use crate::explain;
-use crate::lexer::Lexer;
-use crate::source::Source;
+use crate::syntax::directives::Kind;
+use crate::syntax::document::{Document, RawResource, Value};
+use crate::syntax::error::SyntaxError;
+use crate::syntax::explain;
+use crate::syntax::lexer::Lexer;
+use crate::syntax::source::Source;
+use crate::syntax::token::Token;
 use crate::texts;
-use crate::token::Token;
 
 /// What a pass takes from the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

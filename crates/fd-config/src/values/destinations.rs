@@ -2,13 +2,13 @@
 
 use fd_messages::MessageType;
 
-use crate::document::{RawResource, Value};
-use crate::error::SyntaxError;
-use crate::explain;
-use crate::parser::{Parser, Pass};
 use crate::resources::{Destination, DestinationKind, Messages, TypeSet};
+use crate::syntax::document::{RawResource, Value};
+use crate::syntax::error::SyntaxError;
+use crate::syntax::explain;
+use crate::syntax::parser::{Parser, Pass};
+use crate::syntax::token::Token;
 use crate::texts;
-use crate::token::Token;
 
 const EVENTS_PREFIX: &[u8] = b"events";
 

@@ -2,13 +2,12 @@
 //!
 //! Knows nothing of resources. The positions that it counts are those that the stock daemon prints.
 
-use fd_messages::split_arguments;
-
-use crate::error::{Place, SyntaxError};
-use crate::input::{Char, Input, State};
-use crate::source::Source;
+use crate::syntax::error::{Place, SyntaxError};
+use crate::syntax::input::{Char, Input, State};
+use crate::syntax::source::Source;
+use crate::syntax::token::Token;
 use crate::texts::{self, Text};
-use crate::token::Token;
+use fd_messages::split_arguments;
 
 /// Bytes of one token; one more and the stock daemon breaks its heap.
 const MAX_TOKEN: usize = 4999;

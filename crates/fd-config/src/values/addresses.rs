@@ -2,14 +2,14 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::document::{Addresses, Value};
-use crate::error::{SyntaxError, fill};
-use crate::numbers;
-use crate::parser::{Parser, Pass};
 use crate::resources::FileDaemon;
-use crate::source::{AddressFamily, Source};
+use crate::syntax::document::{Addresses, Value};
+use crate::syntax::error::{SyntaxError, fill};
+use crate::syntax::parser::{Parser, Pass};
+use crate::syntax::source::{AddressFamily, Source};
+use crate::syntax::token::Token;
 use crate::texts::{self, Text};
-use crate::token::Token;
+use crate::values::numbers;
 
 /// A block of `FdAddresses` while it is read.
 #[derive(Default)]

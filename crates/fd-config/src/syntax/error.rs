@@ -5,8 +5,8 @@
 
 use core::fmt;
 
-use crate::explain;
-use crate::stock::StockMessage;
+use crate::stock_message::StockMessage;
+use crate::syntax::explain;
 use crate::texts::{self, Form, PROGRAM, Text};
 
 /// Longest text of an error, as the stock daemon cuts it (reference 06 §1.9).

@@ -7,8 +7,8 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use fd_records::{ContentCipher, DigestKind};
 
-use crate::directives::{Directive, Kind};
 use crate::resources::{ConnectRun, FileDaemon, Messages, PasswordKey, StatisticsKind};
+use crate::syntax::directives::{Directive, Kind};
 
 /// A configuration file as it was read.
 #[derive(Debug)]

@@ -1,0 +1,11 @@
+//! From bytes to the values that a file gives: source, lexer, grammar, and what is said of a mistake.
+
+pub(crate) mod directives;
+pub(crate) mod document;
+pub(crate) mod error;
+pub(crate) mod explain;
+pub(crate) mod input;
+pub(crate) mod lexer;
+pub(crate) mod parser;
+pub(crate) mod source;
+pub(crate) mod token;
