@@ -5,8 +5,8 @@ use crate::resources::Config;
 use crate::stock_message::StockMessage;
 use crate::syntax::document::Document;
 use crate::syntax::error::SyntaxError;
-use crate::syntax::explain;
-use crate::syntax::parser::{self, Passwords};
+use crate::syntax::parser;
+use crate::syntax::reader::Passwords;
 use crate::syntax::source::Source;
 
 /// Why there is no configuration.
@@ -32,7 +32,7 @@ impl LoadError {
     /// Beside that, for human beings: the line with a caret, and hints. Ends in LF; empty where the stock text says it all.
     pub fn explanation(&self) -> String {
         match self {
-            Self::Syntax(error) => explain::syntax_error(error),
+            Self::Syntax(error) => error.explanation(),
             Self::Checks(failure) => failure.explanation(),
         }
     }

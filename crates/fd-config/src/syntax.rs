@@ -7,5 +7,6 @@ pub(crate) mod explain;
 pub(crate) mod input;
 pub(crate) mod lexer;
 pub(crate) mod parser;
+pub(crate) mod reader;
 pub(crate) mod source;
 pub(crate) mod token;

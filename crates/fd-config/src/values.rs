@@ -14,7 +14,7 @@ use crate::syntax::directives::{Directive, Kind, Type};
 use crate::syntax::document::{RawResource, Secret, Value};
 use crate::syntax::error::SyntaxError;
 use crate::syntax::explain;
-use crate::syntax::parser::{Parser, Pass, Passwords};
+use crate::syntax::reader::{Pass, Passwords, Reader};
 use crate::syntax::source::Source;
 use crate::syntax::token::Token;
 use crate::texts::{self, Text};
@@ -37,7 +37,7 @@ const SHELL_CHARACTERS: &[u8] = b"~\\$[]*?`'<>\"";
 /// Bytes of the shell's first line of output that count.
 const MAX_EXPANSION: usize = 499;
 
-impl Parser<'_> {
+impl Reader<'_> {
     /// Reads the value of a directive, after the `=`.
     pub(crate) fn value(
         &mut self,

@@ -6,7 +6,6 @@
 use core::fmt;
 
 use crate::stock_message::StockMessage;
-use crate::syntax::explain;
 use crate::texts::{self, Form, PROGRAM, Text};
 
 /// Longest text of an error, as the stock daemon cuts it (reference 06 §1.9).
@@ -88,11 +87,6 @@ impl SyntaxError {
     /// The exit status of the stock daemon: 1, or 11 where it kills itself.
     pub fn exit_status(&self) -> u8 {
         if self.text.form == Form::Abort { 11 } else { 1 }
-    }
-
-    /// The explanation beside the stock text: file, line and column, the line with a caret, a hint. Ends in LF.
-    pub fn explanation(&self) -> String {
-        explain::syntax_error(self)
     }
 }
 

@@ -14,31 +14,34 @@ const LONGEST_HEADLINE: usize = 240;
 /// Longest word that is compared with others.
 const MAX_WORD: usize = 64;
 
-/// File, line and column; the line with a caret; hints. Ends in LF; empty where there is neither a line nor a hint.
-pub(crate) fn syntax_error(error: &SyntaxError) -> String {
-    if error.place.is_none() && error.hint.is_none() && error.text.hint.is_none() {
-        return String::new();
-    }
-    let mut lines = vec![headline(&error.to_string())];
-    if let Some(place) = &error.place {
-        let number = place.line.to_string();
-        let margin = " ".repeat(number.len());
-        let (shown, offset) = if error.secret {
-            (texts::HIDDEN.to_owned(), 0)
-        } else {
-            around(&place.source_line, place.begin_column.min(place.column))
-        };
-        lines.push(format!("{margin} |"));
-        lines.push(format!("{number} | {shown}"));
-        lines.push(format!("{margin} | {}^", " ".repeat(offset)));
-        if place.begin_line != place.line {
-            lines.push(format!("{margin} = {}", texts::begins_on_line(place.begin_line)));
+impl SyntaxError {
+    /// The explanation beside the stock text: file, line and column, the line with a caret, hints. Ends in LF; empty where
+    /// there is neither a line nor a hint.
+    pub fn explanation(&self) -> String {
+        if self.place.is_none() && self.hint.is_none() && self.text.hint.is_none() {
+            return String::new();
         }
+        let mut lines = vec![headline(&self.to_string())];
+        if let Some(place) = &self.place {
+            let number = place.line.to_string();
+            let margin = " ".repeat(number.len());
+            let (shown, offset) = if self.secret {
+                (texts::HIDDEN.to_owned(), 0)
+            } else {
+                around(&place.source_line, place.begin_column.min(place.column))
+            };
+            lines.push(format!("{margin} |"));
+            lines.push(format!("{number} | {shown}"));
+            lines.push(format!("{margin} | {}^", " ".repeat(offset)));
+            if place.begin_line != place.line {
+                lines.push(format!("{margin} = {}", texts::begins_on_line(place.begin_line)));
+            }
+        }
+        for hint in self.hint.as_deref().into_iter().chain(self.text.hint) {
+            lines.push(format!("  {} {hint}", texts::HINT));
+        }
+        lines.join("\n") + "\n"
     }
-    for hint in error.hint.as_deref().into_iter().chain(error.text.hint) {
-        lines.push(format!("  {} {hint}", texts::HINT));
-    }
-    lines.join("\n") + "\n"
 }
 
 /// The message as one line of bearable length.

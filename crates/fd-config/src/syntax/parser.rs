@@ -1,50 +1,31 @@
 //! Tokens to resources: the grammar of the file, in two passes (reference 06 §1.1, §1.7, §1.8).
 //!
-//! Values are read in `values.rs` and its neighbours; what the whole must fulfil is checked in `checks.rs`.
+//! Values are read in [`crate::values`]; what the whole must fulfil is checked in [`crate::checks`].
 
 use crate::syntax::directives::Kind;
 use crate::syntax::document::{Document, RawResource, Value};
 use crate::syntax::error::SyntaxError;
 use crate::syntax::explain;
 use crate::syntax::lexer::Lexer;
+use crate::syntax::reader::{Pass, Passwords, Reader};
 use crate::syntax::source::Source;
 use crate::syntax::token::Token;
 use crate::texts;
-
-/// What a pass takes from the file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Pass {
-    /// Resources, and all values but those of the second pass.
-    First,
-    /// String lists, references to other resources, `Connect` lines.
-    Second,
-}
-
-/// What becomes of passwords.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Passwords {
-    /// Keys, as the daemon uses them.
-    Keys,
-    /// Plain strings, as the JSON view shows them.
-    Clear,
-}
 
 /// Reads a file with all its includes, twice.
 pub(crate) fn parse(file: &[u8], source: &mut dyn Source, passwords: Passwords) -> Result<Document, SyntaxError> {
     let mut resources = Vec::new();
     for pass in [Pass::First, Pass::Second] {
         let lexer = Lexer::open(file, &mut *source)?;
-        Parser { lexer, pass, passwords, resources: &mut resources, level: 0 }.run()?;
+        let reader = Reader { lexer, pass, passwords, resources: &mut resources };
+        Parser { reader, level: 0 }.run()?;
     }
     Ok(Document { file: file.to_vec(), resources })
 }
 
 /// One pass.
-pub(crate) struct Parser<'s> {
-    pub(crate) lexer: Lexer<'s>,
-    pub(crate) pass: Pass,
-    pub(crate) passwords: Passwords,
-    pub(crate) resources: &'s mut Vec<RawResource>,
+struct Parser<'s> {
+    reader: Reader<'s>,
     /// Open braces. Not reset between resources: a brace too many shows in the next one.
     level: i64,
 }
@@ -52,26 +33,26 @@ pub(crate) struct Parser<'s> {
 impl Parser<'_> {
     fn run(&mut self) -> Result<(), SyntaxError> {
         loop {
-            match self.lexer.next()? {
+            match self.reader.lexer.next()? {
                 Token::EndOfFile => return Ok(()),
                 Token::EndOfLine | Token::Utf8Mark => {}
-                Token::Utf16Mark => return Err(self.lexer.fail(&texts::UTF16_LITTLE_ENDIAN, [])),
+                Token::Utf16Mark => return Err(self.reader.lexer.fail(&texts::UTF16_LITTLE_ENDIAN, [])),
                 Token::Identifier => self.resource()?,
-                _ => return Err(self.lexer.fail_with_text(&texts::EXPECTED_A_RESOURCE)),
+                _ => return Err(self.reader.lexer.fail_with_text(&texts::EXPECTED_A_RESOURCE)),
             }
         }
     }
 
     fn resource(&mut self) -> Result<(), SyntaxError> {
-        let Some(kind) = Kind::of(self.lexer.text()) else {
-            let mut error = self.lexer.fail_with_text(&texts::UNKNOWN_RESOURCE);
+        let Some(kind) = Kind::of(self.reader.lexer.text()) else {
+            let mut error = self.reader.lexer.fail_with_text(&texts::UNKNOWN_RESOURCE);
             let names = Kind::ALL.iter().map(|kind| kind.name()).chain(["Client"]);
-            error.hint = explain::did_you_mean(self.lexer.text(), names);
+            error.hint = explain::did_you_mean(self.reader.lexer.text(), names);
             return Err(error);
         };
         let mut resource = RawResource::new(kind);
         loop {
-            match self.lexer.next()? {
+            match self.reader.lexer.next()? {
                 Token::OpenBrace => self.level = self.level.saturating_add(1),
                 Token::CloseBrace => {
                     self.level = self.level.saturating_sub(1);
@@ -79,10 +60,13 @@ impl Parser<'_> {
                 }
                 Token::EndOfLine => {}
                 Token::Identifier => self.directive(&mut resource)?,
-                Token::EndOfFile => return Err(self.lexer.fail(&texts::UNCLOSED_RESOURCE, [])),
+                Token::EndOfFile => return Err(self.reader.lexer.fail(&texts::UNCLOSED_RESOURCE, [])),
                 token => {
                     let (number, name) = token.number_and_name();
-                    return Err(self.lexer.fail(&texts::UNEXPECTED_TOKEN, [number.to_string().into(), name.into()]));
+                    return Err(self
+                        .reader
+                        .lexer
+                        .fail(&texts::UNEXPECTED_TOKEN, [number.to_string().into(), name.into()]));
                 }
             }
         }
@@ -90,30 +74,31 @@ impl Parser<'_> {
 
     fn directive(&mut self, resource: &mut RawResource) -> Result<(), SyntaxError> {
         if self.level != 1 {
-            return Err(self.lexer.fail_with_text(&texts::NOT_IN_RESOURCE));
+            return Err(self.reader.lexer.fail_with_text(&texts::NOT_IN_RESOURCE));
         }
         let directives = resource.kind.directives();
-        let text = self.lexer.text();
+        let text = self.reader.lexer.text();
         let known = directives.iter().enumerate().find(|(_, known)| known.name.as_bytes().eq_ignore_ascii_case(text));
         let Some((index, directive)) = known else {
-            let mut error = self.lexer.fail_with_text(&texts::UNKNOWN_DIRECTIVE);
-            error.hint = explain::unknown_directive(self.lexer.text(), resource.kind, self.lexer.ended_by(b'{'));
+            let mut error = self.reader.lexer.fail_with_text(&texts::UNKNOWN_DIRECTIVE);
+            error.hint =
+                explain::unknown_directive(self.reader.lexer.text(), resource.kind, self.reader.lexer.ended_by(b'{'));
             return Err(error);
         };
-        if self.lexer.next_on_any_line()? != Token::Equals {
-            return Err(self.lexer.fail_with_text(&texts::EXPECTED_EQUALS));
+        if self.reader.lexer.next_on_any_line()? != Token::Equals {
+            return Err(self.reader.lexer.fail_with_text(&texts::EXPECTED_EQUALS));
         }
-        self.value(resource, index, directive)
+        self.reader.value(resource, index, directive)
     }
 
     /// At the closing brace.
     fn finish(&mut self, resource: RawResource) -> Result<(), SyntaxError> {
         if matches!(resource.value("Name"), Value::Absent) {
-            return Err(self.lexer.fail(&texts::NAME_MISSING, []));
+            return Err(self.reader.lexer.fail(&texts::NAME_MISSING, []));
         }
         let same = |other: &RawResource| other.kind == resource.kind && other.name() == resource.name();
-        if self.pass == Pass::Second {
-            if let Some(first) = self.resources.iter_mut().find(|other| same(other)) {
+        if self.reader.pass == Pass::Second {
+            if let Some(first) = self.reader.resources.iter_mut().find(|other| same(other)) {
                 first.complete(resource);
             }
             return Ok(());
@@ -121,12 +106,12 @@ impl Parser<'_> {
         let kind = resource.kind.name();
         let missing = resource.entries().find(|(directive, value)| directive.required && **value == Value::Absent);
         if let Some((directive, _)) = missing {
-            return Err(self.lexer.fail(&texts::DIRECTIVE_MISSING, [directive.name.into(), kind.into()]));
+            return Err(self.reader.lexer.fail(&texts::DIRECTIVE_MISSING, [directive.name.into(), kind.into()]));
         }
-        if self.resources.iter().any(same) {
-            return Err(self.lexer.fail(&texts::SECOND_RESOURCE, [kind.into(), resource.name().to_vec()]));
+        if self.reader.resources.iter().any(same) {
+            return Err(self.reader.lexer.fail(&texts::SECOND_RESOURCE, [kind.into(), resource.name().to_vec()]));
         }
-        self.resources.push(resource);
+        self.reader.resources.push(resource);
         Ok(())
     }
 }

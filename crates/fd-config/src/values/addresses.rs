@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use crate::resources::FileDaemon;
 use crate::syntax::document::{Addresses, Value};
 use crate::syntax::error::{SyntaxError, fill};
-use crate::syntax::parser::{Parser, Pass};
+use crate::syntax::reader::{Pass, Reader};
 use crate::syntax::source::{AddressFamily, Source};
 use crate::syntax::token::Token;
 use crate::texts::{self, Text};
@@ -18,7 +18,7 @@ struct Block {
     port: Option<Vec<u8>>,
 }
 
-impl Parser<'_> {
+impl Reader<'_> {
     /// `FdPort`.
     pub(crate) fn port(&mut self, addresses: &mut Addresses) -> Result<Option<Value>, SyntaxError> {
         let text = self.bare(&texts::EXPECTED_A_PORT)?;

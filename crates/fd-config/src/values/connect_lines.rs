@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::resources::ConnectRun;
 use crate::syntax::document::Value;
 use crate::syntax::error::SyntaxError;
-use crate::syntax::parser::{Parser, Pass};
+use crate::syntax::reader::{Pass, Reader};
 use crate::syntax::token::Token;
 use crate::texts::{self, Text};
 use crate::values::numbers;
@@ -312,7 +312,7 @@ fn week_number(text: &[u8]) -> Option<u32> {
     }
 }
 
-impl Parser<'_> {
+impl Reader<'_> {
     /// Reads one line up to its end.
     pub(crate) fn connect(&mut self, runs: &mut Vec<ConnectRun>) -> Result<Option<Value>, SyntaxError> {
         self.lexer.no_identifiers = true;

@@ -6,13 +6,13 @@ use crate::resources::{Destination, DestinationKind, Messages, TypeSet};
 use crate::syntax::document::{RawResource, Value};
 use crate::syntax::error::SyntaxError;
 use crate::syntax::explain;
-use crate::syntax::parser::{Parser, Pass};
+use crate::syntax::reader::{Pass, Reader};
 use crate::syntax::token::Token;
 use crate::texts;
 
 const EVENTS_PREFIX: &[u8] = b"events";
 
-impl Parser<'_> {
+impl Reader<'_> {
     /// One destination. The second pass only skips it.
     pub(crate) fn destination(
         &mut self,
