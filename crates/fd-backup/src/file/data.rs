@@ -1,7 +1,8 @@
-//! The data of one file on its way into the stream: digested, compressed, encrypted, sent (reference 04 §8).
+//! The data of one file on its way into the stream: digested, compressed, encrypted, sent
+//! (reference 04 §8).
 //!
-//! What is sent as it is, is read to its place in the stream or among what is to be digested; the rest to a block that is
-//! used again and again.
+//! Data that is sent as it is, is read directly to its place in the stream or among the data to be
+//! digested. Other data is read to a block that is used again and again.
 
 use fd_compress::Compressor;
 use fd_crypto::Digester;
@@ -12,18 +13,19 @@ use crate::file::blocks::Intake;
 use crate::file::emit::Emitter;
 use crate::pipeline::halt::Halt;
 
-/// Blocks that are sent as they are.
+/// Takes blocks that are sent as they are.
 pub(crate) struct InPlace<'t, 'j, F> {
     pub(crate) emitter: &'t mut Emitter<'j>,
-    /// For the digest record and for the signature, as far as they are made now.
+    /// Digesters for the digest record and the signature, as far as they run while the data is
+    /// read.
     pub(crate) digesters: [Option<&'t mut Digester>; 2],
-    /// Digests are made later, with those of other files.
+    /// Digests are computed later, together with other files'.
     pub(crate) late: bool,
-    /// Digests are made together with those of other workers' files.
+    /// Digests are computed together with those of other workers' files.
     pub(crate) long_digest: Option<&'t mut LongDigest<'j>>,
-    /// Is called before each block is sent.
+    /// Called before each block is sent.
     pub(crate) before_each: F,
-    /// Where the present block begins, a frame's header included.
+    /// Position of the present block, including the header of its frame.
     pub(crate) start: usize,
 }
 
@@ -56,20 +58,20 @@ impl<F: FnMut()> Intake<Halt> for InPlace<'_, '_, F> {
     }
 }
 
-/// What a block goes through on its way out.
+/// Transforms and sends blocks.
 pub(crate) struct Transform<'t, 'j> {
-    /// For the digest record and for the signature, as far as they are made now.
+    /// As in [`InPlace`].
     pub(crate) digesters: [Option<&'t mut Digester>; 2],
     pub(crate) compressor: Option<&'t mut Compressor>,
-    /// Holds a compressed block.
+    /// A compressed block.
     pub(crate) compressed: &'t mut Vec<u8>,
-    /// Records begin with their address.
+    /// Each record begins with its address.
     pub(crate) addresses: bool,
-    /// Digests are made later, with those of other files.
+    /// As in [`InPlace`].
     pub(crate) late: bool,
-    /// Digests are made together with those of other workers' files.
+    /// As in [`InPlace`].
     pub(crate) long_digest: Option<&'t mut LongDigest<'j>>,
-    /// What is sent is encrypted.
+    /// Set if the data is encrypted.
     pub(crate) encryptor: Option<&'t mut Encryptor>,
 }
 
@@ -111,7 +113,7 @@ impl Transform<'_, '_> {
         Ok(())
     }
 
-    /// Sends what is left when everything has been read.
+    /// Sends the rest after the last block.
     pub(crate) fn finish(&mut self, emitter: &mut Emitter<'_>) -> Result<(), Halt> {
         if let Some(encryptor) = &mut self.encryptor {
             let rest = encryptor.finish()?;

@@ -1,7 +1,7 @@
 //! Writes records as the Storage Daemon expects them, frame by frame into pieces (reference 04 §2).
 //!
-//! A worker has one [`Emitter`]; it opens a slot, writes the records of a batch, and closes the slot. Full pieces are
-//! published on the way.
+//! A worker has one [`Emitter`]. It opens a slot, writes the records of a batch, and closes the
+//! slot. Full pieces are published on the way.
 
 use fd_bsock::{CommCount, Encoder, FrameError, Signal};
 use fd_crypto::DigestError;
@@ -14,7 +14,7 @@ use crate::pipeline::halt::Halt;
 use crate::pipeline::job::Job;
 use crate::pipeline::piece::{Event, Piece};
 
-/// Encodes records, frame by frame, to the end of a buffer.
+/// Encodes records as frames, at the end of a buffer.
 pub(crate) struct RecordWriter {
     encoder: Encoder,
     header: Vec<u8>,
@@ -25,7 +25,8 @@ impl RecordWriter {
         Self { encoder: Encoder::new(comm_compression), header: Vec::new() }
     }
 
-    /// What did not compress in one slot says nothing about the next one, so that a slot's bytes depend on nothing else.
+    /// Data that did not compress in one slot must not affect the next one: the bytes of a slot
+    /// depend on nothing else.
     fn begin_slot(&mut self) {
         self.encoder.spare_effort();
     }
@@ -56,7 +57,7 @@ impl RecordWriter {
         Ok(())
     }
 
-    /// A stream of one message whose payload is filled in later; says where it begins.
+    /// A stream of one message whose payload is filled in later. Returns its position.
     fn reserve(&mut self, out: &mut Vec<u8>, file_index: i32, stream: Stream, len: usize) -> Result<usize, FrameError> {
         self.header(out, file_index, stream, 0)?;
         let place = self.encoder.reserve(out, len)?;
@@ -64,7 +65,7 @@ impl RecordWriter {
         Ok(place.start)
     }
 
-    /// What was encoded since the last call.
+    /// The frames and bytes that were encoded since the last call.
     pub(crate) fn take_count(&mut self) -> CommCount {
         self.encoder.take_count()
     }
@@ -74,18 +75,18 @@ impl RecordWriter {
 pub(crate) struct Emitter<'j> {
     job: &'j Job<'j>,
     writer: RecordWriter,
-    /// The slot that is open, and its present piece.
+    /// The open slot; `piece` belongs to it.
     open: Option<Slot>,
     piece: Piece,
     late: LateDigests,
-    /// Where files are signed.
+    /// Set if files are signed.
     signing: Option<Signing>,
-    /// The number of the worker.
+    /// Number of the worker, from 0.
     seat: usize,
 }
 
 impl<'j> Emitter<'j> {
-    /// For the worker at this seat.
+    /// An emitter for the worker of this number.
     pub(crate) fn new(job: &'j Job<'j>, seat: usize, signing: Option<Signing>) -> Self {
         Self {
             job,
@@ -119,14 +120,14 @@ impl<'j> Emitter<'j> {
         &mut self.piece
     }
 
-    /// Notes which entry is worked on. Once for each piece is enough for somebody who watches.
+    /// The entry that the status display shows. One for each piece is enough.
     pub(crate) fn set_current(&mut self, path: &[u8]) {
         if self.piece.current.is_empty() {
             self.piece.current.extend_from_slice(path);
         }
     }
 
-    /// Notes an event at this point of the stream.
+    /// Adds an event at this position of the stream.
     pub(crate) fn note(&mut self, event: Event) {
         self.piece.note(event);
     }
@@ -154,7 +155,7 @@ impl<'j> Emitter<'j> {
         self.writer.record(&mut self.piece.frames, file_index, stream, payload)
     }
 
-    /// The signature record of a file with this digest.
+    /// Signs a digest and writes the signature record.
     pub(crate) fn signature(&mut self, file_index: i32, digest: &DigestValue) -> Result<(), Halt> {
         if let Some(signing) = &mut self.signing {
             let record = signing.sign(digest)?;
@@ -163,18 +164,18 @@ impl<'j> Emitter<'j> {
         Ok(())
     }
 
-    /// Begins a file of which digests of these kinds are made later, with those of others.
+    /// Begins a file whose digests of these kinds are computed later, together with other files'.
     pub(crate) fn begin_late_digests(&mut self, kinds: [Option<DigestKind>; 2]) {
         self.late.begin(kinds);
     }
 
-    /// A block of its data.
+    /// Keeps a block of that file's data.
     pub(crate) fn keep_for_digest(&mut self, block: &[u8]) -> Result<(), DigestError> {
         self.late.keep(block)
     }
 
-    /// Begins one message of a stream, whose payload is read to the end of [`Self::block_room`], and says where it begins
-    /// there: where all data of the file is kept for its late digest, or at once in its frame.
+    /// Begins one message of a stream. Its payload is read to the end of [`Self::block_room`], from
+    /// the returned position on: among the data kept for a late digest, or directly in its frame.
     pub(crate) fn begin_block(&mut self, late: bool) -> usize {
         if late { self.late.room().len() } else { Encoder::begin(&mut self.piece.frames) }
     }
@@ -184,7 +185,7 @@ impl<'j> Emitter<'j> {
         if late { self.late.room() } else { &mut self.piece.frames }
     }
 
-    /// The payload has been read, and is not empty.
+    /// Ends the message. Its payload has been read, and is not empty.
     pub(crate) fn end_block(&mut self, late: bool, start: usize) -> Result<(), Halt> {
         if !late {
             return Ok(self.writer.encoder.finish(&mut self.piece.frames, start)?);
@@ -194,18 +195,18 @@ impl<'j> Emitter<'j> {
         Ok(self.late.keep_read()?)
     }
 
-    /// Its signature record over a digest of this kind; says where it is to be filled in.
+    /// Writes a signature record that is filled in later. Returns the position of the signature.
     pub(crate) fn reserve_signature(&mut self, file_index: i32) -> Result<usize, FrameError> {
         let len = self.signing.as_ref().map(Signing::record_len).unwrap_or_default();
         self.writer.reserve(&mut self.piece.frames, file_index, Stream::SIGNED_DIGEST, len)
     }
 
-    /// Its digest record; says where it is to be filled in.
+    /// Writes a digest record that is filled in later. Returns the position of the digest.
     pub(crate) fn reserve_digest(&mut self, file_index: i32, kind: DigestKind) -> Result<usize, FrameError> {
         self.writer.reserve(&mut self.piece.frames, file_index, kind.stream(), kind.len())
     }
 
-    /// Ends it. Until the piece is published these places may hold zeros.
+    /// Ends a file with late digests. Until the piece is published, these places may hold zeros.
     pub(crate) fn end_late_digests(&mut self, places: Places) -> Result<(), Halt> {
         self.late.end(&mut self.piece.frames, places, self.signing.as_mut())
     }
@@ -235,7 +236,8 @@ impl<'j> Emitter<'j> {
     fn complete_piece(&mut self) -> Piece {
         let mut piece = std::mem::take(&mut self.piece);
         if let Err(halt) = self.late.settle(&mut piece.frames, self.signing.as_mut()) {
-            // OpenSSL took its word back in the middle of the job: better no backup than one with wrong digests.
+            // OpenSSL fails in the middle of the job. No backup is better than one with wrong
+            // digests.
             piece.frames.clear();
             piece.notes.clear();
             halt.note(b"", &mut piece);

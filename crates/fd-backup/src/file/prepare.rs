@@ -1,8 +1,8 @@
-//! What becomes of each entry of a batch, found out before the batch is numbered: the Storage Daemon takes no gaps, so what
-//! has vanished since the walk must not have a FileIndex.
+//! Decides about each entry of a batch before the batch gets its FileIndexes: the Storage Daemon
+//! takes no gaps, so an entry that has vanished since the walk must not have one.
 //!
-//! Here files are opened, and what only their data can tell is compared. What was opened is held until it is its turn. Not
-//! here: reading it for the stream.
+//! Files are opened here, and compared where only their data decides. Open files are held until
+//! their turn. Not here: reading them for the stream.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
@@ -23,16 +23,16 @@ use crate::pipeline::exchange::Stopped;
 use crate::pipeline::job::Job;
 use crate::pipeline::piece::Event;
 
-/// Files of all jobs that are open and wait for their turn.
+/// Number of open files, over all jobs, that are held until their turn.
 pub(crate) static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// A file that is open until it is its turn, one of at most a quarter of what the process may have open: connections and
-/// the walk need descriptors, too.
+/// A file that is held open until its turn. At most a quarter of the descriptors of the process are
+/// used for that: connections and the walk need some, too.
 #[derive(Debug)]
 pub(crate) struct Held(Option<OwnedFd>);
 
 impl Held {
-    /// `None` if there are enough; the file is closed.
+    /// `None` if enough files are held; this one is closed then.
     fn new(file: OwnedFd) -> Option<Self> {
         static MOST: OnceLock<usize> = OnceLock::new();
         let most = *MOST.get_or_init(|| {
@@ -47,7 +47,7 @@ impl Held {
         (HELD.fetch_add(1, Ordering::Relaxed) < most).then_some(held)
     }
 
-    /// Its turn has come.
+    /// Ends the holding.
     pub(crate) fn take(mut self) -> Option<OwnedFd> {
         self.0.take()
     }
@@ -59,11 +59,11 @@ impl Drop for Held {
     }
 }
 
-/// What is to be done with an item of a batch.
+/// What was decided about an item of a batch.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) fate: Fate,
-    /// What is to be told when it is its turn, if its data was compared with the catalog.
+    /// Messages for its turn, if its data was compared with the catalog.
     pub(crate) events: Vec<Event>,
     /// Bytes that were read for that.
     pub(crate) read_bytes: u64,
@@ -72,25 +72,25 @@ pub(crate) struct Prepared {
 /// See [`Prepared`].
 #[derive(Debug)]
 pub(crate) enum Fate {
-    /// It has no data, or is opened when it is its turn: a fifo's writer or a device may let us wait, or too many files
-    /// are open.
+    /// It has no data, or is opened in its turn: opening a fifo or device may take long, or too
+    /// many files are open.
     InItsTurn,
-    /// It is read from here; opening took so long.
+    /// It is read from this file, whose opening took so long.
     Opened(Held, Duration),
-    /// It is there and can't be opened.
+    /// It exists but can't be opened.
     NotOpened(Errno),
-    /// Its data is unchanged, and only its attributes are sent, with this digest of the catalog.
+    /// Its data is unchanged. Only its attributes are sent, with this digest of the catalog.
     Update(Vec<u8>),
     /// Its data is unchanged, and it is not saved.
     Unchanged,
-    /// It is no longer there.
+    /// It no longer exists.
     Gone(Errno),
-    /// It is no entry.
+    /// The item is no entry.
     Nothing,
 }
 
 impl Fate {
-    /// Whether there will be a record of the entry.
+    /// Whether the entry gets a record.
     pub(crate) fn has_record(&self) -> bool {
         !matches!(self, Self::Unchanged | Self::Gone(_) | Self::Nothing)
     }
@@ -111,7 +111,7 @@ pub(crate) struct Preparer<'p, 'j> {
 }
 
 impl Preparer<'_, '_> {
-    /// Finds out what becomes of the items of a batch, as far as that does not depend on other batches.
+    /// Decides about the items of a batch, as far as that does not depend on other batches.
     pub(crate) fn prepare(&mut self, items: &mut [Item], prepared: &mut Vec<Prepared>) -> Result<(), Stopped> {
         prepared.clear();
         for item in items {
@@ -123,8 +123,8 @@ impl Preparer<'_, '_> {
         Ok(())
     }
 
-    /// The same of what does: a later name of an inode stands for itself if the first one is not saved. To be called
-    /// when all batches before are prepared.
+    /// Decides about the rest: a later name of an inode is saved as a file of its own if the first
+    /// name is not saved. To be called when all earlier batches are prepared.
     pub(crate) fn prepare_links(&mut self, items: &mut [Item], prepared: &mut [Prepared]) -> Result<(), Stopped> {
         for (item, prepared) in items.iter_mut().zip(prepared) {
             let Item::Entry(entry) = item else { continue };
@@ -163,7 +163,8 @@ impl Preparer<'_, '_> {
         Ok(Prepared { fate, events, read_bytes })
     }
 
-    /// Opens the file that stands in an entry's place. What took the place of the walk's file is saved as what it is.
+    /// Opens the file at the path of an entry. A file that has replaced the walk's is saved as it
+    /// is now.
     fn open(&self, entry: &mut Entry) -> Result<Fate, Stopped> {
         if entry.file_type != FileType::Regular || !is_read(entry.file_type, &entry.stat) {
             return Ok(Fate::InItsTurn);
@@ -176,7 +177,7 @@ impl Preparer<'_, '_> {
                 && !matches!(entry.identify(file.as_fd()), Ok((Identity::Unchanged | Identity::Changed, _)))
         };
         match &opened {
-            // All that may be open is open: some is closed by then.
+            // Some descriptors will be free in its turn.
             Err(Errno::MFILE | Errno::NFILE) => return Ok(Fate::InItsTurn),
             Err(_) if job.is_stopped() => return Err(Stopped),
             Ok(file) if !is_replaced(file) => {}
@@ -185,9 +186,9 @@ impl Preparer<'_, '_> {
         Ok(match opened {
             Ok(file) => Held::new(file).map_or(Fate::InItsTurn, |held| Fate::Opened(held, begun.elapsed())),
             Err(Errno::LOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
-            // It is there, but may not be read.
+            // It exists, but may not be read.
             Err(errno) if entry.handle().is_ok() => Fate::NotOpened(errno),
-            // Something that is no file took its place, or a directory's on the way.
+            // It or a directory on the way was replaced by something else.
             Err(Errno::LOOP | Errno::NOTDIR | Errno::STALE | Errno::NXIO) => Fate::Gone(Errno::NOENT),
             Err(errno) => Fate::Gone(errno),
         })

@@ -1,4 +1,4 @@
-//! One entry of the walk becomes records (reference 04 §4).
+//! Turns one entry of the walk into records (reference 04 §4).
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::pipeline::pace::Pace;
 use crate::pipeline::piece::Event;
 use crate::texts;
 
-/// What an entry has from the first name of its inode.
+/// What a later name of an inode takes from the first one.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Inherited {
     /// FileIndex of the first name.
@@ -37,55 +37,56 @@ pub(crate) struct Inherited {
     pub(crate) digest: Option<DigestValue>,
 }
 
-/// Where an entry's data comes from.
+/// The data of an entry.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// It has none, or none is sent.
+    /// There is none, or none is sent.
     Nothing,
-    /// What is open.
+    /// An open file, device or fifo.
     Open(Source),
-    /// It could not be opened.
+    /// It can't be opened.
     NotOpened(Errno),
 }
 
-/// How the saving of an entry went.
+/// What was sent of an entry.
 #[derive(Debug)]
 pub(crate) enum Saved {
-    /// Everything that belongs to it is sent.
+    /// All of its records.
     Complete {
         /// Its digest record.
         digest: Option<DigestValue>,
     },
-    /// Only its attributes: it could not be opened.
+    /// Its attributes only, because it can't be opened.
     NotOpened,
 }
 
-/// Saves entries, one after the other. Everything here is used for each of them, so that a file costs no allocation.
+/// Saves entries, one after the other. All buffers are used again, so that a file costs no
+/// allocation here.
 pub(crate) struct Saver<'j> {
     job: &'j Job<'j>,
     pub(crate) emitter: Emitter<'j>,
     pub(crate) digesters: Digesters,
     compressors: Compressors,
-    /// Digests of long files.
+    /// Computes digests of long files.
     long_digest: Option<LongDigest<'j>>,
-    /// The present batch's file, if its digests are made ahead.
+    /// The file of the present batch, if its digests are computed ahead.
     pub(crate) ahead: Option<Arc<FileAhead>>,
     metadata: MetadataReader,
     found: FileMetadata,
     names: NameCache,
-    /// A block as read.
+    /// A block as it was read.
     pub(crate) block: Vec<u8>,
-    /// The same compressed.
+    /// The same block compressed.
     compressed: Vec<u8>,
     /// An attribute record.
     record: Vec<u8>,
-    /// Encrypts, where the configuration asks for it.
+    /// Set if the job encrypts.
     encryption: Option<Encryption<'j>>,
     pub(crate) pace: Pace,
 }
 
 impl<'j> Saver<'j> {
-    /// For the worker of this number, counted from 0.
+    /// A saver for the worker of this number, counted from 0.
     pub(crate) fn new(job: &'j Job<'j>, seat: usize) -> Result<Self, Unprotected> {
         let protection = job.protection.as_ref();
         let signing = protection.map(Signing::new).transpose()?;
@@ -108,8 +109,8 @@ impl<'j> Saver<'j> {
         })
     }
 
-    /// Sends the records of one entry. With `update`, the catalog's digest, the data is known to be unchanged and only
-    /// the attributes are sent (reference 04 §6.8).
+    /// Sends the records of one entry. `update` is the catalog's digest of an entry whose data is
+    /// known to be unchanged; then only its attributes are sent (reference 04 §6.8).
     pub(crate) fn save(
         &mut self,
         entry: &Entry,
@@ -127,7 +128,7 @@ impl<'j> Saver<'j> {
         let signed_kind = self.signs(entry.file_type)?;
         if let Some(digest) = update {
             self.send_metadata(entry, file_index, None)?;
-            // As the stock daemon does: what is signed is the data of this record, and it has none.
+            // The stock daemon signs the data of this record, and there is none.
             let signed = signed_kind.map(|kind| Digest { kind, way: Way::Alone });
             self.send_signature(Digests { record: None, signed }, None, LongValues::default(), file_index)?;
             let digest = entry.options.digest.and_then(|kind| DigestValue::from_bytes(kind, digest));
@@ -169,7 +170,7 @@ impl<'j> Saver<'j> {
         }
     }
 
-    /// The signature and the digest record, or room for them.
+    /// Sends the signature and the digest record, or reserves their places.
     fn send_digests(
         &mut self,
         digests: Digests,
@@ -201,7 +202,7 @@ impl<'j> Saver<'j> {
         self.encryption.is_some() && is_encrypted(file_type)
     }
 
-    /// The digest to be signed; it is ready then.
+    /// The kind of digest to be signed. Its digester is ready then.
     fn signs(&mut self, file_type: FileType) -> Result<Option<DigestKind>, Halt> {
         let kind = self.job.protection.as_ref().and_then(|protection| protection.signs(file_type));
         if let Some(kind) = kind {
@@ -210,7 +211,8 @@ impl<'j> Saver<'j> {
         Ok(kind)
     }
 
-    /// The record that holds the keys of the file's data. It goes first, and also where there is no data.
+    /// Sends the record with the keys of the file's data. It comes first, also where there is no
+    /// data.
     fn send_session(&mut self, entry: &Entry, file_index: i32) -> Result<(), Halt> {
         let Some(encryption) = &mut self.encryption else { return Ok(()) };
         let record = encryption.begin_file()?;
@@ -221,7 +223,8 @@ impl<'j> Saver<'j> {
         Ok(())
     }
 
-    /// The signature over what was read, or room for it: then says where. `digest` is that of the digest record.
+    /// Sends the signature of the data that was read, or reserves its place and returns that.
+    /// `digest` is the value of the digest record.
     fn send_signature(
         &mut self,
         digests: Digests,
@@ -262,8 +265,9 @@ impl<'j> Saver<'j> {
             },
             link: &names.link,
             attr_ex: if is_update { Attributes::UPDATE_MARK } else { &[] },
-            // An update adds to the catalog's last record of the file. What is sent whole begins anew: with the number that
-            // an update has left in the catalog, its data would be written over the file of the job before.
+            // An update adds to the catalog's last record of the file. A whole record begins anew:
+            // with the number that an update has left in the catalog, its data would be restored
+            // over the file of the job before.
             delta_seq: i32::from(is_update),
         }
         .encode(&mut self.record);
@@ -272,7 +276,7 @@ impl<'j> Saver<'j> {
         Ok(())
     }
 
-    /// The digest to be made; a warning if OpenSSL refuses it.
+    /// The kind of digest record. If OpenSSL refuses it, there is a warning and no record.
     fn choose_digest(&mut self, entry: &Entry) -> Option<DigestKind> {
         if !is_digested(entry.file_type) {
             return None;
@@ -293,7 +297,7 @@ impl<'j> Saver<'j> {
         result.ok()
     }
 
-    /// Reads and sends.
+    /// Reads and sends the data.
     fn send_data(&mut self, entry: &Entry, source: &mut Source, file_index: i32, digests: Digests) -> Result<(), Halt> {
         let (options, file_type) = (&entry.options, entry.file_type);
         let is_stopped = || self.job.is_stopped();
@@ -345,7 +349,8 @@ impl<'j> Saver<'j> {
         Ok(())
     }
 
-    /// Says whether a file changed since it was looked at: the first difference only (reference 04 §14.1).
+    /// Warns if a file has changed since its attributes were read; only the first difference is
+    /// reported (reference 04 §14.1).
     fn check_changes(&mut self, entry: &Entry) {
         let (path, before) = (&entry.path, &entry.stat);
         let (kind, text) = match rustix::fs::lstat(path.as_slice()) {
@@ -360,7 +365,7 @@ impl<'j> Saver<'j> {
         self.emitter.note(Event::Message { kind, text, failed: false });
     }
 
-    /// ACLs and extended attributes (reference 04 §10, §11).
+    /// Sends ACLs and extended attributes (reference 04 §10, §11).
     fn send_metadata(&mut self, entry: &Entry, file_index: i32, source: Option<&Source>) -> Result<(), Halt> {
         let wanted = Wanted { acl: entry.options.has(Flags::ACL), xattr: entry.options.has(Flags::XATTR) };
         if wanted == Wanted::default() {

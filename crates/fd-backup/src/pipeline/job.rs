@@ -17,8 +17,8 @@ use crate::pipeline::exchange::{Exchange, Limits};
 
 /// A piece is published when it holds this many bytes of frames.
 const PIECE_LEN: usize = 512 << 10;
-/// Batches that wait for a worker: enough that a large file among them has company when its digest is made ahead, few
-/// enough to be no memory to speak of.
+/// How many batches may wait for a worker: enough to give a large file company when digests are
+/// computed ahead, few enough to need hardly any memory.
 const QUEUE: usize = 64;
 
 /// See the module.
@@ -31,15 +31,15 @@ pub(crate) struct Job<'j> {
     pub(crate) record_len: usize,
     pub(crate) piece_len: usize,
     pub(crate) leases: LeaseClock,
-    /// Somebody wants the line of each saved file.
+    /// The log takes the line of each saved file.
     pub(crate) wants_saved: bool,
-    /// Somebody wants the line of each unchanged file.
+    /// The log takes the line of each unchanged file.
     pub(crate) wants_skipped: bool,
-    /// Where long files are digested, if together is better than each on its own.
+    /// Computes digests of long files, if several together are faster than each alone.
     pub(crate) long_digests: Option<LongDigests>,
-    /// Where those of many files at a time are made, before they are read for the stream.
+    /// Computes digests of several files at a time, before they are read for the stream.
     pub(crate) digests_ahead: Option<DigestsAhead>,
-    /// How files are encrypted and signed.
+    /// Encrypts and signs files.
     pub(crate) protection: Option<JobProtection<'j>>,
 }
 
@@ -52,7 +52,7 @@ impl<'j> Job<'j> {
     ) -> Result<Self, Unprotected> {
         let record_len = plan.block_len();
         let piece_len = PIECE_LEN.min(plan.memory_budget.max(1));
-        // A piece is published when it is full: then one record may stand over its end.
+        // A piece is published once it is full. Its last record may exceed its length.
         let capacity = piece_len + record_len + record_len / 8;
         let limits = Limits { pieces: (plan.memory_budget / capacity).max(1), piece_len: capacity, queue: QUEUE };
         Ok(Self {
@@ -75,11 +75,11 @@ impl<'j> Job<'j> {
         })
     }
 
-    /// Walker: has the digests of a batch that is one large file made ahead, if that can be.
+    /// Walker: has the digests of a batch that is one large file computed ahead, if possible.
     pub(crate) fn announce(&self, batch: &mut Batch) {
         let (Some(ahead), Some(entry)) = (&self.digests_ahead, batch.large_file()) else { return };
         if entry.token.is_some_and(|token| Token::decode(token).needs_data()) {
-            // Its data may show that it is not saved.
+            // Its data decides whether it is saved.
             return;
         }
         let signed = self.protection.as_ref().and_then(|protection| protection.signs(entry.file_type));
@@ -87,7 +87,7 @@ impl<'j> Job<'j> {
         batch.ahead = ahead.announce(entry, digests.kinds(Way::Together));
     }
 
-    /// Tells the later names of an inode what became of the first one.
+    /// Sets the state of the first name of an inode for the later names.
     pub(crate) fn resolve(&self, entry: &Entry, state: LinkState) {
         if let Some(HardLink::First(slot)) = &entry.hard_link {
             slot.set(state);
@@ -95,18 +95,18 @@ impl<'j> Job<'j> {
         }
     }
 
-    /// The other names of the walk's inode are not to refer to this one.
+    /// Later names of the walk's inode will not refer to this entry.
     pub(crate) fn stand_alone(&self, entry: &mut Entry) {
         self.resolve(entry, LinkState::NotSaved);
         entry.hard_link = None;
     }
 
-    /// How long the opening of a file may take.
+    /// Limits of the time that opening a file may take.
     pub(crate) fn patience<'p>(&'p self, is_stopped: &'p dyn Fn() -> bool) -> Patience<'p> {
         Patience { fifo: self.plan.fifo_timeout, is_stopped, leases: &self.leases }
     }
 
-    /// Whether there is no point in going on.
+    /// Whether the job is stopped or cancelled.
     pub(crate) fn is_stopped(&self) -> bool {
         self.exchange.is_stopped() || self.cancel.is_cancelled()
     }

@@ -22,19 +22,19 @@ use crate::pipeline::job::Job;
 use crate::pipeline::piece::Event;
 use crate::texts::{self, PluginPlace};
 
-/// Takes batches and saves what is in them.
+/// Takes batches and saves their items.
 pub(crate) struct Worker<'j> {
     job: &'j Job<'j>,
     saver: Saver<'j>,
 }
 
 impl<'j> Worker<'j> {
-    /// Workers are counted from 0.
+    /// The worker of this number, counted from 0.
     pub(crate) fn new(job: &'j Job<'j>, seat: usize) -> Result<Self, Unprotected> {
         Ok(Self { job, saver: Saver::new(job, seat)? })
     }
 
-    /// Works until there is nothing more to do.
+    /// Works until there are no more batches.
     pub(crate) fn run(&mut self) {
         let begun = Instant::now();
         self.run_to_end();
@@ -45,7 +45,7 @@ impl<'j> Worker<'j> {
         let mut prepared = Vec::new();
         while let Some((slot, batch)) = self.job.exchange.take_batch() {
             if let Err(Stopped) = self.work(slot, batch, &mut prepared) {
-                // Somebody cancelled the job, or a fatal event is on its way to the sender, who knows what to do then.
+                // Otherwise a fatal event is on its way to the sender, which ends the job.
                 if self.job.cancel.is_cancelled() {
                     self.job.exchange.stop();
                 }
@@ -54,7 +54,7 @@ impl<'j> Worker<'j> {
         }
     }
 
-    /// `fates` is room that is used again and again.
+    /// `fates` is a buffer.
     fn work(&mut self, slot: Slot, mut batch: Batch, fates: &mut Vec<Prepared>) -> Result<(), Stopped> {
         let job = self.job;
         let mut preparer = Preparer { job, digesters: &mut self.saver.digesters, block: &mut self.saver.block };
@@ -77,7 +77,7 @@ impl<'j> Worker<'j> {
                 }
                 Item::Message { kind, text, failed } => self.saver.emitter.note(Event::Message { kind, text, failed }),
                 Item::Plugin(command) => {
-                    // What stands before it in the FileSet is saved.
+                    // Entries before the command in the FileSet are saved.
                     self.saver.emitter.publish()?;
                     let text = self.job.plan.plugins.lacks_command(PluginPlace::Command, &command);
                     self.saver.emitter.note(Event::Fatal { text });
@@ -90,7 +90,7 @@ impl<'j> Worker<'j> {
         Ok(())
     }
 
-    /// Saves an entry as it was prepared. Says whether it took its FileIndex.
+    /// Saves a prepared entry. `true` if it used its FileIndex.
     fn work_entry(&mut self, mut entry: Entry, prepared: Prepared, file_index: u32) -> Result<bool, Stopped> {
         for event in prepared.events {
             self.saver.emitter.note(event);
@@ -137,7 +137,8 @@ impl<'j> Worker<'j> {
         }
     }
 
-    /// The data of an entry, which gets the attributes of what is open: those of the walk may be those of another file.
+    /// Opens the data of an entry. The entry gets the attributes of the open file: those of the
+    /// walk may belong to another one.
     fn content(&mut self, entry: &mut Entry, opened: Option<Result<(OwnedFd, Duration), Errno>>) -> Content {
         let opened = match opened {
             None if !is_read(entry.file_type, &entry.stat) => return Content::Nothing,
@@ -150,7 +151,7 @@ impl<'j> Worker<'j> {
         };
         match entry.refresh(file.as_fd()) {
             Ok(Identity::Unchanged) => {}
-            // Its digests were made of something else.
+            // Its digests ahead belong to the old contents.
             Ok(Identity::Changed) => self.saver.ahead = None,
             Ok(Identity::Replaced) => {
                 self.saver.ahead = None;
@@ -180,8 +181,8 @@ impl<'j> Worker<'j> {
         Ok((file, begun.elapsed()))
     }
 
-    /// Ends the job behind an entry that a plugin was to save: there is none. The entry is saved all the same, as the
-    /// stock daemon does.
+    /// Ends the job after an entry whose options name a plugin: there is none. The entry itself is
+    /// saved, as by the stock daemon.
     fn end_for_lack_of(&mut self, plugin: Option<Arc<[u8]>>) -> Result<(), Stopped> {
         let Some(command) = plugin else { return Ok(()) };
         self.saver.emitter.publish()?;
@@ -194,7 +195,8 @@ impl<'j> Worker<'j> {
         Err(Stopped)
     }
 
-    /// What the entry has from the first name of its inode. If that was not saved, the entry stands for itself.
+    /// What the entry takes from the first name of its inode. If that one was not saved, the entry
+    /// is saved as a file of its own.
     fn inherit(&self, entry: &mut Entry) -> Result<Inherited, Stopped> {
         let Some(HardLink::Later { slot, own_type }) = &entry.hard_link else { return Ok(Inherited::default()) };
         let state = self.job.exchange.wait_for(|| match slot.get() {
@@ -209,7 +211,7 @@ impl<'j> Worker<'j> {
         Ok(Inherited::default())
     }
 
-    /// Leaves the reason in the stream, if there is one to be told.
+    /// Adds the reason to the stream, if it is to be reported.
     fn give_up(&mut self, halt: &Halt, path: &[u8]) -> Stopped {
         if halt.note(path, self.saver.emitter.piece()) {
             self.saver.emitter.close();
