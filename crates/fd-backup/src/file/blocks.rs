@@ -1,4 +1,4 @@
-//! The data of one file in blocks: read, holes and blocks of zeros left out (reference 04 §8).
+//! The data of one file in blocks: read, with holes and blocks of zeros left out (reference 04 §8).
 //!
 //! Not here: what is done with a block.
 
@@ -10,17 +10,17 @@ use crate::pipeline::exchange::Stopped;
 
 /// Takes blocks of a file.
 pub(crate) trait Intake<E> {
-    /// The next block is to be read to the end of this.
+    /// The next block is read to the end of this buffer.
     fn room(&mut self) -> &mut Vec<u8>;
 
     /// A block of `len` bytes, which begins at `position` in the file, was read there.
     fn take(&mut self, position: u64, len: usize) -> Result<(), E>;
 
-    /// What was read there, if anything, does not count.
+    /// The bytes that were read there, if any, are not used.
     fn leave_out(&mut self);
 }
 
-/// Every block goes to the same place, and then to `each`, with its position.
+/// Reads each block to the same buffer and calls `each` with its position.
 pub(crate) struct Scratch<'s, F> {
     pub(crate) block: &'s mut Vec<u8>,
     pub(crate) each: F,
@@ -39,22 +39,22 @@ impl<E, F: FnMut(u64, &[u8]) -> Result<(), E>> Intake<E> for Scratch<'_, F> {
     fn leave_out(&mut self) {}
 }
 
-/// How the blocks of one file are to be cut and which of them are left out.
+/// How a file is cut into blocks, and which of them are left out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     /// Bytes of a full block as read from the file.
     pub(crate) block_len: usize,
-    /// Blocks have addresses, and blocks of zeros are left out.
+    /// Blocks have addresses, and those of zeros are left out.
     sparse: bool,
     file_type: FileType,
     /// Size from the attributes.
     size: u64,
-    /// The file takes less room on the disk than its size says.
+    /// The file takes less space on the disk than its size.
     has_holes: bool,
 }
 
 impl Cut {
-    /// How a file with these attributes is cut. `record_len` is the length of a full record.
+    /// The cut of a file with these attributes. `record_len` is the length of a full record.
     pub(crate) fn new(file_type: FileType, stat: &Stat, sparse: bool, record_len: usize) -> Self {
         let size = u64::try_from(stat.size).unwrap_or_default();
         let on_disk = u64::try_from(stat.blocks).unwrap_or_default().saturating_mul(512);
@@ -67,28 +67,29 @@ impl Cut {
         }
     }
 
-    /// Whether the block of `len` bytes at `position` is left out if it holds nothing but zeros (reference 04 §8.3).
+    /// Whether the block of `len` bytes at `position` is left out if it holds nothing but zeros
+    /// (reference 04 §8.3).
     fn may_leave_out(&self, position: u64, len: usize) -> bool {
         let full_and_not_last = len == self.block_len && position.saturating_add(len as u64) < self.size;
         let endless = matches!(self.file_type, FileType::Raw | FileType::Fifo) && self.size == 0;
         self.sparse && (full_and_not_last || endless)
     }
 
-    /// Whether a read of `len` bytes at `position` gave more than the file is said to have.
+    /// Whether a read of `len` bytes at `position` exceeds the size of the attributes.
     fn is_beyond_end(&self, position: u64, len: usize) -> bool {
         self.file_type == FileType::Regular && position.saturating_add(len as u64) > self.size
     }
 
-    /// Whether a read of `len` bytes that ended at `position` was the last one: nobody needs to ask a file again that
-    /// gave less than asked for and has given all it is said to have.
+    /// Whether a read of `len` bytes that ended at `position` was the last one: it was short, and
+    /// the file has its size. Saves the read that would return 0.
     fn is_complete(&self, position: u64, len: usize) -> bool {
         self.file_type == FileType::Regular && len < self.block_len && position == self.size
     }
 }
 
-/// Where the holes of a file are. Asked of the kernel piece by piece, as reading comes along.
+/// Finds holes, one after the other, as reading proceeds.
 struct Holes {
-    /// Up to here there is data for sure, or nobody can tell.
+    /// Up to here there is data, or holes can't be found.
     known_until: u64,
 }
 
@@ -97,8 +98,8 @@ impl Holes {
         Self { known_until: if cut.has_holes { 0 } else { u64::MAX } }
     }
 
-    /// The block at `position`, or the first one behind it that is not sure to be left out because it lies in a hole.
-    /// What is sent is the same as if the hole had been read.
+    /// The position of the next block that is not certainly left out because it lies in a hole,
+    /// from `position` on. The stream is the same as if the hole had been read.
     fn skip(&mut self, source: &mut Source, cut: &Cut, position: u64) -> Result<u64, Errno> {
         if position < self.known_until {
             return Ok(position);
@@ -109,7 +110,7 @@ impl Holes {
         };
         self.known_until = source.next_hole(data).unwrap_or(u64::MAX);
         let block_len = cut.block_len as u64;
-        // Blocks that end in front of the data, and in front of the end of the file as the attributes have it.
+        // Counts blocks that end before the data, and before the end of the file by its attributes.
         let last_end = data.min(cut.size.saturating_sub(1));
         let blocks = last_end.saturating_sub(position) / block_len;
         let next = position.saturating_add(blocks.saturating_mul(block_len));
@@ -118,16 +119,16 @@ impl Holes {
     }
 }
 
-/// What became of the data.
+/// How reading ended.
 #[derive(Debug)]
 pub(crate) enum DataEnd {
-    /// Everything was read.
+    /// At the end of the data.
     Complete,
-    /// Reading failed somewhere; what was read before is sent.
+    /// With an error; what was read before is sent.
     ReadError(Errno),
 }
 
-/// Reads a source to its end. `intake` gets every block that is not left out, with its position.
+/// Reads a source to its end and passes each block that is not left out to `intake`.
 pub(crate) fn read_blocks<E: From<Stopped>>(
     source: &mut Source,
     cut: &Cut,
@@ -155,7 +156,8 @@ pub(crate) fn read_blocks<E: From<Stopped>>(
             }
         };
         if cut.is_beyond_end(position, len) && source.has_grown() {
-            // Somebody writes to its end. The attributes stand before the data, and it is to be as they say.
+            // The file grows. Its attributes stand before the data, so the data must have their
+            // size.
             let rest = usize::try_from(cut.size.saturating_sub(position)).unwrap_or(0);
             room.truncate(before.saturating_add(rest));
             if rest == 0 {
@@ -179,7 +181,7 @@ pub(crate) fn read_blocks<E: From<Stopped>>(
 
 /// Whether a block holds nothing but zeros.
 fn is_zero(block: &[u8]) -> bool {
-    // Looks at a stretch at a time without branches, which the compiler turns into vector instructions.
+    // Without branches in a chunk, so that the compiler uses vector instructions.
     block.chunks(256).all(|stretch| stretch.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
@@ -191,7 +193,7 @@ mod tests {
         Cut::new(file_type, &Stat { size, ..Stat::default() }, sparse, 65_536)
     }
 
-    /// Reference 04 §8.3: only full blocks that do not reach the end, and any block of a device or fifo.
+    /// Reference 04 §8.3: full blocks before the end only, and each block of a device or fifo.
     #[test]
     fn which_blocks_of_zeros_are_left_out() {
         let file = cut(FileType::Regular, 3 * 65_528, true);

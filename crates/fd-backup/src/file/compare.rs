@@ -1,4 +1,4 @@
-//! Whether a file's data is what the catalog's digest says (reference 04 §13.4, §13.5).
+//! Compares the data of files with the catalog's digests (reference 04 §13.4, §13.5).
 
 use std::os::fd::AsFd;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::pipeline::exchange::Stopped;
 use crate::pipeline::piece::Event;
 use crate::texts;
 
-/// What comparing its data decided about an entry.
+/// What the comparison of its data decides about an entry.
 #[derive(Debug)]
 pub(crate) enum Decision {
     /// It is saved.
@@ -41,14 +41,14 @@ pub(crate) struct Finding {
 pub(crate) struct Comparer<'v> {
     pub(crate) list: Option<&'v AccurateList>,
     pub(crate) digesters: &'v mut Digesters,
-    /// Room for a block.
+    /// A buffer for blocks.
     pub(crate) block: &'v mut Vec<u8>,
     pub(crate) record_len: usize,
     pub(crate) patience: Patience<'v>,
 }
 
 impl Comparer<'_> {
-    /// Compares the data of an entry if only that decides whether it is saved.
+    /// Compares the data of an entry if only its data decides whether it is saved.
     pub(crate) fn examine(&mut self, entry: &Entry) -> Result<Option<Finding>, Stopped> {
         let token = entry.token.map(Token::decode).filter(|token| token.needs_data());
         let (Some(list), Some(token)) = (self.list, token) else { return Ok(None) };
@@ -58,7 +58,7 @@ impl Comparer<'_> {
     fn compare(&mut self, list: &AccurateList, entry: &Entry, token: Token) -> Result<Finding, Stopped> {
         let mut finding = Finding { decision: Decision::Save, events: Vec::new(), read_bytes: 0 };
         if token.on_equal_data == OnEqualData::Update && matches!(entry.hard_link, Some(HardLink::Later { .. })) {
-            // It is a link to the name that has the data, and carries none.
+            // It is a link to the name that has the data, and has none itself.
             return Ok(finding);
         }
         let Some(expected) = list.digest(token) else {
@@ -83,7 +83,7 @@ impl Comparer<'_> {
         Ok(finding)
     }
 
-    /// The digest of the data; `None` if it can't be had.
+    /// The digest of the data; `None` after an error, which is reported.
     fn digest(
         &mut self,
         entry: &Entry,
@@ -114,17 +114,17 @@ impl Comparer<'_> {
 /// Digests files as a backup does, without saving them.
 pub(crate) struct Reading<'r> {
     pub(crate) digester: &'r mut Digester,
-    /// Room for a block.
+    /// A buffer for blocks.
     pub(crate) block: &'r mut Vec<u8>,
     pub(crate) record_len: usize,
     pub(crate) patience: Patience<'r>,
-    /// Is told how many bytes were read and digested, block by block.
+    /// Called for each block with the number of bytes that were read and digested.
     pub(crate) count: &'r mut dyn FnMut(u64),
 }
 
 impl Reading<'_> {
-    /// Adds the entry's data to the digest, and says whether the file has changed since the walk. A file of no size is
-    /// not even opened. The inner error says why it could not be: `ESTALE` if there is another one.
+    /// Adds the entry's data to the digest and compares the file with the one of the walk. A file
+    /// of size 0 is not opened. The inner error is that of opening it; `ESTALE` for another file.
     pub(crate) fn digest(&mut self, entry: &Entry) -> Result<Result<(DataEnd, Identity), Errno>, Stopped> {
         if entry.stat.size <= 0 {
             return Ok(Ok((DataEnd::Complete, Identity::Unchanged)));

@@ -1,11 +1,12 @@
-//! What the type and the options of an entry mean for its data: whether it is read, digested and encrypted, and which
-//! stream it makes (reference 04 §7 to §9).
+//! What the type and the options of an entry mean for its data: whether it is read, digested and
+//! encrypted, and the stream that it is sent in (reference 04 §7 to §9).
 
 use fd_fileset::{EffectiveOptions, Flags};
 use fd_records::{Compression, DataLayout, FileType, Packing, Stat, Stream};
 
-/// Which stream holds the data of an entry with these options. Every entry has an answer, also those without data:
-/// it stands in their attributes (reference 04 §7). Encrypted data has no addresses.
+/// The stream of the data of an entry with these options. It is defined for each entry, also for
+/// those without data, because it is part of the attributes (reference 04 §7). Encrypted data has
+/// no addresses.
 pub(crate) fn data_stream(options: &EffectiveOptions, is_encrypted: bool) -> Stream {
     Stream::of_data(DataLayout {
         has_address: options.has(Flags::SPARSE) && !is_encrypted,
@@ -29,8 +30,8 @@ pub(crate) fn is_read(file_type: FileType, stat: &Stat) -> bool {
     }
 }
 
-/// Whether the data of an entry of this type is encrypted where encryption is on. What comes out of a fifo is file data,
-/// too: the stock daemon sends it in clear.
+/// Whether the data of an entry of this type is encrypted in a job with encryption. Data of a fifo
+/// is file data, too; the stock daemon sends it in clear.
 pub(crate) fn is_encrypted(file_type: FileType) -> bool {
     is_digested(file_type) || file_type == FileType::Fifo
 }

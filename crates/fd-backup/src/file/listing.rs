@@ -16,8 +16,8 @@ pub(crate) fn saved_line(entry: &Entry, names: &mut NameCache) -> Vec<u8> {
     line
 }
 
-/// What the message about a saved file says of a record of the tail: its name as in the list, so with the slash of a
-/// directory, and never a target.
+/// The line of a record of the tail: its name is as in the list, so a directory has its slash, and
+/// a link has no target.
 pub(crate) fn saved_line_of_tail(record: &TailRecord<'_>, names: &mut NameCache) -> Vec<u8> {
     let mut line = Vec::new();
     if record.file_type == FileType::Deleted {

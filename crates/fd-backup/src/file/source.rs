@@ -1,6 +1,7 @@
-//! Opening and reading what has data: files, raw devices, fifos (reference 04 §8.2, §8.9).
+//! Opens and reads what has data: files, raw devices, fifos (reference 04 §8.2, §8.9).
 //!
-//! Reading a fifo never blocks for long, so that a job that ends can end: nobody may ever write to it.
+//! A read of a fifo never blocks for long, so that a stopped job can end even if nothing is ever
+//! written to the fifo.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +17,14 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::file::page_cache::{PageCache, errno};
 
-/// How often somebody who waits for a fifo looks whether the job goes on.
+/// How often a thread that waits for a fifo checks whether the job was stopped.
 const GLANCE: Duration = Duration::from_millis(200);
-/// The longest wait for a file under lease: longer than the kernel usually lets its holder keep it, 45 s.
+/// The longest wait for a file under lease: longer than the 45 s that the kernel usually grants its
+/// holder.
 const LONGEST_LEASE: Duration = Duration::from_secs(60);
 /// The longest wait for all such files of a job.
 const ALL_LEASES: Duration = Duration::from_secs(600);
-/// From this size on, the kernel is told that the file is read from front to back.
+/// From this size on, the kernel is advised that the file is read sequentially.
 const WORTH_ADVICE: i64 = 1 << 20;
 
 /// An open file, device or fifo.
@@ -30,7 +32,7 @@ const WORTH_ADVICE: i64 = 1 << 20;
 pub(crate) struct Source {
     file: OwnedFd,
     kind: Kind,
-    /// What opening and reading took so far.
+    /// Time that opening and reading took so far.
     spent: Duration,
 }
 
@@ -38,7 +40,7 @@ pub(crate) struct Source {
 enum Kind {
     /// A regular file.
     Regular {
-        /// Place of the next read.
+        /// Position of the next read.
         position: u64,
         /// Size from the attributes.
         size: u64,
@@ -56,18 +58,18 @@ impl Drop for Source {
     }
 }
 
-/// How the files of a job are opened.
+/// How long the opening of a file may take.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience<'p> {
-    /// How long to wait for somebody to open a fifo for writing.
+    /// How long to wait until a fifo is opened for writing.
     pub(crate) fifo: Duration,
-    /// Whether the job is being taken down.
+    /// Whether the job is stopped.
     pub(crate) is_stopped: &'p dyn Fn() -> bool,
-    /// How long the files of this job have been waited for that somebody had under lease.
+    /// Time that the job has spent on files under lease.
     pub(crate) leases: &'p LeaseClock,
 }
 
-/// How long a job has waited for files under lease.
+/// Time that a job has waited for files under lease.
 #[derive(Default, Debug)]
 pub(crate) struct LeaseClock(AtomicU64);
 
@@ -81,11 +83,11 @@ impl LeaseClock {
     }
 }
 
-/// Opens what stands in the place of an entry whose data is wanted, if that is a file. Waits for the holder of a lease
-/// only, whose kernel takes it away after a while; whoever holds many must not hold up the job for long.
+/// Opens the file at the path of an entry whose data is wanted. Only a lease is waited for: the
+/// kernel ends it after a while. A process that holds many leases must not delay the job for long.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's.
 pub(crate) fn open_regular(entry: &Entry, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
     let no_atime = entry.options.has(Flags::NO_ATIME);
     let open = || entry.open(no_atime);
@@ -106,10 +108,10 @@ pub(crate) fn open_regular(entry: &Entry, patience: Patience<'_>) -> Result<Owne
     }
 }
 
-/// Opens the very fifo or device that the walk has seen, of which the FileSet says that it is to be read.
+/// Opens the very fifo or device of the walk; the FileSet says that it is to be read.
 ///
 /// # Errors
-/// What the kernel says; `EINTR` for a fifo without writer, as the reference's timer makes it.
+/// The kernel's; `EINTR` for a fifo without a writer, as the stock daemon's timer causes.
 pub(crate) fn open_special(entry: &Entry, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
     let handle = entry.handle()?;
     if entry.file_type == FileType::Fifo {
@@ -125,7 +127,7 @@ pub(crate) fn open_special(entry: &Entry, patience: Patience<'_>) -> Result<Owne
 }
 
 impl Source {
-    /// An open file, device or fifo with the attributes and the type that it has now. Opening it took `spent`.
+    /// An open file, device or fifo with its present attributes and type. Opening it took `spent`.
     pub(crate) fn new(file: OwnedFd, file_type: FileType, stat: &Stat, spent: Duration) -> Self {
         if stat.size >= WORTH_ADVICE {
             // Advice only: its result doesn't matter.
@@ -142,7 +144,7 @@ impl Source {
         Self { file, kind, spent }
     }
 
-    /// Whether the file is larger now than its attributes say. Of some file systems no size can be believed.
+    /// Whether the file is larger now than its attributes say. Some file systems don't know sizes.
     pub(crate) fn has_grown(&self) -> bool {
         match &self.kind {
             Kind::Regular { size, .. } => file_len(&self.file).is_some_and(|now| now > *size),
@@ -155,12 +157,13 @@ impl Source {
         self.file.as_fd()
     }
 
-    /// How long opening and reading took so far.
+    /// Time that opening and reading took so far.
     pub(crate) fn spent(&self) -> Duration {
         self.spent
     }
 
-    /// One `read` to the end of `out`: at most `most` bytes, 0 at the end. `None` if the job is being taken down.
+    /// One `read` to the end of `out`: at most `most` bytes, 0 at the end. `None` if the job is
+    /// stopped.
     pub(crate) fn read(
         &mut self,
         out: &mut Vec<u8>,
@@ -201,8 +204,9 @@ impl Source {
         }
     }
 
-    /// Where the next byte that is not in a hole stands, at `position` or behind it; where there is none any more, the
-    /// present end of the file. `None` if the file system can't tell. The place of the next read is lost.
+    /// The position of the next byte outside of a hole, at `position` or behind it; if there is
+    /// none, the present end of the file. `None` if the file system can't find holes. Changes the
+    /// position of the next read.
     pub(crate) fn next_data(&mut self, position: u64) -> Option<u64> {
         match seek(&self.file, SeekFrom::Data(position)) {
             Err(Errno::NXIO) => file_len(&self.file),
@@ -210,13 +214,13 @@ impl Source {
         }
     }
 
-    /// Where the next hole begins, at `position` or behind it; the end of the file is one. The place of the next read
-    /// is lost.
+    /// The start of the next hole, at `position` or behind it; the end of the file counts as one.
+    /// Changes the position of the next read.
     pub(crate) fn next_hole(&mut self, position: u64) -> Option<u64> {
         seek(&self.file, SeekFrom::Hole(position)).ok()
     }
 
-    /// Sets the place of the next read.
+    /// Sets the position of the next read.
     pub(crate) fn seek(&mut self, to: u64) -> Result<(), Errno> {
         if let Kind::Regular { position, .. } = &mut self.kind {
             *position = to;
@@ -226,7 +230,7 @@ impl Source {
     }
 }
 
-/// One `read` where the file stands, to the end of `out`.
+/// One `read` at the position of the file, to the end of `out`.
 fn append_next(file: &OwnedFd, out: &mut Vec<u8>, most: usize) -> Result<usize, Errno> {
     let before = out.len();
     out.resize(before.saturating_add(most), 0);
@@ -240,10 +244,10 @@ fn file_len(file: &OwnedFd) -> Option<u64> {
     fstat(file).ok().and_then(|stat| u64::try_from(stat.st_size).ok())
 }
 
-/// Opens a fifo as soon as somebody opens it for writing.
+/// Opens a fifo once it is opened for writing.
 ///
-/// Only a blocking `open` knows when that happens, so a thread of its own waits in one. When the time is up, we open
-/// the fifo for writing ourselves for a moment, which ends that wait.
+/// Only a blocking `open` notices that, so a thread of its own waits in one. When the time is up,
+/// the fifo is opened for writing here for a moment, which ends that wait.
 fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
     let name = format!("/proc/self/fd/{}", fifo.as_raw_fd());
     let deadline = Instant::now() + patience.fifo;
@@ -253,7 +257,7 @@ fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
         let open = move || {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
             let result = retry_on_intr(|| rustix::fs::open(waiting_name.as_str(), flags, Mode::empty()));
-            // Nobody listens any more when the time is up.
+            // The receiver may be gone: the time is up.
             let _ = sender.send(result);
         };
         std::thread::Builder::new().name("fifo".to_owned()).spawn_scoped(scope, open).map_err(|error| errno(&error))?;
@@ -267,7 +271,7 @@ fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Errno::IO),
                 Err(mpsc::RecvTimeoutError::Timeout) if !(patience.is_stopped)() && Instant::now() < deadline => {}
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    // Kept open until the thread is through, wherever it stands.
+                    // Stays open until the thread has left its `open`.
                     let _ends_the_wait =
                         rustix::fs::open(name.as_str(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
                     let _too_late = opened.recv();
@@ -278,7 +282,7 @@ fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
     })
 }
 
-/// Whether a read of the fifo would not wait; waits a moment for that.
+/// Whether the fifo can be read without blocking; waits a moment for that.
 fn readable(file: &OwnedFd) -> Result<bool, Errno> {
     let timeout = Timespec::try_from(GLANCE).unwrap_or_default();
     match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout)) {

@@ -1,4 +1,4 @@
-//! From the walk's events to batches: small files in company, large ones alone.
+//! Collects the walk's events to batches: small files together, each large file alone.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use crate::digests::ahead::FileAhead;
 const MOST_ITEMS: usize = 64;
 /// … and about this many bytes of file data.
 const MOST_BYTES: u64 = 1 << 20;
-/// A file of this size has a batch of its own, so that other workers take what follows it.
+/// A file of this size has a batch of its own, so that other workers take the following ones.
 const LARGE: u64 = 1 << 19;
 
 /// What one worker takes at a time.
 #[derive(Default, Debug)]
 pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
-    /// The only file, if its digests are made ahead.
+    /// The only file, if its digests are computed ahead.
     pub(crate) ahead: Option<Arc<FileAhead>>,
     bytes: u64,
 }
 
-/// One thing of the walk, in its place.
+/// One event of the walk.
 #[derive(Debug)]
 pub(crate) enum Item {
-    /// To be saved.
+    /// An entry to be saved.
     Entry(Entry),
-    /// To be said.
+    /// A message to be delivered.
     Message { kind: MessageType, text: Vec<u8>, failed: bool },
     /// A plugin command, for which there is no plugin.
     Plugin(Vec<u8>),
@@ -42,7 +42,7 @@ pub(crate) struct Batcher {
 }
 
 impl Batcher {
-    /// Takes the next event and hands each batch that is complete to `submit`, in order.
+    /// Adds an event. Complete batches are passed to `submit`, in order.
     pub(crate) fn push<E>(
         &mut self,
         event: WalkEvent<'_>,
@@ -69,7 +69,7 @@ impl Batcher {
         Ok(())
     }
 
-    /// Hands over what was collected, if anything.
+    /// Passes the last batch to `submit`, if it has any item.
     pub(crate) fn finish<E>(&mut self, mut submit: impl FnMut(Batch) -> Result<(), E>) -> Result<(), E> {
         let batch = std::mem::take(&mut self.batch);
         if batch.items.is_empty() { Ok(()) } else { submit(batch) }
@@ -95,7 +95,7 @@ impl Batch {
     }
 }
 
-/// How much data an entry brings, as far as its attributes tell.
+/// Bytes of data of an entry, as far as its attributes say.
 fn data_len(entry: &Entry) -> u64 {
     match entry.file_type {
         FileType::Regular => u64::try_from(entry.stat.size).unwrap_or_default(),

@@ -1,17 +1,18 @@
-//! Where the walker, the workers and the sender meet: one lock, few visits, strict order.
+//! Where walker, workers and sender exchange batches and pieces, in strict order.
 //!
-//! The walker submits batches; each gets the next *slot*. Workers take the batches in that order and publish [`Piece`]s
-//! to the batch's slot; the sender takes the pieces of the first slot only, and goes on to the next slot when the first
-//! is closed. So the order of the stream is the order of submission, whatever the number of workers.
+//! The walker submits batches; each gets the next *slot*. Workers take the batches in that order
+//! and publish [`Piece`]s to the batch's slot. The sender takes the pieces of the first slot only;
+//! when that slot is closed, it continues with the next one. So the order of the stream is the
+//! order of submission, whatever the number of workers.
 //!
-//! Each FileIndex follows from the same order. How many records a batch makes, its worker says when it has opened its files
-//! and before it encodes; the batches behind wait for that.
+//! The same order gives each entry its FileIndex. A worker counts the records of its batch after it
+//! has opened the files and before it encodes; later batches wait for that count.
 //!
-//! Memory is the fixed stock of pieces. The last few of them are only for the worker of the first slot. That worker
-//! always exists (batches are taken in order) and gets a piece as soon as the sender gives one back, so the stream never
-//! stands still for lack of memory: what stands between the sender and the piece that it needs next is always at work.
+//! Memory is a fixed stock of pieces. The last few of them are reserved for the worker of the first
+//! slot. That worker always exists, because batches are taken in order, and it gets a piece as soon
+//! as the sender returns one. So a shortage of memory never stops the stream.
 //!
-//! Not here: what is in a batch, and threads.
+//! Not here: the contents of batches, and threads.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,35 +35,35 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Pieces kept back for the first slot: one being filled, one waiting, one being sent.
+    /// Number of pieces reserved for the first slot: one being filled, one waiting, one being sent.
     fn reserve(&self) -> usize {
         self.pieces.min(3)
     }
 
-    /// With so many pieces free, workers that wait for one are woken. Some more than needed, so that a waiting worker
-    /// does not wake up for each piece that is sent.
+    /// Workers that wait for a piece are woken when so many are free. It is more than needed, so
+    /// that a worker does not wake up for each piece that is sent.
     fn enough(&self) -> usize {
         self.reserve() + 1 + (self.pieces - self.reserve()) / 4
     }
 }
 
-/// The meeting point. `B` is a batch.
+/// See the module. `B` is a batch.
 pub(crate) struct Exchange<B> {
     state: Mutex<State<B>>,
     limits: Limits,
-    /// What the waiting adds to.
+    /// Waiting times are added here.
     times: Arc<StageTimes>,
-    /// Workers: a batch waits, or there will be none.
+    /// Workers: a batch is waiting, or there are no more.
     work: Condvar,
-    /// Walker: there is room for batches.
+    /// Walker: the queue has room for batches.
     room: Condvar,
     /// Workers: pieces are free, or another slot is the first one.
     memory: Condvar,
-    /// Sender: the first slot has a piece, or there will be none.
+    /// Sender: the first slot has a piece, or there are no more.
     ready: Condvar,
     /// Workers: the first FileIndex of more batches is known.
     numbers: Condvar,
-    /// Workers: something that somebody looks out for may have come.
+    /// Workers: a condition of [`Exchange::wait_for`] may hold now.
     news: Condvar,
     stopped: AtomicBool,
 }
@@ -71,13 +72,13 @@ pub(crate) struct Exchange<B> {
 struct State<B> {
     batches: VecDeque<(Slot, B)>,
     outputs: VecDeque<Output>,
-    /// The slot of `outputs`' first element.
+    /// The slot of the first element of `outputs`.
     first: u64,
     /// The first slot whose number of records is not known yet.
     numbered: u64,
     /// FileIndex of the first record of that slot.
     next_file: u32,
-    /// Used pieces, to be used again.
+    /// Used pieces, for the next use.
     spare: Vec<Piece>,
     /// How many pieces may still be taken.
     free: usize,
@@ -90,7 +91,7 @@ struct State<B> {
     first_waits_for_memory: bool,
 }
 
-/// The place of a batch in the stream.
+/// The position of a batch in the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot(u64);
 
@@ -98,20 +99,20 @@ pub(crate) struct Slot(u64);
 struct Output {
     pieces: VecDeque<Piece>,
     closed: bool,
-    /// How many records with a FileIndex the batch makes, when that is known.
+    /// How many records with a FileIndex the batch makes, once that is known.
     files: Option<u32>,
-    /// FileIndex of the first of them, when the counts of all slots before are known.
+    /// FileIndex of the first of them, once the counts of all earlier slots are known.
     first_file: Option<u32>,
 }
 
 impl<B> State<B> {
-    /// The output of a slot. A slot is there until its worker closes it.
+    /// The output of a slot, which exists until its worker closes it.
     fn output(&mut self, slot: Slot) -> Option<&mut Output> {
         let index = usize::try_from(slot.0.checked_sub(self.first)?).ok()?;
         self.outputs.get_mut(index)
     }
 
-    /// Gives the slots their first FileIndex in order, as far as their counts are known.
+    /// Assigns first FileIndexes in the order of the slots, as far as the counts are known.
     fn assign_file_indexes(&mut self) {
         let mut next_file = self.next_file;
         while let Some(output) = self.output(Slot(self.numbered)) {
@@ -124,7 +125,7 @@ impl<B> State<B> {
     }
 }
 
-/// The pipeline is being taken down: leave.
+/// The pipeline is stopped: the thread has to leave it.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
@@ -160,8 +161,8 @@ impl<B> Exchange<B> {
         }
     }
 
-    /// Walker: hands over the next batch; waits while too many lie there. Says how many batches lie there for which no
-    /// worker is idle or expected.
+    /// Walker: submits the next batch; waits while the queue is full. Returns the number of batches
+    /// for which no worker is idle or expected.
     pub(crate) fn submit(&self, batch: B) -> Result<usize, Stopped> {
         let mut state = self.lock();
         while state.batches.len() >= self.limits.queue && !self.is_stopped() {
@@ -181,25 +182,25 @@ impl<B> Exchange<B> {
         Ok(state.batches.len().saturating_sub(state.idle_workers))
     }
 
-    /// Walker: one more worker is on its way; until it arrives it counts as idle.
+    /// Walker: one more worker is being started. It counts as idle until it arrives.
     pub(crate) fn expect_worker(&self) {
         self.lock().idle_workers += 1;
     }
 
-    /// Worker: here I am. Also said for one that does not come.
+    /// Worker: has started. Also called for a worker that failed to start.
     pub(crate) fn worker_arrived(&self) {
         let mut state = self.lock();
         state.idle_workers = state.idle_workers.saturating_sub(1);
     }
 
-    /// Walker: that was the last batch.
+    /// Walker: has submitted its last batch.
     pub(crate) fn no_more_batches(&self) {
         self.lock().no_more_batches = true;
         self.work.notify_all();
         self.ready.notify_all();
     }
 
-    /// Worker: the next batch; `None` when there is none any more.
+    /// Worker: takes the next batch; `None` if there are no more.
     pub(crate) fn take_batch(&self) -> Option<(Slot, B)> {
         let mut state = self.lock();
         loop {
@@ -222,8 +223,8 @@ impl<B> Exchange<B> {
         }
     }
 
-    /// Worker: the FileIndex of the first record of `slot`. Waits until the numbers of records of the slots before are
-    /// known.
+    /// Worker: the FileIndex of the first record of `slot`. Waits until the earlier slots have
+    /// counted their records.
     pub(crate) fn first_file(&self, slot: Slot) -> Result<u32, Stopped> {
         let mut state = self.lock();
         loop {
@@ -237,7 +238,7 @@ impl<B> Exchange<B> {
         }
     }
 
-    /// Worker: `slot` makes so many records with a FileIndex.
+    /// Worker: sets the number of records with a FileIndex of `slot`.
     pub(crate) fn count_files(&self, slot: Slot, files: u32) {
         let mut state = self.lock();
         if let Some(output) = state.output(slot) {
@@ -247,8 +248,8 @@ impl<B> Exchange<B> {
         }
     }
 
-    /// Worker: waits until `look` finds something that the worker of an earlier slot announces. Earlier slots never wait
-    /// for later ones, so it comes.
+    /// Worker: waits until `look` returns something that the worker of an earlier slot announces.
+    /// Earlier slots never wait for later ones, so the wait ends.
     pub(crate) fn wait_for<T>(&self, look: impl Fn() -> Option<T>) -> Result<T, Stopped> {
         if let Some(found) = look() {
             return Ok(found);
@@ -267,7 +268,7 @@ impl<B> Exchange<B> {
         }
     }
 
-    /// Worker: there is something that another worker may look out for.
+    /// Worker: conditions of [`Self::wait_for`] may hold now.
     pub(crate) fn announce(&self) {
         if self.lock().news_waiters > 0 {
             self.news.notify_all();
@@ -279,8 +280,8 @@ impl<B> Exchange<B> {
         self.obtain_locked(self.lock(), slot, |_| ())
     }
 
-    /// Worker: publishes a piece of `slot` and obtains the next one. `waits` is told when it has to wait for that, and
-    /// when that is over.
+    /// Worker: publishes a piece of `slot` and obtains the next one. `waits` is called with `true`
+    /// if that has to wait, and with `false` after the wait.
     pub(crate) fn exchange(&self, slot: Slot, piece: Piece, waits: impl Fn(bool)) -> Result<Piece, Stopped> {
         let mut state = self.lock();
         self.push(&mut state, slot, piece, false);
@@ -293,7 +294,8 @@ impl<B> Exchange<B> {
         self.push(&mut state, slot, piece, true);
     }
 
-    /// Sender: gives the piece sent last back and takes the next one of the stream; `None` at its end.
+    /// Sender: returns the piece that was sent and takes the next one of the stream; `None` at the
+    /// end.
     pub(crate) fn next(&self, sent: Option<Piece>) -> Option<Piece> {
         let mut state = self.lock();
         if let Some(mut piece) = sent {
@@ -332,9 +334,9 @@ impl<B> Exchange<B> {
         }
     }
 
-    /// Anyone: ends everything. Whoever waits here wakes up and leaves.
+    /// Any thread: stops everything. All waiting threads wake up and leave.
     pub(crate) fn stop(&self) {
-        // Under the lock, so that nobody can look at the flag, find it down and then sleep.
+        // Under the lock, so that no thread tests the flag before and sleeps after this.
         let state = self.lock();
         if self.stopped.swap(true, Ordering::Relaxed) {
             return;
@@ -345,7 +347,7 @@ impl<B> Exchange<B> {
         drop(state);
     }
 
-    /// Whether [`Self::stop`] was called; cheap enough to ask for every block.
+    /// Whether [`Self::stop`] was called; cheap enough for each block.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
@@ -397,7 +399,7 @@ impl<B> Exchange<B> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<B>> {
-        // Nothing in here leaves the state half changed when it panics.
+        // No panic in here leaves a half-changed state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -12,25 +12,26 @@ use crate::pipeline::exchange::Stopped;
 use crate::pipeline::piece::{Event, Piece};
 use crate::texts;
 
-/// Why a worker leaves in the middle of its work.
+/// Why a worker stops in the middle of its work.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// Everything is being taken down.
+    /// The pipeline is stopped.
     Stopped,
-    /// A record is longer than a frame can be.
+    /// A record is too long for a frame.
     Record(FrameError),
     /// A block can't be compressed.
     Compression(CompressError),
-    /// A digest can't be made any more.
+    /// A digest can't be computed.
     Digest(DigestKind),
     /// More files than a FileIndex can count.
     FileIndex,
-    /// A file can't be encrypted or signed as the configuration wants it.
+    /// A file can't be encrypted or signed as configured.
     Unprotected(Unprotected),
 }
 
 impl Halt {
-    /// Leaves the reason in the stream and says whether there was one to be told; `path` is the entry worked on.
+    /// Adds the reason to a piece. `false` if there is none to be reported. `path` is the present
+    /// entry.
     pub(crate) fn note(&self, path: &[u8], piece: &mut Piece) -> bool {
         if let Self::Unprotected(unprotected) = self {
             for text in &unprotected.errors {
@@ -45,7 +46,7 @@ impl Halt {
         is_told
     }
 
-    /// The fatal message, if there is one to be said; `path` is the entry worked on.
+    /// The fatal message, if any; `path` is the present entry.
     fn message(&self, path: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Stopped => None,

@@ -1,4 +1,5 @@
-//! Staying out of the way of the host's own work: the priority of a job's threads, and rests while the load is high.
+//! Consideration for the host's other work: the priority of a job's threads, and pauses while the
+//! load is high.
 
 use std::io;
 use std::thread;
@@ -7,33 +8,34 @@ use std::time::{Duration, Instant};
 use fd_messages::IoPriority;
 use fd_os::priority;
 
-/// How often a thread looks at the load, and whether it has rested enough.
+/// How often a thread reads the load, and the unit of its pauses.
 const GLANCE: Duration = Duration::from_millis(200);
-/// While the load is too high, a thread works a tenth of the time: a host that is always busy gets its backup all the same.
+/// While the load is too high, a thread works a tenth of the time: a host that is always busy is
+/// still backed up.
 const REST_PER_WORK: u32 = 9;
-/// The longest rest is for so much work. Most of what seems to be more was waiting.
+/// A pause is computed for at most this much work. Longer intervals were mostly waiting.
 const MOST_WORK: Duration = Duration::from_secs(1);
 
-/// What a job takes of the host beside others.
+/// The job's share of the host.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct HostShare {
     /// Nice value of the job's threads, 0 to 19; `None`: that of the daemon.
     pub nice: Option<u8>,
     /// Share of the disks; `None`: that of the daemon.
     pub io: Option<IoPriority>,
-    /// One-minute load average above which the job's threads rest most of the time; `None`: they never do.
+    /// One-minute load average above which the job's threads pause most of the time; `None`: never.
     pub max_load: Option<f64>,
 }
 
-/// The calling thread has the priority of a job, and gets its own back when this is dropped.
+/// The calling thread has the priority of a job until this is dropped.
 pub(crate) struct Lowered {
     nice: Option<i32>,
     io: Option<IoPriority>,
 }
 
 impl Lowered {
-    /// Lowers the calling thread, and with it the threads that it starts from now on. The second value says what the
-    /// kernel refused.
+    /// Lowers the priority of the calling thread and of threads that it starts from now on. The
+    /// second value is the kernel's error, if any.
     pub(crate) fn new(share: &HostShare) -> (Self, Option<io::Error>) {
         let mut lowered = Self { nice: None, io: None };
         let refused = lowered.lower(share).err();
@@ -43,7 +45,7 @@ impl Lowered {
     fn lower(&mut self, share: &HostShare) -> io::Result<()> {
         if let Some(nice) = share.nice {
             let before = priority::nice()?;
-            // Nobody is raised by this.
+            // Never raises a priority.
             priority::set_nice(before.max(nice.into()))?;
             self.nice = Some(before);
         }
@@ -58,13 +60,13 @@ impl Lowered {
 
 impl Drop for Lowered {
     fn drop(&mut self) {
-        // Only root gets its nice value back. The thread of anybody else has little left to do.
+        // Only root may raise its priority again. Without root, the thread has little left to do.
         let _nice = self.nice.map(priority::set_nice);
         let _io = self.io.map(priority::set_io_priority);
     }
 }
 
-/// The rests of one thread.
+/// The pauses of one thread.
 #[derive(Debug)]
 pub(crate) struct Pace {
     max_load: Option<f64>,
@@ -76,7 +78,7 @@ impl Pace {
         Self { max_load: share.max_load, since: Instant::now() }
     }
 
-    /// To be called between two steps of work; rests if the load wants it.
+    /// To be called between two steps of work; pauses if the load is too high.
     pub(crate) fn step(&mut self, is_stopped: &dyn Fn() -> bool) {
         let Some(max_load) = self.max_load else { return };
         let worked = self.since.elapsed();
@@ -91,7 +93,7 @@ impl Pace {
     }
 }
 
-/// The load average of the last minute; `None` where the system does not say.
+/// The load average of the last minute; `None` if `/proc` has none.
 fn load() -> Option<f64> {
     std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }
@@ -108,7 +110,7 @@ mod tests {
         assert!(refused.is_none(), "{refused:?}");
         assert_eq!((priority::nice().unwrap(), priority::io_priority().unwrap()), (19, IoPriority::Idle));
         drop(lowered);
-        // Others than root keep the nice value.
+        // Without root, the nice value stays.
         let root = rustix::process::geteuid().is_root();
         assert_eq!(priority::nice().unwrap(), if root { before.0 } else { 19 });
         assert_eq!(priority::io_priority().unwrap(), before.1);

@@ -1,4 +1,4 @@
-//! What an accurate job sends after its last file: the files that are gone, or those that a base job has
+//! The end of an accurate job's stream: records of deleted files, or of files that a base job has
 //! (reference 04 §13.6, §13.7).
 
 use fd_bsock::FrameError;
@@ -7,7 +7,7 @@ use fd_records::{Attributes, LStat, Stream};
 use crate::accurate::TailRecord;
 use crate::file::emit::RecordWriter;
 
-/// Encodes records of the tail.
+/// Encodes the records of the tail.
 pub(crate) struct TailEncoder {
     pub(crate) writer: RecordWriter,
     pub(crate) frames: Vec<u8>,
