@@ -1,5 +1,5 @@
-//! The accurate list: what the catalog knows of the files to be saved, so that a job sends what is different and tells
-//! what is gone (reference 04 §13).
+//! The accurate list: the catalog's files. A job sends what differs from it, and names what is gone
+//! (reference 04 §13).
 
 mod attributes;
 mod criteria;
@@ -20,28 +20,28 @@ use criteria::Times;
 use list::{List, RecordId};
 use order::TableOrder;
 
-/// What kind of job the list is for.
+/// The kind of job that the list is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccurateLevel {
-    /// A Full job on top of base jobs, else an Incremental or Differential one.
+    /// A Full job on base jobs, else an Incremental or Differential one.
     pub full: bool,
-    /// The job goes on where an incomplete one stopped; the list names what that one has sent.
+    /// The job continues an incomplete one; the list has what that one has sent.
     pub rerun: bool,
 }
 
-/// The list. Filled message by message, then given to [`crate::BackupPlan`].
+/// The list. It is filled message by message, then given to [`crate::BackupPlan`].
 pub struct AccurateList {
     level: AccurateLevel,
     announced: u64,
     state: Mutex<State>,
 }
 
-/// What the catalog has of a file.
+/// The catalog's record of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListedFile {
     /// Size in bytes.
     pub size: i64,
-    /// Bytes of its digest, `None` if there is none; empty if the catalog's text is no digest.
+    /// Bytes of its digest; `None` if there is none, empty if the catalog's text is no digest.
     pub digest: Option<Vec<u8>>,
 }
 
@@ -62,8 +62,8 @@ impl std::fmt::Debug for AccurateList {
 }
 
 impl AccurateList {
-    /// An empty list. `announced` is the number of the Director's `accurate files=` command, an estimate; the FileSet
-    /// says which attributes will be asked for.
+    /// An empty list. `announced` is the number of the Director's `accurate files=` command, an
+    /// estimate. The FileSet says which attributes will be compared.
     pub fn new(level: AccurateLevel, announced: u64, fileset: &FileSet) -> Self {
         let fields = if level.full && !level.rerun {
             Fields::ALL
@@ -75,21 +75,21 @@ impl AccurateList {
         Self { level, announced, state: Mutex::new(State { list: List::new(fields), space_saved: 0 }) }
     }
 
-    /// An empty list for a Verify job, which asks for sizes and digests only.
+    /// An empty list for a Verify job, which compares sizes and digests only.
     pub fn for_verify(announced: u64) -> Self {
         let level = AccurateLevel { full: false, rerun: false };
         Self { level, announced, state: Mutex::new(State { list: List::new(Fields::SIZE), space_saved: 0 }) }
     }
 
-    /// Takes a message of the Director. One that names no file, or whose attributes can't be read, is ignored: the file
-    /// is then taken for new.
+    /// Adds a message of the Director. A message without a file name, or with attributes that can't
+    /// be decoded, is ignored: the file counts as new then.
     pub fn add(&mut self, message: &[u8]) {
         if let Some(entry) = AccurateEntry::parse(message) {
             let _held = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).list.push(&entry);
         }
     }
 
-    /// To be called when the Director has sent everything.
+    /// To be called after the Director's last message.
     pub fn complete(&mut self) {
         self.state.get_mut().unwrap_or_else(PoisonError::into_inner).list.complete();
     }
@@ -113,8 +113,8 @@ impl AccurateList {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the list says about a file of a volume (a directory's name with its slash), which counts as seen from now
-    /// on.
+    /// The list's record of a file on a volume, which counts as seen from now on. The name of a
+    /// directory ends with a slash.
     pub fn find(&self, name: &[u8]) -> Option<ListedFile> {
         let mut state = self.lock();
         let id = state.list.find(name)?;
@@ -124,7 +124,7 @@ impl AccurateList {
         Some(file)
     }
 
-    /// Names the files that nobody has seen, in the stock daemon's order.
+    /// Passes the names of the files that were not seen to `each`, in the stock daemon's order.
     pub fn unseen(&self, mut each: impl FnMut(&[u8])) {
         let named: Result<(), std::convert::Infallible> = self.tail(|record| {
             each(record.path);
@@ -133,7 +133,7 @@ impl AccurateList {
         let Ok(()) = named;
     }
 
-    /// What the list says about an entry of the walk (reference 04 §13.4).
+    /// Compares an entry of the walk with the list (reference 04 §13.4).
     pub(crate) fn compare(&self, candidate: &Candidate<'_>, walk: &WalkSettings) -> Comparison {
         let mut state = self.lock();
         let Some(id) = state.list.find(&candidate.key()) else { return Comparison::Changed { token: None } };
@@ -142,8 +142,9 @@ impl AccurateList {
         let letters = letters_of(self.level, options);
         let times =
             Times { incremental: walk.incremental, since: walk.since, mtime_only: options.has(Flags::MTIME_ONLY) };
-        // A hard link restores nothing without the name that it links to, and something else if that one is another file
-        // now. Either shows in the change time, whether a letter looks at it or not.
+        // Without the name that it links to, a hard link restores nothing, and if that name is
+        // another file now, the wrong data. Both show in the change time, even if no letter
+        // compares that.
         let dangles = known.is_link
             && candidate.stat.ctime != known.stat.ctime
             && !state.list.first_name_stands(candidate.stat.ino);
@@ -156,14 +157,15 @@ impl AccurateList {
         state.list.note_inode(id, candidate.stat.ino);
         let on_equal_data = match (differs, verifiable, criteria::wants_confirmation(letters)) {
             (false, true, false) => OnEqualData::Skip,
-            // A record of attributes alone adds to what an earlier job's record makes: where there is no data, and in a
-            // Full job on a base, the Director restores it without that one. A resumed job has part of it itself.
+            // A record of attributes only adds to the record of an earlier job. Where there is no
+            // data, and in a Full job on a base, the Director restores it without that one. A
+            // resumed job has sent part of it itself.
             (true, true, true) if carries_data && !self.level.full && !self.level.rerun => OnEqualData::Update,
             (false, _, _) => {
                 self.note_unchanged(&mut state, id, candidate.stat);
                 return Comparison::Unchanged;
             }
-            (true, _, _) => OnEqualData::DoNotAsk,
+            (true, _, _) => OnEqualData::Save,
         };
         if !self.level.full {
             state.list.set_seen(id);
@@ -171,7 +173,7 @@ impl AccurateList {
         Comparison::Changed { token: Some(Token { id, on_equal_data }.encode()) }
     }
 
-    /// A worker found the data of a file unchanged.
+    /// To be called when a worker has found the data of a file unchanged.
     pub(crate) fn data_unchanged(&self, token: Token, stat: &Stat) {
         self.note_unchanged(&mut self.lock(), token.id, stat);
     }
@@ -184,7 +186,7 @@ impl AccurateList {
     }
 }
 
-/// What a worker needs to know of an entry's place in the list; travels in [`fd_walk::Entry::token`].
+/// An entry's position in the list, for the workers; [`fd_walk::Entry::token`] holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token {
     id: RecordId,
@@ -194,9 +196,9 @@ pub(crate) struct Token {
 /// What is done with an entry whose data has the digest of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnEqualData {
-    /// It is saved without comparing.
-    DoNotAsk,
-    /// It is unchanged.
+    /// It is saved without a comparison.
+    Save,
+    /// It is not saved.
     Skip,
     /// Its attributes are sent without data (reference 04 §13.5).
     Update,
@@ -205,7 +207,7 @@ pub(crate) enum OnEqualData {
 impl Token {
     fn encode(self) -> u64 {
         let choice = match self.on_equal_data {
-            OnEqualData::DoNotAsk => 0,
+            OnEqualData::Save => 0,
             OnEqualData::Skip => 1,
             OnEqualData::Update => 2,
         };
@@ -217,14 +219,14 @@ impl Token {
         let on_equal_data = match token >> 32 {
             1 => OnEqualData::Skip,
             2 => OnEqualData::Update,
-            _ => OnEqualData::DoNotAsk,
+            _ => OnEqualData::Save,
         };
         Self { id: RecordId((token & 0xFFFF_FFFF) as u32), on_equal_data }
     }
 
-    /// Whether only the data can tell if there will be a record.
+    /// Whether only the data decides if there will be a record.
     pub(crate) fn needs_data(self) -> bool {
-        self.on_equal_data != OnEqualData::DoNotAsk
+        self.on_equal_data != OnEqualData::Save
     }
 }
 
@@ -234,13 +236,13 @@ impl AccurateList {
         self.lock().list.get(token.id)?.digest.map(<[u8]>::to_vec)
     }
 
-    /// Whether a file without a digest in the list is worth a warning.
+    /// Whether a missing digest in the list is worth a warning.
     pub(crate) fn expects_digests(&self) -> bool {
         !self.level.rerun
     }
 
-    /// Calls `each` for every record that the end of the job needs, in the stock daemon's order: files that are gone
-    /// (reference 04 §13.6), or files that a base job has (§13.7).
+    /// Passes each record after the last file to `each`, in the stock daemon's order: files that
+    /// are gone (reference 04 §13.6), or files that a base job has (§13.7).
     pub(crate) fn tail<E>(&self, mut each: impl FnMut(TailRecord<'_>) -> Result<(), E>) -> Result<(), E> {
         let state = self.lock();
         let list = &state.list;
@@ -274,20 +276,20 @@ impl AccurateList {
         Ok(())
     }
 
-    /// Bytes that base jobs save, where that is to be told.
+    /// Bytes that base jobs save, in a job on base jobs.
     pub(crate) fn space_saved(&self) -> Option<u64> {
         self.level.full.then(|| self.lock().space_saved)
     }
 }
 
-/// A record at the end of an accurate job; attributes only.
+/// A record after the last file of an accurate job: attributes only.
 pub(crate) struct TailRecord<'l> {
     pub(crate) file_type: FileType,
     pub(crate) path: &'l [u8],
     pub(crate) stat: Stat,
 }
 
-/// The letters in force (reference 04 §13.3).
+/// The letters that apply to an entry (reference 04 §13.3).
 fn letters_of(level: AccurateLevel, options: &EffectiveOptions) -> &[u8] {
     if level.full && !level.rerun { &options.base_job } else { &options.accurate }
 }

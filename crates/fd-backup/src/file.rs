@@ -1,4 +1,4 @@
-//! What becomes of one entry: it is opened, compared, read, encoded.
+//! One entry on its way into the stream: opened, compared, read, encoded.
 
 pub(crate) mod blocks;
 pub(crate) mod compare;

@@ -1,4 +1,4 @@
-//! What a caller can have done: a backup, an estimate, a Verify job that looks at the disk.
+//! What a caller can run: a backup, an estimate, a Verify job that reads the disk.
 
 pub(crate) mod backup;
 pub(crate) mod estimate;

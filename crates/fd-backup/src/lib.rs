@@ -1,9 +1,15 @@
-//! The backup: what the walk finds becomes the stream that a Storage Daemon stores (reference 04).
+//! The backup: turns what the walk finds into the stream that a Storage Daemon stores (reference
+//! 04). Estimates and the levels of Verify jobs that read the disk are here, too.
 //!
-//! A walker thread finds entries and hands them over in batches; workers, started when there is something for them, read
-//! files, digest, compress and encode; the calling thread sends what they made, strictly in the walk's order. The accurate list, the estimate and the levels of a
-//! Verify job that look at the disk live here, too.
-//! Not here: the dialogue round the stream, TLS, configuration, and what a walk finds.
+//! - `jobs`: what a caller can run, with its arguments and errors.
+//! - `pipeline`: the threads of a backup. A walker collects entries in batches; workers read,
+//!   digest, compress and encode; the calling thread sends the result, strictly in the walk's
+//!   order.
+//! - `file`: one entry on its way into the stream.
+//! - `digests`: digests of its data, and what PKI adds to it.
+//! - `accurate`: the catalog's files, for accurate jobs.
+//!
+//! Not here: the dialogue around the stream, TLS, configuration, and what a walk finds.
 
 mod accurate;
 mod digests;

@@ -1,4 +1,4 @@
-//! From the walk to the sender: batches, pieces, the exchange between the threads, and the threads themselves.
+//! The threads of a backup, from the walk to the sender, and what they exchange.
 
 pub(crate) mod batch;
 pub(crate) mod exchange;

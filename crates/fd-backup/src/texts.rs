@@ -1,6 +1,7 @@
-//! Every text of this crate that an operator can see, word for word (reference 04 §16, 03 §8).
+//! All texts of this crate that an operator can see, word for word (reference 04 §16, 03 §8).
 //!
-//! The `file.c:123 ` in front of some is part of the reference's texts: operators' scripts may look for it.
+//! The `file.c:123 ` at the beginning of some is part of the stock daemon's texts; scripts may
+//! search for it.
 
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
@@ -9,7 +10,7 @@ use fd_os::error_text;
 use fd_records::DigestKind;
 use rustix::io::Errno;
 
-/// A file could not be opened; its attributes are saved already.
+/// A file can't be opened; its attributes are saved already.
 pub(crate) fn cannot_open(path: &[u8], errno: Errno) -> Vec<u8> {
     [b"     Cannot open \"", path, b"\": ERR=", error_text(errno.raw_os_error()).as_bytes(), b".\n"].concat()
 }
@@ -24,12 +25,12 @@ pub(crate) fn read_error(path: &[u8], errno: Errno) -> Vec<u8> {
     [b"Read error on file ", path, b". ERR=", error_text(errno.raw_os_error()).as_bytes(), b"\n"].concat()
 }
 
-/// A read error was one too many.
+/// A read error beyond the limit.
 pub(crate) fn too_many_errors(errors: u32) -> Vec<u8> {
     format!("Too many errors. JobErrors={errors}.\n").into_bytes()
 }
 
-/// A file can't be looked at again after it was read.
+/// The attributes of a file can't be read again after its data.
 pub(crate) fn cannot_stat(path: &[u8], errno: Errno) -> Vec<u8> {
     [b"Cannot stat file ", path, b": ERR=", error_text(errno.raw_os_error()).as_bytes(), b"\n"].concat()
 }
@@ -49,7 +50,7 @@ pub(crate) fn size_changed(path: &[u8], from: i64, to: i64) -> Vec<u8> {
     [path, format!(" size of {from} changed during backup to {to}.\n").as_bytes()].concat()
 }
 
-/// The list has no digest of a file that is to be compared by it.
+/// The list has no digest of a file that is to be compared.
 pub(crate) fn cannot_verify(path: &[u8]) -> Vec<u8> {
     [b"Cannot verify checksum for ", path, b"\n"].concat()
 }
@@ -69,38 +70,39 @@ pub(crate) fn director_lost(error: &str) -> Vec<u8> {
     [b"Network error in send to Director: ERR=", error.as_bytes(), b"\n"].concat()
 }
 
-/// A file is as the catalog says.
+/// A file is unchanged since the catalog's record.
 pub(crate) fn unchanged(path: &[u8]) -> Vec<u8> {
     [b"     Unchanged file skipped: ", path, b"\n"].concat()
 }
 
-/// What base jobs save; `bytes` of files that need not be sent.
+/// What base jobs save: `bytes` of files that need not be sent.
 pub(crate) fn space_saved(bytes: u64) -> Vec<u8> {
     format!("Space saved with Base jobs: {} MB\n", bytes / (1024 * 1024)).into_bytes()
 }
 
-/// A thread could not be started, or ended by a defect.
+/// A thread can't be started, or ended by a defect.
 pub(crate) fn internal(error: &str) -> Vec<u8> {
     format!("Backup failed: {error}\n").into_bytes()
 }
 
-/// A digest can't be made; the file is saved without.
+/// A digest can't be computed; the file is saved without it.
 pub(crate) fn digest_failed(kind: DigestKind) -> Vec<u8> {
     format!("{} digest initialization failed\n", kind.stream()).into_bytes()
 }
 
-/// Where a plugin is asked for, which is the line of the stock daemon's message that there is none (reference 07 §5.2).
+/// Where a plugin is named. The stock daemon's message has another line number for each place
+/// (reference 07 §5.2).
 #[derive(Clone, Copy)]
 pub(crate) enum PluginPlace {
     /// A plugin command of the FileSet, in a backup.
     Command,
-    /// The same in an estimate.
+    /// A plugin command of the FileSet, in an estimate.
     Estimate,
     /// The plugin of an Options block.
     Options,
 }
 
-/// A plugin that is asked for is not loaded.
+/// A named plugin is not loaded.
 pub(crate) fn plugin_not_loaded(place: PluginPlace, command: &[u8]) -> Vec<u8> {
     let line: &[u8] = match place {
         PluginPlace::Command => b"664",
@@ -110,7 +112,7 @@ pub(crate) fn plugin_not_loaded(place: PluginPlace, command: &[u8]) -> Vec<u8> {
     [b"fd_plugins.c:", line, b" Command plugin \"", command, b"\" requested, but is not loaded.\n"].concat()
 }
 
-/// There are plugins, but not the one that is asked for.
+/// There are plugins, but not the named one.
 pub(crate) fn plugin_not_found(place: PluginPlace, command: &[u8]) -> Vec<u8> {
     let (line, kind): (&[u8], &[u8]) = match place {
         PluginPlace::Command => (b"802", b"Command"),
@@ -120,13 +122,13 @@ pub(crate) fn plugin_not_found(place: PluginPlace, command: &[u8]) -> Vec<u8> {
     [b"fd_plugins.c:", line, b" ", kind, b" plugin \"", command, b"\" not found.\n"].concat()
 }
 
-/// The connection to the Storage Daemon broke. The line number is that of the most frequent place, a data block: our
-/// frames leave many at a time, which one failed can't be told.
+/// The connection to the Storage Daemon is lost. The line number is that of the most frequent
+/// place, a data block: frames are sent many at a time, so the failed one is unknown.
 pub(crate) fn network_send_error(error: &str) -> Vec<u8> {
     format!("backup.c:1056 Network send error to SD. ERR={error}\n").into_bytes()
 }
 
-/// A block could not be compressed.
+/// A block can't be compressed.
 pub(crate) fn compression_failed(error: CompressError) -> Vec<u8> {
     match error {
         CompressError::Deflate { code } => format!("Compression deflate error: {code}\n"),
@@ -143,47 +145,47 @@ pub(crate) fn too_many_files() -> Vec<u8> {
     format!("Too many files in one job: FileIndex can't exceed {}.\n", i32::MAX).into_bytes()
 }
 
-/// A record is longer than the Storage Daemon takes.
+/// A record is longer than a Storage Daemon accepts.
 pub(crate) fn record_refused(path: &[u8], error: &FrameError) -> Vec<u8> {
     [b"Record of \"", path, b"\" can't be sent: ", error.to_string().as_bytes(), b"\n"].concat()
 }
 
-/// What OpenSSL was doing when a cipher could not be set up.
+/// Step of OpenSSL's that failed: a cipher can't be set up.
 pub(crate) const CIPHER_CONTEXT: &str = "OpenSSL cipher context initialization failed";
-/// What OpenSSL was doing when data could not be encrypted.
+/// Step of OpenSSL's that failed: data can't be encrypted.
 pub(crate) const CIPHER_UPDATE: &str = "OpenSSL cipher update failed";
-/// What OpenSSL was doing when nothing could be signed.
+/// Step of OpenSSL's that failed: nothing can be signed.
 pub(crate) const SIGNATURE_CREATION: &str = "Signature creation failed";
 /// The cipher can't be set up.
 pub(crate) const NO_ENCRYPTION_CONTEXT: &str = "crypto.c:46 Failed to initialize encryption context.\n";
-/// Data could not be encrypted.
+/// Data can't be encrypted.
 pub(crate) const ENCRYPTION_ERROR: &str = "Encryption error\n";
 /// The digest can't be signed.
 pub(crate) const ADDING_SIGNER_ERROR: &str = "An error occurred while adding signer the stream.\n";
 /// The key can't sign.
 pub(crate) const SIGNING_ERROR: &str = "An error occurred while signing the stream.\n";
 
-/// An error that OpenSSL left behind.
+/// An error in OpenSSL's queue.
 pub(crate) fn openssl(what: &str, error: &str) -> Vec<u8> {
     format!("openssl.c:108 {what}: ERR={error}\n").into_bytes()
 }
 
-/// No content key could be made for the recipients. The second line is ours.
+/// No content key can be made for the recipients. The second line is ferrofd's own.
 pub(crate) fn no_session(error: &str) -> Vec<u8> {
     format!("An error occurred while encrypting the stream.\n{error}\n").into_bytes()
 }
 
-/// The digest to be signed can't be made.
+/// The digest to be signed can't be computed.
 pub(crate) fn no_signature(error: &fd_crypto::DigestError) -> Vec<u8> {
     format!("Failed to allocate memory for crypto signature.\n{error}\n").into_bytes()
 }
 
-/// The job's threads run with the daemon's priority.
+/// The priority of the job's threads stays the daemon's.
 pub(crate) fn not_lowered(error: &std::io::Error) -> Vec<u8> {
     format!("The job can't have the priority that bacula-fd.toml asks for: ERR={error}\n").into_bytes()
 }
 
-/// Where the time went, in seconds.
+/// The time that each stage took, in seconds.
 pub(crate) fn stage_times(times: &StageTimes, workers: usize) -> Vec<u8> {
     let seconds = |stage| times.get(stage).as_secs_f64();
     let (walk, walk_waits) = (seconds(Stage::Walk), seconds(Stage::WalkWaits));

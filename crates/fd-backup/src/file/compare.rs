@@ -77,7 +77,7 @@ impl Comparer<'_> {
                     Decision::Skip
                 }
                 OnEqualData::Update => Decision::Update(expected),
-                OnEqualData::DoNotAsk => Decision::Save,
+                OnEqualData::Save => Decision::Save,
             };
         }
         Ok(finding)

@@ -1,8 +1,8 @@
-//! Reading a file without pushing out of memory what the host's own programs use.
+//! Reads a file without evicting what the host's own programs have in the page cache.
 //!
-//! Where the kernel can read a file without keeping it (`RWF_DONTCACHE`, Linux 6.14), it does; pages that were in memory
-//! before stay. Elsewhere we look stretch by stretch what is in memory before we read, and let go of those stretches
-//! afterwards of which nothing was. Nothing is ever written out for that.
+//! The kernel can do that itself from Linux 6.14 on (`RWF_DONTCACHE`): pages that were cached
+//! before stay. On other kernels, the file is watched stretch by stretch: if nothing of a stretch
+//! was cached before it is read, its pages are dropped afterwards. Nothing is written out for that.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -16,21 +16,21 @@ use rustix::io::Errno;
 
 /// Length of a stretch in bytes, a multiple of any page size.
 const STRETCH: u64 = 8 << 20;
-/// How many stretches are looked at together: 32 GiB of file.
+/// How many stretches are examined together: 32 GiB of file.
 const GROUP: u64 = 4096;
 /// No device has this number.
 const NO_DEVICE: u64 = u64::MAX;
 
-/// The device that last refused to be read uncached. A job reads from one or two, and only the first file of each, or
-/// the first after a change, asks in vain.
+/// The last device that refused uncached reads. A job reads from one or two devices, so at most the
+/// first file of each, and the first after a change, tries in vain.
 static REFUSING: AtomicU64 = AtomicU64::new(NO_DEVICE);
 
 /// How a file is read.
 #[derive(Debug)]
 pub(crate) enum PageCache {
-    /// By the kernel, uncached.
+    /// Uncached, by the kernel.
     Uncached { device: u64 },
-    /// Watched by us.
+    /// Cached, with the stretches watched here.
     Watched(Stretches),
 }
 
@@ -55,7 +55,7 @@ impl PageCache {
     ) -> Result<usize, Errno> {
         if let Self::Uncached { device } = *self {
             match append_uncached(file, out, most, position).map_err(|error| errno(&error)) {
-                // What a kernel or file system says that does not know the flag. Nothing was read yet.
+                // The kernel or the file system doesn't support it. Nothing was read yet.
                 Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
                     REFUSING.store(device, Ordering::Relaxed);
                     *self = Self::Watched(Stretches::new(file, size));
@@ -69,7 +69,7 @@ impl PageCache {
         append(file, out, most, position).map_err(|error| errno(&error))
     }
 
-    /// The file has been read as far as it is going to be.
+    /// To be called when no more of the file is read.
     pub(crate) fn leave(&mut self, file: BorrowedFd<'_>) {
         if let Self::Watched(stretches) = self {
             stretches.leave(file);
@@ -82,14 +82,14 @@ pub(crate) fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// What we know of the stretches of a file. They are looked at many at a time and in advance, because the kernel reads
-/// far ahead.
+/// Which stretches of a file were cached. Many are examined at once and in advance, because the
+/// kernel reads far ahead.
 #[derive(Debug)]
 pub(crate) struct Stretches {
     size: u64,
     /// The stretch that is being read.
     number: u64,
-    /// Of which stretches nothing was in memory, from the first one of the present group on.
+    /// For each stretch of the present group: whether nothing of it was cached.
     cold: Vec<bool>,
 }
 
@@ -100,7 +100,7 @@ impl Stretches {
         stretches
     }
 
-    /// Reading has come to `position`.
+    /// The next read is at `position`.
     fn reach(&mut self, file: BorrowedFd<'_>, position: u64) {
         let before = self.number;
         let number = position / STRETCH;
@@ -114,7 +114,7 @@ impl Stretches {
         }
     }
 
-    /// Lets go of the present stretch if it came into memory by our reading.
+    /// Drops the present stretch from the cache if it came there by this reading.
     fn leave(&self, file: BorrowedFd<'_>) {
         let range = self.range(self.number);
         let is_cold = usize::try_from(self.number % GROUP).ok().and_then(|at| self.cold.get(at)).copied();
@@ -124,7 +124,7 @@ impl Stretches {
         }
     }
 
-    /// Looks at all stretches of the group that the present one is in. What can't be found out counts as in memory.
+    /// Examines all stretches of the present group. After an error a stretch counts as cached.
     fn look(&mut self, file: BorrowedFd<'_>) {
         let first = self.number - self.number % GROUP;
         let ranges = (first..first + GROUP).map(|number| self.range(number)).take_while(|range| !range.is_empty());
@@ -150,8 +150,8 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
-    /// A file of three stretches and a bit, written out, so that its pages can be dropped; `None` on a file system that
-    /// keeps them anyway.
+    /// A file of three stretches and a bit, written out, so that its pages can be dropped; `None`
+    /// on a file system that keeps them anyway.
     fn cold_file() -> Option<File> {
         let file = tempfile::tempfile().unwrap();
         let block = vec![7; usize::try_from(STRETCH).unwrap()];

@@ -1,4 +1,4 @@
-//! A backup: the threads of its pipeline from beginning to end.
+//! A backup: the threads of its pipeline from start to end.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -19,10 +19,11 @@ use crate::pipeline::worker::Worker;
 use crate::pipeline::workforce::{Dispersed, Workforce};
 use crate::texts;
 
-/// Backs up what the plan says: sends everything that stands between the Storage Daemon's `3000 OK data` and the final
-/// end-of-data signal (reference 04 §1.1 steps 6 and 7), but not that signal.
+/// Backs up what the plan names. Sends everything between the Storage Daemon's `3000 OK data` and
+/// the final end-of-data signal (reference 04 §1.1 steps 6 and 7), but not that signal.
 ///
-/// Runs until everything is sent; all threads have ended when it returns. `sink` is used on the calling thread only.
+/// Returns when everything is sent and all threads have ended. `sink` is used on the calling thread
+/// only.
 ///
 /// # Errors
 /// See [`BackupError`]. The stream is incomplete then, and its connection of no more use.
@@ -54,7 +55,7 @@ pub fn run(
     Ok(())
 }
 
-/// Runs the pipeline to its end, whatever that is; all threads but this one have ended then.
+/// Runs the pipeline to its end. All other threads have ended when it returns.
 fn run_threads<'j>(
     job: &'j Job<'j>,
     progress: &Progress,
@@ -65,7 +66,7 @@ fn run_threads<'j>(
     let pace = Mutex::new(Pace::new(&job.plan.host_share));
     let host = Host { job, progress, log, pace };
     let result = thread::scope(|scope| {
-        // Whoever panics, the sink included, takes the others down with him, and only them.
+        // A panic, also one of the sink, stops this job's threads and no others.
         let _stop = StopOnLeaving(&job.exchange);
         let _taking_part = job.times.take_part();
         let workforce = Workforce::new(scope, job, workers);
@@ -91,7 +92,7 @@ fn no_thread(source: io::Error) -> BackupError {
     BackupError::Thread { source }
 }
 
-/// The walker's thread: the walk into batches, and then work on what is left of them.
+/// The walker's thread: collects batches, then works on those that are left.
 fn walk<'scope, 'j: 'scope>(
     host: &Host<'_>,
     mut workforce: Workforce<'scope, '_, 'j>,
@@ -120,12 +121,12 @@ fn walk<'scope, 'j: 'scope>(
     (summary, workforce.join_in())
 }
 
-/// What the walk asks.
+/// Answers the walk's questions.
 struct Host<'h> {
     job: &'h Job<'h>,
     progress: &'h Progress,
     log: &'h dyn JobLog,
-    /// Of the walker, who alone uses it.
+    /// Used by the walker's thread only.
     pace: Mutex<Pace>,
 }
 

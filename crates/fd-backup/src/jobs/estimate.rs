@@ -1,4 +1,5 @@
-//! The console's `estimate`: what a backup would save, counted and listed, without reading it (reference 03 §9).
+//! The console's `estimate`: counts and lists what a backup would save, without reading it
+//! (reference 03 §9).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +20,16 @@ use crate::jobs::plan::{BackupError, block_len};
 use crate::pipeline::piece::Event;
 use crate::texts::PluginPlace;
 
-/// What is to be estimated.
+/// What is estimated.
 #[derive(Clone, Debug)]
 pub struct EstimatePlan {
     /// What would be saved.
     pub fileset: Arc<FileSet>,
     /// How the tree is walked; its purpose should be [`fd_walk::Purpose::Estimate`].
     pub walk: WalkSettings,
-    /// What the catalog knows, in an accurate job.
+    /// The catalog's files, in an accurate job.
     pub accurate: Option<Arc<AccurateList>>,
-    /// The plugins that there are.
+    /// Names of the plugins in the Plugin Directory.
     pub plugins: PluginNames,
     /// Whether each entry gets a line.
     pub listing: bool,
@@ -43,7 +44,7 @@ pub struct Estimate {
     pub bytes: u64,
 }
 
-/// Estimates a backup. Lines go to `log` as information, and so do the walk's messages with their own types.
+/// Estimates a backup. Lines go to `log` as information, the walk's messages with their own types.
 ///
 /// # Errors
 /// [`BackupError::Cancelled`].
@@ -88,7 +89,7 @@ impl Estimate {
     }
 }
 
-/// Whether a backup would save the entry; an error in comparing its data goes to `log`.
+/// Whether a backup would save the entry. An error in comparing its data goes to `log`.
 fn is_saved(entry: &Entry, comparer: &mut Comparer<'_>, log: &dyn JobLog) -> bool {
     let Ok(finding) = comparer.examine(entry) else { return false };
     let Some(Finding { decision, events, .. }) = finding else { return true };
@@ -100,7 +101,7 @@ fn is_saved(entry: &Entry, comparer: &mut Comparer<'_>, log: &dyn JobLog) -> boo
     !matches!(decision, Decision::Skip)
 }
 
-/// What the walk asks.
+/// Answers the walk's questions.
 struct Host<'h> {
     plan: &'h EstimatePlan,
     log: &'h dyn JobLog,

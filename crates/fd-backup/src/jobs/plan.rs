@@ -1,4 +1,4 @@
-//! What a caller hands to a backup and gets back from it.
+//! The arguments and the errors of a backup.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,20 +15,21 @@ use crate::digests::signature_file::SignatureFile;
 use crate::file::plugins::PluginNames;
 use crate::pipeline::pace::HostShare;
 
-/// Everything that stays the same for the length of one backup.
+/// What stays the same for the duration of a backup.
 #[derive(Clone, Debug)]
 pub struct BackupPlan {
     /// What is to be saved.
     pub fileset: Arc<FileSet>,
     /// How the tree is walked.
     pub walk: WalkSettings,
-    /// What the catalog knows, in an accurate job. Without, the times decide what changed.
+    /// The catalog's files, in an accurate job. Without it, times decide what has changed.
     pub accurate: Option<Arc<AccurateList>>,
-    /// `Maximum Network Buffer Size`: the size of a full data record in bytes; 0 for the usual 65,536.
+    /// `Maximum Network Buffer Size`: the size of a full data record in bytes; 0 for 65,536.
     pub network_buffer: usize,
-    /// How many threads read files; 0 counts as 1. What is sent does not depend on it.
+    /// Number of threads that read files; 0 counts as 1. The stream does not depend on it.
     pub workers: usize,
-    /// The most memory in bytes that finished but unsent records take, about. A long job on a fast disk uses all of it.
+    /// About the most memory in bytes for finished records that are not sent yet. A long job on a
+    /// fast disk uses all of it.
     pub memory_budget: usize,
     /// Whether frames are compressed with LZ4 where that pays (reference 01 §4.1).
     pub comm_compression: bool,
@@ -36,24 +37,24 @@ pub struct BackupPlan {
     pub files_before: u32,
     /// `Maximum Job Error Count`: a read error beyond so many errors ends the job; 0 for no limit.
     pub max_job_errors: u32,
-    /// How long to wait until somebody opens a fifo for writing; the stock daemon waits 60 s.
+    /// How long to wait until a fifo is opened for writing; the stock daemon waits 60 s.
     pub fifo_timeout: Duration,
-    /// Encryption and signatures, where the configuration has them.
+    /// Encryption and signatures, if they are configured.
     pub protection: Option<Arc<Protection>>,
-    /// The plugins that there are.
+    /// Names of the plugins in the Plugin Directory.
     pub plugins: PluginNames,
-    /// Where signatures of earlier jobs are, and this one's for later ones.
+    /// Holds signatures of earlier jobs, and gets this job's.
     pub signature_file: Option<Arc<SignatureFile>>,
-    /// What the job takes of the host beside others.
+    /// The job's share of the host.
     pub host_share: HostShare,
-    /// Whether the last message says where the time went.
+    /// Whether the last message is about the time that each stage took.
     pub tell_times: bool,
-    /// What of the processor the digests may use; what is sent does not depend on it.
+    /// What digests may use of the processor. The stream does not depend on it.
     pub processor: Processor,
 }
 
 impl BackupPlan {
-    /// A plan with the stock daemon's values, and memory and workers for this machine.
+    /// A plan with the stock daemon's values, and with memory and workers for this host.
     pub fn new(fileset: Arc<FileSet>, walk: WalkSettings) -> Self {
         Self {
             fileset,
@@ -75,14 +76,14 @@ impl BackupPlan {
         }
     }
 
-    /// Bytes of a full data record. Room is left for what compression may add: no record may exceed what a Storage
-    /// Daemon takes.
+    /// Bytes of a full data record.
     pub(crate) fn block_len(&self) -> usize {
         block_len(self.network_buffer)
     }
 }
 
-/// Bytes of a full data record with this `Maximum Network Buffer Size`.
+/// Bytes of a full data record with this `Maximum Network Buffer Size`. Compression may enlarge a
+/// record, and no record may exceed what a Storage Daemon accepts.
 pub(crate) fn block_len(network_buffer: usize) -> usize {
     const USUAL: usize = 65_536;
     match network_buffer {
@@ -91,15 +92,15 @@ pub(crate) fn block_len(network_buffer: usize) -> usize {
     }
 }
 
-/// One worker for each processor, up to four: more only wait for the Storage Daemon.
+/// One worker for each processor, up to four. More would only wait for the Storage Daemon.
 fn default_workers() -> usize {
-    // Asked once: the answer costs a dozen system calls.
+    // Computed once: it costs a dozen system calls.
     static WORKERS: OnceLock<usize> = OnceLock::new();
     *WORKERS.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4))
 }
 
-/// A 32nd of the host's memory, from 8 to 48 MiB. With less, large files that are read at the same time are seldom at
-/// hand together when they are digested: 63 % of the benchmark's at 24 MiB, 90 % at 48.
+/// A 32nd of the host's memory, from 8 to 48 MiB. With less, large files that are read at the same
+/// time are seldom digested together: 63 % of the benchmark's at 24 MiB, 90 % at 48.
 fn default_memory() -> usize {
     const LEAST: usize = 8 << 20;
     const MOST: usize = 48 << 20;
@@ -108,39 +109,39 @@ fn default_memory() -> usize {
     usize::try_from(host.totalram / 32).unwrap_or(MOST).saturating_mul(unit).clamp(LEAST, MOST)
 }
 
-/// Where the frames go. Called on the thread that called [`crate::run()`], which owns the connection.
+/// Takes the frames of a job. Called on the thread of [`crate::run()`], which owns the connection.
 pub trait FrameSink {
-    /// Takes frames that are complete and in order; `count` is what they count as.
+    /// Takes complete frames in order, with their counts.
     ///
     /// # Errors
-    /// When the Storage Daemon can't be reached any more. The backup ends then.
+    /// The Storage Daemon can't be reached. That ends the backup.
     fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), SinkError>;
 }
 
-/// Why frames could not be sent.
+/// Why frames can't be sent.
 #[derive(Debug, thiserror::Error)]
 #[error("can't send to the Storage daemon: {reason}")]
 pub struct SinkError {
-    /// The system's words, for example `Broken pipe`.
+    /// The system's message, for example `Broken pipe`.
     pub reason: String,
 }
 
-/// Why a backup did not come to its end. The operator has been told, except of a cancelled job.
+/// Why a backup failed. The operator has got a message about it, unless the job was cancelled.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The Storage Daemon is gone.
+    /// The connection to the Storage Daemon is lost.
     #[error(transparent)]
     Sink(#[from] SinkError),
-    /// Somebody cancelled the job.
+    /// The job was cancelled.
     #[error("the job was cancelled")]
     Cancelled,
-    /// A fatal message was issued; this is its text.
+    /// There was a fatal message; this is its text.
     #[error("fatal: {0}")]
     Fatal(String),
-    /// No thread could be started.
+    /// A thread can't be started.
     #[error("can't start a thread: {source}")]
     Thread {
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A defect of this program ended one of the threads.

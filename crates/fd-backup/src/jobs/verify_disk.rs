@@ -1,5 +1,6 @@
-//! The levels of a Verify job that look at the disk: `init`, `catalog` and `disk_to_catalog` (reference 05 §18). They are
-//! the same here: the Director is told what the FileSet finds, and compares or keeps it.
+//! The levels of a Verify job that read the disk: `init`, `catalog` and `disk_to_catalog`
+//! (reference 05 §18). They are the same for this daemon: it sends to the Director what the FileSet
+//! selects, and the Director compares or stores it.
 //!
 //! Not here: the levels that read a volume (`fd-restore`), and the end of the packets.
 
@@ -18,30 +19,30 @@ use crate::file::source::{LeaseClock, Patience};
 use crate::jobs::plan::block_len;
 use crate::texts;
 
-/// What is to be looked at.
+/// What is verified.
 #[derive(Clone, Debug)]
 pub struct VerifyPlan {
-    /// What belongs to the job.
+    /// What the job selects.
     pub fileset: Arc<FileSet>,
     /// How the tree is walked; its purpose should be [`fd_walk::Purpose::Verify`].
     pub walk: WalkSettings,
-    /// `Maximum Network Buffer Size`: files are read in blocks of so many bytes; 0 for the usual 65,536.
+    /// `Maximum Network Buffer Size`: files are read in blocks of so many bytes; 0 for 65,536.
     pub network_buffer: usize,
 }
 
-/// Why a verify did not come to its end.
+/// Why a verify failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum VerifyDiskError {
-    /// Somebody cancelled the job.
+    /// The job was cancelled.
     #[error("the job was cancelled")]
     Cancelled,
-    /// The Director can't be reached. The operator has been told.
+    /// The Director can't be reached. The operator has got a message about it.
     #[error("packet to the Director: {0}")]
     Director(#[from] SendError),
 }
 
-/// Tells the Director what the FileSet finds on the disk: the attributes of each entry and the digest of each regular
-/// file, further names of hard links left out.
+/// Sends to the Director what the FileSet selects on the disk: the attributes of each entry, and
+/// the digest of each regular file except later names of hard links.
 ///
 /// # Errors
 /// See [`VerifyDiskError`].
@@ -72,7 +73,7 @@ pub fn verify_disk(
     if summary.end == WalkEnd::Complete { Ok(()) } else { Err(VerifyDiskError::Cancelled) }
 }
 
-/// What the walk asks.
+/// Answers the walk's questions.
 struct Host<'h> {
     progress: &'h Progress,
     log: &'h dyn JobLog,
@@ -95,7 +96,8 @@ impl WalkHost for Host<'_> {
 }
 
 impl Host<'_> {
-    /// An error that counts twice: as a message, and as a file that could not be verified (reference 05 §18.4).
+    /// An error that counts twice: as a message, and as a file that can't be verified (reference 05
+    /// §18.4).
     fn failed(&self, text: &[u8]) {
         self.log.message(MessageType::Error, text);
         self.progress.add_error();
@@ -106,7 +108,7 @@ struct Verify<'v> {
     host: &'v Host<'v>,
     director: &'v mut dyn PacketSink,
     digesters: Digesters,
-    /// Room for a block.
+    /// A buffer for blocks.
     block: Vec<u8>,
     record_len: usize,
     lstat_text: Vec<u8>,
@@ -123,7 +125,7 @@ impl Verify<'_> {
                     self.host.progress.add_error();
                 }
             }
-            // What a plugin saves is not on the disk.
+            // A plugin's data is not on the disk.
             WalkEvent::Plugin { .. } => {}
         }
         Ok(())
@@ -150,7 +152,7 @@ impl Verify<'_> {
         }
     }
 
-    /// The digest of the entry's data, if it can be had. What could be read before an error is told all the same.
+    /// Sends the digest of the entry's data. After a read error, it is that of the data before it.
     fn digest(&mut self, entry: &Entry, kind: DigestKind, number: u32) -> Result<(), VerifyDiskError> {
         let host = self.host;
         let warn = || host.log.message(MessageType::Warning, &texts::digest_failed(kind));

@@ -1,4 +1,5 @@
-//! The sender, which is the job's own thread and owns the connection: pieces in order, messages and counts.
+//! The sender runs on the job's own thread and owns the connection. It sends the pieces in order,
+//! delivers their messages and adds up their counts.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +18,7 @@ use crate::pipeline::piece::{Event, Piece, Tally};
 use crate::pipeline::tail::TailEncoder;
 use crate::texts;
 
-/// Sends the pieces in order, and tells and counts what happened.
+/// See the module.
 pub(crate) struct Sender<'s> {
     progress: &'s Progress,
     log: &'s dyn JobLog,
@@ -76,7 +77,7 @@ impl<'s> Sender<'s> {
         sent.map_err(|error| self.connection_lost(error))
     }
 
-    /// Whoever cancels a job cuts its connection; that is no error of the network.
+    /// A cancelled job's connection is shut down; that is no network error.
     fn connection_lost(&self, error: SinkError) -> BackupError {
         if self.cancel.is_cancelled() {
             return BackupError::Cancelled;
@@ -118,7 +119,8 @@ impl<'s> Sender<'s> {
         Ok(())
     }
 
-    /// A read error counts a second time, and ends the job if it is one too many (reference 04 §8.2).
+    /// A read error counts a second time, and one beyond the limit ends the job (reference 04
+    /// §8.2).
     fn check_error_limit(&mut self) -> Result<(), BackupError> {
         if self.plan.max_job_errors == 0 {
             return Ok(());
@@ -136,7 +138,7 @@ impl<'s> Sender<'s> {
         BackupError::Fatal(String::from_utf8_lossy(text).trim_end().to_owned())
     }
 
-    /// Lowers this thread, and with it those that it starts; a refusal is told.
+    /// Lowers the priority of this thread and of those that it starts. Warns if the kernel refuses.
     pub(crate) fn lower(&self) -> Lowered {
         let (lowered, refused) = Lowered::new(&self.plan.host_share);
         if let Some(error) = refused {
@@ -145,7 +147,7 @@ impl<'s> Sender<'s> {
         lowered
     }
 
-    /// The configuration wants protection that can't be had.
+    /// Reports why files can't be encrypted or signed.
     pub(crate) fn unprotected(&self, unprotected: &Unprotected) -> BackupError {
         for text in &unprotected.errors {
             self.log.message(MessageType::Error, text);
@@ -153,7 +155,7 @@ impl<'s> Sender<'s> {
         self.fatal(&unprotected.fatal)
     }
 
-    /// What is said after the last file (reference 04 §1.1).
+    /// Warnings after the last file (reference 04 §1.1).
     pub(crate) fn finish(&self, walked: &WalkSummary) {
         for text in self.metadata_warnings.iter().filter_map(|(_, limit)| limit.summary()) {
             self.log.message(MessageType::Warning, &text);
@@ -164,7 +166,7 @@ impl<'s> Sender<'s> {
         }
     }
 
-    /// The end of an accurate job.
+    /// Sends the records after the last file of an accurate job.
     pub(crate) fn send_tail(&mut self, list: &AccurateList, piece_len: usize) -> Result<(), BackupError> {
         let mut tail = TailEncoder::new(self.plan.comm_compression);
         let mut names = NameCache::new();

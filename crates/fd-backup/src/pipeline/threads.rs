@@ -1,4 +1,4 @@
-//! How a thread of the pipeline begins and ends: none ends unexpectedly without the others.
+//! How threads of the pipeline begin and end. If one ends unexpectedly, all others end, too.
 
 use std::io;
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -7,7 +7,7 @@ use crate::pipeline::batch::Batch;
 use crate::pipeline::exchange::Exchange;
 use crate::pipeline::job::Job;
 
-/// Starts a thread of the pipeline, which takes the others down with it if it panics.
+/// Starts a thread of the pipeline. If it panics, it stops the others.
 pub(crate) fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
@@ -24,11 +24,11 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
     thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, guarded)
 }
 
-/// Takes the pipeline down when a thread leaves it unexpectedly.
+/// Stops the pipeline when it is dropped.
 pub(crate) struct StopOnLeaving<'e>(pub(crate) &'e Exchange<Batch>);
 
 impl StopOnLeaving<'_> {
-    /// The thread has left as it should.
+    /// To be called at the regular end of a thread.
     fn disarm(self) {
         let _no_drop = std::mem::ManuallyDrop::new(self);
     }

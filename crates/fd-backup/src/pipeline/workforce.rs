@@ -1,7 +1,8 @@
-//! The workers of a job: each is started when there are batches for it, for a thread costs as much as a small file. When
-//! there is nothing left to walk, the walker's own thread works, too: a small job needs no other.
+//! The workers of a job. Each is started when there are batches for it, because a thread costs as
+//! much as a small file. After the walk, the walker's own thread works, too: a small job needs no
+//! other.
 //!
-//! Not here: what a worker does, and who gets which batch.
+//! Not here: what a worker does, and the order of batches.
 
 use std::io;
 use std::thread::{Scope, ScopedJoinHandle};
@@ -12,26 +13,26 @@ use crate::pipeline::pace::Pace;
 use crate::pipeline::threads::start;
 use crate::pipeline::worker::Worker;
 
-/// With so many batches that nobody is there for, one more worker is started; the first one for any.
+/// So many batches without a worker start one more; the first worker is started for any batch.
 const WORTH_ANOTHER: usize = 2;
 
 /// See the module. The walker owns it.
 pub(crate) struct Workforce<'scope, 'env, 'j> {
     scope: &'scope Scope<'scope, 'env>,
     job: &'j Job<'j>,
-    /// Those that are not started, the next one last.
+    /// Workers that are not started, the next one last.
     waiting: Vec<Worker<'j>>,
     started: Vec<ScopedJoinHandle<'scope, ()>>,
-    /// The thread that makes digests ahead.
+    /// The thread that computes digests ahead.
     reading_ahead: Option<ScopedJoinHandle<'scope, ()>>,
     failure: Option<io::Error>,
 }
 
-/// What is left of a workforce when the walk and all that it has found are done.
+/// The result of a workforce after the last batch.
 pub(crate) struct Dispersed<'scope> {
-    /// Those that were started.
+    /// The threads that were started.
     pub(crate) started: Vec<ScopedJoinHandle<'scope, ()>>,
-    /// Not even the first one could be started.
+    /// Why not even the first worker could be started.
     pub(crate) failure: Option<io::Error>,
 }
 
@@ -45,7 +46,7 @@ impl<'scope, 'j: 'scope> Workforce<'scope, '_, 'j> {
         Workforce { scope, job, waiting: workers, started: Vec::new(), reading_ahead: None, failure: None }
     }
 
-    /// Starts one more worker if that is worth it. `unserved` is how many batches lie there that nobody is there for.
+    /// Starts one more worker if that pays. `unserved` is the number of batches without a worker.
     pub(crate) fn reinforce(&mut self, unserved: usize) -> Result<(), Stopped> {
         let enough = if self.started.is_empty() { 1 } else { WORTH_ANOTHER };
         if unserved < enough {
@@ -66,14 +67,15 @@ impl<'scope, 'j: 'scope> Workforce<'scope, '_, 'j> {
                     self.failure = Some(error);
                     return Err(Stopped);
                 }
-                // The others do it as well; where there is no room for a thread there soon may be none for another.
+                // The present workers suffice. If one thread can't be started, the next one
+                // probably can't, either.
                 self.waiting.clear();
             }
         }
         Ok(())
     }
 
-    /// Starts the thread that makes digests ahead, if there are files for it.
+    /// Starts the thread that computes digests ahead, if there are files for it.
     pub(crate) fn read_ahead(&mut self) {
         let job = self.job;
         let Some(ahead) = job.digests_ahead.as_ref().filter(|ahead| ahead.wants_thread()) else { return };
@@ -85,7 +87,7 @@ impl<'scope, 'j: 'scope> Workforce<'scope, '_, 'j> {
         }
     }
 
-    /// The walk is over: works as one of them, if they are not all at work, until nothing is left to be done.
+    /// After the walk: runs one of the workers that are not started, until nothing is left to do.
     pub(crate) fn join_in(mut self) -> Dispersed<'scope> {
         if let Some(mut worker) = self.waiting.pop().filter(|_| self.failure.is_none()) {
             worker.run();
