@@ -17,12 +17,12 @@ impl Fields {
     pub(super) const SIZE: Self = Self(2);
     /// `st_atime`.
     pub(super) const ATIME: Self = Self(4);
-    /// What many files have in common: mode, owner, number of names.
+    /// Mode, owner, number of names: many files have them in common.
     pub(super) const CLASS: Self = Self(8);
     /// Everything: the list's attributes are sent again (base jobs).
     pub(super) const ALL: Self = Self(31);
 
-    /// What either needs.
+    /// The attributes of both.
     pub(super) const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -32,7 +32,7 @@ impl Fields {
     }
 }
 
-/// What many files have in common.
+/// Attributes that many files have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct Class {
     dev: u64,
@@ -120,7 +120,7 @@ impl Classes {
     }
 }
 
-/// Blocks of 512 bytes of an ordinary file on an ordinary file system.
+/// The usual number of 512-byte blocks of a file of this size.
 fn usual_blocks(size: i64) -> i64 {
     size.saturating_add(4095) / 4096 * 8
 }

@@ -1,11 +1,11 @@
-//! The letters of the `Accurate` and `BaseJob` options: which attributes decide whether a file changed
-//! (reference 04 §13.3).
+//! The letters of the `Accurate` and `BaseJob` options: which attributes decide whether a file has
+//! changed (reference 04 §13.3).
 
 use fd_records::{DigestKind, Stat};
 
 use super::attributes::Fields;
 
-/// What `M` needs to know.
+/// What the letter `M` compares with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// The job saves changes only.
@@ -16,7 +16,7 @@ pub(super) struct Times {
     pub(super) mtime_only: bool,
 }
 
-/// Whether the attributes say that a file changed.
+/// Whether the attributes differ by these letters.
 pub(super) fn differs(letters: &[u8], known: &Stat, now: &Stat, times: Times) -> bool {
     letters.iter().any(|letter| match letter {
         b'i' => now.ino != known.ino,
@@ -35,17 +35,19 @@ pub(super) fn differs(letters: &[u8], known: &Stat, now: &Stat, times: Times) ->
     })
 }
 
-/// Whether the digest of the data is to be compared. The digit once said which one; all mean the same.
+/// Whether the digest of the data is compared. The digit once named its kind; all digits mean the
+/// same now.
 pub(super) fn wants_checksum(letters: &[u8]) -> bool {
     DigestKind::ALL.iter().any(|kind| letters.contains(&kind.verify_letter()))
 }
 
-/// Whether the digest is asked only when attributes differ, and equal data make an update of the attributes.
+/// Whether the digest is compared only if attributes differ. With equal data, only the attributes
+/// are sent.
 pub(super) fn wants_confirmation(letters: &[u8]) -> bool {
     letters.contains(&b'o')
 }
 
-/// Which attributes these letters look at.
+/// The attributes that these letters compare.
 pub(super) fn fields(letters: &[u8]) -> Fields {
     letters.iter().fold(Fields::default(), |fields, letter| {
         fields.union(match letter {

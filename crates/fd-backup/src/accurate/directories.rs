@@ -1,4 +1,4 @@
-//! The directories of an accurate list, each component of a path stored once.
+//! The directories of an accurate list. Each component of a path is stored once.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -10,10 +10,11 @@ pub(super) struct Directories {
     nodes: Vec<Node>,
     /// The components' names, one behind the other.
     names: Vec<u8>,
-    /// Open addressing over (parent, name); a number of `nodes` plus one, 0 for a free place. A power of two long.
+    /// Open addressing over (parent, name): an index of `nodes` plus one, 0 for a free place. Its
+    /// length is a power of two.
     table: Vec<u32>,
     hasher: RandomState,
-    /// The path looked for last: files of one directory come together.
+    /// The last path that was searched: files of one directory follow each other.
     last: Vec<u8>,
     last_id: Option<DirectoryId>,
 }
@@ -21,7 +22,7 @@ pub(super) struct Directories {
 #[derive(Clone, Copy)]
 struct Node {
     parent: DirectoryId,
-    /// Where its name ends in `names`; it begins where that of the node before ends.
+    /// End of its name in `names`; the name begins where that of the previous node ends.
     name_end: u32,
 }
 
@@ -37,7 +38,7 @@ impl Directories {
         }
     }
 
-    /// The number of `path`, which is added where it is not known. `None` if there are too many.
+    /// The number of `path`, which is added if it is new. `None` if there are too many.
     pub(super) fn intern(&mut self, path: &[u8]) -> Option<DirectoryId> {
         if let (true, Some(id)) = (self.last == path, self.last_id) {
             return Some(id);
@@ -103,7 +104,7 @@ impl Directories {
     }
 
     fn add(&mut self, parent: DirectoryId, name: &[u8]) -> Option<DirectoryId> {
-        // One less than the numbers that there are: the table holds them plus one.
+        // One less than the range: the table holds numbers plus one.
         let id = u32::try_from(self.nodes.len()).ok().filter(|id| *id < u32::MAX)?;
         let name_end = u32::try_from(self.names.len() + name.len()).ok()?;
         self.names.extend_from_slice(name);

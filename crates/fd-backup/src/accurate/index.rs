@@ -3,8 +3,8 @@
 /// The index has five places for four records.
 const PLACES_PER_RECORD: (usize, usize) = (5, 4);
 
-/// Open addressing. One byte of the hash beside each place tells most others apart without looking at
-/// their records.
+/// Open addressing. Beside each place there is one byte of the hash, which excludes most other
+/// records without reading them.
 #[derive(Default)]
 pub(super) struct Index {
     tags: Vec<u8>,
@@ -14,7 +14,7 @@ pub(super) struct Index {
 impl Index {
     pub(super) fn for_records(count: usize) -> Self {
         let (places, records) = PLACES_PER_RECORD;
-        // At least one place stays free, which ends a search.
+        // At least one place stays free: it ends a search.
         let len = count / records * places + places;
         Self { tags: vec![0; len], places: vec![0; len] }
     }
@@ -34,7 +34,7 @@ impl Index {
         }
     }
 
-    /// The records whose hash may be this one.
+    /// The records that may have this hash.
     pub(super) fn candidates(&self, hash: u64) -> impl Iterator<Item = u32> {
         let tag = tag_of(hash);
         let first = (!self.tags.is_empty()).then(|| self.start(hash));
@@ -44,7 +44,7 @@ impl Index {
             .filter_map(|(place, _)| self.places.get(place).copied())
     }
 
-    /// Spreads the hash over the places, whose number is no power of two.
+    /// Maps the hash to the places, whose number is no power of two.
     fn start(&self, hash: u64) -> usize {
         usize::try_from((u128::from(hash) * self.tags.len() as u128) >> 64).unwrap_or_default()
     }
@@ -54,7 +54,7 @@ impl Index {
     }
 }
 
-/// A byte of the hash that is not 0, which marks a free place. Not from the bits that choose the place.
+/// A byte of the hash other than 0, which marks a free place. The place depends on other bits.
 fn tag_of(hash: u64) -> u8 {
     (hash & 0xFF).max(1) as u8
 }

@@ -1,8 +1,9 @@
 //! The files that the catalog has, in as little memory as possible.
 //!
-//! A record holds the number of a directory, the name in it, and those attributes that the job can compare, as short
-//! numbers. Records stand one behind the other in the order of the list; an index of five bytes a place finds them by
-//! name. Measured with default options: about 40 bytes a file, where the stock daemon needs 180 to 260.
+//! A record holds the number of a directory, the name in it, and those attributes that the job can
+//! compare, as short numbers. Records stand one behind the other in the order of the list; an index
+//! of five bytes a place finds them by name. Measured with default options: about 40 bytes a file,
+//! where the stock daemon needs 180 to 260.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -27,7 +28,7 @@ impl RecordId {
     }
 }
 
-/// What the list says about a file. Attributes that [`Fields`] leaves out are 0.
+/// The list's record of a file. Attributes that are not in its [`Fields`] are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Known<'l> {
     pub(super) stat: Stat,
@@ -45,26 +46,27 @@ pub(super) struct List {
     classes: Classes,
     records: Vec<u8>,
     count: usize,
-    /// Time that the recorded ones are relative to.
+    /// Modification times are stored relative to this one.
     epoch: Option<i64>,
     index: Index,
     hasher: RandomState,
-    /// Files with several names whose data is in the list, by their inode; `None` where two have the same number.
+    /// By inode: the first names of files with several names. `None` if two have the same inode
+    /// number.
     first_names: HashMap<u64, Option<RecordId>>,
 }
 
 // Bits of a record's first byte.
 const SEEN: u8 = 1;
-/// The same path stood in the list before.
+/// The list has an earlier record of the same path.
 const DUPLICATE: u8 = 2;
 const HAS_DIGEST: u8 = 4;
 const UNREADABLE_DIGEST: u8 = 8;
 const LINK: u8 = 16;
-/// The first name of an inode still is that inode's name.
+/// The first name of an inode is still a name of that inode.
 const STANDS: u8 = 32;
 
 impl List {
-    /// An empty list that keeps these attributes; modification and change times it always keeps.
+    /// An empty list that keeps these attributes, and always modification and change times.
     pub(super) fn new(fields: Fields) -> Self {
         Self {
             fields,
@@ -79,7 +81,7 @@ impl List {
         }
     }
 
-    /// Appends a file. `false` if it can't be held: unreadable attributes, or more than the list reaches.
+    /// Appends a file. `false` if its attributes can't be decoded, or if the list is full.
     pub(super) fn push(&mut self, entry: &AccurateEntry<'_>) -> bool {
         let Ok(LStat { stat, link_fi, .. }) = entry.lstat() else { return false };
         if self.records.len() / ALIGNMENT > u32::MAX as usize - 4096 {
@@ -118,7 +120,7 @@ impl List {
         true
     }
 
-    /// Makes the index. Of records with the same path, the first one counts.
+    /// Builds the index. Of records with the same path, the first one counts.
     pub(super) fn complete(&mut self) {
         self.index = Index::for_records(self.count);
         let mut next = Some(RecordId(0));
@@ -135,7 +137,7 @@ impl List {
         }
     }
 
-    /// The files in the order of the list, those that stood in it before left out.
+    /// The files in the order of the list, without duplicates.
     pub(super) fn iter(&self) -> impl Iterator<Item = RecordId> {
         let first = (!self.records.is_empty()).then_some(RecordId(0));
         std::iter::successors(first, |id| self.after(*id))
@@ -163,7 +165,7 @@ impl List {
         self.lookup(self.hasher.hash_one((directory, name)), directory, name)
     }
 
-    /// What the list says about a file.
+    /// The record of a file.
     pub(super) fn get(&self, id: RecordId) -> Option<Known<'_>> {
         self.head(id).map(|head| self.known(&head).0)
     }
@@ -176,19 +178,20 @@ impl List {
         }
     }
 
-    /// Notes that the walk came across the file.
+    /// The walk has found the file.
     pub(super) fn set_seen(&mut self, id: RecordId) {
         self.set_flag(id, SEEN);
     }
 
-    /// Notes that the walk came across this record's file under this inode.
+    /// The walk has found the file of this record with this inode.
     pub(super) fn note_inode(&mut self, id: RecordId, ino: u64) {
         if self.first_names.get(&ino) == Some(&Some(id)) {
             self.set_flag(id, STANDS);
         }
     }
 
-    /// Whether the walk has come across the first name that the list has of this inode, and it still is one.
+    /// Whether the walk has found the first name that the list has of this inode, and with the same
+    /// inode.
     pub(super) fn first_name_stands(&self, ino: u64) -> bool {
         let first = self.first_names.get(&ino).copied().flatten();
         first.and_then(|id| self.head(id)).is_some_and(|head| head.flags & STANDS != 0)
@@ -208,7 +211,7 @@ impl List {
         Some(Head { flags: *flags, directory, name, rest })
     }
 
-    /// What follows the head, and what follows that.
+    /// The record behind the head, and the rest of the bytes.
     fn known<'l>(&self, head: &Head<'l>) -> (Known<'l>, &'l [u8]) {
         let mut rest = head.rest;
         let mut digest: Option<&[u8]> = (head.flags & UNREADABLE_DIGEST != 0).then_some(&[]);
@@ -222,7 +225,7 @@ impl List {
         (Known { stat, digest, seen: head.flags & SEEN != 0, is_link: head.flags & LINK != 0 }, rest)
     }
 
-    /// The record behind this one.
+    /// The next record.
     fn after(&self, id: RecordId) -> Option<RecordId> {
         let behind = self.known(&self.head(id)?).1;
         let position = self.records.len().checked_sub(behind.len())?.next_multiple_of(ALIGNMENT);
@@ -237,7 +240,7 @@ impl List {
     }
 }
 
-/// The front of a record, and what stands behind it.
+/// The beginning of a record, and the bytes behind it.
 struct Head<'l> {
     flags: u8,
     directory: u64,
@@ -245,7 +248,7 @@ struct Head<'l> {
     rest: &'l [u8],
 }
 
-/// The directory with its slash, and the name in it; a directory itself has the empty name.
+/// The directory with its slash, and the name in it; the name of a directory itself is empty.
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let at = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
     path.split_at(at)

@@ -1,4 +1,5 @@
-//! Numbers of as few bytes as they need: seven bits a byte, the lowest first, the top bit says that more follow.
+//! Numbers of variable length: seven bits a byte, the lowest first; the top bit means that more
+//! follow.
 
 /// Appends a number.
 pub(super) fn push(out: &mut Vec<u8>, mut value: u64) {
@@ -12,12 +13,13 @@ pub(super) fn push(out: &mut Vec<u8>, mut value: u64) {
     }
 }
 
-/// Appends a number that may be negative; small magnitudes of either sign are short.
+/// Appends a signed number; small absolute values are short.
 pub(super) fn push_signed(out: &mut Vec<u8>, value: i64) {
     push(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
-/// Takes a number off the front of `bytes`. What was not written by [`push`] gives some number, never a panic.
+/// Takes a number off the front of `bytes`. Bytes that [`push`] has not written give some number,
+/// never a panic.
 pub(super) fn take(bytes: &mut &[u8]) -> u64 {
     let mut value = 0;
     let mut shift = 0;

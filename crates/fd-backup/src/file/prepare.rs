@@ -1,5 +1,5 @@
-//! Decides about each entry of a batch before the batch gets its FileIndexes: the Storage Daemon
-//! takes no gaps, so an entry that has vanished since the walk must not have one.
+//! Decides about each entry of a batch before the batch is numbered: the Storage Daemon takes no
+//! gaps, so an entry that has vanished since the walk must not have a FileIndex.
 //!
 //! Files are opened here, and compared where only their data decides. Open files are held until
 //! their turn. Not here: reading them for the stream.

@@ -112,7 +112,7 @@ impl<B> State<B> {
         self.outputs.get_mut(index)
     }
 
-    /// Assigns first FileIndexes in the order of the slots, as far as the counts are known.
+    /// Assigns the first FileIndex of each slot in order, as far as the counts are known.
     fn assign_file_indexes(&mut self) {
         let mut next_file = self.next_file;
         while let Some(output) = self.output(Slot(self.numbered)) {
