@@ -1,4 +1,4 @@
-//! Attributes of an entry as the kernel has them, in the types of the record.
+//! Attributes of an entry, from the kernel's types to those of the record.
 
 use std::os::fd::BorrowedFd;
 
@@ -18,7 +18,7 @@ pub struct Nanoseconds {
     pub ctime: u32,
 }
 
-/// The type of what is no directory, as the record has it.
+/// The type of an entry in its record; not for directories.
 pub(crate) fn file_type(stat: &Stat, is_top: bool, options: &EffectiveOptions) -> FileType {
     const ALL_MAY_READ: u32 = 0o444;
     match stat.mode_type() {
@@ -31,7 +31,7 @@ pub(crate) fn file_type(stat: &Stat, is_top: bool, options: &EffectiveOptions) -
     }
 }
 
-/// The kernel's numbers in the types of the record.
+/// Converts the kernel's types.
 #[expect(clippy::useless_conversion, reason = "the kernel's types differ between architectures")]
 pub(crate) fn convert(found: &rustix::fs::Stat) -> (Stat, Nanoseconds) {
     let nanoseconds = |part: u64| u32::try_from(part).unwrap_or(0);
@@ -58,7 +58,7 @@ pub(crate) fn convert(found: &rustix::fs::Stat) -> (Stat, Nanoseconds) {
     (stat, fractions)
 }
 
-/// The attributes of something open.
+/// The attributes of an open file or handle.
 pub(crate) fn stat_of(file: BorrowedFd<'_>) -> Result<(Stat, Nanoseconds), Errno> {
     fstat(file).map(|found| convert(&found))
 }

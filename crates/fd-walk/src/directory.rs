@@ -1,4 +1,4 @@
-//! The names in an open directory, in the kernel's order, a chunk at a time.
+//! The names in a directory, in the kernel's order, read in chunks.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,16 +6,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
-/// Bytes asked of the kernel at once.
+/// Bytes of each read.
 const CHUNK: usize = 64 * 1024;
 
-/// Bytes of names above which a directory that is put aside goes on later where it stopped, instead of being held.
+/// A directory that is put aside holds about so many bytes of names. Of a larger one, the rest is
+/// read later.
 const MOST_HELD: usize = 64 * 1024;
 
-/// Room for the kernel's answers, shared by all levels of a walk.
+/// Buffers that all levels of a walk share.
 pub(crate) struct Scratch {
     answer: Box<[MaybeUninit<u8>]>,
-    /// Emptied buffers of names, for the next directories.
+    /// Empty buffers of names, for the next directories.
     spare: Vec<Vec<u8>>,
 }
 
@@ -28,32 +29,33 @@ impl Scratch {
 /// A directory that is being read.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// Device and inode: a directory that is opened again must be the same one.
+    /// Device and inode, to recognize the directory when it is opened again.
     identity: (u64, u64),
     /// `None` while the directory is put aside.
     descriptor: Option<OwnedFd>,
-    /// Names that are still to come, each with a NUL behind it.
+    /// Names that were read but not used yet, each with a NUL behind it.
     names: Vec<u8>,
     next: usize,
     state: State,
 }
 
-/// What comes behind the names that are held.
+/// What follows the names that are held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// More, from the descriptor.
+    /// More names, from the descriptor.
     Reading,
-    /// More, from this position of the directory, which has no descriptor.
+    /// More names, from this position of the directory, which has no descriptor.
     Aside(u64),
     /// Nothing.
     Ended,
-    /// Nothing, because of this error.
+    /// Nothing: reading failed.
     Failed(Errno),
 }
 
 impl Directory {
-    /// Opens a directory. Unlike `opendir` it does not follow a link that somebody put in its place; a `path` with a
-    /// final slash still means what the link points to. `ESTALE` if it is not the one of this device and inode.
+    /// Opens a directory. Unlike `opendir`, it does not follow a link at its path; a `path` with a
+    /// final slash still means the target of a link. `ESTALE` if the directory has another device
+    /// or inode.
     pub(crate) fn open(
         at: BorrowedFd<'_>,
         path: &[u8],
@@ -65,13 +67,14 @@ impl Directory {
         Ok(Self { identity, descriptor, names, next: 0, state: State::Reading })
     }
 
-    /// The open directory, for calls relative to it; `None` between [`Self::put_aside`] and the next name.
+    /// The descriptor, for calls relative to it; `None` between [`Self::put_aside`] and the next
+    /// name.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.descriptor.as_ref().map(AsFd::as_fd)
     }
 
-    /// Appends the next name to `path`, which is that of the directory with a final slash. `false` at the end, and then
-    /// every time.
+    /// Appends the next name to `path`, which is the path of the directory with a final slash.
+    /// `false` at the end, and from then on.
     pub(crate) fn next_name(&mut self, path: &mut Vec<u8>, scratch: &mut Scratch) -> Result<bool, Errno> {
         if self.descriptor.is_none() {
             self.open_again(path);
@@ -93,8 +96,8 @@ impl Directory {
         Ok(true)
     }
 
-    /// Frees the descriptor. A moderate number of names is held in memory; of a large directory only the position is
-    /// kept behind them.
+    /// Closes the descriptor. A moderate number of names is held in memory; of a large directory,
+    /// the position behind them.
     pub(crate) fn put_aside(&mut self, scratch: &mut Scratch) {
         self.names.drain(..self.next);
         self.next = 0;
@@ -107,13 +110,14 @@ impl Directory {
         self.descriptor = None;
     }
 
-    /// Gives the buffer back to `scratch`.
+    /// Returns the buffer to `scratch`.
     pub(crate) fn close(mut self, scratch: &mut Scratch) {
         self.names.clear();
         scratch.spare.push(self.names);
     }
 
-    /// Opens a directory that was put aside, so that what comes next is looked at in this very directory.
+    /// Opens a directory that was put aside, so that further calls are relative to this very
+    /// directory.
     fn open_again(&mut self, path: &[u8]) {
         let position = match self.state {
             State::Aside(position) => Some(position),
@@ -139,7 +143,7 @@ impl Directory {
         }
     }
 
-    /// Appends the names of one answer of the kernel, without `.` and `..`, or notes why there are none.
+    /// Appends the names of one read, without `.` and `..`, or sets why there are none.
     fn read_chunk(&mut self, scratch: &mut Scratch) {
         let (State::Reading, Some(descriptor)) = (self.state, &self.descriptor) else { return };
         let before = self.names.len();
@@ -152,11 +156,11 @@ impl Directory {
                         self.names.extend_from_slice(name);
                     }
                 }
-                // A directory that was removed meanwhile has no more names.
+                // A directory that was removed meanwhile.
                 None | Some(Err(Errno::NOENT)) => return self.state = State::Ended,
                 Some(Err(errno)) => return self.state = State::Failed(errno),
             }
-            // An answer of nothing but `.` and `..` is no end.
+            // A chunk with only `.` and `..` is not the end.
             if entries.is_buffer_empty() && self.names.len() > before {
                 return;
             }

@@ -10,15 +10,16 @@ use crate::links::LinkSlot;
 use crate::names::{RecordNames, record_names};
 use crate::root::Root;
 
-/// One thing to be saved, counted or verified.
+/// An entry to be saved, counted or verified.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Path as walked, to be used in system calls and messages: a directory's without final slash, but a name of the
-    /// FileSet as it was spelled there.
+    /// Path for system calls and messages: a directory's without a final slash, but a name of the
+    /// FileSet as it is written there.
     pub path: Vec<u8>,
-    /// Type. Directories are [`FileType::Directory`] whatever kept the walk from entering them.
+    /// Type. Directories are [`FileType::Directory`], also those that the walk did not enter.
     pub file_type: FileType,
-    /// Attributes from the `lstat` that classified the entry; a directory's from before its contents were read.
+    /// Attributes of the `lstat` that classified the entry; a directory's from before its contents
+    /// were read.
     pub stat: Stat,
     /// The parts of the three times below one second.
     pub nanoseconds: Nanoseconds,
@@ -26,37 +27,39 @@ pub struct Entry {
     pub link: Vec<u8>,
     /// Role among the names of an inode with several names; `None` if the entry is not tracked.
     pub hard_link: Option<HardLink>,
-    /// Options in force.
+    /// Options that apply to it.
     pub options: Arc<EffectiveOptions>,
     /// The entry is a name of the FileSet itself.
     pub top_level: bool,
-    /// What [`crate::Comparison::Changed`] gave for this entry.
+    /// The token of [`crate::Comparison::Changed`].
     pub token: Option<u64>,
-    /// The directory of the FileSet's name that it was found below, to reach it again.
+    /// The directory of the FileSet's name that it was found below, to open it later.
     pub(crate) root: Option<Arc<Root>>,
 }
 
 /// Role of an entry whose inode has several names.
 #[derive(Clone, Debug)]
 pub enum HardLink {
-    /// The first name met. Whoever saves it tells the slot how that went.
+    /// The first name of the inode. The state of its slot is set when it was saved or not.
     First(LinkSlot),
-    /// A further name; the entry's type is [`FileType::HardLink`] and its `link` the first name.
+    /// A later name. The entry's type is [`FileType::HardLink`], its `link` the first name.
     Later {
-        /// What became of the first name.
+        /// The slot of the first name.
         slot: LinkSlot,
-        /// The type the entry has for itself: it is saved as that if the first name was not saved.
+        /// The type of the entry if it is saved as a file of its own, because the first name was
+        /// not saved.
         own_type: FileType,
     },
 }
 
 impl Entry {
-    /// Name and link for the record: directories with their slash, leading components stripped if the options say so.
+    /// Name and link for the record: a directory with its slash, leading components stripped if the
+    /// options ask for that.
     pub fn record_names(&self) -> RecordNames<'_> {
         record_names(&self.path, self.file_type, &self.link, self.options.strip_path)
     }
 
-    /// Name and link as a Verify job tells them: nothing is ever stripped (reference 05 §18.3).
+    /// Name and link for a Verify job: not stripped (reference 05 §18.3).
     pub fn whole_names(&self) -> RecordNames<'_> {
         record_names(&self.path, self.file_type, &self.link, 0)
     }

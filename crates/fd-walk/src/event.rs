@@ -1,4 +1,4 @@
-//! What the walk says to its sink.
+//! The events that the walk passes to its sink.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use fd_messages::MessageType;
 
 use crate::entry::Entry;
 
-/// One thing that the walk has to say. Events come in the reference's order.
+/// An event of the walk. Events come in the stock daemon's order.
 #[derive(Debug)]
 pub enum WalkEvent<'a> {
     /// An entry to be saved, counted or verified.
     Entry(Entry),
-    /// Something the operator may want to know.
+    /// A message to the operator.
     Message(Message<'a>),
-    /// A plugin command of an Include; all of them come after the Include's names.
+    /// A plugin command of an Include. They follow the names of the Include.
     Plugin {
         /// The command.
         command: &'a [u8],
-        /// Options of the Include.
+        /// Top-level options of the Include.
         options: &'a Arc<EffectiveOptions>,
     },
 }
@@ -34,11 +34,11 @@ pub struct Message<'a> {
     pub error: bool,
 }
 
-/// What the sink wants next.
+/// What the walk does after an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flow {
-    /// Go on.
+    /// Continue.
     Continue,
-    /// End the walk at once.
+    /// End at once.
     Stop,
 }

@@ -1,6 +1,7 @@
-//! Names of file-system types, as the `FsType` option knows them (reference 03 §5.8).
+//! Names of file-system types for the `FsType` option (reference 03 §5.8).
 
-/// `statfs` type numbers and their names. ext3 and ext4 have ext2's number, vfat that of msdos.
+/// `statfs` type numbers and their names. ext3 and ext4 have the number of ext2, vfat that of
+/// msdos.
 const NAMES: &[(u32, &str)] = &[
     (0xef53, "ext2"),
     (0x5846_5342, "xfs"),
@@ -51,7 +52,8 @@ const NAMES: &[(u32, &str)] = &[
     (0x012f_d16d, "xiafs"),
 ];
 
-/// The name of a type number; `None` for those that no `FsType` list can name (overlay, fuse, squashfs and the rest).
+/// The name of a type number; `None` for those without a name in `FsType` (overlay, fuse, squashfs
+/// and others).
 fn name(number: u32) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
 }
@@ -62,7 +64,7 @@ pub(crate) fn of(path: &[u8]) -> Option<&'static str> {
     name(u32::try_from(found.f_type).ok()?)
 }
 
-/// Whether `list` accepts a file system of this type; an empty list accepts every one.
+/// Whether `list` contains the type; an empty list contains each.
 pub(crate) fn is_listed(list: &[Vec<u8>], name: Option<&str>) -> bool {
     list.is_empty() || name.is_some_and(|name| list.iter().any(|listed| listed == name.as_bytes()))
 }

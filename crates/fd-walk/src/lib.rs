@@ -1,9 +1,17 @@
-//! The walk over a FileSet: entries in exactly the order of the reference, each with its attributes, its options and
-//! its hard-link role (reference 03 §5–9).
+//! The walk over a FileSet: entries in exactly the stock daemon's order, each with its attributes,
+//! its options and its hard-link role (reference 03 §5–9).
 //!
-//! The walk runs on one thread and hands [`WalkEvent`]s to a sink. It stats each entry once, follows directories with
-//! an explicit stack, keeps a bounded number of them open, and holds at most one chunk of names per level.
-//! Not here: reading file contents, ACLs and attributes; sending; the FileIndex, which the consumer counts.
+//! The walk runs on one thread and passes [`WalkEvent`]s to a sink. It calls `lstat` once for each
+//! entry, descends with an explicit stack, keeps a bounded number of directories open, and holds at
+//! most one chunk of names per level.
+//!
+//! - `walk`: the walk itself, with the settings of `settings` and the events of `event`.
+//! - `limits`, `fs_types`: what decides whether an entry belongs to the job.
+//! - `directory`, `attributes`, `names`, `links`: what the walk reads and remembers.
+//! - `entry`, `root`, `reach`: an entry, and how it is opened after the walk has passed it.
+//!
+//! Not here: reading file contents, ACLs and extended attributes; sending; the FileIndex, which the
+//! consumer counts.
 
 mod attributes;
 mod directory;

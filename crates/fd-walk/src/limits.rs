@@ -1,4 +1,5 @@
-//! Where a Director may look: `AllowedBackupDirectories` and `ExcludedBackupDirectories` (reference 03 §4.3).
+//! Which directories a Director may read: `AllowedBackupDirectories` and
+//! `ExcludedBackupDirectories` (reference 03 §4.3).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -9,7 +10,8 @@ use fd_fileset::{lies_in, plain_path};
 
 use crate::names::without_slashes;
 
-/// The path without links, `.` and `..`, as the kernel goes it; what is not there is taken as it is written.
+/// The path without links, `.` and `..`, as the kernel resolves it. Components that don't exist
+/// stay as they are written.
 pub fn real_path(path: &[u8]) -> Vec<u8> {
     let mut end = path.len();
     loop {
@@ -24,8 +26,8 @@ pub fn real_path(path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The path of an entry itself: links on the way there are followed, a link that it is stays. With a slash or dots at its
-/// end the kernel follows that, too.
+/// The path of an entry itself: links on the way are resolved, but not the entry if it is a link.
+/// With a slash or dots at its end, the kernel resolves that, too.
 fn real_entry(path: &[u8]) -> Vec<u8> {
     let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     match path.strip_suffix(last) {
@@ -36,36 +38,37 @@ fn real_entry(path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Where the Director of a job may look. Allowed directories are compared part by part and without links, so that
-/// `/data` does not stand for `/database`; excluded ones, which only take away, are byte prefixes, as stock.
+/// Which directories the Director of a job may read. Allowed directories are compared by components
+/// and without links, so that `/data` does not include `/database`. Excluded ones are byte
+/// prefixes, as in the stock daemon: they only take away.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct DirectoryLimits {
-    /// If not empty, only these, and what leads to them. Real paths.
+    /// If not empty, only these directories and those above them. Real paths.
     allowed: Vec<Vec<u8>>,
-    /// Never what begins so.
+    /// Prefixes of paths that are never read.
     excluded: Vec<Vec<u8>>,
 }
 
 /// Why [`DirectoryLimits`] rejects a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OutOfLimits {
-    /// An excluded prefix: nothing is said.
+    /// It has an excluded prefix: no message.
     Excluded,
-    /// Outside of what is allowed: said of directories.
+    /// It is not in an allowed directory: a message for directories.
     NotAllowed,
 }
 
 impl DirectoryLimits {
-    /// The limits as configured; links in them are followed now.
+    /// The limits as configured. Links in them are resolved now.
     pub fn new(allowed: &[Vec<u8>], excluded: &[Vec<u8>]) -> Self {
         let mut all_excluded: Vec<Vec<u8>> = excluded.to_vec();
         all_excluded.extend(excluded.iter().map(|path| real_path(path)).filter(|real| !excluded.contains(real)));
-        // Of a link both: what it leads to, and itself.
+        // A link stands for its target, and for itself.
         let all_allowed = allowed.iter().flat_map(|path| [real_path(path), real_entry(path)]);
         Self { allowed: all_allowed.collect(), excluded: all_excluded }
     }
 
-    /// What a name of the FileSet really is; nothing where there are no limits.
+    /// The real path of a name of the FileSet; not computed without limits.
     pub(crate) fn real_top(&self, name: &[u8]) -> RealTop {
         if self.allowed.is_empty() && self.excluded.is_empty() {
             return RealTop { real: None, written: 0 };
@@ -75,7 +78,7 @@ impl DirectoryLimits {
         RealTop { real: (real != written).then_some(real), written: written.len() }
     }
 
-    /// Whether the limits let this path through, which is `top` or stands below it.
+    /// Whether the limits accept this path, which is `top` or below it.
     pub(crate) fn check(&self, path: &[u8], top: &RealTop) -> Result<(), OutOfLimits> {
         if self.allowed.is_empty() && self.excluded.is_empty() {
             return Ok(());
@@ -98,7 +101,7 @@ impl DirectoryLimits {
     }
 }
 
-/// What a name of the FileSet really is, if that is not how it is written.
+/// The real path of a name of the FileSet, if it differs from the name.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct RealTop {
     real: Option<Vec<u8>>,
@@ -107,7 +110,7 @@ pub(crate) struct RealTop {
 }
 
 impl RealTop {
-    /// What a path really is that begins with the name. Below a name the walk follows no links.
+    /// The real path of `path`, which begins with the name. The walk follows no links below a name.
     fn real<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
         match &self.real {
             Some(real) => Cow::Owned([real.as_slice(), path.get(self.written..).unwrap_or_default()].concat()),

@@ -1,20 +1,21 @@
-//! Which inodes with several names were met, and what became of their first names (reference 03 §5.6).
+//! The inodes with several names, and the state of their first names (reference 03 §5.6).
 //!
-//! A job may meet millions of them and must remember each until its end, so the table is an arena: 32 bytes an inode, a
-//! few for the index, its name, its digest; names that follow each other in one directory share one copy of its path.
+//! A job may find millions of them and needs each until its end, so the table is an arena: 32 bytes
+//! an inode, some for the index, its name, its digest. Names that follow each other in one
+//! directory share one copy of its path.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fd_records::{DigestKind, DigestValue, Stat};
 
-/// What became of the first name of an inode.
+/// The state of the first name of an inode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LinkState {
-    /// Nobody has said yet.
+    /// Not known yet.
     #[default]
     Pending,
-    /// It was not saved: a later name must stand for itself.
+    /// It was not saved: later names are files of their own.
     NotSaved,
     /// It was saved.
     Saved {
@@ -25,7 +26,7 @@ pub enum LinkState {
     },
 }
 
-/// What the names of one inode share.
+/// The first name of an inode and its state, shared by all names.
 #[derive(Clone)]
 pub struct LinkSlot {
     arena: Arc<Mutex<Arena>>,
@@ -33,19 +34,19 @@ pub struct LinkSlot {
 }
 
 impl LinkSlot {
-    /// The first name, as walked.
+    /// The path of the first name.
     pub fn path(&self) -> Vec<u8> {
         let arena = self.lock();
         arena.record(self.number).map(|record| arena.path(record)).unwrap_or_default()
     }
 
-    /// What became of it.
+    /// The state of the first name.
     pub fn get(&self) -> LinkState {
         let arena = self.lock();
         arena.record(self.number).map(|record| arena.state(record)).unwrap_or_default()
     }
 
-    /// Says what became of it.
+    /// Sets the state of the first name.
     pub fn set(&self, state: LinkState) {
         self.lock().set(self.number, state);
     }
@@ -66,27 +67,27 @@ fn lock(arena: &Mutex<Arena>) -> MutexGuard<'_, Arena> {
     arena.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a name of an inode with several names is.
+/// The role of a name of an inode with several names.
 #[derive(Debug)]
 pub(crate) enum Met {
-    /// The first one.
+    /// It is the first one.
     First(LinkSlot),
-    /// The first one once more, by way of another name of the FileSet.
+    /// It is the first one once more, by another name of the FileSet.
     Again,
-    /// Another one.
+    /// It is another one.
     Later(LinkSlot),
-    /// The table is full (some 50 million inodes): the name is saved for itself.
+    /// The table is full (about 50 million inodes): the name is a file of its own.
     Untracked,
 }
 
-/// The inodes met so far, for the whole job.
+/// The inodes that the job has found so far.
 #[derive(Default)]
 pub(crate) struct LinkTable {
     arena: Arc<Mutex<Arena>>,
 }
 
 impl LinkTable {
-    /// Looks an inode up, and notes `path` as its first name if it is new.
+    /// Finds an inode. A new one is added with `path` as its first name.
     pub(crate) fn meet(&self, stat: &Stat, path: &[u8]) -> Met {
         let mut arena = lock(&self.arena);
         let slot = |number| LinkSlot { arena: Arc::clone(&self.arena), number };
@@ -100,29 +101,29 @@ impl LinkTable {
     }
 }
 
-/// Every inode, and the bytes that belong to them.
+/// The inodes, and the bytes that belong to them.
 #[derive(Default)]
 struct Arena {
     records: Vec<Record>,
-    /// Paths of directories, names and digests, each behind its length.
+    /// Paths of directories, names and digests, each with its length in front.
     bytes: Vec<u8>,
     /// Devices; there are few.
     devices: Vec<u64>,
-    /// Numbers of records plus one, by hash; 0 is a free place. Empty, or a power of two long.
+    /// Numbers of records plus one, by hash; 0 is a free place. The length is 0 or a power of two.
     places: Vec<u32>,
     hasher: RandomState,
-    /// Where the path of the last new inode's directory stands.
+    /// Position of the path of the last added inode's directory.
     directory: u32,
 }
 
-/// One inode. Texts are positions in [`Arena::bytes`].
+/// One inode. Its paths and digest are positions in [`Arena::bytes`].
 struct Record {
     ino: u64,
     device: u32,
     directory: u32,
     name: u32,
     file_index: i32,
-    /// Its kind as a number stands in front of its bytes.
+    /// The digest: a byte for its kind, then its bytes.
     digest: u32,
     state: Mark,
 }
@@ -151,7 +152,7 @@ impl Arena {
         self.devices.iter().position(|known| *known == dev).and_then(|at| u32::try_from(at).ok())
     }
 
-    /// The places where an inode may stand, the likeliest first. There is always a free one among them.
+    /// The places where an inode may be, the most likely first. At least one of them is free.
     fn probe(&self, device: u32, ino: u64) -> impl Iterator<Item = usize> + use<> {
         let len = self.places.len();
         let mask = len.wrapping_sub(1);
@@ -160,7 +161,7 @@ impl Arena {
         (0..len).map(move |step| start.wrapping_add(step) & mask)
     }
 
-    /// Notes an inode that is not there yet. `None` if positions do not fit their 32 bits any more.
+    /// Adds an inode. `None` if positions don't fit in 32 bits any more.
     fn add(&mut self, dev: u64, ino: u64, path: &[u8]) -> Option<u32> {
         let number = u32::try_from(self.records.len()).ok().filter(|number| *number < u32::MAX)?;
         if self.device(dev).is_none() {
@@ -180,7 +181,7 @@ impl Arena {
         Some(number)
     }
 
-    /// Keeps a quarter of the places free for one more record.
+    /// Keeps a quarter of the places free, with one more record.
     fn make_room(&mut self) {
         if self.records.len() < self.places.len() / 4 * 3 {
             return;
@@ -234,7 +235,7 @@ impl Arena {
         record.digest = digest.unwrap_or_default();
     }
 
-    /// The bytes that [`Self::push_text`] put there.
+    /// The bytes that [`Self::push_text`] has added.
     fn text(&self, at: u32) -> &[u8] {
         let read = || {
             let (len, rest) = self.bytes.get(usize::try_from(at).ok()?..)?.split_first_chunk()?;

@@ -1,11 +1,11 @@
-//! Names as they stand in records (reference 03 §5.3, §5.12).
+//! Names as they appear in records (reference 03 §5.3, §5.12).
 
 use std::borrow::Cow;
 
 use fd_fileset::strip_path;
 use fd_records::FileType;
 
-/// Name and link as they stand in the attribute record.
+/// Name and link of an attribute record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordNames<'a> {
     /// The name; a directory's with one final slash.
@@ -22,7 +22,8 @@ pub(crate) fn record_names<'a>(path: &'a [u8], file_type: FileType, link: &'a [u
     if strip == 0 {
         return whole;
     }
-    // A directory must have enough components without its final slash; only then is the name with slash stripped.
+    // A directory needs enough components without its final slash; then the name with the slash is
+    // stripped.
     let (Some(short_path), Some(short_name)) = (strip_path(path, strip), strip_path(&whole.name, strip)) else {
         return whole;
     };

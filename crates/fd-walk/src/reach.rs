@@ -1,11 +1,12 @@
-//! Reaching an entry again after the walk has gone on: for its data, its attributes of the moment, its extended
+//! Opens an entry after the walk has passed it: for its data, its present attributes, its extended
 //! attributes (reference 04 §8.2).
 //!
-//! Between the walk and this moment any user who may write to a directory of the tree may have put something else in a
-//! place of the path. So the way goes from a directory that the walk has held or can tell again ([`crate::root::Root`]), and on it
-//! every symbolic link is refused: the walk has followed none there.
+//! In the meantime, any user with write permission for a directory of the tree may have replaced a
+//! component of the path. So the way begins at a directory that the walk has held or can recognize
+//! ([`crate::root::Root`]), and no symbolic link on it is followed: the walk has followed none
+//! there.
 //!
-//! Opening never waits: not for a writer of a FIFO, and not for the holder of a lease.
+//! Opening never blocks: not on a FIFO without a writer, and not on a lease.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -16,26 +17,27 @@ use rustix::io::Errno;
 use crate::attributes::{Nanoseconds, file_type, stat_of};
 use crate::entry::Entry;
 
-/// Whether an entry is still what the walk has seen there.
+/// How an entry compares with what the walk has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Identity {
     /// The same inode, with the same change time and size.
     Unchanged,
-    /// The same inode.
+    /// The same inode, with another change time or size.
     Changed,
-    /// Another one.
+    /// Another inode.
     Replaced,
 }
 
 impl Entry {
-    /// Opens what stands in the entry's place for reading, without waiting and without a change to it. It need not be
-    /// what the walk has seen: see [`Self::refresh`].
+    /// Opens the file at the entry's path for reading, without blocking and without a change to it.
+    /// It may differ from what the walk has found: see [`Self::refresh`].
     ///
     /// # Errors
-    /// What the kernel says: `ELOOP` for a symbolic link, `EAGAIN` for a file under lease, `ENOENT` if it is gone.
+    /// The kernel's: `ELOOP` for a symbolic link, `EAGAIN` for a file under lease, `ENOENT` if it
+    /// is gone.
     pub fn open(&self, no_atime: bool) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Only the owner of a file may leave its access time alone; everybody else opens it without that.
+        // Only the owner of a file may open it so; others open it normally.
         if no_atime {
             match self.open_with(flags | OFlags::NOATIME) {
                 Err(Errno::PERM) => {}
@@ -49,10 +51,10 @@ impl Entry {
         self.root.as_ref().ok_or(Errno::NOENT)?.open(&self.path, flags)
     }
 
-    /// A handle of the very inode that the walk has seen, of whatever type, which was not opened for that.
+    /// A handle (`O_PATH`) of the very inode that the walk has found, of any type.
     ///
     /// # Errors
-    /// `ENOENT` if another one has taken its place; what the kernel says otherwise.
+    /// `ENOENT` if another inode has taken its place, else the kernel's.
     pub fn handle(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = match &self.root {
@@ -66,7 +68,7 @@ impl Entry {
     /// If a symbolic link has taken the entry's place, the entry becomes that link.
     ///
     /// # Errors
-    /// What the kernel says, as where there is something else again.
+    /// The kernel's, for instance if something else is there now.
     pub fn become_link(&mut self) -> Result<(), Errno> {
         let link = self.open_with(OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
         let (stat, nanoseconds) = stat_of(link.as_fd())?;
@@ -79,27 +81,28 @@ impl Entry {
         Ok(())
     }
 
-    /// What `file`, which was opened in the entry's place, is to what the walk has seen there, and its attributes.
+    /// Compares `file`, which was opened at the entry's path, with what the walk has found, and
+    /// returns its attributes.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's.
     pub fn identify(&self, file: BorrowedFd<'_>) -> Result<(Identity, Stat), Errno> {
         stat_of(file).map(|(stat, nanoseconds)| (self.identity(&stat, nanoseconds), stat))
     }
 
-    /// Gives the entry the attributes of `file`, which was opened in its place, and says how they compare with those of
-    /// the walk. Of another inode the type is that of the new one, as if the walk had come later; a directory's contents
-    /// stay out.
+    /// Gives the entry the attributes of `file`, which was opened at its path, and compares them
+    /// with those of the walk. With another inode, the entry gets the type that the walk would find
+    /// now; the contents of a directory stay out.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's.
     pub fn refresh(&mut self, file: BorrowedFd<'_>) -> Result<Identity, Errno> {
         let (stat, nanoseconds) = stat_of(file)?;
         let identity = self.identity(&stat, nanoseconds);
         if identity != Identity::Unchanged {
             self.file_type = match stat.mode_type() {
                 Stat::MODE_DIRECTORY => FileType::Directory,
-                // What the walk did not find there is not read.
+                // A device or fifo that the walk has not found is not read.
                 Stat::MODE_BLOCK | Stat::MODE_FIFO if identity == Identity::Replaced => FileType::Special,
                 _ => file_type(&stat, self.top_level, &self.options),
             };
@@ -125,10 +128,10 @@ impl Entry {
     }
 }
 
-/// Opens what a handle stands for.
+/// Opens the file of a handle.
 ///
 /// # Errors
-/// What the kernel says; `ENOENT` where `/proc` is not there.
+/// The kernel's; `ENOENT` without `/proc`.
 pub fn reopen(handle: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
     openat(CWD, path, flags - OFlags::NOFOLLOW, Mode::empty())

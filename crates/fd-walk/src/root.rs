@@ -1,5 +1,5 @@
-//! Where the way to an entry begins, and the way from there. Every symbolic link on it is refused: the walk has followed
-//! none there.
+//! Where the way to an entry begins, and the way itself. No symbolic link on it is followed: the
+//! walk has followed none there.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use std::sync::Arc;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 
-/// Roots that hold their directory open, for entries that are not saved yet. Further ones find it again by its path.
+/// So many roots of a walk may hold their directory open. Others open it by its path again.
 const MOST_HELD: usize = 64;
 
-/// Where the way to an entry begins: the directory that a name of the FileSet stands for, and for the entry of the name
-/// itself the directory that it stands in.
+/// Where the way to an entry begins: the directory of a name of the FileSet, or for the entry of
+/// the name itself the directory above.
 #[derive(Debug)]
 pub(crate) struct Root {
-    /// `None` if there are too many.
+    /// `None` if enough roots are held.
     handle: Option<OwnedFd>,
-    /// Device and inode: a directory that is found again must be the same one.
+    /// Device and inode, to recognize the directory when it is opened again.
     identity: (u64, u64),
-    /// Where the path below it begins in the paths of its entries.
+    /// Length of the directory's path, with its slash, in the paths of its entries.
     prefix: usize,
-    /// The kernel refuses links on the way by itself (`openat2`, Linux 5.6).
+    /// The kernel can refuse links on the way (`openat2`, Linux 5.6).
     refuses_links: bool,
     /// Counts the roots of a walk that hold their directory.
     _counted: Option<Arc<()>>,
 }
 
 impl Root {
-    /// For entries below an open directory, whose paths go on at `prefix`.
+    /// For entries below an open directory, whose paths continue at `prefix`.
     pub(crate) fn new(directory: BorrowedFd<'_>, prefix: usize, counter: &Arc<()>) -> Result<Self, Errno> {
         let found = fstat(directory)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -44,20 +44,21 @@ impl Root {
         })
     }
 
-    /// For the entry of a name of the FileSet, whose directory may be behind links that its operator has made.
+    /// For the entry of a name of the FileSet. The operator's links on the way to its directory are
+    /// followed.
     pub(crate) fn of_parent(path: &[u8], counter: &Arc<()>) -> Result<Self, Errno> {
         let prefix = parent_len(path);
         Self::new(find(path, prefix)?.as_fd(), prefix, counter)
     }
 
-    /// Whether this is the directory that this name of the FileSet stands in at this moment.
+    /// Whether the directory of this name of the FileSet is this one now.
     pub(crate) fn is_parent(&self, path: &[u8]) -> bool {
         self.prefix == parent_len(path)
             && rustix::fs::stat(directory_part(path, self.prefix))
                 .is_ok_and(|found| (found.st_dev, found.st_ino) == self.identity)
     }
 
-    /// Opens what stands at `path`, the whole path of an entry.
+    /// Opens the file at `path`, the whole path of an entry.
     pub(crate) fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
         let found;
         let directory = if let Some(handle) = &self.handle {
@@ -78,7 +79,7 @@ impl Root {
     }
 }
 
-/// What `openat2` does, for kernels that have none.
+/// The equivalent of `openat2` for kernels without it.
 fn open_step_by_step(directory: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let mut parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty());
     let last = parts.next_back().ok_or(Errno::NOENT)?;
@@ -95,7 +96,7 @@ fn parent_len(path: &[u8]) -> usize {
     path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash.saturating_add(1))
 }
 
-/// The directory that this much of a path stands for.
+/// The path of this length as a directory.
 fn directory_part(path: &[u8], prefix: usize) -> &[u8] {
     path.get(..prefix).filter(|part| !part.is_empty()).unwrap_or(b".")
 }

@@ -1,4 +1,4 @@
-//! What the walk says, word for word (reference 03 §8).
+//! The messages of the walk, word for word (reference 03 §8).
 
 use crate::settings::Purpose;
 
@@ -70,12 +70,12 @@ pub(crate) fn out_of_limits(text: &mut Vec<u8>, path: &[u8]) {
     join(text, &[b"Skipping directory ", path, b", it's out of allowed ones\n"]);
 }
 
-/// The warning at the end of a backup that left directories out because the Director may not see them.
+/// The warning at the end of a backup about directories that the Director may not read.
 pub fn skipped_directories(count: u64) -> Vec<u8> {
     format!("Skipped {count} directories which were out of backup allowed directories.\n").into_bytes()
 }
 
-/// An entry that was there when its directory was read and is not any more, as the stock daemon says it.
+/// The stock daemon's message about an entry that has vanished since its directory was read.
 pub fn gone(path: &[u8], error: &str) -> Vec<u8> {
     let mut text = Vec::new();
     could_not(&mut text, Purpose::Backup, STAT, path, error);
@@ -85,5 +85,5 @@ pub fn gone(path: &[u8], error: &str) -> Vec<u8> {
 pub(crate) const STAT: &str = "Could not stat";
 pub(crate) const FOLLOW: &str = "Could not follow link";
 pub(crate) const OPEN_DIRECTORY: &str = "Could not open directory";
-/// Not a text of the reference: it takes a read error for the end of the directory.
+/// ferrofd's own: the stock daemon takes a read error for the end of the directory.
 pub(crate) const READ_DIRECTORY: &str = "Could not read directory";

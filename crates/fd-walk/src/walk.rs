@@ -1,4 +1,10 @@
-//! The walk itself (reference 03 §5): one entry after the other, in the reference's order, with an explicit stack.
+//! The walk itself (reference 03 §5): one entry after the other, in the stock daemon's order, with
+//! an explicit stack.
+//!
+//! - `place`: the position of an entry in the tree, and system calls there.
+//! - `judge`: what decides about an entry.
+//! - `examine`: what becomes of an entry.
+//! - `report`: events and counts.
 
 mod examine;
 mod judge;
@@ -22,9 +28,9 @@ use judge::Judge;
 use place::Place;
 use report::{Ended, Report};
 
-/// Directories that are kept open; those above are put aside.
+/// So many directories are kept open; those above are put aside.
 const MOST_OPEN: usize = 128;
-/// Walks over everything that `fileset` names and hands what it finds to `sink`, in order.
+/// Walks over all names of `fileset` and passes the events to `sink`, in order.
 pub fn walk(
     fileset: &FileSet,
     settings: &WalkSettings,
@@ -95,7 +101,7 @@ impl<'w> Walker<'w> {
                 }
                 continue;
             }
-            // A directory that has given a name is open.
+            // A directory whose name was read is open.
             let Some(directory) = level.directory.descriptor() else { continue };
             let parent = Some((directory, level.dev));
             let place = Place { include, top: name, path: &path, name_at: prefix, parent, root: root.as_ref() };
@@ -108,8 +114,8 @@ impl<'w> Walker<'w> {
         Ok(())
     }
 
-    /// Appends the next name of the directory to its path. What can't be read is told: the reference takes it for the
-    /// end of the directory without a word.
+    /// Appends the next name of the directory to its path. A read error is reported; the stock
+    /// daemon takes it for the end of the directory.
     fn next_name(&mut self, level: &mut Level, path: &mut Vec<u8>) -> Result<bool, Ended> {
         level.directory.next_name(path, &mut self.examiner.scratch).or_else(|errno| {
             let path = path.strip_suffix(b"/").filter(|path| !path.is_empty()).unwrap_or(path);
@@ -117,7 +123,7 @@ impl<'w> Walker<'w> {
         })
     }
 
-    /// Keeps the number of open directories bounded, however deep the tree.
+    /// Bounds the number of open directories, whatever the depth of the tree.
     fn free_descriptor(&mut self, levels: &mut [Level]) {
         if let Some(outermost) = levels.len().checked_sub(MOST_OPEN + 1)
             && let Some(level) = levels.get_mut(outermost)
@@ -126,8 +132,8 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// In an estimate with a limit: a name of the FileSet that is counted beyond it ends the walk, but not if it is a
-    /// directory that was entered.
+    /// In an estimate with a limit, a name of the FileSet that is counted beyond it ends the walk,
+    /// unless it is a directory that was entered.
     fn stop_beyond_limit(&self) -> Result<(), Ended> {
         match self.settings.purpose {
             Purpose::Estimate { limit } if limit > 0 && self.examiner.report.summary.entries > limit => {
@@ -137,12 +143,12 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// In an estimate with a limit: whether enough has been counted.
+    /// In an estimate with a limit: whether it is reached.
     const fn limit_reached(&self) -> bool {
         matches!(self.settings.purpose, Purpose::Estimate { limit } if limit > 0 && self.examiner.report.summary.entries >= limit)
     }
 
-    /// A directory after its contents. `path` is its path as it was met.
+    /// A directory after its contents. `path` is its path as it was found.
     fn leave(&mut self, level: Level, path: &[u8]) -> Result<(), Ended> {
         level.directory.close(&mut self.examiner.scratch);
         match level.entry {

@@ -1,5 +1,5 @@
-//! One entry after the other: what it is, whether it belongs to the job, and the event that it becomes
-//! (reference 03 §5.2 to §5.4).
+//! Examines entries: what each is, whether it belongs to the job, and its event (reference 03 §5.2
+//! to §5.4).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::root::Root;
 use crate::settings::{Purpose, WalkEnd};
 use crate::texts;
 
-/// How often something that changes while it is examined is examined.
+/// An entry that changes while it is examined is examined at most so often.
 const MOST_LOOKS: usize = 3;
 
 /// Examines entries.
@@ -32,7 +32,7 @@ pub(super) struct Examiner<'w> {
     pub(super) scratch: Scratch,
     /// Held by each root that holds its directory, to count them.
     pub(super) roots: Arc<()>,
-    /// That of the last name of the FileSet which is no directory.
+    /// The root of the last name of the FileSet that is not a directory.
     pub(super) root_of_names: Option<Arc<Root>>,
 }
 
@@ -46,9 +46,9 @@ pub(super) struct Level {
     pub(super) dev: u64,
 }
 
-/// Why there is no result yet.
+/// Why a look has no result.
 enum Broken {
-    /// The entry changed meanwhile, and no event was given yet.
+    /// The entry has changed meanwhile; there was no event yet.
     Again,
     Ended(WalkEnd),
 }
@@ -72,7 +72,7 @@ impl<'w> Examiner<'w> {
         Ok(None)
     }
 
-    /// One look at an entry. The last one accepts what changes meanwhile.
+    /// One look at an entry. The last one accepts changes.
     fn look(&mut self, place: &Place<'w, '_>, is_last: bool) -> Result<Option<Level>, Broken> {
         if self.report.host.is_cancelled() {
             return Err(WalkEnd::Cancelled.into());
@@ -126,7 +126,8 @@ impl<'w> Examiner<'w> {
                 Err(errno) => return Ok(self.report.failed(path, texts::FOLLOW, errno)?),
             }
         } else if stat.nlink > 1 && !options.has(Flags::NO_HARD_LINK) {
-            // Only what is going to be saved gets here: a name that is left out never stands for another one.
+            // Only entries to be saved get here: a name that is left out never becomes a first
+            // name.
             match self.links.meet(&stat, path) {
                 Met::Again => return Ok(()),
                 Met::First(slot) => hard_link = Some(HardLink::First(slot)),
@@ -183,7 +184,7 @@ impl<'w> Examiner<'w> {
         let barrier = barrier(place, stat.dev, options);
         let (at, name) = place.target();
         let opened = barrier.is_none().then(|| Directory::open(at, name, (stat.dev, stat.ino), &mut self.scratch));
-        // Another directory, or a file system that was mounted there on access.
+        // Another directory, or a file system that is mounted on access.
         if matches!(opened, Some(Err(Errno::STALE))) && !is_last {
             return Err(Broken::Again);
         }
@@ -279,7 +280,7 @@ impl<'w> Examiner<'w> {
         Ok(true)
     }
 
-    /// Where the way to an entry begins that is a name of the FileSet.
+    /// The root of a name of the FileSet that is not a directory.
     fn root_of_name(&mut self, name: &[u8]) -> Option<Arc<Root>> {
         if !self.root_of_names.as_ref().is_some_and(|root| root.is_parent(name)) {
             self.root_of_names = Root::of_parent(name, &self.roots).ok().map(Arc::new);

@@ -1,4 +1,5 @@
-//! What decides about an entry: the Director's limits, the FileSet, the accurate list or the times, and its file system.
+//! Decides about entries: by the Director's limits, the FileSet, the accurate list or the times,
+//! and the file system.
 
 use std::sync::Arc;
 
@@ -19,15 +20,15 @@ pub(super) struct Judge<'w> {
     pub(super) real_top: RealTop,
 }
 
-/// What the FileSet and the limits say about an entry.
+/// The decision of the FileSet and the limits.
 pub(super) struct Judgement<'f> {
     pub(super) accepted: bool,
     pub(super) options: &'f Arc<EffectiveOptions>,
-    /// It is a directory that the Director may not see, and that is to be said.
+    /// It is a directory that the Director may not read, which is reported.
     pub(super) out_of_limits: bool,
 }
 
-/// Whether an entry is to be examined further.
+/// Whether an entry has changed.
 #[derive(Clone, Copy)]
 pub(super) enum Changed {
     No,
@@ -43,7 +44,7 @@ pub(super) enum Barrier {
 }
 
 impl<'w> Judge<'w> {
-    /// The limits of the Director, then the FileSet. Top-level names are never filtered by the FileSet.
+    /// Applies the limits, then the FileSet. The FileSet never rejects its own names.
     pub(super) fn judge(&self, place: &Place<'w, '_>, is_directory: bool) -> Judgement<'w> {
         let include = place.include;
         let verdict = if place.is_top() {
@@ -75,7 +76,7 @@ impl<'w> Judge<'w> {
     }
 }
 
-/// What keeps the walk from entering a directory on this device, if anything.
+/// Why a directory on this device is not entered, if so.
 pub(super) fn barrier(place: &Place<'_, '_>, dev: u64, options: &EffectiveOptions) -> Option<Barrier> {
     let (_, parent_dev) = place.parent?;
     if options.has(Flags::NO_RECURSION) {

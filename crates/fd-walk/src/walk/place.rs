@@ -1,4 +1,4 @@
-//! Where an entry stands that is being examined, and what the kernel says about it beside its attributes.
+//! The position of an entry in the tree, and the system calls about it.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ const LONGEST_PATH: usize = 4095;
 #[derive(Clone, Copy)]
 pub(super) struct Place<'w, 'p> {
     pub(super) include: &'w Include,
-    /// The name of the FileSet that it is or is below.
+    /// The name of the FileSet that it is, or is below.
     pub(super) top: &'p [u8],
     pub(super) path: &'p [u8],
-    /// Where the path's last part starts.
+    /// Start of the last component of the path.
     pub(super) name_at: usize,
     /// The directory that holds it, and its device; `None` for a name of the FileSet itself.
     pub(super) parent: Option<(BorrowedFd<'p>, u64)>,
-    /// The directory of the FileSet's name that it is below, if that is held.
+    /// The root of the FileSet's name that it is below, if that is a directory.
     pub(super) root: Option<&'p Arc<Root>>,
 }
 
@@ -35,8 +35,8 @@ impl<'p> Place<'_, 'p> {
         self.parent.is_none()
     }
 
-    /// Descriptor and path for a system call on the entry: relative to its directory, which saves the kernel the way
-    /// there, and can't be led elsewhere.
+    /// Descriptor and path for a system call: relative to the directory, which is fast and can't be
+    /// redirected.
     pub(super) fn target(&self) -> (BorrowedFd<'p>, &'p [u8]) {
         match self.parent {
             Some((descriptor, _)) => (descriptor, self.path.get(self.name_at..).unwrap_or_default()),
@@ -52,14 +52,14 @@ impl<'p> Place<'_, 'p> {
         stat_at(at, path)
     }
 
-    /// The target of a symbolic link with these attributes. `None` if another entry has taken its place; `is_last`
-    /// accepts that.
+    /// The target of a symbolic link with these attributes. `None` if another entry has taken its
+    /// place; `is_last` accepts that.
     pub(super) fn link_target(&self, stat: &Stat, is_last: bool) -> Result<Option<Vec<u8>>, Errno> {
         let (at, path) = self.target();
         match rustix::fs::readlinkat(at, path, Vec::new()) {
             Ok(target) => {
                 let target = target.into_bytes();
-                // Some file systems know no length.
+                // Some file systems have no length of links.
                 let is_its_own = stat.size == 0 || usize::try_from(stat.size) == Ok(target.len());
                 Ok((is_its_own || is_last).then_some(target))
             }
@@ -68,13 +68,14 @@ impl<'p> Place<'_, 'p> {
         }
     }
 
-    /// Whether the directory holds a file of this name, symbolic links followed (reference 03 §5.10).
+    /// Whether the directory holds a file of this name, symbolic links followed (reference 03
+    /// §5.10).
     pub(super) fn holds(&self, name: &[u8]) -> bool {
         let path = [without_slashes(self.path), b"/", name].concat();
         rustix::fs::statat(CWD, path, AtFlags::empty()).is_ok()
     }
 
-    /// The no-dump flag of the inode. What can't be opened or asked is not flagged.
+    /// The no-dump flag of the inode; `false` if it can't be read.
     pub(super) fn is_no_dump(&self) -> bool {
         let (at, path) = self.target();
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;

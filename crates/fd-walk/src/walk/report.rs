@@ -1,4 +1,4 @@
-//! What the walk hands to its sink: entries, and messages about the others.
+//! Passes entries and messages to the sink, and counts them.
 
 use fd_messages::MessageType;
 use fd_records::{FileType, Stat};
@@ -9,15 +9,15 @@ use crate::event::{Flow, Message, WalkEvent};
 use crate::settings::{Purpose, WalkEnd, WalkHost, WalkSummary};
 use crate::texts;
 
-/// The walk ends here, and how.
+/// Why the walk ends.
 pub(super) type Ended = WalkEnd;
 
-/// Hands events over, and counts them.
+/// See the module.
 pub(super) struct Report<'w> {
     pub(super) purpose: Purpose,
     pub(super) host: &'w dyn WalkHost,
     pub(super) sink: &'w mut dyn FnMut(WalkEvent<'_>) -> Flow,
-    /// Where the texts of messages are built.
+    /// A buffer for texts.
     pub(super) text: Vec<u8>,
     pub(super) summary: WalkSummary,
 }
@@ -30,7 +30,7 @@ impl Report<'_> {
         }
     }
 
-    /// An entry, which [`Self::begin`] was called for.
+    /// An entry, after [`Self::begin`].
     pub(super) fn entry(&mut self, entry: Entry) -> Result<(), Ended> {
         self.summary.entries += 1;
         if entry.stat.mode_type() == Stat::MODE_REGULAR && entry.file_type != FileType::HardLink {
@@ -39,13 +39,13 @@ impl Report<'_> {
         self.give(WalkEvent::Entry(entry))
     }
 
-    /// One more entry was examined; a Verify job announces it.
+    /// One more entry was examined.
     pub(super) fn begin(&mut self, path: &[u8]) -> Result<(), Ended> {
         self.host.examined(path);
         self.verifying(path)
     }
 
-    /// The announcement of an entry in a Verify job.
+    /// Announces an entry in a Verify job.
     pub(super) fn verifying(&mut self, path: &[u8]) -> Result<(), Ended> {
         if self.purpose != Purpose::Verify {
             return Ok(());
@@ -68,7 +68,7 @@ impl Report<'_> {
         self.could_not(path, what, errno)
     }
 
-    /// An error about an entry that counts otherwise.
+    /// An error, without counting an entry.
     pub(super) fn could_not(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), Ended> {
         let purpose = self.purpose;
         if matches!(purpose, Purpose::Estimate { .. }) {
@@ -78,7 +78,7 @@ impl Report<'_> {
         self.say(MessageType::NotSaved, true, |text| texts::could_not(text, purpose, what, path, &words))
     }
 
-    /// A message. If the host doesn't want its type and it is no error, its text is not even built.
+    /// A message. Its text is only built if its type is delivered or it is an error.
     pub(super) fn say(
         &mut self,
         kind: MessageType,
