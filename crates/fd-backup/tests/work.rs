@@ -223,7 +223,7 @@ fn copies_of_a_byte(preload: &str, letters: &str, small: &Path, large: &Path, mo
 }
 
 #[test]
-fn data_is_read_to_where_it_is_sent_from() {
+fn data_is_read_directly_into_its_frame() {
     let place = tempfile::tempdir().unwrap();
     let preload = copy_counter(place.path());
     let (small, large) = (file_of(32), file_of(96));

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_types_are_in_no_list_but_an_empty_one() {
+    fn unknown_types_are_only_in_an_empty_list() {
         assert_eq!(name(0x794c_7630), None);
         assert!(!is_listed(&[b"overlay".to_vec()], None));
         assert!(is_listed(&[], None));

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hard_link_is_stripped_with_its_first_name_or_not_at_all() {
+    fn a_hard_link_and_its_first_name_are_stripped_together() {
         assert_eq!(names("/x/t/d/h", FileType::HardLink, "/x/f", 2), "/x/t/d/h->/x/f");
         assert_eq!(names("/x/t/d/l", FileType::Symlink, "f", 2), "/d/l->f");
     }

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_come_back_as_they_were() {
+    fn paths_are_returned_unchanged() {
         let mut directories = Directories::new();
         let paths: Vec<Vec<u8>> = (0..500)
             .flat_map(|n| [format!("/srv/{n}/"), format!("/srv/{n}/deep/er/"), format!("//odd{n}///x/")])

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_survive() {
+    fn numbers_are_decoded_unchanged() {
         let mut out = Vec::new();
         let numbers = [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX];
         let signed = [0, -1, 1, -64, 64, i64::MIN, i64::MAX];
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn small_numbers_are_short() {
+    fn small_numbers_take_one_byte() {
         let mut out = Vec::new();
         push(&mut out, 127);
         push_signed(&mut out, -64);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_complete_only_when_a_read_says_so() {
+    fn a_file_is_complete_after_a_short_read_at_its_size() {
         let file = cut(FileType::Regular, 100, false);
         assert!(file.is_complete(100, 100));
         assert!(!file.is_complete(90, 90), "shorter than it was: ask again");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_zeros_at_every_place() {
+    fn a_single_byte_anywhere_makes_a_block_nonzero() {
         let mut block = vec![0; 65_528];
         assert!(is_zero(&block));
         for at in [0, 255, 256, 65_527] {

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_file_is_told_like_a_saved_one_and_a_deleted_one_as_deleted() {
+    fn a_base_file_has_the_line_of_a_saved_one_and_a_deleted_file_its_own() {
         let stat = Stat { mode: 0o40_755, nlink: 2, size: 4096, ..Stat::default() };
         let told = |file_type| {
             let record = TailRecord { path: b"/srv/d/", stat, file_type };

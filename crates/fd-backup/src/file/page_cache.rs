@@ -183,7 +183,7 @@ mod tests {
 
     /// Reads the second stretch into memory, then all of the file in both ways.
     #[test]
-    fn what_was_in_memory_stays_and_what_was_not_goes() {
+    fn cached_pages_stay_and_others_are_dropped() {
         let Some(file) = cold_file() else {
             return skip::test("this file system keeps pages that it is asked to drop");
         };

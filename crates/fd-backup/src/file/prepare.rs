@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_files_are_held_and_no_more() {
+    fn the_number_of_held_files_is_bounded() {
         let open = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
         let held: Vec<_> = (0..3).map(|_| Held::one_of(open(), usize::MAX).unwrap()).collect();
         assert!(Held::one_of(open(), 3).is_none(), "that was one too many");

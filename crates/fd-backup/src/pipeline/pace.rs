@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_lowered_and_raised_again() {
+    fn the_priority_of_a_thread_is_lowered_and_restored() {
         let before = (priority::nice().unwrap(), priority::io_priority().unwrap());
         let share = HostShare { nice: Some(19), io: Some(IoPriority::Idle), max_load: None };
         let (lowered, refused) = Lowered::new(&share);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_rest_after_work_while_the_load_is_too_high_and_no_other() {
+    fn a_thread_pauses_after_work_if_the_load_is_too_high() {
         let rests = |max_load| {
             let mut pace = Pace::new(&HostShare { max_load, ..HostShare::default() });
             pace.since = Instant::now().checked_sub(GLANCE).unwrap();

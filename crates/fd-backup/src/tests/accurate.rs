@@ -96,7 +96,7 @@ fn saved(bed: &Bed, outcome: &Outcome) -> Vec<(String, u16)> {
 }
 
 #[test]
-fn only_what_is_new_or_different_is_sent_and_what_is_gone_is_told() {
+fn an_accurate_job_sends_changes_and_names_deleted_files() {
     let mut accurate = Accurate::new("M", CHANGES, 4);
     for name in ["d/same", "d/grown", "d/new"] {
         accurate.bed.file(name, HELLO);
@@ -127,7 +127,7 @@ fn only_what_is_new_or_different_is_sent_and_what_is_gone_is_told() {
 }
 
 #[test]
-fn an_empty_list_makes_everything_new() {
+fn with_an_empty_list_each_file_is_new() {
     let accurate = Accurate::new("M", CHANGES, 0);
     accurate.bed.file("d/f", HELLO);
     let (bed, outcome) = accurate.run();
@@ -158,7 +158,7 @@ fn deleted_files_come_in_the_order_of_the_stock_daemon_s_table() {
 }
 
 #[test]
-fn checksums_find_what_the_attributes_do_not_show() {
+fn digests_find_changes_that_attributes_do_not_show() {
     let mut accurate = Accurate::new("MCmcs5:", CHANGES, 4);
     for name in ["d/same", "d/altered", "d/unknown", "d/empty"] {
         accurate.bed.file(name, if name == "d/empty" { b"" } else { HELLO });
@@ -211,7 +211,7 @@ fn many_comparisons_give_the_same_stream_with_any_number_of_workers() {
 
 /// Reference 04 §6.8 and §13.5; one such file says nothing about the next (defect 18.1).
 #[test]
-fn equal_data_with_other_attributes_makes_an_update() {
+fn equal_data_with_other_attributes_is_sent_as_an_update() {
     let mut accurate = Accurate::new("MCmcspo5:", CHANGES, 4);
     for name in ["d/a", "d/b", "d/c", "d/new"] {
         accurate.bed.file(name, HELLO);
@@ -239,7 +239,7 @@ const EMPTY_DIGEST: &str = "1B2M2Y8AsgTpgAmY7PhCfg";
 
 /// An update adds to the record of an earlier job; of a record that has no data a restore would leave nothing.
 #[test]
-fn what_carries_no_data_is_sent_whole() {
+fn entries_without_data_are_never_updates() {
     let mut accurate = Accurate::new("MCmcspo5:", CHANGES, 6);
     accurate.bed.file("d/private", b"");
     fs::set_permissions(accurate.bed.path("d/private"), fs::Permissions::from_mode(0o600)).unwrap();
@@ -281,7 +281,7 @@ fn a_full_job_on_a_base_makes_no_updates() {
 
 /// What only links to a name is whole again when that name has gone, or is another file.
 #[test]
-fn a_link_without_its_first_name_is_sent_whole() {
+fn a_hard_link_without_its_first_name_is_sent_whole() {
     for (stands, replaced) in [(true, false), (false, false), (true, true)] {
         let mut accurate = Accurate::new("MCs5:", CHANGES, 3);
         accurate.bed.file("d/later", HELLO);
@@ -312,7 +312,7 @@ fn a_link_without_its_first_name_is_sent_whole() {
 }
 
 #[test]
-fn what_a_base_job_has_is_referred_to() {
+fn files_of_a_base_job_have_a_base_record() {
     let mut accurate = Accurate::new("MJpug5s:", BASE, 4);
     let path = accurate.bed.file("d/base", HELLO);
     fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
@@ -340,7 +340,7 @@ fn what_a_base_job_has_is_referred_to() {
 }
 
 #[test]
-fn a_cancelled_job_tells_of_nothing_gone() {
+fn a_cancelled_job_names_no_deleted_files() {
     let mut accurate = Accurate::new("M", CHANGES, 1);
     accurate.list_as("d/gone", Stat::default(), "", 0);
     accurate.bed.cancel.cancel();

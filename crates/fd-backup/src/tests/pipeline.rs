@@ -111,7 +111,7 @@ fn a_lost_storage_daemon_ends_everything() {
 }
 
 #[test]
-fn a_cancelled_job_ends_soon() {
+fn a_cancelled_job_stops_all_threads() {
     for (workers, budget, at) in [(1, 24 << 20, 1), (2, 24 << 20, 3), (8, 1, 10)] {
         let mut bed = Bed::new("MK");
         plant(&bed);
@@ -159,7 +159,7 @@ fn a_job_cancelled_before_it_starts_sends_nothing() {
 
 /// A panic of the sink takes the threads down, and only them.
 #[test]
-fn a_panic_does_not_leave_threads_behind() {
+fn a_panic_ends_all_threads_of_its_job() {
     let bed = Bed::new("MK");
     plant(&bed);
     let sink = Collector::with_hook(|call| if call == 2 { panic!("in the sink") } else { true });
@@ -223,7 +223,7 @@ fn attributes_of(outcome: &Outcome, end_of_name: &str) -> (u16, fd_records::Stat
 }
 
 #[test]
-fn files_that_change_before_they_are_opened_have_their_new_attributes() {
+fn a_file_that_changes_before_it_is_opened_has_its_new_attributes() {
     let outcome = change_during_backup(
         "M",
         |bed| {
@@ -278,7 +278,7 @@ fn change_while_it_is_read(letters: &str, change: impl Fn(&std::path::Path) + 's
 }
 
 #[test]
-fn what_is_appended_while_a_file_is_read_waits_for_the_next_job() {
+fn data_appended_while_a_file_is_read_is_not_sent() {
     for letters in ["M", "Ms", "Z1M"] {
         let outcome = change_while_it_is_read(letters, |path| {
             OpenOptions::new().append(true).open(path).unwrap().write_all(&noise(2, 200_000)).unwrap();
@@ -289,7 +289,7 @@ fn what_is_appended_while_a_file_is_read_waits_for_the_next_job() {
 }
 
 #[test]
-fn changes_are_told_if_somebody_asks() {
+fn changes_during_the_backup_are_reported_on_request() {
     let modified = change_while_it_is_read("Mc", |path| {
         let past = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000);
         OpenOptions::new().append(true).open(path).unwrap().set_modified(past).unwrap();
@@ -313,7 +313,7 @@ fn changes_are_told_if_somebody_asks() {
 }
 
 #[test]
-fn what_has_vanished_has_no_record() {
+fn a_vanished_entry_has_no_record() {
     let outcome = change_during_backup(
         "MAX",
         |bed| {
@@ -348,7 +348,7 @@ fn has_secret(outcome: &Outcome) -> bool {
 }
 
 #[test]
-fn a_link_that_took_a_file_s_place_is_saved_as_a_link() {
+fn a_file_replaced_by_a_link_is_saved_as_a_link() {
     let outcome = change_during_backup(
         "M",
         |bed| {
@@ -366,7 +366,7 @@ fn a_link_that_took_a_file_s_place_is_saved_as_a_link() {
 }
 
 #[test]
-fn nothing_is_reached_by_a_link_that_took_a_directory_s_place() {
+fn a_directory_replaced_by_a_link_is_not_followed() {
     let outcome = change_during_backup(
         "MAX",
         |bed| {
@@ -389,7 +389,7 @@ fn nothing_is_reached_by_a_link_that_took_a_directory_s_place() {
 }
 
 #[test]
-fn extended_attributes_are_those_of_the_entry() {
+fn extended_attributes_are_never_those_of_a_replacement() {
     let outcome = change_during_backup(
         "MAX",
         |bed| {
@@ -412,7 +412,7 @@ fn extended_attributes_are_those_of_the_entry() {
 
 /// A name of the FileSet may lead through links that the operator has made; what is read is in the directory of the walk.
 #[test]
-fn a_name_of_the_fileset_leads_to_what_the_walk_has_seen() {
+fn a_name_of_the_fileset_still_means_the_directory_of_the_walk() {
     let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/gate", "F @/link/f", "N", "N"]);
     support::fifo(&bed.path("gate"));
     fs::create_dir(bed.path("own")).unwrap();
@@ -432,7 +432,7 @@ fn a_name_of_the_fileset_leads_to_what_the_walk_has_seen() {
 
 /// Programs replace single files that a FileSet names as they replace others.
 #[test]
-fn a_name_of_the_fileset_that_was_replaced_is_saved_as_it_is() {
+fn a_replaced_name_of_the_fileset_is_saved_as_its_replacement() {
     let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/gate", "F @/a", "F @/b", "N", "N"]);
     support::fifo(&bed.path("gate"));
     bed.file("a", b"old");
@@ -449,7 +449,7 @@ fn a_name_of_the_fileset_that_was_replaced_is_saved_as_it_is() {
 }
 
 #[test]
-fn what_took_a_file_s_place_and_is_none_is_not_read() {
+fn a_file_replaced_by_a_fifo_or_device_is_not_read() {
     let outcome = change_during_backup(
         "M",
         |bed| {
@@ -475,7 +475,7 @@ fn what_took_a_file_s_place_and_is_none_is_not_read() {
 }
 
 #[test]
-fn names_of_an_inode_do_not_refer_to_what_took_the_first_one_s_place() {
+fn later_names_of_an_inode_do_not_link_to_a_replaced_first_name() {
     first_name_is_replaced();
     // The same where no more files may be held: each is opened when it is its turn.
     HELD.fetch_add(1 << 40, Ordering::Relaxed);
@@ -505,7 +505,7 @@ fn first_name_is_replaced() {
 
 /// A user holds a lease on a file and puts a fifo in its place when somebody wants to read it.
 #[test]
-fn a_fifo_in_the_place_of_a_file_under_lease_hangs_nobody() {
+fn a_fifo_that_replaces_a_file_under_lease_does_not_block() {
     let bed = Bed::new("M");
     let path = bed.file("leased", &[1; 1000]);
     let holder = bed.path("holder");
@@ -521,7 +521,7 @@ fn a_fifo_in_the_place_of_a_file_under_lease_hangs_nobody() {
 }
 
 #[test]
-fn a_hard_link_whose_first_name_vanished_has_its_data() {
+fn a_hard_link_with_a_vanished_first_name_has_its_data() {
     let outcome = change_during_backup(
         "M",
         |bed| {
@@ -566,7 +566,7 @@ fn a_read_error_closes_the_stream_and_counts_twice() {
 }
 
 #[test]
-fn one_error_too_many_ends_the_job() {
+fn a_read_error_beyond_the_limit_ends_the_job() {
     let mut bed = unreadable();
     bed.plan.max_job_errors = 2;
     let outcome = bed.run();
@@ -597,7 +597,7 @@ fn a_fifo_is_read_to_its_end_without_digest() {
 }
 
 #[test]
-fn a_fifo_without_writer_is_given_up() {
+fn a_fifo_without_a_writer_is_not_saved() {
     let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/fifo", "F @/file", "N", "N"]);
     support::fifo(&bed.path("fifo"));
     bed.file("file", b"x");
@@ -611,7 +611,7 @@ fn a_fifo_without_writer_is_given_up() {
 }
 
 #[test]
-fn a_job_that_waits_for_a_fifo_can_be_cancelled() {
+fn a_wait_for_a_fifo_ends_when_the_job_is_cancelled() {
     // Once in front of the open, once in the middle of reading.
     for opens in [false, true] {
         let bed = Bed::with_lines(&["I", "O rM", "N", "F @/fifo", "N", "N"]);

@@ -33,7 +33,7 @@ fn decrypt(protection: &Protection, session: &[u8], messages: &[Vec<u8>]) -> Vec
 }
 
 #[test]
-fn records_come_in_the_reference_s_order_and_open() {
+fn encrypted_records_have_the_stock_order_and_can_be_decrypted() {
     let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/dir", "N", "N"]);
     fs::create_dir(bed.path("dir")).unwrap();
     let data: Vec<u8> = (0..=255).cycle().take(150_000).collect();
@@ -58,7 +58,7 @@ fn records_come_in_the_reference_s_order_and_open() {
 }
 
 #[test]
-fn signatures_alone_leave_the_data_as_it_is() {
+fn signatures_without_encryption_do_not_change_the_data() {
     let mut bed = Bed::with_lines(&["I", "O S2", "N", "F @/file", "N", "N"]);
     fs::write(bed.path("file"), b"data").unwrap();
     bed.plan.protection = Some(protection(DigestKind::Sha256, None));
@@ -76,7 +76,7 @@ fn digest(kind: DigestKind, data: &[u8]) -> DigestValue {
 /// Small files whose digests and signatures are made together, long ones, one with two names, and one that stands between:
 /// each has its own, whatever is signed and whatever is recorded.
 #[test]
-fn every_file_has_its_own_digest_and_signature() {
+fn each_file_has_its_own_digest_and_signature() {
     let sizes = (0..70_usize).map(|n| n * 37).chain([100_000, 262_144, 262_145, 0, 64, 700_003, 5]);
     let files: Vec<(String, Vec<u8>)> = sizes
         .enumerate()
@@ -126,7 +126,7 @@ fn every_file_has_its_own_digest_and_signature() {
 
 /// The stock daemon sends it in clear (reference 04 §18.4).
 #[test]
-fn what_comes_out_of_a_fifo_is_encrypted() {
+fn data_of_a_fifo_is_encrypted() {
     let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/fifo", "N", "N"]);
     support::fifo(&bed.path("fifo"));
     bed.plan.protection = Some(protection(DigestKind::Sha256, Some(ContentCipher::Aes128)));

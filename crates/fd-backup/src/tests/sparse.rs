@@ -41,7 +41,7 @@ fn both_ways(len: u64, data: &[(u64, &[u8])]) -> (Outcome, Vec<Record>) {
 
 /// The example of reference 04 §17.3.
 #[test]
-fn a_file_with_data_in_the_third_block() {
+fn a_sparse_file_has_records_of_its_data_only() {
     let (outcome, records) = both_ways(393_268, &[(131_056, b"DATA-AT-2")]);
     assert_eq!(addresses(&records[1]), [(2 * BLOCK, 65_528), (6 * BLOCK, 100)]);
     assert!(records[1].messages[0][8..].starts_with(b"DATA-AT-2\0"));
@@ -65,7 +65,7 @@ fn the_last_block_is_always_sent() {
 }
 
 #[test]
-fn data_anywhere_is_found() {
+fn data_anywhere_in_a_sparse_file_is_sent() {
     for at in [0, 4095, 4096, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 77, 20 * BLOCK - 1, 20 * BLOCK, 20 * BLOCK + 9] {
         let (_, records) = both_ways(20 * BLOCK + 10, &[(at, b"x")]);
         let mut expected = vec![at / BLOCK * BLOCK, 20 * BLOCK];

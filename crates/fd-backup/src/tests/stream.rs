@@ -18,7 +18,7 @@ fn kinds(records: &[Record]) -> Vec<(u32, i64, Vec<usize>)> {
 }
 
 #[test]
-fn a_small_file_is_four_messages_and_a_digest() {
+fn a_small_file_has_an_attribute_a_data_and_a_digest_record() {
     let bed = Bed::new("M");
     let path = bed.file("a.txt", HELLO);
     let outcome = bed.run();
@@ -44,7 +44,7 @@ fn a_small_file_is_four_messages_and_a_digest() {
 }
 
 #[test]
-fn the_bytes_on_the_wire_are_those_of_the_reference() {
+fn a_stream_has_the_bytes_of_the_reference() {
     let bed = Bed::with_lines(&["I", "O M", "N", "F @/a.txt", "N", "N"]);
     let path = bed.file("a.txt", HELLO);
     let outcome = bed.run();
@@ -92,7 +92,7 @@ fn every_type_has_its_records() {
 }
 
 #[test]
-fn names_are_bytes() {
+fn names_of_any_bytes_are_saved() {
     let bed = Bed::new("M");
     bed.raw_file(b"new\nline \xff", b"x");
     let records = bed.run().records();
@@ -118,7 +118,7 @@ fn a_large_file_is_one_message_for_each_block() {
 }
 
 #[test]
-fn a_file_of_exactly_one_block_ends_there() {
+fn a_file_of_exactly_one_block_has_one_data_message() {
     let bed = Bed::new("0");
     bed.file("block", &vec![7; 65_536]);
     let outcome = bed.run();
@@ -126,7 +126,7 @@ fn a_file_of_exactly_one_block_ends_there() {
 }
 
 #[test]
-fn digests_of_every_kind() {
+fn each_kind_of_digest_has_its_stream() {
     let kinds = [
         ("M", 3, HELLO_MD5),
         ("S", 10, "c5060b62ef2d131242144df49e484e063d9aa1b9"),
@@ -169,7 +169,7 @@ fn hard_links_repeat_the_digest_and_name_the_first() {
 }
 
 #[test]
-fn without_hard_link_handling_every_name_is_a_file() {
+fn without_hard_link_handling_each_name_is_a_file() {
     let bed = Bed::new("MH");
     let first = bed.file("one", HELLO);
     fs::hard_link(&first, bed.path("two")).unwrap();
@@ -182,7 +182,7 @@ fn without_hard_link_handling_every_name_is_a_file() {
 }
 
 #[test]
-fn a_hard_link_whose_first_name_is_excluded_has_its_data() {
+fn a_hard_link_with_an_excluded_first_name_has_its_data() {
     let bed = Bed::with_lines(&["I", "O Me", "W *.excluded", "N", "O M", "N", "F @", "N", "N"]);
     let first = bed.file("a.excluded", HELLO);
     for n in 0..5 {
@@ -221,7 +221,7 @@ fn strip_path_shortens_names_and_the_links_of_hard_links() {
 }
 
 #[test]
-fn compressed_streams_can_be_undone() {
+fn compressed_streams_decompress_to_the_file() {
     let data = [noise(3, 70_000), vec![b'a'; 100_000], HELLO.to_vec()].concat();
     for (letters, stream, sparse) in
         [("Z6", 4, false), ("Z1s", 7, true), ("Zo", 29, false), ("Zos", 30, true), ("Zs", 29, false)]
@@ -256,7 +256,7 @@ fn compressed_streams_can_be_undone() {
 }
 
 #[test]
-fn the_line_of_a_saved_file_is_made_only_if_somebody_wants_it() {
+fn lines_of_saved_files_are_only_built_if_the_log_takes_them() {
     let mut bed = Bed::new("M");
     bed.file("f", HELLO);
     symlink("f", bed.path("s")).unwrap();
@@ -271,7 +271,7 @@ fn the_line_of_a_saved_file_is_made_only_if_somebody_wants_it() {
 }
 
 #[test]
-fn acls_and_attributes_stand_between_data_and_digest() {
+fn acls_and_extended_attributes_come_between_data_and_digest() {
     let bed = Bed::new("MAX");
     let path = bed.file("f", HELLO);
     if rustix::fs::setxattr(&path, "user.one", b"value1", rustix::fs::XattrFlags::empty()).is_err() {
@@ -302,7 +302,7 @@ fn comm_line_compression_changes_frames_only() {
 }
 
 #[test]
-fn a_resumed_job_counts_on() {
+fn a_resumed_job_continues_the_file_indexes() {
     let mut bed = Bed::new("M");
     bed.file("f", HELLO);
     bed.plan.files_before = 41;
@@ -313,7 +313,7 @@ fn a_resumed_job_counts_on() {
 }
 
 #[test]
-fn a_plugin_command_without_plugin_is_fatal() {
+fn a_command_of_a_missing_plugin_is_fatal() {
     let bed = Bed::with_lines(&["I", "O M", "N", "F @", "P bpipe:/x:cat", "N", "N"]);
     bed.file("f", HELLO);
     let outcome = bed.run_with(Collector::default());
@@ -326,7 +326,7 @@ fn a_plugin_command_without_plugin_is_fatal() {
 
 /// What a plugin of the Options was to save is no backup without it (reference 07 §5.7).
 #[test]
-fn a_file_that_an_options_plugin_was_to_save_ends_the_job() {
+fn a_missing_plugin_of_the_options_ends_the_job_after_the_file() {
     let lines = ["I", "O M", "W *.none", "N", "O M", "G rot13", "N", "F @", "N", "N"];
     let not_loaded = "fd_plugins.c:584 Command plugin \"rot13\" requested, but is not loaded.\n";
     let not_found = "fd_plugins.c:630 Options plugin \"rot13\" not found.\n";

@@ -79,7 +79,7 @@ fn contents(packets: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn every_entry_is_told_and_regular_files_have_a_digest() {
+fn a_verify_sends_each_entry_and_digests_of_regular_files() {
     let bed = Bed::new("MVpins5:");
     bed.file("empty", b"");
     let first = bed.file("d/one", b"hello world\n");
@@ -113,7 +113,7 @@ fn every_entry_is_told_and_regular_files_have_a_digest() {
 }
 
 #[test]
-fn numbers_run_and_digests_follow_their_file() {
+fn packets_are_numbered_and_digests_follow_their_file() {
     let bed = Bed::new("SV5:");
     bed.file("f", b"hello world\n");
     let packets = verify(&bed, Director::default()).packets;
@@ -124,7 +124,7 @@ fn numbers_run_and_digests_follow_their_file() {
 }
 
 #[test]
-fn every_digest_of_the_disk_is_told() {
+fn a_verify_sends_digests_of_each_kind() {
     for (letters, stream, name, length) in [
         ("M", 3, "MD5", 22),
         ("S", 10, "SHA1", 27),
@@ -161,7 +161,7 @@ fn holes_are_left_out_of_the_digest_as_in_a_backup() {
 
 /// The file goes when its attributes have been told, before it is opened.
 #[test]
-fn a_file_that_is_gone_counts_twice_and_has_no_digest() {
+fn a_vanished_file_counts_twice_and_has_no_digest() {
     let bed = Bed::with_lines(&["I", "O MV5:", "N", "F @/f", "F @/no", "N", "N"]);
     let path = bed.file("f", b"x");
     let verified = verify(&bed, Director { removes: Some(path), ..Director::default() });
@@ -177,7 +177,7 @@ fn a_file_that_is_gone_counts_twice_and_has_no_digest() {
 }
 
 #[test]
-fn a_director_who_has_gone_ends_the_walk() {
+fn a_lost_director_ends_the_walk() {
     let bed = Bed::new("M");
     for name in ["a", "b", "c"] {
         bed.file(name, b"x");

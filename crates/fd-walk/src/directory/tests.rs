@@ -47,7 +47,7 @@ fn a_directory_put_aside_has_the_same_names_in_the_same_order() {
 }
 
 #[test]
-fn another_directory_of_the_same_path_is_not_read_on() {
+fn a_replaced_directory_is_not_read_further() {
     let (folder, path) = folder(900);
     let mut scratch = Scratch::new();
     let mut directory = open_at(&path, &mut scratch);
@@ -72,7 +72,7 @@ fn an_empty_directory_has_no_names_and_neither_has_a_removed_one() {
 }
 
 #[test]
-fn a_link_in_the_place_of_a_directory_is_not_followed_unless_a_slash_says_so() {
+fn a_directory_replaced_by_a_link_is_followed_with_a_final_slash_only() {
     let (folder, path) = folder(1);
     let link = folder.path().with_extension("link");
     std::os::unix::fs::symlink(folder.path(), &link).unwrap();

@@ -39,7 +39,7 @@ fn excluded_wins_over_allowed_and_is_a_prefix() {
 }
 
 #[test]
-fn links_on_the_way_to_a_name_lead_nowhere_else() {
+fn limits_apply_to_the_real_path_of_a_name() {
     let folder = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(folder.path()).unwrap();
     for name in ["ok", "secret", "secret/in"] {

@@ -25,7 +25,7 @@ fn the_first_name_of_an_inode_is_the_one_met_first() {
 }
 
 #[test]
-fn states_are_what_was_said_last() {
+fn a_slot_returns_its_last_state() {
     let slot = first(LinkTable::default().meet(&stat(1, 2), b"a"));
     assert_eq!((slot.get(), slot.path()), (LinkState::Pending, b"a".to_vec()));
     for state in [

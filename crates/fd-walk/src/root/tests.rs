@@ -63,7 +63,7 @@ fn few_roots_hold_their_directory() {
 }
 
 #[test]
-fn the_directory_of_a_name_is_told_again() {
+fn the_directory_of_a_name_is_recognized_again() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["one", "other"] {
         fs::create_dir(folder.path().join(name)).unwrap();

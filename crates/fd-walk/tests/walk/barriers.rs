@@ -24,7 +24,7 @@ fn a_marker_file_leaves_its_directory_out() {
 }
 
 #[test]
-fn recursion_off_saves_the_directories_but_not_what_is_in_them() {
+fn without_recursion_directories_are_saved_but_not_entered() {
     let tree = Tree::new(&["d/f"]);
     assert_eq!(
         tree.full(&["I", "O h", "N", "F /t"]),
@@ -75,7 +75,7 @@ fn a_file_system_type_that_is_not_listed() {
 }
 
 #[test]
-fn a_marker_may_be_a_link_or_deeper_down_but_must_be_there() {
+fn a_marker_may_be_a_link_or_a_deeper_path_but_must_exist() {
     let tree = Tree::new(&["link/f", "dangling/f", "deep/sub/.no", "top/.no", "other"]);
     symlink("../other", tree.path("link/.no")).expect("a symlink");
     symlink("nowhere", tree.path("dangling/.no")).expect("a symlink");
@@ -92,7 +92,7 @@ fn a_marker_may_be_a_link_or_deeper_down_but_must_be_there() {
 }
 
 #[test]
-fn a_marker_is_told_even_where_the_options_leave_the_directory_out() {
+fn a_marker_is_reported_even_in_an_excluded_directory() {
     let tree = Tree::new(&["d/.no"]);
     assert_eq!(
         tree.full(&["I", "Z .no", "O e", "WD */d", "N", "F /t"]),
@@ -107,7 +107,7 @@ fn set_no_dump(tree: &Tree, name: &str) {
 }
 
 #[test]
-fn the_no_dump_flag_leaves_out_silently() {
+fn an_entry_with_the_no_dump_flag_is_left_out_silently() {
     let tree = Tree::new(&["d/f", "nd/f", "nd/.no", "file", "ndfile"]);
     set_no_dump(&tree, "nd");
     set_no_dump(&tree, "ndfile");
@@ -175,7 +175,7 @@ impl WalkHost for Swap<'_> {
 }
 
 #[test]
-fn a_link_in_the_place_of_a_directory_is_not_followed() {
+fn a_link_that_replaces_a_directory_is_not_followed() {
     let tree = Tree::new(&["d/f", "elsewhere/secret"]);
     let mut found = Vec::new();
     walk(&tree.fileset(&["I", "F /t/d"]), &WalkSettings::default(), &Swap(&tree), &mut |event| {

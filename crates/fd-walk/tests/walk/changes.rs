@@ -35,7 +35,7 @@ fn the_second_of_the_last_backup_counts_as_changed() {
 }
 
 #[test]
-fn an_accurate_list_overrules_the_times() {
+fn an_accurate_list_takes_precedence_over_times() {
     let tree = Tree::new(&["a", "b"]);
     let host = Host { unchanged: Some("/a"), ..Host::default() };
     let (mut found, _) = tree.walk(&["I", "F /t"], &WalkSettings::default(), &host);
@@ -88,14 +88,14 @@ fn a_directory_that_is_not_entered_is_saved_even_if_it_did_not_change() {
 
 /// As the stock daemon says it: the name as the FileSet spells it, both times.
 #[test]
-fn an_unchanged_name_of_the_fileset_is_told_as_it_is_spelled() {
+fn an_unchanged_name_of_the_fileset_is_reported_as_written() {
     let tree = Tree::new(&["d/"]);
     let (found, _) = tree.walk(&["I", "F /t/d//"], &incremental(i64::MAX), &Host::default());
     assert_eq!(found, ["[Skipped      Unchanged file skipped: /t/d//]"; 2]);
 }
 
 #[test]
-fn the_accurate_list_is_asked_about_every_entry_under_its_record_name() {
+fn each_entry_is_compared_under_its_record_name() {
     let tree = Tree::new(&["d/f", "d/x.o"]);
     let host = Host::default();
     tree.walk(&["I", "O e", "WF *.o", "N", "F /t/d"], &WalkSettings::default(), &host);

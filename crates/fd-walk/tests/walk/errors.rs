@@ -10,7 +10,7 @@ use fd_walk::WalkSettings;
 use crate::tree::{Host, Tree};
 
 #[test]
-fn what_is_not_there_is_told_and_counted() {
+fn a_missing_name_is_reported_and_counted() {
     let tree = Tree::new(&["f"]);
     assert_eq!(
         tree.full(&["I", "F /t/no", "F /t/f/"]),
@@ -22,7 +22,7 @@ fn what_is_not_there_is_told_and_counted() {
 }
 
 #[test]
-fn paths_that_the_kernel_does_not_take_are_told_whole() {
+fn paths_that_are_too_long_are_reported_whole() {
     let tree = Tree::new(&[]);
     let root = tree.path("");
     let name = "n".repeat(250);
@@ -42,7 +42,7 @@ fn paths_that_the_kernel_does_not_take_are_told_whole() {
 
 /// Reference 03 §11.6. Root may read everything: then the test runs itself once more, as nobody.
 #[test]
-fn what_may_not_be_read_is_told_and_counted() {
+fn an_unreadable_directory_is_reported_and_counted() {
     if fs::metadata("/proc/self").expect("this process").uid() != 0 {
         return what_nobody_finds();
     }
@@ -51,7 +51,7 @@ fn what_may_not_be_read_is_told_and_counted() {
     let program = folder.path().join("tests");
     fs::copy(std::env::current_exe().expect("this program"), &program).expect("a copy that everybody may run");
     let status = Command::new(program)
-        .args(["--exact", "errors::what_may_not_be_read_is_told_and_counted"])
+        .args(["--exact", "errors::an_unreadable_directory_is_reported_and_counted"])
         .env("TMPDIR", folder.path())
         .current_dir("/")
         .gid(65_534)
@@ -88,7 +88,7 @@ fn what_nobody_finds() {
 }
 
 #[test]
-fn entries_that_are_left_out_are_not_told() {
+fn errors_of_excluded_entries_are_not_reported() {
     let tree = Tree::new(&["loop/"]);
     let name = "n".repeat(200);
     let mut directory = fs::File::open(tree.path("")).expect("open");
@@ -105,7 +105,7 @@ fn entries_that_are_left_out_are_not_told() {
 }
 
 #[test]
-fn loops_of_links_have_the_words_of_the_c_library() {
+fn loops_of_links_are_reported_in_the_c_library_s_words() {
     let tree = Tree::new(&[]);
     std::os::unix::fs::symlink("loop", tree.path("loop")).expect("a symlink");
     assert_eq!(

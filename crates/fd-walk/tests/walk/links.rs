@@ -20,7 +20,7 @@ fn links_are_not_followed_and_further_names_of_an_inode_refer_to_the_first() {
 }
 
 #[test]
-fn a_name_that_is_left_out_never_stands_for_another_one() {
+fn an_excluded_name_is_never_a_first_name() {
     let tree = Tree::new(&["a/x.o"]);
     fs::create_dir(tree.path("b")).expect("a directory");
     fs::hard_link(tree.path("a/x.o"), tree.path("b/y")).expect("a hard link");
@@ -60,7 +60,7 @@ fn fifos_are_tracked_and_symbolic_links_are_not() {
 
 /// The walk can't know whether the first name can be read: whoever reads it says so, and a later name stands in.
 #[test]
-fn a_later_name_knows_what_it_is_for_itself() {
+fn a_later_name_keeps_its_own_type() {
     let tree = Tree::new(&["a"]);
     fs::hard_link(tree.path("a"), tree.path("b")).expect("a hard link");
     let entries = tree.entries(&["I", "F /t/a", "F /t/b"]);
@@ -76,7 +76,7 @@ fn a_later_name_knows_what_it_is_for_itself() {
 }
 
 #[test]
-fn an_unchanged_name_never_stands_for_a_changed_one() {
+fn an_unchanged_name_is_never_a_first_name() {
     let tree = Tree::new(&["a"]);
     fs::hard_link(tree.path("a"), tree.path("b")).expect("a hard link");
     let host = crate::tree::Host { unchanged: Some("/a"), ..Default::default() };

@@ -88,7 +88,7 @@ fn strange_names_and_slashes() {
 }
 
 #[test]
-fn empty_files_by_who_may_read_them() {
+fn an_empty_file_has_its_own_type_only_if_all_may_read_it() {
     let tree = Tree::new(&[]);
     for (name, mode) in [("all", 0o644), ("owner", 0o600)] {
         fs::write(tree.path(name), "").expect("a file");
@@ -115,7 +115,7 @@ fn names_are_neither_globbed_nor_sorted_nor_made_unique() {
 }
 
 #[test]
-fn a_sink_that_says_stop_is_not_asked_again() {
+fn a_stopped_walk_passes_no_further_events() {
     let tree = Tree::new(&["a", "b", "c"]);
     let mut events = 0;
     let fileset = tree.fileset(&["I", "F /t"]);

@@ -169,7 +169,7 @@ fn examples_31_and_32() {
 
 /// Example 33.
 #[test]
-fn excludes_hold_for_all_includes() {
+fn excludes_apply_to_all_includes() {
     let tree = Tree::new(&["a/x.tmp", "b/x.tmp", "b/y"]);
     let found = tree.full(&["I", "F /t/a", "N", "N", "I", "F /t/b", "N", "N", "E", "F *.tmp"]);
     assert_eq!(found, ["/t/a/", "/t/b/y", "/t/b/"]);

@@ -35,7 +35,7 @@ fn an_estimate_stops_at_its_limit() {
 }
 
 #[test]
-fn verify_announces_everything() {
+fn a_verify_job_announces_each_entry() {
     let tree = Tree::new(&["f"]);
     let settings = WalkSettings { purpose: Purpose::Verify, ..WalkSettings::default() };
     let (found, _) = tree.walk(&["I", "F /t"], &settings, &Host::default());
@@ -57,7 +57,7 @@ fn the_limit_of_an_estimate_with_several_names() {
 }
 
 #[test]
-fn an_estimate_counts_bytes_once_and_says_nothing_of_entries() {
+fn an_estimate_counts_bytes_once_and_reports_no_entries() {
     let tree = Tree::new(&["12345", "d/"]);
     std::fs::hard_link(tree.path("12345"), tree.path("link")).expect("a hard link");
     let lines = ["I", "O h", "N", "F /t", "F /t/no"];
@@ -69,7 +69,7 @@ fn an_estimate_counts_bytes_once_and_says_nothing_of_entries() {
 }
 
 #[test]
-fn an_estimate_tells_what_the_walk_itself_leaves_out() {
+fn an_estimate_reports_what_the_walk_leaves_out() {
     let tree = Tree::new(&["d/.no"]);
     let (found, _) = tree.walk(&["I", "Z .no", "F /t/d"], &settings(Purpose::Estimate { limit: 0 }), &Host::default());
     assert_eq!(found, ["[Skipped Skipping ignored directory /t/d (found file with ExcludeDirContaining pattern)]"]);
@@ -77,7 +77,7 @@ fn an_estimate_tells_what_the_walk_itself_leaves_out() {
 
 /// Reference 03 §8.3: names without quotes, every look announced.
 #[test]
-fn a_verify_job_has_its_own_words() {
+fn a_verify_job_has_its_own_messages() {
     let tree = Tree::new(&["d/f"]);
     let _listener = UnixListener::bind(tree.path("sk")).expect("a socket");
     let verify = |lines: &[&str]| tree.walk(lines, &settings(Purpose::Verify), &Host::default()).0;

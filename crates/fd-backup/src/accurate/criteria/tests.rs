@@ -23,7 +23,7 @@ fn known() -> Stat {
 }
 
 #[test]
-fn each_letter_looks_at_its_attribute_only() {
+fn each_letter_compares_its_attribute_only() {
     let changes: [(&[u8], Stat); 9] = [
         (b"i", Stat { ino: 3, ..known() }),
         (b"p", Stat { mode: 0o100_600, ..known() }),
@@ -45,7 +45,7 @@ fn each_letter_looks_at_its_attribute_only() {
 }
 
 #[test]
-fn a_shrunk_file_an_always_and_a_modified_one() {
+fn the_letters_d_a_and_m_compare_as_documented() {
     assert!(differs(b"d", &known(), &Stat { size: 99, ..known() }, TIMES));
     assert!(!differs(b"d", &known(), &Stat { size: 101, ..known() }, TIMES));
     assert!(differs(b"A", &known(), &known(), TIMES));
@@ -58,7 +58,7 @@ fn a_shrunk_file_an_always_and_a_modified_one() {
 }
 
 #[test]
-fn what_is_compared_is_kept() {
+fn compared_attributes_are_kept_in_the_list() {
     for letter in *b"ipnugsad" {
         assert_ne!(fields(&[b'C', letter]), Fields::default(), "{}", char::from(letter));
     }

@@ -27,7 +27,7 @@ fn push(list: &mut List, name: &[u8], stat: Stat, digest: &[u8], link_fi: i32) -
 }
 
 #[test]
-fn everything_comes_back() {
+fn a_list_returns_each_record_unchanged() {
     let mut list = List::new(Fields::ALL);
     for n in 0..3000 {
         let digest: &[u8] = if n % 2 == 0 { b"nVdV36yYdCA1NqA50wWznw" } else { b"" };
@@ -62,7 +62,7 @@ fn everything_comes_back() {
 }
 
 #[test]
-fn only_the_wanted_attributes_are_kept() {
+fn only_compared_attributes_take_memory() {
     let mut list = List::new(Fields::SIZE);
     assert!(push(&mut list, b"/f", stat(7), b"", 0));
     list.complete();

@@ -46,7 +46,7 @@ impl Table {
 }
 
 #[test]
-fn the_order_is_that_of_the_table() {
+fn records_have_the_order_of_the_stock_table() {
     let paths: Vec<Vec<u8>> = (0..1100_usize)
         .map(|n| {
             let [low, ..] = n.to_le_bytes();
@@ -66,7 +66,7 @@ fn the_order_is_that_of_the_table() {
 }
 
 #[test]
-fn absurd_announcements_do_no_harm() {
+fn an_absurd_announced_count_does_not_panic() {
     let order = TableOrder::new(u64::MAX, 1);
     assert_eq!(order.compare(order.place(b"a", 0), order.place(b"a", 0)), Ordering::Equal);
 }

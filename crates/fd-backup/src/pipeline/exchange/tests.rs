@@ -38,7 +38,7 @@ fn pieces_come_out_in_the_order_of_submission() {
 
 /// What the watchdog looks for: a batch that nobody takes, while the walker waits for room and the sender for pieces.
 #[test]
-fn threads_that_wait_for_each_other_are_seen() {
+fn the_watchdog_detects_threads_that_wait_for_each_other() {
     let exchange = exchange(4, 1);
     let times = Arc::clone(&exchange.times);
     let parts = [times.take_part(), times.take_part()];
@@ -63,7 +63,7 @@ fn threads_that_wait_for_each_other_are_seen() {
 }
 
 #[test]
-fn the_last_pieces_are_for_the_first_slot() {
+fn the_last_pieces_are_reserved_for_the_first_slot() {
     let exchange = exchange(4, 8);
     exchange.submit(1).unwrap();
     exchange.submit(2).unwrap();
@@ -89,7 +89,7 @@ fn the_last_pieces_are_for_the_first_slot() {
 }
 
 #[test]
-fn one_piece_is_enough() {
+fn the_exchange_works_with_one_piece() {
     let exchange = exchange(1, 1);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -118,7 +118,7 @@ fn one_piece_is_enough() {
 }
 
 #[test]
-fn file_indexes_wait_for_the_counts_before() {
+fn a_first_file_index_waits_for_the_counts_of_earlier_slots() {
     let exchange = exchange(8, 8);
     for batch in 1..=4 {
         exchange.submit(batch).unwrap();
@@ -138,7 +138,7 @@ fn file_indexes_wait_for_the_counts_before() {
 }
 
 #[test]
-fn stopping_wakes_everybody() {
+fn stopping_wakes_all_threads() {
     let exchange = exchange(1, 1);
     exchange.submit(1).unwrap();
     let (slot, _) = exchange.take_batch().unwrap();
@@ -168,7 +168,7 @@ fn stopping_wakes_everybody() {
 }
 
 #[test]
-fn a_long_record_does_not_stay_in_memory() {
+fn memory_of_a_long_record_is_freed() {
     let exchange = exchange(1, 1);
     exchange.submit(1).unwrap();
     let (slot, _) = exchange.take_batch().unwrap();
