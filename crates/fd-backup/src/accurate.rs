@@ -56,7 +56,7 @@ impl std::fmt::Debug for AccurateList {
         f.debug_struct("AccurateList")
             .field("level", &self.level)
             .field("announced", &self.announced)
-            .field("files", &self.len())
+            .field("files", &self.lock().list.len())
             .finish_non_exhaustive()
     }
 }
@@ -92,21 +92,6 @@ impl AccurateList {
     /// To be called after the Director's last message.
     pub fn complete(&mut self) {
         self.state.get_mut().unwrap_or_else(PoisonError::into_inner).list.complete();
-    }
-
-    /// Number of different files in the list.
-    pub fn len(&self) -> usize {
-        self.lock().list.len()
-    }
-
-    /// Whether the list names no file.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Bytes of memory that the list takes.
-    pub fn memory(&self) -> usize {
-        self.lock().list.memory()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

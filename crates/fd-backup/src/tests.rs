@@ -1,6 +1,7 @@
 //! Whole backups into memory.
 
 mod accurate;
+mod changes;
 mod estimate;
 mod pipeline;
 mod protect;

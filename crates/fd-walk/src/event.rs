@@ -1,8 +1,5 @@
 //! The events that the walk passes to its sink.
 
-use std::sync::Arc;
-
-use fd_fileset::EffectiveOptions;
 use fd_messages::MessageType;
 
 use crate::entry::Entry;
@@ -15,12 +12,7 @@ pub enum WalkEvent<'a> {
     /// A message to the operator.
     Message(Message<'a>),
     /// A plugin command of an Include. They follow the names of the Include.
-    Plugin {
-        /// The command.
-        command: &'a [u8],
-        /// Top-level options of the Include.
-        options: &'a Arc<EffectiveOptions>,
-    },
+    Plugin(&'a [u8]),
 }
 
 /// A message of the walk.

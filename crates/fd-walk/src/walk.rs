@@ -67,7 +67,7 @@ impl<'w> Walker<'w> {
                 self.top_level(include, name)?;
             }
             for command in include.plugins() {
-                self.examiner.report.give(WalkEvent::Plugin { command, options: include.top_level() })?;
+                self.examiner.report.give(WalkEvent::Plugin(command))?;
             }
         }
         Ok(())

@@ -115,6 +115,7 @@ impl Classes {
     }
 
     /// Bytes of memory in use.
+    #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.classes.len() * (2 * size_of::<Class>() + 8)
     }

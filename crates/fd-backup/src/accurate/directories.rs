@@ -82,6 +82,7 @@ impl Directories {
     }
 
     /// Bytes of memory in use.
+    #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.nodes.len() * size_of::<Node>() + self.names.len() + self.table.len() * size_of::<u32>()
     }

@@ -19,6 +19,7 @@ impl Index {
         Self { tags: vec![0; len], places: vec![0; len] }
     }
 
+    #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.places.len() * 5
     }

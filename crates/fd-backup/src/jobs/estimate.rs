@@ -70,7 +70,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
                 }
             }
             WalkEvent::Message(message) => log.message(message.kind, message.text),
-            WalkEvent::Plugin { command, .. } => {
+            WalkEvent::Plugin(command) => {
                 log.message(MessageType::Fatal, &plan.plugins.lacks_command(PluginPlace::Estimate, command));
             }
             WalkEvent::Entry(_) => {}

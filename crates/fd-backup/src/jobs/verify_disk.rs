@@ -126,7 +126,7 @@ impl Verify<'_> {
                 }
             }
             // A plugin's data is not on the disk.
-            WalkEvent::Plugin { .. } => {}
+            WalkEvent::Plugin(_) => {}
         }
         Ok(())
     }

@@ -57,7 +57,7 @@ impl Batcher {
                 let item = Item::Message { kind: message.kind, text: message.text.to_vec(), failed: message.error };
                 (item, 0)
             }
-            WalkEvent::Plugin { command, .. } => (Item::Plugin(command.to_vec()), 0),
+            WalkEvent::Plugin(command) => (Item::Plugin(command.to_vec()), 0),
         };
         if bytes >= LARGE {
             self.finish(&mut submit)?;

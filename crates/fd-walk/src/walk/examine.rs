@@ -181,22 +181,10 @@ impl<'w> Examiner<'w> {
         if !judgement.accepted {
             return Ok(None);
         }
-        let barrier = barrier(place, stat.dev, options);
-        let (at, name) = place.target();
-        let opened = barrier.is_none().then(|| Directory::open(at, name, (stat.dev, stat.ino), &mut self.scratch));
-        // Another directory, or a file system that is mounted on access.
-        if matches!(opened, Some(Err(Errno::STALE))) && !is_last {
-            return Err(Broken::Again);
-        }
         let (is_changed, token) = match changed {
             Changed::Yes { token } => (true, token),
             Changed::No => (false, None),
         };
-        if is_changed {
-            self.report.verifying(path)?;
-        } else {
-            self.report.unchanged(path)?;
-        }
         let entry = Entry {
             path: path.to_vec(),
             file_type: FileType::Directory,
@@ -209,19 +197,41 @@ impl<'w> Examiner<'w> {
             token,
             root: place.root.cloned(),
         };
+        self.enter(place, entry, is_changed, is_last)
+    }
+
+    /// Opens a directory that belongs to the job, unless a barrier is in the way.
+    fn enter(
+        &mut self,
+        place: &Place<'w, '_>,
+        entry: Entry,
+        is_changed: bool,
+        is_last: bool,
+    ) -> Result<Option<Level>, Broken> {
+        let Stat { dev, ino, .. } = entry.stat;
+        let barrier = barrier(place, dev, &entry.options);
+        let (at, name) = place.target();
+        let opened = barrier.is_none().then(|| Directory::open(at, name, (dev, ino), &mut self.scratch));
+        // Another directory, or a file system that is mounted on access.
+        if matches!(opened, Some(Err(Errno::STALE))) && !is_last {
+            return Err(Broken::Again);
+        }
+        if is_changed {
+            self.report.verifying(place.path)?;
+        } else {
+            self.report.unchanged(place.path)?;
+        }
         if let Some(barrier) = barrier {
             self.barred(place, entry, barrier)?;
             return Ok(None);
         }
         match opened.unwrap_or(Err(Errno::STALE)) {
-            Ok(directory) => Ok(Some(Level {
-                directory,
-                prefix: without_slashes(path).len() + 1,
-                dev: stat.dev,
-                entry: is_changed.then_some(entry),
-            })),
+            Ok(directory) => {
+                let prefix = without_slashes(place.path).len() + 1;
+                Ok(Some(Level { directory, entry: is_changed.then_some(entry), prefix, dev }))
+            }
             Err(errno) => {
-                self.report.failed(path, texts::OPEN_DIRECTORY, errno)?;
+                self.report.failed(place.path, texts::OPEN_DIRECTORY, errno)?;
                 Ok(None)
             }
         }
