@@ -6,6 +6,7 @@
 //! that nobody can redirect it. Not here: the formats of the records (`fd-records`), the network, and the decision
 //! what is an error of the job.
 
+mod kind;
 mod names;
 mod reader;
 mod target;
@@ -13,8 +14,9 @@ mod texts;
 mod warnings;
 mod writer;
 
+pub use kind::MetadataKind;
 pub use names::NameCache;
 pub use reader::{FileMetadata, MetadataReader, Place, ReadWarnings, Wanted};
 pub use target::{AttributeFailures, Target, UsualOwner, make_fifo, make_node, pin};
-pub use warnings::{WarningKind, WarningLimit};
+pub use warnings::WarningLimit;
 pub use writer::{MetadataWriter, WriterWarning};

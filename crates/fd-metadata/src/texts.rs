@@ -6,6 +6,8 @@ use fd_os::error_text;
 use fd_records::Stream;
 use nix::errno::Errno;
 
+use crate::kind::MetadataKind;
+
 /// A list of extended attributes could not be read.
 pub(crate) fn list_failed(path: &[u8], errno: Errno) -> Vec<u8> {
     on_file(b"bxattr_linux.c:125 llistxattr error on file", path, &error_text(errno as i32))
@@ -33,13 +35,12 @@ pub(crate) fn record_too_long(path: &[u8], length: usize, limit: usize) -> Vec<u
 }
 
 /// An ACL or the extended attributes are to be set on a file that can't be looked at.
-pub(crate) fn acl_no_stat(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"bacl.c:219 Unable to stat file", path, &error_text(errno as i32))
-}
-
-/// As [`acl_no_stat`].
-pub(crate) fn xattr_no_stat(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"bxattr.c:236 Unable to stat file", path, &error_text(errno as i32))
+pub(crate) fn no_stat(kind: MetadataKind, path: &[u8], errno: Errno) -> Vec<u8> {
+    let what: &[u8] = match kind {
+        MetadataKind::Acl => b"bacl.c:219 Unable to stat file",
+        MetadataKind::Xattr => b"bxattr.c:236 Unable to stat file",
+    };
+    on_file(what, path, &error_text(errno as i32))
 }
 
 /// The text of an ACL can't be read, or names somebody unknown.
@@ -75,28 +76,25 @@ pub(crate) fn xattr_set(path: &[u8], errno: Errno) -> Vec<u8> {
     on_file(b"bxattr_linux.c:298 setxattr error on file", path, &error_text(errno as i32))
 }
 
-/// An ACL of another system.
-pub(crate) fn acl_incompatible(path: &[u8], stream: Stream) -> Vec<u8> {
-    incompatible(b"bacl.c:505 Can't restore ACLs of ", path, "acl", stream)
-}
-
-/// Extended attributes of another system.
-pub(crate) fn xattr_incompatible(path: &[u8], stream: Stream) -> Vec<u8> {
-    incompatible(b"bxattr.c:488 Can't restore Extended Attributes of ", path, "xattr", stream)
-}
-
-fn incompatible(head: &[u8], path: &[u8], what: &str, stream: Stream) -> Vec<u8> {
-    let tail = format!(" - incompatible {what} stream encountered - {}\n", stream.kind().number());
+/// An ACL or extended attributes of another system.
+pub(crate) fn incompatible(kind: MetadataKind, path: &[u8], stream: Stream) -> Vec<u8> {
+    let head: &[u8] = match kind {
+        MetadataKind::Acl => b"bacl.c:505 Can't restore ACLs of ",
+        MetadataKind::Xattr => b"bxattr.c:488 Can't restore Extended Attributes of ",
+    };
+    let tail = format!(" - incompatible {} stream encountered - {}\n", kind.name(), stream.kind().number());
     [head, path, tail.as_bytes()].concat()
 }
 
 /// At the end of a backup.
-pub(crate) fn saving_summary(what: &str, count: u32) -> Vec<u8> {
+pub(crate) fn saving_summary(kind: MetadataKind, count: u32) -> Vec<u8> {
+    let what = kind.name();
     format!("Had {count} {what} errors while doing backup\n").into_bytes()
 }
 
 /// At the end of a restore.
-pub(crate) fn restoring_summary(what: &str, count: u64) -> Vec<u8> {
+pub(crate) fn restoring_summary(kind: MetadataKind, count: u64) -> Vec<u8> {
+    let what = kind.name();
     format!("Encountered {count} {what} errors while doing restore\n").into_bytes()
 }
 

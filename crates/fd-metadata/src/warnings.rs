@@ -1,15 +1,7 @@
 //! How many warnings about metadata a backup shows, and its last word about them.
 
+use crate::kind::MetadataKind;
 use crate::texts;
-
-/// What the warnings are about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WarningKind {
-    /// ACLs.
-    Acl,
-    /// Extended attributes.
-    Xattr,
-}
 
 /// Counts warnings of one kind over a job. Only the first 25 are shown, and only those are counted (reference 04 §11).
 ///
@@ -17,7 +9,7 @@ pub enum WarningKind {
 /// threads read.
 #[derive(Clone, Copy, Debug)]
 pub struct WarningLimit {
-    kind: WarningKind,
+    kind: MetadataKind,
     count: u32,
 }
 
@@ -26,7 +18,7 @@ impl WarningLimit {
     pub const MOST: u32 = 25;
 
     /// Nothing counted yet.
-    pub const fn new(kind: WarningKind) -> Self {
+    pub const fn new(kind: MetadataKind) -> Self {
         Self { kind, count: 0 }
     }
 
@@ -39,11 +31,7 @@ impl WarningLimit {
 
     /// The warning for the end of the job; `None` if there was nothing.
     pub fn summary(&self) -> Option<Vec<u8>> {
-        let what = match self.kind {
-            WarningKind::Acl => "acl",
-            WarningKind::Xattr => "xattr",
-        };
-        (self.count > 0).then(|| texts::saving_summary(what, self.count))
+        (self.count > 0).then(|| texts::saving_summary(self.kind, self.count))
     }
 }
 
@@ -53,7 +41,7 @@ mod tests {
 
     #[test]
     fn twenty_five_are_shown_and_counted() {
-        let mut limit = WarningLimit::new(WarningKind::Xattr);
+        let mut limit = WarningLimit::new(MetadataKind::Xattr);
         assert_eq!(limit.summary(), None);
         let shown = (0..100).filter(|_| limit.admit()).count();
         assert_eq!(shown, 25);

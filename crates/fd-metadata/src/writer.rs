@@ -5,6 +5,7 @@
 use fd_records::{Acl, Stream, xattr};
 use nix::errno::Errno;
 
+use crate::kind::MetadataKind;
 use crate::names::NameCache;
 use crate::target::Target;
 use crate::texts;
@@ -22,16 +23,6 @@ pub struct WriterWarning {
     pub text: Vec<u8>,
     /// Whether the reference queues it (reference 05 §0.4).
     pub queued: bool,
-}
-
-impl WriterWarning {
-    fn direct(text: Vec<u8>) -> Self {
-        Self { text, queued: false }
-    }
-
-    fn queued(text: Vec<u8>) -> Self {
-        Self { text, queued: true }
-    }
 }
 
 /// Sets ACLs and extended attributes, and remembers which device has none.
@@ -62,6 +53,10 @@ impl Support {
         self.suppressed += u64::from(!self.works);
         self.works
     }
+
+    fn warning(&self, text: Vec<u8>) -> Option<WriterWarning> {
+        (self.suppressed < WARNINGS).then_some(WriterWarning { text, queued: false })
+    }
 }
 
 impl MetadataWriter {
@@ -75,113 +70,80 @@ impl MetadataWriter {
         &mut self.names
     }
 
+    fn support(&mut self, kind: MetadataKind) -> &mut Support {
+        match kind {
+            MetadataKind::Acl => &mut self.acls,
+            MetadataKind::Xattr => &mut self.xattrs,
+        }
+    }
+
     /// What is said of a record whose object can't be looked at (reference 05 §9.2, §10). One that is not there is passed
     /// over.
-    pub fn no_target(&self, path: &[u8], is_acl: bool, errno: Errno) -> Option<WriterWarning> {
-        match errno {
-            Errno::ENOENT => None,
-            errno if is_acl => self.acl_warning(texts::acl_no_stat(path, errno)),
-            errno => self.xattr_warning(texts::xattr_no_stat(path, errno)),
-        }
+    pub fn no_target(&mut self, path: &[u8], kind: MetadataKind, errno: Errno) -> Option<WriterWarning> {
+        if errno == Errno::ENOENT { None } else { self.support(kind).warning(texts::no_stat(kind, path, errno)) }
     }
 
-    /// Sets the ACL of one record. `path` stands in the message.
-    pub fn set_acl(
-        &mut self,
-        target: &Target<'_>,
-        path: &[u8],
-        stream: Stream,
-        record: &[u8],
-    ) -> Option<WriterWarning> {
-        let device = match device_of(target) {
-            Ok(device) => device?,
-            Err(errno) => return self.no_target(path, true, errno),
+    /// Applies one record. `path` stands in the message.
+    pub fn apply(&mut self, target: &Target<'_>, path: &[u8], stream: Stream, record: &[u8]) -> Option<WriterWarning> {
+        let kind = MetadataKind::of(stream);
+        let device = match target.stat() {
+            Ok(stat) => stat.st_dev,
+            Err(errno) => return self.no_target(path, kind, errno),
         };
-        let (name, is_default) = match stream.kind() {
-            Stream::LINUX_ACCESS_ACL | Stream::UNIX_ACCESS_ACL => (ACCESS_ACL, false),
-            Stream::LINUX_DEFAULT_ACL | Stream::UNIX_DEFAULT_ACL => (DEFAULT_ACL, true),
-            _ => return Some(WriterWarning::queued(texts::acl_incompatible(path, stream))),
+        let acl_name = match stream.kind() {
+            Stream::LINUX_ACCESS_ACL | Stream::UNIX_ACCESS_ACL => Some(ACCESS_ACL),
+            Stream::LINUX_DEFAULT_ACL | Stream::UNIX_DEFAULT_ACL => Some(DEFAULT_ACL),
+            Stream::LINUX_XATTR => None,
+            _ => return Some(WriterWarning { text: texts::incompatible(kind, path, stream), queued: true }),
         };
-        if !self.acls.admits(device) {
+        if !self.support(kind).admits(device) {
             return None;
         }
-        if is_default && record.iter().all(|byte| *byte == 0) {
-            return match target.remove_xattr(name) {
-                Ok(()) | Err(Errno::ENODATA | Errno::ENOENT) => None,
-                Err(errno) => self.acl_failed(errno, texts::acl_delete(path, errno)),
-            };
-        }
-        let Ok(acl) = Acl::from_text(record, &mut self.names) else {
-            return self.acl_warning(texts::acl_from_text(path));
+        let failed = match acl_name {
+            Some(name) => self.set_acl(target, path, name, record),
+            None => self.set_xattrs(target, path, record),
         };
-        if acl.validate().is_err() {
-            return self.acl_warning(texts::acl_valid(path));
-        }
-        self.kernel_form.clear();
-        acl.to_kernel(&mut self.kernel_form);
-        match target.set_xattr(name, &self.kernel_form) {
-            Ok(()) | Err(Errno::ENOENT) => None,
-            Err(errno) => self.acl_failed(errno, texts::acl_set(path, errno)),
-        }
+        self.support(kind).warning(failed.err()?)
     }
 
-    fn acl_failed(&mut self, errno: Errno, text: Vec<u8>) -> Option<WriterWarning> {
-        if errno == Errno::ENOTSUP {
-            self.acls.works = false;
-        }
-        self.acl_warning(text)
-    }
-
-    fn acl_warning(&self, text: Vec<u8>) -> Option<WriterWarning> {
-        (self.acls.suppressed < WARNINGS).then(|| WriterWarning::direct(text))
-    }
-
-    /// Sets the extended attributes of one record. `path` stands in the message.
-    pub fn set_xattrs(
-        &mut self,
-        target: &Target<'_>,
-        path: &[u8],
-        stream: Stream,
-        record: &[u8],
-    ) -> Option<WriterWarning> {
-        let device = match device_of(target) {
-            Ok(device) => device?,
-            Err(errno) => return self.no_target(path, false, errno),
+    /// Sets the ACL of one record; the error is what to say.
+    fn set_acl(&mut self, target: &Target<'_>, path: &[u8], name: &[u8], record: &[u8]) -> Result<(), Vec<u8>> {
+        let is_removal = name == DEFAULT_ACL && record.iter().all(|byte| *byte == 0);
+        let outcome = if is_removal {
+            target.remove_xattr(name)
+        } else {
+            let acl = Acl::from_text(record, &mut self.names).map_err(|_| texts::acl_from_text(path))?;
+            acl.validate().map_err(|_| texts::acl_valid(path))?;
+            self.kernel_form.clear();
+            acl.to_kernel(&mut self.kernel_form);
+            target.set_xattr(name, &self.kernel_form)
         };
-        if stream.kind() != Stream::LINUX_XATTR {
-            return Some(WriterWarning::queued(texts::xattr_incompatible(path, stream)));
+        match outcome {
+            Ok(()) | Err(Errno::ENODATA | Errno::ENOENT) => Ok(()),
+            Err(errno) => {
+                self.acls.works &= errno != Errno::ENOTSUP;
+                Err(if is_removal { texts::acl_delete(path, errno) } else { texts::acl_set(path, errno) })
+            }
         }
-        if !self.xattrs.admits(device) {
-            return None;
-        }
+    }
+
+    /// Sets the extended attributes of one record; the error is what to say.
+    fn set_xattrs(&mut self, target: &Target<'_>, path: &[u8], record: &[u8]) -> Result<(), Vec<u8>> {
         for attribute in xattr::entries(record) {
             match target.set_xattr(attribute.name, attribute.value) {
                 Ok(()) | Err(Errno::ENOENT) => {}
                 Err(Errno::ENOTSUP) => self.xattrs.works = false,
-                Err(errno) => return self.xattr_warning(texts::xattr_set(path, errno)),
+                Err(errno) => return Err(texts::xattr_set(path, errno)),
             }
         }
-        None
-    }
-
-    fn xattr_warning(&self, text: Vec<u8>) -> Option<WriterWarning> {
-        (self.xattrs.suppressed < WARNINGS).then(|| WriterWarning::direct(text))
+        Ok(())
     }
 
     /// The warnings for the end of a restore, for ACLs first.
     pub fn summaries(&self) -> impl Iterator<Item = Vec<u8>> {
-        [("acl", self.acls.suppressed), ("xattr", self.xattrs.suppressed)]
+        [(MetadataKind::Acl, self.acls.suppressed), (MetadataKind::Xattr, self.xattrs.suppressed)]
             .into_iter()
             .filter(|(_, count)| *count > 0)
-            .map(|(what, count)| texts::restoring_summary(what, count))
-    }
-}
-
-/// The device of the target; `None` if it is not there any more, which the reference passes over.
-fn device_of(target: &Target<'_>) -> Result<Option<u64>, Errno> {
-    match target.stat() {
-        Ok(stat) => Ok(Some(stat.st_dev)),
-        Err(Errno::ENOENT) => Ok(None),
-        Err(errno) => Err(errno),
+            .map(|(kind, count)| texts::restoring_summary(kind, count))
     }
 }

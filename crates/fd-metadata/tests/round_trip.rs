@@ -86,7 +86,7 @@ fn acls_survive_by_name_and_by_descriptor() {
         let file = File::options().write(true).open(folder.path("f")).unwrap();
         let target = if open { Target::Open(file.as_fd()) } else { folder.target("f") };
         let mut writer = MetadataWriter::new();
-        assert_eq!(writer.set_acl(&target, b"f", Stream::LINUX_ACCESS_ACL, ACCESS_TEXT), None);
+        assert_eq!(writer.apply(&target, b"f", Stream::LINUX_ACCESS_ACL, ACCESS_TEXT), None);
         let found = read(&folder.path("f"), FileType::Regular, BOTH);
         assert_eq!(String::from_utf8_lossy(&found.access_acl), String::from_utf8_lossy(ACCESS_TEXT));
         assert!(found.default_acl.is_empty() && found.xattrs.is_empty());
@@ -104,13 +104,13 @@ fn a_directory_has_two_acls_and_loses_the_default_again() {
     fs::create_dir(folder.path("d")).unwrap();
     let mut writer = MetadataWriter::new();
     let target = folder.target("d");
-    assert_eq!(writer.set_acl(&target, b"d", Stream::LINUX_DEFAULT_ACL, DEFAULT_TEXT), None);
-    assert_eq!(writer.set_acl(&target, b"d", Stream::UNIX_ACCESS_ACL, ACCESS_TEXT), None);
+    assert_eq!(writer.apply(&target, b"d", Stream::LINUX_DEFAULT_ACL, DEFAULT_TEXT), None);
+    assert_eq!(writer.apply(&target, b"d", Stream::UNIX_ACCESS_ACL, ACCESS_TEXT), None);
     let found = read(&folder.path("d"), FileType::Directory, BOTH);
     assert_eq!(found.access_acl, ACCESS_TEXT);
     assert_eq!(found.default_acl, DEFAULT_TEXT);
     for _ in 0..2 {
-        assert_eq!(writer.set_acl(&target, b"d", Stream::LINUX_DEFAULT_ACL, b"\0"), None);
+        assert_eq!(writer.apply(&target, b"d", Stream::LINUX_DEFAULT_ACL, b"\0"), None);
         assert!(read(&folder.path("d"), FileType::Directory, BOTH).default_acl.is_empty());
     }
 }
@@ -124,13 +124,13 @@ fn attributes_survive_on_files_and_links() {
     fd_records::xattr::push(&mut record, b"user.one", b"value1");
     fd_records::xattr::push(&mut record, b"user.empty", b"");
     let mut writer = MetadataWriter::new();
-    assert_eq!(writer.set_xattrs(&folder.target("f"), b"f", Stream::LINUX_XATTR, &record), None);
+    assert_eq!(writer.apply(&folder.target("f"), b"f", Stream::LINUX_XATTR, &record), None);
     assert_eq!(read(&folder.path("f"), FileType::Regular, BOTH).xattrs.len(), record.len());
 
     // Only trusted attributes may stand on a link, and only root may set them.
     let mut record = Vec::new();
     fd_records::xattr::push(&mut record, b"trusted.foo", b"symval");
-    match writer.set_xattrs(&folder.target("link"), b"link", Stream::LINUX_XATTR, &record) {
+    match writer.apply(&folder.target("link"), b"link", Stream::LINUX_XATTR, &record) {
         None => assert_eq!(read(&folder.path("link"), FileType::Symlink, BOTH).xattrs, record),
         Some(warning) => {
             return skip::test(&String::from_utf8_lossy(&warning.text));
@@ -146,7 +146,7 @@ fn what_can_not_be_set_is_said_word_for_word() {
     let target = folder.target("f");
     let mut writer = MetadataWriter::new();
     let mut acl = |stream: Stream, text: &[u8]| {
-        let warning = writer.set_acl(&target, b"/x/f", stream, text).unwrap();
+        let warning = writer.apply(&target, b"/x/f", stream, text).unwrap();
         (String::from_utf8(warning.text).unwrap(), warning.queued)
     };
     let direct = |text: &str| (text.to_owned(), false);
@@ -169,12 +169,12 @@ fn what_can_not_be_set_is_said_word_for_word() {
 
     let mut record = Vec::new();
     fd_records::xattr::push(&mut record, &[b"user.".as_slice(), &[b'n'; 300]].concat(), b"");
-    let warning = writer.set_xattrs(&target, b"/x/f", Stream::LINUX_XATTR, &record).unwrap();
+    let warning = writer.apply(&target, b"/x/f", Stream::LINUX_XATTR, &record).unwrap();
     assert_eq!(
         String::from_utf8(warning.text).unwrap(),
         "bxattr_linux.c:298 setxattr error on file \"/x/f\": ERR=Numerical result out of range\n"
     );
-    let warning = writer.set_xattrs(&target, b"/x/f", Stream::new(1990), &record).unwrap();
+    let warning = writer.apply(&target, b"/x/f", Stream::new(1990), &record).unwrap();
     assert_eq!(
         String::from_utf8(warning.text).unwrap(),
         "bxattr.c:488 Can't restore Extended Attributes of /x/f - incompatible xattr stream encountered - 1990\n"
@@ -192,13 +192,13 @@ fn an_unsupported_name_space_stops_the_device_silently() {
     let mut record = Vec::new();
     fd_records::xattr::push(&mut record, b"nospace.foo", b"1");
     fd_records::xattr::push(&mut record, b"user.after", b"2");
-    assert_eq!(writer.set_xattrs(&target, b"f", Stream::LINUX_XATTR, &record), None);
+    assert_eq!(writer.apply(&target, b"f", Stream::LINUX_XATTR, &record), None);
     // The entries behind it are still set, the next record is only counted.
     let found = read(&folder.path("f"), FileType::Regular, BOTH);
     assert!(found.xattrs.ends_with(b"user.after\0\0\0\x012"));
     let mut record = Vec::new();
     fd_records::xattr::push(&mut record, b"user.later", b"3");
-    assert_eq!(writer.set_xattrs(&target, b"f", Stream::LINUX_XATTR, &record), None);
+    assert_eq!(writer.apply(&target, b"f", Stream::LINUX_XATTR, &record), None);
     assert_eq!(read(&folder.path("f"), FileType::Regular, BOTH).xattrs.len(), found.xattrs.len());
     let summaries: Vec<Vec<u8>> = writer.summaries().collect();
     assert_eq!(summaries, [b"Encountered 1 xattr errors while doing restore\n"]);
@@ -209,8 +209,8 @@ fn a_missing_file_is_passed_over() {
     let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     let mut writer = MetadataWriter::new();
     let target = folder.target("missing");
-    assert_eq!(writer.set_acl(&target, b"m", Stream::LINUX_ACCESS_ACL, ACCESS_TEXT), None);
-    assert_eq!(writer.set_xattrs(&target, b"m", Stream::LINUX_XATTR, b""), None);
+    assert_eq!(writer.apply(&target, b"m", Stream::LINUX_ACCESS_ACL, ACCESS_TEXT), None);
+    assert_eq!(writer.apply(&target, b"m", Stream::LINUX_XATTR, b""), None);
     let path = folder.path("missing");
     let bytes = path.as_os_str().as_encoded_bytes();
     let mut found = FileMetadata::default();

@@ -1,10 +1,10 @@
 //! Whether the data that was restored is the data that was saved: the digests that are compared with the volume's.
 
 mod check;
+mod checked;
 mod long;
 mod small;
-mod worker;
+mod streamed;
 
-pub(crate) use check::{DigestCheck, LEAST_LONG, Promise, Verdict};
-pub(crate) use long::{Awaited, Finding, LongPromise};
-pub(crate) use small::WrongFile;
+pub(crate) use check::{Answer, DigestCheck, may_be_read_back};
+pub(crate) use checked::{Checked, Finding, Recorded, Ticket};

@@ -4,7 +4,6 @@ mod create;
 mod data;
 mod encryption;
 mod item;
-mod output;
 mod replace;
 mod special;
 
@@ -12,4 +11,3 @@ pub(crate) use create::{Created, Creator};
 pub(crate) use data::{DataLost, DataPath, Destination};
 pub(crate) use encryption::{Encryption, Undecipherable};
 pub(crate) use item::RestoreItem;
-pub(crate) use output::OutputFile;

@@ -12,6 +12,7 @@
 mod digests;
 mod file;
 mod names;
+mod output_file;
 mod plan;
 mod report;
 mod round;
@@ -24,4 +25,4 @@ pub use names::{CompileName, NameRegex, OutputNames, RegexWhere};
 pub use plan::RestorePlan;
 pub use report::QueuedMessage;
 pub use round::{Outcome, RestoreState, run};
-pub use stream::{End, FrameMemory, KeptFrame, RecordSource, SequenceError, SourceError};
+pub use stream::{End, RecordSource, SequenceError, SourceError};

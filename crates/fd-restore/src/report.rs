@@ -5,9 +5,9 @@
 //!
 //! Where it is not known yet whether a file's digest is right, everything behind it is held until it is.
 
-use std::collections::VecDeque;
-
 use fd_messages::{JobLog, MessageType};
+
+use crate::digests::Ticket;
 
 /// A message that waits.
 pub type QueuedMessage = (MessageType, Vec<u8>);
@@ -22,27 +22,17 @@ const MOST_HELD: usize = 64 << 10;
 pub(crate) struct Report<'a> {
     log: &'a dyn JobLog,
     queue: Vec<QueuedMessage>,
-    held: VecDeque<Held>,
+    held: Vec<Held>,
     /// Bytes of the texts in it.
     held_bytes: usize,
 }
 
 /// What waits for a digest.
 enum Held {
-    /// The digest of the next small file of those that were promised.
-    Verdict,
-    /// That of the next long one.
-    LongVerdict,
+    /// The digest of a file itself.
+    Finding(Ticket),
     Now(MessageType, Vec<u8>),
     Later(MessageType, Vec<u8>),
-}
-
-/// What there is to say of the oldest long file that was not told of yet.
-pub(crate) enum LongVerdict {
-    /// That is not known yet.
-    Unknown,
-    /// These messages; none if all is well.
-    Say(Vec<QueuedMessage>),
 }
 
 impl<'a> Report<'a> {
@@ -52,7 +42,7 @@ impl<'a> Report<'a> {
 
     /// A round that begins with these messages waiting.
     pub(crate) fn going_on(log: &'a dyn JobLog, queue: Vec<QueuedMessage>) -> Self {
-        Self { log, queue, held: VecDeque::new(), held_bytes: 0 }
+        Self { log, queue, held: Vec::new(), held_bytes: 0 }
     }
 
     /// Whether anybody takes messages of this type.
@@ -82,19 +72,14 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Here belongs what is to be said of a small file's digest, which is not known yet: all that comes now is held until
+    /// Here belongs what is to be said of a file's digest, which is not known yet: all that comes now is held until
     /// [`Self::settle`].
-    pub(crate) fn hold_for_verdict(&mut self) {
-        self.held.push_back(Held::Verdict);
-    }
-
-    /// The same for a long file.
-    pub(crate) fn hold_for_long_verdict(&mut self) {
-        self.held.push_back(Held::LongVerdict);
+    pub(crate) fn hold_for(&mut self, ticket: Ticket) {
+        self.held.push(Held::Finding(ticket));
     }
 
     fn hold(&mut self, message: Held, bytes: usize) {
-        self.held.push_back(message);
+        self.held.push(message);
         self.held_bytes = self.held_bytes.saturating_add(bytes);
     }
 
@@ -103,43 +88,17 @@ impl<'a> Report<'a> {
         self.held_bytes >= MOST_HELD
     }
 
-    /// Tells what is held, up to the first long file of which nothing is known. `verdict` says what there is to say of
-    /// the digest of the small file with this number among those that were waited for, if it is an error; all of them are
-    /// known.
-    pub(crate) fn settle(
-        &mut self,
-        verdict: impl Fn(usize) -> Option<Vec<u8>>,
-        mut long_verdict: impl FnMut() -> LongVerdict,
-    ) {
-        let held = std::mem::take(&mut self.held);
+    /// Tells what is held, up to the first file of which nothing is known. `said` gives the messages about the digest of
+    /// a file, none if all is well; `None` if nothing is known yet.
+    pub(crate) fn settle(&mut self, mut said: impl FnMut(Ticket) -> Option<Vec<QueuedMessage>>) {
         self.held_bytes = 0;
-        let mut number = 0;
-        let mut small = || {
-            number += 1;
-            verdict(number - 1)
-        };
-        for message in held {
-            let waits = !self.held.is_empty();
+        for message in std::mem::take(&mut self.held) {
             match message {
-                Held::Verdict => {
-                    if let Some(text) = small() {
-                        self.now(MessageType::Error, &text);
-                    }
-                }
-                Held::LongVerdict if waits => self.hold_for_long_verdict(),
-                Held::LongVerdict => match long_verdict() {
-                    LongVerdict::Unknown => self.hold_for_long_verdict(),
-                    LongVerdict::Say(messages) => {
-                        for (kind, text) in messages {
-                            self.tell(kind, &text);
-                        }
-                    }
+                Held::Finding(ticket) => match said(ticket) {
+                    None => self.hold_for(ticket),
+                    Some(messages) => messages.iter().for_each(|(kind, text)| self.now(*kind, text)),
                 },
-                Held::Now(kind, text) if waits => {
-                    let len = text.len();
-                    self.hold(Held::Now(kind, text), len);
-                }
-                Held::Now(kind, text) => self.tell(kind, &text),
+                Held::Now(kind, text) => self.now(kind, &text),
                 Held::Later(kind, text) => self.later(kind, text),
             }
         }

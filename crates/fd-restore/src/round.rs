@@ -1,36 +1,29 @@
 //! One round of a restore: the state machine over the records (reference 05 §3).
 
+mod attributes;
+mod findings;
+mod metadata;
+
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use fd_crypto::Digester;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_metadata::{MetadataWriter, Target, UsualOwner, WriterWarning, pin};
+use fd_metadata::{MetadataKind, MetadataWriter, Target, UsualOwner, pin};
 use fd_os::local_time::local_time;
-use fd_records::{AttributesRecord, FileType, PluginName, Stat, Stream, StreamClass, listing};
+use fd_records::{AttributesRecord, DigestKind, DigestValue, FileType, PluginName, Stat, Stream, StreamClass, listing};
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstatat;
 
-use crate::digests::WrongFile;
-use crate::digests::{Awaited, Finding, LongPromise};
-use crate::digests::{DigestCheck, Promise, Verdict};
-use crate::file::OutputFile;
-use crate::file::RestoreItem;
-use crate::file::{Created, Creator};
-use crate::file::{DataLost, DataPath, Destination};
-use crate::file::{Encryption, Undecipherable};
+use self::findings::Findings;
+use self::metadata::{HeldMetadata, MetadataTime};
+use crate::digests::{Answer, DigestCheck, Recorded};
+use crate::file::{Created, Creator, DataLost, DataPath, Destination, Encryption, RestoreItem, Undecipherable};
+use crate::output_file::OutputFile;
 use crate::plan::RestorePlan;
-use crate::report::{LongVerdict, QueuedMessage, Report};
-use crate::stream::RecordSource;
-use crate::stream::{End, Next, SequenceError, next_record};
+use crate::report::{QueuedMessage, Report};
+use crate::stream::{End, Next, RecordSource, SequenceError, next_record};
 use crate::texts;
 use crate::tree::{Directories, OpenError, OutputPath};
-
-/// The most ACL and attribute records that one file may have. A backup writes three.
-const MOST_DELAYED: usize = 64;
-
-/// The most bytes of ACLs, and as many of extended attributes, that one file may have. A backup writes no more.
-const MOST_DELAYED_BYTES: usize = 1_000_000;
 
 /// How long the next record may take before digests that were put off are made meanwhile.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -97,7 +90,7 @@ pub fn run(
     cancel: &CancelToken,
     source: &mut dyn RecordSource,
 ) -> Result<Outcome, SequenceError> {
-    state.digest.long_files().belong_to(cancel);
+    state.digest.belong_to(cancel);
     let mut round = Round {
         plan,
         progress,
@@ -107,8 +100,9 @@ pub fn run(
         item: None,
         file: None,
         is_complete: false,
+        recorded: None,
         wrong_digest: None,
-        delayed: Delayed::default(),
+        metadata: HeldMetadata::default(),
         previous: Stream::NONE,
         failed_parent: None,
         ignored: Ignored::default(),
@@ -128,40 +122,6 @@ struct Ignored {
     finder_info: u64,
 }
 
-/// ACLs and extended attributes of the current file, in bounded memory.
-#[derive(Default, Debug)]
-struct Delayed {
-    records: Vec<(Stream, Vec<u8>)>,
-    acl_bytes: usize,
-    xattr_bytes: usize,
-    /// There was more than fits; nothing else of this file is taken.
-    is_full: bool,
-}
-
-impl Delayed {
-    /// Keeps a record if it fits, and nothing behind one that does not. `false`: it is the first one that does not.
-    fn hold(&mut self, stream: Stream, record: &[u8]) -> bool {
-        if self.is_full {
-            return true;
-        }
-        let bytes = if is_acl(stream) { &mut self.acl_bytes } else { &mut self.xattr_bytes };
-        *bytes = bytes.saturating_add(record.len());
-        self.is_full = *bytes > MOST_DELAYED_BYTES || self.records.len() >= MOST_DELAYED;
-        if !self.is_full {
-            self.records.push((stream, record.to_vec()));
-        }
-        !self.is_full
-    }
-}
-
-/// What metadata of the last record may be applied to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum MetadataTime {
-    Now,
-    AtClose,
-    Never,
-}
-
 struct Round<'a> {
     plan: &'a RestorePlan,
     progress: &'a Progress,
@@ -172,12 +132,15 @@ struct Round<'a> {
     item: Option<RestoreItem>,
     /// Its file, if its data is wanted.
     file: Option<OutputFile>,
-    /// Whether its digest has come and is right: it is the last record of a file, so nothing of it is missing.
+    /// Whether its digest has come, and is right as far as that is known: it is the last record of a file, so nothing of it
+    /// is missing.
     is_complete: bool,
+    /// What its digest record says, until that is compared.
+    recorded: Option<DigestValue>,
     /// What is to be said of its digest, if its length does not say more.
     wrong_digest: Option<Vec<u8>>,
     /// ACLs and extended attributes that wait for the attributes.
-    delayed: Delayed,
+    metadata: HeldMetadata,
     /// The stream of the record before, without flag bits.
     previous: Stream,
     failed_parent: Option<OutputPath>,
@@ -188,12 +151,10 @@ impl Round<'_> {
     /// Takes all records.
     fn records(&mut self, source: &mut dyn RecordSource) -> Result<End, SequenceError> {
         loop {
-            self.keep_promises(source);
+            self.make_digests(source);
             match next_record(source, self.cancel) {
-                Ok(Next::Record(stream, record, memory)) => {
-                    self.state.digest.stands_in(memory);
+                Ok(Next::Record(stream, record)) => {
                     self.record(stream, record);
-                    self.state.digest.stands_in(None);
                     self.previous = stream.kind();
                 }
                 Ok(Next::End(end)) => {
@@ -226,7 +187,7 @@ impl Round<'_> {
             StreamClass::ResourceFork => self.ignored.resource_forks += 1,
             StreamClass::FinderInfo => self.ignored.finder_info += 1,
             StreamClass::Acl | StreamClass::Xattr => self.metadata(stream, record),
-            StreamClass::Digest(_) => self.digest(stream, record),
+            StreamClass::Digest(kind) => self.digest(kind, record),
             StreamClass::PluginName => self.plugin_name(record),
             StreamClass::PluginMetadata | StreamClass::RestoreObject | StreamClass::Ignored => {}
             StreamClass::PluginData | StreamClass::PluginObject | StreamClass::Unknown => {
@@ -256,7 +217,7 @@ impl Round<'_> {
         let item = RestoreItem::new(&parsed, stream, self.plan);
         self.progress.add_files_examined(1);
         self.progress.set_current_file(&item.output);
-        if self.state.digest.long_files().has_promises() && self.changes_long_file(&item) {
+        if self.state.digest.has_long() && self.changes_long_file(&item) {
             self.settle();
         }
         let created = Creator {
@@ -274,11 +235,10 @@ impl Round<'_> {
         match created {
             Created::Open(file) => {
                 let file = self.file.insert(file);
-                let is_readable = || file.can_be_read_later();
                 self.state.data.begin();
-                self.state.digest.begin(item.stat.size, is_readable);
+                self.state.digest.begin(item.stat.size, file);
             }
-            Created::Made => self.dress(&item),
+            Created::Made => attributes::set_without_data(&mut self.state.directories, &item),
             Created::Skipped | Created::Failed => {}
         }
         self.item = Some(item);
@@ -298,7 +258,7 @@ impl Round<'_> {
         let Ok(Some((parent, name))) = name.as_ref().map(OutputPath::split) else { return false };
         let Ok(directory) = directories.open_aside(&parent) else { return false };
         let first = fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW);
-        first.is_ok_and(|first| digest.long_files().has(first.st_dev, first.st_ino))
+        first.is_ok_and(|first| digest.waits_for(first.st_dev, first.st_ino))
     }
 
     /// The line about a restored file (reference 05 §3.6).
@@ -311,33 +271,6 @@ impl Round<'_> {
         let modified = local_time(item.stat.mtime);
         listing::push_line(&mut line, &item.stat, modified, self.state.writer.names(), &item.output, target);
         self.report.now(MessageType::Restored, &line);
-    }
-
-    /// Sets the attributes of what has no data. Failures are silent, as in the reference (05 §8.4).
-    fn dress(&mut self, item: &RestoreItem) {
-        let is_socket = item.stat.mode_type() == Stat::MODE_SOCKET;
-        if item.file_type == Some(FileType::Special) && is_socket {
-            return;
-        }
-        if item.is_directory() {
-            let mut stat = item.stat;
-            if item.data_stream.layout().is_win32 && stat.rdev == 5 {
-                // A Windows directory whose permissions mean nothing here.
-                stat.mode = stat.mode & !0o1000 | 0o7;
-            }
-            if let Some(target) = self.state.directories.current() {
-                let _failures = target.set_attributes(&stat);
-            }
-            self.state.directories.note_record();
-            return;
-        }
-        let guarded = self.state.directories.is_guarded();
-        let (Some(directory), Some(name)) = (self.state.directories.handle(), last_name(item)) else { return };
-        if guarded {
-            let _failures = Target::Named { directory, name }.set_attributes(&item.stat);
-        } else if let Ok(pinned) = pin(directory, name) {
-            dress_pinned(&Target::Pinned(pinned.as_fd()), item);
-        }
     }
 
     /// A data record (reference 05 §3.4).
@@ -405,76 +338,76 @@ impl Round<'_> {
         self.tell_wrong_digest();
         self.file = None;
         self.is_complete = false;
-        self.delayed = Delayed::default();
+        self.metadata = HeldMetadata::default();
         self.state.digest.abandon();
         self.state.encryption.forget();
     }
 
-    /// A digest: of the data that was just restored.
-    fn digest(&mut self, stream: Stream, record: &[u8]) {
+    /// A digest: of the data that was just restored. It is compared when the file is complete.
+    fn digest(&mut self, kind: DigestKind, record: &[u8]) {
         self.decide();
         self.end_decryption();
         let (Some(file), Some(item)) = (&self.file, &self.item) else { return };
-        if self.state.encryption.known_signature().is_some() {
-            self.state.digest.spare();
-            self.is_complete = true;
+        self.is_complete = true;
+        let digest = &mut self.state.digest;
+        if self.state.encryption.has_known_signature() {
+            digest.expect_signature();
             return;
         }
-        let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
-        if let Verdict::Differs(kind, restored) = self.state.digest.compare(stream, record, read_again) {
-            self.wrong_digest = Some(texts::digest_differs(kind, &item.output, record, &restored));
-        } else {
-            self.is_complete = true;
+        if !self.plan.check_digests {
+            return;
         }
-    }
-
-    /// Finds out whether the digest of the current file is right, if that was put off.
-    fn decide(&mut self) {
-        let (Some(file), Some(item)) = (&self.file, &self.item) else { return };
-        let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
-        if let Some((recorded, restored)) = self.state.digest.decide(read_again) {
-            self.wrong_digest =
-                Some(texts::digest_differs(restored.kind(), &item.output, recorded.as_bytes(), &restored));
+        digest.expect_record(kind);
+        self.recorded = DigestValue::from_bytes(kind, record);
+        // What has not the length of a digest is none of any data.
+        if self.recorded.is_none()
+            && let Some(restored) = digest.make_now(kind, file)
+        {
+            self.wrong_digest = Some(texts::digest_differs(kind, &item.output, record, &restored));
             self.is_complete = false;
         }
     }
 
+    /// Finds out now whether the digest of the current file is right.
+    fn decide(&mut self) {
+        let (Some(file), Some(item), Some(recorded)) = (&self.file, &self.item, self.recorded.take()) else { return };
+        let kind = recorded.kind();
+        let restored = self.state.digest.make_now(kind, file);
+        if let Some(restored) = restored.filter(|restored| *restored != recorded) {
+            self.wrong_digest = Some(texts::digest_differs(kind, &item.output, recorded.as_bytes(), &restored));
+            self.is_complete = false;
+        }
+        self.state.digest.abandon();
+    }
+
     /// Makes digests that were put off, once there are enough of them, or while the source is slow.
-    fn keep_promises(&mut self, source: &mut dyn RecordSource) {
+    fn make_digests(&mut self, source: &mut dyn RecordSource) {
         let digest = &self.state.digest;
-        if digest.has_promises()
-            && (digest.promises_are_many() || self.report.holds_much() || !source.is_near(PATIENCE))
-        {
+        if digest.has_small() && (digest.small_are_many() || self.report.holds_much() || !source.is_near(PATIENCE)) {
             self.tell_held();
         }
-        let long = self.state.digest.long_files();
-        if !long.has_promises() {
+        if !self.state.digest.has_long() {
             return;
         }
         if self.report.holds_much() || !source.is_near(LONG_PATIENCE) {
             self.settle();
-        } else if long.go_on() {
+        } else if self.state.digest.go_on() {
             self.tell_held();
         }
     }
 
-    /// Finds out about all digests that were put off, and tells what had to wait for that.
+    /// Makes all digests that were put off, and tells what was held for them.
     fn settle(&mut self) {
-        self.state.digest.long_files().finish();
+        self.state.digest.finish();
         self.tell_held();
     }
 
-    /// Finds out about the digests of small files, and tells what waits for nothing else.
+    /// Makes the digests of small files, and tells what is held for nothing else.
     fn tell_held(&mut self) {
         let RestoreState { digest, encryption, .. } = &mut *self.state;
-        let (small, long) = digest.settle();
-        let small = |number| {
-            let WrongFile { name, recorded, restored } = small.wrong(number)?;
-            Some(texts::digest_differs(restored.kind(), name, recorded, &restored))
-        };
-        let long_verdict = |promise| LongVerdict::Say(said_of_long_file(promise, encryption));
-        self.report.settle(small, || long.next_known().map_or(LongVerdict::Unknown, long_verdict));
-        digest.clear();
+        let mut findings = Findings::default();
+        digest.settle(|checked| findings.add(checked, encryption));
+        self.report.settle(|ticket| if digest.is_unknown(ticket) { None } else { Some(findings.take(ticket)) });
     }
 
     fn tell_wrong_digest(&mut self) {
@@ -493,85 +426,72 @@ impl Round<'_> {
 
     /// An ACL or extended attributes (reference 05 §9.1, §10).
     fn metadata(&mut self, stream: Stream, record: &[u8]) {
-        match self.metadata_time(stream, record) {
+        let Some(item) = &self.item else { return };
+        match MetadataTime::of(item, stream, record, self.file.is_some()) {
             MetadataTime::Never => {}
             MetadataTime::Now => self.apply_to_directory(stream, record),
             MetadataTime::AtClose => {
-                if !self.delayed.hold(stream, record)
-                    && let Some(item) = &self.item
-                {
+                if !self.metadata.hold(stream, record) {
                     self.report.now(MessageType::Warning, &texts::too_much_metadata(&item.output));
                 }
             }
         }
     }
 
-    fn metadata_time(&self, stream: Stream, record: &[u8]) -> MetadataTime {
-        let Some(item) = &self.item else { return MetadataTime::Never };
-        match item.file_type {
-            Some(FileType::Directory) => MetadataTime::Now,
-            _ if record.is_empty() => MetadataTime::Never,
-            // An ACL of a link would land on what it leads to. No backup writes one.
-            Some(FileType::Symlink) if is_acl(stream) => MetadataTime::Never,
-            Some(FileType::Symlink) => MetadataTime::AtClose,
-            _ if self.file.is_some() => MetadataTime::AtClose,
-            _ if item.is_update && is_acl(stream) => MetadataTime::AtClose,
-            _ => MetadataTime::Never,
-        }
-    }
-
     /// Directories get theirs at once, even if they were skipped.
     fn apply_to_directory(&mut self, stream: Stream, record: &[u8]) {
         let Some(RestoreItem { path: Ok(path), output, .. }) = &self.item else { return };
-        let warning = match self.state.directories.open(path) {
-            Ok(_directory) => {
-                let Some(target) = self.state.directories.current() else { return };
-                apply(&mut self.state.writer, &target, output, stream, record)
-            }
+        let RestoreState { directories, writer, .. } = &mut *self.state;
+        let warning = match directories.open(path) {
+            Ok(directory) => writer.apply(&directory.target(), output, stream, record),
             // The file itself has been said to be refused.
             Err(OpenError::Refused { .. }) => None,
-            Err(error) => self.state.writer.no_target(output, is_acl(stream), error.errno()),
+            Err(error) => writer.no_target(output, MetadataKind::of(stream), error.errno()),
         };
-        warn(&mut self.report, warning);
+        metadata::warn(&mut self.report, warning);
     }
 
     /// Ends the current file: attributes, then ACLs and extended attributes (reference 05 §3.5).
     fn close(&mut self) {
         self.end_decryption();
-        let delayed = std::mem::take(&mut self.delayed).records;
+        let metadata = std::mem::take(&mut self.metadata);
+        let (recorded, wrong_digest) = (self.recorded.take(), self.wrong_digest.take());
         self.is_complete = false;
-        let wrong_digest = self.wrong_digest.take();
         let Some(item) = &self.item else { return };
-        if let Some(mut file) = self.file.take() {
-            let RestoreState { digest, encryption, writer, usual, .. } = &mut *self.state;
-            let report = &mut self.report;
-            let is_promised = finish_file(report, &mut file, item, wrong_digest.as_deref(), digest, usual);
-            let target = Target::Open(file.descriptor());
-            apply_delayed(writer, report, item, &target, &delayed);
-            if is_promised {
-                digest.leave();
+        let Some(mut file) = self.file.take() else {
+            if !metadata.is_empty() {
+                self.apply_by_name(&metadata);
             }
-            let known = encryption.known_signature();
-            if known.is_some_and(|(kind, signature)| digest.promise_signed(kind, signature, &item.output, &file)) {
-                report.hold_for_long_verdict();
-                digest.leave();
-            } else {
-                let read_again = |digester: &mut Digester| file.read_again(|data| digester.update(data));
-                let signed_digest = |kind| digest.signed_digest(kind, read_again);
-                let wants_signature = wants_signature(item, &file);
-                encryption.verify(wants_signature, &item.output, report, signed_digest);
-            }
-            digest.abandon();
-            encryption.forget();
-        } else if !delayed.is_empty() {
-            self.apply_by_name(&delayed);
+            return;
+        };
+        let RestoreState { digest, encryption, writer, usual, .. } = &mut *self.state;
+        let report = &mut self.report;
+        let signature = encryption.take_known_signature();
+        // Data of another length has another digest, so of a file of the wrong length nothing is said of that.
+        if let Some(restored) = wrong_length(item, &mut file) {
+            report.now(MessageType::Error, &texts::wrong_size(&item.output, item.stat.size, restored));
+        } else if let Some(text) = wrong_digest {
+            report.now(MessageType::Error, &text);
+        } else if let (Some(recorded), None) = (recorded, &signature) {
+            check(recorded.kind(), Recorded::Digest(recorded), item, &file, digest, encryption, report);
         }
+        attributes::set_of_file(report, &file, item, usual);
+        metadata.apply(writer, report, item, &Target::Open(file.descriptor()));
+        match signature {
+            Some((kind, signature)) => {
+                check(kind, Recorded::Signature(signature), item, &file, digest, encryption, report);
+            }
+            None => encryption.tell_unsigned(wants_signature(item, &file), &item.output, report),
+        }
+        digest.leave();
+        digest.abandon();
+        encryption.forget();
     }
 
     /// Applies what waited for a link, or for a file whose attributes alone were updated.
-    fn apply_by_name(&mut self, delayed: &[(Stream, Vec<u8>)]) {
+    fn apply_by_name(&mut self, metadata: &HeldMetadata) {
         let Some(item) = &self.item else { return };
-        let (Ok(path), Some(name)) = (&item.path, last_name(item)) else { return };
+        let (Ok(path), Some(name)) = (&item.path, item.last_name()) else { return };
         let Some((parent, _name)) = path.split() else { return };
         // A second handle, so that the file is not in the way of the next one's directories.
         let Ok(directory) = self.state.directories.open_aside(&parent) else { return };
@@ -580,7 +500,7 @@ impl Round<'_> {
         let is_link = |mode: u32| mode & Stat::MODE_TYPE == Stat::MODE_SYMLINK;
         let wants_link = item.file_type == Some(FileType::Symlink);
         if target.stat().is_ok_and(|stat| is_link(stat.st_mode) == wants_link) {
-            apply_delayed(&mut self.state.writer, &mut self.report, item, &target, delayed);
+            metadata.apply(&mut self.state.writer, &mut self.report, item, &target);
         }
     }
 
@@ -603,63 +523,30 @@ impl Round<'_> {
     }
 }
 
-/// Sets the attributes of what was just made where others can change names: what stands there now may be theirs.
-fn dress_pinned(target: &Target<'_>, item: &RestoreItem) {
-    let Ok(found) = target.stat() else { return };
-    let stat = &item.stat;
-    let same_type = (found.st_mode ^ stat.mode) & Stat::MODE_TYPE == 0;
-    let is_device = matches!(stat.mode_type(), Stat::MODE_CHARACTER | Stat::MODE_BLOCK);
-    if !same_type || (is_device && found.st_rdev != stat.rdev) {
-        return;
-    }
-    if item.file_type != Some(FileType::HardLink) {
-        let _failures = target.set_attributes(stat);
-    } else if (found.st_uid, found.st_gid, found.st_mode) == (stat.uid, stat.gid, stat.mode) {
-        // The first name has its owner and mode from its own record. Were they different, this would be another file.
-        let _times = target.set_times(stat.atime, stat.mtime);
-    }
-}
-
-/// Checks the length and sets the attributes of a file whose data has come. Data of another length has another digest,
-/// so of a file of the wrong length nothing is said of that. Whether it is a long file whose digest will be made later.
-fn finish_file(
-    report: &mut Report<'_>,
-    file: &mut OutputFile,
+/// Compares the data of the current file with what the volume says of it, or leaves that for later.
+fn check(
+    kind: DigestKind,
+    recorded: Recorded,
     item: &RestoreItem,
-    wrong_digest: Option<&[u8]>,
+    file: &OutputFile,
     digest: &mut DigestCheck,
-    usual: &mut UsualOwner,
-) -> bool {
-    let restored = match item.file_type {
-        Some(FileType::Regular) => file.length().unwrap_or(0),
-        _ => 0,
-    };
-    let mut is_long = false;
-    if restored > 0 && item.stat.size > 0 && restored != item.stat.size {
-        report.now(MessageType::Error, &texts::wrong_size(&item.output, item.stat.size, restored));
-    } else if let Some(text) = wrong_digest {
-        report.now(MessageType::Error, text);
-    } else {
-        match digest.promise(&item.output, file) {
-            Promise::None => {}
-            Promise::Small => report.hold_for_verdict(),
-            Promise::Long => {
-                report.hold_for_long_verdict();
-                is_long = true;
-            }
-            Promise::Differs(recorded, restored) => {
-                let text = texts::digest_differs(restored.kind(), &item.output, recorded.as_bytes(), &restored);
-                report.now(MessageType::Error, &text);
+    encryption: &Encryption,
+    report: &mut Report<'_>,
+) {
+    match digest.check(kind, recorded, &item.output, file) {
+        Answer::Later(ticket) => report.hold_for(ticket),
+        Answer::Now(recorded, finding) => {
+            for (kind, text) in findings::said(&item.output, &recorded, finding, encryption) {
+                report.now(kind, &text);
             }
         }
     }
-    let target = Target::Open(file.descriptor());
-    let failures =
-        if file.is_new() { target.set_attributes_of_new(&item.stat, usual) } else { target.set_attributes(&item.stat) };
-    if let Some(errno) = failures.times {
-        report.now(MessageType::Error, &texts::times_not_set(&item.output, errno));
-    }
-    is_long
+}
+
+/// The length of what was restored, if the attributes say another one.
+fn wrong_length(item: &RestoreItem, file: &mut OutputFile) -> Option<i64> {
+    let restored = if item.file_type == Some(FileType::Regular) { file.length()? } else { 0 };
+    (restored > 0 && item.stat.size > 0 && restored != item.stat.size).then_some(restored)
 }
 
 /// Whether what was restored must be signed where signatures are checked. What comes out of a fifo is signed by no backup;
@@ -678,37 +565,6 @@ fn destination<'d>(file: &'d mut OutputFile, item: &'d RestoreItem) -> Destinati
     Destination { file, path: &item.output, is_delta: item.delta_seq > 0, recorded, most }
 }
 
-/// What is to be told of a long file whose digest was put off.
-fn said_of_long_file(promise: LongPromise, encryption: &Encryption) -> Vec<QueuedMessage> {
-    let LongPromise { name, awaited, finding } = promise;
-    let (digest, is_changed) = match finding {
-        Finding::None => return Vec::new(),
-        Finding::Has(digest) => (digest, false),
-        Finding::Changed(digest) => (digest, true),
-        Finding::Unreadable(errno) => return vec![(MessageType::Error, texts::not_read_back(&name, errno))],
-    };
-    let problem = match awaited {
-        Awaited::Digest(recorded) if recorded == digest => Vec::new(),
-        Awaited::Digest(recorded) => {
-            let text = texts::digest_differs(digest.kind(), &name, recorded.as_bytes(), &digest);
-            vec![(MessageType::Error, text)]
-        }
-        Awaited::Signature(signature) => encryption.verify_later(&signature, digest, &name),
-    };
-    // Who changes a file that has just been restored is no error of the restore.
-    if is_changed && !problem.is_empty() {
-        vec![(MessageType::Warning, texts::changed_meanwhile(&name))]
-    } else {
-        problem
-    }
-}
-
-/// The name of the object in its directory.
-fn last_name(item: &RestoreItem) -> Option<&[u8]> {
-    let path = item.path.as_ref().ok()?.as_bytes();
-    path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty())
-}
-
 /// Writes the blocks that have been decrypted.
 fn decrypted(
     stream: Stream,
@@ -724,43 +580,4 @@ fn decrypted(
         data.record(stream, block, destination, digest, progress, report)?;
     }
     Ok(())
-}
-
-fn is_acl(stream: Stream) -> bool {
-    stream.class() == StreamClass::Acl
-}
-
-fn apply_delayed(
-    writer: &mut MetadataWriter,
-    report: &mut Report<'_>,
-    item: &RestoreItem,
-    target: &Target<'_>,
-    delayed: &[(Stream, Vec<u8>)],
-) {
-    for (stream, record) in delayed {
-        let warning = apply(writer, target, &item.output, *stream, record);
-        warn(report, warning);
-    }
-}
-
-fn apply(
-    writer: &mut MetadataWriter,
-    target: &Target<'_>,
-    path: &[u8],
-    stream: Stream,
-    record: &[u8],
-) -> Option<WriterWarning> {
-    if is_acl(stream) {
-        writer.set_acl(target, path, stream, record)
-    } else {
-        writer.set_xattrs(target, path, stream, record)
-    }
-}
-
-fn warn(report: &mut Report<'_>, warning: Option<WriterWarning>) {
-    match warning {
-        None => {}
-        Some(WriterWarning { text, queued: true }) => report.later(MessageType::Warning, text),
-        Some(WriterWarning { text, queued: false }) => report.now(MessageType::Warning, &text),
-    }
 }

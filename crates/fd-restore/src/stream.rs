@@ -6,7 +6,7 @@ mod unpack;
 mod win32;
 
 pub use records::{End, SequenceError};
-pub use source::{FrameMemory, KeptFrame, RecordSource, SourceError};
+pub use source::{RecordSource, SourceError};
 
 pub(crate) use records::{Next, next_record};
 pub(crate) use unpack::{UnpackError, Unpacker};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fd_fileset::Flags;
 use fd_messages::{MessageType, Stage};
-use fd_metadata::{FileMetadata, MetadataReader, NameCache, Place, Wanted, WarningKind};
+use fd_metadata::{FileMetadata, MetadataKind, MetadataReader, NameCache, Place, Wanted};
 use fd_records::{Attributes, DigestKind, DigestValue, FileType, LStat, Stream};
 use fd_walk::Entry;
 use rustix::io::Errno;
@@ -375,7 +375,7 @@ impl<'j> Saver<'j> {
         let place = source.map_or(Place::Handle(&entry.path, &handle), |source| Place::File(source.descriptor()));
         let found = &mut self.found;
         let warnings = self.metadata.read(place, &entry.path, entry.file_type, entry.stat.dev, wanted, found);
-        for (kind, text) in [(WarningKind::Acl, warnings.acl), (WarningKind::Xattr, warnings.xattr)] {
+        for (kind, text) in [(MetadataKind::Acl, warnings.acl), (MetadataKind::Xattr, warnings.xattr)] {
             if let Some(text) = text {
                 self.emitter.note(Event::MetadataWarning { kind, text });
             }

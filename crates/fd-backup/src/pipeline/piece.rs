@@ -3,7 +3,7 @@
 
 use fd_bsock::CommCount;
 use fd_messages::MessageType;
-use fd_metadata::WarningKind;
+use fd_metadata::MetadataKind;
 
 /// A piece of the stream. Pieces come from a fixed stock and are used again and again.
 #[derive(Default, Debug)]
@@ -46,7 +46,7 @@ pub(crate) enum Event {
     ReadError { text: Vec<u8> },
     /// A warning about ACLs or extended attributes. Only the first few are delivered (reference 04
     /// §10, §11).
-    MetadataWarning { kind: WarningKind, text: Vec<u8> },
+    MetadataWarning { kind: MetadataKind, text: Vec<u8> },
     /// A fatal error, which ends the job.
     Fatal { text: Vec<u8> },
 }

@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fd_bsock::CommCount;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
-use fd_metadata::{NameCache, WarningKind, WarningLimit};
+use fd_metadata::{MetadataKind, NameCache, WarningLimit};
 use fd_walk::WalkSummary;
 
 use crate::accurate::AccurateList;
@@ -27,7 +27,7 @@ pub(crate) struct Sender<'s> {
     plan: &'s BackupPlan,
     /// FileIndex of the last record sent.
     last_file: u32,
-    metadata_warnings: [(WarningKind, WarningLimit); 2],
+    metadata_warnings: [(MetadataKind, WarningLimit); 2],
 }
 
 impl<'s> Sender<'s> {
@@ -38,7 +38,7 @@ impl<'s> Sender<'s> {
         cancel: &'s CancelToken,
         sink: &'s mut dyn FrameSink,
     ) -> Self {
-        let metadata_warnings = [WarningKind::Acl, WarningKind::Xattr].map(|kind| (kind, WarningLimit::new(kind)));
+        let metadata_warnings = [MetadataKind::Acl, MetadataKind::Xattr].map(|kind| (kind, WarningLimit::new(kind)));
         Self { plan, progress, log, cancel, sink, last_file: plan.files_before, metadata_warnings }
     }
 

@@ -3,22 +3,22 @@
 //!
 //! A file is kept open, for reading only, when its digest record or its signature has come. Once there are enough, a
 //! thread reads them back, out of the page cache as a rule, while the job goes on; so what is checked is what the file
-//! system has. What else there is to be told waits for it (see [`crate::report`]). Not here: which files, small ones
-//! (`late_digests.rs`), any other kind of digest, and whether a signature is good.
+//! system has. What else there is to be told is held meanwhile (see [`crate::report`]). Not here: which files, and whether
+//! a signature is good.
 
-use fd_records::{DigestKind, DigestValue};
-use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use fd_crypto::multi_buffer::{Algorithm, BLOCK, Chain, FewLanes, SOME};
-use fd_crypto::pki::Signature;
 use fd_crypto::processor::Processor;
 use fd_messages::CancelToken;
+use fd_records::{DigestKind, DigestValue};
 use nix::errno::Errno;
 use nix::sys::sysinfo::sysinfo;
+
+use super::checked::{Checked, Finding, Recorded, Ticket};
 
 /// With so many files their digests are made.
 const MOST_FILES: usize = 16;
@@ -33,43 +33,50 @@ const TOGETHER: usize = SOME;
 const PIECE: usize = 32 << 10;
 
 /// See the module.
-pub(crate) struct LongFiles {
+pub(super) struct LongFiles {
     processor: Processor,
     /// Bytes that may wait.
     most_bytes: u64,
     waiting: Vec<LongFile>,
     waiting_bytes: u64,
-    /// What is promised of files that were not told of yet, the oldest first.
-    promises: VecDeque<LongPromise>,
-    /// The files of the first promises, or behind those that are kept already.
+    /// What of them the messages need, in the same order.
+    pending: Vec<Pending>,
     working: Option<Work>,
-    /// How many of the first promises are kept.
-    known: usize,
+    /// What came out, until it is told.
+    done: Vec<(Pending, Finding)>,
     cancel: CancelToken,
 }
 
 /// What the thread is at.
 struct Work {
-    files: Arc<Vec<LongFile>>,
+    pending: Vec<Pending>,
     findings: JoinHandle<Vec<Finding>>,
+}
+
+/// A file that is still to be told of.
+struct Pending {
+    ticket: Ticket,
+    /// Its name, as messages show it.
+    name: Vec<u8>,
+    recorded: Recorded,
+    /// Its device and inode.
+    identity: Option<(u64, u64)>,
 }
 
 /// A file whose digest is to be made.
 struct LongFile {
     /// Open for reading.
     file: File,
-    /// What was restored of it; what somebody else appends is not looked at.
+    /// What was restored of it; what another process appends is not looked at.
     length: u64,
     kind: DigestKind,
     lanes: FewLanes,
-    /// Its device and inode.
-    identity: Option<(u64, u64)>,
     /// How it looked when the job was through with it.
     left: Option<Stamp>,
 }
 
-/// What changes when somebody writes: the length, and the time of the last write. The owner may set that time; the time of
-/// the last change of status nobody may.
+/// What changes when another process writes: the length, and the time of the last write. The owner may set that time; the
+/// time of the last change of status cannot be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stamp {
     length: u64,
@@ -86,115 +93,100 @@ impl Stamp {
     }
 }
 
-/// A file that is still to be told of.
-#[derive(Debug)]
-pub(crate) struct LongPromise {
-    /// Its name, as messages show it.
-    pub(crate) name: Vec<u8>,
-    /// What the volume says of its data.
-    pub(crate) awaited: Awaited,
-    /// What came out, as far as that is known.
-    pub(crate) finding: Finding,
-}
-
-/// What the digest of a file is made for.
-#[derive(Clone, Debug)]
-pub(crate) enum Awaited {
-    /// To be compared with this one.
-    Digest(DigestValue),
-    /// To check this signature, which is by somebody known and over such a digest.
-    Signature(Signature),
-}
-
-/// What came out for a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Finding {
-    /// It was not looked at: not yet, or the job was cancelled.
-    None,
-    /// It has this digest.
-    Has(DigestValue),
-    /// It has this one, and somebody has written to it meanwhile.
-    Changed(DigestValue),
-    /// It could not be read.
-    Unreadable(Errno),
-}
-
 impl LongFiles {
     /// In the lanes of this processor, if it has any.
-    pub(crate) fn new(processor: Processor) -> Self {
+    pub(super) fn new(processor: Processor) -> Self {
         let memory = sysinfo().map_or(0, |info| info.ram_total());
         Self {
             processor,
             most_bytes: MOST_BYTES.min(memory / SHARE_OF_MEMORY),
             waiting: Vec::new(),
             waiting_bytes: 0,
-            promises: VecDeque::new(),
+            pending: Vec::new(),
             working: None,
-            known: 0,
+            done: Vec::new(),
             cancel: CancelToken::default(),
         }
     }
 
     /// Whether a file of this length can wait for such a digest.
-    pub(crate) fn can_take(&self, kind: DigestKind, length: u64) -> bool {
+    pub(super) fn can_take(&self, kind: DigestKind, length: u64) -> bool {
         length <= self.most_bytes && lanes(kind, self.processor).is_some()
     }
 
     /// The job that this is for.
-    pub(crate) fn belong_to(&mut self, cancel: &CancelToken) {
+    pub(super) fn belong_to(&mut self, cancel: &CancelToken) {
         self.cancel = cancel.clone();
     }
 
-    /// The file is complete; this is awaited of it, for which a digest of this kind is needed. What is still to be done
-    /// to it, [`Self::leave`] ends. Nothing happens if there are no lanes for such a digest.
-    pub(crate) fn promise(&mut self, file: File, length: u64, kind: DigestKind, awaited: Awaited, name: &[u8]) {
+    /// The file is complete. What is still to be done to it, [`Self::leave`] ends. Nothing happens if there are no lanes
+    /// for such a digest.
+    pub(super) fn add(
+        &mut self,
+        ticket: Ticket,
+        file: File,
+        length: u64,
+        kind: DigestKind,
+        recorded: Recorded,
+        name: &[u8],
+    ) {
         let Some(lanes) = lanes(kind, self.processor) else { return };
         let identity = file.metadata().ok().map(|found| (found.dev(), found.ino()));
-        self.waiting.push(LongFile { file, length, kind, lanes, identity, left: None });
+        self.waiting.push(LongFile { file, length, kind, lanes, left: None });
         self.waiting_bytes = self.waiting_bytes.saturating_add(length);
-        self.promises.push_back(LongPromise { name: name.to_vec(), awaited, finding: Finding::None });
+        self.pending.push(Pending { ticket, name: name.to_vec(), recorded, identity });
     }
 
-    /// The file that was promised last is as it is to stay.
-    pub(crate) fn leave(&mut self) {
-        if let Some(last) = self.waiting.last_mut() {
+    /// The file that was added last is as it is to stay.
+    pub(super) fn leave(&mut self) {
+        if let Some(last) = self.waiting.last_mut().filter(|file| file.left.is_none()) {
             last.left = last.stamp();
         }
     }
 
-    /// Whether this is one of the files that were not looked at yet.
-    pub(crate) fn has(&self, device: u64, inode: u64) -> bool {
-        let working = self.working.iter().flat_map(|work| work.files.iter());
-        self.waiting.iter().chain(working).any(|file| file.identity.is_none_or(|it| it == (device, inode)))
+    /// The files whose digests are not made yet.
+    fn unknown(&self) -> impl Iterator<Item = &Pending> {
+        self.working.iter().flat_map(|work| &work.pending).chain(&self.pending)
     }
 
-    /// Whether there are files that were not told of yet.
-    pub(crate) fn has_promises(&self) -> bool {
-        !self.promises.is_empty()
+    /// Whether this is one of the files whose digests are not made yet.
+    pub(super) fn has(&self, device: u64, inode: u64) -> bool {
+        self.unknown().any(|file| file.identity.is_none_or(|it| it == (device, inode)))
+    }
+
+    /// Whether nothing is known of the file with this ticket yet.
+    pub(super) fn is_unknown(&self, ticket: Ticket) -> bool {
+        self.unknown().any(|file| file.ticket == ticket)
+    }
+
+    /// Whether there are no files that were not told of yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.done.is_empty() && self.unknown().next().is_none()
     }
 
     /// Gives the thread what there is if that is enough, and takes what it has found out. Whether there is something to
     /// be told.
-    pub(crate) fn go_on(&mut self) -> bool {
+    pub(super) fn go_on(&mut self) -> bool {
         if self.working.as_ref().is_some_and(|work| work.findings.is_finished()) {
             self.collect();
         }
         if self.waiting.len() >= MOST_FILES || self.waiting_bytes >= self.most_bytes {
             self.hand_over();
         }
-        self.known > 0
+        !self.done.is_empty()
     }
 
     /// Waits until all is known.
-    pub(crate) fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.hand_over();
         self.collect();
     }
 
-    /// What is known of the oldest file, if that is known: it need not be told of any more.
-    pub(crate) fn next_known(&mut self) -> Option<LongPromise> {
-        self.known = self.known.checked_sub(1)?;
-        self.promises.pop_front()
+    /// Says what is known.
+    pub(super) fn settle(&mut self, said: &mut dyn FnMut(Checked<'_>)) {
+        for (Pending { ticket, name, recorded, .. }, finding) in self.done.drain(..) {
+            said(Checked { ticket, name: &name, recorded: &recorded, finding });
+        }
     }
 
     /// Gives all that waits to a thread, one such group at a time.
@@ -203,28 +195,22 @@ impl LongFiles {
         if self.waiting.is_empty() {
             return;
         }
-        let files = Arc::new(std::mem::take(&mut self.waiting));
         self.waiting_bytes = 0;
+        let (files, pending) = (Arc::new(std::mem::take(&mut self.waiting)), std::mem::take(&mut self.pending));
         let (theirs, cancel) = (Arc::clone(&files), self.cancel.clone());
         match thread::Builder::new().name("long files".to_owned()).spawn(move || check(&theirs, &cancel)) {
-            Ok(findings) => self.working = Some(Work { files, findings }),
-            Err(_no_thread) => self.keep(files.len(), &check(&files, &self.cancel)),
+            Ok(findings) => self.working = Some(Work { pending, findings }),
+            Err(_no_thread) => self.done.extend(pending.into_iter().zip(check(&files, &self.cancel))),
         }
     }
 
     /// Waits for the thread.
     fn collect(&mut self) {
-        if let Some(Work { files, findings }) = self.working.take() {
+        if let Some(Work { pending, findings }) = self.working.take() {
             // Only a panic leaves none.
-            self.keep(files.len(), &findings.join().unwrap_or_default());
+            let findings = findings.join().unwrap_or_default().into_iter().chain(std::iter::repeat(Finding::None));
+            self.done.extend(pending.into_iter().zip(findings));
         }
-    }
-
-    fn keep(&mut self, files: usize, findings: &[Finding]) {
-        for (promise, finding) in self.promises.iter_mut().skip(self.known).zip(findings) {
-            promise.finding = *finding;
-        }
-        self.known += files;
     }
 }
 
@@ -325,7 +311,7 @@ fn digest(lanes: &mut [Lane<'_>]) {
 
 /// Reads these files and makes their digests.
 fn check(files: &[LongFile], cancel: &CancelToken) -> Vec<Finding> {
-    let mut findings = vec![Finding::None; files.len()];
+    let mut findings = vec![Finding::Cancelled; files.len()];
     let mut waiting: Vec<(usize, &LongFile)> = files.iter().enumerate().collect();
     // The longest first, so that the lanes are busy to the end.
     waiting.sort_by_key(|(_, file)| file.length);
@@ -386,17 +372,26 @@ mod tests {
         all.into_iter().for_each(check);
     }
 
-    fn promise(files: &mut LongFiles, file: &File, length: usize, kind: DigestKind, name: &str) {
-        let awaited = Awaited::Digest(value(kind, b"recorded"));
-        files.promise(file.try_clone().unwrap(), length as u64, kind, awaited, name.as_bytes());
+    fn add(files: &mut LongFiles, file: &File, length: usize, kind: DigestKind, ticket: Ticket) {
+        let recorded = Recorded::Digest(value(kind, b"recorded"));
+        files.add(ticket, file.try_clone().unwrap(), length as u64, kind, recorded, b"name");
         files.leave();
     }
 
+    /// What was found out by now.
+    fn known(files: &mut LongFiles) -> Vec<(Ticket, Finding)> {
+        let mut known = Vec::new();
+        files.settle(&mut |checked| known.push((checked.ticket, checked.finding)));
+        assert!(known.iter().all(|(ticket, _)| !files.is_unknown(*ticket)));
+        known
+    }
+
+    /// What was found out in the end, in the order of the files.
     fn findings(files: &mut LongFiles) -> Vec<Finding> {
         files.finish();
-        let findings = std::iter::from_fn(|| files.next_known()).map(|promise| promise.finding).collect();
-        assert!(!files.has_promises());
-        findings
+        let known = known(files);
+        assert!(files.is_empty());
+        known.into_iter().map(|(_, finding)| finding).collect()
     }
 
     #[test]
@@ -406,35 +401,33 @@ mod tests {
             let lengths =
                 [0, 1, 63, 64, 65, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 3 * PIECE + 64, 700_001, 1_000_000];
             let mut expected = Vec::new();
-            let mut known = Vec::new();
+            let mut found = Vec::new();
             for (number, length) in lengths.into_iter().cycle().take(45).enumerate() {
                 let data: Vec<u8> = (0..length).map(|at| (at * 7 / 3 + number).to_le_bytes()[0]).collect();
                 let sha256 = number % 4 == 1 && files.can_take(DigestKind::Sha256, 0);
                 let right = value(if sha256 { DigestKind::Sha256 } else { DigestKind::Md5 }, &data);
-                promise(&mut files, &file(&data), length, right.kind(), &number.to_string());
-                expected.push(Finding::Has(right));
+                add(&mut files, &file(&data), length, right.kind(), number as Ticket);
+                assert!(files.is_unknown(number as Ticket));
+                expected.push((number as Ticket, Finding::Has(right)));
                 if files.go_on() {
-                    known.extend(std::iter::from_fn(|| files.next_known()));
+                    found.extend(known(&mut files));
                 }
             }
-            assert!(known.len() >= MOST_FILES, "a group was done before the next one");
+            assert!(found.len() >= MOST_FILES, "a group was done before the next one");
             files.finish();
-            known.extend(std::iter::from_fn(|| files.next_known()));
-            assert!(!files.has_promises());
-            for (number, (promise, expected)) in known.iter().zip(&expected).enumerate() {
-                assert_eq!((promise.name.as_slice(), promise.finding), (number.to_string().as_bytes(), *expected));
-            }
-            assert_eq!(known.len(), expected.len());
+            found.extend(known(&mut files));
+            assert!(files.is_empty());
+            assert_eq!(found, expected);
         });
     }
 
     #[test]
-    fn who_writes_meanwhile_is_not_taken_for_damage() {
+    fn a_file_that_is_written_to_meanwhile_is_reported_as_changed() {
         each_variant(|mut files| {
             let data = vec![9; 200_000];
             let (same, longer, other, cut) = (file(&data), file(&data), file(&data), file(&data));
             for (number, file) in [&same, &longer, &other, &cut].into_iter().enumerate() {
-                promise(&mut files, file, data.len(), DigestKind::Md5, &number.to_string());
+                add(&mut files, file, data.len(), DigestKind::Md5, number as Ticket);
             }
             longer.write_at(b"more", 200_000).unwrap();
             other.write_at(b"other", 100_000).unwrap();
@@ -449,40 +442,40 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_read_is_said_and_the_others_are_checked() {
+    fn a_file_that_cannot_be_read_is_reported_and_the_others_are_checked() {
         each_variant(|mut files| {
             let data = vec![5; 70_000];
-            promise(&mut files, &file(&data), data.len(), DigestKind::Md5, "one");
-            promise(&mut files, &File::open("/").unwrap(), 100, DigestKind::Md5, "directory");
-            promise(&mut files, &file(&data), data.len(), DigestKind::Md5, "other");
+            add(&mut files, &file(&data), data.len(), DigestKind::Md5, 0);
+            add(&mut files, &File::open("/").unwrap(), 100, DigestKind::Md5, 1);
+            add(&mut files, &file(&data), data.len(), DigestKind::Md5, 2);
             let has = Finding::Has(md5(&data));
             assert_eq!(findings(&mut files), [has, Finding::Unreadable(Errno::EISDIR), has]);
         });
     }
 
     #[test]
-    fn a_cancelled_job_looks_no_further() {
+    fn a_cancelled_job_makes_no_more_digests() {
         each_variant(|mut files| {
             let cancel = CancelToken::new();
             files.belong_to(&cancel);
             cancel.cancel();
-            promise(&mut files, &file(b"data"), 4, DigestKind::Md5, "file");
-            assert_eq!(findings(&mut files), [Finding::None]);
+            add(&mut files, &file(b"data"), 4, DigestKind::Md5, 0);
+            assert_eq!(findings(&mut files), [Finding::Cancelled]);
         });
     }
 
     #[test]
-    fn bytes_and_files_that_wait_are_bounded() {
+    fn the_bytes_and_files_that_wait_are_bounded() {
         each_variant(|mut files| {
             let most = files.most_bytes;
             assert!(!files.can_take(DigestKind::Md5, most + 1));
             for turn in 0..3 {
-                promise(&mut files, &file(b""), usize::try_from(most / 2).unwrap(), DigestKind::Md5, "half");
+                add(&mut files, &file(b""), usize::try_from(most / 2).unwrap(), DigestKind::Md5, turn as Ticket);
                 files.go_on();
                 assert_eq!(files.waiting.len(), (turn + 1) % 2);
             }
             for _ in 0..MOST_FILES * 2 {
-                promise(&mut files, &file(b""), 0, DigestKind::Md5, "empty");
+                add(&mut files, &file(b""), 0, DigestKind::Md5, 9);
                 files.go_on();
                 assert!(files.waiting.len() < MOST_FILES);
             }

@@ -12,10 +12,10 @@ use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::item::RestoreItem;
-use super::output::OutputFile;
 use super::replace::reason_to_skip;
 use super::special::{NotOpened, open_for_data, takes_data};
-use crate::digests::LEAST_LONG;
+use crate::digests::may_be_read_back;
+use crate::output_file::OutputFile;
 use crate::report::Report;
 use crate::texts::{self, NoData, Skip};
 use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, OutputPath};
@@ -253,7 +253,7 @@ impl Creator<'_, '_> {
         ready: Result<(), Errno>,
     ) -> Step<Created> {
         // A long one may be read again for its digest.
-        let is_long = u64::try_from(item.stat.size).is_ok_and(|size| size > LEAST_LONG);
+        let is_long = may_be_read_back(item.stat.size);
         let mut outcome = ready.and_then(|()| self.open_new(name, is_long));
         if outcome.as_ref().err() == Some(&Errno::EEXIST) {
             self.make_room(item, path, parent, name)?;

@@ -5,8 +5,8 @@
 use fd_messages::{MessageType, Progress};
 use fd_records::Stream;
 
-use super::output::OutputFile;
 use crate::digests::DigestCheck;
+use crate::output_file::OutputFile;
 use crate::report::Report;
 use crate::stream::{UnpackError, Unpacker, Win32Stream};
 use crate::texts::{self, FailedWrite};
@@ -86,10 +86,7 @@ impl DataPath {
             return Err(DataLost);
         }
         let in_order = address.is_none() && !layout.is_win32;
-        if digest.must_catch_up(data.len(), in_order) {
-            digest.catch_up(|take| destination.file.read_again(take));
-        }
-        digest.update(data, in_order);
+        digest.update(data, in_order, destination.file);
         let written = if layout.is_win32 {
             write_win32(&mut self.win32, data, destination)
         } else {

@@ -171,21 +171,28 @@ impl Encryption {
         }
     }
 
-    /// The signature of the current file, and the kind of digest that it is over, if it is by somebody known.
-    pub(crate) fn known_signature(&self) -> Option<(DigestKind, &Signature)> {
+    /// The kind of digest that the signature of the current file is over, if it is by a known signer.
+    fn known_kind(&self) -> Option<DigestKind> {
         let (Some(keys), HeldSignature::One(signature)) = (&self.keys, &self.signature) else { return None };
-        Some((signature.digest_kind(keys)?, signature))
+        signature.digest_kind(keys)
     }
 
-    /// Checks the signature of the file that has just been restored; `digest` is that of its data. With `is_wanted` there
-    /// must be one.
-    pub(crate) fn verify(
-        &mut self,
-        is_wanted: bool,
-        path: &[u8],
-        report: &mut Report<'_>,
-        digest: impl FnOnce(DigestKind) -> Option<DigestValue>,
-    ) {
+    /// Whether the current file has a signature that can be checked.
+    pub(crate) fn has_known_signature(&self) -> bool {
+        self.known_kind().is_some()
+    }
+
+    /// The signature of the current file, and the kind of digest that it is over, if it can be checked.
+    pub(crate) fn take_known_signature(&mut self) -> Option<(DigestKind, Signature)> {
+        let kind = self.known_kind()?;
+        match std::mem::replace(&mut self.signature, HeldSignature::None) {
+            HeldSignature::One(signature) => Some((kind, signature)),
+            HeldSignature::None | HeldSignature::Dropped => None,
+        }
+    }
+
+    /// Says of a file that has no signature that can be checked why it has none. With `is_wanted` there must be one.
+    pub(crate) fn tell_unsigned(&mut self, is_wanted: bool, path: &[u8], report: &mut Report<'_>) {
         let Some(keys) = &self.keys else { return };
         let HeldSignature::One(signature) = &self.signature else {
             if is_wanted {
@@ -193,24 +200,20 @@ impl Encryption {
             }
             return;
         };
-        let verdict = signature.verify(keys, digest);
+        let verdict = signature.verify(keys, |_| None);
         if matches!(verdict, Verdict::UnknownSigner) && std::mem::replace(&mut self.told_unknown_signer, true) {
             return;
         }
-        let mut messages = said_of_signature(verdict, path);
-        let last = messages.pop();
-        for (kind, text) in messages {
-            report.later(kind, text);
-        }
-        if let Some((kind, text)) = last {
+        for (kind, text) in said_of_signature(verdict, path) {
             report.now(kind, &text);
         }
     }
 
-    /// What is to be said of the signature, by somebody known, of a file with this digest: nothing if it is good.
-    pub(crate) fn verify_later(&self, signature: &Signature, digest: DigestValue, path: &[u8]) -> Vec<QueuedMessage> {
+    /// What is to be said of the signature, by a known signer, of a file with this digest: nothing if it is good. `None` if
+    /// there is no digest of its kind.
+    pub(crate) fn verify(&self, signature: &Signature, digest: Option<DigestValue>, path: &[u8]) -> Vec<QueuedMessage> {
         let Some(keys) = &self.keys else { return Vec::new() };
-        said_of_signature(signature.verify(keys, |_| Some(digest)), path)
+        said_of_signature(signature.verify(keys, |_| digest), path)
     }
 }
 

@@ -67,6 +67,12 @@ impl RestoreItem {
         }
     }
 
+    /// The name of the object in its directory.
+    pub(crate) fn last_name(&self) -> Option<&[u8]> {
+        let path = self.path.as_ref().ok()?.as_bytes();
+        path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty())
+    }
+
     /// Whether it is made as a directory.
     pub(crate) fn is_directory(&self) -> bool {
         matches!(

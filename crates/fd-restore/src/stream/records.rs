@@ -3,7 +3,7 @@
 use fd_messages::CancelToken;
 use fd_records::{RecordHeader, Stream};
 
-use crate::stream::{FrameMemory, RecordSource, SourceError};
+use super::source::{RecordSource, SourceError};
 
 /// How a read session ended that was not fatal.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,8 +37,8 @@ pub enum SequenceError {
 
 /// What comes next.
 pub(crate) enum Next<'a> {
-    /// A record, and the memory that it stands in if that can be held.
-    Record(Stream, &'a [u8], Option<&'a FrameMemory>),
+    /// A record.
+    Record(Stream, &'a [u8]),
     /// Nothing.
     End(End),
 }
@@ -54,11 +54,9 @@ pub(crate) fn next_record<'a>(
         Ok(None) => return Ok(Next::End(End::EndOfData)),
         Err(error) => return Ok(Next::End(End::ConnectionLost(error))),
     };
-    match source.next_kept() {
-        Ok(Some((record, memory))) if i64::try_from(record.len()) == Ok(header.size) => {
-            Ok(Next::Record(header.stream, record, memory))
-        }
-        Ok(Some((record, _))) => Err(SequenceError::Size { actual: record.len(), announced: header.size }),
+    match source.next_frame() {
+        Ok(Some(record)) if i64::try_from(record.len()) == Ok(header.size) => Ok(Next::Record(header.stream, record)),
+        Ok(Some(record)) => Err(SequenceError::Size { actual: record.len(), announced: header.size }),
         _ if cancel.is_cancelled() => Ok(Next::End(End::Cancelled)),
         failed => Err(SequenceError::NoData(failed.err())),
     }

@@ -54,7 +54,7 @@ impl OpenDirectory {
     }
 
     /// What its metadata is applied to.
-    fn target(&self) -> Target<'_> {
+    pub(crate) fn target(&self) -> Target<'_> {
         if self.readable { Target::Open(self.handle()) } else { Target::Pinned(self.handle()) }
     }
 

@@ -59,7 +59,7 @@ pub fn data(
     }
     let end = loop {
         match next_record(job.source, job.cancel) {
-            Ok(Next::Record(stream, record, _memory)) => verify.record(stream, record)?,
+            Ok(Next::Record(stream, record)) => verify.record(stream, record)?,
             Ok(Next::End(end)) => break end,
             Err(error) => {
                 verify.report.now(MessageType::Fatal, &texts::sequence(&error, &texts::VERIFY_LINES));

@@ -29,7 +29,7 @@ pub fn volume(
     }
     loop {
         match next_record(job.source, job.cancel) {
-            Ok(Next::Record(stream, record, _memory)) => {
+            Ok(Next::Record(stream, record)) => {
                 if let Some(packet) = verify.packet(stream, record)
                     && let Err(error) = director.send(packet)
                 {

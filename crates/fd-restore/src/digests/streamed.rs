@@ -1,0 +1,204 @@
+//! Digests of the current file that are made while its data comes. Those of a long file a thread makes, while the job's
+//! own thread writes the file.
+
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use fd_crypto::Digester;
+use fd_records::{DigestKind, DigestValue};
+
+/// From this length on the thread digests.
+const LONG: u64 = 512 << 10;
+/// Bytes that are handed over together.
+const BLOCK: usize = 256 * 1024;
+/// Blocks that wait. With the one in each hand they are what the thread's memory is.
+const WAITING: usize = 2;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct StreamedDigests {
+    /// Those of the current file, unless the thread has them.
+    digesters: Vec<Digester>,
+    /// Bytes of the current file so far.
+    length: u64,
+    helper: Option<Helper>,
+    helper_has_digesters: bool,
+}
+
+impl StreamedDigests {
+    /// The data of a file comes next of which digests of these kinds are wanted.
+    pub(super) fn begin(&mut self, kinds: &[DigestKind]) {
+        self.take_back();
+        self.length = 0;
+        self.digesters.retain(|digester| kinds.contains(&digester.kind()));
+        for kind in kinds {
+            match self.digesters.iter_mut().find(|digester| digester.kind() == *kind) {
+                Some(digester) => digester.restart(),
+                None => self.digesters.extend(Digester::new(*kind)),
+            }
+        }
+    }
+
+    /// The next bytes. Waits if the thread is behind.
+    pub(super) fn update(&mut self, data: &[u8]) {
+        self.length = self.length.saturating_add(data.len() as u64);
+        if self.length > LONG && !self.helper_has_digesters {
+            if self.helper.is_none() {
+                self.helper = Helper::start();
+            }
+            if let Some(helper) = &mut self.helper {
+                helper.lend(std::mem::take(&mut self.digesters));
+                self.helper_has_digesters = true;
+            }
+        }
+        match self.helper.as_mut().filter(|_| self.helper_has_digesters) {
+            Some(helper) => helper.digest(data),
+            None => self.digesters.iter_mut().for_each(|digester| digester.update(data)),
+        }
+    }
+
+    /// The digest of all that came; `None` if this kind was not wanted.
+    pub(super) fn finish(&mut self, kind: DigestKind) -> Option<DigestValue> {
+        self.take_back();
+        self.digesters.iter_mut().find(|digester| digester.kind() == kind)?.finish().ok()
+    }
+
+    /// Waits until the thread has digested everything.
+    pub(super) fn take_back(&mut self) {
+        if std::mem::take(&mut self.helper_has_digesters) {
+            // Only a panic of the thread leaves nothing.
+            match self.helper.as_mut().and_then(Helper::give_back) {
+                Some(digesters) => self.digesters = digesters,
+                None => self.helper = None,
+            }
+        }
+    }
+}
+
+enum Order {
+    Take(Vec<Digester>),
+    Digest(Vec<u8>),
+    GiveBack,
+}
+
+/// The way to the thread, which ends when this is dropped. The thread is lent digesters, gets the data, and gives the
+/// digesters back.
+struct Helper {
+    orders: Sender<Order>,
+    used: Receiver<Vec<u8>>,
+    back: Receiver<Vec<Digester>>,
+    /// Bytes that are not handed over yet.
+    block: Vec<u8>,
+}
+
+impl Helper {
+    /// Starts the thread; `None` where there can be none.
+    fn start() -> Option<Self> {
+        let (orders, to_do) = bounded(WAITING);
+        let (empty, used) = bounded(WAITING + 2);
+        let (give, back) = bounded(1);
+        let work = move || work(&to_do, &empty, &give);
+        thread::Builder::new().name("digests".to_owned()).spawn(work).ok()?;
+        Some(Self { orders, used, back, block: Vec::new() })
+    }
+
+    fn lend(&mut self, digesters: Vec<Digester>) {
+        self.block.clear();
+        self.order(Order::Take(digesters));
+    }
+
+    fn digest(&mut self, mut data: &[u8]) {
+        while !data.is_empty() {
+            let room = BLOCK.saturating_sub(self.block.len());
+            let (now, later) = data.split_at_checked(room).unwrap_or((data, &[]));
+            self.block.extend_from_slice(now);
+            data = later;
+            if self.block.len() >= BLOCK {
+                self.hand_over();
+            }
+        }
+    }
+
+    /// Takes the digesters back, once they have seen everything. `None` if the thread is gone.
+    fn give_back(&mut self) -> Option<Vec<Digester>> {
+        self.hand_over();
+        self.order(Order::GiveBack);
+        self.back.recv().ok()
+    }
+
+    fn hand_over(&mut self) {
+        if !self.block.is_empty() {
+            let next = self.used.try_recv().unwrap_or_else(|_none_yet| Vec::with_capacity(BLOCK));
+            let block = std::mem::replace(&mut self.block, next);
+            self.order(Order::Digest(block));
+        }
+    }
+
+    fn order(&self, order: Order) {
+        // Whether the thread is still there shows when the digesters are to come back.
+        let _sent = self.orders.send(order);
+    }
+}
+
+fn work(orders: &Receiver<Order>, empty: &Sender<Vec<u8>>, back: &Sender<Vec<Digester>>) {
+    let mut digesters: Vec<Digester> = Vec::new();
+    for order in orders {
+        match order {
+            Order::Take(lent) => digesters = lent,
+            Order::Digest(mut block) => {
+                for digester in &mut digesters {
+                    digester.update(&block);
+                }
+                block.clear();
+                // With enough of them on their way this one is not needed.
+                let _surplus = empty.try_send(block);
+            }
+            Order::GiveBack => {
+                if back.send(std::mem::take(&mut digesters)).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(kind: DigestKind, data: &[u8]) -> DigestValue {
+        let mut digester = Digester::new(kind).unwrap();
+        digester.update(data);
+        digester.finish().unwrap()
+    }
+
+    #[test]
+    fn digests_are_those_of_all_bytes_in_pieces_of_any_length() {
+        let data: Vec<u8> = (0..2_000_003_u32).map(|n| (n / 7).to_le_bytes()[0]).collect();
+        let mut streamed = StreamedDigests::default();
+        let kinds = [DigestKind::Sha1, DigestKind::Md5];
+        for (length, piece) in [(data.len(), 1000), (data.len(), BLOCK - 1), (70_000, 1000)]
+            .into_iter()
+            .chain([BLOCK, BLOCK + 1, data.len()].map(|piece| (data.len(), piece)))
+        {
+            streamed.begin(&kinds);
+            data[..length].chunks(piece).for_each(|piece| streamed.update(piece));
+            for kind in kinds {
+                assert_eq!(streamed.finish(kind), Some(value(kind, &data[..length])), "{length} in pieces of {piece}");
+            }
+            assert_eq!(streamed.finish(DigestKind::Sha512), None);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_given_up_leaves_nothing_for_the_next_one() {
+        let data = vec![7; 1_000_000];
+        let mut streamed = StreamedDigests::default();
+        for kinds in [&[DigestKind::Md5][..], &[DigestKind::Md5, DigestKind::Sha256], &[DigestKind::Sha256]] {
+            streamed.begin(kinds);
+            data.chunks(65_536).for_each(|piece| streamed.update(piece));
+            streamed.begin(kinds);
+            assert_eq!(streamed.finish(kinds[0]), Some(value(kinds[0], b"")));
+        }
+    }
+}

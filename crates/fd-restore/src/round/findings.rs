@@ -1,0 +1,51 @@
+//! What is said of a file once the digest of its data is there.
+
+use std::collections::HashMap;
+
+use fd_messages::MessageType;
+
+use crate::digests::{Checked, Finding, Recorded, Ticket};
+use crate::file::Encryption;
+use crate::report::QueuedMessage;
+use crate::texts;
+
+/// The messages about files of which there is something to say.
+#[derive(Default)]
+pub(super) struct Findings(HashMap<Ticket, Vec<QueuedMessage>>);
+
+impl Findings {
+    pub(super) fn add(&mut self, checked: Checked<'_>, encryption: &Encryption) {
+        let Checked { ticket, name, recorded, finding } = checked;
+        let messages = said(name, recorded, finding, encryption);
+        if !messages.is_empty() {
+            self.0.insert(ticket, messages);
+        }
+    }
+
+    pub(super) fn take(&mut self, ticket: Ticket) -> Vec<QueuedMessage> {
+        self.0.remove(&ticket).unwrap_or_default()
+    }
+}
+
+/// The messages about a file, the most important one last; none if its data is what was saved, or may be.
+pub(super) fn said(name: &[u8], recorded: &Recorded, finding: Finding, encryption: &Encryption) -> Vec<QueuedMessage> {
+    let digest = match finding {
+        Finding::Cancelled => return Vec::new(),
+        Finding::Unreadable(errno) => return vec![(MessageType::Error, texts::not_read_back(name, errno))],
+        Finding::None => None,
+        Finding::Has(digest) | Finding::Changed(digest) => Some(digest),
+    };
+    let messages = match (recorded, digest) {
+        (Recorded::Signature(signature), _) => encryption.verify(signature, digest, name),
+        (Recorded::Digest(recorded), Some(digest)) if *recorded != digest => {
+            let text = texts::digest_differs(digest.kind(), name, recorded.as_bytes(), &digest);
+            vec![(MessageType::Error, text)]
+        }
+        _ => Vec::new(),
+    };
+    // A change of a file that has just been restored is no error of the restore.
+    if matches!(finding, Finding::Changed(_)) && !messages.is_empty() {
+        return vec![(MessageType::Warning, texts::changed_meanwhile(name))];
+    }
+    messages
+}

@@ -1,0 +1,89 @@
+//! ACLs and extended attributes: what waits for the end of its file, and where it is applied (reference 05 §9.1, §10).
+
+use fd_messages::MessageType;
+use fd_metadata::{MetadataKind, MetadataWriter, Target, WriterWarning};
+use fd_records::{FileType, Stream};
+
+use crate::file::RestoreItem;
+use crate::report::Report;
+
+/// The most ACL and attribute records that one file may have. A backup writes three.
+const MOST_HELD: usize = 64;
+
+/// The most bytes of one kind of metadata that one file may have. A backup writes no more.
+const MOST_HELD_BYTES: usize = 1_000_000;
+
+/// ACLs and extended attributes of the current file, in bounded memory.
+#[derive(Default, Debug)]
+pub(super) struct HeldMetadata {
+    records: Vec<(Stream, Vec<u8>)>,
+    /// There was more than fits; nothing else of this file is taken.
+    is_full: bool,
+}
+
+impl HeldMetadata {
+    /// Keeps a record if it fits, and nothing behind one that does not. `false`: it is the first one that does not.
+    pub(super) fn hold(&mut self, stream: Stream, record: &[u8]) -> bool {
+        if self.is_full {
+            return true;
+        }
+        let kind = MetadataKind::of(stream);
+        let others = self.records.iter().filter(|(stream, _)| MetadataKind::of(*stream) == kind);
+        let bytes = others.fold(record.len(), |sum, (_, record)| sum.saturating_add(record.len()));
+        self.is_full = bytes > MOST_HELD_BYTES || self.records.len() >= MOST_HELD;
+        if !self.is_full {
+            self.records.push((stream, record.to_vec()));
+        }
+        !self.is_full
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Applies what is held.
+    pub(super) fn apply(
+        &self,
+        writer: &mut MetadataWriter,
+        report: &mut Report<'_>,
+        item: &RestoreItem,
+        target: &Target<'_>,
+    ) {
+        for (stream, record) in &self.records {
+            warn(report, writer.apply(target, &item.output, *stream, record));
+        }
+    }
+}
+
+/// What metadata of a record may be applied to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum MetadataTime {
+    Now,
+    AtClose,
+    Never,
+}
+
+impl MetadataTime {
+    /// When a record of this item is applied; `is_open` says whether its file is being restored.
+    pub(super) fn of(item: &RestoreItem, stream: Stream, record: &[u8], is_open: bool) -> Self {
+        let kind = MetadataKind::of(stream);
+        match item.file_type {
+            Some(FileType::Directory) => Self::Now,
+            _ if record.is_empty() => Self::Never,
+            // An ACL of a link would land on what it leads to. No backup writes one.
+            Some(FileType::Symlink) if kind == MetadataKind::Acl => Self::Never,
+            Some(FileType::Symlink) => Self::AtClose,
+            _ if is_open || (item.is_update && kind == MetadataKind::Acl) => Self::AtClose,
+            _ => Self::Never,
+        }
+    }
+}
+
+/// Tells of what could not be applied.
+pub(super) fn warn(report: &mut Report<'_>, warning: Option<WriterWarning>) {
+    match warning {
+        None => {}
+        Some(WriterWarning { text, queued: true }) => report.later(MessageType::Warning, text),
+        Some(WriterWarning { text, queued: false }) => report.now(MessageType::Warning, &text),
+    }
+}
