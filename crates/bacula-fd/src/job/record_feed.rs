@@ -1,17 +1,16 @@
 //! The frames of a read session: received and decrypted by a thread of their own while the job's thread makes files of
 //! those that came before, or, where there are few processors, by the job's thread itself.
 //!
-//! They come in batches, whose memory goes back and forth: the connection receives and decrypts into it, and there a frame
-//! may be looked at for as long as somebody holds it. Not here: what a frame means.
+//! They come in batches, whose memory goes back and forth: the connection receives and decrypts into it. Not here: what a
+//! frame means.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use fd_restore::{FrameMemory, KeptFrame, RecordSource, SourceError};
+use fd_restore::{RecordSource, SourceError};
 use fd_transport::{ChannelError, Fault, Frames, IDLE_LIMIT};
 
 use crate::connection::dialogue;
@@ -27,8 +26,8 @@ const OWN_BATCH: usize = 64 * 1024;
 const PAUSE: Duration = Duration::from_micros(100);
 /// Batches that wait. With the one in each hand they are the memory of a restore's stream.
 const WAITING: usize = 3;
-/// Batches on their way back. Those that are held for their digests make them more than are on their way to the restore.
-const MOST_USED: usize = 8;
+/// Batches on their way back.
+const MOST_USED: usize = WAITING + 1;
 /// How often it is waited for one batch.
 const MOST_PAUSES: u32 = 16;
 /// How often a receiver that waits for the Storage Daemon looks whether anybody still wants its frames.
@@ -60,22 +59,16 @@ enum Supply<'s> {
     /// From the thread that receives.
     Line { full: Receiver<Batch>, empty: Sender<Batch>, unwanted: Arc<AtomicBool> },
     /// From the connection, into those that were used.
-    Own { storage: &'s mut StorageConnection, used: Vec<Batch> },
+    Own { storage: &'s mut StorageConnection, used: Batch },
 }
 
 /// The frames, for the restore.
 pub(crate) struct RecordFeed<'s> {
     supply: Supply<'s>,
-    /// Those of the present batch.
-    frames: Arc<Frames>,
-    /// The same, for whoever wants to hold them.
-    memory: FrameMemory,
-    /// What came behind them.
-    then: Option<Then>,
-    /// The next one.
+    /// The present one.
+    batch: Batch,
+    /// The next frame of it.
     next: usize,
-    /// Batches that may still be held, the oldest first.
-    held: VecDeque<Arc<Frames>>,
 }
 
 /// A line between two threads.
@@ -89,7 +82,7 @@ pub(crate) fn feed<'s>() -> (FeedLine, RecordFeed<'s>) {
 
 /// Frames that are received when the restore wants them.
 pub(crate) fn own_feed(storage: &mut StorageConnection) -> RecordFeed<'_> {
-    RecordFeed::new(Supply::Own { storage, used: Vec::new() })
+    RecordFeed::new(Supply::Own { storage, used: Batch::default() })
 }
 
 impl FeedLine {
@@ -163,23 +156,19 @@ fn source_error(error: &ChannelError) -> SourceError {
 
 impl RecordSource for RecordFeed<'_> {
     fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
-        Ok(self.next_kept()?.map(|(frame, _memory)| frame))
-    }
-
-    fn next_kept(&mut self) -> Result<Option<KeptFrame<'_>>, SourceError> {
-        while self.next >= self.frames.len() {
-            match &self.then {
+        while self.next >= self.batch.frames.len() {
+            match &self.batch.then {
                 Some(Then::EndOfData) => return Ok(None),
                 Some(Then::Failed(error)) => return Err(error.clone()),
                 None => self.next_batch()?,
             }
         }
         self.next += 1;
-        Ok(self.frames.get(self.next - 1).map(|frame| (frame, Some(&self.memory))))
+        Ok(self.batch.frames.get(self.next - 1))
     }
 
     fn is_near(&mut self, patience: Duration) -> bool {
-        if self.next < self.frames.len() || self.then.is_some() {
+        if self.next < self.batch.frames.len() || self.batch.then.is_some() {
             return true;
         }
         let came = match &mut self.supply {
@@ -197,8 +186,8 @@ impl RecordSource for RecordFeed<'_> {
 }
 
 /// Receives one frame, if it comes within `patience`, and those that are there already.
-fn receive(storage: &mut StorageConnection, used: &mut Vec<Batch>, patience: Duration) -> Option<Batch> {
-    let mut batch = used.pop().unwrap_or_default();
+fn receive(storage: &mut StorageConnection, used: &mut Batch, patience: Duration) -> Option<Batch> {
+    let mut batch = std::mem::take(used);
     batch.frames.clear();
     batch.then = None;
     let mut wait = Some(patience);
@@ -215,7 +204,7 @@ fn receive(storage: &mut StorageConnection, used: &mut Vec<Batch>, patience: Dur
     }
     storage.deliver(&mut batch.frames);
     if batch.frames.is_empty() && batch.then.is_none() {
-        used.push(batch);
+        *used = batch;
         return None;
     }
     Some(batch)
@@ -223,9 +212,7 @@ fn receive(storage: &mut StorageConnection, used: &mut Vec<Batch>, patience: Dur
 
 impl<'s> RecordFeed<'s> {
     fn new(supply: Supply<'s>) -> Self {
-        let frames: Arc<Frames> = Arc::default();
-        let memory: FrameMemory = Arc::<Frames>::clone(&frames);
-        Self { supply, frames, memory, then: None, next: 0, held: VecDeque::new() }
+        Self { supply, batch: Batch::default(), next: 0 }
     }
 
     fn next_batch(&mut self) -> Result<(), SourceError> {
@@ -240,22 +227,12 @@ impl<'s> RecordFeed<'s> {
     }
 
     fn take(&mut self, batch: Batch) {
-        let frames = Arc::new(batch.frames);
-        self.memory = Arc::<Frames>::clone(&frames);
-        self.held.push_back(std::mem::replace(&mut self.frames, frames));
-        self.then = batch.then;
+        let used_up = std::mem::replace(&mut self.batch, batch);
         self.next = 0;
-        // Whoever holds a batch lets go in the order in which they came.
-        while self.held.len() > MOST_USED || self.held.front().is_some_and(|oldest| Arc::strong_count(oldest) == 1) {
-            if let Some(frames) = self.held.pop_front().and_then(Arc::into_inner) {
-                let batch = Batch { frames, then: None };
-                match &mut self.supply {
-                    // With enough of them on their way already, this one is not needed.
-                    Supply::Line { empty, .. } => drop(empty.try_send(batch)),
-                    Supply::Own { used, .. } if used.len() < MOST_USED => used.push(batch),
-                    Supply::Own { .. } => {}
-                }
-            }
+        match &mut self.supply {
+            // With enough of them on their way already, this one is not needed.
+            Supply::Line { empty, .. } => drop(empty.try_send(used_up)),
+            Supply::Own { used, .. } => *used = used_up,
         }
     }
 }
@@ -265,30 +242,5 @@ impl Drop for RecordFeed<'_> {
         if let Supply::Line { unwanted, .. } = &self.supply {
             unwanted.store(true, Ordering::Relaxed);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_held_is_not_used_again() {
-        let (line, mut feed) = feed();
-        let next = |feed: &mut RecordFeed<'_>| {
-            line.full.send(Batch::default()).unwrap();
-            feed.next_batch().unwrap();
-            line.empty.try_iter().count()
-        };
-        assert_eq!(next(&mut feed), 1, "the first one goes back at once");
-        let held = FrameMemory::clone(&feed.memory);
-        assert_eq!((next(&mut feed), next(&mut feed)), (0, 0), "they go back in their order");
-        drop(held);
-        assert_eq!(next(&mut feed), 3);
-        // Held for ever by somebody who is broken: it is given up, and the others go on.
-        let _held = FrameMemory::clone(&feed.memory);
-        let came_back: usize = (0..MOST_USED + 5).map(|_| next(&mut feed)).sum();
-        assert_eq!(came_back, MOST_USED + 4);
-        assert!(feed.held.len() <= MOST_USED);
     }
 }
