@@ -84,13 +84,6 @@ impl Frames {
     }
 }
 
-impl AsRef<[u8]> for Frames {
-    /// The memory of all payloads that came as they are.
-    fn as_ref(&self) -> &[u8] {
-        &self.came
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
