@@ -130,14 +130,12 @@ impl DigestCheck {
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         self.is_readable = size <= AGAIN;
         self.without = self.without.saturating_add(1);
-        let [kind, others @ ..] = self.expected() else { return };
-        let is_small = size <= SMALL && (!others.is_empty() || self.small.suits(*kind));
-        let is_long = size > SMALL && size <= MOST_LEFT && self.long.can_take(*kind, size);
+        let can_be_left = || self.expected().first().is_some_and(|kind| self.long.can_take(*kind, size));
         if !self.expects_signature && (!self.records_count || self.without > PATIENCE) {
             self.basis = Basis::Nothing;
-        } else if is_small {
+        } else if size <= SMALL {
             self.basis = Basis::Kept;
-        } else if is_long && file.can_be_read_later() {
+        } else if size <= MOST_LEFT && can_be_left() && file.can_be_read_later() {
             self.basis = Basis::Left;
         } else {
             self.stream();
@@ -290,3 +288,6 @@ impl DigestCheck {
         self.long.is_unknown(ticket)
     }
 }
+
+#[cfg(test)]
+mod tests;

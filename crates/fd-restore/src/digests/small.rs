@@ -2,7 +2,6 @@
 //!
 //! The data of a file is kept beside writing it, and what the volume says of it. Once there is enough, all are digested
 //! together. Until then it is not known which files are wrong, so what is told meanwhile is held (see [`crate::report`]).
-//! Not here: which files are small.
 
 use std::ops::Range;
 
@@ -44,11 +43,6 @@ struct Waiting {
 impl SmallFiles {
     pub(super) const fn new(processor: Processor) -> Self {
         Self { processor, kept: Vec::new(), begun: 0, waiting: Vec::new() }
-    }
-
-    /// Whether digests of this kind are faster together than one by one.
-    pub(super) fn suits(&self, kind: DigestKind) -> bool {
-        kind == DigestKind::Md5 && Md5Lanes::new(self.processor).is_some()
     }
 
     /// The next data of the file that is being written. `false` if it is too long: nothing more of it is kept.

@@ -1,0 +1,241 @@
+use super::*;
+
+/// Longer than what is kept.
+const LONG: usize = 700_001;
+
+fn digest(kind: DigestKind, data: &[u8]) -> DigestValue {
+    let mut digester = Digester::new(kind).unwrap();
+    digester.update(data);
+    digester.finish().unwrap()
+}
+
+fn data(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at / 3).to_le_bytes()[1] ^ at.to_le_bytes()[0]).collect()
+}
+
+/// Restores a file; it can be opened for reading, or not.
+fn restore(check: &mut DigestCheck, data: &[u8], in_order: bool, is_readable: bool) -> OutputFile {
+    let mut file = OutputFile::empty(tempfile::tempfile().unwrap().into(), is_readable);
+    check.begin(i64::try_from(data.len()).unwrap(), &file);
+    for piece in data.chunks(70_001) {
+        check.update(piece, in_order, &file);
+        file.write(piece).unwrap();
+    }
+    file
+}
+
+/// What comes out for the file that was restored last.
+fn finding(check: &mut DigestCheck, kind: DigestKind, recorded: Recorded, file: &OutputFile) -> Finding {
+    match check.check(kind, recorded, b"name", file) {
+        Answer::Now(_, finding) => finding,
+        Answer::Later(ticket) => {
+            check.leave();
+            check.finish();
+            let mut found = None;
+            check.settle(|checked| found = (checked.ticket == ticket).then_some(checked.finding));
+            assert!(!check.is_unknown(ticket));
+            found.unwrap()
+        }
+    }
+}
+
+/// What comes out for the file that was restored last, once its digest record has come.
+fn found(check: &mut DigestCheck, kind: DigestKind, file: &OutputFile) -> Finding {
+    check.expect_record(kind);
+    finding(check, kind, Recorded::Digest(digest(kind, b"recorded")), file)
+}
+
+/// A signature, of which these tests need nothing.
+fn signature() -> Recorded {
+    // SEQUENCE of the version and of no signers.
+    Recorded::Signature(fd_crypto::pki::Signature::parse(&[0x30, 5, 2, 1, 0, 0x31, 0]).unwrap())
+}
+
+#[test]
+fn small_files_are_digested_whatever_the_kind_of_their_record() {
+    for processor in Processor::variants() {
+        let mut check = DigestCheck::new(true, false, processor);
+        for kind in DigestKind::ALL.into_iter().chain(DigestKind::ALL) {
+            for data in [&b"one"[..], b"", b"three"] {
+                let file = restore(&mut check, data, true, false);
+                assert_eq!(found(&mut check, kind, &file), Finding::Has(digest(kind, data)), "{kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_file_is_digested_whatever_its_kind_if_it_is_small_or_can_be_read() {
+    for processor in Processor::variants() {
+        for kind in DigestKind::ALL {
+            for (length, in_order) in [(0, false), (65_537, false), (LONG, true)] {
+                let mut check = DigestCheck::new(true, false, processor);
+                let data = data(length);
+                for turn in 0..2 {
+                    let file = restore(&mut check, &data, in_order, true);
+                    let value = digest(kind, &data);
+                    assert_eq!(found(&mut check, kind, &file), Finding::Has(value), "{kind} {length} {turn}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_file_that_cannot_be_read_is_digested_if_its_kind_is_expected() {
+    let data = data(LONG);
+    for processor in Processor::variants() {
+        for kind in DigestKind::ALL {
+            let mut check = DigestCheck::new(true, false, processor);
+            for turn in 0..2 {
+                let file = restore(&mut check, &data, false, false);
+                let is_expected = turn > 0 || RECORDED.contains(&kind);
+                let expected = if is_expected { Finding::Has(digest(kind, &data)) } else { Finding::None };
+                assert_eq!(found(&mut check, kind, &file), expected, "{kind} {turn}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_left_is_digested_when_its_order_changes() {
+    let data = data(LONG);
+    let takes = |processor: &Processor| LongFiles::new(*processor).can_take(DigestKind::Md5, LONG as u64);
+    let mut has_any = false;
+    for processor in Processor::variants().filter(takes) {
+        has_any = true;
+        for (written, is_checked) in [(400_000, true), (399_999, false)] {
+            let mut check = DigestCheck::new(true, false, processor);
+            let mut file = OutputFile::empty(tempfile::tempfile().unwrap().into(), true);
+            check.begin(i64::try_from(LONG).unwrap(), &file);
+            assert_eq!(check.basis, Basis::Left);
+            check.update(&data[..400_000], true, &file);
+            file.write(&data[..written]).unwrap();
+            check.update(&data[400_000..], false, &file);
+            let expected = if is_checked { Finding::Has(digest(DigestKind::Md5, &data)) } else { Finding::None };
+            assert_eq!(found(&mut check, DigestKind::Md5, &file), expected);
+        }
+    }
+    if !has_any {
+        skip::test::<()>("needs AVX-512");
+    }
+}
+
+#[test]
+fn a_file_of_another_length_than_came_is_not_checked_by_reading_it() {
+    for processor in Processor::variants() {
+        let mut check = DigestCheck::new(true, false, processor);
+        let mut file = restore(&mut check, &data(LONG), true, true);
+        file.write(b"more").unwrap();
+        assert_eq!(check.make_now(DigestKind::Sha512, &file), None);
+    }
+}
+
+#[test]
+fn a_file_is_not_read_again_if_it_is_too_long_or_of_unknown_length() {
+    for processor in Processor::variants() {
+        for size in [-1, i64::MAX] {
+            let mut check = DigestCheck::new(true, false, processor);
+            check.begin(size, &OutputFile::empty(tempfile::tempfile().unwrap().into(), true));
+            assert!(!check.is_readable);
+            assert_eq!(check.basis, Basis::Streamed);
+        }
+    }
+}
+
+#[test]
+fn signed_files_are_digested_for_their_signature_or_their_record() {
+    for processor in Processor::variants() {
+        for (records_count, length) in [(false, LONG), (true, LONG), (true, 5)] {
+            let data = data(length);
+            let mut check = DigestCheck::new(records_count, true, processor);
+            for turn in 0..4 {
+                let file = restore(&mut check, &data, true, true);
+                if turn == 1 && records_count {
+                    // It has no signature that counts, so its digest record does.
+                    assert_eq!(found(&mut check, DigestKind::Md5, &file), Finding::Has(digest(DigestKind::Md5, &data)));
+                    continue;
+                }
+                check.expect_signature();
+                let sha256 = finding(&mut check, DigestKind::Sha256, signature(), &file);
+                assert_eq!(sha256, Finding::Has(digest(DigestKind::Sha256, &data)));
+                // One that is given up leaves nothing behind.
+                restore(&mut check, &data, true, true);
+                check.abandon();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_job_without_digests_prepares_for_none_until_one_comes() {
+    for processor in Processor::variants() {
+        let mut check = DigestCheck::new(true, false, processor);
+        for _ in 0..PATIENCE {
+            restore(&mut check, b"data", true, true);
+            assert_eq!(check.basis, Basis::Kept);
+        }
+        let md5 = DigestKind::Md5;
+        let file = restore(&mut check, b"data", true, true);
+        assert_eq!(found(&mut check, md5, &file), Finding::None);
+        let file = restore(&mut check, b"data", true, true);
+        assert_eq!(found(&mut check, md5, &file), Finding::Has(digest(md5, b"data")));
+    }
+}
+
+#[test]
+fn an_abandoned_file_and_a_disabled_check_have_no_digest() {
+    for processor in Processor::variants() {
+        for (records_count, length) in [(true, 4), (true, LONG), (false, 4), (false, LONG)] {
+            let mut check = DigestCheck::new(records_count, false, processor);
+            let file = restore(&mut check, &data(length), true, true);
+            if records_count {
+                check.abandon();
+            }
+            assert_eq!(found(&mut check, DigestKind::Md5, &file), Finding::None);
+        }
+    }
+}
+
+#[test]
+fn digests_of_many_small_files_are_each_that_of_their_file() {
+    for processor in Processor::variants() {
+        let mut check = DigestCheck::new(true, false, processor);
+        let file = restore(&mut check, b"first", true, true);
+        found(&mut check, DigestKind::Md5, &file);
+        // Sizes around those of blocks, one that is longer than announced, and some that stand out.
+        let sizes = [0, 1, 63, 64, 65, 5000, 20_000, 600_000, 250_000, 17, 524_288, 524_289, 524_288];
+        for _ in 0..3 {
+            let mut expected = Vec::new();
+            for (number, size) in sizes.into_iter().enumerate() {
+                let data: Vec<u8> = (0..size).map(|at: usize| (at * 7 + number).to_le_bytes()[0]).collect();
+                let kind = if number % 5 == 2 { DigestKind::Sha256 } else { DigestKind::Md5 };
+                check.begin(0, &file);
+                data.chunks(65_536).for_each(|piece| check.update(piece, true, &file));
+                check.expect_record(DigestKind::Md5);
+                let recorded = Recorded::Digest(digest(DigestKind::Md5, b""));
+                match check.check(kind, recorded, number.to_string().as_bytes(), &file) {
+                    Answer::Later(ticket) => expected.push((ticket, number, Finding::Has(digest(kind, &data)))),
+                    Answer::Now(_, finding) => {
+                        assert!(size > 524_288, "{size}");
+                        assert!(kind != DigestKind::Md5 || finding == Finding::Has(digest(kind, &data)));
+                    }
+                }
+            }
+            // In the middle of a file.
+            check.begin(0, &file);
+            check.update(b"one", true, &file);
+            let mut settled = Vec::new();
+            check.settle(|checked| {
+                let name = String::from_utf8(checked.name.to_vec()).unwrap();
+                settled.push((checked.ticket, name.parse().unwrap(), checked.finding));
+            });
+            settled.sort_unstable_by_key(|(ticket, ..)| *ticket);
+            assert_eq!(settled, expected);
+            assert!(!check.has_small());
+            check.update(b"more", true, &file);
+            let value = check.make_now(DigestKind::Md5, &file);
+            assert_eq!(value, Some(digest(DigestKind::Md5, b"onemore")));
+        }
+    }
+}
