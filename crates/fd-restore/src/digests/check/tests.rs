@@ -1,3 +1,5 @@
+//! Tests of how the digest of the current file is made.
+
 use super::*;
 
 /// Longer than what is kept.

@@ -1,3 +1,5 @@
+//! Tests of the digests of long files.
+
 use std::io::Write as _;
 
 use fd_crypto::Digester;
