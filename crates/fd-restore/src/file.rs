@@ -8,6 +8,6 @@ mod replace;
 mod special;
 
 pub(crate) use create::{Created, Creator};
-pub(crate) use data::{DataLost, DataPath, Destination};
-pub(crate) use encryption::{Encryption, Undecipherable};
+pub(crate) use data::{DataPath, Destination};
+pub(crate) use encryption::Encryption;
 pub(crate) use item::RestoreItem;

@@ -3,65 +3,36 @@
 mod attributes;
 mod findings;
 mod metadata;
+mod state;
 
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_metadata::{MetadataKind, MetadataWriter, Target, UsualOwner, pin};
+use fd_metadata::{MetadataKind, Target, pin};
 use fd_os::local_time::local_time;
 use fd_records::{AttributesRecord, DigestKind, DigestValue, FileType, PluginName, Stat, Stream, StreamClass, listing};
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstatat;
 
+pub use self::state::RestoreState;
+
 use self::findings::Findings;
 use self::metadata::{HeldMetadata, MetadataTime};
-use crate::digests::{Answer, DigestCheck, Recorded};
-use crate::file::{Created, Creator, DataLost, DataPath, Destination, Encryption, RestoreItem, Undecipherable};
+use crate::digests::Recorded;
+use crate::file::{Created, Creator, Destination, RestoreItem};
 use crate::output_file::OutputFile;
 use crate::plan::RestorePlan;
 use crate::report::{QueuedMessage, Report};
 use crate::stream::{End, Next, RecordSource, SequenceError, next_record};
 use crate::texts;
-use crate::tree::{Directories, OpenError, OutputPath};
+use crate::tree::{OpenError, OutputPath};
 
 /// How long the next record may take before digests that were put off are made meanwhile.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The same for those of long files: the fewer there are, the dearer is each.
 const LONG_PATIENCE: Duration = Duration::from_secs(1);
-
-/// What a restore remembers from one round (one Storage Daemon) to the next.
-pub struct RestoreState {
-    directories: Directories,
-    writer: MetadataWriter,
-    digest: DigestCheck,
-    data: DataPath,
-    encryption: Encryption,
-    usual: UsualOwner,
-    /// Messages of the round before that wait for the next one.
-    queued: Vec<QueuedMessage>,
-}
-
-impl RestoreState {
-    /// The state of a job that begins now. Symbolic links that appear from now on are not followed.
-    pub fn new(plan: &RestorePlan) -> Self {
-        Self {
-            directories: Directories::new(),
-            writer: MetadataWriter::new(),
-            digest: DigestCheck::new(plan.check_digests, plan.keys.is_some(), plan.processor),
-            data: DataPath::new(),
-            encryption: Encryption::new(plan.keys.clone()),
-            usual: UsualOwner::default(),
-            queued: Vec::new(),
-        }
-    }
-
-    /// Messages of an earlier round that nothing has been said after: the next round delivers them with its own.
-    pub fn wait_with(&mut self, queued: Vec<QueuedMessage>) {
-        self.queued = queued;
-    }
-}
 
 /// The result of a round that was not fatal.
 #[derive(Debug)]
@@ -181,7 +152,7 @@ impl Round<'_> {
     fn record(&mut self, stream: Stream, record: &[u8]) {
         match stream.class() {
             StreamClass::Attributes | StreamClass::AttributesUpdate => self.attributes(stream, record),
-            StreamClass::Data(layout) => self.data(stream, layout.is_encrypted, record),
+            StreamClass::Data(_) => self.data(stream, record),
             StreamClass::SessionData => self.session_data(record),
             StreamClass::SignedDigest => self.signature(record),
             StreamClass::ResourceFork => self.ignored.resource_forks += 1,
@@ -274,43 +245,28 @@ impl Round<'_> {
     }
 
     /// A data record (reference 05 §3.4).
-    fn data(&mut self, stream: Stream, is_encrypted: bool, record: &[u8]) {
-        let follows = self.previous == stream.kind()
-            || matches!(
-                self.previous.class(),
-                StreamClass::Attributes | StreamClass::SessionData | StreamClass::PluginMetadata
-            );
+    fn data(&mut self, stream: Stream, record: &[u8]) {
+        let follows = match self.previous.class() {
+            StreamClass::Attributes | StreamClass::SessionData | StreamClass::PluginMetadata => true,
+            _ => self.previous == stream.kind(),
+        };
         let (Some(file), Some(item), true) = (self.file.as_mut(), self.item.as_ref(), follows) else { return };
         self.progress.add_read_bytes(record.len() as u64);
-        let mut destination = destination(file, item);
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
-        let (progress, report) = (self.progress, &mut self.report);
-        let written = if is_encrypted {
-            encryption
-                .record(stream, record, &item.output, report)
-                .map_err(|Undecipherable| DataLost)
-                .and_then(|()| decrypted(stream, encryption, data, &mut destination, digest, progress, report))
-        } else {
-            data.record(stream, record, &mut destination, digest, progress, report)
-        };
-        if written.is_err() {
+        let mut to = Destination { file, item, digest, progress: self.progress, report: &mut self.report };
+        if data.record(stream, record, encryption, &mut to).is_err() {
             self.give_up();
         }
     }
 
-    /// The end of encrypted data, which only the record behind it tells: the cipher's last block and what it holds.
-    fn end_decryption(&mut self) {
+    /// The end of the data, which only the record behind it tells.
+    fn end_data(&mut self) {
         let (Some(file), Some(item)) = (self.file.as_mut(), self.item.as_ref()) else { return };
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
-        let report = &mut self.report;
-        if !encryption.finish(&item.output, report) {
-            return;
-        }
-        let mut destination = destination(file, item);
-        let stream = encryption.stream();
-        if decrypted(stream, encryption, data, &mut destination, digest, self.progress, report).is_ok() {
-            encryption.check_rest(&item.output, report);
-        }
+        data.end(
+            encryption,
+            &mut Destination { file, item, digest, progress: self.progress, report: &mut self.report },
+        );
     }
 
     /// The keys of an encrypted file.
@@ -346,7 +302,7 @@ impl Round<'_> {
     /// A digest: of the data that was just restored. It is compared when the file is complete.
     fn digest(&mut self, kind: DigestKind, record: &[u8]) {
         self.decide();
-        self.end_decryption();
+        self.end_data();
         let (Some(file), Some(item)) = (&self.file, &self.item) else { return };
         self.is_complete = true;
         let digest = &mut self.state.digest;
@@ -453,7 +409,7 @@ impl Round<'_> {
 
     /// Ends the current file: attributes, then ACLs and extended attributes (reference 05 §3.5).
     fn close(&mut self) {
-        self.end_decryption();
+        self.end_data();
         let metadata = std::mem::take(&mut self.metadata);
         let (recorded, wrong_digest) = (self.recorded.take(), self.wrong_digest.take());
         self.is_complete = false;
@@ -473,13 +429,13 @@ impl Round<'_> {
         } else if let Some(text) = wrong_digest {
             report.now(MessageType::Error, &text);
         } else if let (Some(recorded), None) = (recorded, &signature) {
-            check(recorded.kind(), Recorded::Digest(recorded), item, &file, digest, encryption, report);
+            findings::check(recorded.kind(), Recorded::Digest(recorded), item, &file, digest, encryption, report);
         }
         attributes::set_of_file(report, &file, item, usual);
         metadata.apply(writer, report, item, &Target::Open(file.descriptor()));
         match signature {
             Some((kind, signature)) => {
-                check(kind, Recorded::Signature(signature), item, &file, digest, encryption, report);
+                findings::check(kind, Recorded::Signature(signature), item, &file, digest, encryption, report);
             }
             None => encryption.tell_unsigned(wants_signature(item, &file), &item.output, report),
         }
@@ -523,26 +479,6 @@ impl Round<'_> {
     }
 }
 
-/// Compares the data of the current file with what the volume says of it, or leaves that for later.
-fn check(
-    kind: DigestKind,
-    recorded: Recorded,
-    item: &RestoreItem,
-    file: &OutputFile,
-    digest: &mut DigestCheck,
-    encryption: &Encryption,
-    report: &mut Report<'_>,
-) {
-    match digest.check(kind, recorded, &item.output, file) {
-        Answer::Later(ticket) => report.hold_for(ticket),
-        Answer::Now(recorded, finding) => {
-            for (kind, text) in findings::said(&item.output, &recorded, finding, encryption) {
-                report.now(kind, &text);
-            }
-        }
-    }
-}
-
 /// The length of what was restored, if the attributes say another one.
 fn wrong_length(item: &RestoreItem, file: &mut OutputFile) -> Option<i64> {
     let restored = if item.file_type == Some(FileType::Regular) { file.length()? } else { 0 };
@@ -557,27 +493,4 @@ fn wants_signature(item: &RestoreItem, file: &OutputFile) -> bool {
         Some(FileType::Fifo) => file.reach_with(0) > 0,
         _ => false,
     }
-}
-
-/// Where the data of an item goes.
-fn destination<'d>(file: &'d mut OutputFile, item: &'d RestoreItem) -> Destination<'d> {
-    let (recorded, most) = (item.stat.size, item.most_data());
-    Destination { file, path: &item.output, is_delta: item.delta_seq > 0, recorded, most }
-}
-
-/// Writes the blocks that have been decrypted.
-fn decrypted(
-    stream: Stream,
-    encryption: &mut Encryption,
-    data: &mut DataPath,
-    destination: &mut Destination<'_>,
-    digest: &mut DigestCheck,
-    progress: &Progress,
-    report: &mut Report<'_>,
-) -> Result<(), DataLost> {
-    let path = destination.path;
-    while let Some(block) = encryption.next_block(path, report).map_err(|Undecipherable| DataLost)? {
-        data.record(stream, block, destination, digest, progress, report)?;
-    }
-    Ok(())
 }

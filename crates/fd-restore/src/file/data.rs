@@ -1,10 +1,12 @@
-//! From a data record to bytes in the file: unpacked, digested, taken out of Windows parts, written (reference 05 §7).
+//! From a data record to bytes in the file: decrypted, unpacked, digested, taken out of Windows parts, written (reference 05 §7).
 //!
 //! A plain record goes from the frame that it came in straight to the write.
 
 use fd_messages::{MessageType, Progress};
 use fd_records::Stream;
 
+use super::encryption::{DataLost, Encryption};
+use super::item::RestoreItem;
 use crate::digests::DigestCheck;
 use crate::output_file::OutputFile;
 use crate::report::Report;
@@ -17,29 +19,28 @@ pub(crate) struct DataPath {
     win32: Win32Stream,
 }
 
-/// A record could not be written; the operator knows why.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct DataLost;
-
-/// The file that data goes to.
-pub(crate) struct Destination<'a> {
+/// Where data goes, and what is to know of it.
+pub(crate) struct Destination<'a, 'r> {
     pub(crate) file: &'a mut OutputFile,
-    pub(crate) path: &'a [u8],
-    /// Whether it is a patch.
-    pub(crate) is_delta: bool,
-    /// How long its attributes say that it is.
-    pub(crate) recorded: i64,
-    /// How many bytes of data it may have, and up to which address; `None` if nothing tells.
-    pub(crate) most: Option<u64>,
+    pub(crate) item: &'a RestoreItem,
+    pub(crate) digest: &'a mut DigestCheck,
+    pub(crate) progress: &'a Progress,
+    pub(crate) report: &'a mut Report<'r>,
 }
 
-impl Destination<'_> {
+impl Destination<'_, '_> {
     /// Writes the next bytes; the error is what to say.
     fn write(&mut self, data: &[u8], failed: impl Fn(&FailedWrite, &[u8]) -> Vec<u8>) -> Result<(), Vec<u8>> {
-        if let Some(most) = self.most.filter(|most| self.file.reach_with(data.len()) > *most) {
-            return Err(texts::too_much_data(self.path, self.recorded, most));
+        if let Some(most) = self.item.most_data().filter(|most| self.file.reach_with(data.len()) > *most) {
+            return Err(texts::too_much_data(&self.item.output, self.item.stat.size, most));
         }
-        self.file.write(data).map_err(|error| failed(&error, self.path))
+        self.file.write(data).map_err(|error| failed(&error, &self.item.output))
+    }
+
+    /// Says why data can't be written.
+    fn lose(&mut self, text: &[u8]) -> DataLost {
+        self.report.now(MessageType::Error, text);
+        DataLost
     }
 }
 
@@ -53,62 +54,69 @@ impl DataPath {
         self.win32 = Win32Stream::default();
     }
 
-    /// Writes one record, or one block of encrypted data once it is decrypted.
+    /// Writes what one record holds.
     pub(crate) fn record(
         &mut self,
         stream: Stream,
         record: &[u8],
-        destination: &mut Destination<'_>,
-        digest: &mut DigestCheck,
-        progress: &Progress,
-        report: &mut Report<'_>,
+        encryption: &mut Encryption,
+        to: &mut Destination<'_, '_>,
     ) -> Result<(), DataLost> {
+        if !stream.layout().is_encrypted {
+            return self.write(stream, record, to);
+        }
+        encryption.record(stream, record, &to.item.output, to.report)?;
+        self.write_decrypted(encryption, to)
+    }
+
+    /// All records have come. Encrypted data ends here: the cipher's last block, and what it holds.
+    pub(crate) fn end(&mut self, encryption: &mut Encryption, to: &mut Destination<'_, '_>) {
+        if encryption.finish(&to.item.output, to.report) && self.write_decrypted(encryption, to).is_ok() {
+            encryption.check_rest(&to.item.output, to.report);
+        }
+    }
+
+    /// Writes the blocks that have been decrypted.
+    fn write_decrypted(&mut self, encryption: &mut Encryption, to: &mut Destination<'_, '_>) -> Result<(), DataLost> {
+        let stream = encryption.stream();
+        while let Some(block) = encryption.next_block(&to.item.output, to.report)? {
+            self.write(stream, block, to)?;
+        }
+        Ok(())
+    }
+
+    /// Writes one record, or one block of encrypted data once it is decrypted.
+    fn write(&mut self, stream: Stream, record: &[u8], to: &mut Destination<'_, '_>) -> Result<(), DataLost> {
         let mut layout = stream.layout();
         // The patches of a delta are not in parts.
-        layout.is_win32 &= !(destination.is_delta && stream.has(Stream::BIT_OFFSETS));
-        let path = destination.path;
-        let unpacked = self.unpacker.unpack(layout, record);
-        let (address, data) = match unpacked {
-            Ok(unpacked) => (unpacked.address, unpacked.data),
-            Err(UnpackError::ShortAddress) => {
-                report.now(MessageType::Error, &texts::short_address(path, record.len()));
-                return Err(DataLost);
-            }
+        layout.is_win32 &= !(to.item.delta_seq > 0 && stream.has(Stream::BIT_OFFSETS));
+        let path = &to.item.output;
+        let unpacked = match self.unpacker.unpack(layout, record) {
+            Ok(unpacked) => unpacked,
+            Err(UnpackError::ShortAddress) => return Err(to.lose(&texts::short_address(path, record.len()))),
             Err(UnpackError::Compression(error)) => {
-                report.later(MessageType::Error, texts::decompression(&error, path));
+                to.report.later(MessageType::Error, texts::decompression(&error, path));
                 return Err(DataLost);
             }
         };
-        if let Some(address) = address
-            && let Err(errno) = destination.file.go_to(address)
+        if let Some(address) = unpacked.address
+            && let Err(errno) = to.file.go_to(address)
         {
-            report.now(MessageType::Error, &texts::seek_failed(address, path, errno));
-            return Err(DataLost);
+            return Err(to.lose(&texts::seek_failed(address, path, errno)));
         }
-        let in_order = address.is_none() && !layout.is_win32;
-        digest.update(data, in_order, destination.file);
-        let written = if layout.is_win32 {
-            write_win32(&mut self.win32, data, destination)
-        } else {
-            destination.write(data, texts::write_failed)
-        };
-        match written {
-            Ok(()) => {
-                progress.add_job_bytes(data.len() as u64);
-                Ok(())
-            }
-            Err(text) => {
-                report.now(MessageType::Error, &text);
-                Err(DataLost)
-            }
-        }
+        let data = unpacked.data;
+        to.digest.update(data, unpacked.address.is_none() && !layout.is_win32, to.file);
+        let written =
+            if layout.is_win32 { write_win32(&mut self.win32, data, to) } else { to.write(data, texts::write_failed) };
+        written.map_err(|text| to.lose(&text))?;
+        to.progress.add_job_bytes(data.len() as u64);
+        Ok(())
     }
 }
 
-fn write_win32(parts: &mut Win32Stream, data: &[u8], destination: &mut Destination<'_>) -> Result<(), Vec<u8>> {
-    let mut rest = data;
-    while let Some(piece) = parts.next_data(&mut rest) {
-        destination.write(piece, |failed, path| texts::windows_write_failed(path, failed.errno))?;
+fn write_win32(parts: &mut Win32Stream, mut data: &[u8], to: &mut Destination<'_, '_>) -> Result<(), Vec<u8>> {
+    while let Some(piece) = parts.next_data(&mut data) {
+        to.write(piece, |failed, path| texts::windows_write_failed(path, failed.errno))?;
     }
     Ok(())
 }

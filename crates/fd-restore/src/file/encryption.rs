@@ -10,9 +10,9 @@ use fd_records::{DigestKind, DigestValue, Stream};
 use crate::report::{QueuedMessage, Report};
 use crate::texts;
 
-/// The current file can't be decrypted; the operator knows why.
+/// Data of the current file can't be restored; the operator knows why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Undecipherable;
+pub(crate) struct DataLost;
 
 /// See the module.
 pub(crate) struct Encryption {
@@ -60,14 +60,14 @@ impl Encryption {
     }
 
     /// A session record (reference 05 §11.1).
-    pub(crate) fn session(&mut self, record: &[u8], report: &mut Report<'_>) -> Result<(), Undecipherable> {
+    pub(crate) fn session(&mut self, record: &[u8], report: &mut Report<'_>) -> Result<(), DataLost> {
         let Some(keys) = &self.keys else {
             report.now(MessageType::Error, &texts::no_private_keys());
-            return Err(Undecipherable);
+            return Err(DataLost);
         };
         if self.file_key.is_some() {
             report.now(MessageType::Error, &texts::second_session());
-            return Err(Undecipherable);
+            return Err(DataLost);
         }
         match self.opener.open(record, keys) {
             Ok(file_key) => {
@@ -79,13 +79,13 @@ impl Encryption {
                     report.later(MessageType::Error, line);
                 }
                 report.now(MessageType::Error, &texts::session_refused(&error));
-                Err(Undecipherable)
+                Err(DataLost)
             }
         }
     }
 
     /// The stream of the encrypted records.
-    pub(crate) const fn stream(&self) -> Stream {
+    pub(super) const fn stream(&self) -> Stream {
         self.stream
     }
 
@@ -96,14 +96,14 @@ impl Encryption {
         record: &[u8],
         path: &[u8],
         report: &mut Report<'_>,
-    ) -> Result<(), Undecipherable> {
+    ) -> Result<(), DataLost> {
         self.stream = stream;
         let decryptor = match &mut self.decryptor {
             Some(decryptor) => decryptor,
             none => {
                 let Some(file_key) = &self.file_key else {
                     report.now(MessageType::Error, &texts::no_session_data(path));
-                    return Err(Undecipherable);
+                    return Err(DataLost);
                 };
                 match Decryptor::new(file_key) {
                     Ok(decryptor) => none.insert(decryptor),
@@ -114,23 +114,23 @@ impl Encryption {
                             }
                         }
                         report.now(MessageType::Error, &texts::no_decryption_context(path));
-                        return Err(Undecipherable);
+                        return Err(DataLost);
                     }
                 }
             }
         };
         decryptor.record(record).map_err(|error| {
             report.now(MessageType::Error, &texts::decryption_error(path, &error));
-            Undecipherable
+            DataLost
         })
     }
 
     /// The next block that was decrypted.
-    pub(crate) fn next_block(&mut self, path: &[u8], report: &mut Report<'_>) -> Result<Option<&[u8]>, Undecipherable> {
+    pub(crate) fn next_block(&mut self, path: &[u8], report: &mut Report<'_>) -> Result<Option<&[u8]>, DataLost> {
         let Some(decryptor) = &mut self.decryptor else { return Ok(None) };
         decryptor.next_block().map_err(|error| {
             report.now(MessageType::Error, &texts::decryption_error(path, &error));
-            Undecipherable
+            DataLost
         })
     }
 

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use fd_messages::MessageType;
+use fd_records::DigestKind;
 
-use crate::digests::{Checked, Finding, Recorded, Ticket};
-use crate::file::Encryption;
-use crate::report::QueuedMessage;
+use crate::digests::{Answer, Checked, DigestCheck, Finding, Recorded, Ticket};
+use crate::file::{Encryption, RestoreItem};
+use crate::output_file::OutputFile;
+use crate::report::{QueuedMessage, Report};
 use crate::texts;
 
 /// The messages about files of which there is something to say.
@@ -27,8 +29,28 @@ impl Findings {
     }
 }
 
+/// Compares the data of the current file with what the volume says of it, or leaves that for later.
+pub(super) fn check(
+    kind: DigestKind,
+    recorded: Recorded,
+    item: &RestoreItem,
+    file: &OutputFile,
+    digest: &mut DigestCheck,
+    encryption: &Encryption,
+    report: &mut Report<'_>,
+) {
+    match digest.check(kind, recorded, &item.output, file) {
+        Answer::Later(ticket) => report.hold_for(ticket),
+        Answer::Now(recorded, finding) => {
+            for (kind, text) in said(&item.output, &recorded, finding, encryption) {
+                report.now(kind, &text);
+            }
+        }
+    }
+}
+
 /// The messages about a file, the most important one last; none if its data is what was saved, or may be.
-pub(super) fn said(name: &[u8], recorded: &Recorded, finding: Finding, encryption: &Encryption) -> Vec<QueuedMessage> {
+fn said(name: &[u8], recorded: &Recorded, finding: Finding, encryption: &Encryption) -> Vec<QueuedMessage> {
     let digest = match finding {
         Finding::Cancelled => return Vec::new(),
         Finding::Unreadable(errno) => return vec![(MessageType::Error, texts::not_read_back(name, errno))],

@@ -1,0 +1,41 @@
+//! What a restore remembers from one round to the next.
+
+use fd_metadata::{MetadataWriter, UsualOwner};
+
+use crate::digests::DigestCheck;
+use crate::file::{DataPath, Encryption};
+use crate::plan::RestorePlan;
+use crate::report::QueuedMessage;
+use crate::tree::Directories;
+
+/// What a restore remembers from one round (one Storage Daemon) to the next.
+pub struct RestoreState {
+    pub(super) directories: Directories,
+    pub(super) writer: MetadataWriter,
+    pub(super) digest: DigestCheck,
+    pub(super) data: DataPath,
+    pub(super) encryption: Encryption,
+    pub(super) usual: UsualOwner,
+    /// Messages of the round before that wait for the next one.
+    pub(super) queued: Vec<QueuedMessage>,
+}
+
+impl RestoreState {
+    /// The state of a job that begins now. Symbolic links that appear from now on are not followed.
+    pub fn new(plan: &RestorePlan) -> Self {
+        Self {
+            directories: Directories::new(),
+            writer: MetadataWriter::new(),
+            digest: DigestCheck::new(plan.check_digests, plan.keys.is_some(), plan.processor),
+            data: DataPath::new(),
+            encryption: Encryption::new(plan.keys.clone()),
+            usual: UsualOwner::default(),
+            queued: Vec::new(),
+        }
+    }
+
+    /// Messages of an earlier round after which nothing was said: the next round delivers them with its own.
+    pub fn wait_with(&mut self, queued: Vec<QueuedMessage>) {
+        self.queued = queued;
+    }
+}
