@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_have_none() {
+    fn unknown_users_and_groups_have_none() {
         let mut names = NameCache::new();
         assert_eq!(names.user_name(4_000_000_000), None);
         assert_eq!(names.user_number(b"no such user \xff"), None);

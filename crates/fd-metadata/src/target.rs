@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_gets_what_it_does_not_have() {
+    fn only_missing_attributes_of_a_new_file_are_set() {
         let (folder, _directory) = folder();
         let mut usual = UsualOwner::default();
         let root = nix::unistd::geteuid().is_root();

@@ -140,7 +140,7 @@ fn attributes_survive_on_files_and_links() {
 }
 
 #[test]
-fn what_can_not_be_set_is_said_word_for_word() {
+fn warnings_of_failed_writes_are_word_for_word() {
     let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     fs::write(folder.path("f"), b"").unwrap();
     let target = folder.target("f");
@@ -222,7 +222,7 @@ fn a_missing_file_is_passed_over() {
 }
 
 #[test]
-fn what_can_not_be_read_is_said() {
+fn metadata_that_cannot_be_read_causes_a_warning() {
     let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     fs::write(folder.path("f"), b"").unwrap();
     // A handle can't be read from, which is an error other than ENOENT.

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_refused() {
+    fn invalid_expressions_are_refused() {
         for expressions in ["@^@/tmp/rf@", "!^!/tmp/rf", "!(!x!", "", "!", "!a", "!a!"] {
             assert!(RegexWhere::parse(expressions.as_bytes()).is_none(), "{expressions}");
         }

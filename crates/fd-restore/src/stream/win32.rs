@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_contents_of_data_parts_are_given_whatever_the_borders() {
+    fn only_the_contents_of_data_parts_are_returned_for_any_record_size() {
         let stream =
             [part(3, b"", b"security"), part(1, b"", b"hello "), part(4, b"name", b"other"), part(1, b"n", b"world")]
                 .concat();

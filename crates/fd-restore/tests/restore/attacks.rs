@@ -105,7 +105,7 @@ fn jobs_in_a_row(place: &Place, volumes: &[Volume]) -> Vec<Finished> {
 
 /// Each attack falls into two jobs at every place: what the first one made is as old as anything else to the second one.
 #[test]
-fn what_an_earlier_job_made_leads_out_no_more_than_what_this_one_makes() {
+fn links_made_by_an_earlier_job_do_not_lead_out() {
     type Put = for<'v> fn(&'v mut Volume, &str) -> &'v mut Volume;
     let attacks: [&[Put]; 6] = [
         &[
@@ -186,7 +186,7 @@ fn what_an_earlier_job_made_leads_out_no_more_than_what_this_one_makes() {
 
 /// What stands in the way is said, and the same job once more does not get further.
 #[test]
-fn a_link_that_leads_out_is_refused_however_old_it_is() {
+fn a_link_that_leads_out_is_refused_at_any_age() {
     let place = scene();
     let before = victim(&place);
     let mut evil = Volume::new();
@@ -290,7 +290,7 @@ fn a_final_link_is_never_written_through() {
 }
 
 #[test]
-fn acls_of_a_link_do_not_land_on_its_target() {
+fn acls_of_a_link_are_not_set_on_its_target() {
     let place = scene();
     let before = victim(&place);
     let mut volume = Volume::new();
@@ -342,7 +342,7 @@ fn links_of_other_users_are_not_followed() {
 }
 
 #[test]
-fn a_link_of_ours_counts_only_where_others_can_not_put_it() {
+fn our_own_link_is_followed_only_where_others_cannot_create_it() {
     if !is_root() {
         return skip::test("needs root");
     }
@@ -424,7 +424,7 @@ fn hard_links_stay_below_the_restore_directory() {
 }
 
 #[test]
-fn replacing_is_no_way_out_either() {
+fn replacing_a_file_does_not_lead_out() {
     for replace in [Replace::Always, Replace::IfNewer, Replace::IfOlder, Replace::Never] {
         let place = scene();
         let before = victim(&place);
@@ -456,7 +456,7 @@ fn set_id_bits_come_last_and_data_is_private_until_then() {
 }
 
 #[test]
-fn what_others_can_swap_is_looked_at_before_it_gets_attributes() {
+fn an_object_that_others_can_replace_is_checked_before_its_attributes_are_set() {
     if !is_root() {
         return skip::test("needs root");
     }

@@ -128,7 +128,7 @@ fn records_in_any_order_and_of_any_stream_do_no_harm() {
 }
 
 #[test]
-fn headers_that_are_none_are_fatal() {
+fn invalid_record_headers_are_fatal() {
     let place = Place::new();
     let mut saved = Saved::file("/f");
     saved.stat.mode = 0o100_666;
@@ -160,7 +160,7 @@ fn wrong_lengths_are_fatal() {
 }
 
 #[test]
-fn an_attribute_record_that_is_none_loses_one_file() {
+fn an_unreadable_attribute_record_loses_one_file() {
     for record in [&b"1"[..], b"1 3 /f", b"", b"1 3 /f\0A A A A A A A A A A A A\0\0\0", b"1 3 /f\0?\0\0\0"] {
         let place = Place::new();
         let mut volume = Volume::new();
@@ -260,7 +260,7 @@ fn data_is_taken_only_behind_data_or_attributes() {
 }
 
 #[test]
-fn a_stream_that_nobody_knows_ends_the_file() {
+fn an_unknown_stream_ends_the_file() {
     let place = Place::new();
     let mut volume = Volume::new();
     volume.file("/f", b"one").record(Stream::new(42), b"?").record(Stream::FILE_DATA, b"two");
@@ -351,7 +351,7 @@ fn data_stops_at_a_multiple_of_what_the_attributes_say() {
 }
 
 #[test]
-fn a_file_that_grew_while_it_was_saved_is_restored_and_said_to_be_longer() {
+fn a_file_that_grew_during_the_backup_is_restored_with_a_size_error() {
     let place = Place::new();
     let mut volume = Volume::new();
     let mut saved = Saved::file("/log");

@@ -33,7 +33,7 @@ fn parents_of_a_file_are_made() {
 }
 
 #[test]
-fn parents_of_other_things_take_after_them() {
+fn new_parents_of_other_objects_get_their_owner_and_mode() {
     let place = Place::new();
     let mut setuid = Saved::file("/s/f");
     setuid.stat.mode = 0o104_755;
@@ -45,7 +45,7 @@ fn parents_of_other_things_take_after_them() {
 }
 
 #[test]
-fn all_new_parents_of_a_directory_take_after_it() {
+fn new_parents_of_a_directory_get_its_owner_and_mode() {
     let place = Place::new();
     let mut saved = Saved::directory("/data/emptydir/");
     saved.stat.mode = 0o041_777;
@@ -68,7 +68,7 @@ fn records_that_come_later_correct_the_parents() {
 }
 
 #[test]
-fn times_of_directories_are_right_whatever_the_order() {
+fn directories_get_their_times_in_any_order() {
     let place = Place::new();
     let mut volume = Volume::new();
     volume.directory("/a/").directory("/a/b/").directory("/a/b/c/");
@@ -94,7 +94,7 @@ fn a_later_record_of_a_directory_wins() {
 }
 
 #[test]
-fn a_directory_without_a_record_shows_that_it_was_changed() {
+fn a_directory_without_a_record_gets_new_times() {
     let place = Place::new();
     fs::create_dir(place.path("a")).unwrap();
     let mut volume = Volume::new();
@@ -179,7 +179,7 @@ fn messages_show_names_as_they_were_given() {
 }
 
 #[test]
-fn names_that_are_none_are_said() {
+fn invalid_names_are_reported() {
     let place = Place::new();
     let mut volume = Volume::new();
     volume.put(&Saved::new("/x/", FileType::Regular, 0o100_644)).record(Stream::FILE_DATA, b"x");
@@ -188,7 +188,7 @@ fn names_that_are_none_are_said() {
 }
 
 #[test]
-fn two_rounds_share_what_the_job_knows() {
+fn two_rounds_share_the_state_of_the_job() {
     let place = Place::new();
     let mut job = place.job();
     job.plan.replace = fd_records::Replace::Never;

@@ -105,13 +105,13 @@ fn damaged(change: impl FnOnce(&mut Volume, &Sealed)) -> (Vec<String>, bool) {
 }
 
 #[test]
-fn a_good_file_is_restored_without_a_word() {
+fn a_good_file_is_restored_without_a_message() {
     assert_eq!(damaged(|volume, sealed| sealed.put(volume, "/file")), (Vec::new(), true));
 }
 
 /// Reference 05 §11.1: after each of these the stock daemon refuses every encrypted file that follows.
 #[test]
-fn a_bad_session_loses_one_file_and_not_those_behind_it() {
+fn a_damaged_session_record_loses_one_file_only() {
     let with_session = |records: &[&[u8]]| {
         damaged(|volume, sealed| {
             put_attributes(volume, "/file");
@@ -143,7 +143,7 @@ fn a_bad_session_loses_one_file_and_not_those_behind_it() {
 
 /// Reference 05 §11.2: damage in the last block ends the stock daemon.
 #[test]
-fn damaged_data_loses_one_file_and_is_told() {
+fn damaged_data_loses_one_file_and_is_reported() {
     let lengths: Vec<usize> = Sealed::new(&keys(OWN)).data.iter().map(Vec::len).collect();
     for (record, length) in lengths.iter().enumerate() {
         for place in 0..*length {
@@ -165,7 +165,7 @@ fn damaged_data_loses_one_file_and_is_told() {
 
 /// Reference 05 §11.3.
 #[test]
-fn signatures_say_what_is_wrong_and_the_file_stays() {
+fn bad_signatures_are_reported_and_the_file_stays() {
     let with_signatures = |records: &[&[u8]]| {
         damaged(|volume, sealed| {
             put_attributes(volume, "/file");
@@ -193,7 +193,7 @@ fn signatures_say_what_is_wrong_and_the_file_stays() {
 /// Long files are digested together once they are restored, for their signatures, too. What has one that is checked needs
 /// no digest record.
 #[test]
-fn signatures_are_checked_whatever_came_before_and_told_of_in_their_place() {
+fn signatures_are_checked_after_any_file_and_reported_in_order() {
     // One that is digested while it comes, and one that is not.
     for length in [100_000, 600_000] {
         told_of_signatures(length);
@@ -247,7 +247,7 @@ fn told_of_signatures(length: usize) {
 
 /// The stock daemon takes such signatures without a word.
 #[test]
-fn signatures_by_somebody_unknown_are_told_once_a_job() {
+fn unknown_signers_are_reported_once_a_job() {
     let place = Place::new();
     let own = keys(OWN);
     let mut signed = Sealed::new(&own);
@@ -278,7 +278,7 @@ fn a_signed_file_behind_an_encrypted_one_is_checked_by_its_own_digest() {
 }
 
 #[test]
-fn a_restore_without_keys_ignores_signatures_and_can_not_decrypt() {
+fn a_restore_without_keys_ignores_signatures_and_cannot_decrypt() {
     let place = Place::new();
     let sealed = Sealed::new(&keys(OWN));
     let mut volume = Volume::new();

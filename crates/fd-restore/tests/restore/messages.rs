@@ -61,7 +61,7 @@ fn queued_messages_wait_for_the_next_direct_one() {
 
 /// The status of a job is settled before the last ones are said, so each round has to hand them on.
 #[test]
-fn what_waits_after_one_round_is_said_with_the_next_one() {
+fn queued_messages_of_a_round_are_delivered_with_the_next() {
     let place = Place::new();
     let job = place.job();
     let mut state = RestoreState::new(&job.plan);
@@ -91,7 +91,7 @@ fn the_queue_is_bounded() {
 }
 
 #[test]
-fn unsupported_streams_are_said_once_and_counted() {
+fn unsupported_streams_are_reported_once_and_counted() {
     let place = Place::new();
     let mut volume = Volume::new();
     for name in ["/a", "/b"] {
@@ -126,7 +126,7 @@ fn records_behind_an_unsupported_file_do_not_hit_the_one_before() {
 }
 
 #[test]
-fn a_plugin_that_is_not_there_is_said_and_its_files_are_restored() {
+fn a_missing_plugin_is_reported_and_its_files_are_restored() {
     let place = Place::new();
     let mut volume = Volume::new();
     volume.record(Stream::PLUGIN_NAME, b"2 1 1 bpipe:/bp/test:cat:dd\0").file("/bp/test", b"x");
@@ -138,7 +138,7 @@ fn a_plugin_that_is_not_there_is_said_and_its_files_are_restored() {
 }
 
 #[test]
-fn a_wrong_size_is_said_and_the_attributes_are_set_anyway() {
+fn a_wrong_size_is_reported_and_the_attributes_are_set() {
     let place = Place::new();
     let mut saved = Saved::file("/f");
     saved.stat.size = 100;
@@ -274,7 +274,7 @@ fn a_cancelled_job_closes_its_file() {
 }
 
 #[test]
-fn a_full_disk_is_said_with_file_and_reason_and_the_next_file_is_tried() {
+fn a_full_disk_is_reported_with_file_and_reason_and_the_job_goes_on() {
     if !is_root() {
         return skip::test("needs root");
     }

@@ -93,7 +93,7 @@ fn hard_links_and_special_files_get_none() {
 }
 
 #[test]
-fn a_skipped_directory_gets_them_a_skipped_file_does_not() {
+fn metadata_is_applied_to_a_skipped_directory_but_not_to_a_skipped_file() {
     let place = Place::new();
     if !works(&place) {
         return skip::test("no extended attributes here");
@@ -190,7 +190,7 @@ fn a_flood_of_records_is_bounded() {
 const MOST: usize = 1_000_000;
 
 #[test]
-fn what_is_held_of_one_file_s_attributes_is_bounded_in_bytes() {
+fn held_metadata_of_one_file_is_bounded_in_bytes() {
     let place = Place::new();
     if !works(&place) {
         return skip::test("no extended attributes here");
@@ -225,7 +225,7 @@ fn what_is_held_of_one_file_s_attributes_is_bounded_in_bytes() {
 }
 
 #[test]
-fn records_of_other_systems_are_said() {
+fn records_of_other_systems_cause_a_warning() {
     let place = Place::new();
     let mut volume = Volume::new();
     volume

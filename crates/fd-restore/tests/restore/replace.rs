@@ -102,7 +102,7 @@ fn directories_that_the_job_makes_get_their_attributes_anyway() {
 }
 
 #[test]
-fn a_directory_made_by_the_job_and_recorded_twice_is_never_a_stranger() {
+fn a_directory_made_by_the_job_is_not_skipped_when_recorded_twice() {
     let place = Place::new();
     let mut volume = Volume::new();
     volume.file("/d/f", b"x").directory("/d/");
@@ -127,7 +127,7 @@ fn contents_of_a_skipped_directory_are_restored_where_absent() {
 }
 
 #[test]
-fn a_file_does_not_take_the_place_of_a_directory() {
+fn a_file_does_not_replace_a_directory() {
     let place = Place::new();
     fs::create_dir(place.path("d")).unwrap();
     for saved in [Saved::file("/d"), Saved::symlink("/d", "x"), Saved::new("/d", FileType::Special, 0o010_600)] {
@@ -141,7 +141,7 @@ fn a_file_does_not_take_the_place_of_a_directory() {
 }
 
 #[test]
-fn a_directory_does_not_take_the_place_of_a_file_or_dangling_link() {
+fn a_directory_does_not_replace_a_file_or_a_dangling_link() {
     let place = Place::new();
     fs::write(place.path("f"), b"kept").unwrap();
     symlink("nowhere", place.path("l")).unwrap();

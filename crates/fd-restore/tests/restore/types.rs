@@ -171,7 +171,7 @@ fn a_fifo_with_data_needs_its_reader() {
 
 /// Who reads a fifo may stop in the middle.
 #[test]
-fn a_job_whose_fifo_nobody_empties_can_be_cancelled() {
+fn a_job_that_writes_to_a_full_fifo_can_be_cancelled() {
     let place = Place::new();
     nix::unistd::mkfifo(&place.path("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
     let_it_be_old();
@@ -225,7 +225,7 @@ fn beginning(device: &LoopDevice) -> Vec<u8> {
 }
 
 #[test]
-fn a_raw_device_is_written_over_and_not_cut() {
+fn a_raw_device_is_overwritten_and_not_truncated() {
     let place = Place::new();
     let Some(device) = loop_device(&place, "raw", &[b'-'; 4096]) else { return skip::test("no loop device") };
     let_it_be_old();
@@ -332,7 +332,7 @@ fn data_goes_to_no_special_file_below_where() {
 }
 
 #[test]
-fn types_that_are_no_files_are_said() {
+fn types_that_are_not_files_are_reported() {
     let place = Place::new();
     let cases = [
         (FileType::Deleted, MessageType::Info, "create_file.c:436 Original file /x have been deleted: type=23\n"),
@@ -452,7 +452,7 @@ fn a_patch_opens_nothing_but_a_regular_file() {
 }
 
 #[test]
-fn patches_need_their_file() {
+fn a_patch_needs_an_existing_file() {
     let place = Place::new();
     fs::write(place.path("f"), b"0123456789").unwrap();
     let mut volume = Volume::new();
@@ -608,7 +608,7 @@ fn encrypted_files_are_a_clear_error() {
 }
 
 #[test]
-fn directory_of_windows_without_meaning_is_opened_up() {
+fn a_windows_directory_without_permissions_becomes_accessible() {
     let place = Place::new();
     let mut saved = Saved::directory("/d");
     saved.stat.mode = 0o041_700;
@@ -666,7 +666,7 @@ fn names_and_hard_links_follow_regexwhere() {
 }
 
 #[test]
-fn a_bare_name_is_said() {
+fn a_name_without_a_directory_is_reported() {
     let place = Place::new();
     let mut job = place.job();
     job.plan.output = fd_restore::OutputNames::Regex(fd_restore::RegexWhere::parse(b"!^.*/!!").unwrap());

@@ -196,7 +196,7 @@ fn sparse_and_compressed_data_is_unpacked_first() {
 }
 
 #[test]
-fn what_can_not_be_compared_is_not_called_different() {
+fn files_that_cannot_be_compared_are_not_reported_as_different() {
     let mut volume = Volume::new();
     for name in ["/a", "/b"] {
         volume.put(&Saved::file(name)).record(Stream::ENCRYPTED_FILE_DATA, &[0; 16]).record(Stream::MD5, &md5(b"x"));
@@ -269,7 +269,7 @@ fn the_catalog_is_compared_too() {
 
 /// The Director looks up by the file's number, so the lost record must not shift those behind it.
 #[test]
-fn an_attribute_record_that_is_none_is_an_error() {
+fn an_unreadable_attribute_record_is_an_error() {
     let mut volume = Volume::new();
     volume.file("/a", b"x").record(Stream::MD5, &md5(b"x"));
     volume.record(Stream::ATTRIBUTES, b"rubbish").record(Stream::FILE_DATA, b"y").record(Stream::MD5, &md5(b"y"));
@@ -286,7 +286,7 @@ fn an_attribute_record_that_is_none_is_an_error() {
 }
 
 #[test]
-fn a_file_set_without_signature_is_said() {
+fn a_verify_without_a_digest_in_the_file_set_warns() {
     let checks = Checks { unsigned: true, ..Checks::default() };
     let verified = verify_data(&Volume::new(), checks, None);
     let text = "Checksum verification required in Verify FileSet option, but no Signature found in the FileSet\n";

@@ -54,7 +54,7 @@ fn signature() -> Recorded {
 }
 
 #[test]
-fn small_files_are_digested_whatever_the_kind_of_their_record() {
+fn small_files_are_digested_for_a_record_of_any_kind() {
     for processor in Processor::variants() {
         let mut check = DigestCheck::new(true, false, processor);
         for kind in DigestKind::ALL.into_iter().chain(DigestKind::ALL) {
@@ -67,7 +67,7 @@ fn small_files_are_digested_whatever_the_kind_of_their_record() {
 }
 
 #[test]
-fn the_first_file_is_digested_whatever_its_kind_if_it_is_small_or_can_be_read() {
+fn the_first_file_is_digested_for_any_kind_if_small_or_readable() {
     for processor in Processor::variants() {
         for kind in DigestKind::ALL {
             for (length, in_order) in [(0, false), (65_537, false), (LONG, true)] {
