@@ -6,6 +6,7 @@
 mod circles;
 mod citations;
 mod code;
+mod layout;
 mod packages;
 mod pages;
 mod sources;

@@ -158,7 +158,7 @@ impl VisitMut for WithoutTests {
 }
 
 /// `#[test]`, or a `cfg` that names `test` without a `not`.
-fn is_test_only(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_test_only(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         if attribute.path().is_ident("test") {
             return true;

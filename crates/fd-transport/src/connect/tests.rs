@@ -1,0 +1,126 @@
+//! Unit tests of `connect`.
+
+use super::*;
+use crate::PeerKind;
+use std::cell::{Cell, RefCell};
+use std::net::TcpListener;
+
+#[derive(Default)]
+struct Watch {
+    questions: Cell<u32>,
+    cancel_at: Option<u32>,
+    warnings: RefCell<Vec<String>>,
+}
+
+impl ConnectWatch for Watch {
+    fn cancelled(&self) -> bool {
+        self.questions.set(self.questions.get() + 1);
+        self.cancel_at.is_some_and(|at| self.questions.get() >= at)
+    }
+
+    fn retrying(&self, text: &str) {
+        self.warnings.borrow_mut().push(text.to_owned());
+    }
+}
+
+fn plan(port: u16, give_up_after: Duration) -> ConnectPlan {
+    ConnectPlan {
+        peer: Peer { kind: PeerKind::Storage, host: "127.0.0.1".to_owned(), port },
+        source: None,
+        retry_every: Duration::from_millis(10),
+        give_up_after,
+        keep_idle: Some(Duration::from_secs(300)),
+        send_buffer: Some(100_000),
+    }
+}
+
+/// A port that nobody listens on.
+fn dead_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn connects_with_a_source_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut plan = plan(listener.local_addr().unwrap().port(), Duration::from_secs(5));
+    plan.source = Some("127.0.0.3".parse().unwrap());
+    let channel = Channel::connect(&plan, Limits::default(), &Watch::default()).unwrap();
+    assert_eq!(channel.address(), listener.local_addr().unwrap());
+    assert_eq!(channel.peer().to_string(), format!("Storage daemon:127.0.0.1:{}", plan.peer.port));
+    let (_theirs, from) = listener.accept().unwrap();
+    assert_eq!(from.ip().to_string(), "127.0.0.3");
+}
+
+#[test]
+fn refusals_are_retried_until_the_time_is_up_and_warned_of_from_the_second_on() {
+    let port = dead_port();
+    let watch = Watch::default();
+    let error = Channel::connect(&plan(port, Duration::from_millis(100)), Limits::default(), &watch).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("[FE0039] Unable to connect to Storage daemon on 127.0.0.1:{port}. ERR=Connection refused")
+    );
+    assert_eq!(
+        *watch.warnings.borrow(),
+        [format!("Could not connect to Storage daemon on 127.0.0.1:{port}. ERR=Connection refused\nRetrying ...\n")]
+    );
+}
+
+#[test]
+fn a_retry_finds_a_daemon_that_came_up_meanwhile() {
+    struct Starter(RefCell<Option<TcpListener>>, u16);
+    impl ConnectWatch for Starter {
+        fn cancelled(&self) -> bool {
+            false
+        }
+        fn retrying(&self, _text: &str) {
+            *self.0.borrow_mut() = Some(TcpListener::bind(("127.0.0.1", self.1)).unwrap());
+        }
+    }
+    let starter = Starter(RefCell::default(), dead_port());
+    Channel::connect(&plan(starter.1, Duration::from_secs(20)), Limits::default(), &starter).unwrap();
+}
+
+#[test]
+fn cancelling_ends_the_pause() {
+    let watch = Watch { cancel_at: Some(2), ..Watch::default() };
+    let mut plan = plan(dead_port(), Duration::from_secs(3600));
+    plan.retry_every = Duration::from_secs(3600);
+    let error = Channel::connect(&plan, Limits::default(), &watch).unwrap_err();
+    assert!(matches!(error, ConnectError::Cancelled { .. }), "{error}");
+}
+
+#[test]
+fn what_cannot_get_better_is_not_retried() {
+    let mut unknown = plan(9103, Duration::from_secs(3600));
+    unknown.peer.host = "no host has this name".to_owned();
+    let error = Channel::connect(&unknown, Limits::default(), &Watch::default()).unwrap_err();
+    let head = "[FE0060] gethostbyname() for host \"no host has this name\" failed: ERR=";
+    assert!(error.to_string().starts_with(head), "{error}");
+    let mut foreign = plan(9103, Duration::from_secs(3600));
+    foreign.source = Some("192.0.2.1".parse().unwrap());
+    let error = Channel::connect(&foreign, Limits::default(), &Watch::default()).unwrap_err();
+    assert_eq!(error.to_string(), "[FE0062] Source address bind error. proto=2. ERR=Cannot assign requested address");
+}
+
+#[test]
+fn the_director_has_its_own_number() {
+    let mut plan = plan(dead_port(), Duration::ZERO);
+    plan.peer.kind = PeerKind::Director;
+    let error = Channel::connect(&plan, Limits::default(), &Watch::default()).unwrap_err();
+    assert!(error.to_string().starts_with("[FE0019] Unable to connect to Director daemon on"), "{error}");
+}
+
+#[test]
+fn addresses_of_ipv6_come_first_and_once() {
+    let parsed =
+        |addresses: &[&str]| -> Vec<SocketAddr> { addresses.iter().map(|address| address.parse().unwrap()).collect() };
+    let found = ["127.0.0.1:1", "[::2]:1", "127.0.0.1:1", "127.0.0.2:1", "[::1]:1", "[::2]:1"];
+    let expected = ["[::2]:1", "[::1]:1", "127.0.0.1:1", "127.0.0.2:1"];
+    assert_eq!(in_order(parsed(&found)), parsed(&expected));
+    assert_eq!(resolve("::1", 1).unwrap(), parsed(&["[::1]:1"]));
+    match resolve("localhost", 9103) {
+        Ok(addresses) => assert_eq!(in_order(addresses.clone()), addresses),
+        Err(_) => skip::part("localhost has no address here"),
+    }
+}

@@ -1,0 +1,105 @@
+//! Unit tests of `wire`.
+
+use super::*;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+fn pair() -> (Wire, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (theirs, _) = listener.accept().unwrap();
+    (Wire::new(ours, Duration::from_secs(5)).unwrap(), theirs)
+}
+
+#[test]
+fn many_small_pieces_leave_in_one_write() {
+    let (mut wire, mut peer) = pair();
+    for _ in 0..1000 {
+        wire.queue(b"0123456789").unwrap();
+    }
+    assert_eq!(wire.stats.writes, 0);
+    wire.flush().unwrap();
+    assert_eq!((wire.stats.writes, wire.stats.bytes_out), (1, 10_000));
+    let mut got = vec![0; 10_000];
+    peer.read_exact(&mut got).unwrap();
+}
+
+#[test]
+fn a_read_that_waits_sends_first() {
+    let (mut wire, mut peer) = pair();
+    let echo = std::thread::spawn(move || {
+        let mut got = [0; 5];
+        peer.read_exact(&mut got).unwrap();
+        peer.write_all(&got).unwrap();
+        peer
+    });
+    wire.queue(b"hello").unwrap();
+    wire.fill(Wait::Until(None)).unwrap();
+    assert_eq!(wire.input.filled(), b"hello");
+    drop(echo.join().unwrap());
+    assert_eq!(wire.fill(Wait::Until(None)).unwrap(), 0);
+    assert!(wire.eof);
+}
+
+#[test]
+fn many_small_frames_are_read_in_heaps_and_the_last_ones_too() {
+    let (mut wire, mut peer) = pair();
+    wire.receive_heaps(true);
+    let sender = std::thread::spawn(move || {
+        (0..20_000).for_each(|_| peer.write_all(b"0123456789").unwrap());
+        peer
+    });
+    while wire.stats.bytes_in < 200_000 {
+        assert!(wire.fill(Wait::Until(None)).unwrap() > 0);
+        let got = wire.input.filled().len();
+        wire.input.consume(got);
+    }
+    wire.receive_heaps(false);
+    let mut peer = sender.join().unwrap();
+    let start = Instant::now();
+    let deadline = start + Duration::from_millis(30);
+    assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    assert!(start.elapsed() >= Duration::from_millis(30), "the timeout is the caller's again");
+    // Who waits for heaps and gets nothing is not woken all the time, but as soon as there is something.
+    wire.receive_heaps(true);
+    let deadline = Instant::now() + Duration::from_millis(30);
+    assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    assert_eq!(wire.heaps, Heaps::Later);
+    peer.write_all(b"x").unwrap();
+    assert_eq!(wire.fill(Wait::Until(None)).unwrap(), 1);
+    assert_eq!(wire.heaps, Heaps::Now);
+}
+
+#[test]
+fn waits_end() {
+    let (mut wire, _peer) = pair();
+    assert_eq!(wire.fill(Wait::No).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    let start = Instant::now();
+    let deadline = start + Duration::from_millis(30);
+    assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    assert!(start.elapsed() >= Duration::from_millis(30));
+}
+
+#[test]
+fn a_write_that_makes_no_progress_ends() {
+    let (wire, _peer) = pair();
+    let Wire { stream, .. } = wire;
+    let stream = Arc::into_inner(stream).unwrap();
+    let mut wire = Wire::new(stream, Duration::from_millis(50)).unwrap();
+    let block = vec![0; OUTPUT_MAX];
+    let error = (0..1000).find_map(|_| wire.queue(&block).err()).unwrap();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_limited_write_is_cut_into_pieces() {
+    let (mut wire, mut peer) = pair();
+    wire.set_bandwidth(Bandwidth::new(1_000_000));
+    let start = Instant::now();
+    wire.queue(&vec![7; 400_000]).unwrap();
+    assert!(start.elapsed() >= Duration::from_millis(200));
+    assert!(wire.stats.writes >= 4);
+    let mut got = vec![0; 400_000];
+    peer.read_exact(&mut got).unwrap();
+    assert!(got.iter().all(|&byte| byte == 7));
+}

@@ -1,0 +1,179 @@
+//! Rules of the layout: where modules and unit tests stand, and one name, one dependency, one way for one thing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use syn::{Item, Visibility};
+
+use crate::code::named_paths;
+use crate::none;
+use crate::packages::packages;
+use crate::sources::{Outcome, crates, crates_and_tests, is_test_only, read, rust_files};
+
+/// Longest block of unit tests inside the file that they test, in lines.
+const INLINE_TESTS: usize = 80;
+/// Files whose unit tests are still longer.
+const STILL_INLINE: &[&str] = &[
+    "crates/bacula-fd/src/daemon/cli.rs",
+    "crates/bacula-fd/src/daemon/lifecycle.rs",
+    "crates/bacula-fd/src/job/runscript.rs",
+    "crates/bacula-fd/src/security/hosts_access.rs",
+    "crates/bacula-fd/src/security/own_file.rs",
+    "crates/bacula-fd/src/shared/debug.rs",
+    "crates/bacula-fd/src/shared/state_file.rs",
+    "crates/fd-bsock/src/hello.rs",
+    "crates/fd-bsock/src/lz4.rs",
+    "crates/fd-bsock/src/encoder.rs",
+    "crates/fd-config/src/numbers.rs",
+    "crates/fd-config/src/settings.rs",
+    "crates/fd-fileset/src/letters.rs",
+    "crates/fd-fileset/src/program.rs",
+    "crates/fd-fileset/src/wildcard.rs",
+    "crates/fd-metadata/src/target.rs",
+    "crates/fd-records/src/acl.rs",
+    "crates/fd-records/src/attributes.rs",
+    "crates/fd-records/src/lstat.rs",
+    "crates/fd-records/src/stream.rs",
+    "crates/fd-restore/src/digests/check.rs",
+    "crates/fd-restore/src/digests/long.rs",
+    "crates/fd-session/src/authenticate.rs",
+];
+/// Names that two crates still share.
+const STILL_TWICE: [&str; 5] = ["Encoder", "Estimate", "Message", "Replace", "Verdict"];
+/// Crates that still use both `nix` and `rustix`.
+const STILL_BOTH: [&str; 1] = ["fd-metadata"];
+
+#[test]
+fn a_module_with_children_stands_in_a_file_of_its_name() -> Outcome<()> {
+    const STILL: [&str; 2] = ["crates/fd-compress/src/lzo1x/mod.rs", "crates/fd-config/tests/world/mod.rs"];
+    let still = |path: &Path| STILL.iter().any(|still| path == Path::new(still));
+    let found = rust_files()?.into_iter().filter(|path| path.ends_with("mod.rs") && !still(path));
+    none(&found.map(|path| format!("{}: move it to the module's name", path.display())).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// One place for unit tests: the module `tests`, at the end of the file or in a file of its own.
+#[test]
+fn unit_tests_stand_in_one_place() -> Outcome<()> {
+    let mut problems = Vec::new();
+    for member in crates_and_tests()? {
+        for source in &member.sources {
+            let place = source.path.display();
+            let modules = source.whole.items.iter().enumerate().filter_map(|(at, item)| match item {
+                Item::Mod(module) if is_test_only(&module.attrs) => Some((at, module)),
+                _ => None,
+            });
+            for (at, module) in modules {
+                let Some((braces, _)) = &module.content else { continue };
+                if module.ident != "tests" {
+                    problems.push(format!("{place}: the tests' module is named {}, not tests", module.ident));
+                }
+                let lines = braces.span.close().start().line - braces.span.open().start().line;
+                if lines > INLINE_TESTS && !STILL_INLINE.contains(&place.to_string().as_str()) {
+                    problems.push(format!("{place}: {lines} lines of unit tests belong in a file of their own"));
+                }
+                if at + 1 < source.whole.items.len() {
+                    problems.push(format!("{place}: something stands behind the unit tests"));
+                }
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+/// The public types of each crate, with their places.
+fn public_types() -> Outcome<BTreeMap<String, BTreeMap<String, String>>> {
+    let mut types = BTreeMap::new();
+    for member in crates()? {
+        let of_crate: &mut BTreeMap<String, String> = types.entry(member.name).or_default();
+        for source in &member.sources {
+            for item in &source.code.items {
+                let (visibility, name) = match item {
+                    Item::Enum(item) => (&item.vis, &item.ident),
+                    Item::Struct(item) => (&item.vis, &item.ident),
+                    Item::Trait(item) => (&item.vis, &item.ident),
+                    Item::Type(item) => (&item.vis, &item.ident),
+                    Item::Union(item) => (&item.vis, &item.ident),
+                    _ => continue,
+                };
+                if matches!(visibility, Visibility::Public(_)) {
+                    of_crate.insert(name.to_string(), source.path.display().to_string());
+                }
+            }
+        }
+    }
+    Ok(types)
+}
+
+#[test]
+fn crates_that_meet_have_no_public_types_of_one_name() -> Outcome<()> {
+    let types = public_types()?;
+    let mut problems = BTreeSet::new();
+    for package in packages()? {
+        // What one crate sees: its own types, and those of each crate that it depends on.
+        let seen = package.ours().map(|dependency| dependency.name.as_str()).chain([package.name.as_str()]);
+        let mut places: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+        for (name, place) in seen.filter_map(|name| types.get(name)).flatten() {
+            places.entry(name).or_default().insert(place);
+        }
+        for (name, places) in
+            places.into_iter().filter(|(name, places)| places.len() > 1 && !STILL_TWICE.contains(&name.as_str()))
+        {
+            problems.insert(format!("{name}: {places:?}"));
+        }
+    }
+    none(&problems.into_iter().collect::<Vec<_>>());
+    Ok(())
+}
+
+#[test]
+fn system_calls_go_through_nix_or_rustix_in_a_crate() -> Outcome<()> {
+    let mut problems = Vec::new();
+    for package in packages()? {
+        let uses = |name: &str| package.theirs().any(|dependency| dependency.name == name);
+        if uses("nix") && uses("rustix") && !STILL_BOTH.contains(&package.name.as_str()) {
+            problems.push(format!("{} uses nix and rustix", package.name));
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+/// The words of an error number are those of the C library, which `fd_os` asks; other tables have words of their own.
+#[test]
+fn no_other_table_has_words_for_error_numbers() -> Outcome<()> {
+    let mut problems = Vec::new();
+    for member in crates()?.iter().filter(|member| member.name != "fd-os") {
+        for source in &member.sources {
+            for (line, path) in named_paths(&source.code) {
+                if path.ends_with("Errno::desc") || path.split("::").any(|word| word.starts_with("strerror")) {
+                    problems.push(format!("{}:{line}: {path}", source.path.display()));
+                }
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+#[test]
+fn every_dependency_of_the_workspace_is_used() -> Outcome<()> {
+    let workspace: toml::Table = read("Cargo.toml")?.parse()?;
+    let table = |table: &toml::Table, key: &str| table.get(key).and_then(toml::Value::as_table).cloned();
+    let listed = table(&workspace, "workspace").and_then(|workspace| table(&workspace, "dependencies"));
+    let mut unused: BTreeSet<String> = listed.into_iter().flatten().map(|(name, _)| name).collect();
+    assert!(!unused.is_empty(), "the manifest lists no dependency");
+    for manifest in crate::sources::files()?.iter().filter(|path| path.ends_with("Cargo.toml")) {
+        let manifest: toml::Table = read(&manifest.to_string_lossy())?.parse()?;
+        for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            for (name, value) in table(&manifest, kind).unwrap_or_default() {
+                if value.get("workspace").is_some() {
+                    unused.remove(&name);
+                }
+            }
+        }
+    }
+    none(&unused.into_iter().map(|name| format!("{name}: no member uses it")).collect::<Vec<_>>());
+    Ok(())
+}
