@@ -5,9 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-use fd_config::{
-    AddressFamily, JsonOptions, LoadError, Settings, Source, Unchecked, load, parse, parse_for_json,
-};
+use fd_config::{AddressFamily, JsonOptions, LoadError, Settings, Source, Unchecked, load, parse, parse_for_json};
 use libfuzzer_sys::fuzz_target;
 
 /// Knows the file itself, one small include, and a program that prints a line.

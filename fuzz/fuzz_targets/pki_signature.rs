@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use fd_crypto::pki::{Certificate, KeyPair, KeyRing, PrivateKey, Signature, Signer, Verdict};
 use fd_crypto::Digester;
+use fd_crypto::pki::{Certificate, KeyPair, KeyRing, PrivateKey, Signature, Signer, Verdict};
 use fd_records::{DigestKind, DigestValue};
 use libfuzzer_sys::fuzz_target;
 

@@ -14,10 +14,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_crypto::processor::Processor;
-use fd_restore::{OutputNames, RecordSource, RestorePlan, RestoreState, SourceError, run};
+use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_records::Replace;
+use fd_restore::{OutputNames, RecordSource, RestorePlan, RestoreState, SourceError, run};
 use libfuzzer_sys::fuzz_target;
 
 struct Frames(std::vec::IntoIter<Vec<u8>>, Vec<u8>);

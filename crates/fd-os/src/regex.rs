@@ -2,11 +2,16 @@
 //!
 //! A FileSet and `RegexWhere` are written for this dialect, and no other engine matches it exactly (reference 03 §4.5).
 
+mod automaton;
+mod set;
+mod tree;
+mod weight;
+
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use crate::regex_weight::weigh;
+pub use weight::{Weight, weigh};
 
 /// Most groups that a match reports: the whole and `\1` to `\9`.
 pub const GROUPS: usize = 10;

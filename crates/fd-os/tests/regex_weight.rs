@@ -2,8 +2,7 @@
 //! that nothing else in this process takes memory meanwhile.
 
 use fd_os::memory::in_use;
-use fd_os::regex::{PosixRegex, RegexOptions};
-use fd_os::regex_weight::weigh;
+use fd_os::regex::{PosixRegex, RegexOptions, weigh};
 
 /// What the allocator keeps of small pieces that were freed counts as in use, bytes.
 const ROUNDING: usize = 65536;

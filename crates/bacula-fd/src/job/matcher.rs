@@ -1,7 +1,7 @@
 //! The regular expressions of a job: compiled and matched here if they are light, else by a guest, a process that may die.
 //!
 //! The C library's expressions have no bound in memory, stack or time, and a thread that is in one can't be stopped. Light
-//! ones (`fd_os::regex_weight`) are matched where they are needed, as fast as ever. The others, first of all those with
+//! ones ([`fd_os::regex::weigh`]) are matched where they are needed, as fast as ever. The others, first of all those with
 //! back-references, go to a second process of this program, which takes no more memory than it may ([`serve`]), and which
 //! is killed when the job is canceled or when a single text takes too long.
 
@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use fd_fileset::Regex;
 use fd_os::io_error_text;
-use fd_os::regex::{Captures, GROUPS, PosixRegex, RegexError, RegexOptions};
-use fd_os::regex_weight::weigh;
+use fd_os::regex::{Captures, GROUPS, PosixRegex, RegexError, RegexOptions, weigh};
 use fd_restore::NameRegex;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};

@@ -46,7 +46,7 @@ enum Piece {
 
 impl RegexWhere {
     /// Reads a list of expressions. One that can't be used ends the list silently, as in the reference; `None` if not
-    /// even the first one can. Heavy ones (`fd_os::regex_weight`) can't.
+    /// even the first one can. Heavy ones ([`fd_os::regex::weigh`]) can't.
     pub fn parse(text: &[u8]) -> Option<Self> {
         Self::parse_with(text, &mut |pattern, options| Some(Box::new(PosixRegex::new(pattern, options).ok()?)))
     }
