@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::options::{BedOptions, ClientOptions, FileSet, quoted};
+use crate::options::{BedOptions, ClientOptions, FileSet, Plugins, quoted};
 use crate::root::Root;
 
 /// The Director's resource name in every bed.
@@ -232,9 +232,13 @@ impl Plan<'_> {
             .line("FDAddress = 127.0.0.1")
             .directory("WorkingDirectory", &work)
             .directory("Pid Directory", &work)
-            .directory("Plugin Directory", &self.root.inside("usr/lib/bacula"))
             .line("Maximum Concurrent Jobs = 20")
             .lines(&client.file_daemon);
+        match &client.plugins {
+            Plugins::OfThePackages => _ = text.directory("Plugin Directory", &self.root.inside("usr/lib/bacula")),
+            Plugins::In(directory) => _ = text.directory("Plugin Directory", directory),
+            Plugins::NoDirectory => {}
+        }
         self.psk(&mut text);
         text.close();
         let classes = if self.options.every_message { "all, saved" } else { "all, !skipped, !restored, !saved" };

@@ -38,7 +38,7 @@ pub use folder::Folder;
 pub use job::{COUNTS_OF_A_REPORT, JobResult};
 pub use lstat::LStat;
 pub use measure::{Usage, descriptors, reset_peak, resident, threads, umask, usage};
-pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, our_program};
+pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program};
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use ports::{ReservedPort, is_listening};
 pub use process::{Adopted, Finished, Process, argv, run};

@@ -56,6 +56,17 @@ pub fn our_program() -> Result<PathBuf> {
     })
 }
 
+/// The `Plugin Directory` of a client.
+#[derive(Debug, Clone)]
+pub enum Plugins {
+    /// The stock packages' one, which holds a plugin.
+    OfThePackages,
+    /// Another directory.
+    In(PathBuf),
+    /// The directive is left out.
+    NoDirectory,
+}
+
 /// One File Daemon of the bed, with a storage device, a pool and a backup job of its own.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
@@ -81,8 +92,10 @@ pub struct ClientOptions {
     pub wrapper: Vec<String>,
     /// Environment variables of the daemon, beside those of the test.
     pub environment: Vec<(String, String)>,
-    /// The user that it becomes (`-u`), if it does not stay who it is.
+    /// The user that it becomes (`-u`), if it does not stay what it is.
     pub user: Option<String>,
+    /// Its `Plugin Directory`.
+    pub plugins: Plugins,
 }
 
 impl ClientOptions {
@@ -101,6 +114,7 @@ impl ClientOptions {
             wrapper: Vec::new(),
             environment: Vec::new(),
             user: None,
+            plugins: Plugins::OfThePackages,
         }
     }
 

@@ -43,6 +43,16 @@ pub struct TreeRules {
 }
 
 impl TreeRules {
+    /// Everything, to the last nanosecond and hole.
+    pub const EXACT: Self = Self {
+        modes_and_owners: true,
+        times: Times::Nanoseconds,
+        access_times: true,
+        attributes: true,
+        holes: true,
+        sockets_left_out: false,
+    };
+
     /// What a restore by the stock daemon gives back.
     pub fn restored() -> Self {
         Self {
@@ -313,15 +323,6 @@ mod tests {
     use crate::tree::{TreeOptions, build_every_type};
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-    const EXACT: TreeRules = TreeRules {
-        modes_and_owners: true,
-        times: Times::Nanoseconds,
-        access_times: true,
-        attributes: true,
-        holes: true,
-        sockets_left_out: false,
-    };
-
     fn pair() -> (Folder, PathBuf, PathBuf) {
         let folder = Folder::new("trees").unwrap();
         let (left, right) = (folder.path().join("a"), folder.path().join("b"));
@@ -336,8 +337,8 @@ mod tests {
     fn the_same_call_builds_the_same_tree_and_reading_leaves_it_alone() {
         let (_folder, left, right) = pair();
         read_once(&left).unwrap();
-        assert_eq!(compare_trees(&left, &right, EXACT).unwrap(), Vec::<String>::new());
-        assert_eq!(compare_trees(&left, &right, EXACT).unwrap(), Vec::<String>::new());
+        assert_eq!(compare_trees(&left, &right, TreeRules::EXACT).unwrap(), Vec::<String>::new());
+        assert_eq!(compare_trees(&left, &right, TreeRules::EXACT).unwrap(), Vec::<String>::new());
         let (entries, bytes) = measure_tree(&left).unwrap();
         assert!(entries > 70 && bytes > 5_000_000, "{entries} {bytes}");
     }
@@ -347,7 +348,7 @@ mod tests {
         let (_folder, left, right) = pair();
         let small = right.join("regular/small");
         let change = |what: &str, wanted: &str| {
-            let found = compare_trees(&left, &right, EXACT).unwrap().join("\n");
+            let found = compare_trees(&left, &right, TreeRules::EXACT).unwrap().join("\n");
             assert!(found.contains(wanted), "{what}: expected {wanted:?} in:\n{found}");
         };
         fs::set_permissions(right.join("nested"), fs::Permissions::from_mode(0o700)).unwrap();

@@ -5,20 +5,10 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{JobResult, Result, Times, TreeRules, compare_trees};
+use bed::{JobResult, Result, TreeRules, compare_trees};
 
 use crate::cells::{Kind, Situation};
 use crate::documented;
-
-/// To the last nanosecond and hole.
-const EXACT: TreeRules = TreeRules {
-    modes_and_owners: true,
-    times: Times::Nanoseconds,
-    access_times: true,
-    attributes: true,
-    holes: true,
-    sockets_left_out: false,
-};
 
 /// Lines of the Director's report that come from the File Daemon.
 const REPORT: [&str; 6] =
@@ -143,7 +133,7 @@ impl fmt::Display for Table {
 fn compare_places(left: &Path, right: &Path) -> Result<Vec<String>> {
     let exists = |path: &Path| fs::symlink_metadata(path).is_ok();
     match (exists(left), exists(right)) {
-        (true, true) => compare_trees(left, right, EXACT),
+        (true, true) => compare_trees(left, right, TreeRules::EXACT),
         (false, false) => Ok(Vec::new()),
         (left, right) => Ok(vec![format!("exists: {left} against {right}")]),
     }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use bed::peer::{Frame, Peer, hello, key_of_password};
-use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Result};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Plugins, Result};
 
 use crate::normal;
 
@@ -17,6 +17,22 @@ const QUESTIONS: [&[u8]; 6] = [
     b".status header api=2 api_opts=j",
     b".status header api=2 api_opts=o",
 ];
+
+/// A bed whose clients' Plugin Directory depends on the end of their names: none (`no`), an empty one (`an`), or the
+/// packages' one.
+fn options<'c>(label: &str, clients: impl IntoIterator<Item = (&'c str, Fd)>) -> Result<BedOptions> {
+    let mut options = BedOptions::new(label, clients.into_iter().map(|(name, fd)| ClientOptions::new(fd).named(name)))?;
+    let empty = options.folder.make("plugins")?;
+    for client in &mut options.clients {
+        client.plugins = match client.name.rsplit('-').next() {
+            Some("no") => Plugins::NoDirectory,
+            Some("an") => Plugins::In(empty.clone()),
+            _ => Plugins::OfThePackages,
+        };
+    }
+    Ok(options)
+}
+
 fn session(port: u16, client: &str) -> Result<Vec<String>> {
     let mut peer = Peer::connect("FD", port)?;
     peer.send(hello(DIRECTOR).as_bytes())?;
@@ -59,25 +75,14 @@ fn where_there_are_no_plugins_both_say_so_alike() -> Result<()> {
         ("refer-an", Fd::Stock),
         ("under-an", Fd::under_test()?),
     ];
-    let mut options = BedOptions::new("no-plugins", clients.map(|(name, fd)| ClientOptions::new(fd).named(name)))?;
+    let mut options = options("no-plugins", clients)?;
     options.tls_psk = false;
-    let empty = options.folder.make("plugins")?;
     let mut bed = Bed::prepare(options)?;
-    let mut ports = Vec::new();
+    let mut said = Vec::new();
     for (name, _) in clients {
         let client = bed.client(name)?;
-        let text = fs::read_to_string(&client.config).unwrap();
-        let directory = |line: &str| line.starts_with("Plugin Directory = ");
-        assert_eq!(text.lines().filter(|line| directory(line)).count(), 1, "{text}");
-        let put = if name.ends_with("-no") { String::new() } else { format!("Plugin Directory = {}", empty.display()) };
-        let lines: Vec<_> = text.lines().map(|line| if directory(line) { put.as_str() } else { line }).collect();
-        fs::write(&client.config, lines.join("\n")).unwrap();
         client.daemon().start()?;
-        ports.push((client.port(), name));
-    }
-    let mut said = Vec::new();
-    for (port, name) in ports {
-        said.push(session(port, name)?);
+        said.push(session(client.port(), name)?);
     }
     for pair in said.chunks(2) {
         let [stock, ours] = pair else { continue };
@@ -92,26 +97,13 @@ fn where_there_are_no_plugins_both_say_so_alike() -> Result<()> {
 #[test]
 fn a_plugin_that_is_not_there_fails_the_job() -> Result<()> {
     let clients = [("refer-an", Fd::Stock), ("under-an", Fd::under_test()?)];
-    let mut options = BedOptions::new("no-plugin", clients.map(|(name, fd)| ClientOptions::new(fd).named(name)))?;
-    let [empty, tree] = ["plugins", "tree"].map(|name| options.folder.make(name));
-    let (empty, tree) = (empty?, tree?);
+    let mut options = options("no-plugin", clients)?;
+    let tree = options.folder.make("tree")?;
     fs::write(tree.join("file"), "saved or not").unwrap();
     let mut set = FileSet::new("Plugin", &["Signature = MD5"], &[&tree]);
     set.lines.insert(set.lines.len() - 1, "Plugin = \"bpipe:/nowhere:cat /etc/hostname:cat\"".to_owned());
     options.file_sets = vec![set];
-    let mut bed = Bed::prepare(options)?;
-    for (name, _) in clients {
-        let client = bed.client(name)?;
-        let text = fs::read_to_string(&client.config).unwrap();
-        let lines = text.lines().map(|line| match line.strip_prefix("Plugin Directory = ") {
-            Some(_) => format!("Plugin Directory = {}", empty.display()),
-            None => line.to_owned(),
-        });
-        fs::write(&client.config, lines.collect::<Vec<_>>().join("\n")).unwrap();
-        client.daemon().start()?;
-    }
-    bed.storage().start()?;
-    bed.director().start()?;
+    let bed = Bed::start(options)?;
     let mut told = Vec::new();
     for (name, _) in clients {
         let job = bed.backup(name, "level=Full")?;
@@ -151,14 +143,12 @@ const WISHES: [(&str, &str); 9] = [
     ("nothing", "Include { ; File = T ; }"),
 ];
 
-/// A bed with these clients and the `FileSets` of [`WISHES`], whose Plugin Directory depends on the end of their names:
-/// none (`no`), an empty one (`an`), or the packages' one.
+/// A bed with these clients and the `FileSets` of [`WISHES`].
 fn wishing_bed(clients: &[[(String, Fd); 2]]) -> Result<Bed> {
-    let client = |(name, fd): &(String, Fd)| ClientOptions::new(*fd).named(name);
-    let mut options = BedOptions::new("wishes", clients.iter().flatten().map(client))?;
+    let mut options = options("wishes", clients.iter().flatten().map(|(name, fd)| (name.as_str(), *fd)))?;
     options.every_message = true;
-    let [empty, tree, bare] = ["plugins", "tree", "bare"].map(|name| options.folder.make(name));
-    let (empty, tree, bare) = (empty?, tree?, bare?);
+    let [tree, bare] = ["tree", "bare"].map(|name| options.folder.make(name));
+    let (tree, bare) = (tree?, bare?);
     for name in ["one.txt", "two.txt", "three.txt"] {
         fs::write(tree.join(name), name).unwrap();
     }
@@ -174,22 +164,7 @@ fn wishing_bed(clients: &[[(String, Fd); 2]]) -> Result<Bed> {
     let set =
         |(name, text): (&str, &str)| FileSet { name: name.to_owned(), lines: text.split(" ; ").map(here).collect() };
     options.file_sets = WISHES.map(set).to_vec();
-    let mut bed = Bed::prepare(options)?;
-    for (name, _) in clients.iter().flatten() {
-        let client = bed.client(name)?;
-        let text = fs::read_to_string(&client.config).unwrap();
-        let kind = name.rsplit('-').next();
-        let lines = text.lines().filter_map(|line| match (line.starts_with("Plugin Directory = "), kind) {
-            (true, Some("no")) => None,
-            (true, Some("an")) => Some(format!("Plugin Directory = {}", empty.display())),
-            _ => Some(line.to_owned()),
-        });
-        fs::write(&client.config, lines.collect::<Vec<_>>().join("\n")).unwrap();
-        client.daemon().start()?;
-    }
-    bed.storage().start()?;
-    bed.director().start()?;
-    Ok(bed)
+    Bed::start(options)
 }
 
 /// What a job and the estimate of the same tell of plugins, and how the job ended.
