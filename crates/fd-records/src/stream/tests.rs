@@ -28,7 +28,7 @@ fn names_are_those_of_the_messages() {
     assert_eq!(Stream::MD5.to_string(), "MD5 digest");
     assert_eq!(Stream::XXH3_128.to_string(), "XXH3_128 digest");
     assert_eq!(Stream::new(2000).to_string(), "2000");
-    assert_eq!(Stream::new(42).to_string(), "42");
+    assert_eq!(Stream::new(900).to_string(), "900");
     assert_eq!(Stream::NONE.to_string(), "0");
     assert_eq!(Stream::ATTRIBUTES.to_string(), "Unix attributes");
     assert_eq!(Stream::FILE_EVENT.to_string(), "FileEvent");
