@@ -1,11 +1,11 @@
 //! Our codecs beside others, on blocks as a backup cuts them: `cargo bench -p fd-compress`.
 //!
-//! First a table: for each algorithm, level and kind of data the size and the speed of both, measured in turns, each
-//! block by itself. `CODECS_DATA=DIR` takes the files of a folder, each a kind of data, instead of what is at hand.
-//! Then what criterion says about the same calls on some of the data. `CODECS_TABLE=only` leaves that out, and
-//! `CODECS_ALGORITHM=lzo` every other algorithm.
+//! First a table: for each algorithm, level and kind of data the size and the speed of both,
+//! measured in turns, each block by itself. `CODECS_DATA=DIR` takes the files of a folder, each a
+//! kind of data, instead of its own data. Then criterion measures the same calls on some of the
+//! data. `CODECS_TABLE=only` leaves that out, and `CODECS_ALGORITHM=lzo` every other algorithm.
 //!
-//! `lzo1x` is a port of the C library. With liblzo2 itself as a contestant: `bench/codecs`.
+//! `lzo1x` is a port of the C library. `bench/codecs` compares with liblzo2 itself.
 
 #![expect(
     clippy::unwrap_used,
@@ -96,7 +96,8 @@ fn sources(folder: &Path, text: &mut Vec<u8>) {
     }
 }
 
-/// What a codec makes of some bytes, appended to an empty buffer. Gives the time if it is not that of the call.
+/// The output of a codec, appended to an empty buffer. Returns the time if it is not that of the
+/// call.
 type Call = Box<dyn FnMut(&[u8], &mut Vec<u8>) -> Option<Duration>>;
 
 /// A call that takes as long as it takes.
@@ -150,7 +151,8 @@ fn zlib(level: u8) -> Codec {
     }
 }
 
-/// The one-call interface with a kept context, as the reference describes what the stock daemon would do.
+/// The one-call interface with a kept context, as the reference describes what the stock daemon
+/// would do.
 fn zstd(level: i32) -> Codec {
     let mut compressor = zstd::bulk::Compressor::new(level).unwrap();
     let mut decompressor = zstd::bulk::Decompressor::new().unwrap();
@@ -234,7 +236,7 @@ fn liblzo2() -> Option<Codec> {
         level: 1,
         by: "liblzo2",
         compress: Box::new(move |block, out| {
-            // It must read ours, too; that is not part of the time.
+            // It must read our streams too; that is not part of the time.
             let (mut record, mut back) = (Vec::new(), Vec::new());
             ours.compress(block, &mut record).unwrap();
             library.borrow_mut().ask(b'd', block.len(), &record[CompressionHeader::LENGTH..], &mut back);
@@ -271,7 +273,7 @@ struct Score {
     decompress: Duration,
 }
 
-/// The shortest of three tries, or of fewer if they take long: then chance plays no part.
+/// The shortest of three tries, or of fewer if they take long, where chance has little effect.
 fn time(call: &mut Call, input: &[u8], out: &mut Vec<u8>) -> Duration {
     let mut best = Duration::MAX;
     for _ in 0..3 {
@@ -286,7 +288,7 @@ fn time(call: &mut Call, input: &[u8], out: &mut Vec<u8>) -> Duration {
     best
 }
 
-/// All codecs over all blocks, in turns, so that what else the machine does hits them alike.
+/// All codecs over all blocks, in turns, so that other load affects them alike.
 fn compete(codecs: &mut [Codec], kind: &Kind) -> Vec<Score> {
     let mut scores = vec![Score::default(); codecs.len()];
     let (mut record, mut out) = (Vec::new(), Vec::new());
@@ -350,7 +352,7 @@ fn criterion(kinds: &[Kind]) {
         for kind in kinds {
             let blocks: Vec<&[u8]> = kind.blocks().take(16).collect();
             group.throughput(Throughput::Bytes(blocks.iter().map(|block| block.len() as u64).sum()));
-            // A clock around a pipe says nothing about the C library.
+            // The time of a pipe is not that of the C library.
             for codec in codecs.iter_mut().filter(|codec| codec.by != "liblzo2") {
                 let records: Vec<Vec<u8>> = blocks
                     .iter()
@@ -385,7 +387,7 @@ fn criterion(kinds: &[Kind]) {
 }
 
 fn main() {
-    // `cargo test --benches` wants to know that it starts, no more.
+    // `cargo test --benches` only checks that it starts.
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }

@@ -7,9 +7,9 @@ use crate::gzip::Gzip;
 use crate::lzo1x::Encoder;
 use crate::zstd::Zstd;
 
-/// Compresses blocks, each on its own, into what stands in a record. One per thread: it owns the algorithm's
-/// working memory (16 KiB to some megabytes, by algorithm and level), which is reused from block to block; it keeps
-/// no data of an earlier block.
+/// Compresses blocks, each on its own, to the bytes of a record. One per thread: it owns the
+/// algorithm's working memory (16 KiB to some megabytes, by algorithm and level), which is reused
+/// from block to block; it keeps no data of an earlier block.
 pub struct Compressor(Algorithm);
 
 enum Algorithm {
@@ -19,8 +19,8 @@ enum Algorithm {
 }
 
 impl Compressor {
-    /// Makes records whose packing is [`Compression::packing`]. Levels that the algorithm does not have are refused:
-    /// GZIP has 0 (stores) to 9, ZSTD 1 to 22.
+    /// Makes records whose packing is [`Compression::packing`]. Other levels than these are
+    /// refused: GZIP has 0 (which stores) to 9, ZSTD has 1 to 22.
     pub fn new(compression: Compression) -> Result<Self, CompressError> {
         Ok(Self(match compression {
             Compression::Gzip(level) => Algorithm::Gzip(Gzip::new(level)?),
@@ -29,9 +29,9 @@ impl Compressor {
         }))
     }
 
-    /// Appends the record of `block` to `out`, which on an error is as it was. The record is made and kept even if
-    /// it is longer than the block: there is no "stored" form. An incompressible block of 65536 bytes grows by
-    /// less than 400 bytes.
+    /// Appends the record of `block` to `out`, which on an error is as it was. The record is made
+    /// and kept even if it is longer than the block: there is no "stored" form. An incompressible
+    /// block of 65536 bytes grows by less than 400 bytes.
     pub fn compress(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
         let (magic, data) = match &mut self.0 {
             Algorithm::Gzip(gzip) => (None, gzip.compress(block)?),

@@ -1,4 +1,4 @@
-//! The way back for a restore or a verify: one record in, its block out, never more than a limit.
+//! The algorithms for a restore or a verify: one record in, its block out, at most a limit.
 
 use fd_records::CompressionHeader;
 
@@ -7,17 +7,18 @@ use crate::{gzip, lzo1x, zstd};
 
 /// The most data that a record may hold unless the caller says otherwise, in bytes (16 MiB).
 ///
-/// The stock daemon has no limit, so one damaged or hostile record of the wire's 1 000 000 bytes can make it
-/// allocate 255 MB (LZO), 1 GB (zlib) or more (zstd). A writer's block is one `read()` of its network buffer, 65536
-/// bytes unless configured; a buffer of more than 1 000 000 bytes fails at the first block that does not shrink.
-/// Sixteen times that leaves room for every writer that ever worked, and is still a harmless allocation.
+/// The stock daemon has no limit, so one damaged or hostile record of 1,000,000 bytes can make it
+/// allocate 255 MB (LZO), 1 GB (zlib) or more (zstd). A writer's block is one `read()` of its
+/// network buffer, 65536 bytes unless configured; a buffer of more than 1,000,000 bytes fails at
+/// the first block that does not shrink. Sixteen times that leaves room for every working writer
+/// and is a harmless allocation.
 pub const DEFAULT_LIMIT: usize = 16 << 20;
 
-/// What a first buffer holds: the default network buffer.
+/// Size of the first buffer: the default network buffer.
 const USUAL_BLOCK: usize = 65536;
 
-/// Decompresses records, each on its own. One per thread; its buffers grow to the largest block seen, at most to
-/// the limit, and stay.
+/// Decompresses records, each on its own. One per thread; its buffers grow to the largest block
+/// seen, at most to the limit, and stay.
 pub struct Decompressor {
     limit: usize,
     buffer: Vec<u8>,
@@ -37,8 +38,9 @@ impl Decompressor {
         Self { limit, buffer: Vec::new(), inflate: libdeflater::Decompressor::new(), zstd: None }
     }
 
-    /// Appends the data of a record of stream 4, 7, 12, 23 or 24 (address removed, decrypted) to `out`, which on
-    /// an error is as it was. Bytes after the zlib stream are ignored.
+    /// Appends the data of a record whose packing is [`fd_records::Packing::Zlib`] (address
+    /// removed, decrypted) to `out`, which on an error is as it was. Bytes after the zlib stream
+    /// are ignored.
     pub fn zlib(&mut self, record: &[u8], out: &mut Vec<u8>) -> Result<(), DecompressError> {
         self.grow(USUAL_BLOCK);
         loop {
@@ -50,8 +52,9 @@ impl Decompressor {
         }
     }
 
-    /// Appends the data of a record of stream 29 to 33 (address removed, decrypted) to `out`, which on an error is
-    /// as it was. The checks and their order are those of reference 05 §7.2.
+    /// Appends the data of a record whose packing is [`fd_records::Packing::WithHeader`] (address
+    /// removed, decrypted) to `out`, which on an error is as it was. The checks and their order are
+    /// those of reference 05 §7.2.
     pub fn with_header(&mut self, record: &[u8], out: &mut Vec<u8>) -> Result<(), DecompressError> {
         let Some((header, data)) = CompressionHeader::split(record) else {
             return Err(DecompressError::ShortHeader { len: record.len() });
@@ -97,7 +100,7 @@ impl Decompressor {
         }
     }
 
-    /// More room for a block that did not fit, up to the limit.
+    /// Doubles the buffer for a block that did not fit, up to the limit.
     fn double(&mut self) -> Result<(), DecompressError> {
         if self.buffer.len() >= self.limit {
             return Err(DecompressError::TooLarge { limit: self.limit });

@@ -1,6 +1,7 @@
-//! What can go wrong, with the numbers that the operator's messages need (reference 04 §8.5–8.6, 05 §7.2).
+//! The errors, with the numbers for the messages about them (reference 04 §8.5–8.6, 05 §7.2).
 //!
-//! The texts here are for our own log. The job messages, which also name the file, are written by the caller.
+//! The texts here are for the daemon's log. The caller writes the job messages, which also name the
+//! file.
 
 use crate::lzo1x;
 
@@ -12,7 +13,7 @@ pub enum CompressError {
     Level {
         /// "GZIP" or "ZSTD".
         algorithm: &'static str,
-        /// What was asked for.
+        /// The requested level.
         level: i32,
     },
     /// `Compression deflate error: %d`
@@ -21,7 +22,8 @@ pub enum CompressError {
         /// In zlib's numbering (-5: the output buffer was too small).
         code: i32,
     },
-    /// `Compression LZO error: %d`, the number by [`lzo1x::Error::code`]. No block is known to cause it.
+    /// `Compression LZO error: %d`, the number by [`lzo1x::Error::code`]. No block is known to
+    /// cause it.
     #[error("LZO1X: {0}")]
     Lzo(lzo1x::Error),
     /// `Compression ZSTD error: %d`
@@ -41,13 +43,16 @@ pub enum CompressError {
     },
 }
 
-/// Why a record could not be decompressed. The record is lost; the output is as it was before the call.
+/// Why a record could not be decompressed. The record is lost; the output is as it was before the
+/// call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecompressError {
-    /// `Uncompression error on file %s. ERR=Zlib data error`: cut, damaged, or no zlib stream at all.
+    /// `Uncompression error on file %s. ERR=Zlib data error`: cut, damaged, or no zlib stream at
+    /// all.
     #[error("the record is not a complete, undamaged zlib stream")]
     ZlibData,
-    /// The record is shorter than the 12 bytes of its header. (The stock daemon does not look.)
+    /// The record is shorter than the 12 bytes of its header. (The stock daemon does not check
+    /// that.)
     #[error("a compression header has 12 bytes, the record has {len}")]
     ShortHeader {
         /// Length of the record in bytes.
@@ -56,9 +61,9 @@ pub enum DecompressError {
     /// `Compressed header version error. Got=0x%x want=0x%x`
     #[error("compression header version: got {got:#x}, expected {want:#x}")]
     HeaderVersion {
-        /// What the record says.
+        /// The version in the record.
         got: u16,
-        /// The only version there is, 1.
+        /// The only version, 1.
         want: u16,
     },
     /// `Compressed header size error. comp_len=%d, msglen=%d`
@@ -93,7 +98,8 @@ pub enum DecompressError {
     /// zstd has no memory for its context.
     #[error("zstd has no memory for its context")]
     ZstdContext,
-    /// The data are longer than the limit of the [`crate::Decompressor`]. (The stock daemon has no limit.)
+    /// The data is longer than the limit of the [`crate::Decompressor`]. (The stock daemon has no
+    /// limit.)
     #[error("the record holds more than {limit} bytes of data")]
     TooLarge {
         /// The limit in bytes.

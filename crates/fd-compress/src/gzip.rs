@@ -1,4 +1,4 @@
-//! GZIP as Bacula means it: every record is one complete zlib stream (reference 04 §8.5, 05 §7.2).
+//! GZIP in Bacula's sense: every record is one complete zlib stream (reference 04 §8.5, 05 §7.2).
 
 use libdeflater::{CompressionLvl, DecompressionError};
 
@@ -7,9 +7,9 @@ use crate::error::CompressError;
 /// zlib's code for "output buffer too small".
 const Z_BUF_ERROR: i32 = -5;
 
-/// For each of zlib's levels: the two bytes with which zlib itself starts such a stream, and the fastest level of
-/// libdeflate that stays within 2 % of zlib's size on text, programs and logs (`bench/README.md`, and the bench
-/// `codecs`).
+/// For each of zlib's levels: the two bytes with which zlib itself starts such a stream, and the
+/// fastest level of libdeflate that stays within 2 % of zlib's size on text, programs and logs
+/// (`bench/README.md`, and the bench `codecs`).
 const LEVELS: [([u8; 2], i32); 10] = [
     ([0x78, 0x01], 0),
     ([0x78, 0x01], 1),
@@ -27,7 +27,8 @@ const LEVELS: [([u8; 2], i32); 10] = [
 pub(crate) struct Gzip {
     deflate: libdeflater::Compressor,
     head: [u8; 2],
-    /// Room for the largest record so far. Kept, because a fresh one would have to be zeroed for every block.
+    /// Room for the largest record so far. It is kept, because a new one would be zeroed for every
+    /// block.
     buffer: Vec<u8>,
 }
 
@@ -57,16 +58,16 @@ impl Gzip {
     }
 }
 
-/// Why a zlib stream did not come out.
+/// Why a zlib stream could not be inflated.
 pub(crate) enum InflateError {
-    /// The data need more room than `out` has.
+    /// The data needs more room than `out` has.
     Room,
-    /// Cut, damaged, or no zlib stream.
+    /// It is cut, damaged, or no zlib stream.
     Data,
 }
 
-/// Writes the data of the zlib stream at the front of `record` to `out` and says how many bytes they are. Bytes
-/// after the stream are ignored, as the stock daemon does.
+/// Writes the data of the zlib stream at the front of `record` to `out` and returns their number.
+/// Bytes after the stream are ignored, as the stock daemon does.
 pub(crate) fn inflate(
     state: &mut libdeflater::Decompressor,
     record: &[u8],

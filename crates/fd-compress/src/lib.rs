@@ -1,12 +1,13 @@
 //! One block of a file in, one record of a compressed stream out, and back again.
 //!
-//! [`Compressor`] appends exactly what stands in a record of stream 4 (GZIP: one complete zlib stream) or of
-//! stream 29 (LZO, ZSTD: a 12-byte header and the compressed data); [`Decompressor`] undoes it. One file per
-//! algorithm: `gzip`, [`lzo1x`] and `zstd` (reference 04 §8.5–8.6, 05 §7.2). The header is that of `fd-records`.
+//! [`Compressor`] appends the exact bytes of a record of stream 4 (GZIP: one complete zlib stream)
+//! or of stream 29 (LZO, ZSTD: a 12-byte header and the compressed data); [`Decompressor`] undoes
+//! it. One file per algorithm: `gzip`, [`lzo1x`] and `zstd` (reference 04 §8.5–8.6, 05 §7.2). The
+//! header is that of `fd-records`.
 //!
-//! What is not here: the 8-byte address of sparse records (it precedes the bytes made here), encryption, threads,
-//! and the choice of the algorithm. Nothing is remembered from one block to the next but buffers: a record
-//! depends on its block and on the algorithm alone.
+//! Not here: the 8-byte address of sparse records (it precedes the bytes made here), encryption,
+//! threads, and the choice of the algorithm. Only buffers are kept from one block to the next: a
+//! record depends on its block and on the algorithm alone.
 
 mod compressor;
 mod decompressor;

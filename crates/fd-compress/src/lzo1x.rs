@@ -1,5 +1,6 @@
-//! LZO1X, the algorithm of FileSet option `Zo`: streams that the C library reads, and a bounds-checked reader of
-//! every valid stream (reference 08, whose section numbers stand in the comments as §).
+//! LZO1X, the algorithm of FileSet option `Zo`: an encoder of streams that the C library reads, and
+//! a bounds-checked decoder of every valid stream (reference 08, whose section numbers are cited as
+//! §).
 //!
 //! Written from the description of the format alone. No `unsafe`.
 

@@ -1,4 +1,5 @@
-//! ZSTD: one independent frame per record, with its content size, without checksum or dictionary (reference 04 §8.6).
+//! ZSTD: one independent frame per record, with its content size, without checksum or dictionary
+//! (reference 04 §8.6).
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, ErrorCode, compress_bound, get_frame_content_size};
 
@@ -57,7 +58,7 @@ pub(crate) fn content_size(frame: &[u8]) -> Result<u64, DecompressError> {
     }
 }
 
-/// Writes the data of the frames in `data` to `out` and says how many bytes they are.
+/// Writes the data of the frames in `data` to `out` and returns their number.
 pub(crate) fn decompress(context: &mut DCtx<'_>, data: &[u8], out: &mut [u8]) -> Result<usize, DecompressError> {
     context.decompress(out, data).map_err(|code| DecompressError::ZstdDecompress { code: signed(code) })
 }

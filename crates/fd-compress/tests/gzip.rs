@@ -1,5 +1,5 @@
-//! GZIP records beside zlib: what we write it inflates, what it writes we inflate, and ours is not more than 2 %
-//! longer at any level (reference 04 §8.5).
+//! GZIP records compared with zlib: each side inflates the other's records, and ours are at most 2
+//! % longer at any level (reference 04 §8.5).
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
@@ -67,7 +67,7 @@ fn log() -> Vec<u8> {
 }
 
 #[test]
-fn records_of_all_levels_are_within_two_percent_of_zlibs_and_are_read_by_it() {
+fn records_of_all_levels_are_read_by_zlib_and_at_most_two_percent_longer() {
     for (name, data) in [("source", source()), ("program", program()), ("log", log())] {
         let mut levels = Vec::new();
         for level in 1..=9 {
@@ -91,7 +91,7 @@ fn records_of_all_levels_are_within_two_percent_of_zlibs_and_are_read_by_it() {
 }
 
 #[test]
-fn records_of_zlib_are_read_and_damaged_ones_refused() {
+fn records_of_zlib_are_read_and_damaged_ones_are_refused() {
     let data = source();
     let mut decompressor = Decompressor::default();
     for level in 0..=9 {
@@ -100,7 +100,7 @@ fn records_of_zlib_are_read_and_damaged_ones_refused() {
             let mut out = b"before".to_vec();
             decompressor.zlib(&record, &mut out).unwrap();
             assert!(out.strip_prefix(b"before") == Some(block));
-            // The check sum at the end covers every bit of the data.
+            // The checksum at the end covers every bit of the data.
             for cut in [0, 1, record.len() / 2, record.len() - 1] {
                 assert_eq!(decompressor.zlib(&record[..cut], &mut out), Err(DecompressError::ZlibData));
             }
@@ -113,7 +113,7 @@ fn records_of_zlib_are_read_and_damaged_ones_refused() {
 }
 
 #[test]
-fn noise_grows_by_little() {
+fn records_of_noise_are_little_longer_than_the_noise() {
     let noise: Vec<u8> =
         (0..65536_u32).map(|i| i.wrapping_mul(2_654_435_761).rotate_left(i % 31).to_le_bytes()[2]).collect();
     for level in 0..=9 {

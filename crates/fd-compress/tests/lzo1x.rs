@@ -1,5 +1,5 @@
-//! LZO1X beside two other implementations: what we write they read, what they write we read, and ours is not longer
-//! (reference 08 §14).
+//! LZO1X beside two other implementations: what we write they read, what they write we read, and
+//! ours is not longer (reference 08 §14).
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that can't go on fails")]
 
@@ -41,7 +41,7 @@ fn decompress(stream: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
     lzo1x::decompress(stream, limit, &mut out).map(|()| out)
 }
 
-/// Our stream of `data`, which came back and kept to the bound of §5.
+/// Our stream of `data`, which survived a round trip within the bound of §5.
 fn compress(encoder: &mut Encoder, data: &[u8]) -> Vec<u8> {
     let stream = encoder.compress(data).unwrap().to_vec();
     let n = data.len();
@@ -63,7 +63,8 @@ fn judged(encoder: &mut Encoder, data: &[u8]) -> Vec<u8> {
     stream
 }
 
-/// `len` bytes with matches of many lengths at many distances: runs of `alphabet` symbols, and copies of what was.
+/// `len` bytes with matches of many lengths at many distances: runs of `alphabet` symbols, and
+/// copies of what was.
 fn made_up(random: &mut Random, len: usize, alphabet: u8) -> Vec<u8> {
     let mut data = Vec::with_capacity(len + 400);
     while data.len() < len {
@@ -85,7 +86,7 @@ fn made_up(random: &mut Random, len: usize, alphabet: u8) -> Vec<u8> {
 }
 
 #[test]
-fn every_size_comes_back() {
+fn blocks_of_every_size_survive_a_round_trip() {
     let (mut encoder, mut random) = (Encoder::new(), Random(7));
     for alphabet in [1, 2, 16, 255] {
         for len in 0..=2000 {
@@ -101,7 +102,7 @@ fn every_size_comes_back() {
 }
 
 #[test]
-fn short_literals_and_long_runs_come_back_everywhere() {
+fn short_literals_and_long_runs_survive_at_every_place() {
     let mut encoder = Encoder::new();
     // Literals first, then a match, then literals again.
     for run in [1, 2, 3, 4, 15, 16, 17, 18, 19, 237, 238, 239, 272, 273, 274, 528, 529, 1000] {
@@ -118,14 +119,14 @@ fn short_literals_and_long_runs_come_back_everywhere() {
     }
 }
 
-/// What stands in a stream, as far as a test wants to know.
+/// The contents of a stream that tests check.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
 enum Found {
     Run(usize),
     Match { length: usize, distance: usize },
 }
 
-/// The instructions of a valid stream without M1, which we don't write.
+/// The instructions of a valid stream without M1, which the encoder does not write.
 fn instructions(stream: &[u8]) -> Vec<Found> {
     let (mut found, mut at) = (Vec::new(), 0);
     let extended = |at: &mut usize, field: usize, longest: usize| {
@@ -181,8 +182,8 @@ fn each_distance_class_and_length_is_written() {
         .chain([17, 1024, 1025, 2047, 2048, 2049, 2050, 16383, 16384, 16385, 32767, 32768, 32769, 49150, 49151]);
     for distance in distances {
         for length in [4, 5, 7, 8, 9, 10, 33, 34, 35, 288, 289] {
-            // A pattern, zeros, the pattern again, and an end that no match reaches. Where the distance is shorter than
-            // the match, the pattern repeats itself.
+            // A pattern, zeros, the pattern again, and an end that no match reaches. Where the
+            // distance is shorter than the match, the pattern repeats itself.
             let mut data = vec![0x7f];
             data.extend(pattern.iter().take(distance.min(length)));
             data.resize(1 + distance, 0);
@@ -198,7 +199,7 @@ fn each_distance_class_and_length_is_written() {
 }
 
 #[test]
-fn no_distance_is_written_that_can_not_be_read() {
+fn every_written_distance_can_be_read() {
     let (mut encoder, mut random) = (Encoder::new(), Random(3));
     let mut seen = BTreeSet::new();
     for distance in [49152, 49153, 65535, 65536, 65537, 98304] {
@@ -216,7 +217,7 @@ fn no_distance_is_written_that_can_not_be_read() {
 }
 
 #[test]
-fn blocks_above_64_kib_come_back() {
+fn blocks_above_64_kib_survive_a_round_trip() {
     let (mut encoder, mut random) = (Encoder::new(), Random(11));
     let data = made_up(&mut random, 1 << 20, 255);
     let stream = judged(&mut encoder, &data);
@@ -230,7 +231,7 @@ fn blocks_above_64_kib_come_back() {
 }
 
 #[test]
-fn worst_inputs_keep_to_the_bound() {
+fn streams_of_the_worst_inputs_stay_within_the_bound() {
     // Matches of four bytes at a distance that costs three, each followed by 19 fresh bytes (§5).
     let mut random = Random(5);
     let mut data = random.bytes(4096);
@@ -288,11 +289,11 @@ fn small_inputs() -> Vec<(&'static str, Vec<u8>, usize)> {
 }
 
 #[test]
-fn not_larger_than_the_c_library_plus_one_percent() {
+fn streams_are_at_most_one_percent_larger_than_the_c_library_s() {
     let mut encoder = Encoder::new();
     for (name, data, stock) in small_inputs() {
         assert_eq!(data.len(), 65536, "{name}");
-        // The port is as good a witness as the C library: the sizes are the same.
+        // The port makes streams of the same sizes as the C library.
         assert_eq!(::lzo1x::compress(&data, ::lzo1x::CompressLevel::default()).len(), stock, "{name}");
         let ours = judged(&mut encoder, &data).len();
         println!("{name}: {ours}, C library {stock}");
@@ -326,12 +327,13 @@ fn real_files_are_not_larger_than_with_the_c_library() {
 }
 
 #[test]
-fn streams_of_the_others_are_read() {
+fn streams_of_other_encoders_are_decoded() {
     let mut random = Random(17);
     let mut inputs: Vec<Vec<u8>> = small_inputs().into_iter().map(|(_, data, _)| data).collect();
     inputs.extend((0..40).map(|i| made_up(&mut random, 1 + 1500 * i, [2, 16, 255][i % 3])));
     for data in &inputs {
-        // 1 to 4 are LZO1X-1 with tables of several sizes, 5 to 13 LZO1X-999, which writes every kind of match.
+        // 1 to 4 are LZO1X-1 with tables of several sizes, 5 to 13 LZO1X-999, which writes every
+        // kind of match.
         for level in [1, 3, 4, 8, 13] {
             let stream = ::lzo1x::compress(data, ::lzo1x::CompressLevel::new(level));
             assert!(decompress(&stream, data.len()).unwrap() == *data, "level {level}");
@@ -341,7 +343,7 @@ fn streams_of_the_others_are_read() {
 }
 
 #[test]
-fn damaged_streams_get_the_same_verdict_as_from_the_others() {
+fn damaged_streams_have_the_same_result_as_with_other_decoders() {
     let (mut random, mut encoder) = (Random(19), Encoder::new());
     let (mut accepted, mut refused) = (0, 0);
     for round in 0..3000 {
@@ -368,7 +370,7 @@ fn damaged_streams_get_the_same_verdict_as_from_the_others() {
         for limit in [data.len(), data.len() / 2, 4 * data.len() + 300] {
             let ours = decompress(&stream, limit);
             assert!(ours.as_ref().map_or(0, Vec::len) <= limit);
-            // The port wants a buffer of the right length, so it can confirm what we accept.
+            // The port needs a buffer of the right length, so it can only confirm accepted streams.
             if let Ok(out) = ours {
                 let mut theirs = vec![0; out.len()];
                 ::lzo1x::decompress(&stream, &mut theirs).unwrap();
@@ -383,6 +385,6 @@ fn damaged_streams_get_the_same_verdict_as_from_the_others() {
 }
 
 #[test]
-fn what_once_broke_the_round_trip_comes_back() {
+fn inputs_that_once_failed_survive_a_round_trip() {
     judged(&mut Encoder::new(), include_bytes!("../../../fuzz/seeds/lzo/round-trip-overrun"));
 }

@@ -17,7 +17,7 @@ fn record(mut compressor: Compressor, block: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn lzo_record_of_the_reference() {
+fn an_lzo_record_is_that_of_the_reference() {
     let expected = hex("4c5a4f58 00000013 0000 0001 2048656c6c6f2c20426163756c61210a110000");
     assert_eq!(record(Compressor::new(Compression::Lzo).unwrap(), b"Hello, Bacula!\n"), expected);
     let mut out = Vec::new();
@@ -26,13 +26,13 @@ fn lzo_record_of_the_reference() {
 }
 
 #[test]
-fn zstd_record_of_the_reference() {
+fn a_zstd_record_is_that_of_the_reference() {
     let expected = hex("4c5a4f59 00000018 0000 0001 28b52ffd200f79000048656c6c6f2c20426163756c61210a");
     assert_eq!(record(Compressor::new(Compression::Zstd(3)).unwrap(), b"Hello, Bacula!\n"), expected);
 }
 
 #[test]
-fn gzip_record_of_the_reference_decompresses() {
+fn the_gzip_record_of_the_reference_is_decompressed() {
     let stock = hex("789cf348cdc9c9d751704a4c2ecd4954e40200286704b4");
     let mut out = Vec::new();
     Decompressor::default().zlib(&stock, &mut out).unwrap();

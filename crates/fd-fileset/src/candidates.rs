@@ -1,8 +1,8 @@
-//! Which of many patterns can match a text at all, found in one pass over it.
+//! Finds in one pass over a text which of many patterns can match it at all.
 //!
-//! Most patterns hold some bytes that stand in every text that they match: `*/.cache/*.tmp` needs `/.cache/`. All
-//! those bytes are searched for at once; only the patterns whose bytes were found are tried. This decides nothing: a
-//! candidate must still match.
+//! Most patterns contain some bytes that are in every text that they match: `*/.cache/*.tmp` needs
+//! `/.cache/`. All those bytes are searched for at once, and only the patterns whose bytes were
+//! found are tried. This is a filter: a candidate must still match.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use aho_corasick::AhoCorasick;
 
 /// With fewer patterns it is quicker to try them all.
 const WORTH_A_SEARCH: usize = 8;
-/// Shorter literals stand in too many texts.
+/// Shorter literals are in too many texts.
 const SHORTEST: usize = 2;
 
 /// The patterns of a set as numbers from 0.
@@ -24,13 +24,14 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// For each pattern some literals, all of which stand in every text that it matches; none if nothing is known.
-    /// `fold_case` lets them stand there in other case.
+    /// For each pattern some literals, all of which are in every text that it matches; none if
+    /// nothing is known. With `fold_case` they may be there in another case.
     pub(crate) fn new(literals: &[Vec<Vec<u8>>], fold_case: bool) -> Self {
         if literals.len() < WORTH_A_SEARCH {
             return Self { always: (0..literals.len()).collect(), ..Self::default() };
         }
-        // A literal that many patterns share says little; of equally rare ones the longest is found least often.
+        // A literal that many patterns share excludes little; of equally rare ones the longest is
+        // found least often.
         let mut frequency: HashMap<&[u8], usize> = HashMap::new();
         for literal in literals.iter().flatten() {
             *frequency.entry(literal).or_default() += 1;
@@ -52,7 +53,8 @@ impl Candidates {
         }
     }
 
-    /// Whether `matches` says yes to any pattern that can match `text`. It may be asked twice about one.
+    /// Whether `matches` returns true for any pattern that can match `text`. It may be called twice
+    /// for one.
     pub(crate) fn any(&self, text: &[u8], mut matches: impl FnMut(usize) -> bool) -> bool {
         if self.always.iter().any(|pattern| matches(*pattern)) {
             return true;

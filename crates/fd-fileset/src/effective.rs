@@ -10,8 +10,9 @@ use crate::options::Options;
 /// Longest verify, accurate and base-job text in force (reference 03 §3.1).
 const LONGEST_TEXT: usize = 19;
 
-/// The options in force for one entry. There is one of these per Options block and one per Include for its top-level
-/// names, made when the FileSet is complete and shared by reference counting: an entry costs no allocation for it.
+/// The options in force for one entry. There is one of these per Options block and one per Include
+/// for its top-level names, made when the FileSet is complete and shared by reference counting: an
+/// entry costs no allocation for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EffectiveOptions {
     /// The on/off options.
@@ -22,12 +23,12 @@ pub struct EffectiveOptions {
     pub compression: Option<Compression>,
     /// Deduplication level; counts only with [`Flags::DEDUP`].
     pub dedup_level: u8,
-    /// Leading path components to strip, 0 for none. The number is the Include's, on or off is the block's
-    /// (reference 03 §5.12).
+    /// Leading path components to strip, 0 for none. The number is the Include's, on or off is the
+    /// block's (reference 03 §5.12).
     pub strip_path: u32,
     /// Allowed file-system types; empty allows all.
     pub fs_types: Arc<[Vec<u8>]>,
-    /// Allowed drive types; empty allows all, and nothing else is ever met on Linux.
+    /// Allowed drive types; empty allows all, which is the only value on Linux.
     pub drive_types: Arc<[Vec<u8>]>,
     /// Verify letters of the Include, starting with `V`.
     pub verify: Arc<[u8]>,
@@ -40,7 +41,7 @@ pub struct EffectiveOptions {
 }
 
 impl Default for EffectiveOptions {
-    /// What holds in an Include without Options block.
+    /// The options of an Include without an Options block.
     fn default() -> Self {
         Self {
             flags: Flags::NONE,
@@ -64,8 +65,8 @@ impl EffectiveOptions {
         self.flags.contains(flag)
     }
 
-    /// What holds for the names of an Include itself: everything that any of its blocks switches on, and the last
-    /// block's value of what is not a switch (reference 03 §3.2).
+    /// The options for the names of an Include itself: everything that any of its blocks switches
+    /// on, and the last block's value of what is not a switch (reference 03 §3.2).
     pub(crate) fn of_top_level(blocks: &[Options]) -> Self {
         let mut all = Self::default();
         let mut verify = all.verify.to_vec();
@@ -93,7 +94,7 @@ impl EffectiveOptions {
         all
     }
 
-    /// What holds for the entries that this block is the last one to be asked about.
+    /// The options for the entries that this block decides about.
     pub(crate) fn of_block(block: &Options, top_level: &Self, include_strip: u32) -> Self {
         Self {
             flags: block.flags,

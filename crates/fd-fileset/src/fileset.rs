@@ -1,4 +1,4 @@
-//! The complete FileSet, and the verdict on one path.
+//! The complete FileSet, and the decision about one path.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Exclude {
     names: Vec<Vec<u8>>,
 }
 
-/// What the FileSet says about an entry below the top level.
+/// The decision about an entry below the top level.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict<'f> {
     /// Whether the entry is saved and, for a directory, entered.
@@ -75,11 +75,13 @@ impl FileSet {
         &self.excludes
     }
 
-    /// Whether an entry found below a top-level name of `include` is saved, and with which options (reference 03 §4.2).
+    /// Whether an entry found below a top-level name of `include` is saved, and with which options
+    /// (reference 03 §4.2).
     ///
-    /// `path` is the full path as walked, a directory without final slash. Top-level names themselves are never
-    /// filtered: their options are [`Include::top_level`]. The first block that matches decides, even against the
-    /// Exclude blocks; an entry that nothing matches is accepted with the options of the last block.
+    /// `path` is the full path as walked, a directory without final slash. Top-level names
+    /// themselves are never filtered: their options are [`Include::top_level`]. The first block
+    /// that matches decides, even against the Exclude blocks; an entry that nothing matches is
+    /// accepted with the options of the last block.
     pub fn judge<'f>(&self, include: &'f Include, path: &[u8], is_directory: bool) -> Verdict<'f> {
         let mut options = &include.top_level;
         for (block, effective) in &include.options {
@@ -94,8 +96,8 @@ impl FileSet {
         Verdict { accepted: !self.excludes.iter().any(|exclude| exclude.matches(path)), options }
     }
 
-    /// Whether `path` is literally a name of any Include or Exclude block: then nothing is said about a mount point
-    /// there (reference 03 §5.7).
+    /// Whether `path` is literally a name of any Include or Exclude block: then no message is sent
+    /// about a mount point there (reference 03 §5.7).
     pub fn lists(&self, path: &[u8]) -> bool {
         let include_names = self.includes.iter().flat_map(|include| &include.names);
         let exclude_names = self.excludes.iter().flat_map(|exclude| &exclude.names);
@@ -132,12 +134,13 @@ impl Include {
         self.options.iter().map(|(options, _)| options)
     }
 
-    /// What holds for the names of this Include themselves: the sum of its Options blocks (reference 03 §3.2).
+    /// The options for the names of this Include themselves: the sum of its Options blocks
+    /// (reference 03 §3.2).
     pub fn top_level(&self) -> &Arc<EffectiveOptions> {
         &self.top_level
     }
 
-    /// The names to save, in the order received. May be empty strings.
+    /// The names to save, in the order received. They may be empty strings.
     pub fn names(&self) -> &[Vec<u8>] {
         &self.names
     }

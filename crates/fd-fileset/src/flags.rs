@@ -4,7 +4,8 @@ use std::ops::{BitOr, BitOrAssign};
 
 use fd_records::DigestKind;
 
-/// A set of on/off options. The bit numbers are the reference's, because plugins see them (reference 03 §2.1).
+/// A set of on/off options. The bit numbers are the reference's, because plugins see them
+/// (reference 03 §2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Flags(u64);
 
@@ -17,8 +18,8 @@ macro_rules! options {
             #[cfg(test)]
             const LISTED: &[Self] = &[$(Self::$constant),*];
 
-            /// What a letter of an `O` line switches on that is an option by itself; nothing for the letters that mean
-            /// "as usual".
+            /// The option that a letter of an `O` line switches on by itself; [`Self::NONE`] for
+            /// the letters that stand for the defaults, `None` for all others.
             pub(crate) const fn of_letter(letter: u8) -> Option<Self> {
                 match letter {
                     b'0' | b'a' => Some(Self::NONE),
@@ -30,8 +31,8 @@ macro_rules! options {
     };
 }
 
-// The number is that of the option's bit. The letters of digests stand in `DigestKind`, those with an argument in
-// `letters.rs`.
+// The number is that of the option's bit. The letters of digests stand in `DigestKind`, those with
+// an argument in `letters.rs`.
 options! {
     /// Compress the data (`Z…`).
     COMPRESS = 2;
@@ -80,7 +81,7 @@ options! {
 }
 
 impl Flags {
-    /// Nothing is on.
+    /// No option.
     pub const NONE: Self = Self(0);
 
     /// A digest of this kind.
@@ -88,7 +89,8 @@ impl Flags {
         Self::bit(kind.option_bit())
     }
 
-    /// The one digest that is made: of those asked for the first in the order of precedence (reference 03 §2.2).
+    /// The one digest that is made: of those set, the first in the order of precedence (reference
+    /// 03 §2.2).
     pub fn digest(self) -> Option<DigestKind> {
         DigestKind::ALL.into_iter().find(|kind| self.contains(Self::of_digest(*kind)))
     }
@@ -112,7 +114,7 @@ impl Flags {
         Self(bits)
     }
 
-    /// What is on in either set.
+    /// The options of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -146,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contains_asks_for_all_of_them() {
+    fn contains_needs_every_option() {
         let flags = Flags::XATTR | Flags::SPARSE;
         assert!(flags.contains(Flags::XATTR));
         assert!(!flags.contains(Flags::XATTR | Flags::ACL));

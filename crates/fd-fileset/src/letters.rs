@@ -8,8 +8,8 @@ use crate::options::Options;
 /// Longest text of the letters `V`, `C` and `J`.
 const LONGEST_TEXT: usize = 49;
 
-/// Reads the letters into `options`, which keeps what earlier lines of the same block set. Gives the letters that
-/// nobody knows, in order.
+/// Reads the letters into `options`, which keeps what earlier lines of the same block set. Returns
+/// the unknown letters, in order.
 pub(crate) fn read(letters: &[u8], options: &mut Options) -> Vec<u8> {
     let mut unknown = Vec::new();
     let mut rest = letters;
@@ -49,7 +49,8 @@ fn until_colon<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
     text
 }
 
-/// The number at the front of `text`, as C's `atoi` reads it; below 0 and above the range counts as the limit.
+/// The number at the front of `text`, as C's `atoi` reads it; below 0 and above the range counts as
+/// the limit.
 fn atoi(text: &[u8]) -> u32 {
     let text = text.trim_ascii_start();
     let digits = text.strip_prefix(b"+").unwrap_or(text);
@@ -66,7 +67,8 @@ fn dedup(rest: &mut &[u8], options: &mut Options) {
     }
 }
 
-/// The digest that `letter` asks for, with what stands behind it. `S` alone is SHA1 and takes nothing of what follows.
+/// The digest that `letter` asks for, with the digit behind it. `S` alone is SHA1 and takes nothing
+/// of what follows.
 fn digest(letter: u8, rest: &mut &[u8]) -> Option<Flags> {
     for kind in DigestKind::ALL {
         let Some((first, behind)) = kind.option().as_bytes().split_first() else { continue };
@@ -80,7 +82,7 @@ fn digest(letter: u8, rest: &mut &[u8]) -> Option<Flags> {
     (letter == b'S').then(|| Flags::of_digest(DigestKind::Sha1))
 }
 
-/// `Z` takes one character, always; what it does not know leaves the block as it was.
+/// `Z` always takes one character; an unknown one leaves the block as it was.
 fn compression(rest: &mut &[u8], options: &mut Options) {
     let Some((&which, after)) = rest.split_first() else { return };
     *rest = after;

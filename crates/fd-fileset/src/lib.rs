@@ -1,8 +1,10 @@
-//! The FileSet as the Director sends it: lines parsed to types, and a path matched against them (reference 03 §1–4).
+//! The FileSet as the Director sends it: lines parsed to types, and a path matched against them
+//! (reference 03 §1–4).
 //!
-//! Sans-IO: where a line names a list file or a program, the [`Parser`] hands out a [`ListRequest`] and the caller
-//! feeds back what it read. Regular expressions are compiled by the caller's [`RegexCompiler`].
-//! Not here: walking a tree, running a program, reading a file.
+//! The crate does no input or output: where a line names a list file or a program, the [`Parser`]
+//! returns a [`ListRequest`], and the caller feeds the names to it. Regular expressions are
+//! compiled by the caller's [`RegexCompiler`]. Not here: walking a tree, running a program, reading
+//! a file.
 
 mod candidates;
 mod effective;

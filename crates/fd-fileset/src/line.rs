@@ -22,7 +22,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Takes the first byte if there is one and it is wanted.
+/// Takes the first byte if there is one and it fits.
 fn take(rest: &mut &[u8], wanted: impl Fn(u8) -> bool) -> Option<u8> {
     let (&first, after) = rest.split_first()?;
     if !wanted(first) {

@@ -1,4 +1,5 @@
-//! Names out of a list file or a program's output, cut as the reference's `fgets` cuts them (reference 03 §1.5).
+//! Names out of a list file or a program's output, cut as the reference's `fgets` cuts them
+//! (reference 03 §1.5).
 
 use crate::line::{trim_end, until_nul};
 
@@ -17,8 +18,8 @@ impl NameSplitter {
         Self::default()
     }
 
-    /// Takes the next bytes of the stream and gives every complete name to `name`. White space at a name's end is cut;
-    /// a name may be empty; a line of 1000 bytes or more is several names.
+    /// Takes the next bytes of the stream and calls `name` with every complete name. White space at
+    /// a name's end is cut; a name may be empty; a line of 1000 bytes or more is several names.
     pub fn push(&mut self, data: &[u8], mut name: impl FnMut(&[u8])) {
         for &byte in data {
             self.piece.push(byte);
@@ -28,7 +29,7 @@ impl NameSplitter {
         }
     }
 
-    /// The end of the stream: gives the last name if the stream did not end with a newline.
+    /// The end of the stream: returns the last name if the stream did not end with a newline.
     pub fn finish(&mut self, mut name: impl FnMut(&[u8])) {
         if !self.piece.is_empty() {
             name(trim_end(until_nul(&self.piece)));
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn chunk_borders_don_t_matter() {
+    fn names_do_not_depend_on_the_borders_of_chunks() {
         assert_eq!(names(&[b"/a", b"b\n/", b"c"]), [&b"/ab"[..], b"/c"]);
     }
 

@@ -1,10 +1,10 @@
-//! Bytes that stand in every text that an expression matches, for [`crate::candidates`].
+//! Bytes that are in every text that an expression matches, for [`crate::candidates`].
 //!
-//! This reads as much of a POSIX extended expression as it is sure of, and never more: what it does not know ends a
-//! literal. Knowing too little costs time only.
+//! Only the parts of a POSIX extended expression are read whose meaning is certain; anything else
+//! ends a literal. A literal that is too short costs time only.
 
-/// Runs of ASCII bytes that every match of `pattern` holds; none if nothing is certain. The pattern is one that the C
-/// library has compiled.
+/// Runs of ASCII bytes that every match of `pattern` contains; none if nothing is certain. The
+/// pattern is one that the C library has compiled.
 pub(crate) fn of_regex(pattern: &[u8], ignore_case: bool) -> Vec<Vec<u8>> {
     let mut pattern = pattern.split(|byte| *byte == 0).next().unwrap_or_default();
     // In some locales an ASCII byte can be the second half of a character.
@@ -15,7 +15,7 @@ pub(crate) fn of_regex(pattern: &[u8], ignore_case: bool) -> Vec<Vec<u8>> {
     while let Some((&byte, after)) = pattern.split_first() {
         pattern = after;
         let literal = match byte {
-            // Whatever one side needs, the other side may not.
+            // A match of one side need not contain what the other side needs.
             b'|' => return Vec::new(),
             b'(' => match after_group(after) {
                 Some(rest) => {
@@ -34,10 +34,10 @@ pub(crate) fn of_regex(pattern: &[u8], ignore_case: bool) -> Vec<Vec<u8>> {
             b'\\' => {
                 let Some((&quoted, rest)) = after.split_first() else { return Vec::new() };
                 pattern = rest;
-                // Letters, digits and four signs mean something.
+                // Escaped letters, digits and these four signs have a meaning of their own.
                 (quoted.is_ascii_punctuation() && !b"<>`'".contains(&quoted)).then_some(quoted)
             }
-            // What stands before may not be there at all.
+            // The part before may be absent.
             b'*' | b'?' | b'{' => {
                 if let Some(run) = runs.last_mut() {
                     run.pop();
@@ -48,7 +48,7 @@ pub(crate) fn of_regex(pattern: &[u8], ignore_case: bool) -> Vec<Vec<u8>> {
                 }
                 None
             }
-            // `+` leaves what stands before where it is, but what follows need not be next to it.
+            // With `+` the part before is there, but what follows need not be next to it.
             b'+' | b'.' | b'^' | b'$' | b')' | b'}' => None,
             other => Some(other),
         };
@@ -61,8 +61,8 @@ pub(crate) fn of_regex(pattern: &[u8], ignore_case: bool) -> Vec<Vec<u8>> {
     runs
 }
 
-/// Letters for which, in some locales, a character beyond ASCII is the same in other case: long s, dotless and dotted
-/// i, the Kelvin sign.
+/// Letters that, in some locales, are the other case of a character beyond ASCII: long s, dotless
+/// and dotted i, the Kelvin sign.
 fn has_strange_case(byte: u8) -> bool {
     matches!(byte.to_ascii_lowercase(), b'i' | b'k' | b's')
 }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_and_groups_end_where_they_end() {
+    fn sets_and_groups_end_at_their_closing_bracket() {
         assert_eq!(literals("ab[]x]cd", false), ["ab", "cd"]);
         assert_eq!(literals("ab[^]x]cd", false), ["ab", "cd"]);
         assert_eq!(literals("ab[[:alpha:]]cd", false), ["ab", "cd"]);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_of_the_c_library_are_no_literals() {
+    fn escapes_of_the_c_library_are_not_literals() {
         assert_eq!(literals(r"ab\bcd\<ef\>gh\wij\1kl", false), ["ab", "cd", "ef", "gh", "ij", "kl"]);
         assert_eq!(literals(r"a\\b\$c", false), [r"a\b$c"]);
         assert_eq!(literals("abc\0def", false), ["abc"]);

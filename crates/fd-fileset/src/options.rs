@@ -14,13 +14,14 @@ use crate::wildcard::WildcardFlags;
 pub struct Options {
     /// The on/off letters.
     pub flags: Flags,
-    /// Compression, if a `Z` letter chose one that we know.
+    /// Compression, if a `Z` letter chose a known one.
     pub compression: Option<Compression>,
     /// Level of the `d` letter, 0 to 9; counts only with [`Flags::DEDUP`].
     pub dedup_level: u8,
     /// Number of the `P` letter: leading path components to strip.
     pub strip_path: u32,
-    /// Text of the `V` letter with the `V`, without the `:`; empty if there is none. At most 49 bytes.
+    /// Text of the `V` letter with the `V`, without the `:`; empty if there is none. At most 49
+    /// bytes.
     pub verify: Vec<u8>,
     /// Text of the `C` letter, likewise.
     pub accurate: Vec<u8>,
@@ -41,7 +42,8 @@ pub struct Options {
     pub(crate) base_name: PatternSet,
 }
 
-/// Wild-cards as sent. They are compiled when the block is complete: a later letter still changes their meaning.
+/// Wild-cards as sent. They are compiled when the block is complete, because a later letter changes
+/// their meaning.
 #[derive(Default)]
 pub(crate) struct RawPatterns {
     pub(crate) any: Vec<Vec<u8>>,
@@ -72,7 +74,8 @@ impl PathPatterns {
 }
 
 impl Options {
-    /// Compiles the wild-cards, and gets the regular expressions ready. To be called once, when the block is complete.
+    /// Compiles the wild-cards, and gets the regular expressions ready. Call it once, when the
+    /// block is complete.
     pub(crate) fn seal(&mut self) {
         let flags = self.wildcard_flags();
         let raw = std::mem::take(&mut self.wild);
@@ -113,7 +116,8 @@ impl Options {
             || self.any.regex_matches(path)
     }
 
-    /// `WB` patterns see the base name if the block has `W`, else the full path (reference 03 §4.4.3).
+    /// `WB` patterns are compared with the base name if the block has `W`, else the full path
+    /// (reference 03 §4.4.3).
     fn base_name_matches(&self, path: &[u8]) -> bool {
         if self.base_name.is_empty() {
             return false;
@@ -126,7 +130,8 @@ impl Options {
         self.base_name.is_match(text)
     }
 
-    /// Whether a `W` pattern of an Exclude block's options matches; such blocks know no other patterns.
+    /// Whether a `W` pattern of an Exclude block's options matches; such blocks have no other
+    /// patterns.
     pub(crate) fn excludes(&self, path: &[u8]) -> bool {
         self.any.wild_matches(path)
     }

@@ -30,21 +30,22 @@ pub struct Parser<'c> {
     state: State,
     blocks: Vec<Block>,
     list: Option<(ListRequest, NameSplitter)>,
-    /// Memory that the lines have cost so far, about, in bytes.
+    /// Approximate memory of the lines so far, in bytes.
     cost: usize,
 }
 
-/// The most memory that a FileSet may cost, in bytes: nearly three million names. The stock daemon has no bound.
+/// The most memory that a FileSet may take, in bytes: nearly three million names. The stock daemon
+/// has no bound.
 const MOST: usize = 256 << 20;
-/// What a name or a pattern costs beside its own bytes.
+/// Memory of a name or a pattern beside its own bytes.
 const COST_OF_A_NAME: usize = 64;
-/// What a line costs beside its own bytes.
+/// Memory of a line beside its own bytes.
 const fn cost_of(code: u8) -> usize {
     match code {
         b'I' | b'E' => size_of::<Block>(),
-        // Opens an Options block perhaps.
+        // It may open an Options block.
         b'O' | b'D' | b'T' => size_of::<Options>(),
-        // What it is compiled to is charged when it is known.
+        // The compiled form is counted when its size is known.
         b'R' => size_of::<Options>() + COST_OF_A_NAME,
         _ => COST_OF_A_NAME,
     }
@@ -58,29 +59,30 @@ enum State {
     Options,
     /// In a list of names.
     Include,
-    /// Everything that follows is thrown away. Has the operator been told why?
+    /// Everything that follows is dropped. Whether a message has said why.
     Error { told: bool },
 }
 
-/// What the caller has to do after a line.
+/// The caller's next step after a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use = "a line may ask for a list"]
 pub enum Reaction {
     /// Nothing.
     Accepted,
-    /// Say [`texts::unknown_letter`] about each of these, as an error. The job goes on.
+    /// Report [`texts::unknown_letter`] for each of these, as an error. The job continues.
     UnknownLetters(Vec<u8>),
-    /// Read a list and feed it back: [`Parser::list_data`], then [`Parser::list_end`] or [`Parser::list_failed`].
+    /// Read a list and feed it to the parser: [`Parser::list_data`], then [`Parser::list_end`] or
+    /// [`Parser::list_failed`].
     List(ListRequest),
 }
 
-/// A list of names that stands outside the FileSet, on this machine.
+/// A list of names outside the FileSet, on this host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListRequest {
     /// File or program.
     pub kind: ListKind,
-    /// Path of the file; or the command, to be expanded by [`fd_messages::expand_job_codes`] and split by
-    /// [`fd_messages::split_arguments`].
+    /// Path of the file; or the command, to be expanded by [`fd_messages::expand_job_codes`] and
+    /// split by [`fd_messages::split_arguments`].
     pub argument: Vec<u8>,
     /// The names are plugin commands.
     plugins: bool,
@@ -100,10 +102,11 @@ pub enum ListKind {
 pub enum ListFailure {
     /// The file cannot be opened, or the program is not allowed or cannot be started.
     CannotStart {
-        /// The system's words, or those of [`crate::ProgramNotAllowed`].
+        /// The system's error text, or that of [`crate::ProgramNotAllowed`].
         error: String,
     },
-    /// The program ended with another status than 0. Names it printed stay, but the job ends anyway.
+    /// The program ended with another status than 0. Names it printed stay, but the job ends
+    /// anyway.
     Status {
         /// The status, as the text shows it.
         status: i32,
@@ -112,10 +115,10 @@ pub enum ListFailure {
     },
 }
 
-/// A line that fails the job. [`LineError::text`] is what the operator is told, as a fatal message.
+/// A line that fails the job. [`LineError::text`] is the fatal message.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LineError {
-    /// Nobody knows this line.
+    /// The line is unknown.
     #[error("invalid FileSet line with argument \"{}\"", argument.escape_ascii())]
     InvalidCommand {
         /// The line without its code.
@@ -126,18 +129,18 @@ pub enum LineError {
     BadRegex {
         /// The expression.
         pattern: Vec<u8>,
-        /// The C library's words.
+        /// The C library's error text.
         error: String,
     },
     /// A list file or program.
     #[error("FileSet: {:?} \"{}\": {failure:?}", request.kind, request.argument.escape_ascii())]
     List {
-        /// What was asked for.
+        /// The request.
         request: ListRequest,
-        /// What happened.
+        /// The failure.
         failure: ListFailure,
     },
-    /// The FileSet costs more memory than it may.
+    /// The FileSet takes more memory than it may.
     #[error("FileSet is larger than {MOST} bytes")]
     TooLarge,
     /// A plugin command, but no Plugin Directory is configured.
@@ -170,10 +173,10 @@ impl LineError {
 /// The FileSet is unusable: no `2000 OK include` is sent (reference 03 §1.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadFileSet {
-    /// A fatal message was given; the job ends with status `f`.
+    /// A fatal message was returned; the job ends with status `f`.
     #[error("the FileSet was refused with a message")]
     Told,
-    /// Nothing was said; the job ends with status `C`.
+    /// There was no message; the job ends with status `C`.
     #[error("the FileSet was refused silently: a line with an unknown sub-code, or outside any block")]
     Silent,
 }
@@ -192,15 +195,15 @@ impl<'c> Parser<'c> {
 
     /// Reads one packet's payload, with or without its final newline.
     ///
-    /// After an error further lines are accepted and thrown away. A list that was asked for before and not ended
-    /// counts as ended.
+    /// After an error further lines are accepted and dropped. A list that was requested and not
+    /// ended counts as ended.
     pub fn line(&mut self, payload: &[u8]) -> Result<Reaction, LineError> {
         self.list = None;
         if matches!(self.state, State::Error { .. }) {
             return Ok(Reaction::Accepted);
         }
         let line = Line::parse(payload);
-        // Names are charged where they are added, because lists add them, too.
+        // Names are counted where they are added, because lists add names too.
         if !matches!(line.code, b'F' | b'P') {
             self.charge(payload.len() + cost_of(line.code))?;
         }
@@ -221,19 +224,19 @@ impl<'c> Parser<'c> {
         Ok(Reaction::Accepted)
     }
 
-    /// Feeds bytes of the list that the last line asked for.
+    /// Takes bytes of the list that the last line requested.
     pub fn list_data(&mut self, data: &[u8]) -> Result<(), LineError> {
         self.feed_list(|splitter, name| splitter.push(data, name))
     }
 
-    /// The list is complete, and the program, if it was one, ended well.
+    /// The list is complete, and the program, if it was one, succeeded.
     pub fn list_end(&mut self) -> Result<(), LineError> {
         let fed = self.feed_list(|splitter, name| splitter.finish(name));
         self.list = None;
         fed
     }
 
-    /// The list could not be read, or the program ended badly. Gives the error to tell.
+    /// The list could not be read, or the program failed. Returns the error to report.
     pub fn list_failed(&mut self, failure: ListFailure) -> Result<(), LineError> {
         match self.list.take() {
             Some((request, _)) => self.fail(LineError::List { request, failure }),
@@ -255,7 +258,7 @@ impl<'c> Parser<'c> {
         Err(error)
     }
 
-    /// Notes what a line or a name costs.
+    /// Counts the memory of a line or a name.
     fn charge(&mut self, bytes: usize) -> Result<(), LineError> {
         self.cost = self.cost.saturating_add(bytes);
         if self.cost <= MOST {
@@ -276,7 +279,8 @@ impl<'c> Parser<'c> {
         }
     }
 
-    /// Does something to the current Include or Exclude. There the reference dies without one; we refuse.
+    /// Changes the current Include or Exclude. Without one the reference crashes; here the line is
+    /// refused.
     fn in_block(&mut self, change: impl FnOnce(&mut Block)) {
         match self.blocks.last_mut() {
             Some(block) => {
@@ -287,7 +291,8 @@ impl<'c> Parser<'c> {
         }
     }
 
-    /// Does something to the current Options block, which is a new one unless the line before was of the same kind.
+    /// Changes the current Options block, which is a new one unless the line before was of the same
+    /// kind.
     fn option<T: Default>(&mut self, change: impl FnOnce(&mut Options) -> T) -> T {
         let opens = self.state != State::Options;
         let Some(block) = self.blocks.last_mut() else {
@@ -391,13 +396,13 @@ impl<'c> Parser<'c> {
         } else if self.plugins_allowed {
             block.plugins.push(name.to_vec());
         } else {
-            // Told for each command; the job fails when it comes to the Storage Daemon.
+            // Reported for each command; the job fails when it reaches the Storage Daemon.
             return Err(LineError::NoPluginDirectory { command: name.to_vec() });
         }
         Ok(())
     }
 
-    /// Runs `feed` on the current list and adds the names that it gives, up to the first error.
+    /// Runs `feed` on the current list and adds the names that it finds, up to the first error.
     fn feed_list(&mut self, feed: impl FnOnce(&mut NameSplitter, &mut dyn FnMut(&[u8]))) -> Result<(), LineError> {
         let Some((request, mut splitter)) = self.list.take() else { return Ok(()) };
         let mut result = Ok(());

@@ -1,5 +1,5 @@
-//! A set of wild-cards asked as one: plain names are looked up, and of true patterns only those are tried whose
-//! fixed parts are there.
+//! A set of wild-cards: plain names are looked up, and of the patterns only those are tried whose
+//! fixed parts are in the text.
 
 use std::cmp::Ordering;
 
@@ -43,7 +43,7 @@ impl PatternSet {
     }
 }
 
-/// Length first: most comparisons end without looking at the bytes, which share long prefixes.
+/// Length first: most comparisons end before the bytes, which share long prefixes.
 fn by_length(a: &[u8], b: &[u8]) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn many_patterns_are_each_one_of_them() {
+    fn a_set_matches_what_any_of_its_patterns_matches() {
         let words = ["a", "b", "ab", "ba", "*", "?", "[ab]", "[!a]", "/", "\\*"];
         let mut patterns = Vec::new();
         for first in words {

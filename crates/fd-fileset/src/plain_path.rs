@@ -1,9 +1,7 @@
-//! Paths by their parts: what a path says when nobody is asked.
-//!
-//! Not here: symbolic links, which only the host knows.
+//! Paths as they are written: parts, `.` and `..`, without symbolic links.
 
-/// The path without empty parts, `.` and `..`, and without a slash at its end; `/` stays `/`. A relative path keeps the
-/// `..` at its begin.
+/// The path without empty parts, `.` and `..`, and without a slash at its end; `/` stays `/`. A
+/// relative path keeps the `..` at its start.
 pub fn plain_path(path: &[u8]) -> Vec<u8> {
     let is_absolute = path.starts_with(b"/");
     let mut parts: Vec<&[u8]> = Vec::new();
@@ -24,8 +22,8 @@ pub fn plain_path(path: &[u8]) -> Vec<u8> {
     if is_absolute { [b"/", joined.as_slice()].concat() } else { joined }
 }
 
-/// Whether a plain path is this plain directory or stands below it; `/ok-evil` does not stand below `/ok`, and nothing
-/// below the empty path.
+/// Whether a plain path is this plain directory or lies below it; `/ok-evil` does not lie below
+/// `/ok`, and nothing lies below the empty path.
 pub fn lies_in(path: &[u8], directory: &[u8]) -> bool {
     match path.strip_prefix(directory) {
         Some(rest) if !directory.is_empty() => rest.is_empty() || rest.starts_with(b"/") || directory.ends_with(b"/"),
@@ -42,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_and_double_slashes_go() {
+    fn dots_and_double_slashes_are_removed() {
         for (path, wanted) in [
             ("/a/b", "/a/b"),
             ("//a///b//", "/a/b"),

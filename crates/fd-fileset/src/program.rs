@@ -1,5 +1,5 @@
-//! Which programs *Allowed Script Directories* lets run (reference 03 §1.5.1). Pure functions; running a program is the
-//! caller's.
+//! Which programs *Allowed Script Directories* permits (reference 03 §1.5.1). Running one is the
+//! caller's part.
 
 use fd_messages::split_arguments;
 
@@ -15,13 +15,14 @@ pub enum ProgramNotAllowed {
     /// No allowed directory is a prefix of the command.
     #[error("{}", texts::NOT_IN_ALLOWED_PATHS)]
     Path,
-    /// The command contains a character that a shell would read.
+    /// The command contains a character that a shell would interpret.
     #[error("{}", texts::NOT_ALLOWED_CHARACTER)]
     Character,
 }
 
-/// Whether *Allowed Script Directories* lets this command run, as far as its text tells: the program's path, without
-/// `..`, has to be in one of them. Without directories everything may. Links are the caller's business.
+/// Whether *Allowed Script Directories* permits this command by its text: the program's path,
+/// without `..`, has to be in one of them. Without directories every command is permitted. Links
+/// are the caller's part.
 pub fn check_allowed<D: AsRef<[u8]>>(command: &[u8], directories: &[D]) -> Result<(), ProgramNotAllowed> {
     if directories.is_empty() {
         return Ok(());
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn allowed_script_directories() {
+    fn only_programs_in_allowed_script_directories_are_permitted() {
         let allowed = |command: &str, directories: &[&str]| check_allowed(command.as_bytes(), directories);
         assert_eq!(allowed("rm -rf / ; x", &[]), Ok(()));
         assert_eq!(allowed("/etc/bacula/list -a", &["/opt", "/etc/bacula"]), Ok(()));

@@ -1,5 +1,6 @@
-//! What the FileSet needs from a regular expression engine, and many expressions asked as one. The engine is the C
-//! library's (crate `fd-os`), because a FileSet is written for its dialect and its locale (reference 03 §4.5).
+//! The interface of the regular expression engine, and sets of expressions. The engine is the C
+//! library's (crate `fd-os`), because a FileSet is written for its dialect and its locale
+//! (reference 03 §4.5).
 
 use std::ffi::{CStr, CString};
 
@@ -8,7 +9,7 @@ use crate::literals;
 
 /// Compiles POSIX extended regular expressions.
 pub trait RegexCompiler {
-    /// Compiles `pattern`; a bad one gives the C library's own words.
+    /// Compiles `pattern`; a bad one returns the C library's error text.
     fn compile(&self, pattern: &[u8], ignore_case: bool) -> Result<Box<dyn Regex>, String>;
 }
 
@@ -17,7 +18,7 @@ pub trait Regex: Send + Sync {
     /// Whether the expression is found anywhere in `text`.
     fn is_match(&self, text: &CStr) -> bool;
 
-    /// Memory of the compiled form, about, in bytes: the FileSet is charged for it.
+    /// Approximate memory of the compiled form in bytes; it counts for the bound of a FileSet.
     fn memory(&self) -> usize;
 }
 
@@ -39,7 +40,7 @@ impl RegexSet {
         self.ignore_case |= ignore_case;
     }
 
-    /// To be called once, when all are there.
+    /// Call it once, when the set is complete.
     pub(crate) fn seal(&mut self) {
         self.candidates = Candidates::new(&std::mem::take(&mut self.literals), self.ignore_case);
     }
@@ -48,7 +49,7 @@ impl RegexSet {
         self.expressions.is_empty()
     }
 
-    /// Whether any expression is found in the text. What stands behind a NUL byte does not count, as in C.
+    /// Whether any expression is found in the text. The text ends at its first NUL byte, as in C.
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
         let mut c_text: Option<CString> = None;
         self.candidates.any(text, |expression| {

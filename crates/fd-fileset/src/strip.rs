@@ -1,6 +1,7 @@
-//! Strip Path: leading components taken off a name before it is recorded (reference 03 §5.12, 04 §6.5).
+//! Strip Path: leading components taken off a name before it is recorded (reference 03 §5.12, 04
+//! §6.5).
 
-/// `name` without its first `count` components. What stands up to the first `/`, and that `/`, stay.
+/// `name` without its first `count` components. Everything up to and including the first `/` stays.
 ///
 /// `None` if the name has too few components, or if `count` is 0: then it is recorded whole.
 pub fn strip_path(name: &[u8], count: u32) -> Option<Vec<u8>> {
@@ -22,7 +23,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_reference_table() {
+    fn names_of_the_reference_are_stripped() {
         assert_eq!(strip("/x/t/l", 1).as_deref(), Some("/t/l"));
         assert_eq!(strip("/x/t/", 1).as_deref(), Some("/t/"));
         assert_eq!(strip("/x/t/d/a.c", 2).as_deref(), Some("/d/a.c"));
@@ -34,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_names() {
+    fn unusual_names_are_stripped_like_those_of_the_reference() {
         assert_eq!(strip("/a/b", 0), None);
         assert_eq!(strip("", 1), None);
         assert_eq!(strip("a", 1), None);

@@ -1,10 +1,11 @@
-//! What an operator reads about a FileSet, word for word as the reference says it (reference 03 §1.5, §1.6).
+//! What an operator reads about a FileSet, word for word as the reference says it (reference 03
+//! §1.5, §1.6).
 //!
 //! Texts are bytes, because they quote file names; each ends with a newline.
 
 use std::fmt::Write as _;
 
-/// Fatal: a line that nobody knows. The code letter itself is not part of the text.
+/// Fatal: an unknown line. The code letter is not part of the text.
 pub fn invalid_command(argument: &[u8]) -> Vec<u8> {
     join(&[b"Invalid FileSet command: ", argument])
 }
@@ -36,14 +37,15 @@ pub fn no_plugin_directory(command: &[u8]) -> Vec<u8> {
     join(&[b"Plugin Directory not defined. Cannot use plugin: \"", command, b"\""])
 }
 
-/// Fatal: more lines than anybody's FileSet has. The reference takes the memory that it needs.
+/// Fatal: the FileSet takes too much memory. The reference has no bound.
 pub fn too_large(most: usize) -> Vec<u8> {
     let mut text = String::new();
     let _infallible = write!(text, "The FileSet is too large: it needs more than {} MiB of memory.", most >> 20);
     join(&[text.as_bytes()])
 }
 
-/// Error, job goes on: an option letter that nobody knows. The source place is part of the reference's text.
+/// Error, the job continues: an unknown option letter. The source place is part of the reference's
+/// text.
 pub fn unknown_letter(letter: u8) -> Vec<u8> {
     join(&[b"job.c:2141 Unknown include/exclude option: ", &[letter]])
 }

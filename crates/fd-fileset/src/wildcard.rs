@@ -1,7 +1,9 @@
-//! The wild-card dialect of a FileSet (reference 03 §4.4), which is neither the C library's nor the shell's.
+//! The wild-card dialect of a FileSet (reference 03 §4.4), which is neither the C library's nor the
+//! shell's.
 //!
-//! Byte-wise, the whole text must match, `*` crosses `/` and a leading dot, `[…]` knows no character classes, folding
-//! case touches ASCII only. A pattern is compiled once; matching takes at most pattern length × text length steps.
+//! Bytes are compared, the whole text must match, `*` matches `/` and a leading dot, `[…]` has no
+//! character classes, and only ASCII letters are folded. A pattern is compiled once; matching takes
+//! at most pattern length × text length steps.
 
 /// How patterns are read.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -12,7 +14,7 @@ pub struct WildcardFlags {
     pub path_name: bool,
 }
 
-/// Whether `pattern` matches the whole of `text`. To ask one pattern many times, keep a [`Wildcard`].
+/// Whether `pattern` matches the whole of `text`. For many texts, keep a [`Wildcard`].
 pub fn wildcard(pattern: &[u8], text: &[u8], fold_case: bool) -> bool {
     Wildcard::new(pattern, WildcardFlags { fold_case, path_name: false }).is_match(text)
 }
@@ -21,11 +23,11 @@ pub fn wildcard(pattern: &[u8], text: &[u8], fold_case: bool) -> bool {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wildcard {
     flags: WildcardFlags,
-    /// What stands before the first `*`, or everything if there is none.
+    /// The part before the first `*`, or everything if there is none.
     head: Segment,
-    /// What stands between stars.
+    /// The parts between stars.
     middle: Vec<Segment>,
-    /// What stands after the last `*`; `None` if there is no star.
+    /// The part after the last `*`; `None` if there is no star.
     tail: Option<Segment>,
 }
 
@@ -33,7 +35,7 @@ pub struct Wildcard {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Segment(Vec<Item>);
 
-/// What one byte of the text must be.
+/// The bytes that match at one place of the text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Item {
     Byte(u8),
@@ -91,7 +93,8 @@ impl Wildcard {
         !pattern.iter().any(|byte| matches!(byte, b'*' | b'?' | b'[' | b'\\'))
     }
 
-    /// Runs of bytes that stand in every text that the pattern matches, in small letters if case is folded.
+    /// Runs of bytes that are in every text that the pattern matches, in lower case if case is
+    /// folded.
     pub(crate) fn literals(&self) -> impl Iterator<Item = Vec<u8>> {
         let segments = [&self.head].into_iter().chain(&self.middle).chain(&self.tail);
         let runs = segments.flat_map(|segment| segment.0.split(|item| !matches!(item, Item::Byte(_))));
@@ -103,9 +106,9 @@ impl Wildcard {
 
     /// Whether the pattern matches the whole of `text`.
     ///
-    /// Each part between two stars is taken at its leftmost place. That is enough: a later place leaves less of the
-    /// text for the parts that follow, and where stars may not cross `/`, a part that holds a `/` fits at one place
-    /// only.
+    /// Each part between two stars is taken at its leftmost place. That is enough: a later place
+    /// leaves less text for the following parts, and where stars may not match `/`, a part that
+    /// contains a `/` fits at one place only.
     pub fn is_match(&self, text: &[u8]) -> bool {
         let Some(tail) = &self.tail else {
             return text.len() == self.head.0.len() && self.starts(&self.head, text);
@@ -128,7 +131,7 @@ impl Wildcard {
         !self.flags.path_name || !rest.contains(&b'/')
     }
 
-    /// What follows the leftmost place of `part` in `text` that a star may reach.
+    /// The text behind the leftmost place of `part` that a star may reach.
     fn after_leftmost<'t>(&self, part: &Segment, text: &'t [u8]) -> Option<&'t [u8]> {
         for (at, window) in text.windows(part.0.len().max(1)).enumerate() {
             if self.starts(part, window) {
@@ -153,7 +156,8 @@ impl Wildcard {
 }
 
 impl ByteSet {
-    /// Reads a set; `text` starts after the `[`. Gives what follows the `]`, or `None` if the set is not closed.
+    /// Reads a set; `text` starts after the `[`. Returns the text behind the `]`, or `None` if the
+    /// set is not closed.
     fn parse(text: &[u8], flags: WildcardFlags) -> Option<(Self, &[u8])> {
         let mut set = Self([false; 256]);
         let negated = matches!(text.first(), Some(b'!' | b'^'));
@@ -184,7 +188,8 @@ impl ByteSet {
         Some((set, rest))
     }
 
-    /// Adds every byte from `low` to `high`. Bytes compare as signed numbers, as the reference's build does.
+    /// Adds every byte from `low` to `high`. Bytes compare as signed numbers, as the reference's
+    /// build does.
     fn insert_range(&mut self, low: u8, high: u8) {
         for byte in low.cast_signed()..=high.cast_signed() {
             if let Some(present) = self.0.get_mut(usize::from(byte.cast_unsigned())) {

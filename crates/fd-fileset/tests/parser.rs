@@ -93,7 +93,7 @@ impl Regex for Greedy {
 }
 
 #[test]
-fn an_expression_is_charged_with_the_memory_that_it_takes() {
+fn the_memory_of_a_compiled_expression_counts_for_the_bound() {
     for (memory, refused_at) in [(100 << 20, Some(2)), (0, None)] {
         let compiler = Greedy(memory);
         let mut parser = Parser::new(&compiler);
@@ -105,7 +105,7 @@ fn an_expression_is_charged_with_the_memory_that_it_takes() {
 
 /// The transcript of reference 03 §1.7.
 #[test]
-fn every_directive_at_once() {
+fn every_directive_is_parsed() {
     let mut parser = after(&[
         "I\n",
         "Z .nobackup\n",
@@ -192,12 +192,12 @@ fn sub_codes_are_ignored_where_the_reference_ignores_them() {
 }
 
 #[test]
-fn the_last_marker_name_holds() {
+fn the_last_marker_name_is_used() {
     assert_eq!(fileset(&["I", "Z .a", "Z .b"]).includes()[0].ignore_dir(), Some(b".b".as_slice()));
 }
 
 #[test]
-fn unknown_lines_are_told_without_their_code() {
+fn unknown_lines_are_reported_without_their_code() {
     for (line, told) in [
         ("Q foo bar\n", "Invalid FileSet command: foo bar\n"),
         ("\n", "Invalid FileSet command: \n"),
@@ -238,7 +238,7 @@ fn unknown_sub_codes_are_refused_silently() {
 }
 
 #[test]
-fn a_bad_expression_is_told_even_with_an_unknown_sub_code() {
+fn a_bad_expression_is_reported_even_with_an_unknown_sub_code() {
     for line in ["R (", "RD (", "Rq ("] {
         let mut parser = after(&["I"]);
         let error = parser.line(line.as_bytes()).expect_err(line);
@@ -248,7 +248,7 @@ fn a_bad_expression_is_told_even_with_an_unknown_sub_code() {
 }
 
 #[test]
-fn unknown_letters_are_told_and_the_job_goes_on() {
+fn unknown_letters_are_reported_and_the_job_continues() {
     let mut parser = after(&["I"]);
     assert_eq!(parser.line(b"O MqTs\n"), Ok(Reaction::UnknownLetters(b"qT".to_vec())));
     assert_eq!(text(&fd_fileset::texts::unknown_letter(b'q')), "job.c:2141 Unknown include/exclude option: q\n");
@@ -257,7 +257,7 @@ fn unknown_letters_are_told_and_the_job_goes_on() {
 }
 
 #[test]
-fn names_of_a_list_file() {
+fn names_of_a_list_file_are_added() {
     let mut parser = after(&["E"]);
     let request = list(&mut parser, "F </etc/list of names\n");
     assert_eq!((request.kind, text(&request.argument)), (ListKind::File, "/etc/list of names".to_owned()));
@@ -281,7 +281,7 @@ fn empty_lines_of_a_program_are_dropped() {
 }
 
 #[test]
-fn lists_that_cannot_be_read() {
+fn lists_that_cannot_be_read_fail_the_fileset() {
     let told = |line: &str, failure: ListFailure| {
         let mut parser = after(&["I"]);
         list(&mut parser, line);
@@ -321,7 +321,7 @@ fn plugin_commands_need_a_plugin_directory() {
 }
 
 #[test]
-fn a_list_that_nobody_answered_counts_as_empty() {
+fn a_list_without_an_answer_counts_as_empty() {
     let mut parser = after(&["I"]);
     list(&mut parser, "F <list");
     assert_eq!(parser.line(b"F /x"), Ok(Reaction::Accepted));
@@ -338,7 +338,7 @@ fn case_of_expressions_is_ignored_from_the_letter_on() {
     assert!(!rejected("/EARLY"), "compiled before the letter");
 }
 
-/// Reference 03 §3.2: what holds for the names of an Include themselves.
+/// Reference 03 §3.2: the options for the names of an Include themselves.
 #[test]
 fn top_level_options_are_the_sum_of_the_blocks() {
     let fileset = fileset(&[
@@ -369,7 +369,7 @@ fn top_level_options_are_the_sum_of_the_blocks() {
     assert_eq!(text(&top.accurate), "Cmcs1");
     assert_eq!(text(&top.base_job), "Jp");
     assert_eq!(top.plugin.as_deref(), Some(b"one".as_slice()));
-    // The second Include knows nothing of the first.
+    // The second Include is independent of the first.
     let plain = fileset.includes()[1].top_level();
     assert_eq!(plain.flags, Flags::NONE);
     assert_eq!((plain.digest, plain.compression), (None, None));
@@ -384,9 +384,9 @@ fn texts_in_force_are_cut_at_19_bytes() {
     assert_eq!(text(&top.accurate), "Cpinugsamcd5123pinu");
 }
 
-/// The options of an entry depend on its own path and Include, never on what was looked at before.
+/// The options of an entry depend on its own path and Include, never on earlier entries.
 #[test]
-fn options_of_an_entry_do_not_leak_from_others() {
+fn options_of_an_entry_do_not_depend_on_other_entries() {
     let fileset = fileset(&["I", "O MZ6P2:", "WF *.a", "N", "O S2H", "WF *.b", "N", "O sP1:", "N", "F /t"]);
     let include = &fileset.includes()[0];
     let options = |path: &str| {
@@ -403,7 +403,7 @@ fn options_of_an_entry_do_not_leak_from_others() {
 }
 
 #[test]
-fn options_of_an_exclude_block_know_wild_cards_only() {
+fn options_of_an_exclude_block_have_wild_cards_only() {
     let fileset = fileset(&["I", "F /t", "N", "N", "E", "O i", "W *.O", "WF *.c", "R doc", "N", "F /T/NAME", "N", "N"]);
     let include = &fileset.includes()[0];
     let accepted = |path: &str| fileset.judge(include, path.as_bytes(), false).accepted;
@@ -415,7 +415,7 @@ fn options_of_an_exclude_block_know_wild_cards_only() {
 
 /// Reference 03 §4.4.3, the three rows about base names.
 #[test]
-fn base_name_patterns() {
+fn base_name_patterns_match_as_in_the_reference() {
     let rejected = |options: &str, path: &str| {
         let fileset = fileset(&["I", options, "WB *.o", "N", "F /t"]);
         let accepted = fileset.judge(&fileset.includes()[0], path.as_bytes(), false).accepted;

@@ -1,4 +1,5 @@
-//! LStat texts and attribute records, made and read: once for each entry of a job. `cargo bench -p fd-records`.
+//! LStat texts and attribute records, made and read: once for each entry of a job. `cargo bench -p
+//! fd-records`.
 
 #![expect(clippy::unwrap_used, reason = "a bench, not a program")]
 
@@ -48,7 +49,7 @@ fn bench(criterion: &mut Criterion) {
 }
 
 fn main() {
-    // `cargo test --benches` wants to know that it starts, no more.
+    // `cargo test --benches` only checks that it starts.
     if std::env::args().any(|arg| arg == "--bench") {
         let mut criterion = Criterion::default()
             .sample_size(20)

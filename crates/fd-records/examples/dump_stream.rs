@@ -1,9 +1,9 @@
 //! Prints the records of a restore's stream, one line for each.
 //!
-//! `cargo run -p fd-records --example dump_stream` prints a stream of its own, and with a file's name the stream in that
-//! file. A stream is what a Storage Daemon sends in a restore (reference 05 §2.2): frames, each of them a length of four
-//! bytes, big endian, and as many bytes. The frame of a record follows the frame of its header. A negative length is
-//! a signal and has no bytes.
+//! `cargo run -p fd-records --example dump_stream` prints a stream of its own, and with a file's
+//! name the stream in that file. A stream is what a Storage Daemon sends in a restore (reference 05
+//! §2.2): frames, each of them a length of four bytes, big endian, and as many bytes. The frame of
+//! a record follows the frame of its header. A negative length is a signal and has no bytes.
 
 use std::io::{self, Write};
 

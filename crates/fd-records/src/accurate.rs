@@ -17,8 +17,8 @@ pub struct AccurateEntry<'a> {
 }
 
 impl<'a> AccurateEntry<'a> {
-    /// Reads `path NUL lstat NUL digest NUL delta`. Digest and delta may be missing; `None` without attributes, such a
-    /// message is to be ignored.
+    /// Reads `path NUL lstat NUL digest NUL delta`. Digest and delta may be missing; `None` without
+    /// attributes: such a message is ignored.
     pub fn parse(message: &'a [u8]) -> Option<Self> {
         let mut fields = message.split(|byte| *byte == 0);
         let name = fields.next()?;

@@ -1,11 +1,13 @@
-//! POSIX ACLs: the kernel's attribute value, the long text of libacl that stands in a record, and what is between.
+//! POSIX ACLs: the kernel's attribute value, the long text of libacl in a record, and the
+//! conversions.
 //!
-//! Reference 04 §10 and 05 §9.2. Not here: reading them from files or setting them, and ACLs of other systems.
+//! Reference 04 §10 and 05 §9.2. Not here: reading them from files or setting them, and ACLs of
+//! other systems.
 
 use crate::decimal;
 use crate::names::{Identities, Names};
 
-/// Whose permissions an entry says. The order is that in which entries stand in an ACL.
+/// Whose permissions an entry contains. The order is that of the entries in an ACL.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum AclTag {
     /// The owner.
@@ -18,16 +20,16 @@ pub enum AclTag {
     Group(u32),
     /// The most that named entries and the owning group can give.
     Mask,
-    /// Everybody else.
+    /// All others.
     Other,
 }
 
 /// One entry of an ACL.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AclEntry {
-    /// Whose.
+    /// Whose permissions.
     pub tag: AclTag,
-    /// What: 4 read, 2 write, 1 execute.
+    /// The permissions: 4 read, 2 write, 1 execute.
     pub permissions: u8,
 }
 
@@ -37,10 +39,10 @@ pub struct Acl {
     entries: Vec<AclEntry>,
 }
 
-/// Why bytes are no ACL.
+/// Why bytes are not an ACL.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AclError {
-    /// The kernel's value has another version than 2, or is cut.
+    /// The kernel's value has a version other than 2, or is cut.
     #[error("kernel ACL of {length} bytes and version {version}, expected version 2 and entries of 8 bytes")]
     Kernel {
         /// Length of the value.
@@ -54,7 +56,7 @@ pub enum AclError {
     /// The text can't be read.
     #[error("no ACL entry at byte {0} of the text")]
     Text(usize),
-    /// The text names somebody whom this machine does not know.
+    /// The text names a user or group that this host does not have.
     #[error("no {kind} called {name:?}")]
     Unknown {
         /// `user` or `group`.
@@ -70,7 +72,7 @@ pub enum InvalidAcl {
     /// Owner, owning group or others lack an entry.
     #[error("an entry that every ACL needs is missing")]
     Missing,
-    /// Somebody has two.
+    /// A user or group has two entries.
     #[error("two entries for the same")]
     Duplicate,
     /// There are entries for named users or groups, but no mask.
@@ -95,12 +97,13 @@ impl Acl {
         &self.entries
     }
 
-    /// Whether the ACL says no more than mode bits can: owner, group and others only (reference 04 §10).
+    /// Whether the ACL contains no more than mode bits can: owner, group and others only (reference
+    /// 04 §10).
     pub fn is_trivial(&self) -> bool {
         self.entries.iter().all(|entry| matches!(entry.tag, AclTag::UserObject | AclTag::GroupObject | AclTag::Other))
     }
 
-    /// Whether the kernel would take it.
+    /// Whether the kernel accepts it.
     pub fn validate(&self) -> Result<(), InvalidAcl> {
         if self.entries.windows(2).any(|pair| matches!(pair, [first, second] if first.tag == second.tag)) {
             return Err(InvalidAcl::Duplicate);
@@ -181,8 +184,8 @@ impl Acl {
         }
     }
 
-    /// Reads a text, up to its first NUL or its end. Long and short tag words, names and numbers, line ends,
-    /// commas and comments are understood, as by libacl.
+    /// Reads a text, up to its first NUL or its end. Long and short tag words, names and numbers,
+    /// line ends, commas and comments are accepted, as by libacl.
     pub fn from_text(text: &[u8], identities: &mut dyn Identities) -> Result<Self, AclError> {
         let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
         let mut reader = TextReader { text, at: 0 };
@@ -194,8 +197,8 @@ impl Acl {
     }
 }
 
-/// Appends a user or group, by name if there is one. Bytes that would end the field stand as `\` and three octal
-/// digits and a `\` is doubled, as libacl writes them.
+/// Appends a user or group, by name if there is one. Bytes that would end the field become `\` and
+/// three octal digits, and a `\` is doubled, as libacl writes them.
 fn push_qualifier(out: &mut Vec<u8>, number: u32, name: Option<&[u8]>) {
     let Some(name) = name else {
         decimal::push_u64(out, u64::from(number));
@@ -236,7 +239,7 @@ fn unquote(quoted: &[u8]) -> Vec<u8> {
     name
 }
 
-/// Walks over the text of an ACL.
+/// A position in the text of an ACL.
 struct TextReader<'a> {
     text: &'a [u8],
     at: usize,
@@ -253,7 +256,8 @@ impl<'a> TextReader<'a> {
         }
     }
 
-    /// Skips what may stand between entries: blanks, line ends, one comma, comments. False at the end.
+    /// Skips the separators between entries: blanks, line ends, one comma, comments. Returns false
+    /// at the end.
     fn skip_to_entry(&mut self) -> bool {
         self.skip_blanks();
         if self.at != 0 && self.peek() == Some(b',') {

@@ -1,4 +1,4 @@
-//! The attribute record: what an entry is called, what it is, and how it looked (reference 04 §6.1, 05 §4).
+//! The attribute record: name, type and attributes of an entry (reference 04 §6.1, 05 §4).
 
 use crate::decimal;
 use crate::file_type::FileType;
@@ -9,22 +9,22 @@ use crate::lstat::{LStat, LStatError};
 pub struct Attributes<'a> {
     /// FileIndex, from 1.
     pub file_index: i32,
-    /// What the entry is.
+    /// Type of the entry.
     pub file_type: FileType,
     /// The path. Directories get exactly one `/` at the end whether it is here or not.
     pub name: &'a [u8],
-    /// How the entry looked.
+    /// The attributes.
     pub lstat: LStat,
     /// Target of a symbolic link, or first name of a hard-linked file; else empty.
     pub link: &'a [u8],
-    /// Extended attributes of Windows; empty on Linux but for [`Attributes::UPDATE_MARK`].
+    /// Extended attributes of Windows; empty on Linux except for [`Attributes::UPDATE_MARK`].
     pub attr_ex: &'a [u8],
-    /// 0, but for plugins with delta and for metadata updates of regular files.
+    /// 0 except for plugins with delta and for metadata updates of regular files.
     pub delta_seq: i32,
 }
 
 impl Attributes<'_> {
-    /// What stands in `attr_ex` of an update without data (stream 37, reference 04 §6.8).
+    /// The value of `attr_ex` in an update without data (stream 37, reference 04 §6.8).
     pub const UPDATE_MARK: &'static [u8] = b"<NULL>";
 
     /// Appends the record, up to and including its last NUL.
@@ -66,9 +66,9 @@ pub struct AttributesRecord<'a> {
     pub type_code: u16,
     /// The path; ends in `/` for directories.
     pub name: &'a [u8],
-    /// The text of `lstat`, as it stands in the record.
+    /// The text of `lstat` in the record.
     pub lstat_text: &'a [u8],
-    /// How the entry looked.
+    /// The attributes.
     pub lstat: LStat,
     /// Target of a symbolic link, or first name of a hard-linked file.
     pub link: &'a [u8],
@@ -78,10 +78,10 @@ pub struct AttributesRecord<'a> {
     pub delta_seq: i64,
 }
 
-/// Why a payload is no attribute record.
+/// Why a payload is not an attribute record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AttributesError {
-    /// One of the fields is not there.
+    /// One of the fields is missing.
     #[error("attribute record ends before its {0}")]
     Missing(&'static str),
     /// The attributes can't be read.
@@ -89,17 +89,18 @@ pub enum AttributesError {
     LStat(#[from] LStatError),
 }
 
-/// Set in the type where a data stream stands in place of the delta sequence; never written today (reference 05 §4).
+/// Set in the type where a data stream replaces the delta sequence; never written today (reference
+/// 05 §4).
 const TYPE_HAS_DATA_STREAM: i64 = 1 << 16;
 
 impl<'a> AttributesRecord<'a> {
-    /// What the entry is; `None` if the number is not known.
+    /// Type of the entry; `None` if the number is unknown.
     pub fn file_type(&self) -> Option<FileType> {
         FileType::from_code(self.type_code)
     }
 
-    /// Reads a record. Numbers are read as tolerantly as the reference does it; the two blanks and the first three NULs
-    /// must be there.
+    /// Reads a record. Numbers are read as tolerantly as by the reference; the two blanks and the
+    /// first three NULs must be there.
     pub fn parse(record: &'a [u8]) -> Result<Self, AttributesError> {
         let (file_index, rest) = decimal::take_i64(record);
         let rest = rest.strip_prefix(b" ").ok_or(AttributesError::Missing("type"))?;

@@ -12,8 +12,8 @@ pub enum ContentCipher {
     Aes192,
     /// AES with a key of 256 bits.
     Aes256,
-    /// Blowfish with a key of 128 bits. OpenSSL 3 has it in its legacy provider only: old backups can be opened where
-    /// that is installed, new ones are not made with it.
+    /// Blowfish with a key of 128 bits. OpenSSL 3 has it in its legacy provider only: old backups
+    /// can be opened where that is installed, new ones are not made with it.
     Blowfish,
 }
 

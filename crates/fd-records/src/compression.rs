@@ -1,5 +1,5 @@
-//! How file data is compressed: the letters of the FileSet, and the 12 bytes before LZO and ZSTD data
-//! (reference 03 §2.2, 04 §8.6). Not here: compressing.
+//! How file data is compressed: the letters of the FileSet, and the 12 bytes before LZO and ZSTD
+//! data (reference 03 §2.2, 04 §8.6). Not here: compressing.
 
 /// How the data of a file is compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -8,13 +8,13 @@ pub enum Compression {
     Gzip(u8),
     /// LZO1X (`Zo`).
     Lzo,
-    /// Zstandard, level 1, 3, 10 or 19 (`Zr`, `Zs`, `Zu`, `Zt`). The packaged stock daemon ignores it
-    /// (reference 03 §2.2).
+    /// Zstandard, level 1, 3, 10 or 19 (`Zr`, `Zs`, `Zu`, `Zt`). The packaged stock daemon ignores
+    /// it (reference 03 §2.2).
     Zstd(i32),
 }
 
 impl Compression {
-    /// What the letter behind `Z` in an `O` line asks for; `None` for an unknown letter.
+    /// The compression of the letter behind `Z` in an `O` line; `None` for an unknown letter.
     pub const fn from_letter(letter: u8) -> Option<Self> {
         Some(match letter {
             b'0'..=b'9' => Self::Gzip(letter - b'0'),
@@ -27,7 +27,7 @@ impl Compression {
         })
     }
 
-    /// How its data stands in a record.
+    /// How its data is put into a record.
     pub const fn packing(self) -> Packing {
         match self {
             Self::Gzip(_) => Packing::Zlib,
@@ -44,14 +44,14 @@ pub enum Packing {
     Plain,
     /// One zlib stream.
     Zlib,
-    /// As the [`CompressionHeader`] says that stands in front of it.
+    /// As the [`CompressionHeader`] in front of it says.
     WithHeader,
 }
 
-/// What stands before the compressed bytes of a record whose packing is [`Packing::WithHeader`].
+/// The header of the compressed bytes in a record whose packing is [`Packing::WithHeader`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CompressionHeader {
-    /// Which algorithm.
+    /// The algorithm.
     pub magic: u32,
     /// Bytes that follow the header.
     pub size: u32,

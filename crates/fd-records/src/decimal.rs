@@ -1,6 +1,7 @@
-//! Decimal numbers in record texts: writing without allocation, and the reference's tolerant reading.
+//! Decimal numbers in record texts: writing without allocation, and the reference's tolerant
+//! reading.
 //!
-//! Not here: the base-64 numbers of LStat, which stand in `number`.
+//! The base-64 numbers of LStat are in `number`.
 
 /// Appends `value` in decimal.
 pub(crate) fn push_u64(out: &mut Vec<u8>, value: u64) {
@@ -26,8 +27,8 @@ pub(crate) fn push_i64(out: &mut Vec<u8>, value: i64) {
     push_u64(out, value.unsigned_abs());
 }
 
-/// Takes an optional `-` and any number of digits from the front of `text`; no digits count as 0, and a value that
-/// does not fit stays at the end of the range (reference 05 §1.2).
+/// Takes an optional `-` and any number of digits from the front of `text`; no digits count as 0,
+/// and a value that does not fit becomes the end of the range (reference 05 §1.2).
 pub(crate) fn take_i64(text: &[u8]) -> (i64, &[u8]) {
     let (negative, mut rest) = match text.split_first() {
         Some((b'-', rest)) => (true, rest),

@@ -1,8 +1,8 @@
-//! Digest kinds, with everything that is known of one but its algorithm, and values of digests.
+//! Kinds of digests with all facts about them except the algorithm, and values of digests.
 
 use std::fmt;
 
-/// What is known of a kind of digest.
+/// The facts about a kind of digest.
 struct Facts {
     name: &'static str,
     len: usize,
@@ -22,7 +22,7 @@ macro_rules! digest_kinds {
         }
 
         impl DigestKind {
-            /// Every kind, in the order in which the first one asked for wins.
+            /// Every kind, in the order of precedence: of those set in a FileSet the first is made.
             pub const ALL: [Self; [$(stringify!($kind)),*].len()] = [$(Self::$kind),*];
 
             const fn facts(self) -> Facts {
@@ -34,7 +34,8 @@ macro_rules! digest_kinds {
     };
 }
 
-// The stream of a kind's records, and with it its name in messages, stands in the table of streams (`stream.rs`).
+// The stream of a kind, whose name is also that of the digest in messages, is in the table of
+// streams (`stream.rs`).
 digest_kinds! {
     /// MD5.
     Md5 { name: "MD5", len: 16, option: "M", option_bit: 1, verify_letter: b'5', directive: Some("md5") }
@@ -104,12 +105,13 @@ pub struct DigestValue {
 }
 
 impl DigestValue {
-    /// The value of `kind` that `bytes` (raw, in record order) are; `None` when their number is not the kind's.
+    /// The value of `kind` with these bytes in the order of the record; `None` if their number is
+    /// not that of the kind.
     pub fn from_bytes(kind: DigestKind, bytes: &[u8]) -> Option<Self> {
         (bytes.len() == kind.len()).then(|| Self::from_start(kind, bytes))
     }
 
-    /// The value of `kind` that stands in the first [`DigestKind::len`] of `bytes`; what is missing is 0.
+    /// The value of `kind` with the first [`DigestKind::len`] of `bytes`; missing bytes are 0.
     pub fn from_start(kind: DigestKind, bytes: &[u8]) -> Self {
         let mut value = [0; DigestKind::LONGEST];
         for (slot, byte) in value.iter_mut().zip(bytes) {

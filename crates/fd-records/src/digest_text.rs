@@ -1,5 +1,5 @@
-//! Digests as text: standard base 64 without padding, as it stands in the catalog, in accurate lists and in verify
-//! packets (reference 04 §9, 05 §18.3).
+//! Digests as text: standard base 64 without padding, as in the catalog, in accurate lists and in
+//! verify packets (reference 04 §9, 05 §18.3).
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -17,7 +17,7 @@ pub fn push(out: &mut Vec<u8>, digest: &[u8]) {
     }
 }
 
-/// The bytes of a text; padding is accepted. `None` if it is no base 64.
+/// The bytes of a text; padding is accepted. `None` if it is not base 64.
 pub fn parse(text: &[u8]) -> Option<Vec<u8>> {
     let end = text.iter().rposition(|byte| *byte != b'=').map_or(0, |last| last + 1);
     let mut digest = Vec::with_capacity(text.len());
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn every_length_survives() {
+    fn digests_of_every_length_survive_a_round_trip() {
         for length in 0..40_u8 {
             let digest: Vec<u8> = (0..length).map(|byte| byte.wrapping_mul(37)).collect();
             assert_eq!(parse(text(&digest).as_bytes()), Some(digest));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base_64_is_refused() {
+    fn text_that_is_not_base_64_is_refused() {
         assert_eq!(parse(b"AB-D"), None);
         assert_eq!(parse(b"ABCDE"), None);
         assert_eq!(parse(b"\xff\xff"), None);

@@ -5,7 +5,8 @@ macro_rules! file_types {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
         /// What kind of entry an attribute record describes (reference 03 §7, 04 §5).
         ///
-        /// Some types never stand on a volume: they are what a walk or a Director says about an entry that is not saved.
+        /// Some types are never on a volume: a walk or a Director uses them for an entry that is
+        /// not saved.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u16)]
         pub enum FileType {
@@ -22,7 +23,7 @@ macro_rules! file_types {
 file_types! {
     /// Further name of an inode that is already in the job (`FT_LNKSAVED`).
     HardLink = 1,
-    /// Regular file of size 0 that everybody may read (`FT_REGE`).
+    /// Regular file of size 0 that all users may read (`FT_REGE`).
     EmptyFile = 2,
     /// Regular file (`FT_REG`).
     Regular = 3,
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_finds_its_type() {
+    fn each_number_has_its_type() {
         for (index, file_type) in FileType::ALL.into_iter().enumerate() {
             assert_eq!(usize::from(file_type.code()), index + 1);
             assert_eq!(FileType::from_code(file_type.code()), Some(file_type));

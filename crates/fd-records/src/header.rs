@@ -5,8 +5,8 @@ use crate::stream::Stream;
 
 /// Appends the header of a stream as a backup sends it, for example `1 2 1000` (reference 04 §2).
 ///
-/// `size` is the expected length: that of the file for data streams and for session data, 0 for the others, −1 where
-/// a plugin does not know it.
+/// `size` is the expected length: that of the file for data streams and for session data, 0 for the
+/// others, −1 where a plugin cannot tell it.
 pub fn stream_header(out: &mut Vec<u8>, file_index: i32, stream: Stream, size: i64) {
     decimal::push_i64(out, i64::from(file_index));
     out.push(b' ');
@@ -26,18 +26,18 @@ pub struct RecordHeader {
     pub file_index: i64,
     /// The stream, with its flag bits.
     pub stream: Stream,
-    /// Length of the record in bytes, as announced; compare with what comes.
+    /// Announced length of the record in bytes; it may differ from the actual one.
     pub size: i64,
 }
 
-/// The text is no record header.
+/// The text is not a record header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("record header does not begin with \"rechdr\"")]
 pub struct RecordHeaderError;
 
 impl RecordHeader {
-    /// Reads `rechdr <VolSessionId> <VolSessionTime> <FileIndex> <Stream> <Size>` as tolerantly as the reference:
-    /// only the word must be there, a missing number counts as 0.
+    /// Reads `rechdr <VolSessionId> <VolSessionTime> <FileIndex> <Stream> <Size>` as tolerantly as
+    /// the reference: only the word is required, a missing number counts as 0.
     pub fn parse(text: &[u8]) -> Result<Self, RecordHeaderError> {
         let mut rest = text.strip_prefix(b"rechdr").ok_or(RecordHeaderError)?;
         let mut numbers = [0_i64; 5];
@@ -45,7 +45,7 @@ impl RecordHeader {
             (*number, rest) = decimal::take_i64(rest.trim_ascii_start());
         }
         let [vol_session_id, vol_session_time, file_index, stream, size] = numbers;
-        // The number is a 32 bit one on the volume; what exceeds it can name no stream.
+        // Numbers have 32 bits on the volume; a larger one is no stream.
         let stream = Stream::new(u32::try_from(stream).unwrap_or_default());
         Ok(Self { vol_session_id, vol_session_time, file_index, stream, size })
     }

@@ -1,8 +1,13 @@
-//! What a volume holds: stream numbers, record headers, the attribute record and the payloads of the other streams.
+//! The contents of a volume, and the vocabulary that all crates share for them.
 //!
-//! Encoders append to a `Vec<u8>` and allocate nothing else; decoders check every bound and borrow from their input.
-//! Not here: sockets, files, clocks, and any knowledge of how a job runs. Names of users and groups, where a text
-//! needs them, come from the caller ([`Names`], [`Identities`]).
+//! The vocabulary is one table for each kind of fact: [`Stream`] (number, name, class of each
+//! stream), [`DigestKind`], [`ContentCipher`], [`Compression`], [`FileType`], [`Replace`]. A new
+//! stream or kind of digest is a row there.
+//!
+//! The records are pairs of an encoder, which appends to a `Vec<u8>`, and a decoder, which checks
+//! every bound and borrows from its input. Not here: sockets, files, clocks, and how a job runs.
+//! Names of users and groups come from the caller ([`Names`], [`Identities`]).
+//! `examples/dump_stream.rs` prints the records of a stream.
 
 mod accurate;
 mod acl;

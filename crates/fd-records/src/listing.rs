@@ -1,10 +1,11 @@
-//! The line that messages and estimates show for an entry, in the style of `ls -l` (reference 03 §9, 05 §3.6).
+//! The line that messages and estimates show for an entry, in the style of `ls -l` (reference 03
+//! §9, 05 §3.6).
 
 use crate::decimal;
 use crate::lstat::Stat;
 use crate::names::Names;
 
-/// A moment as the clock on the wall shows it. The caller converts: this crate knows no time zone.
+/// A local time. The caller converts: this crate has no time zone.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LocalTime {
     /// Year, for example 2026.
@@ -21,7 +22,8 @@ pub struct LocalTime {
     pub second: u8,
 }
 
-/// Appends the line with its line end. `modified` is the mtime of `stat`; `link` is the target of a symbolic link.
+/// Appends the line with its line end. `modified` is the mtime of `stat`; `link` is the target of a
+/// symbolic link.
 pub fn push_line(
     out: &mut Vec<u8>,
     stat: &Stat,
@@ -50,7 +52,7 @@ pub fn push_line(
     out.push(b'\n');
 }
 
-/// Appends the line of a file that is gone since the last backup.
+/// Appends the line of a file that was removed since the last backup.
 pub fn push_deleted_line(out: &mut Vec<u8>, name: &[u8]) {
     out.extend_from_slice(b"-*DELETED-   - -        -                  - ---------- --------  ");
     out.extend_from_slice(name);
@@ -89,7 +91,7 @@ pub fn mode_text(mode: u32) -> [u8; 10] {
     ]
 }
 
-/// Appends what `write` writes, with blanks before it up to `width`.
+/// Appends the output of `write`, with blanks before it up to `width`.
 fn push_right(out: &mut Vec<u8>, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     write(out);

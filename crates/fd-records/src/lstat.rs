@@ -20,7 +20,7 @@ pub struct Stat {
     pub gid: u32,
     /// Device that a special file stands for, as the 64 bit Linux number.
     pub rdev: u64,
-    /// Size in bytes; −1 where a plugin does not know it.
+    /// Size in bytes; −1 where a plugin cannot tell it.
     pub size: i64,
     /// Preferred block size in bytes.
     pub blksize: i64,
@@ -35,7 +35,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// The bits of `mode` that say the type.
+    /// The type bits of `mode`.
     pub const MODE_TYPE: u32 = 0o170_000;
     /// Type bits of a fifo.
     pub const MODE_FIFO: u32 = 0o010_000;
@@ -58,7 +58,7 @@ impl Stat {
     }
 }
 
-/// [`Stat`] with the three numbers that a record adds to it.
+/// [`Stat`] and the three numbers that a record adds.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LStat {
     /// The attributes.
@@ -67,20 +67,21 @@ pub struct LStat {
     pub link_fi: i32,
     /// Inode flags; always 0 on Linux.
     pub flags: i64,
-    /// The stream that holds the data, recorded without flag bits (reference 04 §7); none in old records.
+    /// The stream that holds the data, recorded without flag bits (reference 04 §7); none in old
+    /// records.
     pub data_stream: Stream,
 }
 
-/// Why a text is no LStat.
+/// Why a text is not an LStat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LStatError {
-    /// Fewer numbers than the thirteen that must be there.
+    /// Fewer numbers than the thirteen required ones.
     #[error("LStat holds {found} numbers, needs at least 13")]
     TooShort {
         /// How many there are.
         found: usize,
     },
-    /// Something else than a base-64 number that fits its field.
+    /// A field that is not a base-64 number of its range.
     #[error("number {index} of LStat is not a base-64 number of its range")]
     Number {
         /// Which one, counted from 1 in the order of reference 04 §6.3.
@@ -124,8 +125,8 @@ impl LStat {
         }
     }
 
-    /// Reads a text. The last three numbers may be missing (they then count as 0), what follows the sixteenth is
-    /// ignored, and missing digits count as 0.
+    /// Reads a text. The last three numbers may be missing (they then count as 0), what follows the
+    /// sixteenth is ignored, and missing digits count as 0.
     pub fn decode(text: &[u8]) -> Result<Self, LStatError> {
         let mut numbers = [0_i64; FIELDS];
         let mut found = 0;

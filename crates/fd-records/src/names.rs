@@ -1,8 +1,8 @@
-//! Where the texts of this crate get the names of users and groups from.
+//! Names of users and groups for the texts of this crate.
 //!
-//! The crate itself asks no system: the caller answers, from a cache as a rule.
+//! The crate does not ask the system: the caller answers, usually from a cache.
 
-/// Names of numbers.
+/// Names by number.
 pub trait Names {
     /// The name of this user; `None` if it has none, then the number is written.
     fn user_name(&mut self, uid: u32) -> Option<&[u8]>;
@@ -10,7 +10,7 @@ pub trait Names {
     fn group_name(&mut self, gid: u32) -> Option<&[u8]>;
 }
 
-/// Numbers of names.
+/// Numbers by name.
 pub trait Identities {
     /// The number of the user of this name; `None` if there is none.
     fn user_number(&mut self, name: &[u8]) -> Option<u32>;

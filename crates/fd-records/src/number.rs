@@ -1,4 +1,5 @@
-//! The base-64 numbers of LStat (reference 04 §6.2). Most significant digit first, no padding: not MIME's base 64.
+//! The base-64 numbers of LStat (reference 04 §6.2). Most significant digit first, no padding: not
+//! MIME's base 64.
 
 /// The digits, in the order of their values.
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -6,7 +7,7 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// Digits that a 64 bit number can have.
 const MAX_DIGITS: usize = 11;
 
-/// The value of each byte as a digit; 64 where the byte is none.
+/// The value of each byte as a digit; 64 for bytes that are not digits.
 const VALUES: [u8; 256] = {
     let mut values = [64_u8; 256];
     let mut value = 0_u8;
@@ -41,7 +42,7 @@ pub(crate) fn push(out: &mut Vec<u8>, value: i64) {
 
 /// Reads one number that is all of `text`. An empty text counts as 0, as in the reference.
 ///
-/// `None` if a byte is no digit or the value needs more than 64 bits.
+/// `None` if a byte is not a digit or the value needs more than 64 bits.
 pub(crate) fn parse(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.split_first() {
         Some((b'-', rest)) => (true, rest),
@@ -55,8 +56,8 @@ pub(crate) fn parse(text: &[u8]) -> Option<i64> {
         }
         value = (value << 6) | u64::from(digit);
     }
-    // Unsigned 64 bit fields (a device number) travel as the signed number of the same bits, so both readings of the
-    // top bit are meant.
+    // Unsigned 64 bit fields (a device number) travel as the signed number of the same bits, so
+    // both readings of the top bit are meant.
     let value = value.cast_signed();
     Some(if negative { value.wrapping_neg() } else { value })
 }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn text_that_is_not_a_number_is_refused() {
         assert_eq!(parse(b""), Some(0));
         assert_eq!(parse(b"A.B"), None);
         assert_eq!(parse(b"--B"), None);

@@ -1,4 +1,4 @@
-//! When a restore replaces something that exists.
+//! Replace modes of a restore.
 
 /// When a restore replaces something that exists (reference 05 §6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +14,8 @@ pub enum Replace {
 }
 
 impl Replace {
-    /// The mode of a letter of the `restore` command. Unknown letters mean always, as in the reference.
+    /// The mode of a letter of the `restore` command. Unknown letters are [`Self::Always`], as in
+    /// the reference.
     pub const fn from_letter(letter: u8) -> Self {
         match letter {
             b'w' => Self::IfNewer,

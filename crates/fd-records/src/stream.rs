@@ -1,11 +1,12 @@
-//! Stream numbers: each with its name in messages and with what its records hold (reference 04 Appendix B, 05 §3.2).
+//! Stream numbers, each with its name in messages and the class of its records (reference 04
+//! Appendix B, 05 §3.2).
 
 use std::fmt;
 
 use crate::compression::Packing;
 use crate::digest::DigestKind;
 
-/// What the records of a stream hold.
+/// The contents of a stream's records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamClass {
     /// The attributes of an entry whose data follows.
@@ -32,28 +33,28 @@ pub enum StreamClass {
     FinderInfo,
     /// The start or end of a plugin's files.
     PluginName,
-    /// An object of a plugin that a restore gives back to it.
+    /// An object that a restore returns to its plugin.
     RestoreObject,
     /// Another object of a plugin.
     PluginObject,
-    /// What a plugin says of a file; between the attributes and the data.
+    /// Metadata of a plugin, between the attributes and the data.
     PluginMetadata,
-    /// Programs of old versions, events, and metadata that only a plugin could use: read over in a restore.
+    /// Programs of old versions, events, and metadata for plugins: a restore skips them.
     Ignored,
-    /// No known stream.
+    /// An unknown stream.
     Unknown,
 }
 
-/// How data stands in a record.
+/// The layout of data in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DataLayout {
-    /// Whether the address in the file stands in front: [`Self::ADDRESS_LEN`] bytes, big endian.
+    /// Whether the address in the file precedes the data: [`Self::ADDRESS_LEN`] bytes, big endian.
     pub has_address: bool,
     /// How the data is compressed.
     pub packing: Packing,
     /// Whether it is encrypted.
     pub is_encrypted: bool,
-    /// Whether it is in the parts of Windows' `BackupRead`.
+    /// Whether it is in the parts of the Windows function `BackupRead`.
     pub is_win32: bool,
 }
 
@@ -86,7 +87,7 @@ const fn encrypted_win32(packing: Packing) -> StreamClass {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub struct Stream(u32);
 
-/// Makes the constants, the list of them and the two tables from one row for each stream.
+/// Makes the constants, their list and the two tables from one row for each stream.
 macro_rules! streams {
     ($($(#[$doc:meta])* $constant:ident = $number:literal, $name:expr, $class:expr;)*) => {
         impl Stream {
@@ -95,7 +96,7 @@ macro_rules! streams {
             /// Every stream that has a constant, in the order of the numbers.
             pub const LISTED: [Self; [$($number),*].len()] = [$(Self::$constant),*];
 
-            /// What the records of the stream hold.
+            /// The contents of the stream's records.
             pub const fn class(self) -> StreamClass {
                 match self.kind().0 {
                     $($number => $class,)*
@@ -232,12 +233,12 @@ impl Stream {
     /// Nothing.
     pub const NONE: Self = Self(0);
 
-    /// The stream of this number, which comes from a peer or a volume.
+    /// The stream of a number from a peer or a volume.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// The number with its flag bits, as it stands in a header.
+    /// The number with its flag bits, as in a header.
     pub const fn number(self) -> u32 {
         self.0
     }
@@ -253,7 +254,8 @@ impl Stream {
         self.0 & bits == bits
     }
 
-    /// How the data in its records stands; for what is not known to be data, as it is.
+    /// The layout of the data in its records, with the flag bits; records of other classes count as
+    /// plain.
     pub const fn layout(self) -> DataLayout {
         let mut layout = match self.class() {
             StreamClass::Data(layout) => layout,
@@ -269,8 +271,9 @@ impl Stream {
         Self::LISTED.into_iter().find(has_it).unwrap_or(Self::NONE)
     }
 
-    /// Whether the stock daemon restores entries whose attributes name this as the stream of their data
-    /// (reference 05 §3.3). Old attributes name none; the list ends with the data streams of version 5.
+    /// Whether the stock daemon restores entries whose attributes contain this as the stream of
+    /// their data (reference 05 §3.3). Old attributes contain none; the list ends with the
+    /// compressed streams.
     pub const fn is_restorable_data(self) -> bool {
         self.0 <= Self::ENCRYPTED_WIN32_COMPRESSED_DATA.0
             && !matches!(
@@ -285,7 +288,7 @@ impl Stream {
             )
     }
 
-    /// Which digests its records hold, if they hold digests.
+    /// The kind of digest in its records, if they contain digests.
     pub const fn digest_kind(self) -> Option<DigestKind> {
         match self.class() {
             StreamClass::Digest(kind) => Some(kind),

@@ -1,5 +1,5 @@
-//! What a Verify job tells the Director of a file: one packet with its attributes, and one with its digest if it has
-//! one (reference 05 §18.3). No packet of a record stream, but made of the same texts.
+//! The packets of a Verify job to the Director: one with the attributes of a file, and one with its
+//! digest if it has one (reference 05 §18.3). They are not records, but consist of the same texts.
 
 use crate::digest::DigestKind;
 use crate::{decimal, digest_text};
@@ -7,9 +7,9 @@ use crate::{decimal, digest_text};
 /// The attributes of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct VerifyAttributes<'a> {
-    /// Number of the file in the job, from 1; 0 for a file that the Director must not look up.
+    /// Number of the file in the job, from 1; 0 for a file without a place in the catalog.
     pub number: u32,
-    /// The letters that say what is to be compared; without blanks.
+    /// The letters of the attributes to compare; without blanks.
     pub options: &'a [u8],
     /// The path; a directory's with its slash.
     pub name: &'a [u8],

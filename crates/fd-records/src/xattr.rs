@@ -1,6 +1,7 @@
-//! The record of extended attributes (stream 1998): names with values, each behind a magic number (reference 04 §11).
+//! The record of extended attributes (stream 1998): names with values, each behind a magic number
+//! (reference 04 §11).
 
-/// Stands before each attribute.
+/// Precedes each attribute.
 const MAGIC: [u8; 4] = 0x005C_5884_u32.to_be_bytes();
 
 /// An attribute, borrowed from its record.
@@ -12,7 +13,8 @@ pub struct Xattr<'a> {
     pub value: &'a [u8],
 }
 
-/// Appends one attribute. The lengths of a kernel's attributes fit (255 bytes and 64 KiB); longer ones are cut at 4 GiB.
+/// Appends one attribute. The lengths of a kernel's attributes fit (255 bytes and 64 KiB); longer
+/// ones are cut at 4 GiB.
 pub fn push(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(&MAGIC);
     push_counted(out, name);
@@ -25,8 +27,8 @@ fn push_counted(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes.get(..length as usize).unwrap_or(bytes));
 }
 
-/// The attributes of a record. Damage ends them without further ado, as the reference does it (05 §10); what stood
-/// before the damage is given.
+/// The attributes of a record. Damage ends them silently, as in the reference (05 §10); the
+/// attributes before it are returned.
 pub fn entries(record: &[u8]) -> Entries<'_> {
     Entries { rest: record }
 }
@@ -38,7 +40,7 @@ pub struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    /// The bytes not read: none when the record was read to its end, else the damaged part.
+    /// The number of bytes not read: 0 at the record's end, else the length of the damaged part.
     pub fn unread(&self) -> usize {
         self.rest.len()
     }
@@ -59,7 +61,7 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// A text behind its length.
+/// A text and the length before it.
 fn take_counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_record_gives_what_stands_before_the_cut() {
+    fn a_cut_record_returns_the_attributes_before_the_cut() {
         let record = hex(RECORD);
         for end in 0..record.len() {
             let mut attributes = entries(&record[..end]);

@@ -9,7 +9,8 @@ use crate::sources::{Outcome, crates};
 /// Where the table stands.
 const TABLE: &str = "crates/fd-records/src/stream.rs";
 
-/// The lines on which the number of a stream is compared with others, and on which a stream is made of a literal.
+/// The lines on which the number of a stream is compared with others, and on which a stream is made
+/// of a literal.
 fn bare_numbers(file: &File) -> Vec<usize> {
     #[derive(Default)]
     struct Places(Vec<usize>);

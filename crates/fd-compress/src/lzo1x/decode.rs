@@ -1,8 +1,9 @@
-//! The decoder: executes one instruction after the other with all checks, in the order in which the C library makes
-//! them (§4.2, §4.3), so that verdict and number of bytes are those of the stock daemon for every input.
+//! The decoder: executes one instruction after the other with all checks, in the order of the C
+//! library (§4.2, §4.3), so that result and number of bytes are those of the stock daemon for every
+//! input.
 //!
-//! What makes it fast stands in `fast`, which executes the common instructions as long as none of those checks can
-//! fail, and leaves every other one to this file.
+//! The fast path is in `fast`: it executes the common instructions as long as none of those checks
+//! can fail, and leaves every other one to this file.
 
 use super::fast::{self, Place};
 
@@ -12,19 +13,19 @@ pub enum Error {
     /// The stream ends inside an instruction, its literals, or before an end marker.
     #[error("the stream is cut")]
     InputOverrun,
-    /// The data do not fit into the limit.
+    /// The data does not fit into the limit.
     #[error("the data are longer than the limit")]
     OutputOverrun,
     /// A match reaches back before the first byte.
     #[error("a match reaches back before the first byte")]
     LookBehindOverrun,
-    /// Bytes stand after the end marker.
+    /// There are bytes after the end marker.
     #[error("bytes follow the end of the stream")]
     InputNotConsumed,
 }
 
 impl Error {
-    /// The number that the C library returns for it, and that stands in the stock daemon's message.
+    /// The number that the C library returns for it, and that the stock daemon's message contains.
     pub const fn code(self) -> i32 {
         match self {
             Self::InputOverrun => -4,
@@ -35,9 +36,10 @@ impl Error {
     }
 }
 
-/// Appends the data of the stream `src`, at most `limit` bytes, to `out`. On an error `out` is as it was.
+/// Appends the data of the stream `src`, at most `limit` bytes, to `out`. On an error `out` is as
+/// it was.
 ///
-/// Memory grows with the data that really come out, never with what the stream announces.
+/// Memory grows with the decoded data, never with the announced length.
 pub fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Error> {
     let start = out.len();
     let (written, verdict) = decode(src, limit, out, start);
@@ -45,8 +47,8 @@ pub fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Err
     verdict
 }
 
-/// Decodes into `buffer` from `start` on. The bytes of the buffer after that are room; more is added as needed. Gives
-/// the number of bytes written, on an error too, and the verdict.
+/// Decodes into `buffer` from `start` on. The bytes of the buffer after that are room; more is
+/// added as needed. Returns the number of bytes written, also on an error, and the result.
 pub(super) fn decode(src: &[u8], limit: usize, buffer: &mut Vec<u8>, start: usize) -> (usize, Result<(), Error>) {
     let mut decoder =
         Decoder { src, buffer, start, end: start.saturating_add(limit), place: Place { at: 0, w: start, state: 0 } };
@@ -54,20 +56,20 @@ pub(super) fn decode(src: &[u8], limit: usize, buffer: &mut Vec<u8>, start: usiz
     (decoder.place.w - start, verdict)
 }
 
-/// The block of a stock writer: a first guess at what comes out of a long stream.
+/// The block of a stock writer: the first guess at the length of the data.
 const USUAL_BLOCK: usize = 65536;
 
 struct Decoder<'a> {
     src: &'a [u8],
     buffer: &'a mut Vec<u8>,
-    /// Where the first byte went; no match may reach before it.
+    /// Place of the first byte; no match may reach before it.
     start: usize,
     /// Where the limit ends.
     end: usize,
     place: Place,
 }
 
-/// What an instruction says.
+/// A decoded instruction.
 enum Instruction {
     Literals(usize),
     Match { distance: usize, length: usize, trailing: u8 },
@@ -153,7 +155,8 @@ impl Decoder<'_> {
         Ok((usize::from(word >> 2), low & 3))
     }
 
-    /// A length of which `field`, at most `longest`, is what the opcode says; 0 means that more bytes say it (§3.2).
+    /// A length of which `field`, at most `longest`, is the opcode's part; 0 means that more bytes
+    /// follow (§3.2).
     fn length(&mut self, field: u8, longest: usize, base: usize) -> Result<usize, Error> {
         if field != 0 {
             return Ok(base + usize::from(field));
@@ -167,7 +170,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Copies literals. There must be room for them and three more bytes of input behind them: an end marker.
+    /// Copies literals. There must be room for them and three more bytes of input behind them: an
+    /// end marker.
     fn literals(&mut self, count: usize) -> Result<(), Error> {
         let Place { at, w, .. } = self.place;
         if count > self.end - w {
@@ -194,7 +198,7 @@ impl Decoder<'_> {
             return Err(Error::OutputOverrun);
         }
         self.make_room(length);
-        // What is there repeats itself with period `distance`: copy it, then both copies, and so on.
+        // The data repeats with period `distance`: copy it, then both copies, and so on.
         let pattern = self.buffer.get_mut(w - distance..w + length).ok_or(Error::OutputOverrun)?;
         let mut done = distance;
         while done < pattern.len() {
@@ -206,8 +210,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Makes the buffer long enough for `count` bytes more and for what the fast path needs besides, within the
-    /// limit. It grows by doubling.
+    /// Makes the buffer long enough for `count` bytes more and for the slack of the fast path,
+    /// within the limit. It grows by doubling.
     fn make_room(&mut self, count: usize) {
         let most = self.end.saturating_add(fast::SLACK);
         let needed = self.place.w.saturating_add(count).saturating_add(fast::REACH).min(most);

@@ -1,44 +1,48 @@
 //! The encoder's search: greedy, one table of positions, one candidate per position (§6, §10).
 //!
-//! What costs time is the number of instructions and the mispredicted branch, not the memory. So three positions are
-//! tried at once, with one branch for "any of the three"; the first sixteen bytes behind a match are compared without a
-//! branch; and the block is copied into a window of fixed size first, in which a 16-bit position needs no bounds
-//! check. How a match and its literals are written stands in `write`.
+//! The time goes into instructions and mispredicted branches, not into memory. So three positions
+//! are tried at once, with one branch for "any of the three"; the first sixteen bytes behind a
+//! match are compared without a branch; and the block is copied into a window of fixed size first,
+//! in which a 16-bit position needs no bounds check. Matches and literals are written by `write`.
 
 use std::hint::select_unpredictable;
 
 use super::decode::Error;
 use super::write::{self, SHORT_RUN, SLACK};
 
-/// Positions that a table entry can name. Longer blocks are searched in pieces of this size, each for itself; only
-/// the literals between two matches run on over the border, as the format wants (§6.1).
+/// Positions that a table entry can name. Longer blocks are searched in pieces of this size, each
+/// for itself; only the literals between two matches run on over the border, as the format requires
+/// (§6.1).
 const PIECE: usize = 1 << 16;
 const WINDOW_LEN: usize = PIECE + 32;
-/// A piece, and room for wide loads behind its end. What stands there is of no account: lengths are cut to the data.
+/// A piece, and room for wide loads behind its end. The bytes there do not matter: lengths are cut
+/// to the data.
 type Window = [u8; WINDOW_LEN];
 
-/// 4096 positions in 8 KiB. Twice as many make streams 2 % shorter and the search 3 % slower; with these the streams
-/// are already 1 to 5 % shorter than the C library's.
+/// 4096 positions in 8 KiB. Twice as many make streams 2 % shorter and the search 3 % slower; with
+/// these the streams are already 1 to 5 % shorter than the C library's.
 const HASH_BITS: u32 = 12;
 const TABLE_LEN: usize = 1 << HASH_BITS;
 type Table = [u16; TABLE_LEN];
 
 /// The farthest distance that can be coded (§3.1).
 const MAX_DISTANCE: usize = 0xbfff;
-/// Shortest match that is looked for. Three bytes would pay up to distance 2048 only (§6.3).
+/// Shortest match that is searched for. Three bytes would pay up to distance 2048 only (§6.3).
 const MIN_MATCH: usize = 4;
-/// Positions that are tried at once. With four the search needs more instructions and finds hardly more.
+/// Positions that are tried at once. With four the search needs more instructions and finds hardly
+/// more.
 const GROUP: usize = 3;
-/// Bytes behind the first four that are compared before it is looked where the data end.
+/// Bytes behind the first four that are compared before the end of the data is checked.
 const FIRST_LOOK: usize = 16;
-/// No group starts in so many last bytes: the match at its last position, and the first look behind that match,
-/// must lie within the data.
+/// No group starts in this many last bytes: the match at its last position, and the first
+/// comparison behind that match, must lie within the data.
 const END_GUARD: usize = (GROUP - 1) + MIN_MATCH + FIRST_LOOK;
-/// After 32 bytes without a match one group is left out after each, after 64 bytes two, and so on: data that do not
-/// shrink should at least not take long.
+/// After 32 bytes without a match one group is left out after each, after 64 bytes two, and so on:
+/// data that does not shrink should at least not take long.
 const SKIP_SHIFT: u32 = 5;
 
-/// Compresses blocks, each on its own; keeps its table and buffers, some 150 KiB for blocks of 64 KiB.
+/// Compresses blocks, each on its own; keeps its table and buffers, some 150 KiB for blocks of 64
+/// KiB.
 #[derive(Debug)]
 pub struct Encoder {
     table: Box<Table>,
@@ -53,17 +57,17 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// An encoder that has seen nothing.
+    /// A new encoder.
     #[expect(clippy::large_stack_arrays, reason = "64 KiB, on their way to the heap")]
     pub fn new() -> Self {
         Self { table: Box::new([0; TABLE_LEN]), window: Box::new([0; WINDOW_LEN]), buffer: Vec::new() }
     }
 
-    /// The LZO1X stream of `src`: at most n + n/22 + 6 bytes (§5). It depends on `src` alone, not on what was
-    /// compressed before.
+    /// The LZO1X stream of `src`: at most n + n/22 + 6 bytes (§5). It depends on `src` alone, not
+    /// on what was compressed before.
     ///
-    /// The only error is [`Error::OutputOverrun`]. It would mean that the bound does not hold; no input is known to
-    /// cause it.
+    /// The only error is [`Error::OutputOverrun`]. It would mean that the bound does not hold; no
+    /// input is known to cause it.
     pub fn compress(&mut self, src: &[u8]) -> Result<&[u8], Error> {
         let room = src.len() + src.len() / 16 + 67 + SLACK;
         if self.buffer.len() < room {
@@ -73,7 +77,7 @@ impl Encoder {
         self.buffer.get(..len).ok_or(Error::OutputOverrun)
     }
 
-    /// Writes the stream into the buffer; gives its length, or None if the buffer is too small.
+    /// Writes the stream into the buffer; returns its length, or `None` if the buffer is too small.
     fn stream(&mut self, src: &[u8]) -> Option<usize> {
         let out = self.buffer.as_mut_slice();
         let (mut at, mut literals_from) = (0, 0);
@@ -110,9 +114,9 @@ struct Match {
 }
 
 impl Search<'_> {
-    /// Writes the matches from `from` on, each with the literals before it, to place `at` of `out`. Gives the end of
-    /// the last match and the place behind it. Out of line: what is done once for a piece would take registers from it,
-    /// and 2 % of the speed.
+    /// Writes the matches from `from` on, each with the literals before it, to place `at` of `out`.
+    /// Returns the end of the last match and the place behind it. Not inlined: code that runs once
+    /// for a piece would take registers from it, and 2 % of the speed.
     #[inline(never)]
     fn write_all(&mut self, mut from: usize, out: &mut [u8], mut at: usize) -> Option<(usize, usize)> {
         while let Some(Match { start, length, distance }) = self.next(from, from) {
@@ -124,7 +128,7 @@ impl Search<'_> {
                 at = write::any_match(out, at, length, distance)?;
             }
             from = start + length;
-            // One position near the end of a match is worth its while; all of them would not be.
+            // One position near the end of a match pays; all of them would not.
             let near_end = low_u16(from - 2);
             if let Some(entry) = self.table.get_mut(hash(u32::from_le_bytes(load::<0, 4>(self.window, near_end)))) {
                 *entry = near_end;
@@ -148,19 +152,20 @@ impl Search<'_> {
         None
     }
 
-    /// Tries the three positions from `at` on and enters them into the table. Gives the first of them at which a
-    /// match starts, and where that was seen before.
+    /// Tries the three positions from `at` on and enters them into the table. Returns the first of
+    /// them at which a match starts, and its earlier place.
     #[inline]
     fn group(&mut self, at: u16) -> Option<(usize, usize)> {
         let (seen0, diff0) = self.probe::<0>(at);
         let (seen1, diff1) = self.probe::<1>(at);
         let (seen2, diff2) = self.probe::<2>(at);
-        // The highest bit is set if there was nothing to take 1 from. Unlike `||` this makes no branch.
+        // The highest bit is set if there was nothing to take 1 from. Unlike `||` this makes no
+        // branch.
         let is_zero = |diff: u32| u64::from(diff).wrapping_sub(1);
         if (is_zero(diff0) | is_zero(diff1) | is_zero(diff2)) >> 63 == 0 {
             return None;
         }
-        // Position and candidate go through the choice as one number.
+        // Position and candidate are chosen as one number.
         let pair = |offset: u32, seen: u16| offset << 16 | u32::from(seen);
         let later = select_unpredictable(diff1 == 0, pair(1, seen1), pair(2, seen2));
         let first = select_unpredictable(diff0 == 0, pair(0, seen0), later);
@@ -168,9 +173,10 @@ impl Search<'_> {
         (start - candidate <= MAX_DISTANCE).then_some((start, candidate))
     }
 
-    /// Where the hash of the four bytes `OFFSET` behind `at` was seen last, and the difference between the four bytes
-    /// there and these: 0 is a match. The position takes the entry. An entry that was never taken names position 0,
-    /// which is as good a candidate as any: the search begins at 1.
+    /// Where the hash of the four bytes `OFFSET` behind `at` was seen last, and the difference
+    /// between the four bytes there and these: 0 is a match. The position takes the entry. An entry
+    /// that was never taken names position 0, which is as good a candidate as any: the search
+    /// begins at 1.
     #[inline]
     fn probe<const OFFSET: u16>(&mut self, at: u16) -> (u16, u32) {
         let word = u32::from_le_bytes(load::<OFFSET, 4>(self.window, at));
@@ -179,7 +185,8 @@ impl Search<'_> {
         (seen, u32::from_le_bytes(load::<0, 4>(self.window, seen)) ^ word)
     }
 
-    /// The length of a match: the first four bytes are equal, and the first look is within the data.
+    /// The length of a match: the first four bytes are equal, and the first comparison is within
+    /// the data.
     #[inline]
     fn length(&self, start: usize, candidate: usize) -> usize {
         let diff = |offset| word(self.window, start + offset) ^ word(self.window, candidate + offset);
@@ -191,8 +198,8 @@ impl Search<'_> {
         MIN_MATCH + equal_bytes(bit)
     }
 
-    /// The length of a match that goes on after the first look. Out of line: within, it would take registers that the
-    /// search needs for every match.
+    /// The length of a match that goes on after the first comparison. Not inlined: it would take
+    /// registers that the search needs for every match.
     #[inline(never)]
     fn long(&self, start: usize, candidate: usize) -> usize {
         let mut length = MIN_MATCH + FIRST_LOOK;
@@ -224,8 +231,8 @@ fn word(window: &Window, at: usize) -> u64 {
     window.get(at..at + 8).and_then(|bytes| bytes.first_chunk()).copied().map_or(0, u64::from_le_bytes)
 }
 
-/// The `N` bytes of the window that stand `OFFSET` behind `at`. The types show that they exist, so this compiles to a
-/// load.
+/// The `N` bytes of the window that stand `OFFSET` behind `at`. The types prove the bounds, so this
+/// compiles to a load.
 #[inline]
 fn load<const OFFSET: u16, const N: usize>(window: &Window, at: u16) -> [u8; N] {
     let at = usize::from(at) + usize::from(OFFSET);

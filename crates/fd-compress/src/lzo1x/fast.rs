@@ -1,11 +1,12 @@
-//! The decoder's fast path: executes instructions as long as it can see at a glance that nothing is wrong with them,
-//! and stops before the first one of which it can't. It knows nothing of errors.
+//! The decoder's fast path: executes instructions as long as one comparison shows that they are
+//! valid, and stops before the first for which it does not. It returns no errors.
 //!
-//! Copies are made in steps of 8 or 16 bytes and may soil up to [`SLACK`] bytes behind the data.
+//! Copies are made in steps of 8 or 16 bytes and may overwrite up to [`SLACK`] bytes behind the
+//! data.
 
 use std::hint::select_unpredictable;
 
-/// How far the decoder is.
+/// The decoder's position.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     /// Position in the input.
@@ -16,12 +17,13 @@ pub(super) struct Place {
     pub(super) state: u8,
 }
 
-/// How many bytes behind the data a wide store can soil.
+/// Bytes behind the data that a wide store can overwrite.
 pub(super) const SLACK: usize = 32;
-/// How many bytes one instruction can write or soil: the longest match, its literals, and the slack.
+/// Bytes that one instruction can write or overwrite: the longest match, its literals, and the
+/// slack.
 pub(super) const REACH: usize = M3_LENGTH as usize + 255 + 3 + SLACK;
-/// The input that one instruction can need: a literal run of 18 bytes, read as 1 + 16 + 4; or the opcode, the
-/// extension and the operand of a match, and four bytes of literals.
+/// The input that one instruction can need: a literal run of 18 bytes, read as 1 + 16 + 4; or the
+/// opcode, the extension and the operand of a match, and four bytes of literals.
 const AHEAD: usize = 22;
 
 /// Longest M3 and M4 without a length extension.
@@ -34,8 +36,8 @@ const IS_M2: u32 = 1 << 31;
 const IS_EXTENDED: u32 = 1 << 30;
 const LENGTH_SHIFT: u32 = 16;
 
-/// What an opcode says about a match: flags, the length, and in the low 16 bits the distance for operand 0.
-/// 0: not a match whatever the state is.
+/// The match of an opcode: flags, the length, and in the low 16 bits the distance for operand 0.
+/// 0: no match in any state.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const MATCHES: [u32; 256] = {
     let mut table = [0; 256];
@@ -54,7 +56,7 @@ const MATCHES: [u32; 256] = {
     table
 };
 
-/// Executes instructions from `place` on and gives the place of the first that must be looked at more closely.
+/// Executes instructions from `place` on and returns the place of the first that needs all checks.
 /// Writes only below `end`, the limit, and matches reach back only to `start`.
 pub(super) fn advance(src: &[u8], buffer: &mut [u8], start: usize, end: usize, mut place: Place) -> Place {
     let stop = end.min(buffer.len().saturating_sub(SLACK)).saturating_sub(REACH - SLACK);
@@ -67,8 +69,8 @@ pub(super) fn advance(src: &[u8], buffer: &mut [u8], start: usize, end: usize, m
     place
 }
 
-/// One instruction; None if it is not one for the fast path. Nothing is lost then: `place` still stands, and what was
-/// stored behind it will be overwritten.
+/// One instruction; `None` if it is not one for the fast path. `place` is unchanged then, and what
+/// was stored behind it will be overwritten.
 #[inline]
 fn instruction(src: &[u8], buffer: &mut [u8], start: usize, place: Place) -> Option<Place> {
     let Place { at, w, state } = place;
@@ -111,7 +113,8 @@ fn instruction(src: &[u8], buffer: &mut [u8], start: usize, place: Place) -> Opt
     Some(Place { at: at + size + trailing_len, w: w + length + trailing_len, state: trailing })
 }
 
-/// Copies a match in steps that are no longer than its distance; None for distances that are too small for that.
+/// Copies a match in steps that are no longer than its distance; None for distances that are too
+/// small for that.
 #[inline]
 fn copy(buffer: &mut [u8], w: usize, distance: usize, length: usize) -> Option<()> {
     let from = w - distance;

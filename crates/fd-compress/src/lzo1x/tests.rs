@@ -1,4 +1,5 @@
-//! The reference's streams, byte by byte: worked examples (§7), malformed streams (§8), odd ones (§9).
+//! The reference's streams, byte by byte: worked examples (§7), malformed streams (§8), odd ones
+//! (§9).
 
 use super::decode::{Error, decode};
 use super::{Encoder, decompress};
@@ -54,7 +55,7 @@ fn random(count: usize) -> Vec<u8> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Verdict and number of bytes, as the C library gives them.
+/// Result and number of bytes, as the C library returns them.
 fn verdict(stream: &[u8], limit: usize) -> (Result<(), Error>, Vec<u8>) {
     let mut buffer = b"before".to_vec();
     let (written, verdict) = decode(stream, limit, &mut buffer, 6);
@@ -204,14 +205,14 @@ fn worked_examples_decode_within_their_exact_size() {
 }
 
 #[test]
-fn worked_examples_of_literals_are_what_we_write() {
+fn worked_examples_of_literals_are_encoded_byte_by_byte() {
     for (input, stream) in WORKED.iter().take(12) {
         assert_eq!(Encoder::new().compress(&bytes(input)), Ok(bytes(stream).as_slice()), "{input}");
     }
 }
 
 #[test]
-fn malformed_streams_get_the_libraries_verdict_and_byte_count() {
+fn malformed_streams_return_the_c_library_s_code_and_byte_count() {
     for &(stream, limit, code, written) in MALFORMED {
         let (verdict, out) = verdict(&bytes(stream), limit);
         assert_eq!((verdict.map_err(Error::code), out.len()), (Err(code), written), "{stream} within {limit}");
@@ -219,14 +220,14 @@ fn malformed_streams_get_the_libraries_verdict_and_byte_count() {
 }
 
 #[test]
-fn odd_but_valid_streams_are_accepted() {
+fn unusual_valid_streams_are_accepted() {
     for &(stream, limit, output) in ODD {
         assert_eq!(verdict(&bytes(stream), limit), (Ok(()), bytes(output)), "{stream}");
     }
 }
 
 #[test]
-fn a_cut_a_longer_stream_and_a_smaller_limit_are_told_apart() {
+fn cut_streams_trailing_bytes_and_small_limits_have_errors_of_their_own() {
     for (input, stream) in WORKED {
         let (input, stream) = (bytes(input), bytes(stream));
         // Each place of the short ones, some fifty of those of 64 KiB.

@@ -1,7 +1,8 @@
-//! Writing LZO1X instructions: the cheapest coding of each element (§6.2), with as few branches as can be.
+//! Writing LZO1X instructions: the cheapest coding of each element (§6.2), with as few branches as
+//! can be.
 //!
-//! Every function writes to place `at` of `out` and gives the place behind what it wrote, or None if `out` is too
-//! small; the stream is lost then.
+//! Every function writes to place `at` of `out` and returns the place behind the written bytes, or
+//! `None` if `out` is too small; the stream is lost then.
 
 use std::hint::select_unpredictable;
 
@@ -16,7 +17,7 @@ const M3_LENGTH: usize = 33;
 /// Longest match of an M4 without a length extension.
 const M4_LENGTH: usize = 9;
 
-/// How far [`sequence`] stores behind what is written so far; it stores more than it means.
+/// How far [`sequence`] stores behind the written bytes; its wide stores reach beyond them.
 pub(super) const SLACK: usize = 48;
 
 /// Most literals that [`sequence`] takes.
@@ -51,8 +52,8 @@ pub(super) fn any_match(out: &mut [u8], mut at: usize, length: usize, distance: 
     bytes(out, at, &[low, high])
 }
 
-/// At most [`SHORT_RUN`] literals, the first `count` bytes of `literals`, and the match after them. There must have
-/// been a match before.
+/// At most [`SHORT_RUN`] literals, the first `count` bytes of `literals`, and the match after them.
+/// A match must precede them.
 #[inline]
 pub(super) fn sequence(
     out: &mut [u8],
@@ -62,11 +63,12 @@ pub(super) fn sequence(
     length: usize,
     distance: usize,
 ) -> Option<usize> {
-    // From here on all places are relative to the byte that takes a count of trailing literals (§3.5).
+    // From here on all places are relative to the byte that takes a count of trailing literals
+    // (§3.5).
     let room: &mut [u8; SLACK] = out.get_mut(at.checked_sub(2)?..)?.first_chunk_mut()?;
     let [count_byte, ..] = count.to_le_bytes();
-    // Up to 3 literals go into the match before. More have an opcode of their own; it is stored anyway, and
-    // overwritten if it is not wanted.
+    // Up to 3 literals go into the match before. More have an opcode of their own; it is stored
+    // anyway, and overwritten if it is not needed.
     let trailing = count < 4;
     *room.get_mut(0)? |= select_unpredictable(trailing, count_byte, 0);
     *room.get_mut(2)? = count_byte.wrapping_sub(3);
@@ -77,7 +79,7 @@ pub(super) fn sequence(
     let Some((instruction, size)) = short_match(length, distance) else {
         return any_match(out, at, length, distance);
     };
-    // The mask changes nothing. It shows the compiler that the place is within the room.
+    // The mask changes nothing: it proves to the compiler that the place is within bounds.
     *room.get_mut(match_at & 31..)?.first_chunk_mut()? = instruction.to_le_bytes();
     Some(at + size)
 }
@@ -87,7 +89,7 @@ pub(super) fn end(out: &mut [u8], at: usize) -> Option<usize> {
     bytes(out, at, &[0x11, 0, 0])
 }
 
-/// The bytes that say a length above what the opcode can say, by `excess`, at least one (§3.2).
+/// The bytes of a length that exceeds the opcode's by `excess`, at least one (§3.2).
 fn extension(out: &mut [u8], at: usize, excess: usize) -> Option<usize> {
     let zeros = excess.checked_sub(1)? / 255;
     let [rest, ..] = (excess - 255 * zeros).to_le_bytes();
@@ -100,7 +102,7 @@ fn bytes(out: &mut [u8], at: usize, bytes: &[u8]) -> Option<usize> {
     Some(at + bytes.len())
 }
 
-/// What a distance means to an M3 or M4.
+/// A distance as an M3 or M4 codes it.
 struct Operand {
     /// The opcode without a length.
     op: u32,
@@ -121,7 +123,8 @@ impl Operand {
     }
 }
 
-/// The instruction of at most four bytes for a match, the first byte lowest, and its size; None if it takes more.
+/// The instruction of at most four bytes for a match, the first byte lowest, and its size; None if
+/// it takes more.
 #[inline]
 fn short_match(length: usize, distance: usize) -> Option<(u32, usize)> {
     if distance > M3_DISTANCE || length > M3_LENGTH {

@@ -11,7 +11,7 @@ fn block(letters: &str) -> (Options, String) {
 }
 
 #[test]
-fn the_line_with_every_directive_set() {
+fn a_line_with_every_option_sets_every_flag() {
     let (options, unknown) = block("S2Z9fhsHwrpmk0AXiRKKcNd2Vpins1:Cmcs:Jpm:P2:");
     assert_eq!(unknown, "");
     let on = [
@@ -46,7 +46,7 @@ fn the_line_with_every_directive_set() {
 }
 
 #[test]
-fn digests_and_their_precedence() {
+fn the_first_digest_in_order_of_precedence_is_made() {
     let kind = |letters| block(letters).0.flags.digest();
     assert_eq!(kind(""), None);
     assert_eq!(kind("M"), Some(DigestKind::Md5));
@@ -66,7 +66,7 @@ fn digests_and_their_precedence() {
 }
 
 #[test]
-fn s_takes_only_digits_it_knows() {
+fn s_takes_only_known_digits() {
     let (options, unknown) = block("SM");
     assert!(options.flags.contains(Flags::of_digest(DigestKind::Sha1) | MD5));
     assert_eq!(unknown, "");
@@ -74,7 +74,7 @@ fn s_takes_only_digits_it_knows() {
 }
 
 #[test]
-fn compression_letters() {
+fn each_compression_letter_has_its_algorithm_and_level() {
     for level in 0..=9 {
         let (options, _) = block(&format!("Z{level}"));
         assert_eq!(options.compression, Some(Compression::Gzip(level)));
@@ -97,7 +97,7 @@ fn unknown_compression_is_ignored_silently() {
 }
 
 #[test]
-fn dedup_takes_its_character_always() {
+fn the_dedup_letter_always_takes_one_character() {
     assert_eq!(block("d0").0.flags, Flags::DEDUP);
     let (options, unknown) = block("dqM");
     assert_eq!((options.flags, unknown.as_str()), (MD5, ""));

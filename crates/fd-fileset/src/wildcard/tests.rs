@@ -17,7 +17,7 @@ fn enhanced(pattern: &str, text: &str) -> bool {
 
 /// Reference 03 §4.4.2, observed on the stock daemon.
 #[test]
-fn common_vectors() {
+fn patterns_match_like_those_of_the_reference() {
     for (pattern, text) in [
         ("*.o", "/a/b.o"),
         ("/a/*", "/a/b/c"),
@@ -61,14 +61,15 @@ fn case_is_folded_for_ascii_only() {
     assert!(!folded("[!b]", "B"));
     assert!(!folded("É", "é"));
     assert!(!plain("*.O", "x.o"));
-    // Both ends of a range fold to small letters, so what stands between Z and a is in no range across them.
+    // Both ends of a range fold to small letters, so what stands between Z and a is in no range
+    // across them.
     assert!(!folded("[Z-a]", "_"));
     assert!(plain("[Z-a]", "_"));
 }
 
 /// Where the dialect is not the C library's.
 #[test]
-fn differences_from_the_c_library() {
+fn patterns_that_the_c_library_reads_otherwise_match_like_the_reference() {
     assert!(!plain("[[:alpha:]]x", "ax"));
     assert!(plain("[[:alpha:]]x", ":]x"));
     assert!(plain("[[:alpha:]]x", "a]x"));

@@ -102,7 +102,7 @@ fn names_with_separators_are_quoted() {
 }
 
 #[test]
-fn other_spellings_are_understood() {
+fn other_spellings_are_accepted() {
     let plain = read(TEXT).unwrap();
     for text in [
         "u::rw-,u:1:rw-,g::r--,g:2:r--,m::rw-,o::r--",
@@ -114,7 +114,7 @@ fn other_spellings_are_understood() {
 }
 
 #[test]
-fn what_is_no_acl_is_refused() {
+fn text_that_is_not_an_acl_is_refused() {
     assert_eq!(read("user::rw-\nrubbish"), Err(AclError::Text(10)));
     for text in ["user:", "user::", "user::rwz", "user::rwxr", "owner::rwx", "user::rwx other", ":::", "user::6"] {
         assert!(matches!(read(text), Err(AclError::Text(_))), "{text}");

@@ -37,7 +37,7 @@ fn names_are_those_of_the_messages() {
     assert_eq!(Stream::PLUGIN_ACL.to_string(), "1020");
 }
 
-/// What is missing if a new kind of digest has no row here.
+/// It fails if a new kind of digest has no row in the table.
 #[test]
 fn each_kind_of_digest_has_a_stream_of_its_name() {
     for kind in DigestKind::ALL {
