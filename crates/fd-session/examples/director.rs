@@ -212,7 +212,7 @@ mod tests {
             lines.starts_with("we:       Hello example-fd fdcallsdir 1 tlspsk=0\\n\nDirector: auth cram-md5 <"),
             "{lines}"
         );
-        assert!(lines.contains("\n          Estimate(Estimate { listing: true, limit: 0 })\n"), "{lines}");
+        assert!(lines.contains("\n          Estimate(EstimateOrder { listing: true, limit: 0 })\n"), "{lines}");
         assert!(lines.contains("          refused: job.c:2756 Unknown backup level: sideways\\n\n"), "{lines}");
         assert!(lines.ends_with("Director: BNET_TERMINATE\n"), "{lines}");
         Ok(())

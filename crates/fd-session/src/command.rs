@@ -14,7 +14,7 @@ mod snapshot;
 mod status;
 mod verify;
 
-pub use backup::{BackupLevel, Estimate, Level, LevelFlags, Since};
+pub use backup::{BackupLevel, EstimateOrder, Level, LevelFlags, Since};
 pub use diagnostics::{MetricFormat, MetricsQuery, NetworkTest, SetDebug};
 pub use job::{NewJob, SetBandwidth, StorageAddress};
 pub use plugin::{PluginQuery, RestoreObject};
@@ -46,7 +46,7 @@ pub enum Command {
     /// `endrestore`.
     EndRestore,
     /// `estimate`.
-    Estimate(Estimate),
+    Estimate(EstimateOrder),
     /// `fileset`: whether it asks for snapshots. Its lines follow.
     FileSet(bool),
     /// `JobId=`.
@@ -188,7 +188,7 @@ const TABLE: [Row; 34] = [
         .also(REMOTE)
         .refuse(|frame| Refusal::reply(texts::BAD_BANDWIDTH.of(frame))),
     row("snapshot", |frame| SnapshotOrder::parse(frame).map(Command::Snapshot)).reply(texts::BAD_SNAPSHOT).ends_list(),
-    row("estimate", |frame| Estimate::parse(frame).map(Command::Estimate))
+    row("estimate", |frame| EstimateOrder::parse(frame).map(Command::Estimate))
         .fatal(texts::MALFORMED_ESTIMATE)
         .reply(texts::BAD_ESTIMATE),
     // A Director that has authenticated has no reason to greet again. The stock daemon would authenticate it anew.

@@ -63,7 +63,7 @@ impl Conversation<'_> {
             Command::Caps => self.capabilities(),
             Command::Component => self.skip_components(),
             Command::EndRestore => self.end_restore(),
-            Command::Estimate(wanted) => self.in_phase(Phase::Files, |this| this.estimate(wanted)),
+            Command::Estimate(order) => self.in_phase(Phase::Files, |this| this.estimate(order)),
             Command::FileSet(snapshot) => self.read_fileset(snapshot),
             Command::Job(job) => self.name_job(job),
             Command::Level(flags, level) => self.set_level(flags, level),

@@ -9,7 +9,7 @@ use fd_config::Messages;
 use fd_fileset::FileSet;
 use fd_messages::{JobLog, MessageType};
 use fd_session::JobStatus;
-use fd_session::command::{BackupLevel, Estimate};
+use fd_session::command::{BackupLevel, EstimateOrder};
 use fd_session::texts;
 use fd_transport::{ChannelError, IDLE_LIMIT, Received};
 use fd_walk::{DirectoryLimits, Purpose, WalkSettings};
@@ -75,8 +75,8 @@ impl Conversation<'_> {
         DirectoryLimits::new(&resource.allowed_backup_directories, &resource.excluded_backup_directories)
     }
 
-    pub(super) fn estimate(&mut self, wanted: Estimate) -> Flow {
-        let Estimate { listing, limit } = wanted;
+    pub(super) fn estimate(&mut self, order: EstimateOrder) -> Flow {
+        let EstimateOrder { listing, limit } = order;
         let job = self.job();
         job.change_status(JobStatus::Running);
         let plan = EstimatePlan {

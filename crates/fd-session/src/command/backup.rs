@@ -131,14 +131,14 @@ pub(super) fn accurate_files(frame: &[u8]) -> Option<u64> {
 
 /// `estimate`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Estimate {
+pub struct EstimateOrder {
     /// Each file is listed.
     pub listing: bool,
     /// Stop after about so many files; 0: no limit.
     pub limit: u64,
 }
 
-impl Estimate {
+impl EstimateOrder {
     pub(super) fn parse(frame: &[u8]) -> Option<Self> {
         let mut scan = Lenient::new(frame);
         let listing = scan.text("estimate listing=")?.i32() != 0;
