@@ -74,7 +74,7 @@ fn next(buffer: &[u8]) -> Option<(&[u8], bool, usize)> {
 }
 
 fn main() {
-    // `cargo test --benches` wants to know that it starts, no more.
+    // `cargo test --benches` only checks that it starts.
     if std::env::args().any(|arg| arg == "--bench") {
         let mut criterion = Criterion::default()
             .sample_size(20)

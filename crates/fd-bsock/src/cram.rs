@@ -142,7 +142,7 @@ mod tests {
 
     /// RFC 2202, test cases 1, 2 and 6.
     #[test]
-    fn hmac_of_the_rfc() {
+    fn hmac_md5_gives_the_values_of_the_rfc() {
         let hex = |digest: [u8; 16]| format!("{:032x}", u128::from_be_bytes(digest));
         assert_eq!(hex(hmac_md5(&[0x0b; 16], b"Hi There")), "9294727a3638bb1c13f48ef8158bfc9d");
         assert_eq!(hex(hmac_md5(b"Jefe", b"what do ya want for nothing?")), "750c783e6ab0b503eaa86e310a5db738");

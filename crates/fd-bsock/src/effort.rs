@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_tried_less_and_less_but_never_given_up() {
+    fn noise_is_tried_less_often_but_never_given_up() {
         let mut effort = Effort::default();
         assert_eq!(tries(&mut effort, 65_536, 16), 4, "the 1st, 3rd, 7th and 15th");
         tries(&mut effort, 65_536, 1000);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_brings_the_tries_back() {
+    fn a_gain_ends_the_pause_between_tries() {
         let mut effort = Effort::default();
         tries(&mut effort, 65_536, 100);
         while !effort.is_worth(65_536) {}

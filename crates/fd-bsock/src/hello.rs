@@ -150,7 +150,7 @@ impl StartTls {
 pub struct Challenge {
     /// The text to answer, with its angle brackets.
     pub text: Vec<u8>,
-    /// The challenger wants the compatible encoding (`cram-md5c`).
+    /// The challenger asks for the compatible encoding (`cram-md5c`).
     pub compatible: bool,
     /// The challenger's need of certificate TLS, 0 to 2; `None` where an old peer does not say.
     pub ssl: Option<i32>,

@@ -26,7 +26,7 @@ pub fn decompress(payload: &[u8], out: &mut Vec<u8>) -> Result<(), FrameError> {
     Ok(())
 }
 
-/// Decompresses the payload of a compressed frame to behind the first `at` bytes of `out`, and tells where it ends. What
+/// Decompresses the payload of a compressed frame to behind the first `at` bytes of `out`, and returns where it ends. What
 /// stands behind that means nothing: it is room for the next one, so that a buffer is filled with zeros only once.
 ///
 /// Reserves memory only after the block itself has told the size of its output, which is asked only where the room does

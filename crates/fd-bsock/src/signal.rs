@@ -19,7 +19,7 @@ pub enum Signal {
     Poll,
     /// The sender is alive.
     Heartbeat,
-    /// Answer to a heartbeat; nobody sends it.
+    /// Answer to a heartbeat; no daemon sends it.
     HbResponse,
     /// Asks for the time; answered by a `btime` text.
     BTime,
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_signals_belong_together() {
+    fn each_number_has_one_signal() {
         for code in -40..=10 {
             assert_eq!(Signal::from_code(code).code(), code);
         }

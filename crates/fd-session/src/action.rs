@@ -1,10 +1,10 @@
-//! What a state machine asks its driver to do, and what the driver tells it.
+//! What a state machine asks of its driver, and what the driver answers.
 
 use std::time::Duration;
 
 use fd_bsock::Signal;
 
-/// The side that a TLS handshake is made from. The sender of `starttls` is the server, whoever opened the TCP
+/// The side that a TLS handshake is made from. The sender of `starttls` is the server, whichever side opened the TCP
 /// connection (reference 01 §10.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TlsRole {
@@ -46,7 +46,7 @@ pub enum Action<T, E> {
     Failed(E),
 }
 
-/// What the driver tells a machine.
+/// What the driver answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input<'a> {
     /// A data frame.
@@ -78,9 +78,9 @@ impl Input<'_> {
 
 /// A conversation that a driver leads over a connection.
 pub trait Machine {
-    /// What a good end tells.
+    /// The result of a good end.
     type Done;
-    /// What a bad end tells.
+    /// The reason of a bad end.
     type Error;
 
     /// Takes what came and says what to do next.

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_real_opening() {
+    fn a_real_opening_ends_with_a_ticket() {
         let (mut open, actions) = AppendOpen::start();
         assert_eq!(sent(&actions), b"append open session\n");
         assert_eq!(sent(&open.handle(Input::Frame(b"3000 OK open ticket = 7\n"))), b"append data 7\n");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_real_tail() {
+    fn a_real_ending_returns_the_verdict_at_the_signal() {
         let (mut close, _) = AppendClose::start(Ticket(7));
         assert_eq!(sent(&close.handle(Input::Frame(b"3000 OK append data\n"))), b"append end session 7\n");
         assert_eq!(sent(&close.handle(Input::Frame(b"3000 OK end\n"))), b"append close session 7\n");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storage_daemon_that_says_the_job_failed() {
+    fn a_bad_or_missing_close_status_has_the_stock_text() {
         let texts = |status: &[u8]| {
             let mut close = AppendClose { ticket: Ticket(1), state: Closing::Close { status: None } };
             let _wait = close.handle(Input::Frame(status));

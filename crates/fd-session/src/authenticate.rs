@@ -1,6 +1,6 @@
 //! The mutual CRAM-MD5 exchange with its TLS start, for both sides of a hello.
 //!
-//! The server of the hello challenges first (reference 01 §8, §9); who opened the TCP connection does not matter.
+//! The server of the hello challenges first (reference 01 §8, §9), whichever side opened the TCP connection.
 //! Not here: the hello before it and the OK after it.
 
 mod credentials;
@@ -23,7 +23,7 @@ pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
 /// The brake after a wrong or missing answer.
 const BRAKE: Duration = Duration::from_secs(5);
 
-/// What both sides know when an authentication is done.
+/// The result of an authentication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Authenticated {
     /// Whether the connection is encrypted from here on.
@@ -187,7 +187,7 @@ impl Authentication {
         }
     }
 
-    /// Both sides know each other. TLS goes, stays, or comes now.
+    /// Both sides are proven. TLS is dropped, stays, or begins now.
     fn finish(&mut self, mut actions: Actions) -> Actions {
         if self.tls_on {
             if self.credentials.tls_authenticate {

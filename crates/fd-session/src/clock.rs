@@ -30,14 +30,14 @@ impl ClockSync {
         if self.round == 0 { 1 } else { ROUNDS.saturating_sub(self.round) }
     }
 
-    /// Notes one answer; `asked` and `now` are our clock in microseconds, `his` the Director's.
-    pub fn answer(&mut self, asked: i64, now: i64, his: i64) {
+    /// Notes one answer; `asked` and `now` are our clock in microseconds, `theirs` the Director's.
+    pub fn answer(&mut self, asked: i64, now: i64, theirs: i64) {
         let round_trip = i128::from(now) - i128::from(asked);
-        if self.round >= WARM_UP && his >= self.last && round_trip >= 0 {
-            self.sum += i128::from(asked) - i128::from(his) - round_trip / 2;
+        if self.round >= WARM_UP && theirs >= self.last && round_trip >= 0 {
+            self.sum += i128::from(asked) - i128::from(theirs) - round_trip / 2;
             self.counted += 1;
         }
-        self.last = his;
+        self.last = theirs;
         self.round += 1;
     }
 
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_ahead_or_behind() {
+    fn a_difference_of_seconds_is_adjusted() {
         assert_eq!(adjustment(4_500_000, 400), 4);
         assert_eq!(adjustment(-4_500_000, 400), -4);
     }

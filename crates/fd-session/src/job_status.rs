@@ -20,7 +20,7 @@ pub enum JobStatus {
     Fatal = b'f',
     /// A verify found differences.
     Differences = b'D',
-    /// The operator cancelled it.
+    /// The operator canceled it.
     Canceled = b'A',
     /// The operator stopped it; it can be resumed.
     Incomplete = b'I',
@@ -65,7 +65,7 @@ impl JobStatus {
         if new.priority() > self.priority() || (new.priority() == 0 && self.priority() == 0) { new } else { self }
     }
 
-    /// "Job canceled?" as every loop asks it: cancelled or failed.
+    /// "Job canceled?" as every loop asks it: canceled or failed.
     pub const fn is_canceled(self) -> bool {
         matches!(self, Self::Canceled | Self::Error | Self::Fatal)
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_states_follow_each_other() {
+    fn a_state_without_weight_replaces_another() {
         assert_eq!(Created.changed_to(Blocked).changed_to(Running).changed_to(Terminated), Terminated);
     }
 
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_beats_all_and_an_error_beats_differences() {
+    fn incomplete_replaces_every_state_and_an_error_replaces_differences() {
         assert_eq!(Fatal.changed_to(Incomplete), Incomplete);
         assert_eq!(Incomplete.changed_to(Fatal), Incomplete);
         assert_eq!(Differences.changed_to(Error), Error);

@@ -51,7 +51,7 @@ impl Need {
 
     /// What comes of our need and the peer's.
     ///
-    /// The stock check of requirements is not symmetric; ours is: whoever requires encryption never talks in clear
+    /// The stock check of requirements is not symmetric; ours is: a side that requires encryption never talks in clear
     /// (reference 01 §10.3; every combination that works between stock daemons works here).
     pub const fn negotiate(self, peer: Self) -> Negotiated {
         if self.tls >= 1 && peer.tls >= 1 {
@@ -72,7 +72,7 @@ mod tests {
 
     /// The table of reference 01 §10.3; rows: server of the hello, columns: client. `x` is a refusal by whichever side.
     #[test]
-    fn every_cell_of_the_reference_table() {
+    fn two_needs_come_to_what_the_reference_table_says() {
         let numbers = [0, 1, 2, 100, 101, 200, 202];
         let table = ["ccxccxx", "cttctxt", "xttxtxt", "ccxpppp", "cttptpt", "xxxpppp", "xttptpt"];
         for (row, cells) in numbers.iter().zip(table) {
@@ -89,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_possible_can_be_required() {
+    fn a_possible_need_becomes_a_required_one() {
         for (number, required) in [(0, 0), (1, 2), (2, 2), (100, 200), (101, 202), (200, 200), (202, 202)] {
             assert_eq!(Need::from_wire(number).required().to_wire(), required);
         }
     }
 
     #[test]
-    fn the_number_survives_the_wire() {
+    fn a_need_is_read_from_the_number_that_it_writes() {
         for number in [0, 1, 2, 100, 101, 200, 202] {
             assert_eq!(Need::from_wire(number).to_wire(), number);
         }

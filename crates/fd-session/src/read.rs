@@ -42,12 +42,12 @@ impl Machine for ReadOpen {
     }
 }
 
-/// The polite end. Whatever the Storage Daemon answers, the session is over.
+/// The end of a session, whatever the Storage Daemon answers.
 #[derive(Debug)]
 pub struct ReadClose;
 
 impl ReadClose {
-    /// All records have been read, or nobody wants them any more.
+    /// All records have been read, or the others are not needed.
     pub fn start(ticket: Ticket) -> (Self, Vec<Action<(), StorageError>>) {
         (Self, vec![Action::Send(texts::read_close(ticket.0)), Action::Receive(VOLUME_TIMEOUT)])
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_real_session() {
+    fn a_real_session_opens_and_closes() {
         let (mut open, actions) = ReadOpen::start(5, 1_795_226_230);
         assert_eq!(actions[0], Action::Send(b"read open session = DummyVolume 5 1795226230 0 0 0 0\n".to_vec()));
         let actions = open.handle(Input::Frame(b"3000 OK open ticket = 5\n"));

@@ -45,7 +45,7 @@ pub enum StorageError {
     Response {
         /// The command as messages name it.
         command: &'static str,
-        /// The text that the protocol wants here.
+        /// The text that the protocol has here.
         wanted: &'static [u8],
         /// The text that came.
         got: Vec<u8>,
@@ -55,7 +55,7 @@ pub enum StorageError {
     ResponseSignal {
         /// The command as messages name it.
         command: &'static str,
-        /// The text that the protocol wants here.
+        /// The text that the protocol has here.
         wanted: &'static [u8],
         /// The signal that came.
         got: Signal,
@@ -93,7 +93,7 @@ pub(crate) fn bad_response(command: &'static str, wanted: &'static [u8], input: 
 /// awaited (reference 01 §3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SignalReaction {
-    /// Hand it to whoever waits.
+    /// Return it to the caller.
     Return,
     /// Say `2000 OK`, then hand over an end of data.
     AcknowledgeAndReturn,
@@ -103,7 +103,7 @@ pub enum SignalReaction {
     Status,
     /// Go on waiting.
     Ignore,
-    /// Nobody sends this; say so in the daemon's log and go on waiting.
+    /// No stock daemon sends this; log it and go on waiting.
     Unknown,
 }
 
@@ -119,7 +119,7 @@ pub const fn react(signal: Signal) -> SignalReaction {
     }
 }
 
-/// What a finished hello tells.
+/// The result of a hello.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StorageGreeting {
     /// Whether the connection is encrypted.
@@ -146,7 +146,7 @@ pub struct StorageHello {
 type Actions = Vec<Action<StorageGreeting, StorageError>>;
 
 impl StorageHello {
-    /// `job` is the full job name, `proxy` tells that our Director is a remote one.
+    /// `job` is the full job name, `proxy`: our Director is a remote one.
     pub fn start(job: &[u8], credentials: Credentials, proxy: bool) -> (Self, Actions) {
         let tlspsk = credentials.need.to_wire();
         let greeting = hello::start_job(job, tlspsk);
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_on_the_storage_socket() {
+    fn each_signal_of_a_storage_daemon_has_its_reaction() {
         let reactions = [
             (Signal::Eod, SignalReaction::Return),
             (Signal::EodPoll, SignalReaction::AcknowledgeAndReturn),

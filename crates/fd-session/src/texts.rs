@@ -180,7 +180,7 @@ pub const TLS_REQUIRED: &str = "the connection is not encrypted, and tls.require
 /// A peer that has nothing better to say than what we said.
 pub const CHALLENGE_REFLECTED: &str =
     "the peer sent our own challenge back to us; it may not know the password, and is not answered";
-/// The Director knows us, and says something else than that.
+/// The Director accepts us, and says something else.
 pub const NO_GREETING: &str = "[FE0031] Director rejected Hello command";
 
 /// The Director does not take us for a console; `detail` may be empty.
@@ -370,7 +370,7 @@ pub fn progress(job_id: u32, files: u32, bytes: u64) -> Vec<u8> {
     format!("Progress JobId={job_id} files={files} bytes={bytes} bps=0\n").into_bytes()
 }
 
-/// Raw text for a peer whose hello names nobody we know.
+/// Raw text for a peer whose hello has an unknown name.
 pub fn unknown_director(name: &[u8], ip: &str) -> Vec<u8> {
     [b"authenticate.c:100 [FE0027] Connection from unknown Director ", name, b" at ", ip.as_bytes(), b" rejected.\n"]
         .concat()
@@ -503,7 +503,7 @@ pub fn hung_up_after_kilobytes(kilobytes: u64) -> Vec<u8> {
     format!("message.c:1272 Debug hangup requested after {kilobytes} Kbytes.\n").into_bytes()
 }
 
-/// Information: a script is about to run. `label` tells when.
+/// Information: a script is about to run. `label` says when.
 pub fn script_starts(label: &str, command: &[u8]) -> Vec<u8> {
     [b"shell command: run ", label.as_bytes(), b" \"", command, b"\"\n"].concat()
 }

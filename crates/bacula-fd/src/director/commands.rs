@@ -20,8 +20,7 @@ pub(super) struct Remains {
 }
 
 impl Conversation<'_> {
-    /// The command loop and what follows it. The caller waits for the other sides to close when nothing else is left to
-    /// be done.
+    /// The command loop and what follows it. The caller waits for the peers to close when nothing else is left to do.
     pub(super) fn run(mut self) -> Remains {
         self.event("FC0002", "connection", "Director connection");
         loop {
@@ -94,7 +93,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// What has failed the job where nobody could say so.
+    /// Says what has failed the job in a place that can't send messages.
     fn tell_failure(&mut self) {
         let Some(job) = self.session.job.get().cloned() else { return };
         if let Some(text) = job.take_failure() {
@@ -102,7 +101,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// What follows the command loop, in the order of reference 02 §1.4. Nobody is waited for.
+    /// What follows the command loop, in the order of reference 02 §1.4. It waits for no peer.
     fn finish(mut self) -> Remains {
         self.flush();
         if let Some(storage) = self.storage.take() {

@@ -1,4 +1,4 @@
-//! `accurate` and `estimate`: what the catalog knows, and what a backup would save (reference 02 §4.9, §4.17).
+//! `accurate` and `estimate`: the catalog's list of files, and what a backup would save (reference 02 §4.9, §4.17).
 
 use std::sync::Arc;
 use std::thread;
@@ -19,7 +19,7 @@ use super::conversation::{Conversation, Flow};
 /// Lines that may wait for the Director.
 const WAITING: usize = 256;
 
-/// An accurate list of so many files is received in heaps.
+/// An accurate list of so many files is received many frames at a time.
 const MANY: u64 = 1000;
 
 impl Conversation<'_> {
@@ -99,7 +99,7 @@ impl Conversation<'_> {
                     self.flush();
                 }
             }
-            // Cancelled or not, the Director gets the line that ends his waiting (reference 02 §4.17).
+            // Canceled or not, the Director gets the line that it waits for (reference 02 §4.17).
             walker.ok().and_then(|walker| walker.join().ok()).and_then(Result::ok).unwrap_or_default()
         });
         job.progress.set_files(u32::try_from(estimate.files).unwrap_or(u32::MAX));
@@ -118,7 +118,7 @@ struct Lines {
 
 impl JobLog for Lines {
     fn message(&self, kind: MessageType, text: &[u8]) {
-        // Without a session nobody is left to read it.
+        // Without a session there is no reader left.
         let _session_gone = self.line.send((kind, text.to_vec()));
     }
 

@@ -26,7 +26,7 @@ use crate::job::matcher::Matcher;
 use crate::job::program::{self, NotRun};
 use crate::texts::NO_PROGRAM;
 
-/// How long a list that is a FIFO may have nobody who writes it.
+/// How long a list that is a FIFO may be without a writer.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Why a list is not whole.
@@ -170,7 +170,7 @@ fn read_list_file(parser: &mut Parser<'_>, request: &ListRequest, wanted: Wanted
     Ok(())
 }
 
-/// Gives the parser all of a list. Only the caller knows whether that is a good end.
+/// Gives the parser all of a list. The caller decides whether that is a good end.
 fn feed(parser: &mut Parser<'_>, mut list: impl Read) -> Result<(), ListEnd> {
     let mut buffer = [0; 4096];
     loop {
@@ -187,7 +187,7 @@ fn feed(parser: &mut Parser<'_>, mut list: impl Read) -> Result<(), ListEnd> {
     }
 }
 
-/// The C library's regular expressions, as the FileSet wants them.
+/// The C library's regular expressions, with the FileSet's options.
 struct PosixCompiler<'w> {
     matcher: Arc<Matcher>,
     wanted: Wanted<'w>,

@@ -31,15 +31,15 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(6);
 /// Where a connection has its place.
 #[derive(Debug)]
 enum Standing {
-    /// Among those that nobody knows.
+    /// Among the callers that have not logged in.
     Stranger(Place),
-    /// Among those that are served.
+    /// Among the peers that are served.
     Known(#[expect(dead_code, reason = "it is held, and free again when this goes")] Slot),
 }
 
 impl Standing {
-    /// The peer is known: from now on it takes one of the places of jobs. It waits for one where it is, as does the
-    /// Director, for who waits is not sent away.
+    /// The peer has logged in: from now on it takes one of the places of jobs. Until one is free it keeps the place that it
+    /// has, so that it is not sent away.
     fn become_known(&mut self, daemon: &Daemon) {
         if let Self::Stranger(place) = self {
             place.keep();
@@ -75,11 +75,11 @@ fn serve_from(daemon: &Daemon, channel: Channel, ip: &str, mut standing: Standin
     }
 }
 
-/// Serves one connection; gives another one that a Director wants to be served on now.
+/// Serves one connection; returns another one on which a Director is to be served next.
 fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Standing) -> Option<Channel> {
     let begin = Instant::now();
     channel.limit_frames(LARGEST_FRAME);
-    // The stock daemon waits for ever, so that twenty silent connections lock everybody out.
+    // The stock daemon has no limit here: twenty silent connections lock all others out.
     let (frame, len) = match channel.recv(daemon.first_packet().min(daemon.login())) {
         Ok(Received::Data(frame)) => (frame.to_vec(), i64::try_from(frame.len()).unwrap_or(i64::MAX)),
         Ok(Received::Signal(signal)) => (Vec::new(), i64::from(signal.code())),
@@ -126,7 +126,7 @@ fn take_call(daemon: &Daemon, mut channel: Channel, frame: &[u8]) {
     }
 }
 
-/// Somebody who says that it is a Director.
+/// A peer that says that it is a Director.
 struct Caller<'c> {
     ip: &'c str,
     /// When it came.
@@ -199,7 +199,7 @@ fn turn_away(daemon: &Daemon, mut channel: Channel, ip: &str, text: &[u8]) {
         // The peer has had its text; whether it still listens is its business.
         let _gone = channel.signal(Signal::Terminate).and_then(|()| channel.close());
     }
-    // Not to the peer, as the stock daemon does: nobody knows who that is.
+    // Not to the peer, as the stock daemon does: it has not proven what it is.
     let session = daemon.supervisor().next_number();
     daemon.supervisor().event("FC0001", "connection", session, "", "Director disconnection");
     daemon.supervisor().event("FS0001", "security", session, ip, &format!("Authentication failed from {ip}"));

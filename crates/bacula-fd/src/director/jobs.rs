@@ -37,7 +37,7 @@ impl Conversation<'_> {
         let Some(storage) = self.storage.take() else {
             self.say(MessageType::Fatal, texts::NO_STORAGE);
             self.reply(texts::BAD_BACKUP);
-            // An end without a start, as the stock daemon tells it.
+            // An end without a start, as in the stock daemon.
             self.event("FJ0002", "job", &format!("Job End {about}"));
             return Flow::End;
         };

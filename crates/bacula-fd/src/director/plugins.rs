@@ -56,7 +56,7 @@ impl Conversation<'_> {
         Flow::GoOn
     }
 
-    /// Asks a plugin. None of ours has anything to tell.
+    /// `query`: there is no plugin to answer it.
     pub(super) fn query_plugin(&mut self, query: &PluginQuery) -> Flow {
         let (parameter, plugin) = (query.parameter.escape_ascii(), query.plugin.escape_ascii());
         tracing::debug!(%parameter, %plugin, "no plugin answers this query");

@@ -20,13 +20,13 @@ const TURN: usize = 256;
 /// What one side has come to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Passed {
-    /// All that was there has been handed on.
+    /// All that was there has been passed on.
     All,
     /// There may be more.
     Some,
     /// It has gone, or the other one has.
     Left,
-    /// The Director wants the connection for himself.
+    /// The Director takes the connection for itself.
     Called,
 }
 
@@ -88,13 +88,13 @@ impl Conversation<'_> {
         call.dial(&hello::console(call.name.as_bytes(), call.need().to_wire())).map_err(|error| words(&error))
     }
 
-    /// Copies frames and signals both ways until one side has enough. A Director who calls us gets the connection that he
-    /// calls on; it is served when the console's is over.
+    /// Copies frames and signals both ways until one side ends. A Director that calls us gets the connection on which it
+    /// calls; it is served when the console's is over.
     fn relay(&mut self, mut far: Channel) {
         loop {
             let from_director = pass(&mut far, &mut self.channel);
             if from_director == Passed::Called {
-                // He says hello within the TLS that there is; the next one takes its place on the socket.
+                // Its hello comes within this TLS session; the next session takes its place on the socket.
                 self.handed_over = Some(far);
                 return;
             }
@@ -105,7 +105,7 @@ impl Conversation<'_> {
                 _ => break,
             }
         }
-        // That it is over has been handed on, if anybody said so.
+        // The end has been passed on, if the other side announced it.
         match far.leave() {
             Ok(farewell) => self.farewells.push(farewell),
             Err(error) => tracing::debug!(%error, "the proxied connection did not end cleanly"),
@@ -122,7 +122,7 @@ fn words(error: &DialError) -> String {
     }
 }
 
-/// Hands on what is there.
+/// Passes on what is there.
 fn pass(from: &mut Channel, to: &mut Channel) -> Passed {
     for _ in 0..TURN {
         let passed = match from.try_recv() {
@@ -145,7 +145,7 @@ fn pass(from: &mut Channel, to: &mut Channel) -> Passed {
     flushed(to, Passed::Some)
 }
 
-/// What was handed on leaves in one write.
+/// What was passed on leaves in one write.
 fn flushed(to: &mut Channel, then: Passed) -> Passed {
     if to.flush().is_ok() { then } else { Passed::Left }
 }

@@ -15,7 +15,7 @@ use crate::shared::job::Job;
 
 /// How long a Storage Daemon may take to call us (reference 01 §13).
 const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
-/// The brake after a Storage Daemon that does not know us.
+/// The brake after a Storage Daemon that refuses us.
 const STORAGE_REFUSED_PAUSE: Duration = Duration::from_secs(6);
 
 impl Conversation<'_> {
@@ -143,7 +143,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Says good-bye to the Storage Daemon.
+    /// Ends the connection to the Storage Daemon.
     pub(super) fn leave_storage(&mut self, storage: StorageConnection) {
         let end = match self.session.job.get().map(|job| job.status()) {
             Some(JobStatus::Canceled) => End::Canceled,

@@ -41,7 +41,7 @@ impl Conversation<'_> {
             walk: WalkSettings { purpose: Purpose::Verify, ..self.walk_settings() },
             network_buffer: usize::try_from(buffer).unwrap_or(0),
         };
-        // As in the stock daemon nobody keeps this connection alive: the packets do.
+        // As in the stock daemon there are no heartbeats: the packets keep the connection alive.
         self.run_job(&job, None, (), |job, outbox, ()| verify::of_disk(job, &plan, outbox));
     }
 

@@ -19,7 +19,7 @@ fn frames_and_signals_have_the_bytes_of_the_reference() {
 
 /// The payloads that the client sends in reference 01 §21.2, which make `CommBytes=494`.
 #[test]
-fn the_count_of_a_real_backup() {
+fn the_count_of_a_real_backup_is_that_of_its_end_job_line() {
     let mut encoder = Encoder::new(false);
     let mut out = Vec::new();
     let texts: [&[u8]; 18] = [
@@ -94,7 +94,7 @@ fn parts_make_the_same_frame_as_the_whole() {
 }
 
 #[test]
-fn noise_is_not_tried_for_ever_and_text_is_compressed_again() {
+fn noise_is_tried_less_often_and_text_is_compressed_again() {
     let mut encoder = Encoder::new(true);
     encoder.spare_effort();
     let mut state = 1_u32;
@@ -153,7 +153,7 @@ fn a_frame_that_was_begun_is_that_of_its_payload() {
 }
 
 #[test]
-fn what_a_peer_would_refuse_is_not_made() {
+fn a_payload_above_the_limit_is_refused() {
     let mut encoder = Encoder::new(true);
     let mut out = Vec::new();
     let big = vec![0; MAX_PAYLOAD + 1];

@@ -6,7 +6,7 @@ use super::*;
 const HELLO: &[u8] = b"\0\0\0\x2cHello Director w-dir calling 10002 tlspsk=0\n";
 
 #[test]
-fn the_hello_of_the_reference() {
+fn a_whole_frame_is_read_and_what_follows_is_left() {
     let expected = Parsed::Data { payload: &HELLO[4..], compressed: false, consumed: 48 };
     assert_eq!(parse(HELLO), Ok(expected));
     let followed = [HELLO, b"\xff\xff\xff\xff"].concat();
@@ -26,7 +26,7 @@ fn the_header_alone_refuses_what_is_larger_than_wanted() {
 }
 
 #[test]
-fn every_beginning_of_a_frame_says_how_much_is_needed() {
+fn each_beginning_of_a_frame_says_how_much_is_needed() {
     for n in 0..4 {
         assert_eq!(parse(&HELLO[..n]), Ok(Parsed::Need(4)));
     }
@@ -45,7 +45,7 @@ fn negative_headers_are_signals_and_zero_is_an_empty_frame() {
 }
 
 #[test]
-fn one_million_bytes_is_the_limit_and_the_header_alone_tells() {
+fn a_header_of_more_than_one_million_bytes_is_refused() {
     let mut frame = 1_000_000_u32.to_be_bytes().to_vec();
     assert_eq!(parse(&frame), Ok(Parsed::Need(1_000_004)));
     frame.resize(1_000_004, b'x');

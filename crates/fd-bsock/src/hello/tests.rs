@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn all_five_hellos_of_a_director() {
+fn all_five_hellos_of_a_director_are_read() {
     let hello = |name: &[u8], version, tlspsk| Some(DirectorHello { name: name.to_vec(), version, tlspsk });
     for (line, expected) in [
         (&b"Hello Director w-dir calling 10002 tlspsk=100\n"[..], hello(b"w-dir", 10002, 100)),
@@ -22,7 +22,7 @@ fn all_five_hellos_of_a_director() {
 }
 
 #[test]
-fn first_packets() {
+fn a_first_packet_is_told_by_its_beginning_and_length() {
     assert_eq!(FirstPacket::of(b"Ping"), FirstPacket::Ping);
     assert_eq!(FirstPacket::of(b"Hello w-dir calling 1234"), FirstPacket::Bad);
     assert_eq!(FirstPacket::of(b"Hello w-dir calling 12345"), FirstPacket::Director);
@@ -48,7 +48,7 @@ fn hellos_of_the_file_daemon_and_a_call_of_the_storage_daemon() {
 }
 
 #[test]
-fn starttls_and_challenges() {
+fn starttls_and_each_form_of_challenge_are_read_and_written() {
     assert_eq!(StartTls::parse(b"starttls tlspsk=100\n"), Some(StartTls { tlspsk: 100 }));
     assert_eq!(StartTls { tlspsk: 100 }.encode(), b"starttls tlspsk=100\n");
     let line = b"auth cram-md5 <1796554246.1795229815@w-fd> ssl=0\n";
@@ -69,7 +69,7 @@ fn starttls_and_challenges() {
 }
 
 #[test]
-fn capabilities() {
+fn capabilities_of_both_daemons() {
     let line = b"sdcaps: dedup=0 hash=1 dedup_block=65536 min_dedup_block=1024 max_dedup_block=66556\n";
     assert!(is_storage_capabilities(line));
     assert!(!is_storage_capabilities(b"sdcaps: dedup=0 hash=1 dedup_block=65536\n"));
@@ -77,7 +77,7 @@ fn capabilities() {
 }
 
 #[test]
-fn acceptance_by_storage_daemon_and_director() {
+fn acceptances_of_storage_daemon_and_director() {
     assert_eq!(storage_accepted(b"3000 OK Hello 30008\n"), 30008);
     assert_eq!(storage_accepted(b"3999 No go\n"), 0);
     assert!(is_director_acceptance(b"1000 OK: 10002 w-dir Version: 15.0.3 (25 March 2025)\n"));

@@ -9,7 +9,7 @@ const SDCAPS_BLOCK: &[u8] = b"\xf2\x07\x73\x64\x63\x61\x70\x73\x3a\x20\x64\x65\x
 const SDCAPS: &[u8] = b"sdcaps: dedup=0 hash=1 dedup_block=65536 min_dedup_block=1024 max_dedup_block=66556\n";
 
 #[test]
-fn the_block_of_a_real_storage_daemon() {
+fn a_block_of_a_real_storage_daemon_is_decompressed() {
     let mut out = b"old contents".to_vec();
     assert_eq!(SDCAPS_BLOCK.len(), 68);
     assert_eq!(decompress(SDCAPS_BLOCK, &mut out), Ok(()));
@@ -27,7 +27,7 @@ fn every_cut_of_a_block_is_an_error_or_a_shorter_text() {
 }
 
 #[test]
-fn a_block_that_explodes_is_refused_before_memory_is_reserved() {
+fn a_block_that_grows_too_large_is_refused_before_memory_is_reserved() {
     // One literal, then a match of 255 * 900 000 bytes.
     let mut block = vec![0x1f, b'x', 1, 0];
     block.resize(900_000, 255);

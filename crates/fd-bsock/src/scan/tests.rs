@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn blanks_travel_as_ones() {
+fn blanks_are_sent_as_0x01_and_come_back() {
     assert_eq!(bash_spaces(b"a b\tc\n"), b"a\x01b\tc\n");
     assert_eq!(unbash_spaces(b"a\x01b\x01\x01"), b"a b  ");
 }

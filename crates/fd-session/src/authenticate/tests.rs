@@ -87,7 +87,7 @@ fn deliver(
 }
 
 #[test]
-fn the_real_exchange_without_tls() {
+fn a_real_exchange_without_tls_ends_well() {
     let (mut server, actions) = Authentication::server(credentials("w-fd", KEY, 0), Need::default());
     assert_eq!(actions[0], Action::Send(b"auth cram-md5 <254337502.1795226764@w-fd> ssl=0\n".to_vec()));
     let actions = server.handle(Input::Frame(b"0wdCU9UpTFgdv551L7+jzA\0"));
@@ -110,14 +110,14 @@ fn with_psk_the_server_of_the_hello_starts_tls_and_then_challenges() {
 }
 
 #[test]
-fn both_sides_understand_each_other() {
+fn both_sides_end_well_with_the_same_key() {
     let (transcript, ends) = converse(credentials("w-sd", KEY, 0), credentials("w-fd", KEY, 0));
     assert_eq!(ends, [Ok(Authenticated { encrypted: false }), Ok(Authenticated { encrypted: false })]);
     assert_eq!(transcript.len(), 6, "{transcript:?}");
 }
 
 #[test]
-fn a_wrong_key_ends_on_both_sides() {
+fn a_wrong_key_fails_on_both_sides() {
     let (transcript, ends) = converse(credentials("w-sd", KEY, 0), credentials("w-fd", b"other", 0));
     assert_eq!(ends[0], Err(AuthError::WrongPassword));
     assert!(matches!(&ends[1], Err(AuthError::Refused(got)) if got.contains("1999 Authorization failed.")));
@@ -148,7 +148,7 @@ fn tls_for_the_authentication_only_is_dropped_at_the_end() {
 }
 
 #[test]
-fn anything_else_in_place_of_an_answer_is_braked_and_ends() {
+fn anything_else_in_place_of_an_answer_fails_after_a_pause() {
     for input in [Input::Empty, Input::Signal(Signal::Heartbeat), Input::Gone("No data available")] {
         let (mut server, _) = Authentication::server(credentials("w-fd", KEY, 0), Need::default());
         let actions = server.handle(input);
@@ -179,16 +179,16 @@ fn a_challenge_of_ours_is_not_answered_on_any_connection() {
         let challenges = challenges.clone();
         Credentials { challenges, peer_may_have_our_name: may, random, ..credentials(name, KEY, 100) }
     };
-    // Somebody calls us as a Director, and answers our own call with what we said there. Names prove nothing here.
-    let (server, hears) = Authentication::server(with("w-fd", true), Need::default());
-    let challenge = challenge_of(&hears).to_vec();
+    // A peer calls us as a Director, and answers our own call with what we said there. Names prove nothing here.
+    let (server, sent) = Authentication::server(with("w-fd", true), Need::default());
+    let challenge = challenge_of(&sent).to_vec();
     for name in ["w-fd", "console"] {
         let (mut client, _) = Authentication::client(with(name, true));
         let actions = client.handle(Input::Frame(&challenge));
         assert!(!answers(&actions), "{actions:?}");
         assert_eq!(actions.last(), Some(&Action::Failed(AuthError::Reflected)));
     }
-    // What is not in flight any more is somebody else's, if its name may be.
+    // What is no longer in flight may be another process's challenge, if the peer may have our name.
     drop(server);
     assert!(answers(&Authentication::client(with("w-fd", true)).0.handle(Input::Frame(&challenge))));
     let (mut client, _) = Authentication::client(with("w-fd", false));
@@ -207,7 +207,7 @@ fn a_challenge_that_only_looks_like_ours_is_answered() {
 }
 
 #[test]
-fn who_needs_encryption_answers_no_challenge_in_clear() {
+fn a_side_that_requires_encryption_answers_no_challenge_in_clear() {
     let clear = b"auth cram-md5 <110644299.1795226764@w-dir> ssl=0\n";
     for required in [2, 200, 202] {
         let (mut client, _) = Authentication::client(credentials("w-fd", KEY, required));
@@ -218,13 +218,13 @@ fn who_needs_encryption_answers_no_challenge_in_clear() {
         let (mut client, _) = Authentication::client(credentials("w-fd", KEY, possible));
         assert!(answers(&client.handle(Input::Frame(clear))), "{possible}");
     }
-    // Old servers begin TLS with certificates when both know each other.
+    // Old servers begin TLS with certificates when both are proven.
     let (mut client, _) = Authentication::client(credentials("w-fd", KEY, 2));
     assert!(answers(&client.handle(Input::Frame(b"auth cram-md5 <110644299.1795226764@w-dir> ssl=1\n"))));
 }
 
 #[test]
-fn where_tls_is_required_of_all_nobody_hears_a_thing_in_clear() {
+fn with_tls_required_of_all_nothing_is_sent_in_clear() {
     let strict = || Credentials { require_tls: true, ..credentials("w-fd", KEY, 202) };
     for number in [0, 2] {
         let (_, actions) = Authentication::server(strict(), Need::from_wire(number));

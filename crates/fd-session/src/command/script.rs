@@ -2,7 +2,7 @@
 
 use fd_bsock::scan::{Lenient, unbash_spaces};
 
-/// A program that the Director wants run on this host.
+/// A program that is to be run on this host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunScript {
     /// Run if the job is well.

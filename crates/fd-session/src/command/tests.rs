@@ -93,7 +93,7 @@ fn a_second_hello_is_refused_by_its_length() {
 }
 
 #[test]
-fn a_real_job_command() {
+fn a_malformed_job_command_names_the_job_as_far_as_it_scans() {
     let frame = b"JobId=39 Job=b1.2026-11-21_02.56.53_03 SDid=1 SDtime=1795229812 Authorization=PPNB-AOMF\n";
     assert_eq!(
         parse(frame),
@@ -123,7 +123,7 @@ fn a_real_job_command() {
 }
 
 #[test]
-fn levels() {
+fn a_level_is_whole_or_awaits_its_time() {
     let plain = LevelFlags::default();
     assert_eq!(parse(b"level = full  mtime_only=0 \n"), Ok(Command::Level(plain, Level::Whole(BackupLevel::Full))));
     assert_eq!(
@@ -142,7 +142,7 @@ fn levels() {
 }
 
 #[test]
-fn storage_with_and_without_a_key() {
+fn storage_has_an_address_and_perhaps_a_key() {
     let storage = |authorization: &[u8], port| {
         let (host, authorization) = (b"127.0.0.1".to_vec(), authorization.to_vec());
         Ok(Command::Storage(StorageAddress { host, port, authorization }))
@@ -155,7 +155,7 @@ fn storage_with_and_without_a_key() {
 }
 
 #[test]
-fn restores() {
+fn a_restore_goes_to_a_folder_or_by_expressions() {
     let restore =
         |replace, prelinks, place, files| Ok(Command::Restore(RestoreOrder { files, replace, prelinks, place }));
     let folder = |path: &[u8]| Where::Folder(path.to_vec());
@@ -198,7 +198,7 @@ fn verify_levels_ignore_case() {
 }
 
 #[test]
-fn what_plugins_get() {
+fn values_for_plugins_keep_their_blanks() {
     let options = parse(b"pluginoptions=tp:\x01abc=1\x01def=\"two\x01words\"\n");
     assert_eq!(options, Ok(Command::PluginOptions(b"tp: abc=1 def=\"two words\"".to_vec())));
     assert_eq!(refused(b"pluginoptions\n").1, "2992 Bad pluginoptions command\n");
@@ -228,7 +228,7 @@ fn what_plugins_get() {
 }
 
 #[test]
-fn cancel_and_stop() {
+fn cancel_and_stop_name_a_job() {
     assert_eq!(parse(b"cancel Job=big.1\n"), Ok(Command::Cancel(b"big.1".to_vec())));
     assert_eq!(parse(b"stop Job=big.1\n"), Ok(Command::Stop(b"big.1".to_vec())));
     assert_eq!(refused(b"cancel big\n").1, "2902 Error scanning cancel command.\n");
@@ -247,7 +247,7 @@ fn status_words_ignore_case() {
 }
 
 #[test]
-fn bandwidth_must_not_be_negative() {
+fn a_negative_bandwidth_is_refused() {
     assert_eq!(
         parse(b"setbandwidth=204800 Job=big.1\n"),
         Ok(Command::SetBandwidth(SetBandwidth { limit: 204_800, job: b"big.1".to_vec() }))
@@ -257,7 +257,7 @@ fn bandwidth_must_not_be_negative() {
 }
 
 #[test]
-fn run_scripts() {
+fn scripts_run_now_later_or_at_the_end() {
     assert_eq!(
         parse(b"Run OnSuccess=1 OnFailure=0 AbortOnError=1 When=2 Command=/bin/echo\x01%j\n"),
         Ok(Command::Run(RunScript {
@@ -277,14 +277,14 @@ fn run_scripts() {
 }
 
 #[test]
-fn the_first_file_index() {
+fn a_file_index_that_does_not_scan_is_0() {
     assert_eq!(parse(b"backup FileIndex=0\n"), Ok(Command::Backup(0)));
     assert_eq!(parse(b"backup FileIndex=12\n"), Ok(Command::Backup(12)));
     assert_eq!(parse(b"backup\n"), Ok(Command::Backup(0)));
 }
 
 #[test]
-fn debugging() {
+fn older_forms_of_setdebug_leave_the_rest_as_it_is() {
     let wanted = |frame: &[u8]| match parse(frame) {
         Ok(Command::SetDebug(wanted)) => wanted,
         other => panic!("{other:?}"),
@@ -298,7 +298,7 @@ fn debugging() {
 }
 
 #[test]
-fn statistics_by_name_and_all() {
+fn statistics_are_asked_for_by_name_or_all() {
     let metrics = |frame: &[u8]| match parse(frame) {
         Ok(Command::Statistics(MetricsQuery { format, names })) => (format, names),
         other => panic!("{other:?}"),
@@ -313,7 +313,7 @@ fn statistics_by_name_and_all() {
 }
 
 #[test]
-fn queries() {
+fn a_query_needs_a_parameter_and_a_plugin() {
     assert_eq!(
         parse(b"query plugin=\"p q\" parameter=\"a\\\"b\" value=v\n"),
         Ok(Command::Query(PluginQuery { parameter: b"a\"b".to_vec(), plugin: b"p q".to_vec(), value: b"v".to_vec() }))
@@ -325,7 +325,7 @@ fn queries() {
 }
 
 #[test]
-fn network_tests_are_strict() {
+fn a_network_test_needs_digits() {
     assert_eq!(
         parse(b"testnetwork bytes=100 rtt=7\n"),
         Ok(Command::TestNetwork(Some(NetworkTest { bytes: 100, rounds: 7 })))
@@ -338,7 +338,7 @@ fn network_tests_are_strict() {
 }
 
 #[test]
-fn snapshots() {
+fn each_form_of_snapshot_has_its_order() {
     let query = b"snapshot query name=a volume=/ device=/dev/x tdate=1 type=btrfs";
     assert_eq!(parse(query), Ok(Command::Snapshot(SnapshotOrder::Query)));
     assert_eq!(parse(b"snapshot retention=5\n"), Ok(Command::Snapshot(SnapshotOrder::Retention)));
