@@ -1,10 +1,10 @@
 //! A Director's connection from its hello to its end: the command loop of reference 02.
 //!
-//! One thread serves it and owns its channel. While a job runs, the job has a thread of its own and this one passes on
-//! its messages and keeps the connection alive.
+//! One thread serves it and owns its channel. While a job runs, the job has a thread of its own and
+//! this one passes on its messages and keeps the connection alive.
 //!
-//! `greet` logs a Director in. `commands` reads its commands and names the handler of each; the handlers stand in the
-//! other files, by subject. `conversation` is what they all work with.
+//! `greet` logs a Director in. `commands` reads its commands and names the handler of each; the
+//! handlers stand in the other files, by subject. `conversation` is what they all work with.
 
 mod commands;
 mod control;

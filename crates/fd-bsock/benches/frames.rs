@@ -1,4 +1,5 @@
-//! Frames made and read, in clear and with LZ4: attribute records and full blocks. `cargo bench -p fd-bsock`.
+//! Frames made and read, in clear and with LZ4: attribute records and full blocks.
+//! `cargo bench -p fd-bsock`.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a bench, not a program")]
 

@@ -1,7 +1,8 @@
 //! Prints the frames of one direction of a connection, a line each.
 //!
-//! `cargo run -p fd-bsock --example frames [FILE]`: FILE holds the bytes as they were received, without TLS. Without a
-//! file it encodes and prints the beginning of a backup, as a Director sends it.
+//! `cargo run -p fd-bsock --example frames [FILE]`: FILE holds the bytes as they were received,
+//! without TLS. Without a file it encodes and prints the beginning of a backup, as a Director sends
+//! it.
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::error::Error;

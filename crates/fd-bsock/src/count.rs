@@ -4,8 +4,8 @@ use std::ops::{Add, AddAssign};
 
 use crate::Signal;
 
-/// Payload bytes sent on one connection (reference 01 §4.3). Headers are not counted; a signal counts with its
-/// negative number.
+/// Payload bytes sent on one connection (reference 01 §4.3). Headers are not counted; a signal
+/// counts with its negative number.
 #[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommCount {
     /// `CommBytes`: before compression.

@@ -1,4 +1,5 @@
-//! CRAM-MD5 as the Bacula daemons speak it: challenge, answer and its two encodings (reference 01 §9).
+//! CRAM-MD5 as the Bacula daemons speak it: challenge, answer and its two encodings
+//! (reference 01 §9).
 
 use md5::{Digest, Md5};
 
@@ -7,8 +8,8 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// Block length of MD5 in bytes.
 const BLOCK: usize = 64;
 
-/// The secret that Director and File Daemon share: the password's MD5 as 32 lower-case hex digits (reference 01 §9.1).
-/// It is the key of CRAM-MD5 and of TLS-PSK.
+/// The secret that Director and File Daemon share: the password's MD5 as 32 lower-case hex digits
+/// (reference 01 §9.1). It is the key of CRAM-MD5 and of TLS-PSK.
 pub fn key_from_password(password: &[u8]) -> String {
     Md5::digest(password).iter().flat_map(|byte| [hex_digit(byte >> 4), hex_digit(byte & 15)]).collect()
 }
@@ -22,9 +23,11 @@ pub fn challenge(random: u32, time: i64, name: &str) -> String {
     format!("<{random}.{time}@{name}>")
 }
 
-/// The answer to a challenge, 22 characters. On the wire a NUL follows, inside the packet (see [`answer_packet`]).
+/// The answer to a challenge, 22 characters. On the wire a NUL follows, inside the packet (see
+/// [`answer_packet`]).
 ///
-/// `compatible` is what the challenger asked for by `cram-md5c`; current daemons ask for the other encoding.
+/// `compatible` is what the challenger asked for by `cram-md5c`; current daemons ask for the other
+/// encoding.
 pub fn respond(key: &[u8], challenge: &[u8], compatible: bool) -> String {
     encode(hmac_md5(key, challenge), compatible)
 }
@@ -36,10 +39,12 @@ pub fn answer_packet(answer: &str) -> Vec<u8> {
     packet
 }
 
-/// Whether `answer` (with or without its NUL) is right. The time it takes does not depend on where it is wrong.
+/// Whether `answer` (with or without its NUL) is right. The time it takes does not depend on where
+/// it is wrong.
 ///
-/// The non-compatible encoding is always accepted, the compatible one if `accept_compatible`: a hello server accepts
-/// both, a client only if the peer's own challenge asked for it (reference 01 §9.2).
+/// The non-compatible encoding is always accepted, the compatible one if `accept_compatible`: a
+/// hello server accepts both, a client only if the peer's own challenge asked for it
+/// (reference 01 §9.2).
 pub fn verify(key: &[u8], challenge: &[u8], answer: &[u8], accept_compatible: bool) -> bool {
     let answer = answer.split(|&byte| byte == 0).next().unwrap_or_default();
     let digest = hmac_md5(key, challenge);
@@ -69,8 +74,8 @@ fn hmac_md5(key: &[u8], text: &[u8]) -> [u8; 16] {
     Md5::new().chain_update(block.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize().into()
 }
 
-/// The two encodings of reference 01 §9.4. The non-compatible one extends the sign of each byte over the bits before it
-/// and does not shift the last digit; it cannot be decoded, only compared.
+/// The two encodings of reference 01 §9.4. The non-compatible one extends the sign of each byte
+/// over the bits before it and does not shift the last digit; it cannot be decoded, only compared.
 fn encode(digest: [u8; 16], compatible: bool) -> String {
     let mut text = String::with_capacity(22);
     let mut register = 0_u32;

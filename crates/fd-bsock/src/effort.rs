@@ -1,6 +1,7 @@
 //! Whether it is worth trying to compress the next payload, judging by those before.
 
-/// From this length in bytes on a payload is taken for file data; shorter ones are the records round it.
+/// From this length in bytes on a payload is taken for file data; shorter ones are the records
+/// round it.
 const DATA: usize = 1024;
 /// After so many failures in a row no more payloads are left out between two tries.
 const MOST_FAILURES: u32 = 6;
@@ -21,7 +22,7 @@ struct Record {
 }
 
 impl Effort {
-    /// Whether a payload of `len` bytes is to be tried. What comes of it is to be told to [`Self::tried`].
+    /// Whether a payload of `len` bytes is to be tried. The result goes to [`Self::tried`].
     pub(crate) fn is_worth(&mut self, len: usize) -> bool {
         let record = self.record(len);
         let worth = record.left_out == 0;
@@ -29,11 +30,12 @@ impl Effort {
         worth
     }
 
-    /// A payload of `len` bytes became `compressed` bytes; `None` if it does not compress. After one failure the next
-    /// payload is left out, after two in a row the next three, then seven, up to 63.
+    /// A payload of `len` bytes became `compressed` bytes; `None` if it does not compress. After
+    /// one failure the next payload is left out, after two in a row the next three, then seven, up
+    /// to 63.
     pub(crate) fn tried(&mut self, len: usize, compressed: Option<usize>) {
         let record = self.record(len);
-        // What hardly gains anything is sent compressed all the same, now that it is.
+        // A payload that gains little is sent compressed all the same, now that it is.
         if compressed.is_some_and(|compressed| compressed <= len - len / 16) {
             record.failures = 0;
         } else {

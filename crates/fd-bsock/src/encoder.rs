@@ -7,8 +7,8 @@ use crate::frame::{COMPRESSED, HEADER_LEN, MAX_PAYLOAD};
 use crate::lz4::Compressor;
 use crate::{CommCount, FrameError, Signal};
 
-/// Writes frames to the end of a buffer and counts them. One per thread: it keeps what LZ4 needs from frame to frame,
-/// so that a frame costs no allocation beside the growth of the buffer.
+/// Writes frames to the end of a buffer and counts them. One per thread: it keeps what LZ4 needs
+/// from frame to frame, so that a frame costs no allocation beside the growth of the buffer.
 pub struct Encoder {
     compressor: Option<Compressor>,
     /// Says what is worth trying; without, everything is.
@@ -34,8 +34,8 @@ impl Encoder {
         }
     }
 
-    /// From now on payloads like those that did not compress lately are left out, and tried again now and then. Whatever
-    /// was found out before is forgotten.
+    /// From now on payloads like those that did not compress lately are left out, and tried again
+    /// now and then. Whatever was found out before is forgotten.
     pub fn spare_effort(&mut self) {
         self.effort = Some(Effort::default());
     }
@@ -65,15 +65,17 @@ impl Encoder {
         Ok(())
     }
 
-    /// Begins a frame whose payload the caller writes behind it, so that it need not be copied there; says where the
-    /// frame begins. [`Encoder::finish`] makes a frame of it; cutting `out` off there takes it back.
+    /// Begins a frame whose payload the caller writes behind it, so that it need not be copied
+    /// there; says where the frame begins. [`Encoder::finish`] makes a frame of it; cutting `out`
+    /// off there takes it back.
     pub fn begin(out: &mut Vec<u8>) -> usize {
         let start = out.len();
         out.extend_from_slice(&header(0, 0));
         start
     }
 
-    /// The frame that begins at `start` is all that stands behind it: compresses it where that pays.
+    /// The frame that begins at `start` is all that stands behind it: compresses it where that
+    /// pays.
     ///
     /// # Errors
     /// As [`Encoder::data`]; the frame is taken back then.
@@ -112,8 +114,8 @@ impl Encoder {
         block
     }
 
-    /// Appends one frame whose payload is these parts one after the other, for example an address and a block. Without
-    /// compression the parts are not joined first.
+    /// Appends one frame whose payload is these parts one after the other, for example an address
+    /// and a block. Without compression the parts are not joined first.
     ///
     /// # Errors
     /// As [`Encoder::data`].
@@ -144,8 +146,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Appends a frame whose payload of `len` bytes, zeros for now, is filled in later; says where it stands. Such a frame
-    /// is never compressed.
+    /// Appends a frame whose payload of `len` bytes, zeros for now, is filled in later; says where
+    /// it stands. Such a frame is never compressed.
     ///
     /// # Errors
     /// As [`Encoder::data`].

@@ -4,7 +4,8 @@ use crate::{FrameError, Signal};
 
 /// Bytes of a frame header.
 pub const HEADER_LEN: usize = 4;
-/// Largest payload of a frame, in bytes; a peer that gets more ends the connection (reference 01 §1.3).
+/// Largest payload of a frame, in bytes; a peer that gets more ends the connection
+/// (reference 01 §1.3).
 pub const MAX_PAYLOAD: usize = 1_000_000;
 
 /// Header bit 30: the payload is one LZ4 block.
@@ -13,14 +14,15 @@ pub(crate) const COMPRESSED: u32 = 0x4000_0000;
 const EXTENDED: u32 = 0x2000_0000;
 /// Flag of the extension word: a dedup command.
 const IS_COMMAND: u32 = 0x1000_0000;
-/// Flag of the extension word: the payload is compressed from an offset on, and is passed on as it is.
+/// Flag of the extension word: the payload is compressed from an offset on, and is passed on as it
+/// is.
 const OFFSET: u32 = 0x0800_0000;
 
 /// What stands at the front of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parsed<'a> {
-    /// Not yet a whole frame. It cannot be one before this many bytes are there, counted from the start of the buffer;
-    /// more may be needed then.
+    /// Not yet a whole frame. It cannot be one before this many bytes are there, counted from the
+    /// start of the buffer; more may be needed then.
     Need(usize),
     /// A frame with a payload.
     Data {
@@ -53,7 +55,8 @@ pub fn parse(buf: &[u8]) -> Result<Parsed<'_>, FrameError> {
     parse_up_to(buf, MAX_PAYLOAD)
 }
 
-/// The same, but a payload of more than `largest` bytes, and of more than [`MAX_PAYLOAD`], is too big.
+/// The same, but a payload of more than `largest` bytes, and of more than [`MAX_PAYLOAD`], is too
+/// big.
 ///
 /// # Errors
 /// As [`parse`].

@@ -1,6 +1,7 @@
 //! The texts of greeting and authentication, read and written (reference 01 §7, §9, §10, §12).
 //!
-//! Which text comes when is not decided here, nor what the number `tlspsk` means: the conversations do that.
+//! Which text comes when is not decided here, nor what the number `tlspsk` means: the conversations
+//! do that.
 
 use crate::scan::{Lenient, Strict, WORD_MAX, bash_spaces, unbash_spaces};
 
@@ -87,7 +88,8 @@ impl DirectorHello {
     }
 }
 
-/// `Hello FD: Bacula Storage calling Start Job <job> <version>`: the Storage Daemon calls (reference 01 §13).
+/// `Hello FD: Bacula Storage calling Start Job <job> <version>`: the Storage Daemon calls
+/// (reference 01 §13).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StorageCall {
     /// Full job name as received: 0x01 is not turned back, for that is how it is compared.
@@ -104,18 +106,20 @@ impl StorageCall {
     }
 }
 
-/// `Hello Bacula SD: Start Job <job> <version> tlspsk=<n>`, from the File Daemon to the Storage Daemon.
+/// `Hello Bacula SD: Start Job <job> <version> tlspsk=<n>`, from the File Daemon to the Storage
+/// Daemon.
 pub fn start_job(job: &[u8], tlspsk: i32) -> Vec<u8> {
     line("Hello Bacula SD: Start Job ", job, " ", FD_VERSION, tlspsk)
 }
 
-/// `Hello <name> fdcallsdir <version> tlspsk=<n>`: the File Daemon offers its connection to a Director (reference 01
-/// §14).
+/// `Hello <name> fdcallsdir <version> tlspsk=<n>`: the File Daemon offers its connection to a
+/// Director (reference 01 §14).
 pub fn registration(name: &[u8], tlspsk: i32) -> Vec<u8> {
     line("Hello ", name, " fdcallsdir ", CONSOLE_VERSION, tlspsk)
 }
 
-/// `Hello <name> calling <version> tlspsk=<n>`: the File Daemon as a console of the Director (command `proxy`).
+/// `Hello <name> calling <version> tlspsk=<n>`: the File Daemon as a console of the Director
+/// (command `proxy`).
 pub fn console(name: &[u8], tlspsk: i32) -> Vec<u8> {
     line("Hello ", name, " calling ", CONSOLE_VERSION, tlspsk)
 }
@@ -184,7 +188,8 @@ impl Challenge {
     }
 }
 
-/// Whether this is the Storage Daemon's capability line; all five numbers are required, none is used (reference 01 §7).
+/// Whether this is the Storage Daemon's capability line; all five numbers are required, none is
+/// used (reference 01 §7).
 pub fn is_storage_capabilities(line: &[u8]) -> bool {
     let mut scan = Lenient::new(line);
     let signed = ["sdcaps: dedup=", " hash="].iter().all(|head| scan.text(head).map(Lenient::i64).is_some());
@@ -192,18 +197,21 @@ pub fn is_storage_capabilities(line: &[u8]) -> bool {
     signed && blocks.iter().all(|head| scan.text(head).map(Lenient::u64).is_some())
 }
 
-/// The File Daemon's capabilities: no deduplication; `proxy` if the Director resource has `Remote = yes`.
+/// The File Daemon's capabilities: no deduplication; `proxy` if the Director resource has
+/// `Remote = yes`.
 pub fn file_daemon_capabilities(proxy: bool) -> Vec<u8> {
     format!("fdcaps: dedup=0 rehydration=0 proxy={}\n", u8::from(proxy)).into_bytes()
 }
 
-/// Version in `3000 OK Hello <version>`. Any other text counts as version 0: it is an acceptance too (reference 01 §12).
+/// Version in `3000 OK Hello <version>`. Any other text counts as version 0: it is an acceptance
+/// too (reference 01 §12).
 pub fn storage_accepted(line: &[u8]) -> i32 {
     let mut scan = Lenient::new(line);
     scan.text("3000 OK Hello ").map_or(0, Lenient::i32)
 }
 
-/// Whether this is `1000 OK: <version> <director> Version: ...`, the Director's answer to a registration or a console.
+/// Whether this is `1000 OK: <version> <director> Version: ...`, the Director's answer to a
+/// registration or a console.
 pub fn is_director_acceptance(line: &[u8]) -> bool {
     line.starts_with(b"1000 OK:")
 }

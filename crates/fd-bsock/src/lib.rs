@@ -1,8 +1,9 @@
-//! The wire's alphabet: frames, signals, LZ4 frames, Hello and CRAM-MD5 texts, the two command scanners.
+//! The wire's alphabet: frames, signals, LZ4 frames, Hello and CRAM-MD5 texts, the two command
+//! scanners.
 //!
-//! Every connection of every Bacula daemon carries the same frames, in clear or inside TLS (reference 01 §1). Here
-//! bytes become types and types become bytes; no sockets, files, threads or clocks. `examples/frames.rs` prints the
-//! frames of a conversation.
+//! Every connection of every Bacula daemon carries the same frames, in clear or inside TLS
+//! (reference 01 §1). Here bytes become types and types become bytes; no sockets, files, threads or
+//! clocks. `examples/frames.rs` prints the frames of a conversation.
 
 pub mod cram;
 pub mod hello;

@@ -1,4 +1,5 @@
-//! Comm line compression: one raw LZ4 block per frame, no history between frames (reference 01 §4.1).
+//! Comm line compression: one raw LZ4 block per frame, no history between frames
+//! (reference 01 §4.1).
 
 use lz4_flex::block::{
     CompressTable, DecompressError, compress_into_with_table, decompress_into, get_maximum_output_size,
@@ -6,7 +7,8 @@ use lz4_flex::block::{
 
 use crate::FrameError;
 
-/// Largest decompressed payload in bytes, about what the stock receiver's last try allows (reference 01 §1.3).
+/// Largest decompressed payload in bytes, about what the stock receiver's last try allows
+/// (reference 01 §1.3).
 pub const MAX_DECOMPRESSED: usize = 4_000_000;
 
 /// Payloads of up to this many bytes are never compressed.
@@ -26,14 +28,16 @@ pub fn decompress(payload: &[u8], out: &mut Vec<u8>) -> Result<(), FrameError> {
     Ok(())
 }
 
-/// Decompresses the payload of a compressed frame to behind the first `at` bytes of `out`, and returns where it ends. What
-/// stands behind that means nothing: it is room for the next one, so that a buffer is filled with zeros only once.
+/// Decompresses the payload of a compressed frame to behind the first `at` bytes of `out`, and
+/// returns where it ends. What stands behind that means nothing: it is room for the next one, so
+/// that a buffer is filled with zeros only once.
 ///
-/// Reserves memory only after the block itself has told the size of its output, which is asked only where the room does
-/// not do: that costs almost as much as to decompress.
+/// Reserves memory only after the size of the output has been read from the block. That is done
+/// only where the room is too small, for it costs almost as much as decompressing.
 ///
 /// # Errors
-/// [`FrameError::BadBlock`] and [`FrameError::Expands`]; what stands behind `at` means nothing then.
+/// [`FrameError::BadBlock`] and [`FrameError::Expands`]; what stands behind `at` means nothing
+/// then.
 pub fn decompress_behind(payload: &[u8], out: &mut Vec<u8>, at: usize) -> Result<usize, FrameError> {
     let len = payload.len();
     let most = at.saturating_add(MAX_DECOMPRESSED).min(out.len());
@@ -53,7 +57,8 @@ pub fn decompress_behind(payload: &[u8], out: &mut Vec<u8>, at: usize) -> Result
     written.map(|written| at + written).map_err(|_| FrameError::BadBlock { len })
 }
 
-/// Adds up what the tokens of a block will produce; `None` if the block ends in the middle of something.
+/// Adds up what the tokens of a block will produce; `None` if the block ends in the middle of
+/// something.
 fn decompressed_len(block: &[u8]) -> Option<usize> {
     let mut rest = block;
     let mut total = 0_usize;
@@ -87,7 +92,8 @@ fn sequence_len(half: u8, mut rest: &[u8]) -> Option<(usize, &[u8])> {
     Some((len, rest))
 }
 
-/// Tables and output of the compressor, made when they are needed first and kept from frame to frame.
+/// Tables and output of the compressor, made when they are needed first and kept from frame to
+/// frame.
 #[derive(Default)]
 pub(crate) struct Compressor {
     small: Option<CompressTable>,

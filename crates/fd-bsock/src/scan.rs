@@ -1,7 +1,8 @@
-//! The two scanners that decide which commands are well-formed, and blanks inside values (reference 02 §2).
+//! The two scanners that decide which commands are well-formed, and blanks inside values
+//! (reference 02 §2).
 //!
-//! A command is read from left to right with a cursor; the calls read like the pattern they stand for. For
-//! `setbandwidth=%lld Job=%127s`:
+//! A command is read from left to right with a cursor; the calls read like the pattern they stand
+//! for. For `setbandwidth=%lld Job=%127s`:
 //!
 //! ```
 //! use fd_bsock::scan::Lenient;
@@ -16,7 +17,8 @@
 //! assert_eq!(setbandwidth(b"setbandwith=1000 Job=b1\n"), None);
 //! ```
 //!
-//! A mismatch is `None`, and the whole scan has failed then; what stands behind the pattern is ignored.
+//! A mismatch is `None`, and the whole scan has failed then; what stands behind the pattern is
+//! ignored.
 
 /// Longest word of a `%s` without a width, in bytes.
 pub const WORD_MAX: usize = 1000;
@@ -41,8 +43,8 @@ const fn is_space(byte: u8) -> bool {
 
 /// The lenient scanner, which nearly all commands go through (reference 02 §2.1).
 ///
-/// White space in a pattern stands for zero or more; a word may be empty, a number without digits is 0 and an
-/// overflow wraps.
+/// White space in a pattern stands for zero or more; a word may be empty, a number without digits
+/// is 0 and an overflow wraps.
 #[derive(Clone, Debug)]
 pub struct Lenient<'a> {
     cursor: Cursor<'a>,
@@ -54,7 +56,8 @@ impl<'a> Lenient<'a> {
         Self { cursor: Cursor { rest: line } }
     }
 
-    /// Literal characters of the pattern; each white-space character in it skips any white space, also none.
+    /// Literal characters of the pattern; each white-space character in it skips any white space,
+    /// also none.
     pub fn text(&mut self, pattern: &str) -> Option<&mut Self> {
         self.cursor.text(pattern, 0)?;
         Some(self)
@@ -96,7 +99,8 @@ impl<'a> Lenient<'a> {
     }
 }
 
-/// The strict scanner of `Hello`, `testnetwork`, `pluginoptions` and some event lines (reference 02 §2.2).
+/// The strict scanner of `Hello`, `testnetwork`, `pluginoptions` and some event lines
+/// (reference 02 §2.2).
 ///
 /// White space in a pattern stands for one or more; a number needs a digit.
 #[derive(Clone, Debug)]
@@ -110,13 +114,15 @@ impl<'a> Strict<'a> {
         Self { cursor: Cursor { rest: line } }
     }
 
-    /// Literal characters of the pattern; each white-space character in it skips all white space, at least one.
+    /// Literal characters of the pattern; each white-space character in it skips all white space,
+    /// at least one.
     pub fn text(&mut self, pattern: &str) -> Option<&mut Self> {
         self.cursor.text(pattern, 1)?;
         Some(self)
     }
 
-    /// `%s` with a width: at most `max` bytes up to white space or NUL; fails at the end of the line.
+    /// `%s` with a width: at most `max` bytes up to white space or NUL; fails at the end of the
+    /// line.
     pub fn word(&mut self, max: usize) -> Option<&'a [u8]> {
         if self.cursor.rest.is_empty() { None } else { Some(self.cursor.word(max)) }
     }
@@ -157,7 +163,8 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Matches a literal in which every white-space character stands for at least `least` in the line.
+    /// Matches a literal in which every white-space character stands for at least `least` in the
+    /// line.
     fn text(&mut self, pattern: &str, least: usize) -> Option<()> {
         for &wanted in pattern.as_bytes() {
             if is_space(wanted) {

@@ -1,8 +1,10 @@
-//! Offers itself to a Director as its File Daemon, and prints what both say and what each command means.
+//! Offers itself to a Director as its File Daemon, and prints what both say and what each command
+//! means.
 //!
-//! `cargo run -p fd-session --example director [ADDRESS NAME PASSWORD]`: NAME is that of a Client resource of the
-//! Director at ADDRESS, for example `127.0.0.1:9101`, with `Allow FD Connections = yes` and `TLS PSK Enable = no`. It ends
-//! when the Director has been silent for ten seconds. Without arguments the Director is one in memory.
+//! `cargo run -p fd-session --example director [ADDRESS NAME PASSWORD]`: NAME is that of a Client
+//! resource of the Director at ADDRESS, for example `127.0.0.1:9101`, with
+//! `Allow FD Connections = yes` and `TLS PSK Enable = no`. It ends when the Director has been
+//! silent for ten seconds. Without arguments the Director is one in memory.
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::collections::VecDeque;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fd_bsock::Signal;
 
-/// The side that a TLS handshake is made from. The sender of `starttls` is the server, whichever side opened the TCP
-/// connection (reference 01 §10.2).
+/// The side that a TLS handshake is made from. The sender of `starttls` is the server, whichever
+/// side opened the TCP connection (reference 01 §10.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TlsRole {
     /// We sent `starttls`.
@@ -23,9 +23,9 @@ pub enum TlsMode {
     Certificate,
 }
 
-/// One thing to do. A machine hands out a list; the driver does them in order. The last of a list is always one that
-/// the driver answers ([`Action::Receive`], [`Action::StartTls`]) or that ends the machine ([`Action::Done`],
-/// [`Action::Failed`]).
+/// One thing to do. A machine hands out a list; the driver does them in order. The last of a list
+/// is always one that the driver answers ([`Action::Receive`], [`Action::StartTls`]) or that ends
+/// the machine ([`Action::Done`], [`Action::Failed`]).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action<T, E> {
     /// Send one data frame.

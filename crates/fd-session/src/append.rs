@@ -1,5 +1,5 @@
-//! The dialogue round a backup's data: `append open`, `append data`, and after the data `append end`, `append close`
-//! (reference 04 §1.1). Not here: the data.
+//! The dialogue round a backup's data: `append open`, `append data`, and after the data
+//! `append end`, `append close` (reference 04 §1.1). Not here: the data.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use crate::job_status::JobStatus;
 use crate::storage::{self, StorageError};
 use crate::texts;
 
-/// The Storage Daemon may wait for an operator to mount a volume: days, not minutes (reference 02 §14.2).
+/// The Storage Daemon may wait for an operator to mount a volume: days, not minutes
+/// (reference 02 §14.2).
 pub const VOLUME_TIMEOUT: Duration = Duration::from_secs(5 * 24 * 3600);
 
 /// The session number that the Storage Daemon gave us.

@@ -1,7 +1,7 @@
 //! The mutual CRAM-MD5 exchange with its TLS start, for both sides of a hello.
 //!
-//! The server of the hello challenges first (reference 01 §8, §9), whichever side opened the TCP connection.
-//! Not here: the hello before it and the OK after it.
+//! The server of the hello challenges first (reference 01 §8, §9), whichever side opened the TCP
+//! connection. Not here: the hello before it and the OK after it.
 
 mod credentials;
 mod error;
@@ -83,7 +83,8 @@ impl Authentication {
             Negotiated::Clear | Negotiated::Refused if this.credentials.require_tls => {
                 this.fail(Vec::new(), AuthError::Clear)
             }
-            // A requirement of ours is checked when the peer has proven itself, as in the stock daemon.
+            // A requirement of ours is checked when the peer has proven itself, as in the stock
+            // daemon.
             Negotiated::Clear | Negotiated::Refused => this.send_challenge(Vec::new()),
         };
         (this, actions)
@@ -157,8 +158,9 @@ impl Authentication {
             return self.turn_away(AuthError::Reflected);
         }
         if self.side == Side::Client && !self.tls_on {
-            // A peer whose first word is its challenge never begins TLS before it has our answer. A peer that is turned
-            // away afterwards gets none: an answer is enough to guess passwords with.
+            // A peer whose first word is its challenge never begins TLS before it has our answer. A
+            // peer that is turned away afterwards gets none: an answer is enough to guess passwords
+            // with.
             if self.credentials.require_tls {
                 return self.fail(Vec::new(), AuthError::Clear);
             }

@@ -1,16 +1,18 @@
-//! How the Director's clock and ours are compared before an incremental backup (reference 02 §4.2, step 3).
+//! How the Director's clock and ours are compared before an incremental backup (reference 02 §4.2,
+//! step 3).
 //!
-//! Ten rounds of question and answer; the first two only warm up. The caller gives the time, in microseconds. The stock
-//! daemon waits for each answer before it asks again. We do so once; then nine questions leave together, for ten round
-//! trips are a second of a job over a slow line, and no clock is compared the better for them: what counts are seconds.
+//! Ten rounds of question and answer; the first two only warm up. The caller gives the time, in
+//! microseconds. The stock daemon waits for each answer before it asks again. We do so once; then
+//! nine questions leave together, for ten round trips are a second of a job over a slow line, and
+//! no clock is compared the better for them: what counts are seconds.
 
 /// Rounds asked.
 const ROUNDS: u32 = 10;
 /// Rounds that do not count.
 const WARM_UP: u32 = 2;
 
-/// One comparison: note the time, send signal `BTIME` [`ClockSync::rounds_at_once`] times, receive as many answers, and
-/// [`ClockSync::answer`] each; again while it [`ClockSync::wants_more`].
+/// One comparison: note the time, send signal `BTIME` [`ClockSync::rounds_at_once`] times, receive
+/// as many answers, and [`ClockSync::answer`] each; again while it [`ClockSync::wants_more`].
 #[derive(Debug, Default)]
 pub struct ClockSync {
     round: u32,
@@ -25,7 +27,8 @@ impl ClockSync {
         self.round < ROUNDS
     }
 
-    /// How many rounds are asked without waiting for their answers: one, to see that there is one, and then the rest.
+    /// How many rounds are asked without waiting for their answers: one, to see that there is one,
+    /// and then the rest.
     pub const fn rounds_at_once(&self) -> u32 {
         if self.round == 0 { 1 } else { ROUNDS.saturating_sub(self.round) }
     }
@@ -80,7 +83,8 @@ mod tests {
         while sync.wants_more() {
             let rounds = sync.rounds_at_once();
             groups.push(rounds);
-            // Answers of one group come one behind the other; what the later ones waited for is no difference of clocks.
+            // Answers of one group come one behind the other; what the later ones waited for is no
+            // difference of clocks.
             for round in 0..i64::from(rounds) {
                 sync.answer(1_000_000, 1_200_000 + round * 300, 1_100_000 + round * 300 - 4_500_000);
             }

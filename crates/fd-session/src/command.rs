@@ -1,7 +1,8 @@
 //! The Director's commands as types (reference 02 §3, §4).
 //!
-//! [`TABLE`] has a row for each command. [`read`] finds the row of a frame and makes a [`Command`] of it, or the
-//! [`Refusal`] that the stock daemon would send. Doing what is commanded is the program's part.
+//! [`TABLE`] has a row for each command. [`read`] finds the row of a frame and makes a [`Command`]
+//! of it, or the [`Refusal`] that the stock daemon would send. Doing what is commanded is the
+//! program's part.
 
 mod backup;
 mod diagnostics;
@@ -173,8 +174,8 @@ const MONITOR: Access = Access { monitor: true, remote: false };
 const REMOTE: Access = Access { monitor: false, remote: true };
 const BOTH: Access = Access { monitor: true, remote: true };
 
-/// All commands, in the order in which a frame is compared with them: the first prefix wins (reference 02 §3). Rows
-/// without a refusal take every frame.
+/// All commands, in the order in which a frame is compared with them: the first prefix wins
+/// (reference 02 §3). Rows without a refusal take every frame.
 const TABLE: [Row; 34] = [
     row("backup", |frame| Some(Command::Backup(backup::file_index(frame)))),
     row("cancel", |frame| job::name_behind("cancel Job=", frame).map(Command::Cancel))
@@ -191,7 +192,8 @@ const TABLE: [Row; 34] = [
     row("estimate", |frame| EstimateOrder::parse(frame).map(Command::Estimate))
         .fatal(texts::MALFORMED_ESTIMATE)
         .reply(texts::BAD_ESTIMATE),
-    // A Director that has authenticated has no reason to greet again. The stock daemon would authenticate it anew.
+    // A Director that has authenticated has no reason to greet again. The stock daemon would
+    // authenticate it anew.
     row("Hello", |_| None).also(MONITOR).refuse(second_hello),
     row("fileset", |frame| Some(Command::FileSet(backup::wants_snapshot(frame)))),
     row("JobId=", |frame| NewJob::parse(frame).map(Command::Job)).refuse(job::refused),
@@ -255,14 +257,15 @@ fn second_hello(frame: &[u8]) -> Refusal {
     }
 }
 
-/// The name of the first command whose name begins with `item`, ignoring case: how `DisableCommand` names commands
-/// (reference 06 §3.7). Trailing blanks and `=` belong to a name.
+/// The name of the first command whose name begins with `item`, ignoring case: how `DisableCommand`
+/// names commands (reference 06 §3.7). Trailing blanks and `=` belong to a name.
 pub fn named(item: &[u8]) -> Option<&'static str> {
     let begins = |name: &[u8]| name.get(..item.len()).is_some_and(|head| head.eq_ignore_ascii_case(item));
     TABLE.iter().map(|row| row.name).find(|name| begins(name.as_bytes()))
 }
 
-/// What `frame` commands, if a Director with this access may send it and the configuration has not disabled it.
+/// What `frame` commands, if a Director with this access may send it and the configuration has not
+/// disabled it.
 ///
 /// # Errors
 /// How the frame is refused.

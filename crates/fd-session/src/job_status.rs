@@ -58,8 +58,9 @@ impl JobStatus {
         }
     }
 
-    /// The state after `new` was asked for: `new` wins if it weighs more, or if neither weighs anything
-    /// (reference 02 §7.2). So the first of `A`, `E`, `f` stays and nothing hides an error.
+    /// The state after `new` was asked for: `new` wins if it weighs more, or if neither weighs
+    /// anything (reference 02 §7.2). So the first of `A`, `E`, `f` stays and nothing hides an
+    /// error.
     #[must_use]
     pub const fn changed_to(self, new: Self) -> Self {
         if new.priority() > self.priority() || (new.priority() == 0 && self.priority() == 0) { new } else { self }

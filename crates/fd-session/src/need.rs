@@ -1,6 +1,7 @@
 //! How much TLS a side needs, and what two sides make of it.
 
-/// Both needs of one side; on the wire `tlspsk` = certificate need + 100 × PSK need (reference 01 §10.1).
+/// Both needs of one side; on the wire `tlspsk` = certificate need + 100 × PSK need
+/// (reference 01 §10.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Need {
     /// Certificate TLS: 0 none, 1 possible, 2 required.
@@ -51,8 +52,9 @@ impl Need {
 
     /// What comes of our need and the peer's.
     ///
-    /// The stock check of requirements is not symmetric; ours is: a side that requires encryption never talks in clear
-    /// (reference 01 §10.3; every combination that works between stock daemons works here).
+    /// The stock check of requirements is not symmetric; ours is: a side that requires encryption
+    /// never talks in clear (reference 01 §10.3; every combination that works between stock daemons
+    /// works here).
     pub const fn negotiate(self, peer: Self) -> Negotiated {
         if self.tls >= 1 && peer.tls >= 1 {
             Negotiated::Certificate
@@ -70,7 +72,8 @@ impl Need {
 mod tests {
     use super::*;
 
-    /// The table of reference 01 §10.3; rows: server of the hello, columns: client. `x` is a refusal by whichever side.
+    /// The table of reference 01 §10.3; rows: server of the hello, columns: client. `x` is a
+    /// refusal by whichever side.
     #[test]
     fn two_needs_come_to_what_the_reference_table_says() {
         let numbers = [0, 1, 2, 100, 101, 200, 202];

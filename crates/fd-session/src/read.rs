@@ -1,4 +1,5 @@
-//! The dialogue round a restore's or a volume verify's records (reference 05 §2.1). Not here: the records.
+//! The dialogue round a restore's or a volume verify's records (reference 05 §2.1). Not here: the
+//! records.
 
 use crate::action::{Action, Input, Machine};
 use crate::append::{Ticket, VOLUME_TIMEOUT};

@@ -1,5 +1,5 @@
-//! How we meet a Storage Daemon: hello, capabilities, authentication; what its signals mean; what can go wrong.
-//! Not here: what is said afterwards (`append`, `read`).
+//! The hello to a Storage Daemon, with capabilities and authentication; what its signals mean; what
+//! can go wrong. Not here: what is said afterwards (`append`, `read`).
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use crate::authenticate::{ANSWER_TIMEOUT, AuthError, Authenticated, Authenticati
 /// The whole hello and authentication may take this long (reference 01 §19).
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Why the dialogue with a Storage Daemon ended. [`StorageError::message`] is the text for the operator.
+/// Why the dialogue with a Storage Daemon ended. [`StorageError::message`] is the text for the
+/// operator.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum StorageError {
     /// No capability line.
@@ -89,8 +90,8 @@ pub(crate) fn bad_response(command: &'static str, wanted: &'static [u8], input: 
     }
 }
 
-/// What to do about a signal from the Storage Daemon, or about what its text means, while an answer or records are
-/// awaited (reference 01 §3.2).
+/// What to do about a signal from the Storage Daemon, or about what its text means, while an answer
+/// or records are awaited (reference 01 §3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SignalReaction {
     /// Return it to the caller.
@@ -124,7 +125,8 @@ pub const fn react(signal: Signal) -> SignalReaction {
 pub struct StorageGreeting {
     /// Whether the connection is encrypted.
     pub encrypted: bool,
-    /// The Storage Daemon's protocol number; 0 if it said something else (any text counts as OK, reference 01 §12).
+    /// The Storage Daemon's protocol number; 0 if it said something else (any text counts as OK,
+    /// reference 01 §12).
     pub version: i32,
 }
 
@@ -169,7 +171,7 @@ impl StorageHello {
         }
     }
 
-    /// The authentication's actions are ours, but its end is only the beginning of our last step.
+    /// Passes on the authentication's actions; its end begins the last step.
     fn carry_on(&mut self, actions: Vec<Action<Authenticated, AuthError>>) -> Actions {
         let mut all = Vec::with_capacity(actions.len());
         for action in actions {
@@ -223,7 +225,8 @@ pub(crate) fn parse_ticket(frame: &[u8]) -> Option<i64> {
     leading_number(frame.strip_prefix(b"3000 OK open ticket = ")?).map(i64::from)
 }
 
-/// The decimal number that `text` begins with; no digits, a sign or more than nine digits are no number.
+/// The decimal number that `text` begins with; no digits, a sign or more than nine digits are no
+/// number.
 pub(crate) fn leading_number(text: &[u8]) -> Option<u32> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 0 || digits > 9 {

@@ -1,7 +1,8 @@
-//! Every text that we say to a Director or a Storage Daemon, word for word (reference 01 §20, 02 §3 and §16).
+//! Every text that we say to a Director or a Storage Daemon, word for word (reference 01 §20, 02 §3
+//! and §16).
 //!
-//! A reply is one frame. A message text begins with the stock daemon's `file.c:line ` where it has one, because site
-//! scripts match it, and ends with its newline.
+//! A reply is one frame. A message text begins with the stock daemon's `file.c:line ` where it has
+//! one, because site scripts match it, and ends with its newline.
 
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -23,7 +24,8 @@ impl Quote {
     }
 }
 
-/// The version that the Director reads; below 13.0.0 it would shift every message type (reference 01 §7).
+/// The version that the Director reads; below 13.0.0 it would shift every message type
+/// (reference 01 §7).
 pub const VERSION: &str = "15.0.3";
 /// Release date as the `JobId=` reply has it.
 pub const SHORT_DATE: &str = "25Mar25";
@@ -121,7 +123,8 @@ pub fn ok_setdebug(now: &SetDebug) -> Vec<u8> {
     [numbers.as_bytes(), options, b" tags=", tags, b"\n"].concat()
 }
 
-/// One metric of `statistics`: name, value, unit and description. `first` counts for JSON, which divides by commas.
+/// One metric of `statistics`: name, value, unit and description. `first` counts for JSON, which
+/// divides by commas.
 pub fn metric(format: MetricFormat, first: bool, name: &str, value: u64, unit: &str, description: &str) -> Vec<u8> {
     let text = match format {
         MetricFormat::Simple => format!("{name}={value}\n"),
@@ -266,7 +269,8 @@ pub fn read_close(ticket: i64) -> Vec<u8> {
     format!("read close session {ticket}\n").into_bytes()
 }
 
-/// Reply to `JobId=`: no newline. `platform` is `<host os>,<distribution>,<version>`, `plugins` a comma list.
+/// Reply to `JobId=`: no newline. `platform` is `<host os>,<distribution>,<version>`, `plugins` a
+/// comma list.
 pub fn ok_job(platform: &str, plugins: &str) -> Vec<u8> {
     format!("2000 OK Job {VERSION} ({SHORT_DATE}) {platform};{plugins}").into_bytes()
 }
@@ -283,7 +287,8 @@ pub const JOB_NOT_FOUND: Quote = Quote("2901 Job ", " not found.\n");
 /// Reply to a malformed `setbandwidth=`.
 pub const BAD_BANDWIDTH: Quote = Quote("2991 Bad setbandwidth command: ", "\n");
 
-/// Reply to a `verify` of a level that there is not. The stock daemon adds what its memory holds behind the command.
+/// Reply to a `verify` of a level that there is not. The stock daemon adds what its memory holds
+/// behind the command.
 pub const BAD_VERIFY_LEVEL: Quote = Quote("2994 Bad verify level: ", "\n");
 
 /// Reply to a malformed `verify`.
@@ -336,14 +341,16 @@ pub struct EndJob {
     pub vss: bool,
     /// PKI encryption is configured.
     pub encrypt: bool,
-    /// Bytes to the Storage Daemon before line compression; signals count with their negative value.
+    /// Bytes to the Storage Daemon before line compression; signals count with their negative
+    /// value.
     pub comm_bytes: i64,
     /// The same after line compression.
     pub compress_comm_bytes: i64,
 }
 
 impl EndJob {
-    /// The line, the last numbered frame of a job. The two Comm counters are cut to 32 bits as the stock daemon's are.
+    /// The line, the last numbered frame of a job. The two Comm counters are cut to 32 bits as the
+    /// stock daemon's are.
     pub fn frame(&self) -> Vec<u8> {
         let cut = |bytes: i64| bytes & i64::from(u32::MAX);
         let mut line = String::with_capacity(160);
@@ -387,7 +394,8 @@ pub fn bad_hello_length(ip: &str, len: usize) -> Vec<u8> {
     format!("authenticate.c:60 Bad Hello command from Director at {ip}. Len={len}.\n").into_bytes()
 }
 
-/// Security message about a first frame that is no hello; `len` is negative for a signal, 0 for no frame at all.
+/// Security message about a first frame that is no hello; `len` is negative for a signal, 0 for no
+/// frame at all.
 pub fn expected_hello(ip: &str, len: i64) -> Vec<u8> {
     format!("job.c:592 FD expecting Hello got bad command from {ip}:{ip}. Len={len}.\n").into_bytes()
 }
@@ -397,7 +405,8 @@ pub fn certificate_error(problem: &str) -> Vec<u8> {
     format!("{problem}\n").into_bytes()
 }
 
-/// Warning about a Storage Daemon that does not trust us, or we not it. The stock daemon says nothing.
+/// Warning about a Storage Daemon that does not trust us, or we not it. The stock daemon says
+/// nothing.
 pub fn storage_rejected(host: &str, port: u16, error: &StorageError) -> Vec<u8> {
     let hint = match error {
         StorageError::Authentication(AuthError::Requirement { .. }) => {
@@ -421,7 +430,8 @@ pub fn incorrect_password(director: &[u8], ip: &str) -> Vec<u8> {
     [b"Incorrect password given by Director ", director, b" at ", ip.as_bytes(), b".\n"].concat()
 }
 
-/// Security message about a login that looks like an attack; `why` is [`TLS_REQUIRED`] or [`CHALLENGE_REFLECTED`].
+/// Security message about a login that looks like an attack; `why` is [`TLS_REQUIRED`] or
+/// [`CHALLENGE_REFLECTED`].
 pub fn suspicious_login(director: &[u8], ip: &str, why: &str) -> Vec<u8> {
     [b"Director ", director, b" at ", ip.as_bytes(), b" refused: ", why.as_bytes(), b".\n"].concat()
 }
@@ -488,7 +498,8 @@ pub fn clocks_differ(seconds: i64) -> Vec<u8> {
     format!("DIR and FD clocks differ by {seconds} seconds, FD automatically compensating.\n").into_bytes()
 }
 
-/// Fatal: data could not be sent; `line` is the stock daemon's place of the failed send (reference 04 §16).
+/// Fatal: data could not be sent; `line` is the stock daemon's place of the failed send
+/// (reference 04 §16).
 pub fn send_error(line: u32, reason: &str) -> Vec<u8> {
     format!("backup.c:{line} Network send error to SD. ERR={reason}\n").into_bytes()
 }
@@ -545,7 +556,8 @@ impl fmt::Display for AuthError {
 }
 
 impl AuthError {
-    /// What the stock daemon says of it to a console, beside that there is a problem; mostly nothing.
+    /// What the stock daemon says of it to a console, beside that there is a problem; mostly
+    /// nothing.
     pub fn detail(&self) -> &str {
         match self {
             Self::Tls(why) => why,
@@ -558,7 +570,8 @@ impl AuthError {
 }
 
 impl StorageError {
-    /// The text of the fatal job message; empty where the stock daemon says nothing (reference 01 §12).
+    /// The text of the fatal job message; empty where the stock daemon says nothing
+    /// (reference 01 §12).
     pub fn message(&self) -> Vec<u8> {
         match self {
             Self::NoCapabilities(reason) => {

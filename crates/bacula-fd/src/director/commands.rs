@@ -1,4 +1,5 @@
-//! The command loop: reads commands, names the handler of each, and ends the session (reference 02 §1.3, §1.4, §4).
+//! The command loop: reads commands, names the handler of each, and ends the session
+//! (reference 02 §1.3, §1.4, §4).
 
 use fd_bsock::Signal;
 use fd_messages::MessageType;
@@ -11,7 +12,7 @@ use crate::job::runscript::Moment;
 use crate::shared::job::{Job, JobKind, Phase};
 use crate::texts as lines;
 
-/// What is left of a connection that is over.
+/// What remains to be done after a connection.
 pub(super) struct Remains {
     /// Peers that have still to close.
     pub(super) farewells: Vec<Farewell>,
@@ -20,7 +21,8 @@ pub(super) struct Remains {
 }
 
 impl Conversation<'_> {
-    /// The command loop and what follows it. The caller waits for the peers to close when nothing else is left to do.
+    /// The command loop and what follows it. The caller waits for the peers to close when nothing
+    /// else is left to do.
     pub(super) fn run(mut self) -> Remains {
         self.event("FC0002", "connection", "Director connection");
         loop {
@@ -144,7 +146,8 @@ impl Conversation<'_> {
         }
     }
 
-    /// What the daemon had to say goes to this Director, as security messages of no job (reference 01 §16.4).
+    /// What the daemon had to say goes to this Director, as security messages of no job
+    /// (reference 01 §16.4).
     fn deliver_daemon_messages(&mut self) {
         if self.is_lost() {
             return;

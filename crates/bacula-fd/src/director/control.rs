@@ -1,4 +1,5 @@
-//! The job of a connection gets its name; running jobs get another limit, or end (reference 02 §4.1, §4.4, §4.19).
+//! The job of a connection gets its name; running jobs get another limit, or end
+//! (reference 02 §4.1, §4.4, §4.19).
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! One authenticated connection: what its commands have said so far, and how it talks to the Director.
+//! One authenticated connection: what its commands have said so far, and how it talks to the
+//! Director.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -45,7 +46,8 @@ pub(super) struct Conversation<'d> {
     pub(super) channel: Channel,
     pub(super) resource: &'d Director,
     pub(super) session: Arc<Session>,
-    /// The Director has gone; what is said goes nowhere, and a running job ends in peace (reference 02 §9.4).
+    /// Why the Director can't be reached any more. Messages are dropped then, and a running job
+    /// goes on to its end (reference 02 §9.4).
     pub(super) loss: Loss,
     /// The FileSet asks for snapshots.
     pub(super) snapshot: bool,
@@ -57,16 +59,16 @@ pub(super) struct Conversation<'d> {
     pub(super) scripts: Vec<RunScript>,
     pub(super) storage: Option<StorageConnection>,
     pub(super) restored: Option<RestoreState>,
-    /// What a restore has to say with the next message, or before the end of the job.
+    /// Messages of a restore that go out with the next one, or before the end of the job.
     pub(super) waiting: Vec<QueuedMessage>,
     pub(super) comm: CommCount,
-    /// Connections on which all is said; waiting for the other side to close them comes last.
+    /// Connections that are shut down on our side. Waiting for the peers to close them comes last.
     pub(super) farewells: Vec<Farewell>,
     /// A Director's connection that came over this one, to be served when this one is over.
     pub(super) handed_over: Option<Channel>,
     pub(super) last_heartbeat: Instant,
     pub(super) last_progress: Option<Instant>,
-    /// What is delivered now was said while the job ran, whatever has become of it since.
+    /// The messages that are delivered now are from the time when the job ran.
     pub(super) said_while_running: bool,
 }
 
@@ -163,7 +165,8 @@ impl<'d> Conversation<'d> {
         }
     }
 
-    /// Ends an answer of many frames. It may wait for the next flush, which comes before the next command is waited for.
+    /// Ends an answer of many frames. It may wait for the next flush, which comes before the next
+    /// command is waited for.
     pub(super) fn end_of_data(&mut self) {
         self.queue_signal(Signal::Eod);
     }
@@ -192,8 +195,8 @@ impl<'d> Conversation<'d> {
         self.flush();
     }
 
-    /// Says something to the operator; it may wait for the next flush. On a console's connection it is the bare text
-    /// (reference 02 §6.5).
+    /// Says something to the operator; it may wait for the next flush. On a console's connection it
+    /// is the bare text (reference 02 §6.5).
     pub(super) fn tell(&mut self, kind: MessageType, text: &[u8]) {
         self.tell_waiting();
         let job = self.job();
@@ -211,7 +214,8 @@ impl<'d> Conversation<'d> {
         }
     }
 
-    /// Brings a message to every destination that takes its type. What it does to the job has been done.
+    /// Sends a message to every destination that takes its type. Its effect on the job has been
+    /// noted.
     pub(super) fn deliver(&mut self, job_id: u32, kind: MessageType, time: i64, text: &[u8]) {
         let line = lines::job_line(&self.daemon.config().file_daemon.name, job_id, kind, text);
         self.deliver_line(job_id, kind.number(), time, &line);
@@ -229,7 +233,7 @@ impl<'d> Conversation<'d> {
         self.daemon.supervisor().deliver_locally(type_number, time, line, job);
     }
 
-    /// Tells of an event of this session (reference 06 §9).
+    /// Reports an event of this session (reference 06 §9).
     pub(super) fn event(&mut self, code: &str, kind: &str, text: &str) {
         let daemon = &self.daemon.config().file_daemon;
         let number = daemon.messages.event_number(kind.as_bytes());
@@ -239,7 +243,8 @@ impl<'d> Conversation<'d> {
         let line = lines::event(code, &daemon.name, self.session.number, kind, &self.resource.name, text);
         let job_id = self.session.job.get().map_or(0, |job| job.identity.job_id);
         if job_id == 0 && number != MessageType::Events.number() {
-            // A type of one's own is a text like any other, and on a console's connection that is a bare one.
+            // A custom event type is a text like any other; on a console's connection it is sent
+            // bare.
             self.queue(&line);
         } else {
             self.deliver_line(job_id, number, clock::seconds(), &line);
@@ -259,7 +264,8 @@ impl<'d> Conversation<'d> {
         expand_job_codes(command, &self.codes(&job, &words))
     }
 
-    /// An operator's command with the codes of the job (reference 06 §7.8). Two codes are those of run scripts only.
+    /// An operator's command with the codes of the job (reference 06 §7.8). Two codes are those of
+    /// run scripts only.
     fn operator_command(&self, command: &[u8], recipients: &[u8]) -> Vec<u8> {
         let job = self.job();
         let words = job.words();

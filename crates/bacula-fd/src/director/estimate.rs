@@ -1,4 +1,5 @@
-//! `accurate` and `estimate`: the catalog's list of files, and what a backup would save (reference 02 §4.9, §4.17).
+//! `accurate` and `estimate`: the catalog's list of files, and what a backup would save
+//! (reference 02 §4.9, §4.17).
 
 use std::sync::Arc;
 use std::thread;
@@ -110,7 +111,7 @@ impl Conversation<'_> {
     }
 }
 
-/// The walk's way to the session: what it says is said there, to a console as bare text.
+/// Passes the walk's messages to the session's thread, which sends them, to a console as bare text.
 struct Lines {
     line: Sender<(MessageType, Vec<u8>)>,
     messages: Messages,

@@ -1,4 +1,5 @@
-//! The `fileset` command: its lines, and the lists of names that stand on this host (reference 03 §1).
+//! The `fileset` command: its lines, and the lists of names that stand on this host
+//! (reference 03 §1).
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;

@@ -1,4 +1,5 @@
-//! From an accepted connection to an authenticated Director, or to the end of it (reference 01 §6.4, §8).
+//! From an accepted connection to an authenticated Director, or to the end of it
+//! (reference 01 §6.4, §8).
 
 use std::sync::Arc;
 use std::thread;
@@ -28,7 +29,7 @@ const BAD_HELLO_PAUSE: Duration = Duration::from_secs(5);
 /// The brake on a failed authentication.
 const FAILURE_PAUSE: Duration = Duration::from_secs(6);
 
-/// Where a connection has its place.
+/// Which peers a connection is counted among.
 #[derive(Debug)]
 enum Standing {
     /// Among the callers that have not logged in.
@@ -38,8 +39,8 @@ enum Standing {
 }
 
 impl Standing {
-    /// The peer has logged in: from now on it takes one of the places of jobs. Until one is free it keeps the place that it
-    /// has, so that it is not sent away.
+    /// The peer has logged in: from now on it takes one of the places of jobs. Until one is free it
+    /// keeps the place that it has, so that it is not sent away.
     fn become_known(&mut self, daemon: &Daemon) {
         if let Self::Stranger(place) = self {
             place.keep();
@@ -96,7 +97,7 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Sta
     match FirstPacket::of(&frame) {
         FirstPacket::Director => return greet(daemon, channel, &frame, &Caller { ip, begin }, standing),
         FirstPacket::Ping => {
-            // A probe that does not wait for its answer is no concern of ours.
+            // A probe may close without reading the answer.
             let _answered = channel.send(hello::PING_OK).and_then(|()| channel.close());
         }
         FirstPacket::StorageCall => take_call(daemon, channel, &frame),
@@ -108,8 +109,8 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Sta
     None
 }
 
-/// A Storage Daemon calls for a job that waits for it (reference 01 §13). It is not answered here: the job's own thread
-/// says hello.
+/// A Storage Daemon calls for a job that waits for it (reference 01 §13). It is not answered here:
+/// the job's own thread sends the hello.
 fn take_call(daemon: &Daemon, mut channel: Channel, frame: &[u8]) {
     channel.limit_frames(MAX_PAYLOAD);
     let supervisor = daemon.supervisor();
@@ -196,7 +197,7 @@ fn authenticate(
 fn turn_away(daemon: &Daemon, mut channel: Channel, ip: &str, text: &[u8]) {
     if channel.send(text).and_then(|()| channel.flush()).is_ok() {
         dialogue::brake(&channel, FAILURE_PAUSE);
-        // The peer has had its text; whether it still listens is its business.
+        // The peer has its text; an error of the end does not matter.
         let _gone = channel.signal(Signal::Terminate).and_then(|()| channel.close());
     }
     // Not to the peer, as the stock daemon does: it has not proven what it is.
@@ -223,7 +224,7 @@ fn converse(
     if handed_over.is_none() {
         farewell();
     } else if let Err(error) = thread::Builder::new().name("farewell".to_owned()).spawn(farewell) {
-        // A Director waits; the console may miss its last words.
+        // A Director waits; the console may miss the last frames.
         tracing::debug!(%error, "no thread to wait for a console that leaves");
     }
     handed_over
@@ -238,7 +239,8 @@ struct Registered<'d> {
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
         self.daemon.session_ended(&self.session);
-        // An accurate list or a large FileSet is many small pieces, which the C library would keep.
+        // Accurate lists and large FileSets are many small allocations, which the C library would
+        // keep.
         fd_os::memory::give_back();
     }
 }

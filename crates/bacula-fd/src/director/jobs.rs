@@ -88,7 +88,7 @@ impl Conversation<'_> {
         match self.storage.take() {
             None => self.say(MessageType::Fatal, texts::IMPROPER_SEQUENCE),
             Some(storage) => {
-                // What earlier rounds created is remembered: it is ours to change.
+                // This round may change what earlier rounds have created.
                 let mut state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
                 let has_receiver = restore::has_receiver(self.daemon.job_settings().workers);
                 let mut waiting = std::mem::take(&mut self.waiting);
@@ -109,8 +109,8 @@ impl Conversation<'_> {
         self.end_restore()
     }
 
-    /// A restore with errors is a failed one, whatever each step answered. What still waits to be said comes too late to
-    /// count, as in the stock daemon: it is said before the end of the job.
+    /// A restore with errors has failed, whatever its steps answered. Messages that still wait come
+    /// too late to count, as in the stock daemon: they are sent before the end of the job.
     pub(super) fn end_restore(&mut self) -> Flow {
         let job = self.job();
         if job.progress.errors() > 0 {
@@ -119,8 +119,9 @@ impl Conversation<'_> {
         Flow::End
     }
 
-    /// Runs a job in a thread of its own and passes on what it says. With a `tick` the connection is kept alive, with a
-    /// look at the clock that often. What the job works with comes back, unless it panicked.
+    /// Runs a job in a thread of its own and passes on its messages. With a `tick` the connection
+    /// is kept alive, which is checked at that interval. Returns what the job worked with, unless
+    /// it panicked.
     pub(super) fn run_job<W: Send>(
         &mut self,
         job: &Arc<Job>,
@@ -161,7 +162,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Until the job's thread has dropped its end of the line.
+    /// Passes on messages until the job's thread drops its end of the queue.
     fn pass_on(&mut self, job: &Job, tick: Option<Duration>, said: &Receiver<Outgoing>) {
         loop {
             match said.recv_timeout(tick.unwrap_or(IDLE_LIMIT)) {
@@ -186,7 +187,8 @@ impl Conversation<'_> {
         self.flush();
     }
 
-    /// Keeps the Director informed while a job runs: a heartbeat when its interval has passed, progress every 30 s.
+    /// Keeps the Director informed while a job runs: a heartbeat when its interval has passed,
+    /// progress every 30 s.
     fn keep_alive(&mut self, job: &Job) {
         let interval = self.daemon.config().file_daemon.heartbeat_interval;
         if !interval.is_zero() && self.last_heartbeat.elapsed() >= interval {

@@ -1,5 +1,5 @@
-//! What the Director sends to plugins (reference 02 §4.13 to §4.16, §4.22, §4.23). Without plugins it is read and
-//! checked, and goes nowhere, as in a stock daemon whose plugin is not loaded.
+//! What the Director sends to plugins (reference 02 §4.13 to §4.16, §4.22, §4.23). Without plugins
+//! it is read and checked, and goes nowhere, as in a stock daemon whose plugin is not loaded.
 
 use fd_compress::Decompressor;
 use fd_messages::MessageType;
@@ -13,7 +13,8 @@ use super::conversation::{Conversation, Flow};
 const SLACK: usize = 100;
 
 impl Conversation<'_> {
-    /// Takes the two frames that follow: the object's name and its bytes. No reply, unless they don't come.
+    /// Takes the two frames that follow: the object's name and its bytes. No reply, unless they
+    /// don't come.
     pub(super) fn read_restore_object(&mut self, object: &RestoreObject) -> Flow {
         // The second one is not awaited if the first one does not come.
         let name = self.frame_of_object();

@@ -1,4 +1,5 @@
-//! `proxy`: a console that can reach this host only talks to the Director through us (reference 02 §4.25, 06 §12.3).
+//! `proxy`: a console that can reach this host only talks to the Director through us
+//! (reference 02 §4.25, 06 §12.3).
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use fd_transport::{Channel, Received, wait_for_either};
 use super::conversation::{Conversation, Flow};
 use crate::connection::dial::{Call, DialError};
 
-/// How long nothing happens before both sides are looked at all the same.
+/// How long both sides may be silent before they are looked at all the same.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Frames of one side before the other one gets its turn.
@@ -49,7 +50,8 @@ impl Conversation<'_> {
         }
     }
 
-    /// The Console resource that the Director's one names, else the first one, else the Director's own.
+    /// The Console resource that the Director resource names, else the first one, else the
+    /// Director's own values.
     fn call(&self) -> Option<Call<'_>> {
         let Director { name, password, tls, address, port, .. } = self.resource;
         let certificates = self.daemon.certificates();
@@ -81,20 +83,22 @@ impl Conversation<'_> {
         Some(call)
     }
 
-    /// A connection on which the Director takes us for a console; else the reason why there is none.
+    /// A connection on which the Director takes us for a console; else the reason why there is
+    /// none.
     fn reach_director(&self) -> Result<Channel, String> {
-        // Without an address the stock daemon has no words.
+        // Without an address the stock daemon gives no reason.
         let Some(call) = self.call() else { return Err(String::new()) };
         call.dial(&hello::console(call.name.as_bytes(), call.need().to_wire())).map_err(|error| words(&error))
     }
 
-    /// Copies frames and signals both ways until one side ends. A Director that calls us gets the connection on which it
-    /// calls; it is served when the console's is over.
+    /// Copies frames and signals both ways until one side ends. A Director that calls us gets the
+    /// connection on which it calls; it is served when the console's is over.
     fn relay(&mut self, mut far: Channel) {
         loop {
             let from_director = pass(&mut far, &mut self.channel);
             if from_director == Passed::Called {
-                // Its hello comes within this TLS session; the next session takes its place on the socket.
+                // Its hello comes within this TLS session; the next session takes its place on the
+                // socket.
                 self.handed_over = Some(far);
                 return;
             }
@@ -126,11 +130,11 @@ fn words(error: &DialError) -> String {
 fn pass(from: &mut Channel, to: &mut Channel) -> Passed {
     for _ in 0..TURN {
         let passed = match from.try_recv() {
-            // Texts end where they end in C.
+            // The stock daemon sends C strings, which end at a NUL.
             Ok(Some(Received::Data(frame))) => to.send(frame.split(|byte| *byte == 0).next().unwrap_or_default()),
             Ok(Some(Received::Empty)) => to.send(&[]),
             Ok(Some(Received::Signal(Signal::FdCalled))) => {
-                // Whether the console still listens is its own business.
+                // The console may have gone.
                 let _left = flushed(to, Passed::Called);
                 return Passed::Called;
             }

@@ -93,7 +93,7 @@ pub(super) struct LateScripts<'d> {
 }
 
 impl LateScripts<'_> {
-    /// Runs them; what they say goes the way of the job's messages.
+    /// Runs them; their messages go the way of the job's.
     pub(super) fn run(&self, job: &Job, outbox: &Outbox) {
         let words = job.words();
         let (client, director) = (self.client.as_bytes(), self.director.name.as_bytes());

@@ -10,7 +10,8 @@ use super::conversation::{Conversation, Flow};
 const SNAPSHOT_COMMAND: &[u8] = b"%ebsnapshot";
 
 impl Conversation<'_> {
-    /// What the stock daemon answers where its helper program is not installed; Debian does not ship one.
+    /// What the stock daemon answers where its helper program is not installed; Debian does not
+    /// ship one.
     pub(super) fn snapshot(&mut self, order: SnapshotOrder) -> Flow {
         let failed = |order: &str| texts::snapshot_helper_failed(order, &self.snapshot_helper());
         match order {

@@ -19,7 +19,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
 const STORAGE_REFUSED_PAUSE: Duration = Duration::from_secs(6);
 
 impl Conversation<'_> {
-    /// A new key closes the old connection; a second one makes the restore one of several storages (reference 02 §4.1).
+    /// A new key closes the old connection; a second one makes the restore one of several storages
+    /// (reference 02 §4.1).
     pub(super) fn take_key(&mut self, authorization: &[u8]) {
         if authorization.is_empty() {
             return;
@@ -36,7 +37,8 @@ impl Conversation<'_> {
         self.take_key(&address.authorization);
         let job = self.job();
         if job.status() == JobStatus::Fatal {
-            // A FileSet with plugin commands, and no Plugin Directory: the job has been told why it can't go on.
+            // A FileSet with plugin commands, and no Plugin Directory: the job has been told why it
+            // can't go on.
             self.reply(texts::BAD_STORAGE);
             return Flow::End;
         }
@@ -71,7 +73,8 @@ impl Conversation<'_> {
     fn reach_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<StorageConnection> {
         let channel = self.dial_storage(job, host, port)?;
         let daemon = &self.daemon.config().file_daemon;
-        // A Storage Daemon may well have our name; the key is one job's, and no other process has it.
+        // A Storage Daemon may well have our name; the key is one job's, and no other process has
+        // it.
         let credentials = self.daemon.credentials(&daemon.name, &self.key, &daemon.tls);
         let (remote, compression) = (self.resource.remote, daemon.comm_compression);
         let certificates = self.daemon.certificates().own().cloned();
@@ -98,7 +101,7 @@ impl Conversation<'_> {
                     job.pause(STORAGE_REFUSED_PAUSE);
                     self.reply(texts::BAD_STORAGE);
                 } else {
-                    // Trouble with the capabilities has a message but no reply (reference 02 §4.6).
+                    // A failure of the capabilities has a message but no reply (reference 02 §4.6).
                     self.say(MessageType::Fatal, &text);
                 }
                 None

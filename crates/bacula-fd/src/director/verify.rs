@@ -45,7 +45,8 @@ impl Conversation<'_> {
         self.run_job(&job, None, (), |job, outbox, ()| verify::of_disk(job, &plan, outbox));
     }
 
-    /// `false`: there was no session, so that there are no packets and no end of them (reference 05 §17.1).
+    /// `false`: there was no session, so that there are no packets and no end of them
+    /// (reference 05 §17.1).
     fn verify_volume(&mut self, level: VerifyLevel) -> bool {
         let job = self.job();
         let Some(storage) = self.storage.take() else {

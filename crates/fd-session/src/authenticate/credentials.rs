@@ -9,16 +9,18 @@ use crate::need::Need;
 pub struct Credentials {
     /// The daemon's own resource name; it stands in the challenge.
     pub own_name: String,
-    /// The shared secret as text: 32 hex digits towards a Director, the session key towards a Storage Daemon.
+    /// The shared secret as text: 32 hex digits towards a Director, the session key towards a
+    /// Storage Daemon.
     pub key: Vec<u8>,
     /// What our resource needs.
     pub need: Need,
     /// TLS is for the authentication only and is dropped after it.
     pub tls_authenticate: bool,
-    /// Nothing is proven in clear, whatever else the needs allow (`tls.require` of `bacula-fd.toml`).
+    /// Nothing is proven in clear, whatever else the needs allow (`tls.require` of
+    /// `bacula-fd.toml`).
     pub require_tls: bool,
-    /// Whether the peer may have our own name. Otherwise a challenge with that name is one of ours, perhaps of another
-    /// process with the same configuration, and is not answered.
+    /// Whether the peer may have our own name. Otherwise a challenge with that name is one of ours,
+    /// perhaps of another process with the same configuration, and is not answered.
     pub peer_may_have_our_name: bool,
     /// All challenges of this process that wait for their answers.
     pub challenges: Challenges,
@@ -30,8 +32,9 @@ pub struct Credentials {
 
 /// The challenges of all connections of a process that wait for their answers; clones share them.
 ///
-/// CRAM-MD5 has the same answer in both directions. A peer without the key could let us call it, send back a challenge
-/// of ours from another connection, and use our answer there. So a challenge that is in here is never answered.
+/// CRAM-MD5 has the same answer in both directions. A peer without the key could let us call it,
+/// send back a challenge of ours from another connection, and use our answer there. So a challenge
+/// that is in here is never answered.
 #[derive(Clone, Debug, Default)]
 pub struct Challenges(Arc<Mutex<Vec<String>>>);
 

@@ -179,7 +179,8 @@ fn a_challenge_of_ours_is_not_answered_on_any_connection() {
         let challenges = challenges.clone();
         Credentials { challenges, peer_may_have_our_name: may, random, ..credentials(name, KEY, 100) }
     };
-    // A peer calls us as a Director, and answers our own call with what we said there. Names prove nothing here.
+    // A peer calls us as a Director, and answers our own call with what we said there. Names prove
+    // nothing here.
     let (server, sent) = Authentication::server(with("w-fd", true), Need::default());
     let challenge = challenge_of(&sent).to_vec();
     for name in ["w-fd", "console"] {
@@ -188,7 +189,8 @@ fn a_challenge_of_ours_is_not_answered_on_any_connection() {
         assert!(!answers(&actions), "{actions:?}");
         assert_eq!(actions.last(), Some(&Action::Failed(AuthError::Reflected)));
     }
-    // What is no longer in flight may be another process's challenge, if the peer may have our name.
+    // What is no longer in flight may be another process's challenge, if the peer may have our
+    // name.
     drop(server);
     assert!(answers(&Authentication::client(with("w-fd", true)).0.handle(Input::Frame(&challenge))));
     let (mut client, _) = Authentication::client(with("w-fd", false));

@@ -1,5 +1,5 @@
-//! The commands that say what a backup saves: its level, and the numbers in `accurate`, `backup` and `estimate`
-//! (reference 02 §4.2, §4.9, §4.10, §4.17).
+//! The commands that say what a backup saves: its level, and the numbers in `accurate`, `backup`
+//! and `estimate` (reference 02 §4.2, §4.9, §4.10, §4.17).
 
 use fd_bsock::scan::Lenient;
 
@@ -69,7 +69,8 @@ pub struct Since {
 }
 
 pub(super) fn level(frame: &[u8]) -> Option<(LevelFlags, Level)> {
-    // The marks are looked for in the whole frame, the name of the previous job included (reference 02 §4.2).
+    // The marks are looked for in the whole frame, the name of the previous job included
+    // (reference 02 §4.2).
     let flags = LevelFlags {
         accurate: contains(frame, b"accurate"),
         rerunning: contains(frame, b"rerunning"),
@@ -118,7 +119,8 @@ pub(super) fn wants_snapshot(frame: &[u8]) -> bool {
     contains(frame, b"snap=1")
 }
 
-/// The FileIndex in `backup`. A frame that does not fit leaves 0 (reference 02 §4.10), and so does a negative number.
+/// The FileIndex in `backup`. A frame that does not fit leaves 0 (reference 02 §4.10), and so does
+/// a negative number.
 pub(super) fn file_index(frame: &[u8]) -> u32 {
     let index = Lenient::new(frame).text("backup FileIndex=").map_or(0, Lenient::i64);
     u32::try_from(index).unwrap_or(0)

@@ -1,5 +1,5 @@
-//! What an operator looks into the daemon with: debugging, statistics, the network test (reference 02 §4.20, §4.21,
-//! §4.26).
+//! What an operator looks into the daemon with: debugging, statistics, the network test
+//! (reference 02 §4.20, §4.21, §4.26).
 
 use fd_bsock::scan::{Lenient, Strict};
 

@@ -1,5 +1,5 @@
-//! The commands about a job as a whole: its name and keys, its Storage Daemon, its limits, its end (reference 02 §4.1,
-//! §4.4, §4.6, §4.19).
+//! The commands about a job as a whole: its name and keys, its Storage Daemon, its limits, its end
+//! (reference 02 §4.1, §4.4, §4.6, §4.19).
 
 use fd_bsock::scan::Lenient;
 
@@ -40,7 +40,8 @@ impl NewJob {
     }
 }
 
-/// A `JobId=` that does not scan has named the job nevertheless, as far as it went (reference 02 §4.1).
+/// A `JobId=` that does not scan has named the job nevertheless, as far as it went
+/// (reference 02 §4.1).
 pub(super) fn refused(frame: &[u8]) -> Refusal {
     let mut scan = Lenient::new(frame);
     let job_id = scan.text("JobId=").map_or(0, Lenient::u32);

@@ -1,5 +1,5 @@
-//! What a Director has for plugins: options, objects and lists before a restore, and queries (reference 02 §4.13,
-//! §4.16, §4.22, §4.23).
+//! What a Director has for plugins: options, objects and lists before a restore, and queries
+//! (reference 02 §4.13, §4.16, §4.22, §4.23).
 
 use fd_bsock::scan::{Lenient, Strict, unbash_spaces};
 
@@ -27,7 +27,8 @@ pub struct RestoreObject {
 }
 
 impl RestoreObject {
-    /// `restoreobject JobId=%u %d,%d,%d,%d,%d,%d,%s`; the plugin's name may be missing, and its comma with it.
+    /// `restoreobject JobId=%u %d,%d,%d,%d,%d,%d,%s`; the plugin's name may be missing, and its
+    /// comma with it.
     pub(super) fn parse(frame: &[u8]) -> Option<Self> {
         let mut scan = Lenient::new(frame);
         let job_id = scan.text("restoreobject JobId=")?.u32();
@@ -84,7 +85,8 @@ impl PluginQuery {
     }
 }
 
-/// A value in double quotes, `\` before any byte taken literally, or a bare word; and what stands behind it.
+/// A value in double quotes, `\` before any byte taken literally, or a bare word; and what stands
+/// behind it.
 fn quoted(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let Some(inner) = text.strip_prefix(b"\"") else {
         let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
