@@ -1,0 +1,65 @@
+//! Mail, the operator and files.
+
+use fd_config::TypeSet;
+
+use super::*;
+
+fn destination(kind: DestinationKind, place: &str, command: Option<String>) -> Destination {
+    let mut types = TypeSet::default();
+    types.insert(MessageType::Info.number());
+    Destination { kind, place: place.into(), types, command: command.map(String::into_bytes) }
+}
+
+fn local(folder: &std::path::Path, destinations: Vec<Destination>) -> LocalDestinations {
+    let messages = Messages { destinations, ..Messages::default() };
+    LocalDestinations::new(messages, "x-fd", folder.to_owned())
+}
+
+#[test]
+fn mail_is_sent_when_a_session_ends_and_the_operator_hears_at_once() {
+    let folder = std::env::temp_dir().join(format!("ferrofd-mail-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let into = |name: &str| Some(format!("tee -a {}/{name}-%r-%i-%d", folder.display()));
+    let mut local = local(
+        &folder,
+        vec![
+            destination(DestinationKind::Mail, "root", into("mail")),
+            destination(DestinationKind::MailOnSuccess, "root", into("success")),
+            destination(DestinationKind::Operator, "op", into("operator")),
+        ],
+    );
+    for line in [&b"one\n"[..], b"two\n"] {
+        local.deliver(MessageType::Info.number(), 0, line, None);
+    }
+    local.deliver(MessageType::Warning.number(), 0, b"nobody wants it\n", None);
+    local.finish();
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let mail = read("mail-root-*none*-x-fd");
+    assert!(mail.ends_with("one\n") || mail.contains("one\n") && mail.ends_with("two\n"), "{mail}");
+    assert_eq!(mail.lines().count(), 2, "{mail}");
+    assert_eq!(read("operator-op-*none*-x-fd").lines().count(), 2);
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+    assert_eq!(left.len(), 2, "spool files stay, or a success was mailed: {left:?}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_file_begins_anew_with_each_session_and_an_appended_one_does_not() {
+    let folder = std::env::temp_dir().join(format!("ferrofd-files-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let mut local = local(
+        &folder,
+        vec![
+            destination(DestinationKind::File, &path("file"), None),
+            destination(DestinationKind::Append, &path("append"), None),
+        ],
+    );
+    for line in [&b"one\n"[..], b"two\n"] {
+        local.deliver(MessageType::Info.number(), 0, line, None);
+        local.close();
+    }
+    let lines = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap().lines().count();
+    assert_eq!((lines("file"), lines("append")), (1, 2));
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,75 @@
+//! Programs that end, hang, or are not wanted any more.
+
+use std::cell::Cell;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Stdio;
+
+use super::*;
+
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+}
+
+/// Says yes so many times.
+fn times(count: u32) -> impl Fn() -> bool {
+    let left = Cell::new(count);
+    move || left.replace(left.get().saturating_sub(1)) > 0
+}
+
+#[test]
+fn a_flood_and_a_silence_end_when_they_are_not_wanted() {
+    for script in ["exec yes", "exec sleep 1000", "sleep 1000 & exit 0"] {
+        let mut program = Program::start(&mut shell(script), Group::Ends).unwrap();
+        let wanted = times(2);
+        let mut output = Watched::new(program.take_output().unwrap(), &wanted);
+        let error = io::copy(&mut output, &mut io::sink()).unwrap_err();
+        assert!(is_unwanted(&error), "{script}: {error}");
+        let status = program.end().unwrap();
+        assert!(status.success() == script.ends_with("exit 0"), "{script}: {status}");
+    }
+}
+
+#[test]
+fn who_does_not_listen_is_killed_with_the_group() {
+    let script = "trap '' TERM; sleep 1000 & echo $!; wait; wait";
+    let mut program = Program::start(&mut shell(script), Group::Ends).unwrap();
+    let mut output = program.take_output().unwrap();
+    let mut number = Vec::new();
+    while !number.ends_with(b"\n") {
+        let mut byte = [0];
+        output.read_exact(&mut byte).unwrap();
+        number.push(byte[0]);
+    }
+    assert_eq!(program.end().and_then(|status| status.signal()), Some(9));
+    // The end of the pipe tells that nobody of the group is left.
+    assert_eq!(output.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn what_a_script_has_started_stays() {
+    let mut program = Program::start(&mut shell("sleep 1000 & echo $!"), Group::Stays).unwrap();
+    let wanted = times(2);
+    let mut text = Vec::new();
+    let mut output = Watched::new(program.take_output().unwrap(), &wanted);
+    assert!(is_unwanted(&output.read_to_end(&mut text).unwrap_err()));
+    assert!(program.end().is_some_and(|status| status.success()));
+    let number: i32 = String::from_utf8(text).unwrap().trim().parse().unwrap();
+    nix::sys::signal::kill(Pid::from_raw(number), Signal::SIGKILL).unwrap();
+}
+
+#[test]
+fn a_wait_ends_when_it_is_not_wanted() {
+    let program = Program::start(&mut shell("exec >&-; exec sleep 1000"), Group::Ends).unwrap();
+    assert_eq!(program.wait(&times(2)).unwrap().signal(), Some(15));
+    let program = Program::start(&mut shell("exec >&-; exit 3"), Group::Ends).unwrap();
+    assert_eq!(program.wait(&|| true).unwrap().code(), Some(3));
+}
+
+#[test]
+fn patience_for_the_first_byte_ends() {
+    let (reader, _writer) = io::pipe().unwrap();
+    let mut watched = Watched::new(reader, &|| true).with_patience(STEP);
+    assert_eq!(watched.read(&mut [0]).unwrap_err().raw_os_error(), Some(Errno::ETIMEDOUT as i32));
+}

@@ -1,0 +1,75 @@
+//! What the second process answers, and what becomes of a job without it.
+
+use super::*;
+use crate::shared::job::Identity;
+
+fn request(head: &[u8], message: &[u8]) -> Vec<u8> {
+    [head, &u32::try_from(message.len()).unwrap().to_be_bytes(), message].concat()
+}
+
+fn answers(requests: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let (mut expressions, mut requests) = (Vec::new(), io::Cursor::new(requests.concat()));
+    std::iter::from_fn(|| answer(&mut expressions, &mut requests).ok()).collect()
+}
+
+#[test]
+fn a_guest_answers_one_request_after_the_other() {
+    let said = answers(&[
+        request(&[COMPILE, 0], b"^(.)\\1(x)?$"),
+        request(&[COMPILE, IGNORE_CASE], b"("),
+        request(&[COMPILE, IGNORE_CASE], b"B"),
+        request(&[MATCH, 0, 0, 0, 0, 0], b"aa"),
+        request(&[MATCH, 0, 0, 0, 0, 0], b"ab"),
+        request(&[MATCH, 0, 0, 0, 0, 1], b"ab"),
+        request(&[MATCH, 1, 0, 0, 0, 0], b"aa"),
+        request(&[MATCH, 1, 0, 0, 0, 0], b"ab"),
+        request(&[MATCH, 0, 0, 0, 0, 2], b"aa"),
+        request(&[MATCH, 0, 0, 0, 0, 0], b"never asked"),
+    ]);
+    let places = [0, 2, 0, 1].into_iter().chain([NOWHERE; 16]).flat_map(u32::to_be_bytes);
+    let words = b"Unmatched ( or \\(";
+    let expected = [
+        vec![YES],
+        request(&[CANNOT], words),
+        vec![YES],
+        vec![YES],
+        vec![NO],
+        vec![YES],
+        [YES].into_iter().chain(places).collect(),
+        vec![NO],
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_request_that_is_cut_or_too_long_ends_the_guest() {
+    let whole = request(&[COMPILE, 0], b"abc");
+    for length in 0..whole.len() {
+        assert_eq!(answers(&[whole[..length].to_vec()]).len(), 0, "{length}");
+    }
+    assert_eq!(answers(&[[&[COMPILE, 0][..], &u32::MAX.to_be_bytes()].concat()]).len(), 0);
+}
+
+#[test]
+fn light_ones_are_matched_here_and_none_after_a_cancel() {
+    let job = Arc::new(Job::new(Identity::default(), 0));
+    let matcher = Matcher::new(Arc::clone(&job));
+    let expression = matcher.compile(br"\.(o|tmp)$", RegexOptions::default(), &|| true).unwrap();
+    assert!(expression.is_match(c"/t/x.o") && !expression.is_match(c"/t/x.c"));
+    assert_eq!(expression.captures(b"/t/x.o").unwrap()[1], Some(5..6));
+    assert_eq!(matcher.compile(b"(", RegexOptions::default(), &|| true).unwrap_err(), "Unmatched ( or \\(");
+    assert!(matcher.lock().guest.is_none());
+    job.cancel.cancel();
+    assert!(!expression.is_match(c"/t/x.o") && expression.captures(b"/t/x.o").is_none());
+}
+
+#[test]
+fn the_first_failure_is_what_the_operator_is_told() {
+    let job = Job::new(Identity::default(), 0);
+    job.fail(texts::can_not_match(b"a", b"/x", &texts::took_too_long(MATCH_LIMIT)));
+    job.fail(b"later".to_vec());
+    assert!(job.cancel.is_cancelled());
+    let told = job.take_failure().unwrap();
+    assert_eq!(told, b"REGEX a can't be matched with /x. ERR=It took more than 60 seconds\n");
+    assert_eq!(job.take_failure(), None);
+}

@@ -1,0 +1,69 @@
+//! Where a restore may write, and what its expressions are.
+
+use fd_os::regex::PosixRegex;
+
+use super::*;
+
+#[test]
+fn a_pattern_leads_to_what_lies_below_it() {
+    let allowed = |path: &str| [&b"/tmp/rf"[..], b"/opt/*"].iter().any(|pattern| leads_to(pattern, path.as_bytes()));
+    for good in ["/tmp/rf", "/tmp/rf/sub", "/opt/a", "/opt/a/b"] {
+        assert!(allowed(good), "{good}");
+    }
+    for bad in ["/tmp/rfx", "/tmp", "/opt", "", "/", "!^!/tmp/rf!"] {
+        assert!(!allowed(bad), "{bad}");
+    }
+}
+
+#[test]
+fn neither_dots_nor_links_nor_expressions_lead_out() {
+    let folder = std::env::temp_dir().join(format!("ferrofd-where-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("ok/sub")).unwrap();
+    std::fs::create_dir_all(folder.join("other/deep")).unwrap();
+    let folder = std::fs::canonicalize(&folder).unwrap();
+    std::os::unix::fs::symlink(folder.join("other/deep"), folder.join("ok/link")).unwrap();
+    std::os::unix::fs::symlink(folder.join("ok"), folder.join("alias")).unwrap();
+    let at = |path: &str| format!("{}/{path}", folder.display()).into_bytes();
+    let may = |allowed: &str, path: &str| may_restore_to(&[at(allowed)], &at(path));
+    for (allowed, good) in [
+        ("ok", "ok"),
+        ("ok", "ok/sub/new"),
+        ("ok", "ok//sub/../new/./x"),
+        ("ok/*", "ok/sub/../new"),
+        ("alias", "alias/sub"),
+        ("alias/*", "alias/sub"),
+    ] {
+        assert!(may(allowed, good), "{allowed} {good}");
+    }
+    assert!(!may("al*", "alias"), "a link that a wildcard finds is not allowed for that");
+    for bad in ["ok/../zz", "ok/sub/../../zz", "ok-evil", "ok/link", "ok/link/x", "ok/link/../x", "ok/new/../../z"] {
+        assert!(!may("ok", bad), "{bad}");
+        assert!(!may("ok/*", bad), "{bad}");
+    }
+    assert!(!may_restore_to(&[b"*".to_vec()], b"a/../../etc"));
+    let limited = [b"/tmp/ok".to_vec()];
+    assert!(!is_allowed(&limited, &Where::Regex(b"/tmp/ok/".to_vec())));
+    assert!(!is_allowed(&limited, &Where::Folder(Vec::new())));
+    assert!(is_allowed(&limited, &Where::Folder(b"/tmp/ok/x".to_vec())));
+    assert!(is_allowed(&[], &Where::Regex(b"/tmp/ok/".to_vec())));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn two_processors_are_no_reason_for_a_receiver() {
+    let with = |workers| has_receiver(NonZeroU16::new(workers));
+    assert_eq!([1, 2, 3, 512].map(with), [false, false, true, true]);
+    let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    assert_eq!(has_receiver(None), processors > 2);
+}
+
+#[test]
+fn an_expression_list_without_an_expression_is_refused() {
+    let mut compile = |pattern: &[u8], options| -> Option<Box<dyn fd_restore::NameRegex>> {
+        Some(Box::new(PosixRegex::new(pattern, options).ok()?))
+    };
+    let mut regex =
+        |text: &str| plan(Replace::Always, false, &Where::Regex(text.as_bytes().to_vec()), None, &mut compile);
+    assert!(regex("!^/src!/tmp/x!").is_ok());
+    assert!(regex("!(!x!").is_err());
+}

@@ -1,0 +1,120 @@
+//! When a program runs, what it gets, and how it ends.
+
+use super::*;
+use crate::shared::job::Identity;
+
+fn said_by(command: &str, allowed: &[Vec<u8>], abort: bool) -> (Vec<String>, JobStatus) {
+    let job = Job::new(Identity::default(), 0);
+    let codes = JobCodes { job: b"nightly.2026-11-21_02.19.56_04", ..JobCodes::default() };
+    let surroundings = Surroundings { codes, allowed, director_gone: &|| false };
+    let mut said = Vec::new();
+    run(command.as_bytes(), Moment::Before, abort, &job, &surroundings, &mut |kind, text| {
+        said.push(format!("{kind:?} {}", String::from_utf8_lossy(text)));
+    });
+    (said, job.status())
+}
+
+#[test]
+fn output_comes_line_by_line_and_codes_are_expanded() {
+    let (said, status) = said_by("sh -c \"echo one %n; echo two >&2\"", &[], true);
+    assert_eq!(
+        said,
+        [
+            "Info shell command: run ClientBeforeJob \"sh -c \"echo one nightly; echo two >&2\"\"\n",
+            "Info ClientBeforeJob: one nightly\n",
+            "Info ClientBeforeJob: two\n",
+        ]
+    );
+    assert_eq!(status, JobStatus::Created);
+}
+
+#[test]
+fn failures_have_the_stock_numbers() {
+    let last = |command: &str, allowed: &[Vec<u8>]| said_by(command, allowed, false).0.pop().unwrap_or_default();
+    assert_eq!(
+        last("sh -c \"exit 3\"", &[]),
+        "Error Runscript: ClientBeforeJob returned non-zero status=3. ERR=Child exited with code 3\n"
+    );
+    assert_eq!(
+        last("/no/such/program", &[]),
+        "Error Runscript: ClientBeforeJob returned non-zero status=208. ERR=No such file or directory\n"
+    );
+    assert_eq!(
+        last("/bin/true", &[b"/opt/scripts".to_vec()]),
+        "Error Runscript: ClientBeforeJob returned non-zero status=-402653185. ERR=Unknown Error\n"
+    );
+    assert_eq!(
+        last("sh -c \"kill -TERM $$\"", &[]),
+        "Error Runscript: ClientBeforeJob returned non-zero status=15. ERR=Child died from signal 15: Termination\n"
+    );
+}
+
+#[test]
+fn only_a_script_that_may_fails_the_job() {
+    assert_eq!(said_by("/bin/false", &[], false).1, JobStatus::Created);
+    assert_eq!(said_by("/bin/false", &[], true).1, JobStatus::Error);
+}
+
+/// Runs a script that has no end of its own; after its first line this happens. How many bytes it printed.
+fn endless(command: &str, moment: Moment, job: &Job, gone: &dyn Fn() -> bool, first: &dyn Fn()) -> (usize, String) {
+    let surroundings = Surroundings { codes: JobCodes::default(), allowed: &[], director_gone: gone };
+    let (mut bytes, mut last) = (0, String::new());
+    run(command.as_bytes(), moment, false, job, &surroundings, &mut |kind, text| {
+        if kind == MessageType::Info && !text.starts_with(b"shell command") {
+            bytes += text.len();
+            first();
+        }
+        last = String::from_utf8_lossy(text).into_owned();
+    });
+    (bytes, last)
+}
+
+#[test]
+fn a_cancel_ends_the_script_that_runs_and_no_later_one() {
+    for command in ["yes", "sh -c \"echo x; exec sleep 1000\"", "sh -c \"echo x; exec >&- 2>&-; exec sleep 1000\""] {
+        let job = Job::new(Identity::default(), 0);
+        let (_, last) = endless(command, Moment::Before, &job, &|| false, &|| job.abort(false));
+        let said = "ClientBeforeJob returned non-zero status=15. ERR=Child died from signal 15: Termination\n";
+        assert!(last.ends_with(said), "{command}: {last}");
+        let (bytes, _) = endless("echo cleaned", Moment::After, &job, &|| false, &|| ());
+        assert!(bytes > 0);
+    }
+}
+
+#[test]
+fn a_cancel_does_not_wait_for_what_a_script_has_left_behind() {
+    let job = Job::new(Identity::default(), 0);
+    let script = "sh -c \"echo x; sleep 1000 & exit 0\"";
+    let (_, last) = endless(script, Moment::Before, &job, &|| false, &|| job.abort(false));
+    assert_eq!(last, "ClientBeforeJob: x\n");
+}
+
+#[test]
+fn without_its_director_a_script_before_the_job_ends_and_one_after_it_when_it_prints_without_end() {
+    let job = Job::new(Identity::default(), 0);
+    let gone = Cell::new(false);
+    let (_, last) = endless("yes", Moment::Before, &job, &|| gone.get(), &|| gone.set(true));
+    assert!(last.contains("status=15"), "{last}");
+    let (bytes, last) = endless("yes", Moment::After, &job, &|| true, &|| ());
+    assert!(last.contains("status=15") && bytes > UNHEARD_MAX, "{bytes} {last}");
+    let (bytes, last) = endless("sh -c \"sleep 1; echo done\"", Moment::After, &job, &|| true, &|| ());
+    assert_eq!((bytes, last.as_str()), (21, "ClientAfterJob: done\n"));
+}
+
+#[test]
+fn who_runs_when() {
+    let script = |on_success, on_failure, when| RunScript {
+        on_success,
+        on_failure,
+        abort_on_error: false,
+        when,
+        command: Vec::new(),
+    };
+    assert!(Moment::Before.wants(&script(true, false, 2), JobStatus::Created));
+    assert!(!Moment::Before.wants(&script(true, false, 1), JobStatus::Created));
+    assert!(Moment::After.wants(&script(true, false, 3), JobStatus::Terminated));
+    assert!(!Moment::After.wants(&script(true, false, 1), JobStatus::Fatal));
+    assert!(Moment::After.wants(&script(false, true, 1), JobStatus::Fatal));
+    assert!(Moment::After.wants(&script(false, true, 1), JobStatus::Differences));
+    assert!(!Moment::After.wants(&script(true, true, 1), JobStatus::Incomplete));
+}

@@ -1,0 +1,92 @@
+//! Levels, tags, and the trace file.
+
+use super::*;
+
+fn debug() -> Debug {
+    Debug::new(LevelFilter::WARN, None, b"", false, false)
+}
+
+fn wanted(level: i64, trace: i64, hangup: i64, options: &str, tags: &str) -> SetDebug {
+    let (options, tags) = (options.as_bytes().to_vec(), tags.as_bytes().to_vec());
+    SetDebug { level, trace, hangup, blowup: -1, options, tags }
+}
+
+#[test]
+fn what_is_negative_stays() {
+    let debug = debug();
+    let answer = debug.change(&wanted(20, -1, 3, "th", "network,protocol"));
+    assert_eq!((answer.level, answer.trace, answer.hangup, answer.blowup), (20, 0, 3, 0));
+    assert!(debug.has_timestamps() && debug.has_thread_ids());
+    assert_eq!(debug.tag_names(), ["network", "protocol"]);
+    let answer = debug.change(&wanted(-7, -1, -1, "TH", "nonsense"));
+    assert_eq!((answer.level, answer.hangup, answer.tags.len()), (-7, 3, 0));
+    assert_eq!((debug.level(), debug.tag_names().len()), (20, 0));
+    assert!(!debug.has_timestamps() && !debug.has_thread_ids());
+}
+
+#[test]
+fn tags_are_added_and_taken_away() {
+    assert_eq!(parse_tags(b""), Some(0));
+    assert_eq!(parse_tags(b"NETWORK,,lock"), Some(1 << 29 | 1 << 30));
+    assert_eq!(parse_tags(b"cloud+lock-lock"), Some(1 << 17));
+    assert_eq!(parse_tags(b"all,!network"), Some(ALL_TAGS & !(1 << 29)));
+    assert_eq!(parse_tags(b"!all"), Some(0));
+    assert_eq!(parse_tags(b"network,"), Some(1 << 29));
+    let told = |text: &[u8]| String::from_utf8(tag_lines(text).concat()).unwrap();
+    let line = |rest: &str| format!("bacula-fd: message.c:2024-0 {rest}\n");
+    assert_eq!(told(b"lock,"), line("add=1 tag=lock level=0"));
+    let signs = ["add=1 tag=lock level=0", "add=1 tag= level=1073741824", "add=0 tag=sql level=1073741824"];
+    assert_eq!(told(b"lock,!sql"), signs.map(line).concat());
+    assert_eq!(told(b"lock1,sql"), "bacula-fd: message.c:2112-0 invalid 1\n");
+    assert_eq!((parse_tags(b"foo"), parse_tags(b"lock;")), (None, None));
+}
+
+#[test]
+fn the_trace_file_is_appended_to_and_truncated_on_demand() {
+    let directory = std::env::temp_dir().join(format!("ferrofd-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let debug = debug();
+    debug.settle("x-fd", &directory);
+    debug.change(&wanted(1, 1, -1, "", ""));
+    debug.write(b"one\n");
+    debug.write(b"two\n");
+    let path = directory.join("x-fd.trace");
+    assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
+    debug.change(&wanted(1, -1, -1, "c", ""));
+    debug.write(b"three\n");
+    assert_eq!(std::fs::read(&path).unwrap(), b"three\n");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_trace_file_that_is_none_is_replaced() {
+    let directory = std::env::temp_dir().join(format!("ferrofd-trace-traps-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let (path, victim) = (directory.join("x-fd.trace"), directory.join("victim"));
+    std::fs::write(&victim, "precious").unwrap();
+    for is_link in [true, false] {
+        if is_link {
+            std::os::unix::fs::symlink(&victim, &path).unwrap();
+        } else {
+            nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        }
+        let debug = debug();
+        debug.settle("x-fd", &directory);
+        debug.change(&wanted(1, 1, -1, "", ""));
+        debug.write(b"one\n");
+        assert_eq!(std::fs::read(&path).unwrap(), b"one\n");
+        std::fs::remove_file(&path).unwrap();
+    }
+    assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn levels_choose_what_is_worth_a_line() {
+    let debug = debug();
+    assert_eq!(debug.filter(), LevelFilter::WARN);
+    for (level, filter) in [(1, LevelFilter::INFO), (150, LevelFilter::DEBUG), (999, LevelFilter::TRACE)] {
+        debug.change(&wanted(level, -1, -1, "", ""));
+        assert_eq!(debug.filter(), filter);
+    }
+}

@@ -1,0 +1,84 @@
+//! What `bacula-fd.toml` may say, and what is refused.
+
+use super::*;
+
+fn parse(text: &str) -> Result<Settings, String> {
+    Settings::parse(Path::new("/etc/bacula/bacula-fd.toml"), text).map_err(|error| error.to_string())
+}
+
+#[test]
+fn an_empty_file_means_the_defaults() {
+    let settings = parse("").unwrap();
+    assert_eq!(settings, Settings::default());
+    assert_eq!((settings.job.workers, settings.job.memory), (None, None));
+    assert_eq!(settings.connection.first_packet, 60);
+    assert_eq!(settings.connection.login, 15);
+    assert!(!settings.tls.require);
+    assert_eq!((settings.log.format, settings.log.level), (LogFormat::Text, LogLevel::Warn));
+}
+
+#[test]
+fn everything_can_be_set() {
+    let text = "[job]\nworkers = 4\nmemory = \"64 MiB\"\n[log]\nformat = \"json\"\nlevel = \"debug\"\n";
+    let settings = parse(text).unwrap();
+    assert_eq!(settings.job.workers.map(NonZeroU16::get), Some(4));
+    assert_eq!(settings.job.memory, Some(64 << 20));
+    assert_eq!((settings.log.format, settings.log.level), (LogFormat::Json, LogLevel::Debug));
+    let metrics = parse("metrics.address = \"[::1]:9101\"").unwrap().metrics;
+    assert_eq!(metrics.address, Some(SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9101))));
+    assert_eq!(parse("connection.first_packet = 2").unwrap().connection.first_packet, 2);
+    assert_eq!(parse("connection.login = 3600").unwrap().connection.login, 3600);
+    assert!(parse("tls.require = true").unwrap().tls.require);
+    assert_eq!(parse("job.memory = 8388608").unwrap().job.memory, Some(8 << 20));
+    assert_eq!(parse("job.memory = \"1gb\"").unwrap().job.memory, Some(1_000_000_000));
+    let job = parse("[job]\nnice = 10\nio_priority = 7\nmax_load = 4\nstage_times = true").unwrap().job;
+    assert_eq!((job.nice, job.io_priority, job.max_load), (Some(10), Some(IoPriority::BestEffort(7)), Some(4.0)));
+    assert!(job.stage_times);
+    for (text, bytes) in [("0", 0), ("\"1 MiB\"", 1 << 20), ("\"1 GiB\"", 1 << 30)] {
+        let job = parse(&format!("job.kept_signatures = {text}")).unwrap().job;
+        assert_eq!(job.kept_signatures, Some(bytes));
+    }
+    let job = parse("[job]\nnice = 0\nio_priority = \"idle\"\nmax_load = 1.5").unwrap().job;
+    assert_eq!((job.nice, job.io_priority, job.max_load), (Some(0), Some(IoPriority::Idle), Some(1.5)));
+}
+
+#[test]
+fn mistakes_name_file_line_and_what_was_expected() {
+    let cases = [
+        ("[job]\nworker = 4", "unknown field `worker`"),
+        ("[jobs]", "unknown field `jobs`"),
+        ("[job]\nworkers = 0", "workers must be 1 to 512, not 0"),
+        ("[job]\nworkers = 513", "workers must be 1 to 512, not 513"),
+        ("[job]\nworkers = \"4\"", "invalid type"),
+        ("[job]\nmemory = \"64 apples\"", "\"64 apples\": a number of bytes"),
+        ("[connection]\nfirst_packet = 0", "first_packet must be 1 to 3600 seconds, not 0"),
+        ("[connection]\nlogin = 3601", "login must be 1 to 3600 seconds, not 3601"),
+        ("[tls]\nrequire = 1", "invalid type"),
+        ("[tls]\nrequired = true", "unknown field `required`"),
+        ("[job]\nmemory = -1", "a number of bytes"),
+        ("[job]\nmemory = \"1 MiB\"", "must be at least 4194304 bytes"),
+        ("[job]\nkept_signatures = 1048575", "kept_signatures must be 0 or at least 1048576 bytes"),
+        ("[job]\nnice = -5", "nice must be 0 to 19, not -5"),
+        ("[job]\nio_priority = 8", "0 (most) to 7 (least), or \"idle\""),
+        ("[job]\nio_priority = \"none\"", "0 (most) to 7 (least), or \"idle\""),
+        ("[job]\nmax_load = 0", "max_load must be above 0"),
+        ("[job]\nmax_load = nan", "max_load must be above 0"),
+        ("[job]\nstage_times = 1", "invalid type"),
+        ("[metrics]\naddress = \"localhost\"", "\"localhost\": an address and its port are expected"),
+        ("[log]\nformat = \"xml\"", "unknown variant `xml`, expected `text` or `json`"),
+        ("[log\n", "line 1"),
+    ];
+    for (text, part) in cases {
+        let error = parse(text).unwrap_err();
+        assert!(error.starts_with("/etc/bacula/bacula-fd.toml: "), "{error}");
+        assert!(error.contains(part), "{text}: {error}");
+        assert!(error.contains("line ") && error.contains('^'), "{error}");
+    }
+}
+
+#[test]
+fn the_file_stands_beside_the_configuration() {
+    let beside = |file: &str| Settings::path_beside(OsStr::new(file));
+    assert_eq!(beside("/etc/bacula/bacula-fd.conf"), Path::new("/etc/bacula/bacula-fd.toml"));
+    assert_eq!(beside("fd.conf"), Path::new("bacula-fd.toml"));
+}
