@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use fd_config::{Config, LogLevel, LogSettings, Settings, StockMessage, Tls};
 use fd_messages::MessageType;
+use fd_os::daemonize::{Role, into_background};
 use fd_os::io_error_text;
 use fd_session::texts::{SHORT_DATE, VERSION};
 use tracing::level_filters::LevelFilter;
@@ -19,12 +20,14 @@ use tracing::level_filters::LevelFilter;
 use crate::clock;
 use crate::daemon::cli::{self, Cli};
 use crate::daemon::host::{self, Host};
-use crate::daemon::lifecycle::{self, PidFile, Role, Signals};
 use crate::daemon::listener;
 use crate::daemon::log;
 use crate::daemon::notify::Manager;
+use crate::daemon::pid_file::PidFile;
+use crate::daemon::privileges::drop_privileges;
 use crate::daemon::probe::Probe;
 use crate::daemon::registration;
+use crate::daemon::signals::Signals;
 use crate::delivery::local;
 use crate::metrics::collectors;
 use crate::metrics::prometheus;
@@ -51,7 +54,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     if cli.wants_background() {
-        match lifecycle::go_background(cli.debug_level.is_some()) {
+        // Nothing is open yet, and there is no second thread. For debugging the standard files stay what they are.
+        match into_background(if cli.debug_level.is_some() { 3 } else { 0 }) {
             Ok(Role::Starter) => return ExitCode::SUCCESS,
             Ok(Role::Daemon) => {}
             Err(error) => {
@@ -106,7 +110,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     check_plugin_directory(&config)?;
     debug.settle(&name, &config.file_daemon.working_directory);
     let daemon = Arc::new(Daemon::new(config, certificates, protection, debug, settings));
-    lifecycle::drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
+    drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&name)))?;
     tell_of_life(&daemon, "FD0001", "startup");
     collectors::start(&daemon);

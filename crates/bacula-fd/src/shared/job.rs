@@ -1,5 +1,7 @@
 //! A job as its threads, the operator's `cancel` and `status` share it. Not here: doing it.
 
+mod words;
+
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,79 +11,7 @@ use fd_messages::{CancelToken, MessageType, Progress};
 use fd_session::JobStatus;
 use fd_transport::{Bandwidth, Canceller, Channel};
 
-use crate::job::child::Wanted;
-
-/// What a job is doing, the `JobType` of the catalog.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum JobKind {
-    /// Nothing yet.
-    System,
-    /// A backup.
-    Backup,
-    /// A restore.
-    Restore,
-    /// A verify.
-    Verify,
-}
-
-impl JobKind {
-    /// The letter of the catalog.
-    pub(crate) const fn letter(self) -> u8 {
-        match self {
-            Self::System => b'I',
-            Self::Backup => b'B',
-            Self::Restore => b'R',
-            Self::Verify => b'V',
-        }
-    }
-
-    /// As status and job codes show it.
-    pub(crate) const fn words(self) -> &'static str {
-        match self {
-            Self::System => "System or Console",
-            Self::Backup => "Backup",
-            Self::Restore => "Restore",
-            Self::Verify => "Verify",
-        }
-    }
-
-    const fn from_letter(letter: u8) -> Self {
-        match letter {
-            b'B' => Self::Backup,
-            b'R' => Self::Restore,
-            b'V' => Self::Verify,
-            _ => Self::System,
-        }
-    }
-}
-
-/// A level's letter as status and job codes show it; a blank for none.
-pub(crate) const fn level_words(letter: u8) -> &'static str {
-    match letter {
-        b'F' => "Full",
-        b'B' => "Base",
-        b'D' => "Differential",
-        b'I' => "Incremental",
-        b'S' => "Since",
-        b'C' => "Verify Catalog",
-        b'V' => "Verify Init Catalog",
-        b'O' => "Verify Volume to Catalog",
-        b'd' => "Verify Disk to Catalog",
-        b'A' => "Verify Data",
-        _ => " ",
-    }
-}
-
-/// A job's state, level and kind in words, as job codes show them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Words {
-    /// `%e`.
-    pub status: &'static str,
-    /// `%l`.
-    pub level: &'static str,
-    /// `%t`.
-    pub kind: &'static str,
-}
+pub(crate) use words::{JobKind, Phase, Words, level_words, status_words};
 
 /// Who a job is, as `JobId=` says it.
 #[derive(Clone, Debug, Default)]
@@ -94,37 +24,6 @@ pub(crate) struct Identity {
     pub vol_session_id: u32,
     /// The Storage Daemon's session time.
     pub vol_session_time: u32,
-}
-
-/// What a job does right now, for `.status activity`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum Phase {
-    /// The Director has the word.
-    Waiting,
-    /// The Storage Daemon is being called, or expected to call.
-    Connecting,
-    /// A program of the operator runs.
-    Script,
-    /// The Director sends the accurate list.
-    AccurateList,
-    /// Files are walked, saved, restored or compared.
-    Files,
-}
-
-impl Phase {
-    const ALL: [Self; 5] = [Self::Waiting, Self::Connecting, Self::Script, Self::AccurateList, Self::Files];
-
-    /// As `.status activity` shows it.
-    pub(crate) const fn words(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting for the Director",
-            Self::Connecting => "connecting to the Storage daemon",
-            Self::Script => "running a script",
-            Self::AccurateList => "receiving the accurate list",
-            Self::Files => "files",
-        }
-    }
 }
 
 /// The Storage Daemon's connection as status and cancel see it.
@@ -200,7 +99,7 @@ impl Job {
             failure: Mutex::new(None),
             aborts: AtomicU32::new(0),
             status: AtomicU8::new(JobStatus::Created.code()),
-            kind: AtomicU8::new(JobKind::System.letter()),
+            kind: AtomicU8::new(JobKind::System.code()),
             level: AtomicU8::new(b' '),
             phase: AtomicU8::new(Phase::Waiting as u8),
             phase_since: AtomicI64::new(started),
@@ -243,22 +142,22 @@ impl Job {
 
     /// What it does.
     pub(crate) fn kind(&self) -> JobKind {
-        JobKind::from_letter(self.kind.load(Ordering::Relaxed))
+        JobKind::from_code(self.kind.load(Ordering::Relaxed))
     }
 
     /// Notes what it does.
     pub(crate) fn set_kind(&self, kind: JobKind) {
-        self.kind.store(kind.letter(), Ordering::Relaxed);
+        self.kind.store(kind.code(), Ordering::Relaxed);
     }
 
-    /// The level's letter, a blank before there is one.
+    /// The level's code, a blank before there is one.
     pub(crate) fn level(&self) -> u8 {
         self.level.load(Ordering::Relaxed)
     }
 
     /// Notes the level.
-    pub(crate) fn set_level(&self, letter: u8) {
-        self.level.store(letter, Ordering::Relaxed);
+    pub(crate) fn set_level(&self, code: u8) {
+        self.level.store(code, Ordering::Relaxed);
     }
 
     /// What it does right now.
@@ -363,7 +262,7 @@ impl Job {
     }
 
     /// Waits for the Storage Daemon's call, at most `limit`, until the job is cancelled, or as long as it is `wanted`.
-    pub(crate) fn await_call(&self, limit: Duration, wanted: Wanted<'_>) -> Option<Channel> {
+    pub(crate) fn await_call(&self, limit: Duration, wanted: &dyn Fn() -> bool) -> Option<Channel> {
         let start = Instant::now();
         let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
         while caller.is_none() && !self.cancel.is_cancelled() && wanted() && start.elapsed() < limit {
@@ -399,20 +298,6 @@ impl Job {
             _ => {}
         }
         true
-    }
-}
-
-/// What a status is called in commands (reference 06 §7.8); of a job without errors, `Terminated` is `OK`.
-pub(crate) const fn status_words(status: JobStatus) -> &'static str {
-    match status {
-        JobStatus::Terminated | JobStatus::Warnings => "OK -- with warnings",
-        JobStatus::Error => "Error",
-        JobStatus::Fatal => "Fatal Error",
-        JobStatus::Canceled => "Canceled",
-        JobStatus::Differences => "Differences",
-        JobStatus::Created => "Created",
-        JobStatus::Incomplete => "Incomplete",
-        JobStatus::Blocked | JobStatus::Running => "Unknown term code",
     }
 }
 

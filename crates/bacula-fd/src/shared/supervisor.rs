@@ -205,7 +205,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn entry(job: &Job) -> FinishedJob {
     FinishedJob {
         errors: i32::try_from(job.progress.errors()).unwrap_or(i32::MAX),
-        job_type: job.kind().letter(),
+        job_type: job.kind().code(),
         job_status: job.status().code(),
         job_level: job.level(),
         job_id: job.identity.job_id,

@@ -71,7 +71,7 @@ fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, j
     out.text("Job", &job.identity.name);
     out.number("VSS", 0);
     out.text("Level", &[job.level()]);
-    out.text("Type", &[job.kind().letter()]);
+    out.text("Type", &[job.kind().code()]);
     out.text("Status", &[job.status().code()]);
     out.time("StartTime", job.started);
     frames.push(out.frame());

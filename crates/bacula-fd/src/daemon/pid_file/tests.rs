@@ -1,4 +1,4 @@
-//! The pid file, users and groups.
+//! Who writes the pid file, and what may stand in its place.
 
 use super::*;
 
@@ -77,25 +77,4 @@ fn a_locked_file_names_its_owner() {
 fn a_lock_that_nobody_has_signed_has_the_c_librarys_words() {
     let error = PidFileError::Locked { path: PathBuf::from("/run/x.pid"), errno: Errno::EAGAIN };
     assert_eq!(error.to_string(), "Cannot lock pid file. /run/x.pid ERR=Resource temporarily unavailable");
-}
-
-#[test]
-fn unknown_names_are_reported_in_the_stock_words() {
-    let error = drop_privileges(Some("nosuch"), Some("nosuch"), false).unwrap_err();
-    let expected = "x-fd: ERROR TERMINATION at priv.c:59\nCould not find userid=nosuch: ERR=Success\n";
-    assert_eq!(String::from_utf8_lossy(error.message("x-fd").text()), expected);
-    let error = drop_privileges(None, Some("nosuch"), false).unwrap_err();
-    let expected = "x-fd: ERROR TERMINATION at priv.c:78\nCould not find group=nosuch: ERR=Success\n";
-    assert_eq!(String::from_utf8_lossy(error.message("x-fd").text()), expected);
-    assert_eq!(drop_privileges(None, None, false), Ok(()));
-}
-
-#[test]
-fn an_ending_signal_is_seen_and_others_are_not() {
-    // `raise` signals this thread only, so that other tests don't see it.
-    let signals = Signals::install().unwrap();
-    for signal in [Signal::SIGHUP, Signal::SIGUSR2, Signal::SIGTERM] {
-        nix::sys::signal::raise(signal).unwrap();
-    }
-    assert_eq!(signals.wait().unwrap(), 15);
 }
