@@ -229,11 +229,6 @@ impl StorageConnection {
         self.channel.deliver(frames);
     }
 
-    /// Bytes that came over the connection so far.
-    pub(crate) fn received_bytes(&self) -> u64 {
-        self.channel.wire_stats().bytes_in
-    }
-
     /// Says good-bye. Tells what was sent on the connection, the good-bye included. The Storage Daemon closes when it has
     /// done its own part of the job's end, which the caller need not wait for at once.
     pub(crate) fn terminate(mut self, end: End) -> (CommCount, Option<Farewell>) {

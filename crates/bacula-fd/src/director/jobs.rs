@@ -90,11 +90,10 @@ impl Conversation<'_> {
             Some(storage) => {
                 // This round may change what earlier rounds have created.
                 let mut state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
-                let has_receiver = restore::has_receiver(self.daemon.job_settings().workers);
                 let mut waiting = std::mem::take(&mut self.waiting);
                 self.storage = self.run_job(&job, Some(RESTORE_TICK), storage, |job, outbox, storage| {
                     let before = std::mem::take(&mut waiting);
-                    waiting = restore::run(job, &plan, &mut state, before, outbox, storage, has_receiver);
+                    waiting = restore::run(job, &plan, &mut state, before, outbox, storage);
                 });
                 self.waiting = waiting;
                 self.restored = Some(state);

@@ -1,8 +1,6 @@
 //! A restore between its `2000 OK restore` and its last word to the Storage Daemon.
 
-use std::num::NonZeroU16;
 use std::sync::Arc;
-use std::thread;
 
 use fd_crypto::pki::KeyRing;
 use fd_crypto::processor::Processor;
@@ -10,8 +8,7 @@ use fd_fileset::{plain_path, wildcard};
 use fd_messages::{JobLog as _, MessageType};
 use fd_records::Replace;
 use fd_restore::{
-    CompileName, End, Outcome, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState,
-    SequenceError, SourceError,
+    CompileName, End, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState, SourceError,
 };
 use fd_session::JobStatus;
 use fd_session::command::Where;
@@ -20,7 +17,7 @@ use fd_walk::real_path;
 use crate::connection::dialogue;
 use crate::connection::storage::StorageConnection;
 use crate::job::outbox::Outbox;
-use crate::job::record_feed::{feed, own_feed};
+use crate::job::record_feed::RecordFeed;
 use crate::shared::job::Job;
 
 /// What the Director's command comes to; `Err` holds an expression list of which nothing is usable.
@@ -80,19 +77,6 @@ fn leads_to(pattern: &[u8], path: &[u8]) -> bool {
     ends.chain([path.len()]).filter_map(|end| path.get(..end)).any(|part| wildcard(pattern, part, false))
 }
 
-/// With fewer workers than these one thread receives and makes files: on two processors a second one saved no time and cost
-/// more (`bench/README.md`), for the Storage Daemon may be here, too.
-const WORKERS_OF_RECEIVER: usize = 3;
-
-/// Whether a restore receives in a thread of its own: with so many workers, if that is said, else processors.
-pub(crate) fn has_receiver(workers: Option<NonZeroU16>) -> bool {
-    let workers = workers.map_or_else(
-        || thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        |workers| usize::from(workers.get()),
-    );
-    workers >= WORKERS_OF_RECEIVER
-}
-
 /// Restores what one Storage Daemon sends; what goes wrong is told to the operator and stands in the job's state. The result
 /// is what the stock daemon says only with its next message, or before the job's end when its status is settled: errors
 /// among them do not make the restore a failed one. `waiting` are those of the round before.
@@ -103,7 +87,6 @@ pub(crate) fn run(
     waiting: Vec<QueuedMessage>,
     outbox: &Outbox,
     storage: &mut StorageConnection,
-    has_receiver: bool,
 ) -> Vec<QueuedMessage> {
     let ticket = match storage.open_read(job) {
         Ok(ticket) => ticket,
@@ -122,7 +105,10 @@ pub(crate) fn run(
     job.change_status(JobStatus::Running);
     state.wait_with(waiting);
     let mut waiting = Vec::new();
-    match receive_and_restore(job, plan, state, outbox, storage, has_receiver) {
+    storage.channel().expect_many(true);
+    let restored = fd_restore::run(plan, state, &job.progress, outbox, &job.cancel, &mut RecordFeed::new(storage));
+    storage.channel().expect_many(false);
+    match restored {
         Ok(outcome) => {
             if matches!(outcome.end, End::ConnectionLost(_)) {
                 job.change_status(JobStatus::Error);
@@ -139,36 +125,6 @@ pub(crate) fn run(
         tracing::debug!(%error, "the Storage daemon did not say good-bye");
     }
     waiting
-}
-
-/// Restores while another thread receives, if there are processors for that.
-fn receive_and_restore(
-    job: &Job,
-    plan: &RestorePlan,
-    state: &mut RestoreState,
-    outbox: &Outbox,
-    storage: &mut StorageConnection,
-    has_receiver: bool,
-) -> Result<Outcome, SequenceError> {
-    if !has_receiver {
-        storage.channel().expect_many(true);
-        let restored = fd_restore::run(plan, state, &job.progress, outbox, &job.cancel, &mut own_feed(storage));
-        storage.channel().expect_many(false);
-        return restored;
-    }
-    let (line, mut feed) = feed();
-    thread::scope(|scope| {
-        let receiver = thread::Builder::new().name("receiver".to_owned());
-        match receiver.spawn_scoped(scope, || line.receive(storage)) {
-            Ok(_thread) => {
-                let restored = fd_restore::run(plan, state, &job.progress, outbox, &job.cancel, &mut feed);
-                // From here on the receiver knows that nothing more is wanted.
-                drop(feed);
-                restored
-            }
-            Err(error) => Err(SequenceError::NoData(Some(SourceError(error.to_string())))),
-        }
-    })
 }
 
 /// The records of a read session.

@@ -50,14 +50,6 @@ fn neither_dots_nor_links_nor_expressions_lead_out() {
 }
 
 #[test]
-fn two_processors_are_no_reason_for_a_receiver() {
-    let with = |workers| has_receiver(NonZeroU16::new(workers));
-    assert_eq!([1, 2, 3, 512].map(with), [false, false, true, true]);
-    let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    assert_eq!(has_receiver(None), processors > 2);
-}
-
-#[test]
 fn an_expression_list_without_an_expression_is_refused() {
     let mut compile = |pattern: &[u8], options| -> Option<Box<dyn fd_restore::NameRegex>> {
         Some(Box::new(PosixRegex::new(pattern, options).ok()?))
