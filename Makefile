@@ -21,7 +21,7 @@ FRESH_TARGETS ?= --lib --bins --test collectors --test configuration --test conn
   --test house_rules --test job_messages --test main_job --test locale --test restore --test round_trip --test start \
   --test walk --test work
 # Once more as if the processor were the oldest.
-DIGEST_TESTS := lanes digest late:: long_files the_stream_does_not
+DIGEST_TESTS := multi_buffer batch digest long_files the_stream_does_not
 
 # Where a test says that it can't run here.
 export FERROFD_SKIPS ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/skips

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use fd_crypto::Digester;
-use fd_crypto::pki::{Certificate, KeyPair, KeyRing, PrivateKey, Signature, Signer, Verdict};
+use fd_crypto::pki::{Certificate, KeyPair, KeyRing, PrivateKey, Signature, Signer, SignatureVerdict};
 use fd_records::{DigestKind, DigestValue};
 use libfuzzer_sys::fuzz_target;
 
@@ -32,7 +32,7 @@ fn digest(kind: DigestKind) -> DigestValue {
 
 fuzz_target!(|data: &[u8]| {
     let Ok(signature) = Signature::parse(data) else { return };
-    if let Verdict::Good = signature.verify(&KEYS, |kind| Some(digest(kind))) {
+    if let SignatureVerdict::Good = signature.verify(&KEYS, |kind| Some(digest(kind))) {
         assert!(GOOD.iter().any(|good| data.windows(256).any(|part| part == good)));
     }
 });

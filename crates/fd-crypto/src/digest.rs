@@ -31,6 +31,8 @@ impl DigestError {
 pub struct Digester {
     kind: DigestKind,
     state: State,
+    /// It has seen bytes since the start.
+    is_begun: bool,
     /// What went wrong in an update; told at the end, so that the caller's read loop need not care.
     failure: Option<ErrorStack>,
 }
@@ -52,7 +54,7 @@ impl Digester {
             DigestKind::Xxh64 => Ok(State::Xxh64(Xxh64::new(0))),
             DigestKind::Xxh3_64 | DigestKind::Xxh3_128 => Ok(State::Xxh3(Box::default())),
         }?;
-        Ok(Self { kind, state, failure: None })
+        Ok(Self { kind, state, is_begun: false, failure: None })
     }
 
     /// Which algorithm runs.
@@ -62,6 +64,7 @@ impl Digester {
 
     /// Takes the next bytes. A failure of OpenSSL (none is known) is told by [`Self::finish`].
     pub fn update(&mut self, bytes: &[u8]) {
+        self.is_begun = true;
         match &mut self.state {
             State::OpenSsl { context, .. } => {
                 if let Err(error) = context.digest_update(bytes) {
@@ -76,6 +79,7 @@ impl Digester {
     /// The digest of everything since the start or the last `finish`; the digester is ready for the next file then.
     pub fn finish(&mut self) -> Result<DigestValue, DigestError> {
         let kind = self.kind;
+        self.is_begun = false;
         if let Some(source) = self.failure.take() {
             self.restart();
             return Err(DigestError { kind, action: "update", source });
@@ -108,6 +112,10 @@ impl Digester {
 
     /// Forgets the bytes seen so far.
     pub fn restart(&mut self) {
+        if !self.is_begun && self.failure.is_none() {
+            return;
+        }
+        self.is_begun = false;
         self.failure = None;
         match &mut self.state {
             State::OpenSsl { md, context } => self.failure = context.digest_init(md).err(),

@@ -6,14 +6,19 @@
 //!
 //! Not here: which bytes are digested and which option asks for it (`fd-backup`), and where key files are.
 
+mod batch;
 mod digest;
+mod digesters;
 mod fingerprint;
-pub mod md5_lanes;
 #[allow(unsafe_code, reason = "the kernels use the processor's vector instructions")]
 pub mod multi_buffer;
 pub mod pki;
 pub mod processor;
+mod set;
 mod texts;
 
+pub use batch::{DigestBatch, suits_batch};
 pub use digest::{DigestError, Digester};
+pub use digesters::Digesters;
 pub use fingerprint::Fingerprints;
+pub use set::{DigestSet, DigestValues};

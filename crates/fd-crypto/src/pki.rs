@@ -21,4 +21,4 @@ pub use error::OpenSslErrors;
 pub use kept::SignatureStore;
 pub use keys::{Certificate, KeyError, KeyPair, KeyRing, PrivateKey, TrustedSigner};
 pub use session::{FileKey, Iv, Session, SessionError, SessionOpener};
-pub use signature::{Signature, SignatureError, Signer, SigningError, Verdict};
+pub use signature::{Signature, SignatureError, SignatureVerdict, Signer, SigningError};

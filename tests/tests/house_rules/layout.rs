@@ -34,7 +34,7 @@ const STILL_INLINE: &[&str] = &[
     "crates/fd-restore/src/digests/long.rs",
 ];
 /// Names that two crates still share.
-const STILL_TWICE: [&str; 4] = ["Encoder", "Message", "Replace", "Verdict"];
+const STILL_TWICE: [&str; 3] = ["Encoder", "Message", "Replace"];
 /// Crates that still use both `nix` and `rustix`.
 const STILL_BOTH: [&str; 1] = ["fd-metadata"];
 

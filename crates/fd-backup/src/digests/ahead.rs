@@ -4,8 +4,8 @@
 //! eight large files at hand, because what they have read must be kept until it is sent. So a thread reads files that are
 //! in memory anyway before it is their turn, and keeps nothing of them but *marks*: of each block its fingerprint, and the
 //! digests up to its end. The worker that reads the file for the stream follows the marks. As long as each block is still
-//! what it was, nothing is left to digest. From the first one on that is not, or has no mark, the worker digests itself
-//! (`long_digests.rs`). So the digest is that of what was sent, whatever happens to the file meanwhile.
+//! what it was, nothing is left to digest. From the first one on that is not, or has no mark, the worker digests itself.
+//! So the digest is that of what was sent, whatever happens to the file meanwhile.
 //!
 //! Not here: files that the disk would have to be asked for, or of which there are only one or two.
 
@@ -15,22 +15,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fd_crypto::Fingerprints;
-use fd_crypto::multi_buffer::{BLOCK, Chain, Message, SOME};
+use fd_crypto::multi_buffer::{BLOCK, SideBySide};
 use fd_crypto::processor::Processor;
+use fd_crypto::{DigestSet, DigestValues, Fingerprints};
 use fd_fileset::Flags;
 use fd_os::page_cache::is_nearly_resident;
 use fd_records::{DigestKind, FileType};
 use fd_walk::{Entry, Identity};
 
-use crate::digests::chains::{Chains, begin_chains, has_some};
 use crate::file::source::Source;
 
 /// With fewer files the workers are as fast on their own.
 const WORTH_IT: usize = 3;
 /// The largest file in bytes; its worker should not have to wait for all the others' sake.
 const LARGEST: u64 = 256 << 20;
-/// Bytes of files that the thread is ahead of the workers, about; bounds the marks, 80 bytes a block. When it has come so
+/// Bytes of files that the thread is ahead of the workers, about; bounds the marks, 100 bytes a block. When it has come so
 /// far it waits until the lead is half of that, so that it takes several files again.
 const LEAD: u64 = 1 << 30;
 /// A worker that has to wait for marks waits for so many.
@@ -72,8 +71,10 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct FileAhead {
     entry: Entry,
-    /// The digests that are wanted.
-    kinds: [Option<DigestKind>; 2],
+    /// The digests that are wanted and can be made side by side.
+    kinds: DigestSet,
+    /// Their beginning.
+    begun: SideBySide,
     marks: Mutex<Marks>,
     /// Its worker: there are more marks.
     more: Condvar,
@@ -107,13 +108,14 @@ impl Drop for Lead {
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     fingerprint: u128,
-    chains: Chains,
+    digests: SideBySide,
 }
 
 impl DigestsAhead {
     /// For blocks of this length; `None` if that is no help.
     pub(crate) fn new(block_len: usize, processor: Processor) -> Option<Self> {
-        (has_some(processor) && block_len > 0 && block_len.is_multiple_of(BLOCK)).then(|| Self {
+        let is_help = DigestKind::ALL.into_iter().any(|kind| SideBySide::suits(kind, processor));
+        (is_help && block_len > 0 && block_len.is_multiple_of(BLOCK)).then(|| Self {
             processor,
             state: Mutex::default(),
             news: Condvar::new(),
@@ -123,26 +125,32 @@ impl DigestsAhead {
         })
     }
 
-    /// Walker: an entry that a worker will get, with the digests of its data that are made together. `None` if the
-    /// worker is to digest it.
-    pub(crate) fn announce(&self, entry: &Entry, kinds: [Option<DigestKind>; 2]) -> Option<Arc<FileAhead>> {
+    /// Walker: an entry that a worker will get, with the digests of its data that are streamed. `None` if the worker is to
+    /// digest it.
+    pub(crate) fn announce(&self, entry: &Entry, kinds: DigestSet) -> Option<Arc<FileAhead>> {
         let size = u64::try_from(entry.stat.size).unwrap_or_default();
         let suits = entry.file_type == FileType::Regular
             // What is left out of the stream is left out of the digest.
             && !entry.options.has(Flags::SPARSE)
-            && (self.block_len as u64..=LARGEST).contains(&size)
-            && kinds != [None, None];
-        suits.then(|| self.push(entry.clone(), kinds))
+            && (self.block_len as u64..=LARGEST).contains(&size);
+        if suits { self.push(entry.clone(), kinds) } else { None }
     }
 
-    fn push(&self, entry: Entry, kinds: [Option<DigestKind>; 2]) -> Arc<FileAhead> {
-        let file = Arc::new(FileAhead { entry, kinds, marks: Mutex::default(), more: Condvar::new() });
+    fn push(&self, entry: Entry, kinds: DigestSet) -> Option<Arc<FileAhead>> {
+        let kinds = self.suiting(kinds);
+        let begun = SideBySide::begin(kinds, self.processor)?;
+        let file = Arc::new(FileAhead { entry, kinds, begun, marks: Mutex::default(), more: Condvar::new() });
         let mut state = self.lock();
         state.waiting.push_back(Arc::clone(&file));
         if state.has_thread {
             self.news.notify_all();
         }
-        file
+        Some(file)
+    }
+
+    /// The kinds that can be made side by side.
+    fn suiting(&self, kinds: DigestSet) -> DigestSet {
+        kinds.iter().filter(|kind| SideBySide::suits(*kind, self.processor)).collect()
     }
 
     /// Walker: whether a thread is to be started now that runs [`Self::run`].
@@ -169,8 +177,8 @@ impl DigestsAhead {
         self.no_more();
     }
 
-    /// Worker: it is this file's turn, and these digests are wanted. `None` if there are no marks to follow.
-    pub(crate) fn follow(&self, file: Arc<FileAhead>, kinds: [Option<DigestKind>; 2]) -> Option<Follower<'_>> {
+    /// Worker: it is this file's turn, and these digests are streamed. `None` if there are no marks to follow.
+    pub(crate) fn follow(&self, file: Arc<FileAhead>, kinds: DigestSet) -> Option<Follower<'_>> {
         let mut state = self.lock();
         if let Some(place) = state.waiting.iter().position(|waiting| Arc::ptr_eq(waiting, &file)) {
             if !state.has_thread || state.taken + state.waiting.len() < WORTH_IT {
@@ -181,39 +189,43 @@ impl DigestsAhead {
             self.news.notify_all();
         }
         drop(state);
-        (file.kinds == kinds).then(|| Follower {
+        // A file without marks is better streamed from its beginning.
+        (file.kinds == self.suiting(kinds) && file.mark(0).is_some()).then(|| Follower {
             ahead: self,
-            chains: begin_chains(kinds, self.processor),
+            digests: file.begun,
             file,
             next: 0,
+            is_marked: true,
+            rest: Vec::new(),
+            length: 0,
         })
     }
 
     /// Thread: makes marks until there are no more files.
     pub(crate) fn run(&self, is_stopped: &dyn Fn() -> bool, mut each_round: impl FnMut()) {
         let _all_is_over = Leaving(self);
-        let mut lanes: Vec<Lane> = Vec::new();
-        while !is_stopped() && self.fill(&mut lanes, is_stopped) {
+        let mut files: Vec<Reading> = Vec::new();
+        while !is_stopped() && self.fill(&mut files, is_stopped) {
             each_round();
-            lanes.retain_mut(|lane| lane.read(self.block_len, is_stopped));
-            self.advance(&mut lanes);
+            files.retain_mut(|file| file.read(self.block_len, is_stopped));
+            self.advance(&mut files);
         }
     }
 
-    /// Takes files for the lanes that are free. Waits if there is nothing to do; `false` if there will be nothing.
-    fn fill(&self, lanes: &mut Vec<Lane>, is_stopped: &dyn Fn() -> bool) -> bool {
+    /// Takes more files, as many as are read side by side. Waits if there is nothing to do; `false` if there will be nothing.
+    fn fill(&self, files: &mut Vec<Reading>, is_stopped: &dyn Fn() -> bool) -> bool {
         let mut state = self.lock();
         loop {
-            state.taken = lanes.len();
-            if lanes.len() < SOME
+            state.taken = files.len();
+            if files.len() < SideBySide::WIDTH
                 && let Some(file) = self.take(&mut state)
             {
                 drop(state);
-                lanes.extend(Lane::open(file, self.processor));
+                files.extend(Reading::open(file));
                 state = self.lock();
                 continue;
             }
-            match lanes.len() {
+            match files.len() {
                 0 if is_stopped() || state.no_more && state.waiting.is_empty() => return false,
                 0 if state.no_more && state.waiting.len() < WORTH_IT && !state.is_urgent => return false,
                 0 => {
@@ -221,7 +233,7 @@ impl DigestsAhead {
                     state = result.0;
                 }
                 // Its worker is as fast.
-                1 => lanes.clear(),
+                1 => files.clear(),
                 _ => return true,
             }
         }
@@ -242,17 +254,11 @@ impl DigestsAhead {
         Some(Taken(file))
     }
 
-    /// Takes the block of each lane into its digests, and leaves a mark for each.
-    fn advance(&self, lanes: &mut [Lane]) {
-        let mut messages: [Option<Message<'_>>; SOME * 2] = Default::default();
-        let found = lanes.iter_mut().flat_map(|Lane { chains, block, .. }| {
-            let blocks = block.as_chunks().0;
-            chains.iter_mut().flatten().map(move |chain| (chain, blocks))
-        });
-        messages.iter_mut().zip(found).for_each(|(place, message)| *place = Some(message));
-        Chain::advance_some(&mut messages);
-        for lane in lanes {
-            lane.file.0.leave(Mark { fingerprint: self.fingerprints.of(&lane.block), chains: lane.chains });
+    /// Takes the block of each file into its digests, and leaves a mark for each.
+    fn advance(&self, files: &mut [Reading]) {
+        SideBySide::advance(files.iter_mut().map(|Reading { digests, block, .. }| (digests, block.as_chunks().0)));
+        for Reading { file, digests, block, .. } in files {
+            file.0.leave(Mark { fingerprint: self.fingerprints.of(block), digests: *digests });
         }
     }
 
@@ -289,7 +295,7 @@ impl FileAhead {
     }
 
     /// The mark of a block, counted from 0. Waits for it if it is to come, but not for a thread that hangs: the file of
-    /// another lane may lie on storage that does not answer.
+    /// another batch may lie on storage that does not answer.
     fn mark(&self, number: usize) -> Option<Mark> {
         let mut marks = self.lock();
         while marks.of_blocks.len() <= number && !marks.is_over {
@@ -317,26 +323,26 @@ impl Drop for Taken {
 }
 
 /// A file that the thread is at.
-struct Lane {
+struct Reading {
     file: Taken,
     source: Source,
-    chains: Chains,
+    digests: SideBySide,
     block: Vec<u8>,
 }
 
-impl Lane {
+impl Reading {
     /// Opens a file, if it is what the walk has seen and nearly all of it is in memory.
-    fn open(file: Taken, processor: Processor) -> Option<Self> {
-        let FileAhead { entry, kinds, .. } = &*file.0;
+    fn open(file: Taken) -> Option<Self> {
+        let FileAhead { entry, begun, .. } = &*file.0;
         let opened = entry.open(entry.options.has(Flags::NO_ATIME)).ok()?;
         let (Identity::Unchanged, stat) = entry.identify(opened.as_fd()).ok()? else { return None };
         let size = u64::try_from(stat.size).ok()?;
         if !is_nearly_resident(opened.as_fd(), size).is_ok_and(|is_resident| is_resident) {
             return None;
         }
-        let chains = begin_chains(*kinds, processor);
+        let digests = *begun;
         let source = Source::new(opened, FileType::Regular, &stat, Duration::ZERO);
-        Some(Self { file, source, chains, block: Vec::new() })
+        Some(Self { file, source, digests, block: Vec::new() })
     }
 
     /// Reads the next block. `false` if there is no whole one any more, or nobody who would follow.
@@ -352,7 +358,13 @@ pub(crate) struct Follower<'a> {
     ahead: &'a DigestsAhead,
     file: Arc<FileAhead>,
     next: usize,
-    chains: Chains,
+    /// Whether all blocks so far were those of the marks.
+    is_marked: bool,
+    digests: SideBySide,
+    /// Bytes that are not digested yet: less than a block of the algorithm.
+    rest: Vec<u8>,
+    /// Bytes of the file so far.
+    length: u64,
 }
 
 impl Drop for Follower<'_> {
@@ -367,8 +379,31 @@ impl Drop for Follower<'_> {
 }
 
 impl Follower<'_> {
-    /// Whether the next block of the file is what it was; then it is in the digests.
-    pub(crate) fn passes(&mut self, block: &[u8]) -> bool {
+    /// The kinds of digests that it has.
+    pub(crate) fn kinds(&self) -> DigestSet {
+        self.file.kinds
+    }
+
+    /// The next block of the file.
+    pub(crate) fn update(&mut self, block: &[u8]) {
+        self.length = self.length.wrapping_add(block.len() as u64);
+        self.is_marked = self.is_marked && self.passes(block);
+        if !self.is_marked {
+            self.rest.extend_from_slice(block);
+            let (blocks, rest) = self.rest.as_chunks();
+            SideBySide::advance([(&mut self.digests, blocks)]);
+            let digested = self.rest.len() - rest.len();
+            self.rest.drain(..digested);
+        }
+    }
+
+    /// The digests of all blocks so far.
+    pub(crate) fn values(&self) -> DigestValues {
+        self.digests.finish(&self.rest, self.length)
+    }
+
+    /// Whether the next block is that of the next mark; then it is in the digests.
+    fn passes(&mut self, block: &[u8]) -> bool {
         if block.len() != self.ahead.block_len {
             return false;
         }
@@ -376,14 +411,9 @@ impl Follower<'_> {
         let is_same = mark.fingerprint == self.ahead.fingerprints.of(block);
         if is_same {
             self.next += 1;
-            self.chains = mark.chains;
+            self.digests = mark.digests;
         }
         is_same
-    }
-
-    /// The digests of what has passed.
-    pub(crate) fn chains(&self) -> Chains {
-        self.chains
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use fd_crypto::Digester;
+use fd_crypto::{Digester, Digesters};
 use fd_fileset::Flags;
 use fd_messages::MessageType;
 use fd_records::{DigestKind, DigestValue, FileType};
@@ -11,7 +11,6 @@ use fd_walk::{Entry, HardLink, Identity};
 use rustix::io::Errno;
 
 use crate::accurate::{AccurateList, OnEqualData, Token};
-use crate::digests::digesters::Digesters;
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
 use crate::file::source::{Patience, Source, open_regular};
 use crate::pipeline::exchange::Stopped;

@@ -5,10 +5,9 @@
 //! digested. Other data is read to a block that is used again and again.
 
 use fd_compress::Compressor;
-use fd_crypto::Digester;
 use fd_crypto::pki::Encryptor;
 
-use crate::digests::long::LongDigest;
+use crate::digests::streamed::StreamedDigests;
 use crate::file::blocks::Intake;
 use crate::file::emit::Emitter;
 use crate::pipeline::halt::Halt;
@@ -16,13 +15,10 @@ use crate::pipeline::halt::Halt;
 /// Takes blocks that are sent as they are.
 pub(crate) struct InPlace<'t, 'j, F> {
     pub(crate) emitter: &'t mut Emitter<'j>,
-    /// Digesters for the digest record and the signature, as far as they run while the data is
-    /// read.
-    pub(crate) digesters: [Option<&'t mut Digester>; 2],
-    /// Digests are computed later, together with other files'.
-    pub(crate) late: bool,
-    /// Digests are computed together with those of other workers' files.
-    pub(crate) long_digest: Option<&'t mut LongDigest<'j>>,
+    /// Computes the digests of the file while it is read.
+    pub(crate) digests: &'t mut StreamedDigests<'j>,
+    /// Other digests of the file are batched.
+    pub(crate) batched: bool,
     /// Called before each block is sent.
     pub(crate) before_each: F,
     /// Position of the present block, including the header of its frame.
@@ -31,21 +27,16 @@ pub(crate) struct InPlace<'t, 'j, F> {
 
 impl<F: FnMut()> Intake<Halt> for InPlace<'_, '_, F> {
     fn room(&mut self) -> &mut Vec<u8> {
-        self.start = self.emitter.begin_block(self.late);
-        self.emitter.block_room(self.late)
+        self.start = self.emitter.begin_block(self.batched);
+        self.emitter.block_room(self.batched)
     }
 
     fn take(&mut self, _position: u64, len: usize) -> Result<(), Halt> {
         (self.before_each)();
-        let room = self.emitter.block_room(self.late);
+        let room = self.emitter.block_room(self.batched);
         let block = room.get(room.len().saturating_sub(len)..).unwrap_or_default();
-        for digester in self.digesters.iter_mut().flatten() {
-            digester.update(block);
-        }
-        if let Some(digest) = &mut self.long_digest {
-            digest.update(block);
-        }
-        self.emitter.end_block(self.late, self.start)?;
+        self.digests.update(block);
+        self.emitter.end_block(self.batched, self.start)?;
         let tally = &mut self.emitter.piece().tally;
         tally.read_bytes += len as u64;
         tally.job_bytes += len as u64;
@@ -54,23 +45,21 @@ impl<F: FnMut()> Intake<Halt> for InPlace<'_, '_, F> {
     }
 
     fn leave_out(&mut self) {
-        self.emitter.block_room(self.late).truncate(self.start);
+        self.emitter.block_room(self.batched).truncate(self.start);
     }
 }
 
 /// Transforms and sends blocks.
 pub(crate) struct Transform<'t, 'j> {
     /// As in [`InPlace`].
-    pub(crate) digesters: [Option<&'t mut Digester>; 2],
+    pub(crate) digests: &'t mut StreamedDigests<'j>,
     pub(crate) compressor: Option<&'t mut Compressor>,
     /// A compressed block.
     pub(crate) compressed: &'t mut Vec<u8>,
     /// Each record begins with its address.
     pub(crate) addresses: bool,
     /// As in [`InPlace`].
-    pub(crate) late: bool,
-    /// As in [`InPlace`].
-    pub(crate) long_digest: Option<&'t mut LongDigest<'j>>,
+    pub(crate) batched: bool,
     /// Set if the data is encrypted.
     pub(crate) encryptor: Option<&'t mut Encryptor>,
 }
@@ -78,14 +67,9 @@ pub(crate) struct Transform<'t, 'j> {
 impl Transform<'_, '_> {
     /// Sends one block (reference 04 §8.7).
     pub(crate) fn send(&mut self, emitter: &mut Emitter<'_>, position: u64, block: &[u8]) -> Result<(), Halt> {
-        for digester in self.digesters.iter_mut().flatten() {
-            digester.update(block);
-        }
-        if let Some(digest) = &mut self.long_digest {
-            digest.update(block);
-        }
-        if self.late {
-            emitter.keep_for_digest(block)?;
+        self.digests.update(block);
+        if self.batched {
+            emitter.keep_for_batch(block);
         }
         let body = match &mut self.compressor {
             Some(compressor) => {

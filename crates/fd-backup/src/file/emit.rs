@@ -4,10 +4,10 @@
 //! slot. Full pieces are published on the way.
 
 use fd_bsock::{CommCount, Encoder, FrameError, Signal};
-use fd_crypto::DigestError;
+use fd_crypto::{DigestBatch, DigestSet};
 use fd_records::{DigestKind, DigestValue, Stream, stream_header};
 
-use crate::digests::late::{LateDigests, Places};
+use crate::digests::batched::{Places, settle};
 use crate::digests::protect::Signing;
 use crate::pipeline::exchange::{Slot, Stopped};
 use crate::pipeline::halt::Halt;
@@ -78,24 +78,22 @@ pub(crate) struct Emitter<'j> {
     /// The open slot; `piece` belongs to it.
     open: Option<Slot>,
     piece: Piece,
-    late: LateDigests,
+    /// The files of this piece whose digests are batched.
+    batch: DigestBatch<Places>,
     /// Set if files are signed.
     signing: Option<Signing>,
-    /// Number of the worker, from 0.
-    seat: usize,
 }
 
 impl<'j> Emitter<'j> {
-    /// An emitter for the worker of this number.
-    pub(crate) fn new(job: &'j Job<'j>, seat: usize, signing: Option<Signing>) -> Self {
+    /// An emitter for one worker.
+    pub(crate) fn new(job: &'j Job<'j>, signing: Option<Signing>) -> Self {
         Self {
             job,
             writer: RecordWriter::new(job.plan.comm_compression),
             open: None,
             piece: Piece::default(),
-            late: LateDigests::new(job.plan.processor),
+            batch: DigestBatch::new(job.plan.processor),
             signing,
-            seat,
         }
     }
 
@@ -164,35 +162,36 @@ impl<'j> Emitter<'j> {
         Ok(())
     }
 
-    /// Begins a file whose digests of these kinds are computed later, together with other files'.
-    pub(crate) fn begin_late_digests(&mut self, kinds: [Option<DigestKind>; 2]) {
-        self.late.begin(kinds);
+    /// Begins a file whose digests of these kinds are batched.
+    pub(crate) fn begin_batched(&mut self, kinds: DigestSet) {
+        self.batch.begin(kinds);
     }
 
     /// Keeps a block of that file's data.
-    pub(crate) fn keep_for_digest(&mut self, block: &[u8]) -> Result<(), DigestError> {
-        self.late.keep(block)
+    pub(crate) fn keep_for_batch(&mut self, block: &[u8]) {
+        self.batch.push(block);
     }
 
     /// Begins one message of a stream. Its payload is read to the end of [`Self::block_room`], from
-    /// the returned position on: among the data kept for a late digest, or directly in its frame.
-    pub(crate) fn begin_block(&mut self, late: bool) -> usize {
-        if late { self.late.room().len() } else { Encoder::begin(&mut self.piece.frames) }
+    /// the returned position on: among the data kept for batched digests, or directly in its frame.
+    pub(crate) fn begin_block(&mut self, batched: bool) -> usize {
+        if batched { self.batch.room().len() } else { Encoder::begin(&mut self.piece.frames) }
     }
 
     /// See [`Self::begin_block`].
-    pub(crate) fn block_room(&mut self, late: bool) -> &mut Vec<u8> {
-        if late { self.late.room() } else { &mut self.piece.frames }
+    pub(crate) fn block_room(&mut self, batched: bool) -> &mut Vec<u8> {
+        if batched { self.batch.room() } else { &mut self.piece.frames }
     }
 
     /// Ends the message. Its payload has been read, and is not empty.
-    pub(crate) fn end_block(&mut self, late: bool, start: usize) -> Result<(), Halt> {
-        if !late {
+    pub(crate) fn end_block(&mut self, batched: bool, start: usize) -> Result<(), Halt> {
+        if !batched {
             return Ok(self.writer.encoder.finish(&mut self.piece.frames, start)?);
         }
-        let block = self.late.room().get(start..).unwrap_or_default();
+        let block = self.batch.room().get(start..).unwrap_or_default();
         self.writer.encoder.data(&mut self.piece.frames, block)?;
-        Ok(self.late.keep_read()?)
+        self.batch.pushed();
+        Ok(())
     }
 
     /// Writes a signature record that is filled in later. Returns the position of the signature.
@@ -206,9 +205,15 @@ impl<'j> Emitter<'j> {
         self.writer.reserve(&mut self.piece.frames, file_index, kind.stream(), kind.len())
     }
 
-    /// Ends a file with late digests. Until the piece is published, these places may hold zeros.
-    pub(crate) fn end_late_digests(&mut self, places: Places) -> Result<(), Halt> {
-        self.late.end(&mut self.piece.frames, places, self.signing.as_mut())
+    /// Ends a file with batched digests. Until the piece is published, these places may hold zeros.
+    pub(crate) fn end_batched(&mut self, kinds: DigestSet, places: Places) -> Result<(), Halt> {
+        self.batch.end(kinds, places);
+        if self.batch.is_full() { self.settle() } else { Ok(()) }
+    }
+
+    /// Computes the batched digests and signatures and fills them in.
+    fn settle(&mut self) -> Result<(), Halt> {
+        settle(&mut self.batch, &mut self.piece.frames, self.signing.as_mut())
     }
 
     /// Publishes the piece if it is full.
@@ -223,19 +228,15 @@ impl<'j> Emitter<'j> {
     pub(crate) fn publish(&mut self) -> Result<(), Stopped> {
         if let Some(slot) = self.open {
             let piece = self.complete_piece();
-            let waits = |waits: bool| {
-                if let Some(digests) = &self.job.long_digests {
-                    digests.expect(self.seat, !waits);
-                }
-            };
-            self.piece = self.job.exchange.exchange(slot, piece, waits)?;
+            self.piece = self.job.exchange.exchange(slot, piece)?;
         }
         Ok(())
     }
 
     fn complete_piece(&mut self) -> Piece {
+        let settled = self.settle();
         let mut piece = std::mem::take(&mut self.piece);
-        if let Err(halt) = self.late.settle(&mut piece.frames, self.signing.as_mut()) {
+        if let Err(halt) = settled {
             // OpenSSL fails in the middle of the job. No backup is better than one with wrong
             // digests.
             piece.frames.clear();

@@ -9,12 +9,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use fd_crypto::Digesters;
 use fd_records::FileType;
 use fd_walk::{Entry, HardLink, Identity, LinkState};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use crate::digests::digesters::Digesters;
 use crate::file::compare::{Comparer, Decision, Finding};
 use crate::file::kinds::is_read;
 use crate::file::source::open_regular;

@@ -10,11 +10,10 @@ use fd_walk::Entry;
 use rustix::io::Errno;
 
 use crate::digests::ahead::FileAhead;
-use crate::digests::digesters::Digesters;
-use crate::digests::late::Places;
-use crate::digests::long::{LongDigest, LongValues};
+use crate::digests::batched::Places;
+use crate::digests::choice::Digests;
 use crate::digests::protect::{Encryption, Signing, Unprotected};
-use crate::digests::ways::{Digest, Digests, Way};
+use crate::digests::streamed::StreamedDigests;
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
 use crate::file::compressors::Compressors;
 use crate::file::data::{InPlace, Transform};
@@ -65,10 +64,8 @@ pub(crate) enum Saved {
 pub(crate) struct Saver<'j> {
     job: &'j Job<'j>,
     pub(crate) emitter: Emitter<'j>,
-    pub(crate) digesters: Digesters,
+    pub(crate) digests: StreamedDigests<'j>,
     compressors: Compressors,
-    /// Computes digests of long files.
-    long_digest: Option<LongDigest<'j>>,
     /// The file of the present batch, if its digests are computed ahead.
     pub(crate) ahead: Option<Arc<FileAhead>>,
     metadata: MetadataReader,
@@ -86,17 +83,16 @@ pub(crate) struct Saver<'j> {
 }
 
 impl<'j> Saver<'j> {
-    /// A saver for the worker of this number, counted from 0.
-    pub(crate) fn new(job: &'j Job<'j>, seat: usize) -> Result<Self, Unprotected> {
+    /// A saver for one worker.
+    pub(crate) fn new(job: &'j Job<'j>) -> Result<Self, Unprotected> {
         let protection = job.protection.as_ref();
         let signing = protection.map(Signing::new).transpose()?;
         let encryption = protection.map(Encryption::new).transpose()?.flatten();
         Ok(Self {
             job,
-            emitter: Emitter::new(job, seat, signing),
-            digesters: Digesters::default(),
+            emitter: Emitter::new(job, signing),
+            digests: StreamedDigests::default(),
             compressors: Compressors::default(),
-            long_digest: job.long_digests.as_ref().map(|all| LongDigest::new(all, seat)),
             ahead: None,
             metadata: MetadataReader::new(),
             found: FileMetadata::default(),
@@ -129,8 +125,9 @@ impl<'j> Saver<'j> {
         if let Some(digest) = update {
             self.send_metadata(entry, file_index, None)?;
             // The stock daemon signs the data of this record, and there is none.
-            let signed = signed_kind.map(|kind| Digest { kind, way: Way::Alone });
-            self.send_signature(Digests { record: None, signed }, None, LongValues::default(), file_index)?;
+            let digests = Digests { signed: signed_kind, ..Digests::default() };
+            self.begin_digests(digests)?;
+            self.send_signature(digests, None, file_index)?;
             let digest = entry.options.digest.and_then(|kind| DigestValue::from_bytes(kind, digest));
             self.send_digest(digest, file_index)?;
             return Ok(Saved::Complete { digest });
@@ -140,7 +137,7 @@ impl<'j> Saver<'j> {
         if self.encrypts(entry.file_type) {
             self.send_session(entry, file_index)?;
         }
-        self.begin_digests(digests);
+        self.begin_digests(digests)?;
         let source = match content {
             Content::Nothing => None,
             Content::Open(mut source) => {
@@ -158,16 +155,12 @@ impl<'j> Saver<'j> {
         self.send_digests(digests, inherited.digest, file_index)
     }
 
-    fn begin_digests(&mut self, digests: Digests) {
-        if digests.any(Way::Late) {
-            self.emitter.begin_late_digests(digests.kinds(Way::Late));
-        }
-        if let Some(digest) = self.long_digest.as_mut().filter(|_| digests.any(Way::Together)) {
-            let kinds = digests.kinds(Way::Together);
-            let ahead = self.ahead.take();
-            let ahead = ahead.and_then(|file| self.job.digests_ahead.as_ref()?.follow(file, kinds));
-            digest.begin(kinds, ahead);
-        }
+    fn begin_digests(&mut self, digests: Digests) -> Result<(), Halt> {
+        let streamed = digests.streamed();
+        let ahead = self.ahead.take();
+        let follower = ahead.and_then(|file| self.job.digests_ahead.as_ref()?.follow(file, streamed));
+        self.emitter.begin_batched(digests.batched);
+        Ok(self.digests.begin(streamed, follower)?)
     }
 
     /// Sends the signature and the digest record, or reserves their places.
@@ -177,23 +170,22 @@ impl<'j> Saver<'j> {
         inherited: Option<DigestValue>,
         file_index: i32,
     ) -> Result<Saved, Halt> {
-        let together = self.long_digest.as_mut().filter(|_| digests.any(Way::Together));
-        let together = together.map(LongDigest::finish).unwrap_or_default();
+        let batched = digests.record.filter(|kind| digests.batched.contains(*kind));
         let digest = match digests.record {
-            Some(Digest { kind, way: Way::Alone }) => self.finish_digest(kind),
-            Some(Digest { kind, way: Way::Together }) => Some(together.get(kind).ok_or(Halt::Digest(kind))?),
-            Some(Digest { way: Way::Late, .. }) => None,
+            Some(_) if batched.is_some() => None,
+            Some(kind) => self.finish_digest(kind),
             None => inherited,
         };
-        let signature = self.send_signature(digests, digest, together, file_index)?;
-        let record = if let Some(Digest { kind, way: Way::Late }) = digests.record {
+        let signature = self.send_signature(digests, digest, file_index)?;
+        let record = if let Some(kind) = batched {
             Some((kind, self.emitter.reserve_digest(file_index, kind)?))
         } else {
             self.send_digest(digest, file_index)?;
             None
         };
-        if digests.any(Way::Late) {
-            self.emitter.end_late_digests(Places { record, signature })?;
+        self.digests.end();
+        if !digests.batched.is_empty() {
+            self.emitter.end_batched(digests.batched, Places { record, signature })?;
         }
         Ok(Saved::Complete { digest })
     }
@@ -206,7 +198,7 @@ impl<'j> Saver<'j> {
     fn signs(&mut self, file_type: FileType) -> Result<Option<DigestKind>, Halt> {
         let kind = self.job.protection.as_ref().and_then(|protection| protection.signs(file_type));
         if let Some(kind) = kind {
-            self.digesters.ready(kind).map_err(Unprotected::from)?;
+            self.digests.digesters.ready(kind).map_err(Unprotected::from)?;
         }
         Ok(kind)
     }
@@ -229,15 +221,16 @@ impl<'j> Saver<'j> {
         &mut self,
         digests: Digests,
         digest: Option<DigestValue>,
-        together: LongValues,
         file_index: i32,
     ) -> Result<Option<(DigestKind, usize)>, Halt> {
-        let Some(Digest { kind, way }) = digests.signed else { return Ok(None) };
-        let value = match way {
-            Way::Late => return Ok(Some((kind, self.emitter.reserve_signature(file_index)?))),
-            _ if digests.is_one() => digest,
-            Way::Together => together.get(kind),
-            Way::Alone => Some(self.digesters.finish(kind).map_err(Unprotected::from)?),
+        let Some(kind) = digests.signed else { return Ok(None) };
+        if digests.batched.contains(kind) {
+            return Ok(Some((kind, self.emitter.reserve_signature(file_index)?)));
+        }
+        let value = if digests.record == Some(kind) {
+            digest
+        } else {
+            Some(self.digests.finish(kind).map_err(Unprotected::from)?)
         };
         self.emitter.signature(file_index, &value.ok_or(Halt::Digest(kind))?)?;
         Ok(None)
@@ -282,7 +275,7 @@ impl<'j> Saver<'j> {
             return None;
         }
         let kind = entry.options.digest?;
-        if self.digesters.ready(kind).is_err() {
+        if self.digests.digesters.ready(kind).is_err() {
             self.warn(texts::digest_failed(kind));
             return None;
         }
@@ -290,7 +283,7 @@ impl<'j> Saver<'j> {
     }
 
     fn finish_digest(&mut self, kind: DigestKind) -> Option<DigestValue> {
-        let result = self.digesters.finish(kind);
+        let result = self.digests.finish(kind);
         if result.is_err() {
             self.warn(texts::digest_failed(kind));
         }
@@ -306,23 +299,21 @@ impl<'j> Saver<'j> {
         let sparse = options.has(Flags::SPARSE) && !encrypted;
         let cut = Cut::new(file_type, &entry.stat, sparse, self.job.record_len);
         self.emitter.header(file_index, data_stream(options, encrypted), entry.stat.size)?;
-        let digesters = self.digesters.get(digests.kinds(Way::Alone));
-        let long_digest = self.long_digest.as_mut().filter(|_| digests.any(Way::Together));
-        let late = digests.any(Way::Late);
+        let batched = !digests.batched.is_empty();
+        let digests = &mut self.digests;
         let emitter = &mut self.emitter;
         let pace = &mut self.pace;
         let end = if compressor.is_none() && !encrypted && !sparse {
             let before_each = || pace.step(&is_stopped);
-            let mut intake = InPlace { emitter, digesters, late, long_digest, before_each, start: 0 };
+            let mut intake = InPlace { emitter, digests, batched, before_each, start: 0 };
             read_blocks(source, &cut, &is_stopped, &mut intake)?
         } else {
             let mut transform = Transform {
-                digesters,
+                digests,
                 compressor,
                 compressed: &mut self.compressed,
                 addresses: sparse,
-                late,
-                long_digest,
+                batched,
                 encryptor: self.encryption.as_mut().filter(|_| encrypted).map(Encryption::encryptor),
             };
             let each = |position, block: &[u8]| {

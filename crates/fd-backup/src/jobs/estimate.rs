@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fd_crypto::Digesters;
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType};
 use fd_metadata::NameCache;
@@ -11,7 +12,6 @@ use fd_records::FileType;
 use fd_walk::{Candidate, Comparison, Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::accurate::AccurateList;
-use crate::digests::digesters::Digesters;
 use crate::file::compare::{Comparer, Decision, Finding};
 use crate::file::listing::saved_line;
 use crate::file::plugins::PluginNames;

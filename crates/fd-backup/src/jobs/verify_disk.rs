@@ -7,12 +7,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fd_crypto::Digesters;
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendError};
 use fd_records::{DigestKind, FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
 use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
-use crate::digests::digesters::Digesters;
 use crate::file::blocks::DataEnd;
 use crate::file::compare::Reading;
 use crate::file::source::{LeaseClock, Patience};

@@ -277,15 +277,14 @@ impl<B> Exchange<B> {
 
     /// Worker: an empty piece for the frames of `slot`; waits while memory is short.
     pub(crate) fn obtain(&self, slot: Slot) -> Result<Piece, Stopped> {
-        self.obtain_locked(self.lock(), slot, |_| ())
+        self.obtain_locked(self.lock(), slot)
     }
 
-    /// Worker: publishes a piece of `slot` and obtains the next one. `waits` is called with `true`
-    /// if that has to wait, and with `false` after the wait.
-    pub(crate) fn exchange(&self, slot: Slot, piece: Piece, waits: impl Fn(bool)) -> Result<Piece, Stopped> {
+    /// Worker: publishes a piece of `slot` and obtains the next one.
+    pub(crate) fn exchange(&self, slot: Slot, piece: Piece) -> Result<Piece, Stopped> {
         let mut state = self.lock();
         self.push(&mut state, slot, piece, false);
-        self.obtain_locked(state, slot, waits)
+        self.obtain_locked(state, slot)
     }
 
     /// Worker: publishes the last piece of `slot`.
@@ -352,13 +351,7 @@ impl<B> Exchange<B> {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    fn obtain_locked(
-        &self,
-        mut state: MutexGuard<'_, State<B>>,
-        slot: Slot,
-        waits: impl Fn(bool),
-    ) -> Result<Piece, Stopped> {
-        let mut has_waited = false;
+    fn obtain_locked(&self, mut state: MutexGuard<'_, State<B>>, slot: Slot) -> Result<Piece, Stopped> {
         loop {
             if self.is_stopped() {
                 return Err(Stopped);
@@ -367,17 +360,10 @@ impl<B> Exchange<B> {
             let kept_back = if is_first { 0 } else { self.limits.reserve() };
             if state.free > kept_back {
                 state.free -= 1;
-                if has_waited {
-                    waits(false);
-                }
                 return Ok(state.spare.pop().unwrap_or_else(|| Piece {
                     frames: Vec::with_capacity(self.limits.piece_len),
                     ..Piece::default()
                 }));
-            }
-            if !has_waited {
-                has_waited = true;
-                waits(true);
             }
             state.first_waits_for_memory |= is_first;
             state.memory_waiters += 1;

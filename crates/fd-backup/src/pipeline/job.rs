@@ -7,9 +7,8 @@ use fd_walk::{Entry, HardLink, LinkState};
 
 use crate::accurate::Token;
 use crate::digests::ahead::DigestsAhead;
-use crate::digests::long::LongDigests;
+use crate::digests::choice::Digests;
 use crate::digests::protect::{JobProtection, Unprotected};
-use crate::digests::ways::{Digests, Way};
 use crate::file::source::{LeaseClock, Patience};
 use crate::jobs::plan::BackupPlan;
 use crate::pipeline::batch::Batch;
@@ -35,9 +34,7 @@ pub(crate) struct Job<'j> {
     pub(crate) wants_saved: bool,
     /// The log takes the line of each unchanged file.
     pub(crate) wants_skipped: bool,
-    /// Computes digests of long files, if several together are faster than each alone.
-    pub(crate) long_digests: Option<LongDigests>,
-    /// Computes digests of several files at a time, before they are read for the stream.
+    /// Computes digests of several large files at a time, before they are read for the stream.
     pub(crate) digests_ahead: Option<DigestsAhead>,
     /// Encrypts and signs files.
     pub(crate) protection: Option<JobProtection<'j>>,
@@ -65,7 +62,6 @@ impl<'j> Job<'j> {
             leases: LeaseClock::default(),
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),
-            long_digests: LongDigests::new(plan.workers.max(1), plan.processor),
             digests_ahead: DigestsAhead::new(record_len, plan.processor),
             protection: plan
                 .protection
@@ -84,7 +80,7 @@ impl<'j> Job<'j> {
         }
         let signed = self.protection.as_ref().and_then(|protection| protection.signs(entry.file_type));
         let digests = Digests::new(entry.options.digest, signed, entry, self.plan.processor);
-        batch.ahead = ahead.announce(entry, digests.kinds(Way::Together));
+        batch.ahead = ahead.announce(entry, digests.streamed());
     }
 
     /// Sets the state of the first name of an inode for the later names.

@@ -29,9 +29,9 @@ pub(crate) struct Worker<'j> {
 }
 
 impl<'j> Worker<'j> {
-    /// The worker of this number, counted from 0.
-    pub(crate) fn new(job: &'j Job<'j>, seat: usize) -> Result<Self, Unprotected> {
-        Ok(Self { job, saver: Saver::new(job, seat)? })
+    /// A worker that has done nothing yet.
+    pub(crate) fn new(job: &'j Job<'j>) -> Result<Self, Unprotected> {
+        Ok(Self { job, saver: Saver::new(job)? })
     }
 
     /// Works until there are no more batches.
@@ -57,7 +57,7 @@ impl<'j> Worker<'j> {
     /// `fates` is a buffer.
     fn work(&mut self, slot: Slot, mut batch: Batch, fates: &mut Vec<Prepared>) -> Result<(), Stopped> {
         let job = self.job;
-        let mut preparer = Preparer { job, digesters: &mut self.saver.digesters, block: &mut self.saver.block };
+        let mut preparer = Preparer { job, digesters: &mut self.saver.digests.digesters, block: &mut self.saver.block };
         preparer.prepare(&mut batch.items, fates)?;
         let mut file_index = job.exchange.first_file(slot)?;
         preparer.prepare_links(&mut batch.items, fates)?;

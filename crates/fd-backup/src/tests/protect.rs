@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::thread;
 
 use fd_crypto::Digester;
-use fd_crypto::pki::{Certificate, Decryptor, KeyPair, KeyRing, PrivateKey, SessionOpener, Signature, Verdict};
+use fd_crypto::pki::{
+    Certificate, Decryptor, KeyPair, KeyRing, PrivateKey, SessionOpener, Signature, SignatureVerdict,
+};
 use fd_records::{ContentCipher, DigestKind, DigestValue, Stream};
 
 use super::support::{self, Bed};
@@ -53,7 +55,7 @@ fn encrypted_records_have_the_stock_order_and_can_be_decrypted() {
         digester.update(&data);
         digester.finish().ok()
     });
-    assert!(matches!(signed, Verdict::Good));
+    assert!(matches!(signed, SignatureVerdict::Good));
     assert_eq!(records[0].attributes().lstat.data_stream, Stream::ENCRYPTED_FILE_DATA);
 }
 
@@ -118,7 +120,7 @@ fn each_file_has_its_own_digest_and_signature() {
                     continue;
                 };
                 let verdict = Signature::parse(&signature).unwrap().verify(keys, |kind| Some(digest(kind, data)));
-                assert!(matches!(verdict, Verdict::Good), "{what}: {verdict:?}");
+                assert!(matches!(verdict, SignatureVerdict::Good), "{what}: {verdict:?}");
             }
         }
     }

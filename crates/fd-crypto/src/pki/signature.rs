@@ -219,7 +219,7 @@ pub struct SignatureError(der::Error);
 
 /// What a signature says about the data.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum SignatureVerdict {
     /// It was signed by somebody we know, and is the same.
     Good,
     /// It is not what was signed.
@@ -268,15 +268,15 @@ impl Signature {
     }
 
     /// Compares with the digest of the data. `digest` makes it; it is asked at most once.
-    pub fn verify(&self, keys: &KeyRing, digest: impl FnOnce(DigestKind) -> Option<DigestValue>) -> Verdict {
+    pub fn verify(&self, keys: &KeyRing, digest: impl FnOnce(DigestKind) -> Option<DigestValue>) -> SignatureVerdict {
         let known = self.signers.iter().find_map(|one| Some((one, keys.signer(&one.key_id)?)));
-        let Some((one, certificate)) = known else { return Verdict::UnknownSigner };
-        let Some(kind) = one.kind else { return Verdict::UnsupportedDigest };
-        let Some(value) = digest(kind).filter(|value| value.kind() == kind) else { return Verdict::NoDigest };
+        let Some((one, certificate)) = known else { return SignatureVerdict::UnknownSigner };
+        let Some(kind) = one.kind else { return SignatureVerdict::UnsupportedDigest };
+        let Some(value) = digest(kind).filter(|value| value.kind() == kind) else { return SignatureVerdict::NoDigest };
         match is_signature(certificate.key(), kind, value.as_bytes(), &one.signature) {
-            Ok(true) => Verdict::Good,
-            Ok(false) => Verdict::Bad(OpenSslErrors::default()),
-            Err(stack) => Verdict::Bad(OpenSslErrors::from(stack)),
+            Ok(true) => SignatureVerdict::Good,
+            Ok(false) => SignatureVerdict::Bad(OpenSslErrors::default()),
+            Err(stack) => SignatureVerdict::Bad(OpenSslErrors::from(stack)),
         }
     }
 }

@@ -291,14 +291,14 @@ fn signatures_are_those_that_openssl_verifies_and_cover_the_data() {
         again.clear();
         other.record(&digest(kind, b"other"), &mut again).unwrap();
         let parsed = Signature::parse(&again).unwrap();
-        assert!(matches!(parsed.verify(&keys, |kind| Some(digest(kind, b"other"))), Verdict::Good), "made");
+        assert!(matches!(parsed.verify(&keys, |kind| Some(digest(kind, b"other"))), SignatureVerdict::Good), "made");
 
         let parsed = Signature::parse(&record).unwrap();
         assert_eq!(parsed.digest_kind(&keys), Some(kind));
-        assert!(matches!(parsed.verify(&keys, |kind| Some(digest(kind, b"data"))), Verdict::Good));
-        assert!(matches!(parsed.verify(&keys, |kind| Some(digest(kind, b"other"))), Verdict::Bad(_)));
-        assert!(matches!(parsed.verify(&keys, |_| None), Verdict::NoDigest));
-        assert!(matches!(parsed.verify(&ring(&pair()), |_| None), Verdict::UnknownSigner));
+        assert!(matches!(parsed.verify(&keys, |kind| Some(digest(kind, b"data"))), SignatureVerdict::Good));
+        assert!(matches!(parsed.verify(&keys, |kind| Some(digest(kind, b"other"))), SignatureVerdict::Bad(_)));
+        assert!(matches!(parsed.verify(&keys, |_| None), SignatureVerdict::NoDigest));
+        assert!(matches!(parsed.verify(&ring(&pair()), |_| None), SignatureVerdict::UnknownSigner));
         for place in 0..record.len() {
             let mut damaged = record.clone();
             damaged[place] ^= 0x10;
@@ -306,7 +306,7 @@ fn signatures_are_those_that_openssl_verifies_and_cover_the_data() {
             let verdict = parsed.verify(&keys, |kind| Some(digest(kind, b"data")));
             // The second algorithm says nothing that the first does not: 9 bytes that nobody looks at.
             let in_algorithm = (record.len() - 260 - 9..record.len() - 260).contains(&place);
-            assert!(in_algorithm || !matches!(verdict, Verdict::Good), "byte {place} of {kind}");
+            assert!(in_algorithm || !matches!(verdict, SignatureVerdict::Good), "byte {place} of {kind}");
         }
         for end in 0..record.len() {
             assert!(Signature::parse(record.get(..end).unwrap()).is_err());

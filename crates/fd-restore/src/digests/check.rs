@@ -7,8 +7,8 @@
 //!
 //! A job without digests soon stops preparing for them.
 
-use fd_crypto::Digester;
 use fd_crypto::processor::Processor;
+use fd_crypto::{DigestSet, Digester};
 use fd_messages::CancelToken;
 use fd_records::{DigestKind, DigestValue};
 
@@ -124,6 +124,11 @@ impl DigestCheck {
         if self.expects_signature { self.signed.kinds() } else { self.recorded.kinds() }
     }
 
+    /// All kinds of which one may be wanted.
+    fn all_expected(&self) -> DigestSet {
+        self.expected().iter().chain(self.signed.kinds()).copied().collect()
+    }
+
     /// A file of this size begins, as far as its attributes tell.
     pub(crate) fn begin(&mut self, size: i64, file: &OutputFile) {
         self.abandon();
@@ -134,6 +139,7 @@ impl DigestCheck {
         if !self.expects_signature && (!self.records_count || self.without > PATIENCE) {
             self.basis = Basis::Nothing;
         } else if size <= SMALL {
+            self.small.begin(self.all_expected());
             self.basis = Basis::Kept;
         } else if size <= MOST_LEFT && can_be_left() && file.can_be_read_later() {
             self.basis = Basis::Left;
@@ -144,9 +150,7 @@ impl DigestCheck {
 
     /// The current file is digested from here on.
     fn stream(&mut self) {
-        let mut kinds = self.expected().to_vec();
-        kinds.extend(self.signed.kinds().iter().filter(|kind| !self.expected().contains(kind)));
-        self.streamed.begin(&kinds);
+        self.streamed.begin(self.all_expected());
         self.basis = Basis::Streamed;
     }
 
@@ -168,13 +172,10 @@ impl DigestCheck {
                 self.basis = Basis::Nothing;
             }
         }
-        if self.basis == Basis::Kept && !self.small.keep(data) {
-            self.stream();
-            self.streamed.update(self.small.current());
-            self.small.forget();
-        }
-        if self.basis == Basis::Streamed {
-            self.streamed.update(data);
+        match self.basis {
+            Basis::Kept => self.small.keep(data),
+            Basis::Streamed => self.streamed.update(data),
+            Basis::Nothing | Basis::Left => {}
         }
         self.length = self.length.saturating_add(data.len() as u64);
         self.is_readable &= in_order && self.length <= AGAIN;
@@ -199,7 +200,7 @@ impl DigestCheck {
             self.signed.last = Some(kind);
         }
         let ticket = self.next;
-        if self.basis == Basis::Kept {
+        if self.basis == Basis::Kept && self.small.can_make(kind) {
             self.small.add(ticket, kind, recorded, name);
         } else if self.basis == Basis::Left
             && self.long.can_take(kind, self.length)
@@ -224,11 +225,8 @@ impl DigestCheck {
         };
         match self.basis {
             Basis::Nothing => None,
-            Basis::Kept => {
-                let mut digester = Digester::new(kind).ok()?;
-                digester.update(self.small.current());
-                digester.finish().ok()
-            }
+            Basis::Kept if self.small.can_make(kind) => self.small.make_now(kind),
+            Basis::Kept => self.is_readable.then(again).flatten(),
             Basis::Left => again(),
             Basis::Streamed => match self.streamed.finish(kind) {
                 None if self.is_readable => again(),

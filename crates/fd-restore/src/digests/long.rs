@@ -1,4 +1,4 @@
-//! The MD5 or SHA-256 of long files, made of many at a time once they are restored: eight chains side by side take hardly
+//! The MD5 or SHA-256 of long files, made of many at a time once they are restored: eight side by side take hardly
 //! longer than one alone, which would take longer than all the rest of the restore.
 //!
 //! A file is kept open, for reading only, when its digest record or its signature has come. Once there are enough, a
@@ -11,7 +11,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use fd_crypto::multi_buffer::{Algorithm, BLOCK, Chain, FewLanes, SOME};
+use fd_crypto::DigestSet;
+use fd_crypto::multi_buffer::{BLOCK, SideBySide};
 use fd_crypto::processor::Processor;
 use fd_messages::CancelToken;
 use fd_records::{DigestKind, DigestValue};
@@ -27,7 +28,7 @@ const MOST_BYTES: u64 = 512 << 20;
 /// The part of the host's memory that these may be, if that is less.
 const SHARE_OF_MEMORY: u64 = 16;
 /// How many of them are read at a time.
-const TOGETHER: usize = SOME;
+const TOGETHER: usize = SideBySide::WIDTH;
 /// Bytes that are read of each file at a time, a multiple of [`BLOCK`]. All together should fit into a processor's own
 /// cache.
 const PIECE: usize = 32 << 10;
@@ -70,7 +71,8 @@ struct LongFile {
     /// What was restored of it; what another process appends is not looked at.
     length: u64,
     kind: DigestKind,
-    lanes: FewLanes,
+    /// The beginning of the digest.
+    begun: SideBySide,
     /// How it looked when the job was through with it.
     left: Option<Stamp>,
 }
@@ -94,7 +96,7 @@ impl Stamp {
 }
 
 impl LongFiles {
-    /// In the lanes of this processor, if it has any.
+    /// With the kernels of this processor, if it has any.
     pub(super) fn new(processor: Processor) -> Self {
         let memory = sysinfo().map_or(0, |info| info.ram_total());
         Self {
@@ -111,7 +113,7 @@ impl LongFiles {
 
     /// Whether a file of this length can wait for such a digest.
     pub(super) fn can_take(&self, kind: DigestKind, length: u64) -> bool {
-        length <= self.most_bytes && lanes(kind, self.processor).is_some()
+        length <= self.most_bytes && SideBySide::suits(kind, self.processor)
     }
 
     /// The job that this is for.
@@ -119,8 +121,8 @@ impl LongFiles {
         self.cancel = cancel.clone();
     }
 
-    /// The file is complete. What is still to be done to it, [`Self::leave`] ends. Nothing happens if there are no lanes
-    /// for such a digest.
+    /// The file is complete. What is still to be done to it, [`Self::leave`] ends. Nothing happens if there is no
+    /// kernel for such a digest.
     pub(super) fn add(
         &mut self,
         ticket: Ticket,
@@ -130,9 +132,9 @@ impl LongFiles {
         recorded: Recorded,
         name: &[u8],
     ) {
-        let Some(lanes) = lanes(kind, self.processor) else { return };
+        let Some(begun) = SideBySide::begin(DigestSet::EMPTY.with(kind), self.processor) else { return };
         let identity = file.metadata().ok().map(|found| (found.dev(), found.ino()));
-        self.waiting.push(LongFile { file, length, kind, lanes, left: None });
+        self.waiting.push(LongFile { file, length, kind, begun, left: None });
         self.waiting_bytes = self.waiting_bytes.saturating_add(length);
         self.pending.push(Pending { ticket, name: name.to_vec(), recorded, identity });
     }
@@ -214,16 +216,6 @@ impl LongFiles {
     }
 }
 
-/// What makes such digests here.
-fn lanes(kind: DigestKind, processor: Processor) -> Option<FewLanes> {
-    let algorithm = match kind {
-        DigestKind::Md5 => Algorithm::Md5,
-        DigestKind::Sha256 => Algorithm::Sha256,
-        _ => return None,
-    };
-    algorithm.few_lanes(processor)
-}
-
 impl LongFile {
     fn stamp(&self) -> Option<Stamp> {
         self.file.metadata().ok().map(|found| Stamp {
@@ -246,11 +238,11 @@ impl LongFile {
 }
 
 /// A file that is being read.
-struct Lane<'f> {
+struct Reading<'f> {
     number: usize,
     file: &'f LongFile,
-    chain: Chain,
-    /// Bytes in the chain.
+    digest: SideBySide,
+    /// Bytes in the digest.
     digested: u64,
     piece: Vec<u8>,
     /// How much of it holds what was read.
@@ -258,10 +250,10 @@ struct Lane<'f> {
     error: Option<Errno>,
 }
 
-impl<'f> Lane<'f> {
+impl<'f> Reading<'f> {
     fn new((number, file): (usize, &'f LongFile)) -> Self {
         let piece = vec![0; PIECE];
-        Self { number, file, chain: file.lanes.begin(), digested: 0, piece, filled: 0, error: None }
+        Self { number, file, digest: file.begun, digested: 0, piece, filled: 0, error: None }
     }
 
     /// Reads the next piece, a whole one as long as there is one.
@@ -293,8 +285,7 @@ impl<'f> Lane<'f> {
         }
         // Its end, be it too early.
         let (_blocks, rest) = parts(&self.piece, self.filled);
-        let value = self.chain.finish(rest, length);
-        Some(self.file.finding(DigestValue::from_bytes(self.file.kind, value.as_bytes())))
+        Some(self.file.finding(self.digest.finish(rest, length).get(self.file.kind)))
     }
 }
 
@@ -304,32 +295,33 @@ fn parts(piece: &[u8], filled: usize) -> (&[[u8; BLOCK]], &[u8]) {
 }
 
 /// Takes the whole blocks of the pieces.
-fn digest(lanes: &mut [Lane<'_>]) {
-    let messages = lanes.iter_mut().map(|Lane { chain, piece, filled, .. }| Some((chain, parts(piece, *filled).0)));
-    Chain::advance_some(&mut messages.collect::<Vec<_>>());
+fn digest(files: &mut [Reading<'_>]) {
+    SideBySide::advance(
+        files.iter_mut().map(|Reading { digest, piece, filled, .. }| (digest, parts(piece, *filled).0)),
+    );
 }
 
 /// Reads these files and makes their digests.
 fn check(files: &[LongFile], cancel: &CancelToken) -> Vec<Finding> {
     let mut findings = vec![Finding::Cancelled; files.len()];
     let mut waiting: Vec<(usize, &LongFile)> = files.iter().enumerate().collect();
-    // The longest first, so that the lanes are busy to the end.
+    // The longest first, so that the kernel is busy to the end.
     waiting.sort_by_key(|(_, file)| file.length);
-    let mut lanes: Vec<Lane<'_>> = Vec::new();
+    let mut reading: Vec<Reading<'_>> = Vec::new();
     loop {
-        while lanes.len() < TOGETHER
+        while reading.len() < TOGETHER
             && let Some(next) = waiting.pop()
         {
-            lanes.push(Lane::new(next));
+            reading.push(Reading::new(next));
         }
-        if lanes.is_empty() || cancel.is_cancelled() {
+        if reading.is_empty() || cancel.is_cancelled() {
             return findings;
         }
-        lanes.iter_mut().for_each(Lane::read);
-        digest(&mut lanes);
-        lanes.retain_mut(|lane| {
-            let found = lane.go_on();
-            if let (Some(found), Some(place)) = (found, findings.get_mut(lane.number)) {
+        reading.iter_mut().for_each(Reading::read);
+        digest(&mut reading);
+        reading.retain_mut(|file| {
+            let found = file.go_on();
+            if let (Some(found), Some(place)) = (found, findings.get_mut(file.number)) {
                 *place = found;
             }
             found.is_none()

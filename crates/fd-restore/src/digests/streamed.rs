@@ -4,7 +4,7 @@
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use fd_crypto::Digester;
+use fd_crypto::{DigestSet, Digester};
 use fd_records::{DigestKind, DigestValue};
 
 /// From this length on the thread digests.
@@ -27,14 +27,14 @@ pub(super) struct StreamedDigests {
 
 impl StreamedDigests {
     /// The data of a file comes next of which digests of these kinds are wanted.
-    pub(super) fn begin(&mut self, kinds: &[DigestKind]) {
+    pub(super) fn begin(&mut self, kinds: DigestSet) {
         self.take_back();
         self.length = 0;
-        self.digesters.retain(|digester| kinds.contains(&digester.kind()));
-        for kind in kinds {
-            match self.digesters.iter_mut().find(|digester| digester.kind() == *kind) {
+        self.digesters.retain(|digester| kinds.contains(digester.kind()));
+        for kind in kinds.iter() {
+            match self.digesters.iter_mut().find(|digester| digester.kind() == kind) {
                 Some(digester) => digester.restart(),
-                None => self.digesters.extend(Digester::new(*kind)),
+                None => self.digesters.extend(Digester::new(kind)),
             }
         }
     }
@@ -181,7 +181,7 @@ mod tests {
             .into_iter()
             .chain([BLOCK, BLOCK + 1, data.len()].map(|piece| (data.len(), piece)))
         {
-            streamed.begin(&kinds);
+            streamed.begin(kinds.into_iter().collect());
             data[..length].chunks(piece).for_each(|piece| streamed.update(piece));
             for kind in kinds {
                 assert_eq!(streamed.finish(kind), Some(value(kind, &data[..length])), "{length} in pieces of {piece}");
@@ -195,9 +195,9 @@ mod tests {
         let data = vec![7; 1_000_000];
         let mut streamed = StreamedDigests::default();
         for kinds in [&[DigestKind::Md5][..], &[DigestKind::Md5, DigestKind::Sha256], &[DigestKind::Sha256]] {
-            streamed.begin(kinds);
+            streamed.begin(kinds.iter().copied().collect());
             data.chunks(65_536).for_each(|piece| streamed.update(piece));
-            streamed.begin(kinds);
+            streamed.begin(kinds.iter().copied().collect());
             assert_eq!(streamed.finish(kinds[0]), Some(value(kinds[0], b"")));
         }
     }

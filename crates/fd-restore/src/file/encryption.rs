@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use fd_crypto::pki::{DataError, Decryptor, FileKey, KeyRing, SessionError, SessionOpener, Signature, Verdict};
+use fd_crypto::pki::{
+    DataError, Decryptor, FileKey, KeyRing, SessionError, SessionOpener, Signature, SignatureVerdict,
+};
 use fd_messages::MessageType;
 use fd_records::{DigestKind, DigestValue, Stream};
 
@@ -201,7 +203,8 @@ impl Encryption {
             return;
         };
         let verdict = signature.verify(keys, |_| None);
-        if matches!(verdict, Verdict::UnknownSigner) && std::mem::replace(&mut self.told_unknown_signer, true) {
+        if matches!(verdict, SignatureVerdict::UnknownSigner) && std::mem::replace(&mut self.told_unknown_signer, true)
+        {
             return;
         }
         for (kind, text) in said_of_signature(verdict, path) {
@@ -218,17 +221,17 @@ impl Encryption {
 }
 
 /// The messages about a signature, the most important one last.
-fn said_of_signature(verdict: Verdict, path: &[u8]) -> Vec<QueuedMessage> {
+fn said_of_signature(verdict: SignatureVerdict, path: &[u8]) -> Vec<QueuedMessage> {
     let invalid = |why| (MessageType::Error, texts::signature_invalid(path, why));
     match verdict {
-        Verdict::Good => Vec::new(),
-        Verdict::Bad(errors) => {
+        SignatureVerdict::Good => Vec::new(),
+        SignatureVerdict::Bad(errors) => {
             let lines = errors.lines().map(|line| (MessageType::Error, texts::signature_differs(line)));
             lines.chain([invalid("Signature is invalid")]).collect()
         }
-        Verdict::UnsupportedDigest => vec![invalid("Unsupported digest algorithm")],
-        Verdict::UnknownSigner => vec![(MessageType::Warning, texts::unknown_signer(path))],
-        Verdict::NoDigest => vec![(MessageType::Warning, texts::signature_unchecked(path))],
+        SignatureVerdict::UnsupportedDigest => vec![invalid("Unsupported digest algorithm")],
+        SignatureVerdict::UnknownSigner => vec![(MessageType::Warning, texts::unknown_signer(path))],
+        SignatureVerdict::NoDigest => vec![(MessageType::Warning, texts::signature_unchecked(path))],
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use fd_crypto::Digester;
-use fd_crypto::multi_buffer::Algorithm;
+use fd_crypto::multi_buffer::SideBySide;
 use fd_crypto::processor::Processor;
 use fd_messages::{CancelToken, MessageType, Progress};
 use fd_records::{DigestKind, Stream};
@@ -147,7 +147,7 @@ fn reading_a_long_file_back_keeps_its_times() {
 /// Changes a long file behind the job's back: a warning names it, and no error.
 fn assert_change_causes_a_warning(change: fn(&Path)) {
     for processor in Processor::variants() {
-        let has_kernels = Algorithm::Md5.few_lanes(processor).is_some();
+        let has_kernels = SideBySide::suits(DigestKind::Md5, processor);
         let place = Place::new();
         let mut volume = Volume::new();
         put(&mut volume, "/mine", &data(1), false);
@@ -225,7 +225,7 @@ fn a_long_file_removed_or_linked_meanwhile_is_still_compared() {
 #[test]
 fn a_cancelled_job_does_not_read_its_long_files_back() {
     for processor in Processor::variants() {
-        let has_lanes = Algorithm::Md5.few_lanes(processor).is_some();
+        let has_kernels = SideBySide::suits(DigestKind::Md5, processor);
         let place = Place::new();
         let mut volume = Volume::new();
         for number in 0..5 {
@@ -235,8 +235,8 @@ fn a_cancelled_job_does_not_read_its_long_files_back() {
         volume.frames.push(Frame::Cancel);
         let finished = job(&place, processor).run(&volume);
         assert_eq!(finished.outcome, Ok(End::Cancelled));
-        // Without lanes they were digested while they came.
-        if has_lanes {
+        // Without kernels they were digested while they came.
+        if has_kernels {
             assert_eq!(finished.told(), []);
         }
         assert!((0..5).all(|number| place.read(&format!("f{number}")) == data(number)));

@@ -1,20 +1,23 @@
 //! Digests made before their file's turn.
 
+use std::cell::Cell;
 use std::fs;
 use std::thread;
 
 use fd_crypto::Digester;
 
 use super::*;
-use crate::digests::long::{LongDigest, LongDigests};
+use crate::digests::streamed::StreamedDigests;
 use crate::tests::support::fileset;
 
 const BLOCK_LEN: usize = 65_536;
-const KINDS: [[Option<DigestKind>; 2]; 3] = [
-    [Some(DigestKind::Md5), None],
-    [Some(DigestKind::Md5), Some(DigestKind::Sha256)],
-    [Some(DigestKind::Sha256), None],
-];
+/// The kinds of the files in turn; in each there is one that can be made side by side.
+const KINDS: [&[DigestKind]; 3] =
+    [&[DigestKind::Md5], &[DigestKind::Md5, DigestKind::Sha256], &[DigestKind::Sha1, DigestKind::Md5]];
+
+fn kinds(number: usize) -> DigestSet {
+    KINDS[number % KINDS.len()].iter().copied().collect()
+}
 
 /// Some files of these lengths, with their contents, and what is to be made of them.
 struct Files {
@@ -40,8 +43,8 @@ impl Files {
         entries.sort_by_key(name);
         assert_eq!(entries.len(), self.contents.len());
         let push = |entry: Entry| {
-            let kinds = KINDS[name(&entry) % KINDS.len()];
-            ahead.push(entry, kinds)
+            let kinds = kinds(name(&entry));
+            ahead.push(entry, kinds).unwrap()
         };
         entries.into_iter().map(push).collect()
     }
@@ -96,7 +99,7 @@ fn sent(number: usize, content: &[u8]) -> Vec<Vec<u8>> {
     blocks
 }
 
-/// In each variant of the processor that has lanes.
+/// In each variant of the processor that has the kernel.
 fn each_variant(check: impl Fn(&DigestsAhead)) {
     let all: Vec<_> = Processor::variants().filter_map(|variant| DigestsAhead::new(BLOCK_LEN, variant)).collect();
     if all.is_empty() {
@@ -108,7 +111,6 @@ fn each_variant(check: impl Fn(&DigestsAhead)) {
 #[test]
 fn the_digest_is_that_of_what_is_sent() {
     each_variant(|ahead| {
-        let all = LongDigests::new(1, ahead.processor).unwrap();
         let lens: Vec<usize> = (0..24).map(|number| (3 + number / 4) * BLOCK_LEN + number % 5 * 1000).collect();
         let files = Files::new(&lens);
         let pushed = files.push(ahead);
@@ -116,18 +118,16 @@ fn the_digest_is_that_of_what_is_sent() {
         ahead.no_more();
         thread::scope(|scope| {
             scope.spawn(|| ahead.run(&|| false, || ()));
-            let mut long = LongDigest::new(&all, 0);
+            let mut streamed = StreamedDigests::default();
             for (number, (file, content)) in pushed.into_iter().zip(&files.contents).enumerate() {
-                let kinds = file.kinds;
-                long.begin(kinds, ahead.follow(file, kinds));
+                let kinds = kinds(number);
+                streamed.begin(kinds, ahead.follow(file, kinds)).unwrap();
                 let blocks = sent(number, content);
                 for block in &blocks {
-                    long.update(block);
+                    streamed.update(block);
                 }
-                let values = long.finish();
-                let suits = |kind: &DigestKind| LongDigests::suits(*kind, ahead.processor);
-                for kind in kinds.into_iter().flatten().filter(suits) {
-                    let value = values.get(kind).unwrap();
+                for kind in kinds.iter() {
+                    let value = streamed.finish(kind).unwrap();
                     assert_eq!(value.as_bytes(), digest(kind, &blocks.concat()), "{kind} of file {number}");
                 }
             }
@@ -139,7 +139,7 @@ fn the_digest_is_that_of_what_is_sent() {
 #[test]
 fn what_did_not_change_is_not_digested_again() {
     each_variant(|ahead| {
-        let files = Files::new(&[4 * BLOCK_LEN; SOME]);
+        let files = Files::new(&[4 * BLOCK_LEN; SideBySide::WIDTH]);
         let pushed = files.push(ahead);
         assert!(ahead.wants_thread());
         ahead.no_more();
@@ -167,20 +167,18 @@ fn few_files_are_left_to_their_workers() {
             let kinds = file.kinds;
             assert!(ahead.follow(file, kinds).is_none());
         }
-        assert!(ahead.lock().waiting.is_empty(), "nobody is to read them");
+        assert!(ahead.lock().waiting.is_empty(), "they are not read");
     });
 }
 
-/// The file of another lane may lie on storage that does not answer: here the thread never comes at all.
+/// Another file that the thread reads may lie on storage that does not answer: here the thread never comes at all.
 #[test]
-fn nobody_waits_for_a_thread_that_hangs() {
+fn a_worker_gives_up_on_a_thread_that_makes_no_marks() {
     each_variant(|ahead| {
         let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
         let pushed = files.push(ahead);
         assert!(ahead.wants_thread());
-        let block = &files.contents[0][..BLOCK_LEN];
-        let mut first = ahead.follow(Arc::clone(&pushed[0]), pushed[0].kinds).unwrap();
-        assert!(!first.passes(block));
+        assert!(ahead.follow(Arc::clone(&pushed[0]), pushed[0].kinds).is_none());
         assert!(pushed[0].lock().is_over, "it is not waited for again");
     });
 }
@@ -201,21 +199,27 @@ fn a_file_that_was_replaced_or_changed_has_no_marks() {
         ahead.run(&|| false, || ());
         for file in &pushed[..2] {
             assert!(file.lock().of_blocks.is_empty() && file.lock().is_over);
+            assert!(ahead.follow(Arc::clone(file), file.kinds).is_none());
         }
     });
 }
 
 #[test]
-fn nobody_waits_for_a_thread_that_has_ended() {
+fn a_worker_goes_on_alone_where_the_thread_has_ended() {
     each_variant(|ahead| {
         let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
         let pushed = files.push(ahead);
         assert!(ahead.wants_thread());
-        let block = &files.contents[0][..BLOCK_LEN];
-        let mut first = ahead.follow(Arc::clone(&pushed[0]), pushed[0].kinds).unwrap();
-        ahead.run(&|| true, || ());
-        assert!(!first.passes(block));
-        let late = ahead.follow(Arc::clone(&pushed[1]), pushed[1].kinds);
-        assert!(!late.is_some_and(|mut late| late.passes(block)));
+        let rounds = Cell::new(0);
+        ahead.run(&|| rounds.get() == 2, || rounds.set(rounds.get() + 1));
+        let content = &files.contents[0];
+        let (first, other) = (Arc::clone(&pushed[0]), Arc::clone(&pushed[1]));
+        let mut first = ahead.follow(first, pushed[0].kinds).unwrap();
+        content.chunks(BLOCK_LEN).for_each(|block| first.update(block));
+        assert!(!first.is_marked);
+        let value = first.values().get(DigestKind::Md5).unwrap();
+        assert_eq!(value.as_bytes(), digest(DigestKind::Md5, content));
+        other.lock().of_blocks.clear();
+        assert!(ahead.follow(other, pushed[1].kinds).is_none());
     });
 }

@@ -24,7 +24,7 @@ fn pieces_come_out_in_the_order_of_submission() {
     let (first, _) = exchange.take_batch().unwrap();
     let (second, _) = exchange.take_batch().unwrap();
     exchange.close(second, piece(&exchange, second, b"second"));
-    let next = exchange.exchange(first, piece(&exchange, first, b"first a"), |_| ()).unwrap();
+    let next = exchange.exchange(first, piece(&exchange, first, b"first a")).unwrap();
     exchange.close(first, next);
     let mut sent = None;
     let mut texts = Vec::new();
@@ -72,10 +72,10 @@ fn the_last_pieces_are_reserved_for_the_first_slot() {
     let ahead = piece(&exchange, second, b"ahead");
     thread::scope(|scope| {
         // Nothing is left for the second slot: this waits until the first one is through.
-        let waiting = scope.spawn(|| exchange.exchange(second, ahead, |_| ()).unwrap());
+        let waiting = scope.spawn(|| exchange.exchange(second, ahead).unwrap());
         let mut piece_of_first = piece(&exchange, first, b"1");
         for _ in 0..100 {
-            piece_of_first = exchange.exchange(first, piece_of_first, |_| ()).unwrap();
+            piece_of_first = exchange.exchange(first, piece_of_first).unwrap();
             let sent = exchange.next(None).unwrap();
             assert!(!waiting.is_finished());
             exchange.lock().free += 1;
@@ -102,7 +102,7 @@ fn the_exchange_works_with_one_piece() {
             scope.spawn(|| {
                 while let Some((slot, batch)) = exchange.take_batch() {
                     let text = batch.to_string();
-                    let next = exchange.exchange(slot, piece(&exchange, slot, text.as_bytes()), |_| ()).unwrap();
+                    let next = exchange.exchange(slot, piece(&exchange, slot, text.as_bytes())).unwrap();
                     exchange.close(slot, next);
                 }
             });

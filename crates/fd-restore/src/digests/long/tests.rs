@@ -22,7 +22,7 @@ fn file(data: &[u8]) -> File {
     file
 }
 
-/// In each variant of the processor that has lanes.
+/// In each variant of the processor that has the kernel.
 fn each_variant(check: impl Fn(LongFiles)) {
     let all: Vec<_> = Processor::variants().map(LongFiles::new).collect();
     assert!(all.iter().all(|files| !files.can_take(DigestKind::Sha1, 0)));

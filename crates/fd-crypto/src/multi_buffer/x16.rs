@@ -1,4 +1,4 @@
-//! Sixteen lanes in the wide registers of AVX-512.
+//! Sixteen messages in registers of 512 bits, with AVX-512.
 
 use std::arch::x86_64::{
     __m512i as Register, _mm512_add_epi32 as add, _mm512_loadu_si512, _mm512_rol_epi32 as rotate_left,
@@ -8,17 +8,18 @@ use std::arch::x86_64::{
     _mm512_unpacklo_epi32 as low, _mm512_unpacklo_epi64 as low_pair,
 };
 
-use super::{Algorithm, BLOCK, LANES, Runs, State};
+use super::algorithm::{Algorithm, BLOCK, Run};
+use super::kernels::WIDE;
 
-/// The sixteen words of a block, each of all lanes.
+/// The sixteen words of a block, each of all messages.
 type Words = [Register; 16];
 
 md5!("avx512f");
 sha256!("avx512f");
 
-/// Takes the blocks of each lane, as many as the shortest run has.
+/// Takes the blocks of each message, as many as the shortest run has.
 #[target_feature(enable = "avx512f")]
-pub(super) fn advance(algorithm: Algorithm, state: &mut State, runs: &Runs<'_>) {
+pub(super) fn advance(algorithm: Algorithm, state: &mut [[u32; WIDE]; 8], runs: &[Run<'_>; WIDE]) {
     // No closures here: what calls them is compiled without AVX-512 and can't take them in.
     let mut values = [zero(); 8];
     for (value, words) in values.iter_mut().zip(&*state) {
@@ -41,8 +42,8 @@ pub(super) fn advance(algorithm: Algorithm, state: &mut State, runs: &Runs<'_>) 
 /// Word by word what came block by block.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn transpose(runs: &Runs<'_>, step: usize) -> Words {
-    let mut rows = [zero(); LANES];
+fn transpose(runs: &[Run<'_>; WIDE], step: usize) -> Words {
+    let mut rows = [zero(); WIDE];
     for (row, run) in rows.iter_mut().zip(runs) {
         if let Some(block) = run.get(step) {
             *row = load(block);
@@ -98,7 +99,7 @@ fn load(bytes: &[u8; BLOCK]) -> Register {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load_words(words: &[u32; LANES]) -> Register {
+fn load_words(words: &[u32; WIDE]) -> Register {
     // SAFETY: reads the sixteen words of the array, which are 64 bytes; any address will do.
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }

@@ -1,4 +1,5 @@
-//! MD5 of two sets of eight lanes in AVX2 registers; while one waits for a result the other one works.
+//! MD5 of sixteen messages in two sets of AVX2 registers: one set's steps fill the time until the other's results are
+//! there.
 
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_andnot_si256, _mm256_loadu_si256, _mm256_or_si256,
@@ -7,22 +8,23 @@ use std::arch::x86_64::{
     _mm256_xor_si256,
 };
 
-use super::lane::ZEROS;
-use super::{BLOCK, LANES, MD5_ROUNDS, Runs, State};
+use super::algorithm::{BLOCK, Run, ZEROS};
+use super::constants::MD5_ROUNDS;
+use super::kernels::WIDE;
 
-/// Lanes of one register.
+/// Messages of one register.
 const HALF: usize = 8;
 
-/// A block for each lane.
-type Blocks<'b> = [&'b [u8; BLOCK]; LANES];
+/// A block of each message.
+type Blocks<'b> = [&'b [u8; BLOCK]; WIDE];
 
-/// One word of all lanes.
+/// One word of all messages.
 type Pair = [__m256i; 2];
 
-/// The sixteen words of a block, each of all lanes.
+/// The sixteen words of a block, each of all messages.
 type Words = [Pair; 16];
 
-/// One step for all lanes: `$a` becomes what RFC 1321 makes of it.
+/// One step for all messages: `$a` becomes what RFC 1321 makes of it.
 macro_rules! step {
     ($mix:ident($a:ident, $b:ident, $c:ident, $d:ident) + $word:expr, $constant:expr, $shift:literal) => {
         let sum = add(add($a, add($word, splat($constant))), $mix($b, $c, $d));
@@ -47,18 +49,18 @@ macro_rules! round {
     };
 }
 
-/// Takes the blocks of each lane, as many as the shortest run has.
+/// Takes the blocks of each message, as many as the shortest run has.
 #[target_feature(enable = "avx2")]
-pub(super) fn advance(state: &mut State, runs: &Runs<'_>) {
+pub(super) fn advance(state: &mut [[u32; WIDE]; 8], runs: &[Run<'_>; WIDE]) {
     let steps = runs.iter().map(|run| run.len()).min().unwrap_or_default();
     for step in 0..steps {
         compress(state, runs.map(|run| run.get(step).unwrap_or(&ZEROS)));
     }
 }
 
-/// Takes one block of each lane.
+/// Takes one block of each message.
 #[target_feature(enable = "avx2")]
-fn compress(state: &mut State, blocks: Blocks<'_>) {
+fn compress(state: &mut [[u32; WIDE]; 8], blocks: Blocks<'_>) {
     let words = transpose(&blocks);
     let [a, b, c, d, ..] = &*state;
     let start: [Pair; 4] = [a, b, c, d].map(|words| load_pair(words));

@@ -1,7 +1,7 @@
 //! SHA-256 in wide and narrow registers of AVX-512. The words of a block come as MD5 wants them, the lowest byte first,
 //! and are turned round here.
 
-/// One round for all lanes: `$d` and `$h` become what FIPS 180-4 makes of them.
+/// One round for all messages: `$d` and `$h` become what FIPS 180-4 makes of them.
 macro_rules! round256 {
     ($a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident + $word:ident, $constant:ident) => {
         let ready = add($h, add(*$word, splat($constant.cast_signed())));
@@ -29,7 +29,7 @@ macro_rules! extend256 {
 /// `rotate_left`, `rotate_right` and `shift_right`.
 macro_rules! sha256 {
     ($features:literal) => {
-        /// Takes one block of each lane.
+        /// Takes one block of each message.
         #[inline]
         #[target_feature(enable = $features)]
         fn sha256(start: [Register; 8], mut words: [Register; 16]) -> [Register; 8] {
@@ -38,7 +38,7 @@ macro_rules! sha256 {
                 *word = mix::<0xca>(bytes, rotate_left::<8>(*word), rotate_left::<24>(*word));
             }
             let mut values = start;
-            for (number, constants) in super::SHA256_ROUNDS.iter().enumerate() {
+            for (number, constants) in super::constants::SHA256_ROUNDS.iter().enumerate() {
                 if number > 0 {
                     words = extended(words);
                 }

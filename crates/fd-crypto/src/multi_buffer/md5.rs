@@ -1,6 +1,6 @@
 //! MD5 in wide and narrow registers of AVX-512, which have two instructions that take three in AVX2.
 
-/// One step for all lanes: `$a` becomes what RFC 1321 makes of it. `$truth` is the table of its function.
+/// One step for all messages: `$a` becomes what RFC 1321 makes of it. `$truth` is the table of its function.
 macro_rules! step {
     ($truth:literal($a:ident, $b:ident, $c:ident, $d:ident) + $word:expr, $constant:expr, $shift:literal) => {
         let ready = add($a, add($word, splat($constant.cast_signed())));
@@ -30,13 +30,13 @@ macro_rules! round {
 /// `rotate_left`.
 macro_rules! md5 {
     ($features:literal) => {
-        /// Takes one block of each lane. MD5 has four words only; the others stay.
+        /// Takes one block of each message. MD5 has four words only; the others stay.
         #[inline]
         #[target_feature(enable = $features)]
         fn md5(start: [Register; 8], words: [Register; 16]) -> [Register; 8] {
             let [a0, b0, c0, d0, rest @ ..] = start;
             let [mut a, mut b, mut c, mut d] = [a0, b0, c0, d0];
-            let [k0, k1, k2, k3] = &super::MD5_ROUNDS;
+            let [k0, k1, k2, k3] = &super::constants::MD5_ROUNDS;
             // Where b has a one, c, else d; where d has a one, b, else c; the parity; and c turned where b or not d.
             round!(0xca(a, b, c, d), words[0, 1], k0, 7 12 17 22);
             round!(0xe4(a, b, c, d), words[1, 5], k1, 5 9 14 20);

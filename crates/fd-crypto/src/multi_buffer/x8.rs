@@ -1,4 +1,5 @@
-//! Eight lanes in the middle registers of AVX-512, which take no longer than four in the narrow ones.
+//! Eight messages in registers of 256 bits, with the instructions of AVX-512. Four in registers of 128 bits, or one by
+//! one, would take as long.
 
 use std::arch::x86_64::{
     __m128i as HalfRegister, __m256i as Register, _mm_loadu_si128, _mm_storeu_si128, _mm256_add_epi32 as add,
@@ -8,17 +9,18 @@ use std::arch::x86_64::{
     _mm256_unpackhi_epi64 as high_pair, _mm256_unpacklo_epi32 as low, _mm256_unpacklo_epi64 as low_pair,
 };
 
-use super::{Algorithm, BLOCK, SOME, Words};
+use super::algorithm::{Algorithm, Run, Words, ZEROS};
+use super::kernels::NARROW;
 
-/// Words of half a register: the other half is that of the lane so many further on.
+/// Words of half a register: the other half belongs to the message so many further on.
 const WIDTH: usize = 4;
 
 md5!("avx512f,avx512vl");
 sha256!("avx512f,avx512vl");
 
-/// Takes the blocks of each lane, as many as the shortest run has.
+/// Takes the blocks of each message, as many as the shortest run has.
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(super) fn advance(algorithm: Algorithm, chains: &mut [Words; SOME], runs: &[&[[u8; BLOCK]]; SOME]) {
+pub(super) fn advance(algorithm: Algorithm, chains: &mut [Words; NARROW], runs: &[Run<'_>; NARROW]) {
     // No closures here: what calls them is compiled without AVX-512 and can't take them in.
     let (first, second) = chains.split_at_mut(WIDTH);
     let mut values = [zero(); 8];
@@ -54,7 +56,7 @@ pub(super) fn advance(algorithm: Algorithm, chains: &mut [Words; SOME], runs: &[
 /// Word by word what came block by block.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
-fn transpose(runs: &[&[[u8; BLOCK]]; SOME], step: usize) -> [Register; 16] {
+fn transpose(runs: &[Run<'_>; NARROW], step: usize) -> [Register; 16] {
     let mut words = [zero(); 16];
     let (first, second) = runs.split_at(WIDTH);
     let (fours, _) = words.as_chunks_mut::<WIDTH>();
@@ -68,7 +70,7 @@ fn transpose(runs: &[&[[u8; BLOCK]]; SOME], step: usize) -> [Register; 16] {
     words
 }
 
-/// Word by word what came lane by lane, and back, in each half.
+/// Word by word what came message by message, and back, in each half.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
 fn turn([r0, r1, r2, r3]: [Register; WIDTH]) -> [Register; WIDTH] {
@@ -79,8 +81,8 @@ fn turn([r0, r1, r2, r3]: [Register; WIDTH]) -> [Register; WIDTH] {
 /// Four words of a block.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
-fn load_part(run: &[[u8; BLOCK]], step: usize, quarter: usize) -> HalfRegister {
-    let block = run.get(step).unwrap_or(&super::lane::ZEROS);
+fn load_part(run: Run<'_>, step: usize, quarter: usize) -> HalfRegister {
+    let block = run.get(step).unwrap_or(&ZEROS);
     let part: &[u8; 4 * WIDTH] = block.as_chunks().0.get(quarter).unwrap_or(&[0; 4 * WIDTH]);
     // SAFETY: reads the 16 bytes of the array; any address will do.
     unsafe { _mm_loadu_si128(part.as_ptr().cast()) }

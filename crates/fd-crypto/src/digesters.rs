@@ -1,0 +1,91 @@
+//! Streaming digests of several kinds over the same bytes.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use fd_records::{DigestKind, DigestValue};
+
+use crate::digest::{DigestError, Digester};
+use crate::set::DigestSet;
+
+/// Makes digests of one message after the other while the data is read. Each kind's [`Digester`] is made when the kind
+/// is asked for first, and used again for later messages.
+#[derive(Default)]
+pub struct Digesters {
+    made: HashMap<DigestKind, Digester>,
+    /// The kinds of the present message.
+    kinds: DigestSet,
+}
+
+impl Digesters {
+    /// The digester of this kind; makes it if there is none yet.
+    ///
+    /// # Errors
+    /// When OpenSSL refuses the algorithm.
+    pub fn ready(&mut self, kind: DigestKind) -> Result<&mut Digester, DigestError> {
+        Ok(match self.made.entry(kind) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Digester::new(kind)?),
+        })
+    }
+
+    /// Begins a message of which digests of these kinds are wanted.
+    ///
+    /// # Errors
+    /// When OpenSSL refuses an algorithm.
+    pub fn begin(&mut self, kinds: DigestSet) -> Result<(), DigestError> {
+        self.kinds = kinds;
+        kinds.iter().try_for_each(|kind| self.ready(kind).map(Digester::restart))
+    }
+
+    /// The kinds of the present message.
+    pub const fn kinds(&self) -> DigestSet {
+        self.kinds
+    }
+
+    /// Takes the next bytes of the message.
+    pub fn update(&mut self, bytes: &[u8]) {
+        let kinds = self.kinds;
+        let running = self.made.values_mut().filter(|digester| kinds.contains(digester.kind()));
+        running.for_each(|digester| digester.update(bytes));
+    }
+
+    /// The digest of this kind over the whole message.
+    ///
+    /// # Errors
+    /// When OpenSSL fails or refuses the algorithm.
+    pub fn finish(&mut self, kind: DigestKind) -> Result<DigestValue, DigestError> {
+        self.ready(kind)?.finish()
+    }
+
+    /// The digest of this kind over a message that is in memory. No other may be running.
+    pub(crate) fn digest(&mut self, kind: DigestKind, data: &[u8]) -> Result<DigestValue, DigestError> {
+        self.begin(DigestSet::EMPTY.with(kind))?;
+        self.update(data);
+        self.finish(kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_a_message_is_that_of_a_digester_alone() {
+        let mut digesters = Digesters::default();
+        let sets = [DigestKind::ALL.into_iter().collect(), DigestSet::EMPTY.with(DigestKind::Sha1), DigestSet::EMPTY];
+        for (number, kinds) in sets.into_iter().cycle().take(7).enumerate() {
+            digesters.begin(kinds).unwrap();
+            digesters.update(b"the beginning of a message that is given up");
+            digesters.begin(kinds).unwrap();
+            assert_eq!(digesters.kinds(), kinds);
+            let data = vec![7; 1000 + number];
+            data.chunks(77).for_each(|part| digesters.update(part));
+            for kind in kinds.iter() {
+                let mut alone = Digester::new(kind).unwrap();
+                alone.update(&data);
+                assert_eq!(digesters.finish(kind).unwrap(), alone.finish().unwrap());
+            }
+        }
+    }
+}
