@@ -3,8 +3,15 @@
 //!
 //! Reading serves the backup ([`MetadataReader`]), applying serves the restore ([`Target`], [`MetadataWriter`]).
 //! Everything is applied through an open file or through a name in an open directory, never through a whole path, so
-//! that nobody can redirect it. Not here: the formats of the records (`fd-records`), the network, and the decision
-//! what is an error of the job.
+//! that no other process can redirect it.
+//!
+//! What is where:
+//!
+//! - `reader`, `writer`: ACLs and extended attributes, read from a file and applied to one; `kind`: which of the two.
+//! - `target`: an object that is held, its owner, mode and times; how special files are made.
+//! - `names`: names of users and groups; `warnings`: how many warnings a backup shows; `texts`: their words.
+//!
+//! Not here: the formats of the records (`fd-records`), the network, and the decision what is an error of the job.
 
 mod kind;
 mod names;

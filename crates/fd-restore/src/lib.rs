@@ -7,6 +7,16 @@
 //!
 //! [`verify`] reads a volume in the same way and compares instead of writing.
 //!
+//! What is where:
+//!
+//! - `plan`: what a restore is asked to do; `names`: under which name a file is restored.
+//! - `stream`: what comes from the Storage Daemon, record by record.
+//! - `round`: the records of one Storage Daemon in their order, and what is applied when.
+//! - `file`: how one file is made, and how its data gets into it; `output_file`: the open file.
+//! - `tree`: the directories on the way to a file, reached through handles.
+//! - `digests`: digests of what was restored, for digest records and signatures.
+//! - `report`: the order of messages; `texts`: their words.
+//!
 //! Not here: the conversation with the Director and the Storage Daemon, and the status of the job.
 
 mod digests;

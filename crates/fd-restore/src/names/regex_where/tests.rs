@@ -1,0 +1,63 @@
+//! Tests of the expressions of `regexwhere`.
+
+use super::*;
+
+fn apply(expressions: &str, name: &str) -> String {
+    let parsed = RegexWhere::parse(expressions.as_bytes()).unwrap();
+    String::from_utf8(parsed.apply(name.as_bytes(), 1_234_567_890)).unwrap()
+}
+
+#[test]
+fn the_rows_of_the_reference() {
+    for (expressions, name, expected) in [
+        ("!^/src!/tmp/rf/x!", "/src/File.txt", "/tmp/rf/x/File.txt"),
+        ("!^/src!/tmp/rf/x!,!File!Renamed!,!([^/])$!$1.bak!", "/src/File.txt", "/tmp/rf/x/Renamed.txt.bak"),
+        ("!^/src!/tmp/rf/x!,!File!Renamed!,!([^/])$!$1.bak!", "/src/", "/tmp/rf/x/"),
+        ("!file!X!i,!^!/tmp/rf!", "/src/File.txt", "/tmp/rf/src/X.txt"),
+        ("!^!/tmp/rf!,!src/!S$m/!", "/src/File.txt", "/tmp/rf/S1234567890/File.txt"),
+        ("|/src/(.*)|/tmp/rf/$1-\\1-$0|", "/src/File.txt", "/tmp/rf/File.txt-File.txt-/src/File.txt"),
+        ("!^!/tmp/rf/a\\!b!", "/src/f", "/tmp/rf/a!/src/f"),
+        ("!a(b)?!/tmp/rf/$1!", "/src/abs", "/src//tmp/rf/bs"),
+        ("!^/src!/tmp/rf/p!,@bad@x@", "/src/f", "/tmp/rf/p/f"),
+        ("!/data1/su!/tmp/r5/X!i", "/data1/sub/f", "/tmp/r5/Xb/f"),
+        ("!/data1!!i,!([^/])$!$1.old!,!^!/tmp/r4!", "/data1/f", "/tmp/r4/f.old"),
+    ] {
+        assert_eq!(apply(expressions, name), expected, "{expressions}");
+    }
+}
+
+#[test]
+fn invalid_expressions_are_refused() {
+    for expressions in ["@^@/tmp/rf@", "!^!/tmp/rf", "!(!x!", "", "!", "!a", "!a!"] {
+        assert!(RegexWhere::parse(expressions.as_bytes()).is_none(), "{expressions}");
+    }
+}
+
+#[test]
+fn a_broken_later_expression_ends_the_list() {
+    assert_eq!(apply("!a!b!,!(!x!,!b!c!", "a"), "b");
+    assert_eq!(apply("!a!b!,!b", "a"), "b");
+}
+
+#[test]
+fn only_the_first_match_is_replaced_and_the_longest_is_taken() {
+    assert_eq!(apply("!a!b!g", "aaa"), "baa");
+    assert_eq!(apply("!a|ab!X!", "abc"), "Xc");
+    assert_eq!(apply("!x!y!", "abc"), "abc");
+}
+
+#[test]
+fn newlines_end_lines() {
+    assert_eq!(apply("!a.b!X!", "a\nb"), "a\nb");
+    assert_eq!(apply("!b$!X!", "b\nc"), "X\nc");
+    assert_eq!(apply("!^c!X!", "b\nc"), "b\nX");
+}
+
+#[test]
+fn escapes_are_those_of_the_reference() {
+    assert_eq!(apply("!a\\.b!X!", "a.b"), "X");
+    assert_eq!(apply("!a\\.b!X!", "acb"), "acb");
+    assert_eq!(apply("!a!\\\\!", "a"), "\\\\");
+    assert_eq!(apply("!(a)!\\\\1$!", "a"), "\\a$");
+    assert_eq!(apply("!a!$m\\m$!", "a"), "1234567890\\m$");
+}
