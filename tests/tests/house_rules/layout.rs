@@ -25,13 +25,10 @@ const STILL_INLINE: &[&str] = &[
     "crates/fd-config/src/settings.rs",
     "crates/fd-fileset/src/letters.rs",
     "crates/fd-fileset/src/wildcard.rs",
-    "crates/fd-metadata/src/target.rs",
     "crates/fd-records/src/acl.rs",
     "crates/fd-records/src/attributes.rs",
     "crates/fd-records/src/lstat.rs",
     "crates/fd-records/src/stream.rs",
-    "crates/fd-restore/src/digests/check.rs",
-    "crates/fd-restore/src/digests/long.rs",
 ];
 /// Names that two crates still share.
 const STILL_TWICE: [&str; 3] = ["Encoder", "Message", "Replace"];
