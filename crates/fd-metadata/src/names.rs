@@ -1,6 +1,6 @@
-//! Names of users and groups and their numbers, as this machine knows them, remembered.
+//! A cache of the names and numbers of this machine's users and groups.
 //!
-//! A directory service may take milliseconds for an answer, and a job asks for the same few owners again and again.
+//! A directory service may take milliseconds for an answer, and a job needs the same few owners again and again.
 
 use std::collections::HashMap;
 

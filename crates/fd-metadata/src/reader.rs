@@ -47,7 +47,7 @@ enum Object<'a> {
     /// The link itself, if it is one.
     Path(&'a [u8]),
     File(BorrowedFd<'a>),
-    /// The path of a handle in `/proc`, which stands for what the handle stands for.
+    /// The path of a handle in `/proc`, which leads to the object of the handle.
     Handle(&'a [u8]),
 }
 
@@ -79,10 +79,10 @@ impl FileMetadata {
     }
 }
 
-/// Reads metadata. Each thread has its own; they share nothing.
+/// Reads metadata. Each thread has its own reader, without shared state.
 ///
-/// Remembers the device that last said that it has no ACLs or no extended attributes, and asks there no more until a
-/// file of another device has come.
+/// Remembers that a device supports no ACLs or no extended attributes, and does not ask it again until a file of another
+/// device has come.
 #[derive(Default, Debug)]
 pub struct MetadataReader {
     names: NameCache,
@@ -106,19 +106,19 @@ struct Device {
 /// before it is shown.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ReadWarnings {
-    /// About an ACL. The stock daemon saves the file without it and says nothing.
+    /// About an ACL. The stock daemon saves the file without it and without a message.
     pub acl: Option<Vec<u8>>,
     /// About extended attributes.
     pub xattr: Option<Vec<u8>>,
 }
 
 impl MetadataReader {
-    /// A reader that knows nothing yet.
+    /// A new reader.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads what is wanted of one file into `found`, which is emptied first.
+    /// Reads the wanted metadata of one file into `found`, which is emptied first.
     ///
     /// `path` stands in the messages, `device` is the file's `st_dev`.
     pub fn read(
@@ -141,7 +141,7 @@ impl MetadataReader {
         let mut warnings = ReadWarnings::default();
         if acl || xattr {
             let mut listed = list(object, &mut self.list);
-            // Whoever has none costs no handle.
+            // A file without any costs no handle.
             let is_worth_it = listed.is_err() || !self.list.is_empty() || known.is_cifs;
             let (handle, name);
             if let Place::Handle(_, reach) = place
@@ -183,7 +183,7 @@ impl MetadataReader {
         }
     }
 
-    /// Reads the ACLs that the list names; all of them if the list could not be had.
+    /// Reads the ACLs that the list names; all of them if the list could not be read.
     fn read_acls(
         &mut self,
         object: Object<'_>,

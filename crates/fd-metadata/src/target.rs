@@ -41,11 +41,11 @@ pub struct AttributeFailures {
 pub struct UsualOwner {
     uid: u32,
     gid: u32,
-    /// Files for which nobody will look, since a file was different: there are directories that give theirs.
+    /// How many more files are not examined, since a file had another owner: some directories pass on theirs.
     doubt: u32,
 }
 
-/// So many, then.
+/// So many files are not examined then.
 const DOUBT: u32 = 64;
 
 impl Default for UsualOwner {
@@ -141,7 +141,7 @@ impl Target<'_> {
 
     /// Sets owner, mode and times of a record, in this order, since a change of the owner clears the set-id bits.
     ///
-    /// Each is tried, whatever becomes of the others. Set-id bits that were meant for another owner than the object
+    /// Each is set even if another fails. Set-id bits that were meant for another owner than the object
     /// now has are left out: the program of another user must not become one of ours.
     pub fn set_attributes(&self, stat: &Stat) -> AttributeFailures {
         let owner = self.set_owner(stat.uid, stat.gid).err();
@@ -203,7 +203,7 @@ impl Target<'_> {
 }
 
 /// A path of an open object, for the calls that take no such descriptor: following it leads to the very object that is
-/// open, also if that is a symbolic link, whatever its own path means by now.
+/// open, even if that is a symbolic link or its own path means another object by now.
 fn descriptor_path(file: BorrowedFd<'_>) -> Vec<u8> {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes()
 }
@@ -221,7 +221,7 @@ pub fn make_fifo(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Result<()
     nix::unistd::mkfifoat(directory, name, Mode::from_bits_truncate(mode & PERMISSIONS))
 }
 
-/// Makes a device, or whatever else the type bits of `mode` say. The umask applies to `mode`.
+/// Makes a device, or another object of the type in `mode`. The umask applies to `mode`.
 pub fn make_node(directory: BorrowedFd<'_>, name: &[u8], mode: u32, device: u64) -> Result<(), Errno> {
     let kind = SFlag::from_bits_truncate(mode & Stat::MODE_TYPE);
     nix::sys::stat::mknodat(directory, name, kind, Mode::from_bits_truncate(mode & PERMISSIONS), device)

@@ -13,7 +13,7 @@ pub(crate) fn list_failed(path: &[u8], errno: Errno) -> Vec<u8> {
     on_file(b"bxattr_linux.c:125 llistxattr error on file", path, &error_text(errno as i32))
 }
 
-/// An ACL could not be read. The stock daemon makes this text and never shows it.
+/// An ACL could not be read. The stock daemon prepares this text and never shows it.
 pub(crate) fn acl_failed(path: &[u8], errno: Errno) -> Vec<u8> {
     on_file(b"acl_get_file error on file", path, &error_text(errno as i32))
 }
@@ -43,7 +43,7 @@ pub(crate) fn no_stat(kind: MetadataKind, path: &[u8], errno: Errno) -> Vec<u8> 
     on_file(what, path, &error_text(errno as i32))
 }
 
-/// The text of an ACL can't be read, or names somebody unknown.
+/// The text of an ACL can't be read, or names an unknown user or group.
 pub(crate) fn acl_from_text(path: &[u8]) -> Vec<u8> {
     on_file(b"bacl_linux.c:265 acl_from_text error on file", path, &error_text(Errno::EINVAL as i32))
 }
@@ -98,7 +98,7 @@ pub(crate) fn restoring_summary(kind: MetadataKind, count: u64) -> Vec<u8> {
     format!("Encountered {count} {what} errors while doing restore\n").into_bytes()
 }
 
-/// `<what> "<path>": ERR=<error>`. A default file system says it for ACLs without prefix and with a text of its own.
+/// `<what> "<path>": ERR=<error>`
 fn on_file(what: &[u8], path: &[u8], error: &str) -> Vec<u8> {
     [what, b" \"", path, b"\": ERR=", error.as_bytes(), b"\n"].concat()
 }

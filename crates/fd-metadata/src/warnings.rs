@@ -1,4 +1,4 @@
-//! How many warnings about metadata a backup shows, and its last word about them.
+//! How many warnings about metadata a backup shows, and the summary at its end.
 
 use crate::kind::MetadataKind;
 use crate::texts;
@@ -29,7 +29,7 @@ impl WarningLimit {
         admitted
     }
 
-    /// The warning for the end of the job; `None` if there was nothing.
+    /// The warning for the end of the job; `None` if there were none.
     pub fn summary(&self) -> Option<Vec<u8>> {
         (self.count > 0).then(|| texts::saving_summary(self.kind, self.count))
     }

@@ -13,7 +13,7 @@ use crate::texts;
 const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
 const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
 
-/// Up to this many suppressed records the reference goes on warning.
+/// Up to this many suppressed records the stock daemon goes on warning.
 const WARNINGS: u64 = 25;
 
 /// A warning for the operator.
@@ -21,11 +21,11 @@ const WARNINGS: u64 = 25;
 pub struct WriterWarning {
     /// The text, with its line end.
     pub text: Vec<u8>,
-    /// Whether the reference queues it (reference 05 §0.4).
+    /// Whether the stock daemon queues it (reference 05 §0.4).
     pub queued: bool,
 }
 
-/// Sets ACLs and extended attributes, and remembers which device has none.
+/// Sets ACLs and extended attributes, and remembers which device supports none.
 #[derive(Default, Debug)]
 pub struct MetadataWriter {
     names: NameCache,
@@ -39,12 +39,12 @@ pub struct MetadataWriter {
 struct Support {
     device: u64,
     works: bool,
-    /// Records that were not tried because the device said no before.
+    /// Records that were not applied because the device does not support them.
     suppressed: u64,
 }
 
 impl Support {
-    /// Whether to try on this device; counts where not. Another device than last time is always tried.
+    /// Whether to apply a record on this device; counts those that are not. Another device than last time is always tried.
     fn admits(&mut self, device: u64) -> bool {
         if device != self.device {
             self.device = device;
@@ -60,12 +60,12 @@ impl Support {
 }
 
 impl MetadataWriter {
-    /// A writer that knows nothing yet.
+    /// A new writer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The names of this machine.
+    /// The users and groups of this machine.
     pub fn names(&mut self) -> &mut NameCache {
         &mut self.names
     }
@@ -77,8 +77,7 @@ impl MetadataWriter {
         }
     }
 
-    /// What is said of a record whose object can't be looked at (reference 05 §9.2, §10). One that is not there is passed
-    /// over.
+    /// The warning about a record whose object has no status (reference 05 §9.2, §10); none if the object is missing.
     pub fn no_target(&mut self, path: &[u8], kind: MetadataKind, errno: Errno) -> Option<WriterWarning> {
         if errno == Errno::ENOENT { None } else { self.support(kind).warning(texts::no_stat(kind, path, errno)) }
     }
@@ -106,7 +105,7 @@ impl MetadataWriter {
         self.support(kind).warning(failed.err()?)
     }
 
-    /// Sets the ACL of one record; the error is what to say.
+    /// Sets the ACL of one record; the error is the message.
     fn set_acl(&mut self, target: &Target<'_>, path: &[u8], name: &[u8], record: &[u8]) -> Result<(), Vec<u8>> {
         let is_removal = name == DEFAULT_ACL && record.iter().all(|byte| *byte == 0);
         let outcome = if is_removal {
@@ -127,7 +126,7 @@ impl MetadataWriter {
         }
     }
 
-    /// Sets the extended attributes of one record; the error is what to say.
+    /// Sets the extended attributes of one record; the error is the message.
     fn set_xattrs(&mut self, target: &Target<'_>, path: &[u8], record: &[u8]) -> Result<(), Vec<u8>> {
         for attribute in xattr::entries(record) {
             match target.set_xattr(attribute.name, attribute.value) {

@@ -34,18 +34,18 @@ pub(crate) struct OutputFile {
     written: u64,
     /// Writes so far.
     writes: u64,
-    /// Behind the last byte that is known to be in the file; `None` if only the system knows.
+    /// The end of what was written; `None` if the file may hold more.
     end: Option<u64>,
     is_readable: bool,
-    /// The job, for what may take nothing for long: then it does not block.
+    /// The job, for a file that may block for long: then it is opened without blocking.
     patience: Option<CancelToken>,
 }
 
-/// How often a job that waits for the reader of a fifo looks whether it was cancelled, in milliseconds.
+/// How often a job that waits for the reader of a fifo checks whether it was cancelled, in milliseconds.
 const LOOK: u8 = 100;
 
 impl OutputFile {
-    /// A file that was just made, so that it is empty. `is_readable` says whether it is open for reading, too.
+    /// A file that was just made, so it is empty. `is_readable`: whether it is open for reading, too.
     pub(crate) fn empty(file: OwnedFd, is_readable: bool) -> Self {
         Self { end: Some(0), is_readable, ..Self::existing(file) }
     }
@@ -56,19 +56,19 @@ impl OutputFile {
         Self { file, address: 0, written: 0, writes: 0, end: None, is_readable: false, patience: None }
     }
 
-    /// A device or fifo that does not block: it is waited for until it takes something or the job is cancelled.
+    /// A device or fifo that does not block: a write waits until it accepts data or the job is cancelled.
     pub(crate) fn waiting(file: OwnedFd, cancel: &CancelToken) -> Self {
         Self { patience: Some(cancel.clone()), ..Self::existing(file) }
     }
 
-    /// Waits until it may take something. `false`: the job is cancelled.
+    /// Waits until it may accept data. `false`: the job is cancelled.
     fn wait(&self) -> bool {
         let Some(cancel) = &self.patience else { return false };
         let mut polled = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];
         while !cancel.is_cancelled() {
             match poll(&mut polled, PollTimeout::from(LOOK)) {
                 Ok(0) | Err(Errno::EINTR) => {}
-                // What is wrong with it the next write tells.
+                // The next write reports what is wrong with it.
                 _ => return true,
             }
         }
@@ -93,14 +93,14 @@ impl OutputFile {
         Ok(())
     }
 
-    /// How many bytes it takes with so many more, or how far it reaches then, whatever is more.
+    /// The number of bytes written with this many more, or the end of the file then, whichever is larger.
     pub(crate) const fn reach_with(&self, more: usize) -> u64 {
         let before = if self.address > self.written { self.address } else { self.written };
         before.saturating_add(more as u64)
     }
 
-    /// Writes all of `data`. Unlike the stock daemon it goes on after a short write, so that a full disk is said to be
-    /// one.
+    /// Writes all of `data`. Unlike the stock daemon it goes on after a short write, so that a full disk is reported as
+    /// such.
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), FailedWrite> {
         self.writes += 1;
         let mut rest = data;
@@ -124,7 +124,7 @@ impl OutputFile {
     }
 
     /// Reads what is in the file by now, from the beginning; the result is how much that is. Only a file that was just
-    /// made has nothing but what was written.
+    /// made has only what was written.
     pub(crate) fn read_again(&self, mut take: impl FnMut(&[u8])) -> std::io::Result<u64> {
         if self.end.is_none() {
             return Err(Errno::ESPIPE.into());
@@ -156,7 +156,7 @@ impl OutputFile {
         OpenOptions::new().read(true).custom_flags(OFlag::O_NOATIME.bits()).open(self.own_path())
     }
 
-    /// A path that leads to the very file, whatever its name means by now.
+    /// A path that leads to the open file, even if its name means another one by now.
     fn own_path(&self) -> String {
         format!("/proc/self/fd/{}", self.file.as_raw_fd())
     }

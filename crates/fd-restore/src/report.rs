@@ -1,9 +1,9 @@
-//! What the operator is told, in the order of the stock daemon.
+//! Messages to the operator, in the order of the stock daemon.
 //!
 //! It queues some messages and delivers them before the next one that it does not queue (reference 05 §0.4). Errors
 //! count when they are delivered, so the order decides about the status of a job whose last message was queued.
 //!
-//! Where it is not known yet whether a file's digest is right, everything behind it is held until it is.
+//! While the digest of a file is not known, all later messages are held.
 
 use fd_messages::{JobLog, MessageType};
 
@@ -12,10 +12,10 @@ use crate::digests::Ticket;
 /// A message that waits.
 pub type QueuedMessage = (MessageType, Vec<u8>);
 
-/// How much may wait. The stock daemon has no limit, but a restore of a million skipped files must have one.
+/// How many messages may be queued. The stock daemon has no limit, but a restore of a million skipped files needs one.
 const MOST_MESSAGES: usize = 1000;
 
-/// How many bytes of messages are held at most, before a digest has to be made for them.
+/// How many bytes of messages are held before digests are made for them.
 const MOST_HELD: usize = 64 << 10;
 
 /// The messages of one round.
@@ -45,12 +45,12 @@ impl<'a> Report<'a> {
         Self { log, queue, held: Vec::new(), held_bytes: 0 }
     }
 
-    /// Whether anybody takes messages of this type.
+    /// Whether messages of this type go anywhere.
     pub(crate) fn wants(&self, kind: MessageType) -> bool {
         self.log.wants(kind)
     }
 
-    /// Delivers what waits, then this.
+    /// Delivers the queued messages, then this one.
     pub(crate) fn now(&mut self, kind: MessageType, text: &[u8]) {
         if self.held.is_empty() {
             self.tell(kind, text);
@@ -59,7 +59,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Lets this wait for the next [`Self::now`].
+    /// Queues this until the next [`Self::now`].
     pub(crate) fn later(&mut self, kind: MessageType, text: Vec<u8>) {
         if !self.log.wants(kind) {
             return;
@@ -72,7 +72,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Here belongs what is to be said of a file's digest, which is not known yet: all that comes now is held until
+    /// The messages about a file's digest, which is not known yet, belong here: later ones are held until
     /// [`Self::settle`].
     pub(crate) fn hold_for(&mut self, ticket: Ticket) {
         self.held.push(Held::Finding(ticket));
@@ -83,13 +83,13 @@ impl<'a> Report<'a> {
         self.held_bytes = self.held_bytes.saturating_add(bytes);
     }
 
-    /// Whether so much is held that it is time to settle.
+    /// Whether so much is held that the digests should be made.
     pub(crate) const fn holds_much(&self) -> bool {
         self.held_bytes >= MOST_HELD
     }
 
-    /// Tells what is held, up to the first file of which nothing is known. `said` gives the messages about the digest of
-    /// a file, none if all is well; `None` if nothing is known yet.
+    /// Delivers what is held, up to the first file whose digest is not known. `said` returns the messages about the
+    /// digest of a file, an empty list if it is right; `None` if it is not known yet.
     pub(crate) fn settle(&mut self, mut said: impl FnMut(Ticket) -> Option<Vec<QueuedMessage>>) {
         self.held_bytes = 0;
         for message in std::mem::take(&mut self.held) {
@@ -122,7 +122,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// What still waits.
+    /// What is still queued.
     pub(crate) fn into_queue(self) -> Vec<QueuedMessage> {
         self.queue
     }

@@ -28,10 +28,10 @@ use crate::stream::{End, Next, RecordSource, SequenceError, next_record};
 use crate::texts;
 use crate::tree::{OpenError, OutputPath};
 
-/// How long the next record may take before digests that were put off are made meanwhile.
+/// How long the next record may take before deferred digests are made meanwhile.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The same for those of long files: the fewer there are, the dearer is each.
+/// The same for those of long files: the fewer there are, the more each costs.
 const LONG_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The result of a round that was not fatal.
@@ -44,15 +44,15 @@ pub struct Outcome {
     pub queued: Vec<QueuedMessage>,
 }
 
-/// Restores the records of one read session, from behind `3000 OK data` to the end of the data.
+/// Restores the records of one read session, from `3000 OK data` to the end of the data.
 ///
-/// Everything is written through handles of directories below the place that the plan says; errors of one file are
-/// told and the next file is tried.
+/// Everything is written through handles of directories below the place that the plan names. An error of one file is
+/// reported, and the job goes on with the next file.
 ///
 /// # Errors
 ///
 /// Where the sequence of records is damaged, so that what follows has no meaning. The current file is then left as it
-/// is, readable by nobody but its owner, and the operator has been told.
+/// is, readable only by its owner, and the error has been reported.
 pub fn run(
     plan: &RestorePlan,
     state: &mut RestoreState,
@@ -101,14 +101,14 @@ struct Round<'a> {
     state: &'a mut RestoreState,
     /// The last attribute record that something was made for.
     item: Option<RestoreItem>,
-    /// Its file, if its data is wanted.
+    /// Its file, while its data is restored.
     file: Option<OutputFile>,
     /// Whether its digest has come, and is right as far as that is known: it is the last record of a file, so nothing of it
     /// is missing.
     is_complete: bool,
     /// What its digest record says, until that is compared.
     recorded: Option<DigestValue>,
-    /// What is to be said of its digest, if its length does not say more.
+    /// The message about its digest, for when its length is right.
     wrong_digest: Option<Vec<u8>>,
     /// ACLs and extended attributes that wait for the attributes.
     metadata: HeldMetadata,
@@ -171,7 +171,7 @@ impl Round<'_> {
     /// An attribute record: makes its object (reference 05 §3.3).
     fn attributes(&mut self, stream: Stream, record: &[u8]) {
         self.close();
-        // Whatever becomes of this record, nothing that follows is meant for the one before.
+        // Records that follow do not belong to the file before, even if this record fails.
         self.item = None;
         let Ok(parsed) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
@@ -215,8 +215,8 @@ impl Round<'_> {
         self.item = Some(item);
     }
 
-    /// Whether the job is about to change a file whose digest is still to be made: afterwards nobody could tell this from
-    /// a change by somebody else.
+    /// Whether the job is about to change a file whose digest is still to be made: afterwards this would look like a
+    /// change by another process.
     fn changes_long_file(&mut self, item: &RestoreItem) -> bool {
         if item.delta_seq > 0 || item.is_update {
             return true;
@@ -259,7 +259,7 @@ impl Round<'_> {
         }
     }
 
-    /// The end of the data, which only the record behind it tells.
+    /// The end of the data, which only the next record shows.
     fn end_data(&mut self) {
         let (Some(file), Some(item)) = (self.file.as_mut(), self.item.as_ref()) else { return };
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
@@ -315,7 +315,7 @@ impl Round<'_> {
         }
         digest.expect_record(kind);
         self.recorded = DigestValue::from_bytes(kind, record);
-        // What has not the length of a digest is none of any data.
+        // A value of another length is the digest of no data.
         if self.recorded.is_none()
             && let Some(restored) = digest.make_now(kind, file)
         {
@@ -324,7 +324,7 @@ impl Round<'_> {
         }
     }
 
-    /// Finds out now whether the digest of the current file is right.
+    /// Compares the digest of the current file now.
     fn decide(&mut self) {
         let (Some(file), Some(item), Some(recorded)) = (&self.file, &self.item, self.recorded.take()) else { return };
         let kind = recorded.kind();
@@ -336,7 +336,7 @@ impl Round<'_> {
         self.state.digest.abandon();
     }
 
-    /// Makes digests that were put off, once there are enough of them, or while the source is slow.
+    /// Makes deferred digests, once there are enough of them, or while the source is slow.
     fn make_digests(&mut self, source: &mut dyn RecordSource) {
         let digest = &self.state.digest;
         if digest.has_small() && (digest.small_are_many() || self.report.holds_much() || !source.is_near(PATIENCE)) {
@@ -352,13 +352,13 @@ impl Round<'_> {
         }
     }
 
-    /// Makes all digests that were put off, and tells what was held for them.
+    /// Makes all deferred digests, and delivers the messages that were held for them.
     fn settle(&mut self) {
         self.state.digest.finish();
         self.tell_held();
     }
 
-    /// Makes the digests of small files, and tells what is held for nothing else.
+    /// Makes the digests of small files, and delivers the messages that are held for nothing else.
     fn tell_held(&mut self) {
         let RestoreState { digest, encryption, .. } = &mut *self.state;
         let mut findings = Findings::default();
@@ -394,13 +394,13 @@ impl Round<'_> {
         }
     }
 
-    /// Directories get theirs at once, even if they were skipped.
+    /// Metadata of directories is applied at once, even if they were skipped.
     fn apply_to_directory(&mut self, stream: Stream, record: &[u8]) {
         let Some(RestoreItem { path: Ok(path), output, .. }) = &self.item else { return };
         let RestoreState { directories, writer, .. } = &mut *self.state;
         let warning = match directories.open(path) {
             Ok(directory) => writer.apply(&directory.target(), output, stream, record),
-            // The file itself has been said to be refused.
+            // The error of the directory itself has said so.
             Err(OpenError::Refused { .. }) => None,
             Err(error) => writer.no_target(output, MetadataKind::of(stream), error.errno()),
         };
@@ -423,7 +423,7 @@ impl Round<'_> {
         let RestoreState { digest, encryption, writer, usual, .. } = &mut *self.state;
         let report = &mut self.report;
         let signature = encryption.take_known_signature();
-        // Data of another length has another digest, so of a file of the wrong length nothing is said of that.
+        // Data of another length has another digest, so the length alone is reported.
         if let Some(restored) = wrong_length(item, &mut file) {
             report.now(MessageType::Error, &texts::wrong_size(&item.output, item.stat.size, restored));
         } else if let Some(text) = wrong_digest {
@@ -486,7 +486,7 @@ fn wrong_length(item: &RestoreItem, file: &mut OutputFile) -> Option<i64> {
 }
 
 /// Whether what was restored must be signed where signatures are checked. What comes out of a fifo is signed by no backup;
-/// where signatures are wanted it is said to have none. An update of attributes has no data to sign.
+/// where signatures are needed it is reported as unsigned. An update of attributes has no data to sign.
 fn wants_signature(item: &RestoreItem, file: &OutputFile) -> bool {
     match item.file_type {
         Some(FileType::EmptyFile | FileType::Regular | FileType::Raw) => !item.is_update,

@@ -164,7 +164,7 @@ pub(crate) fn decompression(error: &DecompressError, path: &[u8]) -> Vec<u8> {
         DecompressError::HeaderSize { comp_len, msg_len } => {
             format!("Compressed header size error. comp_len={comp_len}, msglen={msg_len}\n").into_bytes()
         }
-        // The stock daemon reads behind the record here.
+        // The stock daemon reads past the record here.
         DecompressError::ShortHeader { len } => {
             format!("Compressed header size error. comp_len=0, msglen={len}\n").into_bytes()
         }
@@ -240,7 +240,7 @@ pub(crate) fn session_refused(error: &SessionError) -> Vec<u8> {
     .to_vec()
 }
 
-/// An error that OpenSSL left behind.
+/// An error in OpenSSL's queue.
 pub(crate) fn openssl(error: &str) -> Vec<u8> {
     format!("openssl.c:108 {error}\n").into_bytes()
 }
@@ -291,7 +291,7 @@ pub(crate) fn signature_invalid(path: &[u8], error: &str) -> Vec<u8> {
     join(&[b"restore.c:1888 Signature validation failed for file ", path, b": ERR=", error.as_bytes()])
 }
 
-/// The stock daemon says nothing.
+/// The stock daemon has no such message.
 pub(crate) fn unknown_signer(path: &[u8]) -> Vec<u8> {
     join(&[
         b"The signature of ",
@@ -365,9 +365,9 @@ pub(crate) fn listed(name: &[u8]) -> Vec<u8> {
     join(&[b"    ", name])
 }
 
-// What the stock daemon does not say.
+// Messages that the stock daemon lacks.
 
-/// The Storage daemon went away without the end of the data: how much is missing, nobody knows.
+/// The connection to the Storage Daemon ended before the data: how much is missing is unknown.
 pub(crate) fn connection_lost(error: &SourceError) -> Vec<u8> {
     join(&[b"The records ended before the end of the data. ERR=", error.0.as_bytes()])
 }
@@ -377,7 +377,7 @@ pub(crate) fn name_refused(name: &[u8], why: PathError) -> Vec<u8> {
     join(&[b"File ", name, b" not restored: ", why.to_string().as_bytes(), b"."])
 }
 
-/// The name has no directory in it; the stock daemon says nothing.
+/// The name has no directory in it; the stock daemon has no such message.
 pub(crate) fn no_directory(name: &[u8]) -> Vec<u8> {
     join(&[b"File ", name, b" not restored: the name has no directory."])
 }
@@ -471,18 +471,18 @@ pub(crate) fn digest_differs(kind: DigestKind, path: &[u8], recorded: &[u8], res
     ])
 }
 
-/// Whether the data of the file is what was saved nobody can tell: somebody wrote to it before it was compared.
+/// Another process wrote to the file before its data was compared with what was saved.
 pub(crate) fn changed_meanwhile(path: &[u8]) -> Vec<u8> {
     join(&[b"Restored file ", path, b" was changed before its digest could be compared with the backup."])
 }
 
-/// Whether the data of the file is what was saved can't be seen.
+/// The data of the file can't be compared with what was saved.
 pub(crate) fn not_read_back(path: &[u8], errno: Errno) -> Vec<u8> {
     let reason = error_text(errno as i32);
     join(&[b"Could not read restored file ", path, b" to compare it with the backup: ERR=", reason.as_bytes()])
 }
 
-/// The volume's digest can't be compared: the stock daemon says that it differs.
+/// The volume's digest can't be compared: the stock daemon reports a difference.
 pub(crate) fn other_digest(name: &[u8], stream: Stream, wanted: DigestKind) -> Vec<u8> {
     let what = format!(" is a {stream}, the FileSet has {wanted}: such files are not compared.");
     join(&[b"The digest of ", name, what.as_bytes()])

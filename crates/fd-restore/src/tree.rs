@@ -1,7 +1,7 @@
-//! The directories that a restore works in: reached component by component through handles, so that nothing that
-//! another user does, and nothing that stands on the volume, can lead a write elsewhere.
+//! The directories that a restore works in: reached component by component through handles, so that neither another
+//! user nor a record on the volume can redirect a write.
 //!
-//! Not here: what is created in the directories (`create`), and what the operator is told.
+//! Not here: what is created in the directories (`file`), and messages.
 
 mod directories;
 mod memory;

@@ -25,11 +25,11 @@ use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, Outp
 pub(crate) enum Created {
     /// What exists stays.
     Skipped,
-    /// It could not be made; the operator knows why.
+    /// It could not be made; a message says why.
     Failed,
-    /// It is open and wants its data.
+    /// It is open for its data.
     Open(OutputFile),
-    /// It is there and wants its attributes.
+    /// It exists and needs its attributes.
     Made,
 }
 
@@ -117,7 +117,7 @@ impl Creator<'_, '_> {
     /// Whether the record is to be restored in view of what exists (reference 05 §6.1).
     fn decide(&mut self, item: &RestoreItem, path: &OutputPath, existing: Option<&FileStat>) -> Step<()> {
         let skip = reason_to_skip(item, existing, self.replace).filter(|skip| {
-            // A directory that this job had to make for a file still wants its own attributes.
+            // A directory that this job had to make for a file still needs its own attributes.
             !(item.is_directory() && matches!(skip, Skip::NotNewer | Skip::Exists) && self.directories.was_made(path))
         });
         match skip {
@@ -143,7 +143,7 @@ impl Creator<'_, '_> {
             self.report.now(MessageType::Error, &texts::link_leads_out(&item.output, &item.link.text));
             return Err(Created::Failed);
         }
-        // A new regular file is tried at once: whether something exists then shows by itself.
+        // A new regular file is made at once: the call itself shows whether something exists.
         let is_new_file = matches!(item.file_type, Some(FileType::Regular | FileType::EmptyFile))
             && item.delta_seq == 0
             && !item.is_update
@@ -190,8 +190,8 @@ impl Creator<'_, '_> {
         self.directories.handle().ok_or(Errno::EBADF)
     }
 
-    /// Makes the parent directory. When it failed for the object before, the object itself is tried without it, and
-    /// says so: the inner result is what trying it gives.
+    /// Makes the parent directory. If that failed for the object before, it is only opened, so that the error is that of
+    /// the object itself: the inner result.
     fn prepare_parent(&mut self, item: &RestoreItem, parent: &OutputPath) -> Step<Result<(), Errno>> {
         if self.failed_parent.as_ref() == Some(parent) {
             return Ok(self.directories.open(parent).map(drop).map_err(OpenError::errno));
@@ -211,7 +211,7 @@ impl Creator<'_, '_> {
         }
     }
 
-    /// Says why a directory could not be had. `shown` is its name, as messages show it.
+    /// Reports why a directory could not be opened or made. `shown` is its name, as messages show it.
     fn not_made(&mut self, item: &RestoreItem, shown: &[u8], path: &OutputPath, error: OpenError, is_parent: bool) {
         let whole = path.as_bytes().len();
         let text = match error {
@@ -259,7 +259,7 @@ impl Creator<'_, '_> {
             self.make_room(item, path, parent, name)?;
             outcome = self.open_new(name, is_long);
         } else if ready.is_ok() && outcome.as_ref().err() == Some(&Errno::ENOENT) {
-            // Somebody removed the directory while it was held.
+            // Another process removed the directory while it was held.
             self.directories.leave_all();
             outcome = self.prepare_parent(item, parent)?.and_then(|()| self.open_new(name, is_long));
         }
@@ -304,10 +304,10 @@ impl Creator<'_, '_> {
         self.directories.note_modification();
         let found = ready.and_then(|()| fstatat(self.here()?, name, AtFlags::AT_SYMLINK_NOFOLLOW));
         if found.is_ok_and(|found| found.st_mode & Stat::MODE_TYPE != Stat::MODE_REGULAR) {
-            // There are devices that do something as soon as they are opened.
+            // Some devices act as soon as they are opened.
             return self.fail(texts::could_not_create(&item.output, Errno::EINVAL));
         }
-        // Non-blocking, since somebody may have put a fifo there.
+        // Non-blocking, since another process may have put a fifo there.
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let outcome = ready.and_then(|()| openat(self.here()?, name, flags, Mode::S_IRUSR | Mode::S_IWUSR));
         let regular = outcome.and_then(|file| match fstat(&file) {
@@ -338,7 +338,7 @@ impl Creator<'_, '_> {
         self.directories.note_modification();
         match ready.map_err(LinkError::Failed).and_then(|()| self.link(item, name)) {
             Ok(()) => Ok(Created::Made),
-            // The name is there already, and only its attributes are wanted.
+            // The name exists already, and only its attributes are needed.
             Err(LinkError::Failed(Errno::EEXIST)) if item.is_update => Ok(Created::Made),
             Err(LinkError::Failed(errno)) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
             Err(LinkError::Refused(link, why)) => {
@@ -361,9 +361,9 @@ impl Creator<'_, '_> {
         linked.map_err(LinkError::Failed)
     }
 
-    /// A special file, and what its data goes to (reference 05 §6.2). Unlike in the stock daemon that is what stood there
-    /// before the job, if it is of the record's type and no other directory to restore in is given: nothing that a volume
-    /// makes by itself, and no other file, is written over.
+    /// A special file, and what its data goes to (reference 05 §6.2). Unlike in the stock daemon, data is written only to
+    /// what existed before the job and has the record's type, and only without `where`: so data on a volume overwrites
+    /// nothing that the volume itself makes, and no other file.
     fn special(
         &mut self,
         item: &RestoreItem,
@@ -377,7 +377,7 @@ impl Creator<'_, '_> {
             if !takes_data(stat.mode) {
                 return self.no_data(item, &NoData::NotSpecial(stat.mode));
             }
-            // Held, so that what is looked at is what is opened.
+            // Held, so that what is examined is what is opened.
             let there = ready.and_then(|()| pin(self.here()?, name));
             if let Ok(there) = there {
                 return match open_for_data(self.directories, path, name, stat.mode, &File::from(there), self.cancel) {
@@ -408,7 +408,7 @@ impl Creator<'_, '_> {
         Ok(Created::Made)
     }
 
-    /// Says why data does not go to a special file.
+    /// Reports why data is not written to a special file.
     fn no_data<T>(&mut self, item: &RestoreItem, why: &NoData) -> Step<T> {
         self.report.now(MessageType::Error, &texts::no_data(&item.output, why));
         Err(Created::Failed)

@@ -12,7 +12,7 @@ use fd_records::{DigestKind, DigestValue, Stream};
 use crate::report::{QueuedMessage, Report};
 use crate::texts;
 
-/// Data of the current file can't be restored; the operator knows why.
+/// Data of the current file can't be restored; a message has said why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DataLost;
 
@@ -27,7 +27,7 @@ pub(crate) struct Encryption {
     /// Of the encrypted records.
     stream: Stream,
     signature: HeldSignature,
-    /// Whether the operator has been told of a signer whom nobody knows.
+    /// Whether the warning about an unknown signer was given.
     told_unknown_signer: bool,
 }
 
@@ -53,7 +53,7 @@ impl Encryption {
         }
     }
 
-    /// Forgets the current file.
+    /// Drops what belongs to the current file.
     pub(crate) fn forget(&mut self) {
         self.file_key = None;
         self.decryptor = None;
@@ -136,7 +136,7 @@ impl Encryption {
         })
     }
 
-    /// All records have come; says whether that was news. Blocks may come out of the last one.
+    /// All records have come. Returns whether this is the first call; blocks may come out of the last record.
     pub(crate) fn finish(&mut self, path: &[u8], report: &mut Report<'_>) -> bool {
         let Some(decryptor) = self.decryptor.as_mut().filter(|_| !self.finished) else { return false };
         self.finished = true;
@@ -193,7 +193,7 @@ impl Encryption {
         }
     }
 
-    /// Says of a file that has no signature that can be checked why it has none. With `is_wanted` there must be one.
+    /// Reports why a file has no signature that can be checked. With `is_wanted` there must be one.
     pub(crate) fn tell_unsigned(&mut self, is_wanted: bool, path: &[u8], report: &mut Report<'_>) {
         let Some(keys) = &self.keys else { return };
         let HeldSignature::One(signature) = &self.signature else {
@@ -212,8 +212,8 @@ impl Encryption {
         }
     }
 
-    /// What is to be said of the signature, by a known signer, of a file with this digest: nothing if it is good. `None` if
-    /// there is no digest of its kind.
+    /// The messages about the signature, by a known signer, of a file with this digest: none if it is good. The digest is
+    /// `None` if there is none of its kind.
     pub(crate) fn verify(&self, signature: &Signature, digest: Option<DigestValue>, path: &[u8]) -> Vec<QueuedMessage> {
         let Some(keys) = &self.keys else { return Vec::new() };
         said_of_signature(signature.verify(keys, |_| digest), path)

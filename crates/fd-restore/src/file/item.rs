@@ -86,7 +86,7 @@ impl RestoreItem {
         self.file_type != Some(FileType::Regular) || self.stat.size == 0
     }
 
-    /// How many bytes its data may have; `None` if nothing tells. A file that grew while it was saved is longer than its
+    /// How many bytes its data may have; `None` if that is unknown. A file that grew during the backup is longer than its
     /// attributes say, but not by this much. What a plugin makes has the size -1, and devices and fifos have 0.
     pub(crate) fn most_data(&self) -> Option<u64> {
         match self.file_type {

@@ -15,7 +15,7 @@ use crate::tree::{Directories, OutputPath};
 
 /// How long a fifo may be without a reader.
 const FIFO_PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is tried.
+/// The pause between two attempts to open it.
 const FIFO_PAUSE: Duration = Duration::from_millis(50);
 
 /// Whether a mode is that of what takes data beside regular files.

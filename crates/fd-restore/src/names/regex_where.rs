@@ -90,7 +90,7 @@ impl Expression {
                 b'i' => ignore_case = true,
                 b'g' => {}
                 other if other == separator => {}
-                // Whatever it is, a comma as a rule: the next expression begins behind it.
+                // Any other character, a comma as a rule: the next expression begins after it.
                 _ => break,
             }
         }
@@ -118,7 +118,7 @@ impl Expression {
     }
 }
 
-/// Takes a part and the separator behind it. An escaped separator belongs to the part and ends it all the same.
+/// Takes a part and the separator after it. An escaped separator belongs to the part and still ends it.
 fn take_part(text: &[u8], separator: u8) -> Option<(Vec<u8>, &[u8])> {
     let mut part = Vec::new();
     let mut rest = text;

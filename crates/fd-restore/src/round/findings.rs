@@ -1,4 +1,4 @@
-//! What is said of a file once the digest of its data is there.
+//! The messages about a file once the digest of its data is known.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ impl Findings {
     }
 }
 
-/// Compares the data of the current file with what the volume says of it, or leaves that for later.
+/// Compares the data of the current file with what the volume records, or defers that.
 pub(super) fn check(
     kind: DigestKind,
     recorded: Recorded,

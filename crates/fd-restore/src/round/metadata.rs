@@ -17,12 +17,12 @@ const MOST_HELD_BYTES: usize = 1_000_000;
 #[derive(Default, Debug)]
 pub(super) struct HeldMetadata {
     records: Vec<(Stream, Vec<u8>)>,
-    /// There was more than fits; nothing else of this file is taken.
+    /// There was more than fits; no further record of this file is kept.
     is_full: bool,
 }
 
 impl HeldMetadata {
-    /// Keeps a record if it fits, and nothing behind one that does not. `false`: it is the first one that does not.
+    /// Keeps a record if it fits, and no record after one that does not. `false`: it is the first one that does not.
     pub(super) fn hold(&mut self, stream: Stream, record: &[u8]) -> bool {
         if self.is_full {
             return true;
@@ -79,7 +79,7 @@ impl MetadataTime {
     }
 }
 
-/// Tells of what could not be applied.
+/// Reports what could not be applied.
 pub(super) fn warn(report: &mut Report<'_>, warning: Option<WriterWarning>) {
     match warning {
         None => {}

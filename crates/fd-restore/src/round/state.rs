@@ -34,7 +34,7 @@ impl RestoreState {
         }
     }
 
-    /// Messages of an earlier round after which nothing was said: the next round delivers them with its own.
+    /// Messages that an earlier round left queued: the next round delivers them with its own.
     pub fn wait_with(&mut self, queued: Vec<QueuedMessage>) {
         self.queued = queued;
     }

@@ -16,7 +16,7 @@ pub enum End {
     ConnectionLost(SourceError),
 }
 
-/// Why the sequence makes no sense any more. The operator has been told.
+/// Why the sequence makes no sense any more. The error has been reported.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SequenceError {
     /// What should be a record header is none.

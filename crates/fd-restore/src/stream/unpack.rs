@@ -11,7 +11,7 @@ pub(crate) struct Unpacker {
 
 /// The data of a record.
 pub(crate) struct Unpacked<'a> {
-    /// Where it stands in the file, if the record says so.
+    /// Its address in the file, if the record has one.
     pub(crate) address: Option<u64>,
     /// As it was read from the file.
     pub(crate) data: &'a [u8],

@@ -1,4 +1,4 @@
-//! The handles of the directories on the way to where the job is, and how missing ones are made.
+//! The handles of the directories on the way to the current one, and how missing ones are made.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,7 +14,7 @@ use super::memory::{MadeDirectories, RecordedDirectories};
 use super::output_path::{Base, OutputPath, common_length, components};
 use super::step::{Floor, LinkRefusal, LinkRule, Reached, StepError, open_directory};
 
-/// How many handles are held at most. Beyond, handles in the middle of a path are let go.
+/// How many handles are held at most. Beyond that, handles in the middle of a path are closed.
 const MOST_HANDLES: usize = 64;
 
 /// Mode of a directory before it gets its own; the umask applies.
@@ -33,11 +33,11 @@ pub(crate) struct OpenDirectory {
     first_link: Option<usize>,
     /// The directory above or at it that links must not lead out of.
     floor: Option<Floor>,
-    /// Whether it was looked at since its record was applied, so that `times` is right.
+    /// Whether its status was read since its record was applied, so that `times` is right.
     modified: bool,
-    /// Whether nobody but us can change the names in it, once asked.
+    /// Whether only this process can change the names in it, once that was examined.
     guarded: Option<bool>,
-    /// The times to give back when the job leaves it: those of its record, which files restored later would spoil.
+    /// The times to set again when the job leaves it: those of its record, which files restored later would change.
     times: Option<(TimeSpec, TimeSpec)>,
 }
 
@@ -58,7 +58,7 @@ impl OpenDirectory {
         if self.readable { Target::Open(self.handle()) } else { Target::Pinned(self.handle()) }
     }
 
-    /// Whether nobody but us can change the names in it.
+    /// Whether only this process can change the names in it.
     fn is_guarded(&mut self, rule: &LinkRule) -> bool {
         let handle = &self.handle;
         *self.guarded.get_or_insert_with(|| fstat(handle).is_ok_and(|stat| rule.guards_its_names(&stat)))
@@ -66,13 +66,13 @@ impl OpenDirectory {
 
     fn give_times_back(&self) {
         if let Some((accessed, modified)) = self.times {
-            // Nothing is said of a failure: the directory's record could set them, so this can too.
+            // A failure is silent: the directory's record could set them, so this can too.
             let _times = self.target().set_exact_times(accessed, modified);
         }
     }
 }
 
-/// Why a directory can't be had. The lengths are those of the path up to the component that is the reason.
+/// Why a directory can't be opened or made. The lengths are those of the path up to the component that is the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OpenError {
     /// This component does not exist. `first_link`: up to the first link before it.
@@ -81,7 +81,7 @@ pub(crate) enum OpenError {
     NotDirectory { end: usize, dangling: bool },
     /// This component is a link that must not be followed.
     Refused { end: usize, why: LinkRefusal },
-    /// The system says no.
+    /// The system refuses.
     System { end: usize, errno: Errno },
 }
 
@@ -152,7 +152,7 @@ impl Directories {
         self.last()
     }
 
-    /// Opens a directory and makes what is missing of it. The result tells whether it was there before.
+    /// Opens a directory and makes what is missing of it. Returns whether it existed before.
     pub(crate) fn make(&mut self, path: &OutputPath, how: MakeDirectory) -> Result<bool, OpenError> {
         match self.go(path, path.as_bytes().len()) {
             Ok(()) => Ok(true),
@@ -161,7 +161,7 @@ impl Directories {
         }
     }
 
-    /// Makes the components that are missing behind the last open one.
+    /// Makes the components that are missing after the last open one.
     fn make_missing(&mut self, path: &OutputPath, how: MakeDirectory) -> Result<(), OpenError> {
         let first = self.held.last().map_or(0, |dir| dir.end);
         for component in components(path.as_bytes(), first) {
@@ -185,7 +185,7 @@ impl Directories {
                         self.dress(end == path.as_bytes().len(), how);
                     }
                 }
-                // Somebody else was faster.
+                // Another process was faster.
                 Err(Errno::EEXIST) => self.go(path, end)?,
                 Err(errno) => return Err(OpenError::System { end, errno }),
             }
@@ -260,7 +260,7 @@ impl Directories {
         }
     }
 
-    /// Lets all handles go, and gives directories their times back.
+    /// Closes all handles, and sets the times of directories again.
     pub(crate) fn leave_all(&mut self) {
         while !self.held.is_empty() {
             self.leave_last();
@@ -268,7 +268,7 @@ impl Directories {
         self.path.clear();
     }
 
-    /// Lets the handle of a path go, since something else takes its name.
+    /// Closes the handle of a path, since another object takes its name.
     pub(crate) fn forget(&mut self, path: &OutputPath) {
         if self.base != path.base() || common_length(&self.path, path.as_bytes()) != path.as_bytes().len() {
             return;
@@ -279,8 +279,8 @@ impl Directories {
         self.path.truncate(self.held.last().map_or(0, |dir| dir.end));
     }
 
-    /// To be called before a name is made or removed in the current directory: if its record was applied already, it
-    /// will get its times back.
+    /// To be called before a name is made or removed in the current directory: if its record was applied already, its
+    /// times will be set again.
     pub(crate) fn note_modification(&mut self) {
         let Some(dir) = self.held.last_mut().filter(|dir| !dir.modified) else { return };
         dir.modified = true;
@@ -316,7 +316,7 @@ impl Directories {
         }
     }
 
-    /// Whether something that is held was there before the job began.
+    /// Whether an object that is held existed before the job began.
     pub(crate) fn is_old(&self, held: &File) -> Result<bool, Errno> {
         let born = held.metadata().ok().and_then(|found| found.created().ok());
         let born = born.and_then(|born| born.duration_since(SystemTime::UNIX_EPOCH).ok());
@@ -332,7 +332,7 @@ impl Directories {
         held || self.made.contains(path)
     }
 
-    /// Whether nobody but us can change what stands under the names of the current directory.
+    /// Whether only this process can change which objects the names in the current directory mean.
     pub(crate) fn is_guarded(&mut self) -> bool {
         let rule = self.rule;
         self.held.last_mut().is_some_and(|dir| dir.is_guarded(&rule))

@@ -36,12 +36,12 @@ pub(crate) enum Base {
 pub(crate) struct OutputPath {
     base: Base,
     path: Vec<u8>,
-    /// The length of what the operator gave as `where`: no link behind it leads out of that. `None` without one.
+    /// The length of what the operator gave as `where`: no link below it leads out of that. `None` without one.
     floor: Option<usize>,
 }
 
 impl OutputPath {
-    /// Cleans `text`. Its first `anchor` bytes are what the operator gave as `where`; no `..` behind them leads above.
+    /// Cleans `text`. Its first `anchor` bytes are what the operator gave as `where`; no `..` after them leads above.
     pub(crate) fn new(text: &[u8], anchor: usize) -> Result<Self, PathError> {
         if text.contains(&0) {
             return Err(PathError::Nul);
@@ -52,7 +52,7 @@ impl OutputPath {
         let base = if text.starts_with(b"/") { Base::Root } else { Base::Current };
         let (given, recorded) = text.split_at_checked(anchor).unwrap_or((text, &[]));
         let mut path = Vec::with_capacity(text.len());
-        // Above the root directory is the root directory; above the working directory nothing was meant.
+        // Above the root directory is the root directory; a path above the working directory is refused.
         append(&mut path, given, 0, base == Base::Root)?;
         let limit = path.len();
         append(&mut path, recorded, limit, base == Base::Root && limit == 0)?;
@@ -110,7 +110,7 @@ fn append(path: &mut Vec<u8>, text: &[u8], limit: usize, may_stop_at_limit: bool
     Ok(())
 }
 
-/// The components of a cleaned path behind its first `from` bytes, each as its place in the path.
+/// The components of a cleaned path after its first `from` bytes, each as its place in the path.
 pub(crate) fn components(path: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut at = from;
     std::iter::from_fn(move || {

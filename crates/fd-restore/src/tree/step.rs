@@ -4,11 +4,11 @@
 //! or one of another user choose where root writes. Here a link is followed when
 //!
 //! 1. it was there before the job began, and
-//! 2. nobody but root and the user of this process could have put it there (it belongs to one of them and so does its
+//! 2. only root and the user of this process could have put it there (it belongs to one of them and so does its
 //!    directory, which others can't write to or which is sticky), or its owner also owns the directory that it leads to,
-//!    and so could have written there without us, and
+//!    and so could have written there without this process, and
 //! 3. it does not lead out of the directory that the operator gave as `where`, however old it is. That directory itself
-//!    may be behind a link. An earlier job may have restored the link, and is then as good as a stranger.
+//!    may be behind a link. A link that an earlier job restored gets no more trust than one of another user.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt as _;
 /// How many links one step may go through, as the kernel's own limit.
 const MOST_LINKS: u32 = 40;
 
-/// How many directories above what a link leads to are looked at.
+/// How many directories above what a link leads to are examined.
 const MOST_LEVELS: u32 = 16_384;
 
 /// Why a symbolic link is not followed.
@@ -30,7 +30,7 @@ const MOST_LEVELS: u32 = 16_384;
 pub(crate) enum LinkRefusal {
     /// This job made it, or it was changed since the job began.
     NewerThanJob,
-    /// It belongs to this user, who does not own what it leads to.
+    /// It belongs to this user, but what it leads to does not.
     Foreign(u32),
     /// It leads out of the directory that everything is to be restored in.
     LeadsOut,
@@ -39,7 +39,7 @@ pub(crate) enum LinkRefusal {
 /// Why a step fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StepError {
-    /// There is nothing of this name.
+    /// The name does not exist.
     Missing,
     /// What is there is no directory, nor a link to one.
     NotDirectory,
@@ -47,7 +47,7 @@ pub(crate) enum StepError {
     Dangling,
     /// There is a link that must not be followed.
     Refused(LinkRefusal),
-    /// The system says no.
+    /// The system refuses.
     System(Errno),
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Reached {
     pub(crate) through_link: bool,
 }
 
-/// Who we are and since when: what decides about links.
+/// The user of this process and the start of the job: what decides about links.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkRule {
     user: u32,
@@ -78,14 +78,14 @@ impl LinkRule {
         Self { user: geteuid().as_raw(), since }
     }
 
-    /// Whether what has this status and, where the file system tells it, this time of birth was there before the job. The
-    /// status of a special file changes when somebody writes to it.
+    /// Whether an object with this status and, where the file system records it, this time of birth existed before the
+    /// job. The status of a special file changes when a process writes to it.
     pub(super) fn precedes(&self, stat: &FileStat, born: Option<(i64, i64)>) -> bool {
         (stat.st_ctime, stat.st_ctime_nsec) < self.since || born.is_some_and(|born| born < self.since)
     }
 
-    /// Learns how something looks that the job has made. On a server whose clock is behind ours it looks older than the
-    /// job, and so would those that are made later.
+    /// Takes the status of an object that the job has made into account. On a server whose clock is behind it looks older
+    /// than the job, and so would those that are made later.
     pub(crate) fn learn(&mut self, made: &FileStat) {
         self.since = self.since.min((made.st_ctime, made.st_ctime_nsec));
     }
@@ -111,7 +111,7 @@ impl LinkRule {
     /// Follows the link called `name`, if it is one and may be followed.
     fn follow(&self, directory: BorrowedFd<'_>, name: &[u8], links: &mut u32) -> Result<Reached, StepError> {
         let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        // From here on the link is held: what is looked at is what is followed.
+        // From here on the link is held: what is examined is what is followed.
         let link = openat(directory, name, flags, Mode::empty()).map_err(StepError::System)?;
         let stat = fstat(&link).map_err(StepError::System)?;
         if stat.st_mode & libc_type::MASK != libc_type::SYMLINK {
@@ -150,8 +150,8 @@ impl LinkRule {
         Ok(reached)
     }
 
-    /// Whether this can be the directory that we have just made. One that somebody has put in its place is not ours, or
-    /// older.
+    /// Whether this can be the directory that was just made. One that another user has put in its place has another
+    /// owner, or is older.
     pub(super) fn is_fresh(&self, directory: &FileStat) -> bool {
         directory.st_uid == self.user && (directory.st_mtime, directory.st_mtime_nsec) >= self.since
     }
@@ -160,7 +160,7 @@ impl LinkRule {
         stat.st_uid == 0 || stat.st_uid == self.user
     }
 
-    /// Whether only we can have put what is ours into this directory, and nobody else can take it away.
+    /// Whether only this process's user and root can add and remove what belongs to them in this directory.
     pub(super) fn guards_its_names(&self, directory: &FileStat) -> bool {
         let others_write = directory.st_mode & 0o022 != 0;
         let sticky = directory.st_mode & 0o1000 != 0;

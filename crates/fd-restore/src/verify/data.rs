@@ -14,7 +14,7 @@ use crate::stream::{Next, next_record};
 use crate::stream::{UnpackError, Unpacker, Win32Stream};
 use crate::texts;
 
-/// What the catalog knows of a file.
+/// What the catalog has of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CatalogFile {
     /// Size in bytes.
@@ -36,7 +36,7 @@ pub trait CatalogList {
 ///
 /// # Errors
 ///
-/// Where the records make no sense or data can't be unpacked; the operator has been told.
+/// If the records make no sense or data can't be unpacked; the error has been reported.
 pub fn data(
     job: &mut VerifyJob<'_>,
     checks: Checks,
@@ -104,7 +104,7 @@ enum Stage {
     Compared,
 }
 
-/// What is said once a job.
+/// Messages that are given once a job.
 #[derive(Clone, Copy, Default)]
 struct Told {
     /// That encrypted data is not compared.

@@ -12,7 +12,7 @@ pub struct VerifyJob<'a> {
     pub progress: &'a Progress,
     /// Where messages go.
     pub log: &'a dyn fd_messages::JobLog,
-    /// Tells to stop.
+    /// The token that stops it.
     pub cancel: &'a CancelToken,
     /// The records.
     pub source: &'a mut dyn RecordSource,
@@ -27,13 +27,13 @@ pub struct VerifyOutcome {
     pub differs: bool,
     /// Whether files of the catalog are missing on the volume: the job ends with status `E`.
     pub missing: bool,
-    /// Whether attribute records could not be read, so that nobody knows about their files: status `E`.
+    /// Whether attribute records could not be read, so that their files are unknown: status `E`.
     pub damaged: bool,
     /// Messages to deliver before any other of the job.
     pub queued: Vec<QueuedMessage>,
 }
 
-/// Why a verify could not be finished. The operator has been told.
+/// Why a verify could not be finished. The error has been reported.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The records make no sense.

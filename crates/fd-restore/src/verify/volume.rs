@@ -1,4 +1,4 @@
-//! What stands on a volume, told to the Director file by file (reference 05 §19).
+//! What a volume holds, sent to the Director file by file (reference 05 §19).
 
 use fd_messages::{MessageType, PacketSink};
 use fd_records::{AttributesRecord, FileType, Stream, StreamClass, VerifyAttributes, VerifyDigest};
@@ -9,15 +9,14 @@ use crate::report::Report;
 use crate::stream::{Next, next_record};
 use crate::texts;
 
-/// The verify options that the stock daemon claims whatever the FileSet says.
+/// The verify options that the stock daemon sends with any FileSet.
 const OPTIONS: &[u8] = b"pinsug5";
 
-/// Tells the Director which files with which attributes and digests stand on the volume. The end of the packets is the
-/// caller's to tell.
+/// Sends the Director the attributes and digests of the files on the volume. The caller sends the end of the packets.
 ///
 /// # Errors
 ///
-/// Where the records make no sense or the Director can't be reached; the operator has been told.
+/// If the records make no sense or the Director can't be reached; the error has been reported.
 pub fn volume(
     job: &mut VerifyJob<'_>,
     checks: Checks,
@@ -54,7 +53,7 @@ struct Verify<'a> {
     report: Report<'a>,
     /// An attribute record could not be read.
     damaged: bool,
-    /// The Director has the attributes of the file whose records come: he refuses a digest without them.
+    /// The Director has the attributes of the current file: it refuses a digest without them.
     in_file: bool,
 }
 
@@ -81,7 +80,7 @@ impl Verify<'_> {
         self.in_file = attributes.is_ok();
         let Ok(attributes) = attributes else {
             self.report.now(MessageType::Error, &texts::attributes(record));
-            // The Director looks files up by their number, so this one takes one, too.
+            // The Director finds files by their number, so this one needs a number, too.
             count(self.progress, b"");
             self.damaged = true;
             return None;

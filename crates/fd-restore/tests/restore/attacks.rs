@@ -19,7 +19,7 @@ fn scene() -> Place {
     place
 }
 
-/// What the victim looks like.
+/// The state of the victim.
 fn victim(place: &Place) -> Vec<(String, Vec<u8>, u32, u32, i64, i64)> {
     let mut seen = Vec::new();
     let mut look = |name: String, data: Vec<u8>| {
@@ -184,7 +184,7 @@ fn links_made_by_an_earlier_job_do_not_lead_out() {
     }
 }
 
-/// What stands in the way is said, and the same job once more does not get further.
+/// The link in the way is reported, and a second run of the same job gets no further.
 #[test]
 fn a_link_that_leads_out_is_refused_at_any_age() {
     let place = scene();
@@ -200,7 +200,7 @@ fn a_link_that_leads_out_is_refused_at_any_age() {
         );
         assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
     }
-    // A hard link to what is behind it is refused in the same words.
+    // A hard link to a file below it is refused in the same words.
     let finished = job_below(&place.text("w")).run(Volume::new().put(&Saved::hard_link("/h", "/l/f")));
     let text = finished.only().1.to_owned();
     assert!(text.ends_with(&format!("{}: it leads out of the restore directory.\n", place.text("w/l"))), "{text}");
@@ -243,7 +243,7 @@ fn links_below_the_restore_directory_are_followed_as_before() {
     ] {
         assert!(place.exists(&format!("w/{file}")), "{file}");
     }
-    // Without a restore directory nothing is out of it.
+    // Without a restore directory no link leads out of it.
     symlink("../victim", place.path("w/out")).unwrap();
     let_it_be_old();
     let mut in_place = job_below("");
@@ -348,7 +348,7 @@ fn our_own_link_is_followed_only_where_others_cannot_create_it() {
     }
     let place = scene();
     symlink("../victim", place.path("w/d")).unwrap();
-    // The link belongs to root, but anybody could have moved it here.
+    // The link belongs to root, but any user could have moved it here.
     chown(place.path("victim"), Some(4711), Some(4711)).unwrap();
     fs::set_permissions(place.path("w"), fs::Permissions::from_mode(0o777)).unwrap();
     let_it_be_old();
@@ -484,7 +484,7 @@ fn an_object_that_others_can_replace_is_checked_before_its_attributes_are_set() 
     assert_eq!((place.stat("w/greedy").uid(), place.mode("w/greedy")), (0, 0o100_600));
 }
 
-/// Swaps two names of a directory until told to stop; gives the number of swaps.
+/// Swaps two names of a directory until it is stopped; returns the number of swaps.
 fn swap_until(stop: &std::sync::atomic::AtomicBool, one: &std::path::Path, other: &std::path::Path) -> u64 {
     use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
     let mut swaps = 0;
@@ -504,7 +504,7 @@ fn directories_swapped_for_links_all_the_time_redirect_nothing() {
     }
     let place = scene();
     let before = victim(&place);
-    // The attacker owns a link to what is not his, in a directory where he may rename.
+    // The attacker owns a link to a file of another user, in a directory whose names the attacker may change.
     fs::create_dir(place.path("w/d")).unwrap();
     symlink(place.path("victim"), place.path("w/trap")).unwrap();
     lchown(place.path("w/trap"), Some(4711), Some(4711)).unwrap();

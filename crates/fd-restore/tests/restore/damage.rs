@@ -303,7 +303,7 @@ fn wrong_data_is_found_by_its_digest() {
     job.run(&volume).assert_quiet();
 }
 
-/// What a file of ten bytes may come to, as docs/limits.md says.
+/// The most bytes that a file of ten bytes may get, as docs/limits.md says.
 const MOST_OF_TEN: u64 = (16 << 20) + 16 * 10;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Encrypted and signed files: damage loses one file and is told in one message, and nothing goes on to the next file.
+//! Encrypted and signed files: damage loses one file and is reported in one message, and leaves the next file alone.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ fn texts(finished: &Finished) -> Vec<String> {
     lines.map(|(_, text)| text.trim_end().to_owned()).collect()
 }
 
-/// One file as `change` makes it, between two good ones; what is said about it, and whether its data is there.
+/// One file as `change` makes it, between two good ones; the messages about it, and whether its data is there.
 fn damaged(change: impl FnOnce(&mut Volume, &Sealed)) -> (Vec<String>, bool) {
     let place = Place::new();
     let keys = keys(OWN);
@@ -289,7 +289,7 @@ fn a_restore_without_keys_ignores_signatures_and_cannot_decrypt() {
     assert_eq!(place.read("signed"), DATA);
 }
 
-/// No backup signs what comes out of a fifo, so such data is always said to be unsigned where signatures are wanted.
+/// No backup signs what comes out of a fifo, so such data is always reported as unsigned where signatures are needed.
 #[test]
 fn data_of_a_fifo_needs_a_good_signature_too() {
     let place = Place::new();
@@ -300,7 +300,7 @@ fn data_of_a_fifo_needs_a_good_signature_too() {
     let name = place.text("fifo");
     nix::unistd::mkfifo(name.as_str(), nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR).unwrap();
     crate::volume::let_it_be_old();
-    // A reader that stays, so that nobody has to be waited for.
+    // A reader that stays, so that the job need not wait for one.
     let reader = std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
     let missing = format!("restore.c:1858 Missing cryptographic signature for {name}");
     let invalid = format!("restore.c:1888 Signature validation failed for file {name}: ERR=Signature is invalid");
@@ -311,7 +311,7 @@ fn data_of_a_fifo_needs_a_good_signature_too() {
         if let Some(signature) = signature {
             volume.record(Stream::SIGNED_DIGEST, signature);
         }
-        // As programs that use a fifo do, somebody writes while the job runs.
+        // As with programs that use a fifo, another process writes while the job runs.
         assert_eq!(texts(&job.run(&volume)), Vec::from_iter(expected));
     }
     drop(reader);

@@ -144,7 +144,7 @@ fn reading_a_long_file_back_keeps_its_times() {
     }
 }
 
-/// Changes a long file behind the job's back: a warning names it, and no error.
+/// Changes a long file while the job runs: that causes a warning, and no error.
 fn assert_change_causes_a_warning(change: fn(&Path)) {
     for processor in Processor::variants() {
         let has_kernels = SideBySide::suits(DigestKind::Md5, processor);
@@ -267,7 +267,7 @@ fn findings_of_long_files_precede_a_sequence_error() {
     }
 }
 
-/// Data that says where it stands comes behind data that does not. No backup is like that.
+/// Data with addresses follows data without. No backup is like that.
 #[test]
 fn a_long_file_whose_stream_changes_is_compared() {
     for processor in Processor::variants() {

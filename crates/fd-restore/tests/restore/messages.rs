@@ -59,7 +59,7 @@ fn queued_messages_wait_for_the_next_direct_one() {
     assert_eq!(finished.queued[0].0, MessageType::Skipped);
 }
 
-/// The status of a job is settled before the last ones are said, so each round has to hand them on.
+/// The status of a job is settled before the last ones are delivered, so each round has to hand them on.
 #[test]
 fn queued_messages_of_a_round_are_delivered_with_the_next() {
     let place = Place::new();
@@ -68,7 +68,7 @@ fn queued_messages_of_a_round_are_delivered_with_the_next() {
     let first = job.run_round(&mut state, Volume::new().put(&Saved::hard_link("/x", "/gone")));
     let [(MessageType::Error, text)] = first.queued.as_slice() else { panic!("{first:?}") };
     assert!(first.messages.is_empty());
-    // Nothing is said in this round.
+    // This round has no messages.
     state.wait_with(vec![(MessageType::Error, text.clone().into_bytes())]);
     let second = job.run_round(&mut state, Volume::new().file("/f", b"x"));
     assert_eq!((second.messages, &second.queued), (Vec::new(), &first.queued));
@@ -155,7 +155,7 @@ fn a_wrong_size_is_reported_and_the_attributes_are_set() {
     assert_eq!(place.mode("f"), 0o100_644);
 }
 
-/// Gives the frames of a volume; where one is marked, it is long in coming, and what was told by then is counted.
+/// Returns the frames of a volume; one that is marked takes long, and the messages by then are counted.
 struct Slow<'a> {
     frames: std::slice::Iter<'a, Frame>,
     log: &'a Log,
@@ -236,7 +236,7 @@ fn messages_keep_their_order_while_digests_are_made_together() {
         let told = source.told;
         (log.messages.into_inner().unwrap(), told)
     };
-    // While a record is awaited, nothing is held back.
+    // While the job waits for a record, no message is held.
     for pause in [0, volume.frames.len() / 2 / 2 * 2] {
         let (messages, told) = run(pause);
         assert_eq!(messages.len(), expected.len());

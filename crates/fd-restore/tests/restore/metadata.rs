@@ -203,7 +203,7 @@ fn held_metadata_of_one_file_is_bounded_in_bytes() {
     };
     let padded = |name: &str, length: usize| {
         let mut record = xattr(name, b"1");
-        // What is behind the last attribute is passed over.
+        // What follows the last attribute is ignored.
         record.resize(length, 0);
         record
     };

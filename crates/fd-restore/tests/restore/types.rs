@@ -193,7 +193,7 @@ fn a_job_that_writes_to_a_full_fifo_can_be_cancelled() {
     assert!(finished.job_bytes < 4 << 20);
 }
 
-/// Makes a block device with a file behind it; `None` where that can't be.
+/// Makes a block device backed by a file; `None` where that is impossible.
 fn loop_device(place: &Place, name: &str, content: &[u8]) -> Option<LoopDevice> {
     let losetup = |words: &[&OsStr]| std::process::Command::new("losetup").args(words).output();
     if !is_root() {
@@ -240,7 +240,7 @@ fn a_raw_device_is_overwritten_and_not_truncated() {
     assert_eq!(place.stat("raw").mtime(), MTIME);
 }
 
-/// What a job tells of data for a special file, cut to what comes behind the name.
+/// The messages about data for a special file, cut to what follows the name.
 fn told_of_data(job: &Job, saved: &Saved) -> Vec<String> {
     let mut volume = Volume::new();
     volume.put(saved).record(Stream::FILE_DATA, b"evil").file("/tmp/never/made", b"").frames.truncate(4);
@@ -274,7 +274,7 @@ fn data_goes_only_to_a_special_file_of_its_type() {
                 assert_eq!(said, [format!("it is {is}, the data is that of {what}.")]);
             }
         }
-        // Such a record has data for nothing that is special.
+        // The mode of such a record is that of no special file.
         let said = told_of_data(&job, &Saved::new(&name("file"), file_type, 0o100_666));
         assert_eq!(said, ["the record is of a special file, its mode that of a regular file."]);
     }
@@ -370,7 +370,7 @@ fn an_attribute_update_changes_what_exists_and_its_data_is_needed() {
         saved.stat.mode = 0o100_640;
         saved.stat.size = 4;
         volume.put(&saved);
-        // Never accepted behind an update.
+        // Never accepted after an update.
         volume.record(Stream::FILE_DATA, b"x");
     }
     let finished = place.job().run(&volume);

@@ -165,7 +165,7 @@ fn data_is_compared_with_its_digest_and_size() {
     );
     assert!(verified.differs());
     assert_eq!((verified.files, verified.job_bytes), (7, 17));
-    // Nothing is said where nothing is asked for.
+    // No message where no check was asked for.
     let verified = verify_data(&volume, Checks::default(), None);
     assert_eq!(verified.findings(), []);
     assert!(!verified.differs());
@@ -267,7 +267,7 @@ fn the_catalog_is_compared_too() {
     assert!(outcome.differs && outcome.missing);
 }
 
-/// The Director looks up by the file's number, so the lost record must not shift those behind it.
+/// The Director finds files by their number, so the lost record must not shift the numbers of later ones.
 #[test]
 fn an_unreadable_attribute_record_is_an_error() {
     let mut volume = Volume::new();

@@ -76,7 +76,7 @@ fn flipped_bits_leave_the_packets_well_formed() {
         let told = verify_volume(&damaged);
         assert_eq!(told.outcome.as_ref().unwrap().end, End::EndOfData);
         check_packets(&told.packets, told.files);
-        // Only what can't be unpacked ends the other level, and it says so.
+        // Only data that can't be unpacked ends the other level, with a message.
         match verify_data(&damaged, MD5, None).outcome {
             Ok(outcome) => assert_eq!(outcome.end, End::EndOfData),
             Err(error) => assert!(matches!(error, VerifyError::Data(_)), "{error}"),

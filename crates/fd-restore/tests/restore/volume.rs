@@ -11,7 +11,7 @@ use fd_restore::{End, Outcome, OutputNames, RecordSource, RestorePlan, RestoreSt
 
 /// When the files of the tests were changed.
 pub(crate) const MTIME: i64 = 1_000_000_000;
-/// And read.
+/// And last read.
 pub(crate) const ATIME: i64 = 900_000_000;
 
 /// What a source gives, one after the other.
@@ -213,7 +213,7 @@ impl Job {
         self.run_round_with(state, &CancelToken::new(), volume)
     }
 
-    /// Runs one round that somebody else may cancel.
+    /// Runs one round that another thread may cancel.
     pub(crate) fn run_with(&self, cancel: &CancelToken, volume: &Volume) -> Finished {
         self.run_round_with(&mut RestoreState::new(&self.plan), cancel, volume)
     }
