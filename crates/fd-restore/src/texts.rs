@@ -296,13 +296,13 @@ pub(crate) fn unknown_signer(path: &[u8]) -> Vec<u8> {
     join(&[
         b"The signature of ",
         path,
-        b" is of a key that no PKI Keypair or PKI Signer names; such signatures are not checked",
+        b" was made with a key that no PKI Keypair or PKI Signer names; such signatures are not checked",
     ])
 }
 
 /// The stock daemon has no such case.
 pub(crate) fn signature_unchecked(path: &[u8]) -> Vec<u8> {
-    join(&[b"The signature of ", path, b" is over another digest than those before, and could not be checked"])
+    join(&[b"The signature of ", path, b" is over another kind of digest than earlier ones, and could not be checked"])
 }
 
 pub(crate) fn no_session_data(path: &[u8]) -> Vec<u8> {
@@ -386,7 +386,7 @@ pub(crate) fn no_directory(name: &[u8]) -> Vec<u8> {
 pub(crate) fn link_refused(path: &[u8], link: &[u8], why: LinkRefusal) -> Vec<u8> {
     let reason = match why {
         LinkRefusal::NewerThanJob => "it is newer than this job".to_owned(),
-        LinkRefusal::Foreign(owner) => format!("it belongs to user {owner}, who does not own what it leads to"),
+        LinkRefusal::Foreign(owner) => format!("it belongs to user {owner}, and its target to another user"),
         LinkRefusal::LeadsOut => "it leads out of the restore directory".to_owned(),
     };
     join(&[b"File ", path, b" not restored: will not follow the symbolic link ", link, b": ", reason.as_bytes(), b"."])
@@ -409,7 +409,7 @@ pub(crate) enum NoData {
 pub(crate) fn no_data(path: &[u8], why: &NoData) -> Vec<u8> {
     let reason = match why {
         NoData::NotSpecial(mode) => {
-            format!("the record is of a special file, its mode that of {}", type_name(*mode))
+            format!("the record is of a special file, but its mode is that of {}", type_name(*mode))
         }
         NoData::OtherType { there, record } => {
             format!("it is {}, the data is that of {}", type_name(*there), type_name(*record))
@@ -418,7 +418,7 @@ pub(crate) fn no_data(path: &[u8], why: &NoData) -> Vec<u8> {
             "data is written to special files only where they were saved from, without where".to_owned()
         }
         NoData::New => "it is newer than this job, and data is written to special files that are older only".to_owned(),
-        NoData::JustMade => "it was not there before this job, which has made it without its data".to_owned(),
+        NoData::JustMade => "it did not exist before this job, which made it without its data".to_owned(),
     };
     join(&[b"Data of ", path, b" not restored: ", reason.as_bytes(), b"."])
 }
@@ -432,7 +432,7 @@ const fn type_name(mode: u32) -> &'static str {
         Stat::MODE_DIRECTORY => "a directory",
         Stat::MODE_SYMLINK => "a symbolic link",
         Stat::MODE_SOCKET => "a socket",
-        _ => "nothing known",
+        _ => "an unknown type",
     }
 }
 
@@ -441,7 +441,7 @@ pub(crate) fn link_leads_out(path: &[u8], first: &[u8]) -> Vec<u8> {
     join(&[
         b"File ",
         path,
-        b" not restored: regexwhere gives it another name, but not the file that it is a further name of, ",
+        b" not restored: regexwhere gives it another name, but not the file that it is a hard link to, ",
         first,
         b".",
     ])

@@ -332,7 +332,7 @@ fn links_of_other_users_are_not_followed() {
     let finished = place.job().run(&volume);
     assert_eq!(victim(&place), before);
     let text = finished.told()[0].1.to_owned();
-    assert!(text.ends_with("it belongs to user 4711, who does not own what it leads to.\n"), "{text}");
+    assert!(text.ends_with("it belongs to user 4711, and its target to another user.\n"), "{text}");
     assert_eq!(finished.told().len(), 2);
 
     // A link to what is theirs, too, is followed: they could have written there themselves.

@@ -226,7 +226,7 @@ fn told_of_signatures(length: usize) {
         put(&format!("bad-{number}"), Some((&own, kind)), less, all);
         expected.push(format!("Signature validation failed for file bad-{number}: ERR=Signature is invalid"));
         put(&format!("spared-{number}"), Some((&own, kind)), all, less);
-        // After one without a signature that counts, too.
+        // Also after one without a signature that counts.
         put(&format!("unsigned-{number}"), None, 0, less);
         expected.push(format!("digest of restored file unsigned-{number} differs"));
         expected.push(format!("Missing cryptographic signature for unsigned-{number}"));
@@ -235,7 +235,7 @@ fn told_of_signatures(length: usize) {
     }
     put("unknown", Some((&other, DigestKind::Sha256)), all, less);
     expected.push("digest of restored file unknown differs".to_owned());
-    expected.push("unknown is of a key that no PKI Keypair".to_owned());
+    expected.push("unknown was made with a key that no PKI Keypair".to_owned());
     let finished = job(&place, own).run(&volume);
     let below = format!("{}/", place.root().display());
     let said: Vec<_> = texts(&finished).into_iter().map(|text| text.replace(&below, "")).collect();
@@ -245,7 +245,7 @@ fn told_of_signatures(length: usize) {
     }
 }
 
-/// The stock daemon takes such signatures without a word.
+/// The stock daemon accepts such signatures without a message.
 #[test]
 fn unknown_signers_are_reported_once_a_job() {
     let place = Place::new();
@@ -259,7 +259,7 @@ fn unknown_signers_are_reported_once_a_job() {
     let finished = job(&place, own).run(&volume);
     let (kind, text) = finished.only();
     assert_eq!(kind, MessageType::Warning);
-    assert!(text.contains("/one is of a key that no PKI Keypair or PKI Signer names"), "{text}");
+    assert!(text.contains("/one was made with a key that no PKI Keypair or PKI Signer names"), "{text}");
 }
 
 /// The stock daemon checks the second file with the digest of the first (reference 05 §11.3).

@@ -276,7 +276,7 @@ fn data_goes_only_to_a_special_file_of_its_type() {
         }
         // The mode of such a record is that of no special file.
         let said = told_of_data(&job, &Saved::new(&name("file"), file_type, 0o100_666));
-        assert_eq!(said, ["the record is of a special file, its mode that of a regular file."]);
+        assert_eq!(said, ["the record is of a special file, but its mode is that of a regular file."]);
     }
     let after = place.stat("file");
     assert_eq!(
@@ -290,7 +290,7 @@ fn data_goes_to_no_special_file_that_the_job_made() {
     let place = Place::new();
     let (job, name) = in_place(&place);
     // Whoever would read it finds it empty.
-    let new = "it was not there before this job, which has made it without its data.";
+    let new = "it did not exist before this job, which made it without its data.";
     assert_eq!(told_of_data(&job, &Saved::new(&name("new"), FileType::Fifo, 0o010_640)), [new]);
     let made = place.stat("new");
     assert!(made.file_type().is_fifo() && made.mtime() == MTIME && made.mode() & 0o777 == 0o640);
@@ -636,7 +636,7 @@ fn a_hard_link_does_not_lead_out_of_regexwhere() {
     fs::write(place.path("to/mine"), b"kept, too").unwrap();
     let finished = job.run(Volume::new().put(&greedy).file("/src/next", b"x"));
     let text = format!(
-        "File {} not restored: regexwhere gives it another name, but not the file that it is a further name of, {live}.\n",
+        "File {} not restored: regexwhere gives it another name, but not the file that it is a hard link to, {live}.\n",
         place.text("to/mine")
     );
     assert_eq!((finished.only(), finished.files), ((MessageType::Error, text.as_str()), 2));
