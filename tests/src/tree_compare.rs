@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_builds_the_same_tree_and_reading_leaves_it_alone() {
+    fn one_call_builds_equal_trees_and_reading_changes_nothing() {
         let (_folder, left, right) = pair();
         read_once(&left).unwrap();
         assert_eq!(compare_trees(&left, &right, TreeRules::EXACT).unwrap(), Vec::<String>::new());

@@ -145,7 +145,7 @@ fn a_running_job_is_shown_and_can_be_canceled() -> Result<()> {
 }
 
 #[test]
-fn a_lost_storage_daemon_fails_the_job_and_only_the_job() -> Result<()> {
+fn a_lost_storage_daemon_fails_only_that_job() -> Result<()> {
     let (mut bed, fifo) = bed_with_fifo("sd-killed")?;
     let mut held = Held::begin(&bed, &fifo)?;
     held.feed(20).unwrap();
@@ -165,7 +165,7 @@ fn a_lost_storage_daemon_fails_the_job_and_only_the_job() -> Result<()> {
 }
 
 #[test]
-fn a_lost_director_does_not_hold_the_daemon() -> Result<()> {
+fn the_daemon_serves_on_after_a_lost_director() -> Result<()> {
     let (mut bed, fifo) = bed_with_fifo("dir-killed")?;
     let mut held = Held::begin(&bed, &fifo)?;
     held.feed(20).unwrap();
@@ -201,7 +201,7 @@ fn ask(port: u16, request: &[u8]) -> String {
 }
 
 #[test]
-fn a_job_takes_of_the_host_what_the_settings_say_and_tells_where_the_time_went() -> Result<()> {
+fn a_job_obeys_its_resource_settings_and_reports_its_waiting_times() -> Result<()> {
     let port = ReservedPort::new()?;
     let metrics = format!("address = \"127.0.0.1:{}\"", port.number());
     let settings = [
@@ -303,7 +303,7 @@ fn the_history_survives_a_restart() -> Result<()> {
 }
 
 #[test]
-fn the_status_has_the_shape_of_the_stock_daemon_s() -> Result<()> {
+fn the_status_has_the_layout_of_the_stock_daemon_s() -> Result<()> {
     let options = BedOptions::side_by_side("status")?;
     let source = options.source()?;
     build_every_type(&source, &TreeOptions::default())?;

@@ -122,7 +122,7 @@ fn a_stale_pid_file_is_taken_over() -> Result<()> {
 }
 
 #[test]
-fn without_a_pid_file_when_told_so() -> Result<()> {
+fn no_pid_file_is_written_with_the_option_for_none() -> Result<()> {
     let mut bed = configured("no-pid")?;
     let (file, port) = (pid_file(&mut bed)?, bed.client("test")?.port());
     let output = bed.folder().join("log/fd.out");
@@ -138,7 +138,7 @@ fn without_a_pid_file_when_told_so() -> Result<()> {
 }
 
 #[test]
-fn in_the_background_the_starter_returns_and_the_daemon_serves() -> Result<()> {
+fn a_start_in_the_background_returns_and_the_daemon_serves() -> Result<()> {
     let mut bed = configured("background")?;
     let (file, port) = (pid_file(&mut bed)?, bed.client("test")?.port());
     Adopted::become_heir()?;
@@ -160,7 +160,7 @@ fn in_the_background_the_starter_returns_and_the_daemon_serves() -> Result<()> {
 }
 
 #[test]
-fn the_nagios_plugin_says_the_same_of_both() -> Result<()> {
+fn the_nagios_plugin_reports_both_daemons_alike() -> Result<()> {
     let mut said = Vec::new();
     for fd in [Fd::Stock, Fd::under_test()?] {
         let mut bed = Bed::prepare(BedOptions::new("nagios", [ClientOptions::new(fd).named("test")])?)?;
@@ -179,7 +179,7 @@ fn the_nagios_plugin_says_the_same_of_both() -> Result<()> {
 }
 
 #[test]
-fn systemd_hears_when_the_daemon_is_ready_alive_and_ending() -> Result<()> {
+fn systemd_is_notified_of_ready_alive_and_ending() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon tells systemd nothing");
     }
@@ -207,7 +207,7 @@ fn systemd_hears_when_the_daemon_is_ready_alive_and_ending() -> Result<()> {
 
 /// A FIFO as state file held up the start of the stock daemon, one as trace file every login; links led its writes away.
 #[test]
-fn what_others_put_into_the_working_directory_holds_up_nobody() -> Result<()> {
+fn foreign_files_in_the_working_directory_block_nothing() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon waits for ever");
     }

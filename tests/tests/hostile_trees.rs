@@ -70,13 +70,13 @@ fn file(path: &Path) -> Result<()> {
 }
 
 #[test]
-fn names_that_are_no_text_and_the_longest_path() -> Result<()> {
+fn names_of_any_bytes_and_the_longest_path_are_saved_alike() -> Result<()> {
     let options = TreeOptions { longest_path: 4095, large_file: 100_001 };
     must_be_equal("names", |source| build_every_type(source, &options), 80)
 }
 
 #[test]
-fn three_hundred_levels() -> Result<()> {
+fn a_tree_of_three_hundred_levels_is_saved_alike() -> Result<()> {
     let build = |source: &Path| {
         let levels: Vec<_> = (1..=300).map(|depth| source.join(vec!["d"; depth].join("/"))).collect();
         for level in &levels {
@@ -89,13 +89,13 @@ fn three_hundred_levels() -> Result<()> {
 }
 
 #[test]
-fn a_hundred_thousand_entries_in_one_directory() -> Result<()> {
+fn a_directory_of_a_hundred_thousand_entries_is_saved_alike() -> Result<()> {
     let build = |source: &Path| (0..100_000).try_for_each(|number| file(&source.join(format!("entry-{number}"))));
     must_be_equal("wide", build, 100_001)
 }
 
 #[test]
-fn sixty_thousand_names_of_one_file() -> Result<()> {
+fn sixty_thousand_links_of_one_file_are_saved_alike() -> Result<()> {
     let build = |source: &Path| {
         let first = source.join("first");
         fs::write(&first, vec![7; 100_000]).unwrap();
@@ -190,7 +190,7 @@ type Content = (Vec<u8>, i32, Vec<u8>);
 /// The stock daemon looks at an entry when its turn has come; ours has looked at it before, and looks again when it is
 /// open.
 #[test]
-fn what_changes_ahead_of_the_reading_is_saved_as_it_is() -> Result<()> {
+fn a_file_that_changed_before_it_is_read_is_saved_as_it_is() -> Result<()> {
     let mut bed = slow_bed("ahead", &[&["held", "gone", "rewritten", "kept"]])?;
     let source = bed.folder().join("source");
     let jobs = both_jobs(&bed, "held")?;

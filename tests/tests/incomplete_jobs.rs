@@ -209,7 +209,7 @@ fn must_complain_as_expected(job: &JobResult, client: &str) -> Result<()> {
 }
 
 #[test]
-fn a_stopped_job_goes_on_where_it_stood() -> Result<()> {
+fn a_stopped_job_resumes_where_it_stopped() -> Result<()> {
     let stage = Stage::set("stop")?;
     let wrong = compare(|client| {
         let (stopped, said) = stage.interrupt(client, "stop")?;
@@ -231,7 +231,7 @@ fn a_stopped_job_goes_on_where_it_stood() -> Result<()> {
 }
 
 #[test]
-fn a_canceled_job_is_told_alike() -> Result<()> {
+fn a_canceled_job_is_reported_alike() -> Result<()> {
     let stage = Stage::set("cancel-alike")?;
     let wrong = compare(|client| {
         let (canceled, said) = stage.interrupt(client, "cancel")?;

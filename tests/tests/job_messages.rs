@@ -38,7 +38,7 @@ fn normal(text: &str, name: &str) -> String {
 }
 
 #[test]
-fn mail_and_operator_hear_of_a_job_as_from_the_stock_daemon() -> Result<()> {
+fn messages_by_mail_and_to_the_operator_are_those_of_the_stock_daemon() -> Result<()> {
     let clients = [("refer", Fd::Stock), ("under", Fd::under_test()?)];
     let mut options = BedOptions::new("job-messages", clients.map(|(name, fd)| ClientOptions::new(fd).named(name)))?;
     let place = options.folder.make("letters")?;

@@ -85,7 +85,7 @@ fn hears(said: &[String], what: &str) -> bool {
 }
 
 #[test]
-fn strangers_hear_nothing_and_the_next_director_who_listens_hears_all() -> Result<()> {
+fn events_are_kept_for_the_next_director_that_logs_in() -> Result<()> {
     let Some((ports, _bed)) = both("strangers", Vec::new())? else { return skip::test(bed::ONLY_OURS) };
     let nobody = hello("nobody");
     let [stock, ours] = answers(ports, |port| {
@@ -132,7 +132,7 @@ fn a_bad_verify_level_is_answered_with_the_command() -> Result<()> {
 }
 
 #[test]
-fn only_ours_tells_of_its_activity() -> Result<()> {
+fn only_ours_reports_its_activity() -> Result<()> {
     let folder = Folder::new("activity-fifo")?;
     let fifo = folder.path().join("fifo");
     mkfifo(&fifo, Mode::from_bits_truncate(0o600)).expect("a FIFO");
@@ -164,7 +164,7 @@ fn only_ours_tells_of_its_activity() -> Result<()> {
 }
 
 #[test]
-fn what_happens_twice_is_told_as_by_the_stock_daemon() -> Result<()> {
+fn repeated_commands_are_answered_as_by_the_stock_daemon() -> Result<()> {
     let Some((ports, _bed)) = both("twice", Vec::new())? else { return skip::test(bed::ONLY_OURS) };
     let told = |said: Vec<String>| -> Vec<String> {
         let of_strangers = said.into_iter().filter(|text| text.contains(ALERT));

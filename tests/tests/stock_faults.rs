@@ -49,7 +49,7 @@ fn an_option_before_any_include_ends_the_stock_daemon_only() -> Result<()> {
 
 /// `KeepAtime` (reference 03 §5.11).
 #[test]
-fn an_estimate_leaves_times_alone() -> Result<()> {
+fn an_estimate_changes_no_times() -> Result<()> {
     let mut kept = Vec::new();
     let Some(options) = both("keep-atime", |options| {
         for client in ["reference", "test"] {
@@ -105,7 +105,7 @@ fn a_long_word_breaks_the_stock_daemon_only() -> Result<()> {
 const SILENT: usize = 20;
 
 #[test]
-fn silent_callers_lock_out_the_stock_daemon_only() -> Result<()> {
+fn silent_callers_block_the_stock_daemon_only() -> Result<()> {
     let settings = |options: &mut BedOptions| {
         for client in &mut options.clients {
             client.settings.push("connection.first_packet = 1".to_owned());
@@ -132,7 +132,7 @@ fn silent_callers_lock_out_the_stock_daemon_only() -> Result<()> {
 
 /// Names that stand in a list on the host, or that a program prints, are limited as those of the FileSet are.
 #[test]
-fn a_list_leads_a_limited_director_nowhere_else() -> Result<()> {
+fn a_list_keeps_a_limited_director_in_its_directories() -> Result<()> {
     let Some(options) = both("limited-list", |options| {
         let folder = options.folder.path().to_owned();
         let at = |name: &str| folder.join(name).display().to_string();

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_those_of_the_c_library() {
+    fn errors_have_the_words_of_the_c_library() {
         assert_eq!(error_text(libc::ENOENT), "No such file or directory");
         assert_eq!(error_text(libc::EIO), "Input/output error");
         assert_eq!(error_text(libc::ELOOP), "Too many levels of symbolic links");
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_is_not_the_systems_keeps_its_words() {
+    fn an_error_without_a_number_keeps_its_text() {
         assert_eq!(io_error_text(&io::Error::from_raw_os_error(libc::EAGAIN)), "Resource temporarily unavailable");
         assert_eq!(io_error_text(&io::Error::other("odd")), "odd");
     }

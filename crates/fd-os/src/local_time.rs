@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn times_out_of_range_do_no_harm() {
+    fn a_time_out_of_range_is_the_epoch() {
         assert_eq!(local_time(i64::MAX).year, 1970);
     }
 }

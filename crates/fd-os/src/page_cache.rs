@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_just_written_is_in_memory() {
+    fn pages_just_written_are_resident() {
         let path = std::env::temp_dir().join(format!("fd-os-resident-{}", std::process::id()));
         let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         let page = page_size();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_stands_behind_what_was_there() {
+    fn a_read_appends_to_the_buffer() {
         let path = std::env::temp_dir().join(format!("fd-os-uncached-{}", std::process::id()));
         let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         file.write_all(b"0123456789").unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_refuses_is_an_error() {
+    fn a_refused_call_is_an_error() {
         let (reader, _writer) = std::io::pipe().unwrap();
         assert!(mapped_pages(reader.as_fd(), 0, 4096).is_err());
         assert!(mapped_pages(reader.as_fd(), u64::MAX, 4096).is_err());

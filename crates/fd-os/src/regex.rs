@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_of_the_leftmost_wins() {
+    fn the_longest_leftmost_match_is_taken() {
         let options = RegexOptions { ignore_case: true, newline: true };
         let regex = PosixRegex::new(b"AB|ABC(d)?(e)?", options).unwrap();
         let groups = regex.captures(b"xxabcdz").unwrap().unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heavy_one_is_refused_in_the_c_librarys_words() {
+    fn a_heavy_expression_is_refused_in_the_c_librarys_words() {
         let deep = format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000));
         for pattern in ["((a{1,200}){1,200}){1,20}", "((a*)*)*\\1c", &deep] {
             let refused = PosixRegex::new(pattern.as_bytes(), RegexOptions::default()).unwrap_err();

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_those_of_the_c_library() {
+    fn errors_have_the_words_of_the_c_library() {
         // With a blank in it no server is asked.
         let error = ("no host has this name", 9102).to_socket_addrs().unwrap_err();
         let text = resolver_text(&error);

@@ -84,7 +84,7 @@ mod tests {
     /// That nothing stays is for the test of the whole daemon (`secrets_do_not_stay_in_memory`): nobody may look at memory
     /// that is freed. Here a piece of the test's own is overwritten, and what grows and shrinks keeps its contents.
     #[test]
-    fn what_is_wiped_is_zero_and_what_moves_is_kept() {
+    fn freed_memory_is_zero_and_moved_memory_is_kept() {
         let layout = Layout::array::<u8>(64).unwrap();
         let mut pool = [0xAA_u8; 64];
         // SAFETY: the pool is 64 bytes long and used by nobody else.

@@ -17,7 +17,7 @@ fn noise(length: usize, seed: &mut u64) -> Vec<u8> {
 }
 
 #[test]
-fn memory_is_not_more_than_was_said() {
+fn an_expression_takes_no_more_memory_than_its_weight() {
     let words = format!("^/srv/({})/", (0..150).map(|n| format!("project{n:03}")).collect::<Vec<_>>().join("|"));
     let mut seed = 1;
     for pattern in [

@@ -125,7 +125,7 @@ fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
 }
 
 #[test]
-fn without_its_director_a_job_that_has_not_begun_waits_for_nothing() -> Result<()> {
+fn a_job_that_has_not_begun_ends_with_its_director() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon waits on");
     }
@@ -149,7 +149,7 @@ fn without_its_director_a_job_that_has_not_begun_waits_for_nothing() -> Result<(
 }
 
 #[test]
-fn a_list_that_is_a_fifo_is_read_when_its_writer_comes() -> Result<()> {
+fn a_list_in_a_fifo_is_read_once_it_has_a_writer() -> Result<()> {
     let mut bed = bed_in_clear("list-fifo")?;
     let source = bed.folder().join("source");
     for name in ["one", "two"] {

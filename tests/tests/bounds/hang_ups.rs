@@ -114,7 +114,7 @@ impl Stage {
 }
 
 #[test]
-fn the_line_ends_where_it_does_with_the_stock_daemon() -> Result<()> {
+fn connections_end_where_the_stock_daemon_s_do() -> Result<()> {
     let stage = Stage::set("hang-up", &["Comm Compression = no"])?;
     for setting in ["hangup=3", "hangup=-4", "hangup=-1000", "hangup=-9000"] {
         let [(stock, _), (ours, _)] = stage.both(setting)?;
@@ -126,7 +126,7 @@ fn the_line_ends_where_it_does_with_the_stock_daemon() -> Result<()> {
 
 /// With the line's compression on, as it is when nothing is said.
 #[test]
-fn a_job_whose_line_has_ended_goes_on() -> Result<()> {
+fn a_job_goes_on_after_its_connection_has_ended() -> Result<()> {
     let stage = Stage::set("hang-up-resume", &[])?;
     for setting in ["hangup=5", "hangup=-1000"] {
         let stopped = stage.both(setting)?;

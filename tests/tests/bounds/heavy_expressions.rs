@@ -88,7 +88,7 @@ fn heavy_expressions_match_as_in_the_stock_daemon() -> Result<()> {
 }
 
 #[test]
-fn what_costs_too_much_is_refused_and_the_daemon_is_well() -> Result<()> {
+fn expensive_expressions_are_refused_and_the_daemon_stays_up() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon takes the memory that it needs, or ends");
     }
@@ -124,7 +124,7 @@ fn what_costs_too_much_is_refused_and_the_daemon_is_well() -> Result<()> {
 }
 
 #[test]
-fn a_cancel_ends_a_match_that_has_no_end() -> Result<()> {
+fn a_cancel_ends_an_endless_match() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon goes on");
     }

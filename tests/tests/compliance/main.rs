@@ -102,7 +102,7 @@ fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()
 
 /// What an ordinary user may not read is told, and the rest is saved.
 #[test]
-fn a_daemon_without_privileges_says_what_it_cannot_read() -> Result<()> {
+fn an_unprivileged_daemon_reports_unreadable_files() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         return skip::test("needs root to become somebody else");
     }

@@ -180,7 +180,7 @@ fn every_row_of_the_table_is_answered_as_the_stock_programs_answer_it() -> Resul
 /// The rows whose input is a file that does not exist, or that needs more than `-t`. What stands on standard output is
 /// compared; `@` stands for the file.
 #[test]
-fn starts_that_fail_fail_with_the_same_words() -> Result<()> {
+fn failed_starts_print_the_stock_words() -> Result<()> {
     let folder = Folder::new("starts")?;
     let programs = Programs::find(&folder)?;
     let tls = "TLS Enable = yes\nTLS CA Certificate File = /nonexist";
@@ -319,7 +319,7 @@ fn the_json_view_takes_the_options_of_the_stock_one() -> Result<()> {
 }
 
 #[test]
-fn what_common_tools_write_loads_with_the_same_result() -> Result<()> {
+fn configurations_of_common_tools_load_alike() -> Result<()> {
     let folder = Folder::new("tools")?;
     let programs = Programs::find(&folder)?;
     let work = folder.make("work")?;

@@ -19,7 +19,7 @@ fn assert_pings(address: &str) -> Result<()> {
 }
 
 #[test]
-fn every_address_is_listened_at_and_calls_come_from_where_they_should() -> Result<()> {
+fn every_address_is_bound_and_calls_have_their_source_address() -> Result<()> {
     let mut options = BedOptions::side_by_side("addresses")?;
     fill(&options)?;
     let relay = Relay::new()?;
@@ -91,7 +91,7 @@ fn calls_in_vain(port: u16, dead: u16) -> Result<Vec<String>> {
 }
 
 #[test]
-fn a_storage_daemon_that_is_not_there_is_called_as_long_as_the_directive_says() -> Result<()> {
+fn an_absent_storage_daemon_is_called_for_the_configured_time() -> Result<()> {
     let mut options = BedOptions::side_by_side("sd-connect")?;
     options.tls_psk = false;
     for client in &mut options.clients {

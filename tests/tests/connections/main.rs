@@ -54,7 +54,7 @@ fn wait_until_registered(bed: &Bed, client: &str) -> Result<()> {
 }
 
 #[test]
-fn a_client_that_nobody_can_call_calls_the_director() -> Result<()> {
+fn an_unreachable_client_calls_the_director() -> Result<()> {
     let mut options = BedOptions::side_by_side("calls-director")?;
     fill(&options)?;
     let nowhere = ReservedPort::new()?;
@@ -97,7 +97,7 @@ fn a_storage_daemon_that_calls_the_client_gets_the_data() -> Result<()> {
 
 /// `tls.require`, whoever calls whom: unmodified Directors and Storage Daemons encrypt, so nothing changes for them.
 #[test]
-fn where_encryption_is_required_everybody_calls_as_before() -> Result<()> {
+fn calls_of_clients_work_where_encryption_is_required() -> Result<()> {
     let client = |name: &str| {
         let mut client = ClientOptions::new(Fd::Ours).named(name);
         client.settings.push("tls.require = true".to_owned());
@@ -124,7 +124,7 @@ fn where_encryption_is_required_everybody_calls_as_before() -> Result<()> {
 }
 
 #[test]
-fn the_storage_daemon_is_asked_whether_it_follows() -> Result<()> {
+fn packets_between_polls_are_those_of_the_stock_daemon() -> Result<()> {
     let mut options = BedOptions::side_by_side("packet-check")?;
     fill(&options)?;
     let relay = Relay::new()?;

@@ -201,7 +201,7 @@ fn stage(mut options: BedOptions) -> Result<Option<(Bed, Vec<Behind>)>> {
 }
 
 #[test]
-fn a_client_behind_a_router_is_backed_up_and_found_again_when_it_was_forgotten() -> Result<()> {
+fn a_client_behind_a_router_is_backed_up_and_reconnects_when_dropped() -> Result<()> {
     let options = BedOptions::side_by_side("nat")?;
     fill(&options)?;
     let Some((bed, behind)) = stage(options)? else {
@@ -231,7 +231,7 @@ fn writer(fifo: &Path) -> Result<fs::File> {
 }
 
 #[test]
-fn a_job_whose_line_is_forgotten_ends_with_one_clear_message() -> Result<()> {
+fn a_job_whose_connection_the_router_drops_ends_with_one_message() -> Result<()> {
     let clients = CLIENTS.into_iter().zip([Fd::Stock, Fd::under_test()?]);
     let mut options = BedOptions::new("forgotten", clients.map(|(name, fd)| ClientOptions::new(fd).named(name)))?;
     for client in CLIENTS {

@@ -288,7 +288,7 @@ fn calls_back(console: &mut Peer, director: &mut Peer) -> Result<Heard> {
 }
 
 #[test]
-fn a_director_may_make_a_proxied_connection_his_own() -> Result<()> {
+fn a_director_may_take_over_a_proxied_connection() -> Result<()> {
     let scripts: [(&str, Script); 9] = [
         ("does not know him", does_not_know_him),
         ("leaves at once", leaves_at_once),
@@ -347,7 +347,7 @@ fn wants_a_job(port: u16, client: &str) -> Result<Vec<String>> {
 }
 
 #[test]
-fn a_console_has_a_client_backed_up_that_nobody_can_call() -> Result<()> {
+fn a_console_backs_up_an_unreachable_client() -> Result<()> {
     let mut options = BedOptions::side_by_side("fd-called-job")?;
     super::fill(&options)?;
     let nowhere = ReservedPort::new()?;

@@ -119,7 +119,7 @@ fn a_process_that_swaps_directories_for_links_redirects_nothing() -> Result<()> 
 }
 
 #[test]
-fn a_quota_that_is_used_up_is_told_and_costs_one_file() -> Result<()> {
+fn an_exhausted_quota_fails_one_file_with_a_message() -> Result<()> {
     let mut options = BedOptions::new("quota", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     options.tls_psk = false;
     let mut bed = Bed::start(options)?;

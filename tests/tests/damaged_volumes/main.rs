@@ -195,7 +195,7 @@ fn faults(victim: &Victim, damage: Damage, to: &Path, outcome: &Outcome) -> Vec<
 }
 
 #[test]
-fn damage_of_every_record_costs_what_was_damaged_and_is_told() -> Result<()> {
+fn damaged_records_fail_only_what_was_damaged_with_a_message() -> Result<()> {
     let mut options = BedOptions::new("damage", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     options.tls_psk = false;
     let mut bed = Bed::start(options)?;
@@ -260,7 +260,7 @@ fn files(names: &[&str], content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_full_disk_and_too_few_descriptors_are_told_and_cost_what_they_must() -> Result<()> {
+fn a_full_disk_and_too_few_descriptors_fail_only_what_needs_them() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         return skip::test("needs root");
     }

@@ -212,7 +212,7 @@ fn after_login_a_packet_beyond_the_limit_ends_the_connection() -> Result<()> {
 }
 
 #[test]
-fn a_broken_tls_start_and_a_wrong_key_harm_nobody_else() -> Result<()> {
+fn failed_handshakes_leave_other_connections_alone() -> Result<()> {
     let mut options = BedOptions::new("tls", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     // The same daemon under another name, with a password that is not its own.
     let wrong = [
@@ -282,7 +282,7 @@ fn side_by_side<T: Send>(tasks: Vec<T>, run: impl Fn(T) -> Result<()> + Sync) ->
 }
 
 #[test]
-fn a_director_may_go_away_at_every_point() -> Result<()> {
+fn the_daemon_survives_a_director_lost_at_every_point() -> Result<()> {
     let mut bed = bed_in_clear("director-gone")?;
     let before = footprint_when_idle(&mut bed)?;
     let port = bed.client("test")?.port();
@@ -323,7 +323,7 @@ fn serve_storage_until(listener: &TcpListener, gone: &std::sync::mpsc::Receiver<
 }
 
 #[test]
-fn a_storage_daemon_may_go_away_at_every_point() -> Result<()> {
+fn the_daemon_survives_a_storage_daemon_lost_at_every_point() -> Result<()> {
     let mut bed = bed_in_clear("storage-gone")?;
     let before = footprint_when_idle(&mut bed)?;
     let port = bed.client("test")?.port();

@@ -98,7 +98,7 @@ fn session(port: u16, seed: u64) -> Result<usize> {
 }
 
 #[test]
-fn sessions_of_commands_in_any_order_end_and_do_no_harm() -> Result<()> {
+fn commands_in_any_order_end_the_session_and_leave_the_daemon_up() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon ends after some dozens of these sessions");
     }

@@ -49,7 +49,7 @@ fn reflect(port: u16, listener: &TcpListener) -> Result<String> {
 }
 
 #[test]
-fn a_challenge_sent_back_to_its_maker_opens_the_stock_daemon_only() -> Result<()> {
+fn a_reflected_challenge_logs_in_to_the_stock_daemon_only() -> Result<()> {
     let Some(mut options) = both("reflection")? else { return skip::test("both sides are the stock daemon") };
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     for (client, listener) in options.clients.iter_mut().zip(&listeners) {
@@ -80,7 +80,7 @@ fn read_by(relay: &Relay, text: &str) -> bool {
 }
 
 #[test]
-fn a_relay_that_takes_encryption_away_reads_everything_unless_it_is_required() -> Result<()> {
+fn a_relay_that_strips_tls_reads_everything_unless_tls_is_required() -> Result<()> {
     let Some(mut options) = both("downgrade")? else { return skip::test("both sides are the stock daemon") };
     let mut strict = ClientOptions::new(Fd::Ours).named("strict");
     strict.settings.push("tls.require = true".to_owned());
@@ -143,7 +143,7 @@ const STRANGERS: usize = 60;
 const SERVED: usize = 20;
 
 #[test]
-fn strangers_who_have_said_hello_keep_the_director_out_of_the_stock_daemon_only() -> Result<()> {
+fn unauthenticated_hellos_lock_the_director_out_of_the_stock_daemon_only() -> Result<()> {
     let Some(mut options) = both("hellos")? else { return skip::test("both sides are the stock daemon") };
     options.tls_psk = false;
     for client in &mut options.clients {
@@ -214,7 +214,7 @@ fn bomb() -> Vec<u8> {
 }
 
 #[test]
-fn a_first_packet_that_unpacks_to_megabytes_is_not_unpacked() -> Result<()> {
+fn a_first_packet_is_not_decompressed_to_megabytes() -> Result<()> {
     let mut bed = Bed::start(BedOptions::new("bomb", [ClientOptions::new(Fd::Ours).named("test")])?)?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     // What a login costs, before anything is measured.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use syn::{Item, Visibility};
 
-use crate::code::named_paths;
 use crate::none;
 use crate::packages::packages;
 use crate::sources::{Outcome, crates, crates_and_tests, is_test_only, read, rust_files};
@@ -126,23 +125,6 @@ fn system_calls_go_through_nix_or_rustix_in_a_crate() -> Outcome<()> {
         let uses = |name: &str| package.theirs().any(|dependency| dependency.name == name);
         if uses("nix") && uses("rustix") && package.name != USES_BOTH {
             problems.push(format!("{} uses nix and rustix", package.name));
-        }
-    }
-    none(&problems);
-    Ok(())
-}
-
-/// The words of an error number are those of the C library, which `fd_os` asks; other tables have words of their own.
-#[test]
-fn no_other_table_has_words_for_error_numbers() -> Outcome<()> {
-    let mut problems = Vec::new();
-    for member in crates()?.iter().filter(|member| member.name != "fd-os") {
-        for source in &member.sources {
-            for (line, path) in named_paths(&source.code) {
-                if path.ends_with("Errno::desc") || path.split("::").any(|word| word.starts_with("strerror")) {
-                    problems.push(format!("{}:{line}: {path}", source.path.display()));
-                }
-            }
         }
     }
     none(&problems);

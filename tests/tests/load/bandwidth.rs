@@ -60,7 +60,7 @@ fn is(rate: f64, limit: f64) -> bool {
 }
 
 #[test]
-fn the_line_carries_what_it_may() -> Result<()> {
+fn a_job_keeps_to_its_bandwidth() -> Result<()> {
     let (bed, relay) = stage(&[("stock", Fd::Stock), ("test", Fd::under_test()?)], false)?;
     let places = [("FileDaemon", "backup-@", 700e3), ("Director", "backup-@-dir", 900e3), ("Job", "job-@", 1100e3)];
     let mut wrong = Vec::new();
@@ -99,7 +99,7 @@ fn the_line_carries_what_it_may() -> Result<()> {
 }
 
 #[test]
-fn an_encrypted_line_carries_what_it_may() -> Result<()> {
+fn an_encrypted_job_keeps_to_its_bandwidth() -> Result<()> {
     let mut rates = Vec::new();
     for (name, fd) in [("stock", Fd::Stock), ("test", Fd::under_test()?)] {
         let (bed, relay) = stage(&[(name, fd)], true)?;

@@ -97,7 +97,7 @@ fn judge(fd: Fd) -> Result<Vec<usize>> {
 }
 
 #[test]
-fn two_hundred_ask_for_the_status_while_ten_jobs_run() -> Result<()> {
+fn two_hundred_status_requests_are_answered_while_ten_jobs_run() -> Result<()> {
     for fd in [Fd::Stock, Fd::under_test()?] {
         let shown = judge(fd)?;
         assert_eq!(shown, [JOBS; SESSIONS], "{fd:?}");

@@ -124,7 +124,7 @@ fn held(bed: &mut Bed) -> Result<Vec<Held>> {
 }
 
 #[test]
-fn a_thousand_jobs_leave_nothing_behind() -> Result<()> {
+fn a_thousand_jobs_leak_nothing() -> Result<()> {
     let form = Form::wanted();
     let mut bed = stage(&form)?;
     let first = in_a_row(&bed, 1)?;

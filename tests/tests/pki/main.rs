@@ -240,7 +240,7 @@ fn told(result: &JobResult, client: &str, to: &Path) -> BTreeMap<String, usize> 
 }
 
 #[test]
-fn keys_decide_what_can_be_restored() -> Result<()> {
+fn encrypted_data_is_restored_with_the_right_keys_only() -> Result<()> {
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("pki-keys", [])?;
     let folder = options.folder.make("keys")?;

@@ -68,7 +68,7 @@ fn told(frame: &Frame, client: &str) -> Option<String> {
 }
 
 #[test]
-fn where_there_are_no_plugins_both_say_so_alike() -> Result<()> {
+fn both_daemons_report_missing_plugins_alike() -> Result<()> {
     let clients = [
         ("refer-no", Fd::Stock),
         ("under-no", Fd::under_test()?),
@@ -95,7 +95,7 @@ fn where_there_are_no_plugins_both_say_so_alike() -> Result<()> {
 
 /// A FileSet that wants a plugin, where a Plugin Directory is configured that holds none.
 #[test]
-fn a_plugin_that_is_not_there_fails_the_job() -> Result<()> {
+fn a_missing_plugin_fails_the_job() -> Result<()> {
     let clients = [("refer-an", Fd::Stock), ("under-an", Fd::under_test()?)];
     let mut options = options("no-plugin", clients)?;
     let tree = options.folder.make("tree")?;
@@ -181,7 +181,7 @@ fn told_of_plugins(bed: &Bed, client: &str, set: &str, job: u32) -> Result<Strin
 
 /// Each daemon without a Plugin Directory, with an empty one, and with one that holds another plugin.
 #[test]
-fn a_file_set_that_wants_plugins_fails_in_the_stock_daemon_s_words() -> Result<()> {
+fn a_file_set_with_plugins_fails_in_the_stock_daemon_s_words() -> Result<()> {
     let fd = Fd::under_test()?;
     let clients = ["no", "an", "bp"].map(|kind| [(format!("refer-{kind}"), Fd::Stock), (format!("under-{kind}"), fd)]);
     let mut bed = wishing_bed(&clients)?;

@@ -289,7 +289,7 @@ fn restore(bed: &Bed, jobs: &[(usize, JobResult)], scores: &mut [Score; 2]) -> R
 }
 
 #[test]
-fn what_is_saved_of_a_living_host_fits_and_is_restored() -> Result<()> {
+fn a_changing_host_is_saved_consistently_and_restored() -> Result<()> {
     let rounds: usize = std::env::var("LIVING_HOST_ROUNDS").map_or(1, |text| text.parse().unwrap());
     let mut options = BedOptions::side_by_side("living")?;
     let source = options.source()?;

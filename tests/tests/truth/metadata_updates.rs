@@ -266,7 +266,7 @@ impl Stage {
 }
 
 #[test]
-fn nothing_is_missing_after_updates_of_attributes() -> Result<()> {
+fn restores_are_complete_after_updates_of_attributes() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test(bed::ONLY_OURS);
     }

@@ -65,7 +65,7 @@ fn a_restore_whose_last_file_fails_ends_as_with_the_stock_daemon() -> Result<()>
 }
 
 #[test]
-fn jobs_in_a_row_reach_nothing_outside_of_where() -> Result<()> {
+fn consecutive_restores_write_nothing_outside_of_where() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         return skip::test("needs root");
     }

@@ -212,7 +212,7 @@ fn a_hello_of_64_bytes_and_terminate_count_60() {
 }
 
 #[test]
-fn psk_takes_tls_1_3_with_a_sha_256_suite() {
+fn a_pre_shared_key_negotiates_tls_1_3_with_a_sha_256_suite() {
     let (server, client) = tls_pair();
     let cipher = server.cipher().unwrap();
     assert_eq!(client.cipher(), Some(cipher.clone()));
@@ -398,7 +398,7 @@ fn a_second_handshake_takes_the_place_of_the_first() {
 }
 
 #[test]
-fn one_byte_at_a_time_is_enough() {
+fn frames_arrive_when_sent_byte_by_byte() {
     let (mut server, mut socket) = raw_pair(limits());
     socket.set_nodelay(true).unwrap();
     thread::scope(|scope| {
@@ -415,7 +415,7 @@ fn one_byte_at_a_time_is_enough() {
 }
 
 #[test]
-fn the_end_within_a_frame_is_not_the_end_between_two() {
+fn a_close_within_a_frame_differs_from_one_between_frames() {
     let (mut server, mut socket) = raw_pair(limits());
     socket.write_all(b"\0\0\0\x05hel").unwrap();
     drop(socket);
@@ -432,7 +432,7 @@ fn the_end_within_a_frame_is_not_the_end_between_two() {
 }
 
 #[test]
-fn a_length_of_half_a_gigabyte_costs_nothing() {
+fn a_length_of_half_a_gigabyte_allocates_nothing() {
     let (mut server, mut socket) = raw_pair(limits());
     socket.write_all(b"\x7f\xff\xff\xff\0\0\0\0lots of data").unwrap();
     let error = server.recv(SECONDS).unwrap_err();
@@ -475,7 +475,7 @@ fn a_timeout_in_the_middle_of_a_frame_loses_nothing() {
 }
 
 #[test]
-fn a_peer_that_has_left_is_seen_although_its_last_words_were_not_read() {
+fn a_closed_peer_is_detected_before_its_last_data_is_read() {
     for (server, mut client) in [pair(), tls_pair()] {
         let watcher = server.canceller();
         client.send(b"last words").unwrap();
@@ -558,7 +558,7 @@ fn closing_delivers_everything_and_says_goodbye() {
 }
 
 #[test]
-fn a_peer_that_does_not_say_goodbye_is_left() {
+fn closing_ends_although_the_peer_does_not_close() {
     let (server, _socket) = raw_pair(Limits { goodbye: MOMENT, ..limits() });
     let start = Instant::now();
     server.close().unwrap();
@@ -582,7 +582,7 @@ fn a_broken_pipe_has_the_text_of_the_reference() {
 }
 
 #[test]
-fn what_no_peer_would_take_is_refused_and_the_channel_lives_on() {
+fn an_oversized_frame_is_refused_and_the_channel_stays_usable() {
     let (mut server, mut client) = pair();
     let error = client.send(&vec![0; 1_000_001]).unwrap_err();
     assert_eq!(

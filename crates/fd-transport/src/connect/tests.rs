@@ -91,7 +91,7 @@ fn cancelling_ends_the_pause() {
 }
 
 #[test]
-fn what_cannot_get_better_is_not_retried() {
+fn permanent_errors_are_not_retried() {
     let mut unknown = plan(9103, Duration::from_secs(3600));
     unknown.peer.host = "no host has this name".to_owned();
     let error = Channel::connect(&unknown, Limits::default(), &Watch::default()).unwrap_err();
@@ -104,7 +104,7 @@ fn what_cannot_get_better_is_not_retried() {
 }
 
 #[test]
-fn the_director_has_its_own_number() {
+fn an_unreachable_director_has_its_own_error_code() {
     let mut plan = plan(dead_port(), Duration::ZERO);
     plan.peer.kind = PeerKind::Director;
     let error = Channel::connect(&plan, Limits::default(), &Watch::default()).unwrap_err();

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_time_saves_up_no_more_than_a_burst() {
+    fn an_idle_time_allows_no_more_than_one_burst() {
         let mut pacer = Pacer::default();
         pacer.set_limit(Bandwidth::new(1000));
         let start = Instant::now();

@@ -42,7 +42,7 @@ fn a_read_that_waits_sends_first() {
 }
 
 #[test]
-fn many_small_frames_are_read_in_heaps_and_the_last_ones_too() {
+fn bulk_reads_gather_small_frames_and_return_the_last_ones() {
     let (mut wire, mut peer) = pair();
     wire.receive_heaps(true);
     let sender = std::thread::spawn(move || {
@@ -71,7 +71,7 @@ fn many_small_frames_are_read_in_heaps_and_the_last_ones_too() {
 }
 
 #[test]
-fn waits_end() {
+fn reads_end_at_their_deadline() {
     let (mut wire, _peer) = pair();
     assert_eq!(wire.fill(Wait::No).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     let start = Instant::now();

@@ -10,7 +10,7 @@ fn light(pattern: &str) -> Option<Weight> {
 }
 
 #[test]
-fn what_file_sets_have_is_light() {
+fn usual_expressions_of_file_sets_are_light() {
     let long = format!("^/srv/({})/.*", (0..150).map(|n| format!("project{n:03}")).collect::<Vec<_>>().join("|"));
     for pattern in [
         "",
@@ -32,7 +32,7 @@ fn what_file_sets_have_is_light() {
 }
 
 #[test]
-fn what_takes_memory_stack_or_time_without_bound_is_not() {
+fn unbounded_expressions_are_heavy() {
     let deep = format!("{}a{}", "(".repeat(5000), ")".repeat(5000));
     let dense = "a?".repeat(3000);
     for pattern in [

@@ -152,7 +152,7 @@ fn shake(server: &CertificateFiles, client: &CertificateFiles, host: &str) -> [R
 }
 
 #[test]
-fn both_sides_know_each_other() {
+fn certificates_of_both_sides_are_accepted() {
     let files = Files::new();
     let mut server = files.of("fd", "ca.pem");
     for allowed in [Vec::new(), vec![b"nobody".to_vec(), b"DIR".to_vec()]] {
@@ -164,7 +164,7 @@ fn both_sides_know_each_other() {
 }
 
 #[test]
-fn a_directory_of_authorities_is_as_good_as_a_file() {
+fn authorities_are_loaded_from_a_directory_or_a_file() {
     let files = Files::new();
     let folder = files.path("authorities");
     fs::create_dir(&folder).unwrap();
@@ -234,7 +234,7 @@ fn problem(files: &CertificateFiles) -> Vec<String> {
 }
 
 #[test]
-fn files_that_are_no_good_are_named_in_the_stock_words() {
+fn bad_certificate_files_are_reported_in_the_stock_words() {
     let files = Files::new();
     files.write("garbage", b"garbage\n");
     let with = |change: fn(&mut CertificateFiles, PathBuf), name: &str| {
@@ -269,7 +269,7 @@ fn files_that_are_no_good_are_named_in_the_stock_words() {
 }
 
 #[test]
-fn names_of_hosts() {
+fn a_wildcard_covers_one_label_of_a_host_name() {
     assert!(covers(b"FD.example.org", b"fd.Example.org"));
     assert!(covers(b"*.example.org", b"fd.EXAMPLE.org"));
     for (pattern, host) in [

@@ -41,7 +41,7 @@ fn a_largest_frame_fits_and_memory_stays_bounded() {
 }
 
 #[test]
-fn what_is_kept_stays_where_it_is_until_it_is_traded() {
+fn kept_bytes_stay_in_place_until_they_are_traded() {
     let mut buffer = ReadBuffer::default();
     let mut memory = vec![9; 10];
     for turn in 0..3_u8 {
