@@ -1,6 +1,6 @@
 //! What a daemon's start needs and the standard library can't do: going to the background, keeping one capability.
 //!
-//! No policy: who calls this, and when, is the program's business.
+//! No policy: when this is called is up to the program.
 
 use std::fs;
 use std::io;

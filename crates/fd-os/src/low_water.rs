@@ -1,4 +1,4 @@
-//! How much must have come before a socket wakes who receives.
+//! How much a socket must have received before a waiting thread is woken.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

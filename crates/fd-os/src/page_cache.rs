@@ -140,7 +140,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly what `new` mapped, and nobody has a pointer into it.
+        // SAFETY: exactly what `new` mapped; no pointer into it is left.
         unsafe { libc::munmap(self.start, self.len.get()) };
     }
 }

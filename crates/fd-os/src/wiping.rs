@@ -27,10 +27,10 @@ fn wipes() -> bool {
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Wiping;
 
-/// Overwrites a piece of memory that nobody uses any more.
+/// Overwrites a piece of memory that is no longer used.
 ///
 /// # Safety
-/// `size` bytes at `piece` are allocated, and nobody else has a reference to them.
+/// `size` bytes at `piece` are allocated, and there is no other reference to them.
 unsafe fn wipe(piece: *mut u8, size: usize) {
     // SAFETY: the caller owns the piece; for bytes of `MaybeUninit` it does not matter what they held.
     unsafe { std::slice::from_raw_parts_mut(piece.cast::<std::mem::MaybeUninit<u8>>(), size) }.zeroize();
@@ -68,7 +68,7 @@ unsafe impl GlobalAlloc for Wiping {
         // SAFETY: the new layout is a good one and not empty.
         let new = unsafe { System.alloc(new_layout) };
         if !new.is_null() {
-            // SAFETY: both pieces have at least so many bytes, and the new one is nobody else's.
+            // SAFETY: both pieces have at least so many bytes, and the new one has no other user.
             unsafe { std::ptr::copy_nonoverlapping(piece, new, layout.size().min(new_size)) };
             // SAFETY: the caller gives up the old piece when a new one comes back.
             unsafe { self.dealloc(piece, layout) };
@@ -81,13 +81,13 @@ unsafe impl GlobalAlloc for Wiping {
 mod tests {
     use super::*;
 
-    /// That nothing stays is for the test of the whole daemon (`secrets_do_not_stay_in_memory`): nobody may look at memory
+    /// That nothing stays is for the test of the whole daemon (`secrets_do_not_stay_in_memory`): no code may read memory
     /// that is freed. Here a piece of the test's own is overwritten, and what grows and shrinks keeps its contents.
     #[test]
     fn freed_memory_is_zero_and_moved_memory_is_kept() {
         let layout = Layout::array::<u8>(64).unwrap();
         let mut pool = [0xAA_u8; 64];
-        // SAFETY: the pool is 64 bytes long and used by nobody else.
+        // SAFETY: the pool is 64 bytes long and has no other user.
         unsafe { wipe(pool.as_mut_ptr(), layout.size()) };
         assert_eq!(pool, [0; 64]);
         let grown = std::thread::spawn(move || {

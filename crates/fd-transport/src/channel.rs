@@ -30,7 +30,7 @@ pub use receive::{Gathered, Received, wait_for_either};
 pub struct Limits {
     /// A whole TLS handshake.
     pub handshake: Duration,
-    /// A write without any progress. Generous, for a Storage Daemon may wait for an operator to change a tape.
+    /// A write without any progress. Long, because a Storage Daemon may wait for an operator to change a tape.
     pub write_stall: Duration,
     /// The peer's good-bye after ours.
     pub goodbye: Duration,
@@ -117,11 +117,11 @@ impl Channel {
         self.encoder.set_compress(on);
     }
 
-    /// Whether the peer is about to send much. If so, who receives is woken for a heap of it, not for each frame; the last
-    /// ones come a few milliseconds late.
+    /// Whether the peer is about to send much. If so, a receiver is woken for 64 KiB, not for each frame; the
+    /// last frames come a few milliseconds late.
     pub fn expect_many(&mut self, many: bool) {
         if let Some(wire) = self.link.wire_mut() {
-            wire.receive_heaps(many);
+            wire.receive_in_bulk(many);
         }
     }
 
@@ -153,7 +153,7 @@ impl Channel {
         self.link.stats()
     }
 
-    /// Who is at the other end.
+    /// The other end, as messages name it.
     pub const fn peer(&self) -> &Peer {
         &self.peer
     }

@@ -1,4 +1,4 @@
-//! Connecting to a Storage Daemon or a Director, with patience (reference 01 §18.4).
+//! Connecting to a Storage Daemon or a Director, with retries (reference 01 §18.4).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -16,7 +16,7 @@ const STEP: Duration = Duration::from_millis(200);
 /// After the first warning about a failed try, the next ones are this far apart.
 const WARN_EVERY: Duration = Duration::from_secs(300);
 
-/// Whom to connect to, and how.
+/// The peer of a connection, and how to connect.
 #[derive(Clone, Debug)]
 pub struct ConnectPlan {
     /// Kind, host (name or numeric address, IPv6 without brackets) and port.
@@ -33,7 +33,7 @@ pub struct ConnectPlan {
     pub send_buffer: Option<usize>,
 }
 
-/// What the caller does while connecting takes its time.
+/// What the caller does while a connection is being made.
 pub trait ConnectWatch {
     /// Whether to stop; asked several times a second.
     fn cancelled(&self) -> bool;

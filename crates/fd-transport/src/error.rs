@@ -42,9 +42,9 @@ pub enum Fault {
         /// Bytes of it that came.
         got: usize,
     },
-    /// A frame came that is no good.
+    /// A frame arrived that can't be decoded.
     Frame(FrameError),
-    /// A frame was to be sent that no peer would take; nothing was sent, the connection is still good.
+    /// A frame larger than any peer accepts was to be sent. Nothing was sent; the connection can be used further.
     Oversized {
         /// Length of its payload in bytes.
         len: usize,
@@ -64,7 +64,7 @@ pub enum Fault {
         /// What is wrong with the peer's certificates, in the stock daemon's words; empty with a pre-shared key.
         certificates: Vec<String>,
     },
-    /// The handshake was good, but the peer's certificate is not one that we want. The socket takes clear frames.
+    /// The handshake succeeded, but the peer's certificate is not acceptable. The socket takes clear frames.
     Certificate {
         /// In the stock daemon's words.
         reason: String,
@@ -114,16 +114,16 @@ pub enum ConnectError {
         /// Why.
         source: io::Error,
     },
-    /// Nobody answered until the time was up.
+    /// No try succeeded before the time was up.
     Unreachable {
-        /// Whom we wanted.
+        /// The peer.
         peer: Peer,
         /// Why the last try failed.
         source: io::Error,
     },
     /// The job was cancelled meanwhile.
     Cancelled {
-        /// Whom we wanted.
+        /// The peer.
         peer: Peer,
     },
 }

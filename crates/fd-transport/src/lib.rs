@@ -1,7 +1,7 @@
 //! An address and a secret become an authenticated channel of frames: TCP, TLS, bandwidth limit, retries.
 //!
 //! A [`Channel`] is blocking and has one owner thread; others reach it through a [`Canceller`] and a [`Bandwidth`].
-//! It knows frames and signals but not what they mean: who says what and when is the business of `fd-session`.
+//! It carries frames and signals; what they mean, and their order, is the business of `fd-session`.
 //!
 //! From the outside in, the layers are:
 //!

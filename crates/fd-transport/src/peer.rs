@@ -1,9 +1,9 @@
-//! Who is at the other end, as messages name them.
+//! The other end of a connection, as messages name it.
 
-/// What the peer is to us.
+/// The peer's part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerKind {
-    /// Whoever connected to our listening port.
+    /// A peer that connected to our listening port.
     Client,
     /// The Storage Daemon that we connected to.
     Storage,
@@ -14,7 +14,7 @@ pub enum PeerKind {
 /// The other end of a connection. Displays as `Storage daemon:127.0.0.1:9103` (reference 01 §1.5).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// What the peer is to us.
+    /// The peer's part.
     pub kind: PeerKind,
     /// The host as it was given to us; the numeric address of a [`PeerKind::Client`].
     pub host: String,

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::{CertificateProblem, ChannelError, ConnectError, Fault, Peer, PeerKind};
 
-/// What stands behind `ERR=` when the connection was closed or cancelled and no error number tells why.
+/// The text behind `ERR=` when the connection was closed or cancelled and there is no error number.
 const NO_ERROR: &str = "Success";
 
 impl fmt::Display for Peer {
@@ -31,7 +31,7 @@ impl PeerKind {
         }
     }
 
-    /// The number of the message that nobody answered.
+    /// The number of the message about a peer that can't be reached.
     const fn unreachable_code(self) -> &'static str {
         match self {
             Self::Storage | Self::Client => "FE0039",
@@ -197,7 +197,7 @@ pub(crate) fn wrong_host(host: &str) -> String {
     )
 }
 
-/// What stands before that for a certificate that signs itself.
+/// Precedes the next text for a certificate that is signed by itself.
 pub(crate) const SELF_SIGNED: &str = "tls.c:90 CA certificate is self signed. With OpenSSL 1.1, enforce \
     basicConstraints = CA:true in the certificate creation to avoid this issue";
 

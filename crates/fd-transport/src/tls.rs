@@ -1,7 +1,7 @@
 //! The TLS handshake, by OpenSSL (reference 01 §11): with a pre-shared key or with certificates.
 //!
-//! A key means TLS 1.3 with an external key and SHA-256, or TLS 1.2 with `PSK-AES256-CBC-SHA`. What certificates are
-//! worth is judged in `certificates`.
+//! A key means TLS 1.3 with an external key and SHA-256, or TLS 1.2 with `PSK-AES256-CBC-SHA`. Certificates are judged
+//! in `certificates`.
 
 mod certificates;
 mod contexts;
@@ -21,14 +21,14 @@ pub use certificates::{CertificateFiles, Certificates};
 use certificates::{Failures, judge_server};
 pub(crate) use link::TlsLink;
 
-/// Which side of the handshake we are: the server is who sent `starttls`.
+/// Our side of the handshake: the server is the side that sent `starttls`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     Server,
     Client,
 }
 
-/// What proves the two sides to each other.
+/// The secret by which the two sides authenticate each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Secret<'s> {
     /// A pre-shared key, as it is.
@@ -37,7 +37,7 @@ pub(crate) enum Secret<'s> {
     Certificates { ours: &'s Certificates, host: &'s str },
 }
 
-/// The wire as OpenSSL sees it. It can be taken out again.
+/// The wire as OpenSSL uses it. It can be taken out again.
 #[derive(Debug)]
 pub(crate) struct TlsWire(Option<Wire>);
 
@@ -132,7 +132,7 @@ fn handshake_fault(error: &openssl::ssl::Error, session: &TlsSession, limit: Dur
     }
 }
 
-/// Ends TLS without a word to the peer. What OpenSSL has not looked at stays in the wire.
+/// Ends TLS without `close_notify`. What OpenSSL has not read stays in the wire.
 pub(crate) fn take_wire(mut session: TlsSession) -> Option<Wire> {
     session.get_mut().0.take()
 }
@@ -142,7 +142,7 @@ pub(crate) fn wire_of(session: &mut TlsSession) -> io::Result<&mut Wire> {
     session.get_mut().wire()
 }
 
-/// The wire under a session, to look at.
+/// The same, for reading.
 pub(crate) fn wire_ref(session: &TlsSession) -> Option<&Wire> {
     session.get_ref().0.as_ref()
 }

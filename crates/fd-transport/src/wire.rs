@@ -1,7 +1,7 @@
-//! The socket with its two buffers: what stands under TLS.
+//! The socket with its two buffers: what is below TLS.
 //!
-//! Reads are as large as what the kernel has, writes as large as [`OUTPUT_MAX`]; a read that must wait sends first what
-//! is to be sent, so that nobody waits for bytes that lie here.
+//! A read takes what the kernel has, a write is as large as [`OUTPUT_MAX`]. A read that has to wait first sends the
+//! output buffer, so the peer never waits for bytes that are still here.
 
 mod buffer;
 mod pace;
@@ -27,11 +27,11 @@ use pace::Pacer;
 pub(crate) const OUTPUT_MAX: usize = 256 * 1024;
 /// Reads of up to this many bytes are a dialogue, not bulk data.
 const DIALOGUE: usize = 16 * 1024;
-/// Where much is to come, a read waits for so many bytes …
-const HEAP: i32 = 64 * 1024;
-/// … but no longer than this, which the kernel rounds up to its ticks. If nothing has come by then, it waits for the first
-/// byte.
-const HEAP_PATIENCE: Duration = Duration::from_millis(2);
+/// While bulk data is expected, a read waits for so many bytes …
+const BULK: i32 = 64 * 1024;
+/// … but no longer than this, which the kernel rounds up to its ticks. If nothing has come by then, it waits for the
+/// first byte.
+const BULK_WAIT: Duration = Duration::from_millis(2);
 /// Longest time between two looks at the bandwidth limit while waiting for it.
 const PACE_STEP: Duration = Duration::from_millis(500);
 /// Shortest timeout that is set on the socket; zero would mean none.
@@ -72,16 +72,16 @@ pub(crate) struct Wire {
     pacer: Pacer,
     read_timeout: Option<Duration>,
     last_read: usize,
-    heaps: Heaps,
+    bulk: Bulk,
 }
 
 /// Whether reads that may wait do so for more than the first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Heaps {
-    Never,
-    Now,
-    /// When something comes again: a peer that makes a pause may make a long one.
-    Later,
+enum Bulk {
+    Off,
+    On,
+    /// Until something arrives: a peer that pauses may do so for long.
+    Paused,
 }
 
 impl Wire {
@@ -102,7 +102,7 @@ impl Wire {
             pacer: Pacer::default(),
             read_timeout: None,
             last_read: 0,
-            heaps: Heaps::Never,
+            bulk: Bulk::Off,
         })
     }
 
@@ -141,16 +141,16 @@ impl Wire {
         }
     }
 
-    /// Whether reads that may wait do so for [`HEAP`] bytes, at most [`HEAP_PATIENCE`] long.
-    pub(crate) fn receive_heaps(&mut self, heaps: bool) {
-        let set = set_low_water(self.stream.as_fd(), if heaps { HEAP } else { 1 });
+    /// Whether reads that may wait do so for [`BULK`] bytes, at most [`BULK_WAIT`] long.
+    pub(crate) fn receive_in_bulk(&mut self, bulk: bool) {
+        let set = set_low_water(self.stream.as_fd(), if bulk { BULK } else { 1 });
         // Where the kernel refuses, all is as before.
-        self.heaps = if heaps && set.is_ok() { Heaps::Now } else { Heaps::Never };
+        self.bulk = if bulk && set.is_ok() { Bulk::On } else { Bulk::Off };
     }
 
     fn nothing_came(&mut self) {
-        if self.heaps == Heaps::Now && set_low_water(self.stream.as_fd(), 1).is_ok() {
-            self.heaps = Heaps::Later;
+        if self.bulk == Bulk::On && set_low_water(self.stream.as_fd(), 1).is_ok() {
+            self.bulk = Bulk::Paused;
         }
     }
 
@@ -158,12 +158,12 @@ impl Wire {
         self.input.advance(n);
         self.eof |= n == 0;
         self.last_read = n;
-        if self.heaps == Heaps::Later {
-            self.receive_heaps(true);
+        if self.bulk == Bulk::Paused {
+            self.receive_in_bulk(true);
         }
         self.stats.reads += 1;
         self.stats.bytes_in += u64::try_from(n).unwrap_or_default();
-        // The bytes are here already, but as long as we wait the peer cannot send many more.
+        // The bytes are here already, but while we wait the peer can't send many more.
         self.pacer.moved(Instant::now(), n);
         self.wait_for_bandwidth();
     }
@@ -181,8 +181,8 @@ impl Wire {
     /// that ends too early is looked at again then.
     fn set_read_deadline(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         let mut wanted = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        if self.heaps == Heaps::Now && wanted.is_none_or(|wanted| wanted > HEAP_PATIENCE) {
-            wanted = Some(HEAP_PATIENCE);
+        if self.bulk == Bulk::On && wanted.is_none_or(|wanted| wanted > BULK_WAIT) {
+            wanted = Some(BULK_WAIT);
         }
         match (wanted, self.read_timeout) {
             (Some(Duration::ZERO), _) => return Err(Errno::AGAIN.into()),
@@ -261,7 +261,7 @@ impl Wire {
         }
     }
 
-    /// Says to the peer that nothing more will come.
+    /// Closes our direction of the connection.
     pub(crate) fn end_output(&self) {
         // An error means that the connection is gone already.
         let _ignored = self.stream.shutdown(Shutdown::Write);

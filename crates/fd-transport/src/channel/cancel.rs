@@ -12,7 +12,7 @@ use super::Channel;
 use crate::ready::wait_for;
 use crate::wire::Wire;
 
-/// Ends a channel from any thread: whatever its owner waits for ends with [`Fault::Cancelled`].
+/// Ends a channel from any thread: whatever its owner waits for fails with [`Fault::Cancelled`].
 #[derive(Clone, Debug)]
 pub struct Canceller {
     flag: Arc<AtomicBool>,
@@ -36,14 +36,14 @@ impl Canceller {
         self.peer_leaves_within(Duration::ZERO)
     }
 
-    /// The same, and waits for it so long.
+    /// The same, after waiting for it at most this long.
     pub fn peer_leaves_within(&self, longest: Duration) -> bool {
         let Some(socket) = self.socket.upgrade() else { return true };
         let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
         wait_for(&*socket, PollFlags::RDHUP, longest).is_ok_and(|shown| shown.intersects(gone))
     }
 
-    /// Whether somebody has called [`Canceller::cancel`].
+    /// Whether [`Canceller::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }

@@ -7,8 +7,8 @@ use crate::ChannelError;
 use crate::link::Link;
 use crate::wire::Wait;
 
-/// A connection on which everything is said; the peer has still to close. Dropped too early, it may take bytes with it
-/// that the peer has not read yet.
+/// A connection that has sent everything; the peer has still to close. If it is dropped too early, bytes that the peer
+/// has not read yet may be lost.
 #[derive(Debug)]
 #[must_use = "the peer may lose what was sent last"]
 pub struct Farewell {
@@ -35,7 +35,7 @@ impl Channel {
         self.leave().map(Farewell::wait)
     }
 
-    /// As [`Channel::close`], but leaves the waiting to the caller, who may have something better to do first.
+    /// As [`Channel::close`], but leaves the waiting to the caller, which may have other work to do first.
     ///
     /// # Errors
     /// As [`Channel::close`].

@@ -61,12 +61,12 @@ impl Channel {
         })
     }
 
-    /// What is wrong with the chain of certificates that a failed handshake has seen, in the stock daemon's words.
+    /// What is wrong with the chain of certificates of a failed handshake, in the stock daemon's words.
     pub fn certificate_errors(&self) -> &[String] {
         &self.certificate_errors
     }
 
-    /// Leaves TLS without telling the peer, who does the same; the next frames are clear (reference 01 §11.5). Does
+    /// Leaves TLS without `close_notify`, as the peer does; the next frames are clear (reference 01 §11.5). Does
     /// nothing on a clear connection.
     ///
     /// # Errors

@@ -32,14 +32,14 @@ pub enum Gathered {
     Signal(Signal),
 }
 
-/// Waits until there is something to receive on one of two channels, or so long. Both must have been emptied with
+/// Waits until there is something to receive on one of two channels, at most this long. Both must have been emptied with
 /// [`Channel::try_recv`] before; a channel that has failed counts as one with something to receive.
 pub fn wait_for_either(one: &Channel, other: &Channel, longest: Duration) {
     let longest = rustix::event::Timespec::try_from(longest).ok();
     let sockets = [one, other].map(|channel| channel.link.wire().and_then(|wire| wire.socket().upgrade()));
     let [Some(one), Some(other)] = sockets else { return };
     let mut asked = [PollFd::new(&*one, PollFlags::IN), PollFd::new(&*other, PollFlags::IN)];
-    // Interrupted or not: the caller looks at both.
+    // Interrupted or not, the caller tries both.
     let _looked = poll(&mut asked, longest.as_ref());
 }
 
@@ -112,8 +112,8 @@ impl Channel {
     }
 
     /// Appends one frame to `frames`, where it came in; otherwise as [`Channel::recv`], and without a timeout as
-    /// [`Channel::try_recv`]. It can be looked at after [`Channel::deliver`], which comes before anything else that
-    /// receives. Who goes on behind 256 KiB may find the connection full.
+    /// [`Channel::try_recv`]. Its content is available after [`Channel::deliver`], which comes before anything else that
+    /// receives. A caller that gathers more than 256 KiB may find the connection's buffer full.
     ///
     /// # Errors
     /// As [`Channel::recv`].

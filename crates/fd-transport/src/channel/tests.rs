@@ -382,7 +382,7 @@ fn a_second_handshake_takes_the_place_of_the_first() {
     client.send(b"hello").unwrap();
     client.flush().unwrap();
     assert_eq!(data(&mut server), b"hello");
-    // Who was the client is the server now; both know another key.
+    // The former client is the server now, and both have another key.
     client.send(b"starttls").unwrap();
     client.flush().unwrap();
     assert_eq!(data(&mut server), b"starttls");

@@ -34,7 +34,7 @@ fn plan(port: u16, give_up_after: Duration) -> ConnectPlan {
     }
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 fn dead_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

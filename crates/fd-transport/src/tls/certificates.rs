@@ -1,6 +1,6 @@
 //! Certificates for TLS: reading them, and judging those of a peer (reference 01 §11.3).
 //!
-//! Not here: the handshake itself (`tls`), and who needs certificates at all (`fd-session`).
+//! Not here: the handshake itself (`tls`), and the decision whether certificates are needed (`fd-session`).
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -82,7 +82,7 @@ impl Certificates {
         })
     }
 
-    /// A session that notes why it distrusts a peer's chain.
+    /// A session that records why a peer's chain is not trusted.
     pub(crate) fn session(&self) -> Result<(Ssl, Failures), ErrorStack> {
         let mut ssl = Ssl::new(&self.context)?;
         let failures = Failures::default();

@@ -8,23 +8,23 @@ use openssl::ssl::{
     Ssl, SslContext, SslContextBuilder, SslMethod, SslOptions, SslRef, SslSessionCacheMode, SslVersion,
 };
 
-/// What a client says it is; every server accepts anything.
+/// A client's identity; every server accepts any.
 const IDENTITY: &[u8] = b"Client_identity\0";
 /// Suites of TLS 1.3 in our order. Only SHA-256 goes with the external key.
 const SUITES_WITH_AES: &str = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 const SUITES_WITHOUT_AES: &str = "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256";
 /// Suites of TLS 1.3 that go with certificates only.
 const MORE_SUITES: &str = ":TLS_AES_256_GCM_SHA384";
-/// Ciphers of TLS 1.2 with certificates: the stock daemon's list without what authenticates nobody.
+/// Ciphers of TLS 1.2 with certificates: the stock daemon's list without suites that don't authenticate.
 const CERTIFICATE_CIPHERS: &str = "ALL:!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXP:!MD5:@STRENGTH";
 /// The one suite of TLS 1.2 that the stock daemons know here.
 const SUITE_OF_1_2: &str = "PSK-AES256-CBC-SHA";
 
-/// What all sessions share: the settings, and the place where a session keeps its key.
+/// What all sessions with a pre-shared key have in common: the settings, and where a session keeps its key.
 pub(super) struct Shared {
-    /// For those who call us: what they say is overwritten when it has been read, for Directors tell keys.
+    /// For accepted connections: what was received is overwritten once it is read, because Directors send keys.
     pub(super) server: SslContext,
-    /// For those whom we call.
+    /// For connections that we make.
     pub(super) client: SslContext,
     pub(super) key: Index<Ssl, Vec<u8>>,
 }
@@ -84,7 +84,7 @@ fn key_builder(key: Index<Ssl, Vec<u8>>) -> Result<SslContextBuilder, ErrorStack
     Ok(builder)
 }
 
-/// Copies the session's key to where OpenSSL wants it; 0 refuses the handshake.
+/// Copies the session's key into OpenSSL's buffer; 0 refuses the handshake.
 fn put_key(ssl: &SslRef, index: Index<Ssl, Vec<u8>>, psk: &mut [u8]) -> usize {
     let Some(key) = ssl.ex_data(index) else {
         return 0;

@@ -44,7 +44,7 @@ fn a_read_that_waits_sends_first() {
 #[test]
 fn bulk_reads_gather_small_frames_and_return_the_last_ones() {
     let (mut wire, mut peer) = pair();
-    wire.receive_heaps(true);
+    wire.receive_in_bulk(true);
     let sender = std::thread::spawn(move || {
         (0..20_000).for_each(|_| peer.write_all(b"0123456789").unwrap());
         peer
@@ -54,20 +54,20 @@ fn bulk_reads_gather_small_frames_and_return_the_last_ones() {
         let got = wire.input.filled().len();
         wire.input.consume(got);
     }
-    wire.receive_heaps(false);
+    wire.receive_in_bulk(false);
     let mut peer = sender.join().unwrap();
     let start = Instant::now();
     let deadline = start + Duration::from_millis(30);
     assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     assert!(start.elapsed() >= Duration::from_millis(30), "the timeout is the caller's again");
-    // Who waits for heaps and gets nothing is not woken all the time, but as soon as there is something.
-    wire.receive_heaps(true);
+    // A reader that waits for bulk data and gets nothing is not woken all the time, but at the first byte.
+    wire.receive_in_bulk(true);
     let deadline = Instant::now() + Duration::from_millis(30);
     assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-    assert_eq!(wire.heaps, Heaps::Later);
+    assert_eq!(wire.bulk, Bulk::Paused);
     peer.write_all(b"x").unwrap();
     assert_eq!(wire.fill(Wait::Until(None)).unwrap(), 1);
-    assert_eq!(wire.heaps, Heaps::Now);
+    assert_eq!(wire.bulk, Bulk::On);
 }
 
 #[test]

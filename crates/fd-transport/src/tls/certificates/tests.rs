@@ -254,7 +254,7 @@ fn bad_certificate_files_are_reported_in_the_stock_words() {
     );
     let key = with(|set, path| set.key = Some(path), "dir.key");
     assert_eq!(key, ["Error loading private key: ERR=error:05800074:x509 certificate routines::key values mismatch"]);
-    // Nobody is asked for the passphrase.
+    // The passphrase is not asked for on the terminal.
     let key = with(|set, path| set.key = Some(path), "fd.encrypted.key");
     assert!(key.first().unwrap().starts_with("Error loading private key: ERR=error:"), "{key:?}");
     let dh = with(|set, path| set.dh = Some(path), "garbage");
