@@ -13,6 +13,7 @@ use bed::{BedError, Noise, Result, set_fixed_times};
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
+use walkdir::WalkDir;
 
 /// Part of the mark: a change here makes all trees anew.
 const EDITION: &str = "1";
@@ -144,13 +145,13 @@ pub fn warm(path: &Path) -> Result<()> {
 
 /// Looks at every entry and shows each regular file.
 pub fn visit(path: &Path, regular: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
-    let meta = fs::symlink_metadata(path).map_err(file("look at", path))?;
-    if meta.is_dir() {
-        for entry in fs::read_dir(path).map_err(file("read", path))? {
-            visit(&entry.map_err(file("read", path))?.path(), regular)?;
+    for entry in WalkDir::new(path) {
+        // The status is asked for although the type would do, so that inodes are in memory.
+        let found = entry.and_then(|entry| entry.metadata().map(|meta| (entry, meta)));
+        let (entry, meta) = found.map_err(|error| file("walk", path)(error.into()))?;
+        if meta.is_file() {
+            regular(entry.path())?;
         }
-    } else if meta.is_file() {
-        regular(path)?;
     }
     Ok(())
 }

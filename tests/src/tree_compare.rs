@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
+use walkdir::WalkDir;
 
 use crate::error::{BedError, Result};
 
@@ -152,21 +153,14 @@ pub fn read_once(tree: &Path) -> Result<()> {
 
 /// All entries: path within the tree (empty for its top), kind, status.
 fn entries(tree: &Path) -> Result<Vec<(PathBuf, &'static str, Metadata)>> {
-    let mut found = Vec::new();
-    let mut open = vec![PathBuf::new()];
-    while let Some(path) = open.pop() {
-        let full = entry_path(tree, &path);
-        let status = fs::symlink_metadata(&full).map_err(BedError::file("look at", &full))?;
-        let kind = kind(&status);
-        if kind == "directory" {
-            for entry in fs::read_dir(&full).map_err(BedError::file("read", &full))? {
-                let entry = entry.map_err(BedError::file("read", &full))?;
-                open.push(path.join(entry.file_name()));
-            }
-        }
-        found.push((path, kind, status));
-    }
-    Ok(found)
+    let walk = WalkDir::new(tree).follow_root_links(false).into_iter();
+    walk.map(|entry| {
+        let found = entry.and_then(|entry| entry.metadata().map(|status| (entry, status)));
+        let (entry, status) = found.map_err(|error| BedError::file("walk", tree)(error.into()))?;
+        let path = entry.path().strip_prefix(tree).unwrap_or(entry.path()).to_owned();
+        Ok((path, kind(&status), status))
+    })
+    .collect()
 }
 
 /// Where an entry is. The top may be anything, so no slash may follow it.

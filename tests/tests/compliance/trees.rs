@@ -11,6 +11,7 @@ use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{Mode, UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::mkfifo;
+use walkdir::WalkDir;
 
 use crate::row::Tree;
 
@@ -255,16 +256,12 @@ fn mode(path: &Path, bits: u32) {
 
 /// Gives everything below a directory, and the directory, times that do not depend on the clock.
 fn fixed_times(top: &Path) -> Result<()> {
-    let mut names: Vec<_> = fs::read_dir(top).unwrap().map(|entry| entry.unwrap().path()).collect();
-    names.sort();
-    for path in names {
-        if path.is_dir() && !path.is_symlink() {
-            fixed_times(&path)?;
-        } else {
-            set_times(&path, ATIME, Some(MTIME + i64::try_from(path.as_os_str().len()).unwrap()))?;
-        }
+    for entry in WalkDir::new(top).contents_first(true) {
+        let entry = entry.unwrap();
+        let more = if entry.file_type().is_dir() { 0 } else { i64::try_from(entry.path().as_os_str().len()).unwrap() };
+        set_times(entry.path(), ATIME, Some(MTIME + more))?;
     }
-    set_times(top, ATIME, Some(MTIME))
+    Ok(())
 }
 
 /// Seconds; without `mtime` that one stays.

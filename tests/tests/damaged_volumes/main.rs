@@ -21,6 +21,7 @@ use std::thread;
 use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, key_of_password};
 use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Result, descriptors};
 use records::{CONTENT, Damage, MTIME, Victim, victims};
+use walkdir::WalkDir;
 
 /// The key between scripted job and scripted Storage Daemon.
 const SD_KEY: &str = "FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC";
@@ -140,13 +141,10 @@ fn restore(fd: u16, job: usize, to: &Path, session: Vec<u8>, ends: bool) -> Resu
 /// Everything below a directory but access times and the changing of directories: path, mode, size, time, content.
 fn survey(top: &Path) -> BTreeMap<String, (u32, i64, Vec<u8>)> {
     let mut found = BTreeMap::new();
-    let mut open = vec![top.to_owned()];
-    while let Some(path) = open.pop() {
-        let status = fs::symlink_metadata(&path).unwrap();
-        let content = if status.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
-        if status.is_dir() {
-            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        }
+    for entry in WalkDir::new(top) {
+        let entry = entry.unwrap();
+        let (path, status) = (entry.path(), entry.metadata().unwrap());
+        let content = if status.is_file() { fs::read(path).unwrap() } else { Vec::new() };
         let time = if status.is_dir() { 0 } else { status.mtime() };
         found.insert(path.display().to_string(), (status.mode(), time, content));
     }

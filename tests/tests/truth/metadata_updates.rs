@@ -17,6 +17,7 @@ use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{Mode, SFlag, UtimensatFlags, makedev, mknod, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::mkfifo;
+use walkdir::WalkDir;
 
 const CLIENTS: [&str; 2] = ["reference", "test"];
 /// Values of `Accurate`: each letter alone, with the digest, and with the digest to confirm; and some in company.
@@ -163,25 +164,22 @@ fn change(top: &Path, step: u32) {
 }
 
 /// Gives each entry another owner, group, mode and times, contents before their directories.
-fn touch(path: &Path, step: u32) {
-    let status = fs::symlink_metadata(path).unwrap();
-    if status.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            touch(&entry.unwrap().path(), step);
+fn touch(top: &Path, step: u32) {
+    for entry in WalkDir::new(top).follow_root_links(false).contents_first(true) {
+        let entry = entry.unwrap();
+        let (path, kind) = (entry.path(), entry.file_type());
+        lchown(path, Some(100 + step), Some(200 + step)).unwrap();
+        if !kind.is_symlink() {
+            let mut bits =
+                if kind.is_dir() { [0o750, 0o755, 0o700, 0o770, 0o711] } else { [0o644, 0o664, 0o646, 0o600, 0o666] };
+            if path.ends_with("empty-private") {
+                bits = [0o600, 0o620, 0o640, 0o660, 0o400];
+            }
+            fs::set_permissions(path, fs::Permissions::from_mode(bits[step as usize])).unwrap();
         }
+        let atime = TimeSpec::new(ATIME + i64::from(step), 0);
+        utimensat(AT_FDCWD, path, &atime, &TimeSpec::UTIME_NOW, UtimensatFlags::NoFollowSymlink).unwrap();
     }
-    lchown(path, Some(100 + step), Some(200 + step)).unwrap();
-    if !status.is_symlink() {
-        let mut bits =
-            if status.is_dir() { [0o750, 0o755, 0o700, 0o770, 0o711] } else { [0o644, 0o664, 0o646, 0o600, 0o666] };
-        if path.ends_with("empty-private") {
-            bits = [0o600, 0o620, 0o640, 0o660, 0o400];
-        }
-        let bits = bits[step as usize];
-        fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
-    }
-    let atime = TimeSpec::new(ATIME + i64::from(step), 0);
-    utimensat(AT_FDCWD, path, &atime, &TimeSpec::UTIME_NOW, UtimensatFlags::NoFollowSymlink).unwrap();
 }
 
 /// What a restore lacks of the tree as it is, or has too much, or has otherwise.

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::{BedError, Folder, PATIENCE, Process, Result, argv, run, wait_for};
+use walkdir::WalkDir;
 
 /// The host. Dropping it ends everything that runs on it and removes it.
 pub(crate) struct Host {
@@ -99,27 +100,23 @@ impl Host {
 
     /// Everything below a folder of the host.
     pub(crate) fn snapshot(&self, inside: &str) -> Result<Snapshot> {
-        let mut all = Snapshot::new();
-        survey(&self.path(inside), &mut all)
-            .map_err(|error| BedError::Usage(format!("snapshot of {inside}: {error}")))?;
-        Ok(all)
+        survey(&self.path(inside)).map_err(|error| BedError::Usage(format!("snapshot of {inside}: {error}")))
     }
 }
 
-fn survey(path: &Path, all: &mut Snapshot) -> std::io::Result<()> {
-    let meta = path.symlink_metadata()?;
-    let content = if meta.is_file() {
-        fs::read(path)?
-    } else if meta.is_symlink() {
-        fs::read_link(path)?.into_os_string().into_encoded_bytes()
-    } else {
-        Vec::new()
-    };
-    all.insert(path.to_owned(), (meta.mode(), meta.uid(), meta.gid(), content));
-    if meta.is_dir() {
-        for entry in fs::read_dir(path)? {
-            survey(&entry?.path(), all)?;
-        }
+fn survey(top: &Path) -> std::io::Result<Snapshot> {
+    let mut all = Snapshot::new();
+    for entry in WalkDir::new(top) {
+        let entry = entry?;
+        let (path, meta) = (entry.path(), entry.metadata()?);
+        let content = if meta.is_file() {
+            fs::read(path)?
+        } else if meta.is_symlink() {
+            fs::read_link(path)?.into_os_string().into_encoded_bytes()
+        } else {
+            Vec::new()
+        };
+        all.insert(path.to_owned(), (meta.mode(), meta.uid(), meta.gid(), content));
     }
-    Ok(())
+    Ok(all)
 }
