@@ -182,21 +182,16 @@ pub(crate) struct Token {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnEqualData {
     /// It is saved without a comparison.
-    Save,
+    Save = 0,
     /// It is not saved.
-    Skip,
+    Skip = 1,
     /// Its attributes are sent without data (reference 04 §13.5).
-    Update,
+    Update = 2,
 }
 
 impl Token {
     fn encode(self) -> u64 {
-        let choice = match self.on_equal_data {
-            OnEqualData::Save => 0,
-            OnEqualData::Skip => 1,
-            OnEqualData::Update => 2,
-        };
-        u64::from(self.id.0) | choice << 32
+        u64::from(self.id.0) | (self.on_equal_data as u64) << 32
     }
 
     /// The token of an entry that is in the list.

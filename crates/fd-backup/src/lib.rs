@@ -25,7 +25,7 @@ pub use digests::protect::Protection;
 pub use digests::signature_file::SignatureFile;
 pub use file::plugins::PluginNames;
 pub use jobs::backup::run;
-pub use jobs::estimate::{Estimate, EstimatePlan, estimate};
+pub use jobs::estimate::{EstimatePlan, EstimateTotals, estimate};
 pub use jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
 pub use jobs::verify_disk::{VerifyDiskError, VerifyPlan, verify_disk};
 pub use pipeline::pace::HostShare;

@@ -74,7 +74,7 @@ fn run_threads<'j>(
         let sent = sender.send_all(job);
         job.exchange.stop();
         let ended = walker.join();
-        let (summary, Dispersed { started, failure }) = ended.map_err(|_| BackupError::Panicked)?;
+        let (summary, (started, failure)) = ended.map_err(|_| BackupError::Panicked)?;
         let panicked = started.into_iter().filter_map(|worker| worker.join().err()).count();
         if let Some(error) = failure {
             return Err(no_thread(error));

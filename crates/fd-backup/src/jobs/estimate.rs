@@ -37,7 +37,7 @@ pub struct EstimatePlan {
 
 /// The result.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Estimate {
+pub struct EstimateTotals {
     /// Entries that would be saved.
     pub files: u64,
     /// Sizes of the regular files among them.
@@ -48,7 +48,7 @@ pub struct Estimate {
 ///
 /// # Errors
 /// [`BackupError::Cancelled`].
-pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> Result<Estimate, BackupError> {
+pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> Result<EstimateTotals, BackupError> {
     let host = Host { plan, log, cancel };
     let (leases, is_stopped) = (LeaseClock::default(), || cancel.is_cancelled());
     let mut comparer = Comparer {
@@ -59,7 +59,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
         patience: Patience { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &leases },
     };
     let mut names = NameCache::new();
-    let mut result = Estimate::default();
+    let mut result = EstimateTotals::default();
     let lists = plan.listing && log.wants(MessageType::Info);
     let summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut |event| {
         match event {
@@ -80,7 +80,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
     if summary.end == WalkEnd::Complete { Ok(result) } else { Err(BackupError::Cancelled) }
 }
 
-impl Estimate {
+impl EstimateTotals {
     fn add(&mut self, entry: &Entry) {
         self.files = self.files.saturating_add(1);
         if entry.file_type == FileType::Regular {

@@ -75,11 +75,6 @@ impl BackupPlan {
             processor: Processor::chosen(),
         }
     }
-
-    /// Bytes of a full data record.
-    pub(crate) fn block_len(&self) -> usize {
-        block_len(self.network_buffer)
-    }
 }
 
 /// Bytes of a full data record with this `Maximum Network Buffer Size`. Compression may enlarge a

@@ -10,7 +10,7 @@ use crate::digests::ahead::DigestsAhead;
 use crate::digests::choice::Digests;
 use crate::digests::protect::{JobProtection, Unprotected};
 use crate::file::source::{LeaseClock, Patience};
-use crate::jobs::plan::BackupPlan;
+use crate::jobs::plan::{BackupPlan, block_len};
 use crate::pipeline::batch::Batch;
 use crate::pipeline::exchange::{Exchange, Limits};
 
@@ -47,7 +47,7 @@ impl<'j> Job<'j> {
         cancel: &'j CancelToken,
         log: &dyn JobLog,
     ) -> Result<Self, Unprotected> {
-        let record_len = plan.block_len();
+        let record_len = block_len(plan.network_buffer);
         let piece_len = PIECE_LEN.min(plan.memory_budget.max(1));
         // A piece is published once it is full. Its last record may exceed its length.
         let capacity = piece_len + record_len + record_len / 8;

@@ -28,13 +28,8 @@ pub(crate) struct Workforce<'scope, 'env, 'j> {
     failure: Option<io::Error>,
 }
 
-/// The result of a workforce after the last batch.
-pub(crate) struct Dispersed<'scope> {
-    /// The threads that were started.
-    pub(crate) started: Vec<ScopedJoinHandle<'scope, ()>>,
-    /// Why not even the first worker could be started.
-    pub(crate) failure: Option<io::Error>,
-}
+/// The threads that were started, and why not even the first worker could be.
+pub(crate) type Dispersed<'scope> = (Vec<ScopedJoinHandle<'scope, ()>>, Option<io::Error>);
 
 impl<'scope, 'j: 'scope> Workforce<'scope, '_, 'j> {
     pub(crate) fn new<'env>(
@@ -93,6 +88,6 @@ impl<'scope, 'j: 'scope> Workforce<'scope, '_, 'j> {
             worker.run();
         }
         self.started.extend(self.reading_ahead);
-        Dispersed { started: self.started, failure: self.failure }
+        (self.started, self.failure)
     }
 }

@@ -9,9 +9,9 @@ use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_walk::{Purpose, WalkSettings};
 
 use super::support::{Bed, Log};
-use crate::{BackupError, Estimate, EstimatePlan, PluginNames, estimate};
+use crate::{BackupError, EstimatePlan, EstimateTotals, PluginNames, estimate};
 
-fn run(bed: &Bed, listing: bool, limit: u64) -> (Estimate, Vec<String>) {
+fn run(bed: &Bed, listing: bool, limit: u64) -> (EstimateTotals, Vec<String>) {
     let plan = EstimatePlan {
         fileset: Arc::clone(&bed.plan.fileset),
         walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..WalkSettings::default() },
@@ -35,7 +35,7 @@ fn files_are_counted_and_listed_but_not_read() {
     let _listener = UnixListener::bind(bed.path("socket")).unwrap();
     let (result, lines) = run(&bed, true, 0);
     // Sockets count here, further names of a file have no size.
-    assert_eq!(result, Estimate { files: 5, bytes: 1000 });
+    assert_eq!(result, EstimateTotals { files: 5, bytes: 1000 });
     assert_eq!(lines.len(), 5);
     assert!(lines.iter().any(|line| line.starts_with("lrwxrwxrwx") && line.ends_with("/link -> one\n")));
     assert!(lines.iter().any(|line| line.starts_with('s')));
