@@ -1,6 +1,6 @@
-//! What the order of the stream costs: a backup of many empty files into nothing, by one worker and by several. There
-//! is no data to read or digest, so what is left is the walk, the exchange between walker, workers and sender, and the
-//! records. `cargo bench -p fd-backup`; for a tree of your own: the example `null_sink`.
+//! The cost of the order of the stream: a backup of many empty files into nothing, by one worker
+//! and by several. Without data, what is left is the walk, the exchange between walker, workers and
+//! sender, and the records. `cargo bench -p fd-backup`; for another tree: the example `null_sink`.
 
 #![expect(clippy::unwrap_used, reason = "a bench, not a program")]
 
@@ -27,7 +27,7 @@ impl JobLog for Nobody {
     }
 }
 
-/// Counts what would be sent.
+/// Counts the bytes of the stream.
 struct Nothing(usize);
 
 impl FrameSink for Nothing {
@@ -77,7 +77,7 @@ fn bench(criterion: &mut Criterion) {
 }
 
 fn main() {
-    // `cargo test --benches` wants to know that it starts, no more.
+    // `cargo test --benches` only checks that it starts.
     if std::env::args().any(|arg| arg == "--bench") {
         let mut criterion = Criterion::default()
             .sample_size(10)

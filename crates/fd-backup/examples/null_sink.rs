@@ -1,7 +1,7 @@
 //! Measures the pipeline alone: backs up a directory into nothing and prints how long that took.
 //!
-//! `cargo build --release -p fd-backup --example null_sink`, then
-//! `/usr/bin/time -v target/release/examples/null_sink DIRECTORY [LETTERS [WORKERS [lz4]]]`
+//! `cargo build --release -p fd-backup --example null_sink`, then `/usr/bin/time -v
+//! target/release/examples/null_sink DIRECTORY [LETTERS [WORKERS [lz4]]]`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use std::error::Error;

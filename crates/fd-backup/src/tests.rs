@@ -1,4 +1,4 @@
-//! Whole backups into memory.
+//! Tests of whole backups into memory.
 
 mod accurate;
 mod changes;

@@ -1,7 +1,8 @@
-//! Work counted, not timed: system calls, allocations and copies that one more file costs (limits in `docs/limits.md`).
+//! Work that is counted, not timed: system calls, allocations and copies of one more file (limits
+//! in `docs/limits.md`).
 //!
-//! Each backup runs in a process of its own, which is this very test program again, under `strace` where system calls
-//! are counted. What one file costs is the difference between many files and few.
+//! Each backup runs in a process of its own: this very test program again, under `strace` where
+//! system calls are counted. The cost of one file is the difference between many files and few.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::alloc::System;
@@ -21,11 +22,11 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Tells the child what to save: option letters, whether nothing counts as changed, the directory.
+/// The arguments of the child: option letters, whether nothing counts as changed, the directory.
 const TASK: &str = "FERROFD_MEASURED_BACKUP";
 
-/// The calls that belong to files; threads and memory make others, as they please, and so does the standard library,
-/// which in debug builds asks `fcntl` before it closes.
+/// The calls that belong to files. Threads and memory cause others in varying number, and so does
+/// the standard library, which calls `fcntl` before it closes a file in debug builds.
 const CALLS: [&str; 18] = [
     "newfstatat",
     "statx",
@@ -71,7 +72,7 @@ impl RegexCompiler for Nothing {
     }
 }
 
-/// Not a test of its own: what the others start.
+/// No test of its own: the others start it.
 #[test]
 fn a_measured_backup() {
     let Ok(task) = std::env::var(TASK) else { return skip::unasked() };
@@ -97,7 +98,7 @@ fn tree(files: u32) -> tempfile::TempDir {
     directory
 }
 
-/// A file of so many blocks of a record's length that do not compress.
+/// A file of so many blocks of a record's length that can't be compressed.
 fn file_of(blocks: usize) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let data: Vec<u8> = (0..blocks << 16).map(|at| (at.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]).collect();
@@ -105,7 +106,7 @@ fn file_of(blocks: usize) -> tempfile::TempDir {
     directory
 }
 
-/// Runs a measured backup, after the words of `under`; its standard output.
+/// Runs a measured backup under the command `under` and returns its standard output.
 fn measured(under: &[&str], letters: &str, kind: &str, directory: &Path) -> Option<String> {
     let program = std::env::current_exe().unwrap();
     let mut words = under.to_vec();
@@ -121,14 +122,14 @@ fn allocations(kind: &str, files: u32) -> f64 {
     number.parse().unwrap()
 }
 
-/// How many allocations a file more costs.
+/// The number of allocations of one more file.
 fn allocations_of_a_file(kind: &str) -> f64 {
     let (few, many) = (allocations(kind, 100), allocations(kind, 2100));
     assert!(few > 0.0, "nothing was counted");
     (many - few) / 2000.0
 }
 
-/// How often each call that belongs to files was made; `None` where nobody may trace.
+/// How often each call that belongs to files was made; `None` where tracing is not allowed.
 fn calls(letters: &str, kind: &str, files: u32) -> Option<HashMap<String, f64>> {
     let all = all_calls(letters, kind, files)?;
     Some(all.into_iter().filter(|(name, _)| CALLS.contains(&name.as_str())).collect())
@@ -148,7 +149,7 @@ fn all_calls(letters: &str, kind: &str, files: u32) -> Option<HashMap<String, f6
 
 const NO_STRACE: &str = "strace is not here or may not trace";
 
-/// What a file more costs, each call by its name and all of them.
+/// The calls of one more file, by name and in total.
 fn calls_of_a_file(letters: &str, kind: &str) -> Option<(HashMap<&'static str, f64>, f64)> {
     let (Some(few), Some(many)) = (calls(letters, kind, 100), calls(letters, kind, 1100)) else {
         return None;
@@ -168,7 +169,8 @@ fn a_small_file_costs_five_system_calls_and_its_attributes_a_sixth() {
     }
 }
 
-/// How many threads a backup and the test that measures it start; `None` where nobody may trace.
+/// How many threads a backup and the test that measures it start; `None` where tracing is not
+/// allowed.
 fn threads(kind: &str, files: u32) -> Option<f64> {
     let all = all_calls("M", kind, files)?;
     Some(["clone", "clone3"].into_iter().filter_map(|name| all.get(name)).sum())
@@ -212,7 +214,7 @@ fn copy_counter(directory: &Path) -> String {
     format!("LD_PRELOAD={}", library.display())
 }
 
-/// How many bytes of a byte more are copied from memory to memory.
+/// How often one more byte of a file is copied in memory.
 fn copies_of_a_byte(preload: &str, letters: &str, small: &Path, large: &Path, more: u32) -> f64 {
     let copied = |tree| {
         let output = measured(&["env", preload], letters, "full", tree).unwrap();

@@ -1,7 +1,9 @@
-//! What a FileSet with many patterns costs: 100,000 paths against 1,000 wild-cards, 1,000 expressions, and half of
-//! each, as the walk asks; and tried one after the other, as the stock daemon does: `cargo bench -p fd-walk`.
+//! The cost of a FileSet with many patterns: 100,000 paths against 1,000 wild-cards, 1,000
+//! expressions, and half of each, matched as in a walk, and one by one as in the stock daemon:
+//! `cargo bench -p fd-walk`.
 //!
-//! What both daemons need for an estimate with such a FileSet: `cargo run --release -p bed -- matching`.
+//! For the time that both daemons need for an estimate with such a FileSet: `cargo run --release -p
+//! bed -- matching`.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench, not a program")]
 
@@ -37,7 +39,8 @@ impl Regex for Compiled {
     }
 }
 
-/// Paths of homes with projects in them; no pattern matches any of them, so each is tried with all.
+/// Paths of homes with projects. No pattern matches any of them, so each is compared with all
+/// patterns.
 fn paths() -> Vec<String> {
     (0..PATHS)
         .map(|at| {
@@ -48,7 +51,7 @@ fn paths() -> Vec<String> {
         .collect()
 }
 
-/// So many wild-cards, and so many expressions.
+/// The wild-cards and the expressions.
 fn patterns() -> (Vec<String>, Vec<String>) {
     let wild = (0..PATTERNS).map(|at| match at % 4 {
         0 => format!("*.ext{at}"),
@@ -98,7 +101,7 @@ fn bench(criterion: &mut Criterion) {
             });
         });
     }
-    // One by one is slow enough with a hundredth of the paths.
+    // One by one, a hundredth of the paths takes long enough.
     let some: Vec<_> = paths.iter().step_by(100).map(String::as_bytes).collect();
     group.throughput(Throughput::Elements(some.len() as u64));
     let cards: Vec<_> = wild.iter().map(|card| Wildcard::new(card.as_bytes(), WildcardFlags::default())).collect();
@@ -115,7 +118,7 @@ fn bench(criterion: &mut Criterion) {
 }
 
 fn main() {
-    // `cargo test --benches` wants to know that it starts, no more.
+    // `cargo test --benches` only checks that it starts.
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }

@@ -68,7 +68,7 @@ pub(crate) struct Exchange<B> {
     stopped: AtomicBool,
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each says who waits for what; all change on their own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent conditions of different threads")]
 struct State<B> {
     batches: VecDeque<(Slot, B)>,
     outputs: VecDeque<Output>,

@@ -1,4 +1,4 @@
-//! Accurate jobs: what the list decides, and what stands at the end (reference 04 §13).
+//! Accurate jobs: what the list decides, and the records after the last file (reference 04 §13).
 
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -55,7 +55,7 @@ impl Accurate {
     fn new(letters: &str, level: AccurateLevel, announced: u64) -> Self {
         let mut bed = Bed::new(letters);
         bed.plan.walk.incremental = !level.full;
-        // What the times say must not matter.
+        // Times must not matter.
         bed.plan.walk.since = i64::MAX;
         fs::create_dir(bed.path("d")).unwrap();
         let fileset = fileset(bed.directory.path(), &["I", &format!("O {letters}"), "N", "F @", "N", "N"]);
@@ -63,7 +63,7 @@ impl Accurate {
         Self { bed, list }
     }
 
-    /// Puts what is on the disk into the list.
+    /// Adds the file on the disk to the list.
     fn list(&mut self, name: &str, digest: &str) {
         let path = self.bed.path(name.trim_end_matches('/'));
         self.list_as(name, stat_of(&path), digest, 0);
@@ -118,7 +118,8 @@ fn an_accurate_job_sends_changes_and_names_deleted_files() {
     let text = String::from_utf8(records[0].attributes().lstat_text.to_vec()).unwrap();
     assert_eq!(text, "A A A A A A A A A A A BlU/EA BrAPp6 A A C");
     for name in ["d/grown", "d/new"] {
-        // Sent whole, whatever number the catalog has: data of a higher one is written over the file of the job before.
+        // A whole record: with a higher number, its data would be restored over the file of the job
+        // before.
         assert_eq!(outcome.of(&bed.name(name))[0].attributes().delta_seq, 0);
     }
     assert_eq!(outcome.progress.files(), 3);
@@ -179,11 +180,11 @@ fn digests_find_changes_that_attributes_do_not_show() {
     for name in ["d/same", "d/empty"] {
         assert!(skipped.contains(&format!("     Unchanged file skipped: {}\n", bed.name(name)).as_str()), "{name}");
     }
-    // Two files read for comparison, two to be saved.
+    // Two files are read for comparison, two to be saved.
     assert_eq!((outcome.progress.read_bytes(), outcome.progress.job_bytes()), (4 * 15, 2 * 15));
 }
 
-/// Each FileIndex of the batches behind depends on what the comparison finds.
+/// The first FileIndex of later batches depends on the results of comparisons.
 #[test]
 fn many_comparisons_give_the_same_stream_with_any_number_of_workers() {
     let mut expected: Option<Vec<u8>> = None;
@@ -209,7 +210,7 @@ fn many_comparisons_give_the_same_stream_with_any_number_of_workers() {
     }
 }
 
-/// Reference 04 §6.8 and §13.5; one such file says nothing about the next (defect 18.1).
+/// Reference 04 §6.8 and §13.5. Such a file must not affect the next one (defect 18.1).
 #[test]
 fn equal_data_with_other_attributes_is_sent_as_an_update() {
     let mut accurate = Accurate::new("MCmcspo5:", CHANGES, 4);
@@ -237,7 +238,8 @@ fn equal_data_with_other_attributes_is_sent_as_an_update() {
 /// The MD5 of nothing in base 64.
 const EMPTY_DIGEST: &str = "1B2M2Y8AsgTpgAmY7PhCfg";
 
-/// An update adds to the record of an earlier job; of a record that has no data a restore would leave nothing.
+/// An update adds to the record of an earlier job. If that has no data, a restore would make
+/// nothing.
 #[test]
 fn entries_without_data_are_never_updates() {
     let mut accurate = Accurate::new("MCmcspo5:", CHANGES, 6);
@@ -266,7 +268,7 @@ fn entries_without_data_are_never_updates() {
     assert_eq!(names, [(1, FileType::HardLink.code(), 0), (37, FileType::Regular.code(), 1)]);
 }
 
-/// Nothing of a base or of the job itself may be missing where the Director looks for whole files.
+/// Where the Director expects whole files, no file of a base or of the job itself may be missing.
 #[test]
 fn a_full_job_on_a_base_makes_no_updates() {
     for level in [BASE, AccurateLevel { full: true, rerun: true }, AccurateLevel { full: false, rerun: true }] {
@@ -279,7 +281,7 @@ fn a_full_job_on_a_base_makes_no_updates() {
     }
 }
 
-/// What only links to a name is whole again when that name has gone, or is another file.
+/// If the first name is gone or is another file now, the link is sent as a file.
 #[test]
 fn a_hard_link_without_its_first_name_is_sent_whole() {
     for (stands, replaced) in [(true, false), (false, false), (true, true)] {

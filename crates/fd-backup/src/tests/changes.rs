@@ -14,8 +14,8 @@ use crate::BackupPlan;
 use crate::file::prepare::HELD;
 use fd_messages::MessageType;
 
-/// A backup that stands still in front of its first data until everything was walked: a fifo that nobody writes to
-/// comes first, and there is one worker. `change` alters the tree then, and opens the gate.
+/// A backup that stops before its first data until the walk is complete: with one worker, it waits
+/// for a fifo that comes first. `change` modifies the tree then, before the fifo gets a writer.
 fn change_during_backup(letters: &str, plant: impl FnOnce(&Bed), change: impl FnOnce(&Bed) + Send) -> Outcome {
     let mut bed = Bed::with_lines(&["I", &format!("O r{letters}"), "N", "F @/gate", "F @/tree", "N", "N"]);
     support::fifo(&bed.path("gate"));
@@ -25,7 +25,7 @@ fn change_during_backup(letters: &str, plant: impl FnOnce(&Bed), change: impl Fn
     run_behind_gate(&mut bed, expected, change)
 }
 
-/// Runs such a backup, whose walk looks at so many entries.
+/// Runs such a backup, whose walk finds so many entries.
 fn run_behind_gate(bed: &mut Bed, expected: u64, change: impl FnOnce(&Bed) + Send) -> Outcome {
     bed.plan.workers = 1;
     let progress = Arc::clone(&bed.progress);
@@ -111,7 +111,8 @@ fn a_file_that_changes_before_it_is_opened_has_its_new_attributes() {
     assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
 }
 
-/// A backup of one file that is larger than all memory of the job, so that it is still being read when `change` comes.
+/// A backup of one file that is larger than the memory of the job, so that it is still being read
+/// when `change` is called.
 fn change_while_it_is_read(letters: &str, change: impl Fn(&std::path::Path) + 'static) -> Outcome {
     let mut bed = Bed::new(letters);
     let path = bed.file("file", &noise(1, 3_000_000));
@@ -142,7 +143,7 @@ fn changes_during_the_backup_are_reported_on_request() {
         OpenOptions::new().append(true).open(path).unwrap().set_modified(past).unwrap();
     });
     let chmod = change_while_it_is_read("Mc", |path| {
-        // The change time has whole seconds in the record: wait until it must differ.
+        // The record has whole seconds: the next change time must differ.
         let before = fs::metadata(path).unwrap().ctime();
         while fs::metadata(path).unwrap().ctime() == before {
             fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -183,7 +184,7 @@ fn a_vanished_entry_has_no_record() {
     assert_eq!((outcome.progress.files(), outcome.progress.errors()), (3, 2));
 }
 
-/// Puts what only root may read beside the tree, in a file and in a directory.
+/// Creates a file that only root may read beside the tree.
 fn plant_secret(bed: &Bed) -> std::path::PathBuf {
     fs::create_dir(bed.path("secret")).unwrap();
     bed.file("secret/f", b"for root only");
@@ -257,7 +258,8 @@ fn extended_attributes_are_never_those_of_a_replacement() {
     assert_eq!(streams_of(&outcome, "tree/other empty"), [1, 1998, 3]);
 }
 
-/// A name of the FileSet may lead through links that the operator has made; what is read is in the directory of the walk.
+/// A name of the FileSet may lead through links of the operator. The files that are read are in the
+/// directory of the walk.
 #[test]
 fn a_name_of_the_fileset_still_means_the_directory_of_the_walk() {
     let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/gate", "F @/link/f", "N", "N"]);
@@ -277,7 +279,7 @@ fn a_name_of_the_fileset_still_means_the_directory_of_the_walk() {
     assert_eq!(bed.again().of(&bed.name("link/f")).last().unwrap().stream, 3, "afterwards it is what it is");
 }
 
-/// Programs replace single files that a FileSet names as they replace others.
+/// Files that the FileSet names are replaced by programs as others are.
 #[test]
 fn a_replaced_name_of_the_fileset_is_saved_as_its_replacement() {
     let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/gate", "F @/a", "F @/b", "N", "N"]);
@@ -324,7 +326,7 @@ fn a_file_replaced_by_a_fifo_or_device_is_not_read() {
 #[test]
 fn later_names_of_an_inode_do_not_link_to_a_replaced_first_name() {
     first_name_is_replaced();
-    // The same where no more files may be held: each is opened when it is its turn.
+    // Again with no room for held files: each is opened in its turn.
     HELD.fetch_add(1 << 40, Ordering::Relaxed);
     first_name_is_replaced();
     HELD.fetch_sub(1 << 40, Ordering::Relaxed);
@@ -339,7 +341,7 @@ fn first_name_is_replaced() {
             fs::hard_link(&first, bed.path("tree/c")).unwrap();
         },
         |bed| {
-            // Whichever comes first in the directory.
+            // The order in the directory varies.
             let first = fs::read_dir(bed.path("tree")).unwrap().next().unwrap().unwrap();
             fs::rename(bed.file("other", b"another"), first.path()).unwrap();
         },
@@ -350,7 +352,7 @@ fn first_name_is_replaced() {
     assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
 }
 
-/// A user holds a lease on a file and puts a fifo in its place when somebody wants to read it.
+/// A user holds a lease on a file and replaces the file by a fifo when it is opened.
 #[test]
 fn a_fifo_that_replaces_a_file_under_lease_does_not_block() {
     let bed = Bed::new("M");
@@ -377,7 +379,7 @@ fn a_hard_link_with_a_vanished_first_name_has_its_data() {
             fs::hard_link(&first, bed.path("tree/c")).unwrap();
         },
         |bed| {
-            // Whichever comes first in the directory.
+            // The order in the directory varies.
             let first = fs::read_dir(bed.path("tree")).unwrap().next().unwrap().unwrap();
             fs::remove_file(first.path()).unwrap();
         },

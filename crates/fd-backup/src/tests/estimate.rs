@@ -34,7 +34,7 @@ fn files_are_counted_and_listed_but_not_read() {
     symlink("one", bed.path("link")).unwrap();
     let _listener = UnixListener::bind(bed.path("socket")).unwrap();
     let (result, lines) = run(&bed, true, 0);
-    // Sockets count here, further names of a file have no size.
+    // Sockets count, and later names of a file have no size.
     assert_eq!(result, EstimateTotals { files: 5, bytes: 1000 });
     assert_eq!(lines.len(), 5);
     assert!(lines.iter().any(|line| line.starts_with("lrwxrwxrwx") && line.ends_with("/link -> one\n")));

@@ -1,5 +1,5 @@
-//! The pipeline under load and under attack: any number of workers, little memory, cancelled jobs, lost peers, files
-//! that change while they are saved.
+//! The pipeline with any number of workers, little memory, canceled jobs, lost peers and read
+//! errors.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::{BackupError, BackupPlan};
 use fd_crypto::processor::Processor;
 use fd_messages::MessageType;
 
-/// Some of everything: small files, empty ones, links of both kinds, large files between them.
+/// Small files, empty ones, links of both kinds, and large files between them.
 fn plant(bed: &Bed) {
     for n in 0..9 {
         fs::create_dir(bed.path(&format!("d{n}"))).unwrap();
@@ -37,13 +37,13 @@ fn plant(bed: &Bed) {
     sparse.set_len(3_000_000).unwrap();
 }
 
-/// Every worker has to get along with any budget, down to a single piece of memory.
+/// Any number of workers with any budget, down to a single piece.
 #[test]
 fn the_stream_does_not_depend_on_workers_or_memory() {
     for letters in ["MKs", "SKZ1", "KZo"] {
         let mut bed = Bed::new(letters);
         plant(&bed);
-        // Walking changes the access times of new directories and symbolic links, once.
+        // The first walk changes the access times of new directories and symbolic links.
         assert!(bed.run().result.is_ok());
         let mut expected: Option<Outcome> = None;
         for ((workers, memory_budget, comm_compression), processor) in [
@@ -131,7 +131,7 @@ fn a_cancelled_job_stops_all_threads() {
     }
 }
 
-/// Cancelling cuts the connection to the Storage Daemon, which is no error to be told of.
+/// Cancelling shuts down the connection to the Storage Daemon, which must not be reported.
 #[test]
 fn a_connection_cut_by_cancelling_is_no_error() {
     let bed = Bed::new("MK");
@@ -155,7 +155,7 @@ fn a_job_cancelled_before_it_starts_sends_nothing() {
     assert!(outcome.sink.wire.is_empty());
 }
 
-/// A panic of the sink takes the threads down, and only them.
+/// A panic of the sink ends the threads of its job only.
 #[test]
 fn a_panic_ends_all_threads_of_its_job() {
     let bed = Bed::new("MK");
@@ -165,7 +165,8 @@ fn a_panic_ends_all_threads_of_its_job() {
     assert!(result.is_err());
 }
 
-/// Files of 4,096 bytes, as their attributes say, that can be opened and not read: the loopback device has no speed.
+/// Files of 4,096 bytes by their attributes that can be opened but not read: the loopback device
+/// has no speed.
 const UNREADABLE: [&str; 2] = ["/sys/devices/virtual/net/lo/speed", "/sys/devices/virtual/net/lo/duplex"];
 
 fn unreadable() -> Bed {
@@ -189,7 +190,7 @@ fn a_read_error_beyond_the_limit_ends_the_job() {
     bed.plan.max_job_errors = 2;
     let outcome = bed.run();
     assert!(matches!(outcome.result, Err(BackupError::Fatal(_))));
-    // Each read error counts two; the second finds three against two.
+    // Each read error counts two. At the second one there are three, and the limit is two.
     assert_eq!(outcome.texts(MessageType::Error).len(), 2);
     assert_eq!(outcome.texts(MessageType::Fatal), ["Too many errors. JobErrors=4.\n"]);
 }
@@ -230,7 +231,7 @@ fn a_fifo_without_a_writer_is_not_saved() {
 
 #[test]
 fn a_wait_for_a_fifo_ends_when_the_job_is_cancelled() {
-    // Once in front of the open, once in the middle of reading.
+    // Before the fifo is opened, and while it is read.
     for opens in [false, true] {
         let bed = Bed::with_lines(&["I", "O rM", "N", "F @/fifo", "N", "N"]);
         support::fifo(&bed.path("fifo"));

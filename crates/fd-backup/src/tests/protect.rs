@@ -1,4 +1,5 @@
-//! Encrypted and signed files: the order of their records, and what is inside (reference 04 §4, §12).
+//! Encrypted and signed files: the order of their records and their contents (reference 04 §4,
+//! §12).
 
 use std::fs;
 use std::sync::Arc;
@@ -75,8 +76,8 @@ fn digest(kind: DigestKind, data: &[u8]) -> DigestValue {
     digester.finish().unwrap()
 }
 
-/// Small files whose digests and signatures are made together, long ones, one with two names, and one that stands between:
-/// each has its own, whatever is signed and whatever is recorded.
+/// Small files whose digests and signatures are computed together, long ones, one with two names,
+/// and one of medium size, with each combination of signed and recorded digests.
 #[test]
 fn each_file_has_its_own_digest_and_signature() {
     let sizes = (0..70_usize).map(|n| n * 37).chain([100_000, 262_144, 262_145, 0, 64, 700_003, 5]);
@@ -143,7 +144,7 @@ fn data_of_a_fifo_is_encrypted() {
     assert_eq!(decrypt(protection, &records[1].data(), &records[2].messages), b"secret");
 }
 
-/// Nothing must leave the host that is not protected as the configuration wants it.
+/// No data may leave the host without the configured protection.
 #[test]
 fn a_digest_that_can_not_be_signed_ends_the_job_before_its_first_file() {
     let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/file", "N", "N"]);

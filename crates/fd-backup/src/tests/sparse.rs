@@ -7,7 +7,7 @@ use fd_records::Stream;
 
 use super::support::{Bed, Outcome, Record, hex};
 
-/// Length of a block with the usual network buffer.
+/// Length of a block with the default network buffer.
 const BLOCK: u64 = 65_528;
 
 fn addresses(record: &Record) -> Vec<(u64, usize)> {
@@ -18,7 +18,7 @@ fn addresses(record: &Record) -> Vec<(u64, usize)> {
         .collect()
 }
 
-/// Saves a file of `len` bytes with data at some places, once with holes and once written out in full.
+/// Saves a file of `len` bytes with data at some positions, once with holes and once without.
 fn both_ways(len: u64, data: &[(u64, &[u8])]) -> (Outcome, Vec<Record>) {
     let bed = Bed::new("Ms");
     let (holes, full) = (File::create(bed.path("holes")).unwrap(), File::create(bed.path("full")).unwrap());
@@ -45,7 +45,7 @@ fn a_sparse_file_has_records_of_its_data_only() {
     let (outcome, records) = both_ways(393_268, &[(131_056, b"DATA-AT-2")]);
     assert_eq!(addresses(&records[1]), [(2 * BLOCK, 65_528), (6 * BLOCK, 100)]);
     assert!(records[1].messages[0][8..].starts_with(b"DATA-AT-2\0"));
-    // The digest sees only what is sent.
+    // The digest covers only the data that is sent.
     assert_eq!(hex(&records[2].data()), "55c6a50be155178e3280290a90cb3844");
     assert_eq!(outcome.progress.job_bytes(), 2 * (65_528 + 100 + 16));
     assert_eq!(outcome.progress.read_bytes(), 2 * (65_528 + 100));

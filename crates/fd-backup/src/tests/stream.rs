@@ -1,4 +1,4 @@
-//! The records of a backup, entry by entry, against the reference (04 §4–§9).
+//! The records of each type of entry (reference 04 §4–§9).
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -34,7 +34,7 @@ fn a_small_file_has_an_attribute_a_data_and_a_digest_record() {
     assert_eq!(kinds(&records[1..]), [(2, 15, vec![15]), (3, 0, vec![16])]);
     assert_eq!(records[1].data(), HELLO);
     assert_eq!(hex(&records[2].data()), HELLO_MD5);
-    // The directory comes behind its contents, and its name has a slash.
+    // The directory follows its contents, and its name has a slash.
     let all = outcome.records();
     let last = all.last().unwrap();
     assert_eq!((last.file_index, last.name()), (2, format!("{}/", bed.directory.path().display())));
@@ -133,7 +133,7 @@ fn each_kind_of_digest_has_its_stream() {
         ("S2", 17, "5c4e8258afa022f9c7e5d3d1fb3905b95d43a61d48daa1e94f9e354e387a86a5"),
         ("S5", 39, "c7ae58c933d142ec"),
         ("S7", 41, "fac0b2449d777006525069b187a16877"),
-        // Several do not add up: the first of a fixed order wins.
+        // Of several digests, the first in a fixed order is used.
         ("S2MS7", 3, HELLO_MD5),
     ];
     for (letters, stream, digest) in kinds {
@@ -289,7 +289,7 @@ fn comm_line_compression_changes_frames_only() {
     let mut bed = Bed::new("MK");
     bed.file("text", &b"compressible ".repeat(20_000));
     bed.file("noise", &noise(5, 150_000));
-    // The first reading changes access times, which may show a second later.
+    // The first backup changes access times, which may show a second later.
     assert!(bed.run().result.is_ok());
     let plain = bed.again();
     bed.plan.comm_compression = true;
@@ -324,7 +324,7 @@ fn a_command_of_a_missing_plugin_is_fatal() {
     );
 }
 
-/// What a plugin of the Options was to save is no backup without it (reference 07 §5.7).
+/// Without the plugin of its Options, a file is not backed up properly (reference 07 §5.7).
 #[test]
 fn a_missing_plugin_of_the_options_ends_the_job_after_the_file() {
     let lines = ["I", "O M", "W *.none", "N", "O M", "G rot13", "N", "F @", "N", "N"];

@@ -1,4 +1,5 @@
-//! A backup into memory: a tree, a FileSet, a sink that takes the stream apart, a log that keeps what was said.
+//! A backup into memory: a tree, a FileSet, a sink that decodes the stream, a log that keeps
+//! messages.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -22,12 +23,12 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// All messages in one piece.
+    /// All messages together.
     pub(crate) fn data(&self) -> Vec<u8> {
         self.messages.concat()
     }
 
-    /// An attribute record taken apart.
+    /// The decoded attribute record.
     pub(crate) fn attributes(&self) -> AttributesRecord<'_> {
         assert!([1, 37].contains(&self.stream), "no attributes: {self:?}");
         AttributesRecord::parse(&self.messages[0]).unwrap()
@@ -38,12 +39,12 @@ impl Record {
     }
 }
 
-/// Takes frames into memory.
+/// Keeps frames in memory.
 #[derive(Default)]
 pub(crate) struct Collector {
     pub(crate) wire: Vec<u8>,
     pub(crate) count: CommCount,
-    /// Called before each call's frames are taken, with the number of the call; `false` refuses them.
+    /// Called with the number of each call before its frames are taken; `false` refuses them.
     hook: Option<Box<dyn FnMut(usize) -> bool>>,
     calls: usize,
 }
@@ -63,12 +64,12 @@ impl FrameSink for Collector {
 }
 
 impl Collector {
-    /// A collector that asks `hook` before each call.
+    /// A collector that calls `hook` before each call.
     pub(crate) fn with_hook(hook: impl FnMut(usize) -> bool + 'static) -> Self {
         Self { hook: Some(Box::new(hook)), ..Self::default() }
     }
 
-    /// The records of the stream, in order. Fails on anything that a Storage Daemon would refuse.
+    /// The records of the stream, in order. Panics on anything that a Storage Daemon would refuse.
     pub(crate) fn records(&self) -> Vec<Record> {
         let mut records: Vec<Record> = Vec::new();
         let mut open = false;
@@ -119,7 +120,7 @@ fn parse_header(message: &[u8]) -> Record {
     Record { file_index, stream: u32::try_from(stream).unwrap(), size, messages: Vec::new() }
 }
 
-/// Keeps messages, and counts errors as the real one does.
+/// Keeps messages and counts errors, as a job's log does.
 pub(crate) struct Log {
     pub(crate) lines: Mutex<Vec<(MessageType, String)>>,
     pub(crate) wants_saved: bool,
@@ -153,7 +154,7 @@ impl RegexCompiler for NoRegex {
     }
 }
 
-/// The FileSet that these lines make. `@` stands for the directory.
+/// The FileSet of these lines. `@` stands for the directory.
 pub(crate) fn fileset(directory: &Path, lines: &[&str]) -> Arc<FileSet> {
     let mut parser = Parser::new(&NoRegex);
     for line in lines {
@@ -163,7 +164,7 @@ pub(crate) fn fileset(directory: &Path, lines: &[&str]) -> Arc<FileSet> {
     Arc::new(parser.finish().unwrap())
 }
 
-/// A tree on the disk, and how to back it up.
+/// A tree on the disk, and the plan of its backup.
 pub(crate) struct Bed {
     pub(crate) directory: tempfile::TempDir,
     pub(crate) plan: BackupPlan,
@@ -172,7 +173,7 @@ pub(crate) struct Bed {
     pub(crate) wants_saved: bool,
 }
 
-/// What came of a backup.
+/// The result of a backup.
 pub(crate) struct Outcome {
     pub(crate) result: Result<(), BackupError>,
     pub(crate) sink: Collector,
@@ -231,7 +232,7 @@ impl Bed {
         Outcome { result, sink, messages, progress: Arc::clone(&self.progress) }
     }
 
-    /// A further run of the same backup with its own counters.
+    /// Repeats the backup with new counters.
     pub(crate) fn again(&mut self) -> Outcome {
         self.progress = Arc::default();
         self.run()
@@ -266,7 +267,7 @@ impl Outcome {
     }
 }
 
-/// Bytes that do not compress and do not repeat.
+/// Bytes that can't be compressed.
 pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     (0..len)

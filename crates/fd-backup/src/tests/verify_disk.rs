@@ -1,4 +1,4 @@
-//! The levels of a Verify job that look at the disk (reference 05 §18).
+//! The levels of a Verify job that read the disk (reference 05 §18).
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,13 +12,14 @@ use fd_walk::{Purpose, WalkSettings};
 use super::support::{Bed, Log};
 use crate::{VerifyDiskError, VerifyPlan, verify_disk};
 
-/// A Director who goes, or cancels the job, after so many packets; and a file that goes meanwhile.
+/// A Director whose connection ends, or which cancels the job, after so many packets. It can also
+/// remove a file.
 #[derive(Default)]
 struct Director {
     packets: Vec<String>,
     gone_after: Option<usize>,
     cancels_after: Option<(usize, CancelToken)>,
-    /// Goes with the first packet.
+    /// Removed with the first packet.
     removes: Option<PathBuf>,
 }
 
@@ -43,7 +44,7 @@ impl PacketSink for Director {
 struct Verified {
     result: Result<(), VerifyDiskError>,
     packets: Vec<String>,
-    /// All but the line about each file.
+    /// All messages except the line of each file.
     messages: Vec<(MessageType, String)>,
 }
 
@@ -57,7 +58,7 @@ fn verify(bed: &Bed, mut director: Director) -> Verified {
     let result = verify_disk(&plan, &bed.progress, &log, &bed.cancel, &mut director);
     let mut messages = log.lines.into_inner().unwrap();
     messages.retain(|(kind, _)| *kind != MessageType::Verified);
-    // Names below the directory; its own becomes empty.
+    // Names below the directory; the name of the directory itself is empty.
     let short = |packet: String| packet.replace(&format!("{}/", bed.directory.path().display()), "");
     Verified { result, packets: director.packets.into_iter().map(short).collect(), messages }
 }
@@ -98,7 +99,7 @@ fn a_verify_sends_each_entry_and_digests_of_regular_files() {
     ]
     .map(str::to_owned)
     .to_vec();
-    // Which of two names comes first is the file system's business.
+    // The order of the two names depends on the file system.
     let hard = if verified.packets.iter().any(|packet| packet.contains(" d/two|") && packet.ends_with("||")) {
         ["1 VVpins5 d/two -> ", "1 VVpins5 d/one -> d/two"]
     } else {
@@ -159,7 +160,7 @@ fn holes_are_left_out_of_the_digest_as_in_a_backup() {
     assert_eq!((whole_bytes, sparse_bytes), (3 * 65528 + 3, 3));
 }
 
-/// The file goes when its attributes have been told, before it is opened.
+/// The file is removed after its attributes were sent and before it is opened.
 #[test]
 fn a_vanished_file_counts_twice_and_has_no_digest() {
     let bed = Bed::with_lines(&["I", "O MV5:", "N", "F @/f", "F @/no", "N", "N"]);

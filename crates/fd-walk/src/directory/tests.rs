@@ -28,7 +28,7 @@ fn rest(directory: &mut Directory, path: &[u8], scratch: &mut Scratch) -> Result
 
 #[test]
 fn a_directory_put_aside_has_the_same_names_in_the_same_order() {
-    // 900 files are more than is held, 100 are less.
+    // 900 files exceed the limit of held names, 100 don't.
     for files in [100, 900] {
         let (_folder, path) = folder(files);
         let mut scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! Where a Director may look.
+//! Which directories a Director may read.
 
 use std::os::unix::fs::symlink;
 
@@ -9,7 +9,7 @@ fn limits(allowed: &[&str], excluded: &[&str]) -> DirectoryLimits {
     DirectoryLimits::new(&bytes(allowed), &bytes(excluded))
 }
 
-/// A name of the FileSet.
+/// Checks a name of the FileSet.
 fn check(limits: &DirectoryLimits, path: &str) -> Result<(), OutOfLimits> {
     limits.check(path.as_bytes(), &limits.real_top(path.as_bytes()))
 }
@@ -60,7 +60,7 @@ fn limits_apply_to_the_real_path_of_a_name() {
     assert_eq!(check(&limits(&[&at("alias")], &[]), &at("alias")), Ok(()));
     let excluded = limits(&[], &[&at("secret")]);
     assert_eq!(check(&excluded, &at("ok/link/in")), Err(OutOfLimits::Excluded));
-    // Below a name: what was written is what is compared, behind what the name is.
+    // Below a name, the path is compared as it is written, after the real path of the name.
     let top = excluded.real_top(at("ok/").as_bytes());
     assert_eq!(excluded.check(at("ok/link").as_bytes(), &top), Ok(()));
 }

@@ -7,7 +7,7 @@ use super::*;
 
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A root in each variant: held or not, with the kernel's help or without.
+/// A root of each kind: held or not, with `openat2` or without.
 fn roots(directory: &File, prefix: usize) -> Vec<Root> {
     let counter = Arc::new(());
     let mut roots = Vec::new();

@@ -1,4 +1,4 @@
-//! What keeps the walk out of directories (reference 03 §4.3, §5.7 to §5.10).
+//! Directories that the walk does not enter (reference 03 §4.3, §5.7 to §5.10).
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -55,7 +55,7 @@ fn limits_of_the_director() {
     );
     assert_eq!(walked(&limits(&[], &["/t/a"]), &["I", "F /t"]).0, "/t/ /t/o/ /t/o/p/ /t/o/p/i /t/rootf");
     assert_eq!(walked(&limits(&[], &["/t/a"]), &["I", "F /t/a", "F /t/ab/h"]).0, "");
-    // Neither dots nor a link on the way to a name lead out.
+    // Neither dots nor links on the way to a name circumvent the limits.
     std::os::unix::fs::symlink("../o", tree.with_root("/t/a/link")).unwrap();
     let allowed = limits(&["/t/a"], &[]);
     let around = ["I", "F /t/a/../rootf", "F /t/a/link/p/i", "F /t/a/link/", "F /t/a/../../etc/passwd"];
@@ -120,7 +120,8 @@ fn an_entry_with_the_no_dump_flag_is_left_out_silently() {
     assert_eq!(tree.full(&["I", "F /t/ndfile"]), ["/t/ndfile"], "without the option");
 }
 
-/// `/dev/shm` is a file system of its own wherever these tests run; nothing in it is touched, and of `/dev` only it.
+/// `/dev/shm` is a file system of its own wherever these tests run. Nothing in it is changed, and
+/// nothing else of `/dev` is walked.
 fn dev(more: &[&str]) -> Vec<String> {
     let options = ["I", "O f", "WD /dev/shm", "N", "O e", "N", "F /dev"];
     mount_points(&options, more)
@@ -137,7 +138,7 @@ fn a_mount_point_is_saved_but_not_entered() {
     let lines = ["I", "O ", "WD /dev/shm", "N", "O e", "N", "F /dev"];
     let told = "[Info      /dev/shm is a different filesystem. Will not descend from /dev into it.]";
     assert_eq!(mount_points(&lines, &[]), [told, "/dev/shm/", "/dev/"]);
-    // Nothing is said when the FileSet names it anywhere.
+    // No message if the FileSet names it anywhere.
     let listed = mount_points(&lines, &["N", "N", "E", "F /dev/shm"]);
     assert_eq!(listed, ["/dev/shm/", "/dev/"]);
     assert_eq!(mount_points(&lines, &["F /dev/shm"])[..2], ["/dev/shm/", "/dev/"]);
@@ -157,7 +158,7 @@ fn a_mount_point_of_a_type_that_is_not_listed_is_not_entered() {
     assert_eq!(mount_points(&lines, &[]), ["/dev/shm/", "/dev/"]);
 }
 
-/// Puts a link in the place of the directory `d` after the walk has looked at it.
+/// Replaces the directory `d` by a link after the walk has examined it.
 struct Swap<'t>(&'t Tree);
 
 impl WalkHost for Swap<'_> {

@@ -1,4 +1,4 @@
-//! What did not change since the last backup (reference 03 §6, §11.5).
+//! What has not changed since the last backup (reference 03 §6, §11.5).
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -43,7 +43,7 @@ fn an_accurate_list_takes_precedence_over_times() {
     assert_eq!(found, ["/t/", "/t/b", "[Skipped      Unchanged file skipped: /t/a]"]);
 }
 
-/// Sets the time of the last change of the contents; the inode itself changes now.
+/// Sets the modification time; the change time becomes the present.
 fn set_mtime(tree: &Tree, name: &str, seconds: u64) {
     let file = fs::File::open(tree.path(name)).expect("open");
     file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).expect("a time");
@@ -86,7 +86,7 @@ fn a_directory_that_is_not_entered_is_saved_even_if_it_did_not_change() {
     );
 }
 
-/// As the stock daemon says it: the name as the FileSet spells it, both times.
+/// Both times the name as it is written in the FileSet, as from the stock daemon.
 #[test]
 fn an_unchanged_name_of_the_fileset_is_reported_as_written() {
     let tree = Tree::new(&["d/"]);
@@ -102,7 +102,7 @@ fn each_entry_is_compared_under_its_record_name() {
     let mut compared: Vec<_> =
         host.compared.borrow().iter().map(|(key, accepted)| (tree.short(key), *accepted)).collect();
     compared.sort();
-    // An entry that is left out is asked about, too: the reference marks it as seen.
+    // An excluded entry is compared, too: the stock daemon marks it as seen.
     let expected = [("/t/d/", true), ("/t/d/f", true), ("/t/d/x.o", false)];
     assert_eq!(compared, expected.map(|(key, accepted)| (key.to_owned(), accepted)));
 }

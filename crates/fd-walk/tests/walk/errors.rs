@@ -1,4 +1,4 @@
-//! Entries that can't be looked at.
+//! Entries that can't be read.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -26,7 +26,7 @@ fn paths_that_are_too_long_are_reported_whole() {
     let tree = Tree::new(&[]);
     let root = tree.path("");
     let name = "n".repeat(250);
-    // Built step by step: no single path may be longer than the kernel takes.
+    // Created step by step: a single path must not be longer than the kernel takes.
     let mut directory = fs::File::open(&root).expect("open");
     for _ in 0..17 {
         rustix::fs::mkdirat(&directory, &*name, rustix::fs::Mode::RWXU).expect("mkdir");
@@ -40,7 +40,8 @@ fn paths_that_are_too_long_are_reported_whole() {
     assert_eq!(found.len(), 1 + 16 + 1, "the message, the directories above it, the tree");
 }
 
-/// Reference 03 §11.6. Root may read everything: then the test runs itself once more, as nobody.
+/// Reference 03 §11.6. Root may read everything, so as root the test runs itself again as the user
+/// nobody.
 #[test]
 fn an_unreadable_directory_is_reported_and_counted() {
     if fs::metadata("/proc/self").expect("this process").uid() != 0 {
@@ -80,7 +81,7 @@ fn what_nobody_finds() {
             "[!NotSaved      Could not stat \"/t/noexec/f\": ERR=Permission denied]",
             "/t/noexec/",
             "[!NotSaved      Could not open directory \"/t/noopen\": ERR=Permission denied]",
-            // That it can't be opened is found by who reads it.
+            // It is opened only when its data is read.
             "/t/secret"
         ]
     );
@@ -99,7 +100,7 @@ fn errors_of_excluded_entries_are_not_reported() {
     }
     let told = |lines: &[&str]| tree.full(lines).iter().filter(|word| word.starts_with("[!")).count();
     assert_eq!(told(&["I", "F /t"]), 1);
-    // What can't be looked at is no directory to the FileSet.
+    // For the FileSet, an entry without attributes is no directory.
     let pattern = format!("WF *{}", "?".repeat(4000));
     assert_eq!(told(&["I", "O e", &pattern, "N", "F /t"]), 0);
 }

@@ -38,7 +38,8 @@ fn names_of_the_fileset_that_overlap() {
     let count = |word: &str| found.iter().filter(|found| found.starts_with(word)).count();
     assert_eq!((count("/t/a/b/g"), count("/t/a/b/"), count("/t/a/"), count("/t/top")), (3, 5, 10, 1));
     let names: Vec<_> = found.iter().filter(|word| word.contains('f')).collect();
-    // The first name is met again under the same path and dropped; the other one refers to it each time.
+    // The first name is found again under the same path and dropped; the other one refers to it
+    // each time.
     let first = names[0];
     assert_eq!(names.len(), 3, "{found:?}");
     assert!(names[1..].iter().all(|word| word.contains(&format!("={first}#"))), "{found:?}");
@@ -58,7 +59,8 @@ fn fifos_are_tracked_and_symbolic_links_are_not() {
     assert_eq!(tree.full(&lines), ["/t/ff", "/t/ff2=/t/ff#1", "/t/sl->d", "/t/sl2->d"]);
 }
 
-/// The walk can't know whether the first name can be read: whoever reads it says so, and a later name stands in.
+/// Whether the first name can be read is known only later; if not, a later name is saved as a file
+/// of its own.
 #[test]
 fn a_later_name_keeps_its_own_type() {
     let tree = Tree::new(&["a"]);

@@ -1,4 +1,5 @@
-//! Walks over real trees: order, types, hard links, barriers, messages (reference 03 §5, §8 to §11).
+//! Walks over real trees: order, types, hard links, barriers, messages (reference 03 §5, §8 to
+//! §11).
 
 #![expect(
     clippy::expect_used,
@@ -42,7 +43,7 @@ fn a_directory_comes_after_its_contents_and_names_come_in_the_kernels_order() {
     assert_eq!(top, names_in_order(&tree.path("")));
 }
 
-/// Notes the most descriptors that were open at once.
+/// Keeps the maximum of open descriptors.
 struct Counting<'c>(&'c Cell<usize>);
 
 impl WalkHost for Counting<'_> {
@@ -126,7 +127,7 @@ fn a_stopped_walk_passes_no_further_events() {
     assert_eq!((events, summary.end), (1, WalkEnd::Stopped));
 }
 
-/// A directory that is put aside because the tree is deep goes on where it stopped.
+/// A directory that is put aside in a deep tree is continued at its position.
 #[test]
 fn a_large_directory_above_a_deep_one_is_complete_and_in_order() {
     let tree = Tree::new(&[]);
@@ -155,7 +156,7 @@ fn attributes_of_a_directory_are_from_before_its_contents_were_read() {
     walk(&fileset, &WalkSettings::default(), &Host::default(), &mut |event| {
         if let fd_walk::WalkEvent::Entry(entry) = event {
             match entry.file_type {
-                // Another file in it, while it is walked.
+                // A new file in it, during the walk.
                 FileType::Regular => fs::write(tree.path("d/g"), "").expect("a file"),
                 _ => found = Some(entry),
             }

@@ -1,4 +1,4 @@
-//! Which entries Options and Exclude blocks let through (reference 03 §10).
+//! Which entries the Options and Exclude blocks select (reference 03 §10).
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -15,7 +15,7 @@ fn source_tree() -> Tree {
     tree
 }
 
-/// Everything in it, sorted, without the tree's own name in front.
+/// All of it, sorted, without the tree's own name in front.
 const ALL: [&str; 11] =
     ["", "doc/", "doc/R.TXT", "doc/n.txt", "lnk.o", "src/", "src/a.c", "src/a.o", "src/obj/", "src/obj/b.o", "top.o"];
 
@@ -46,7 +46,8 @@ fn rejected_directories_are_not_entered_but_names_of_the_fileset_are_never_filte
     assert_eq!(tree.full(&["I", "F /t", "N", "N", "E", "F /t*"]), ["/t/"]);
 }
 
-/// Examples 1 to 29 of reference 03 §10 but 28, which is about file systems. Each was seen on the stock daemon.
+/// Examples 1 to 29 of reference 03 §10, except 28, which is about file systems. Each was observed
+/// with the stock daemon.
 #[test]
 fn examples_of_the_source_tree() {
     let objects = ["lnk.o", "src/a.o", "src/obj/b.o", "top.o"];
@@ -93,7 +94,8 @@ fn examples_of_the_source_tree() {
     }
 }
 
-/// Example 28: a block that rejects and has no patterns rejects whatever reaches it, even if it lists a file system.
+/// Example 28: a block that rejects and has no patterns rejects each entry, even if it lists a file
+/// system.
 #[test]
 fn a_rejecting_block_without_patterns() {
     let tree = source_tree();
@@ -133,7 +135,7 @@ fn each_entry_has_the_options_of_the_block_that_decided() {
     found.sort_by(|a, b| a.0.cmp(&b.0));
     let (md5, sha1, gzip) = (Some(DigestKind::Md5), Some(DigestKind::Sha1), Some(Compression::Gzip(6)));
     let expected = [
-        // A name of the FileSet itself has the sum of all blocks.
+        // A name of the FileSet itself has the options of all blocks.
         ("/t/home/", md5, gzip),
         ("/t/home/u1/", sha1, gzip),
         ("/t/home/u1/doc.odt", sha1, gzip),
@@ -175,8 +177,8 @@ fn excludes_apply_to_all_includes() {
     assert_eq!(found, ["/t/a/", "/t/b/y", "/t/b/"]);
 }
 
-/// Many expressions of a block are not tried one by one; the verdict has to be that of each by itself. The locale
-/// belongs to the process, so each one gets a process of its own.
+/// Many expressions of a block are matched together; the result must be the same as one by one. The
+/// locale belongs to the process, so each one gets a process of its own.
 #[test]
 fn many_expressions_are_each_one_of_them() {
     for name in ["C", "C.UTF-8"] {

@@ -1,4 +1,4 @@
-//! Backups, estimates and Verify jobs see the same tree differently (reference 03 §8, §9).
+//! Backups, estimates and Verify jobs over the same tree (reference 03 §8, §9).
 
 use std::os::unix::net::UnixListener;
 
@@ -45,8 +45,8 @@ fn a_verify_job_announces_each_entry() {
     );
 }
 
-/// Counts of the stock daemon's estimates of such a tree: directories are always counted, even beyond the limit, and
-/// only a name of the FileSet that is no directory ends the walk.
+/// Counts of the stock daemon's estimates of such a tree. Directories are always counted, even
+/// beyond the limit; only a name of the FileSet that is no directory ends the walk.
 #[test]
 fn the_limit_of_an_estimate_with_several_names() {
     let tree = Tree::new(&["x/1", "x/2", "x/3", "top", "y/1", "y/2", "y/3", "z", "last"]);
@@ -75,7 +75,7 @@ fn an_estimate_reports_what_the_walk_leaves_out() {
     assert_eq!(found, ["[Skipped Skipping ignored directory /t/d (found file with ExcludeDirContaining pattern)]"]);
 }
 
-/// Reference 03 §8.3: names without quotes, every look announced.
+/// Reference 03 §8.3: names without quotes, each examined entry announced.
 #[test]
 fn a_verify_job_has_its_own_messages() {
     let tree = Tree::new(&["d/f"]);

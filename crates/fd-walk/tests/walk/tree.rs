@@ -34,14 +34,14 @@ impl Regex for Compiled {
     }
 }
 
-/// Whom the walk asks.
+/// The host of a walk.
 #[derive(Default)]
 pub(crate) struct Host {
     pub(crate) examined: Cell<u64>,
     pub(crate) cancel_after: Option<u64>,
-    /// Paths that end like this did not change.
+    /// Paths with this end count as unchanged.
     pub(crate) unchanged: Option<&'static str>,
-    /// What was compared: the key, and whether the FileSet accepts it.
+    /// Each compared key, and whether the FileSet accepts it.
     pub(crate) compared: RefCell<Vec<(Vec<u8>, bool)>>,
 }
 
@@ -63,7 +63,7 @@ impl WalkHost for Host {
     }
 }
 
-/// A tree, called `/t` in everything that goes in and comes out.
+/// A tree, called `/t` in all arguments and results.
 pub(crate) struct Tree {
     pub(crate) folder: tempfile::TempDir,
 }
@@ -91,7 +91,7 @@ impl Tree {
         self.folder.path().to_str().expect("a plain temporary folder")
     }
 
-    /// `text` with the tree's place for every `/t` that is a whole part of a path.
+    /// `text` with the tree's path for each `/t` that is a whole component.
     pub(crate) fn with_root(&self, text: &str) -> String {
         let mut placed = String::new();
         let mut rest = text;
@@ -104,7 +104,7 @@ impl Tree {
         placed + rest
     }
 
-    /// Bytes of a path or text with `/t` for the tree's place.
+    /// Bytes of a path or text with `/t` for the tree's path.
     pub(crate) fn short(&self, bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes).replace(self.root(), "/t")
     }
@@ -117,8 +117,8 @@ impl Tree {
         parser.finish().expect("a good FileSet")
     }
 
-    /// What a walk finds, one word an event, paths relative to the tree; directories end in a slash, messages are in
-    /// brackets.
+    /// The events of a walk, one word for each, with paths relative to the tree. Directories end in
+    /// a slash, messages are in brackets.
     pub(crate) fn walk(&self, lines: &[&str], settings: &WalkSettings, host: &Host) -> (Vec<String>, WalkSummary) {
         let fileset = self.fileset(lines);
         let mut found = Vec::new();
@@ -141,7 +141,7 @@ impl Tree {
         (found, summary)
     }
 
-    /// Name, and what it refers to. The first names of hard links are saved.
+    /// Name and link. The first names of hard links count as saved.
     fn word(&self, entry: &Entry, file_index: i32) -> String {
         let mut word = self.short(&entry.record_names().name);
         match &entry.hard_link {
@@ -170,7 +170,7 @@ impl Tree {
         entries
     }
 
-    /// The types of the entries, each behind its name.
+    /// The types of the entries, each after its name.
     pub(crate) fn types(&self, lines: &[&str]) -> Vec<(String, FileType)> {
         let typed = |entry: &Entry| (self.short(&entry.record_names().name), entry.file_type);
         self.entries(lines).iter().map(typed).collect()

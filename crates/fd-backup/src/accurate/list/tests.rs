@@ -96,7 +96,7 @@ fn unreadable_attributes_are_refused() {
     assert_eq!((list.len(), list.find(b"/f"), list.iter().count()), (0, None, 0));
 }
 
-/// A quarter of what the stock daemon needs: 67 bytes, its message and three more, rounded up, and its table.
+/// The stock daemon needs 67 bytes, its message and three more, rounded up, and its table.
 #[test]
 fn memory_is_a_quarter_of_the_stock_daemon_s() {
     let mut list = List::new(Fields::SIZE);

@@ -36,7 +36,8 @@ fn pieces_come_out_in_the_order_of_submission() {
     assert!(exchange.take_batch().is_none());
 }
 
-/// What the watchdog looks for: a batch that nobody takes, while the walker waits for room and the sender for pieces.
+/// The case that the watchdog detects: a batch without a worker, while the walker waits for room
+/// and the sender for pieces.
 #[test]
 fn the_watchdog_detects_threads_that_wait_for_each_other() {
     let exchange = exchange(4, 1);
@@ -49,7 +50,7 @@ fn the_watchdog_detects_threads_that_wait_for_each_other() {
         }
         assert_eq!(times.standstill(), None, "the walker is on its way");
         let walker = scope.spawn(|| [1, 2].map(|batch| exchange.submit(batch).is_ok()));
-        // Nobody else moves from here on.
+        // From here on no other thread runs.
         while !(exchange.lock().walker_waits && times.standstill().is_some()) {
             thread::yield_now();
         }
@@ -71,7 +72,7 @@ fn the_last_pieces_are_reserved_for_the_first_slot() {
     let (second, _) = exchange.take_batch().unwrap();
     let ahead = piece(&exchange, second, b"ahead");
     thread::scope(|scope| {
-        // Nothing is left for the second slot: this waits until the first one is through.
+        // The second slot gets no piece until the first one is closed.
         let waiting = scope.spawn(|| exchange.exchange(second, ahead).unwrap());
         let mut piece_of_first = piece(&exchange, first, b"1");
         for _ in 0..100 {
