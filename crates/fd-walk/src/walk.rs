@@ -23,13 +23,14 @@ use crate::names::without_slashes;
 use crate::root::Root;
 use crate::settings::{Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 use crate::texts;
-use examine::{Examiner, Level};
+use examine::{Level, Walker};
 use judge::Judge;
 use place::Place;
 use report::{Ended, Report};
 
 /// So many directories are kept open; those above are put aside.
 const MOST_OPEN: usize = 128;
+
 /// Walks over all names of `fileset` and passes the events to `sink`, in order.
 pub fn walk(
     fileset: &FileSet,
@@ -39,35 +40,25 @@ pub fn walk(
 ) -> WalkSummary {
     let purpose = settings.purpose;
     let mut walker = Walker {
-        fileset,
-        settings,
-        examiner: Examiner {
-            report: Report { purpose, host, sink, text: Vec::new(), summary: WalkSummary::default() },
-            judge: Judge { fileset, settings, host, real_top: RealTop::default() },
-            links: LinkTable::default(),
-            scratch: Scratch::new(),
-            roots: Arc::default(),
-            root_of_names: None,
-        },
+        report: Report { purpose, host, sink, text: Vec::new(), summary: WalkSummary::default() },
+        judge: Judge { fileset, settings, host, real_top: RealTop::default() },
+        links: LinkTable::default(),
+        scratch: Scratch::new(),
+        roots: Arc::default(),
+        root_of_names: None,
     };
     let end = walker.includes().err().unwrap_or_default();
-    WalkSummary { end, ..walker.examiner.report.summary }
-}
-
-struct Walker<'w> {
-    fileset: &'w FileSet,
-    settings: &'w WalkSettings,
-    examiner: Examiner<'w>,
+    WalkSummary { end, ..walker.report.summary }
 }
 
 impl<'w> Walker<'w> {
     fn includes(&mut self) -> Result<(), Ended> {
-        for include in self.fileset.includes() {
+        for include in self.judge.fileset.includes() {
             for name in include.names() {
                 self.top_level(include, name)?;
             }
             for command in include.plugins() {
-                self.examiner.report.give(WalkEvent::Plugin(command))?;
+                self.report.give(WalkEvent::Plugin(command))?;
             }
         }
         Ok(())
@@ -76,20 +67,17 @@ impl<'w> Walker<'w> {
     /// A name of the FileSet and everything below it.
     fn top_level(&mut self, include: &'w Include, name: &[u8]) -> Result<(), Ended> {
         let mut path = name.to_vec();
-        self.examiner.judge.real_top = self.settings.limits.real_top(name);
+        self.judge.real_top = self.judge.settings.limits.real_top(name);
         let place = Place { include, top: name, path: &path, name_at: 0, parent: None, root: None };
-        let counted = self.examiner.report.summary.entries;
-        let Some(level) = self.examiner.entry(&place)? else {
-            let is_counted = self.examiner.report.summary.entries > counted;
+        let counted = self.report.summary.entries;
+        let Some(level) = self.entry(&place)? else {
+            let is_counted = self.report.summary.entries > counted;
             return if is_counted { self.stop_beyond_limit() } else { Ok(()) };
         };
         path.truncate(without_slashes(name).len());
         path.push(b'/');
-        let root = level
-            .directory
-            .descriptor()
-            .and_then(|top| Root::new(top, level.prefix, &self.examiner.roots).ok())
-            .map(Arc::new);
+        let root =
+            level.directory.descriptor().and_then(|top| Root::new(top, level.prefix, &self.roots).ok()).map(Arc::new);
         let mut levels = vec![level];
         while let Some(level) = levels.last_mut() {
             let prefix = level.prefix;
@@ -105,7 +93,7 @@ impl<'w> Walker<'w> {
             let Some(directory) = level.directory.descriptor() else { continue };
             let parent = Some((directory, level.dev));
             let place = Place { include, top: name, path: &path, name_at: prefix, parent, root: root.as_ref() };
-            if let Some(below) = self.examiner.entry(&place)? {
+            if let Some(below) = self.entry(&place)? {
                 path.push(b'/');
                 levels.push(below);
                 self.free_descriptor(&mut levels);
@@ -117,9 +105,9 @@ impl<'w> Walker<'w> {
     /// Appends the next name of the directory to its path. A read error is reported; the stock
     /// daemon takes it for the end of the directory.
     fn next_name(&mut self, level: &mut Level, path: &mut Vec<u8>) -> Result<bool, Ended> {
-        level.directory.next_name(path, &mut self.examiner.scratch).or_else(|errno| {
+        level.directory.next_name(path, &mut self.scratch).or_else(|errno| {
             let path = path.strip_suffix(b"/").filter(|path| !path.is_empty()).unwrap_or(path);
-            self.examiner.report.could_not(path, texts::READ_DIRECTORY, errno).map(|()| false)
+            self.report.could_not(path, texts::READ_DIRECTORY, errno).map(|()| false)
         })
     }
 
@@ -128,35 +116,33 @@ impl<'w> Walker<'w> {
         if let Some(outermost) = levels.len().checked_sub(MOST_OPEN + 1)
             && let Some(level) = levels.get_mut(outermost)
         {
-            level.directory.put_aside(&mut self.examiner.scratch);
+            level.directory.put_aside(&mut self.scratch);
         }
     }
 
     /// In an estimate with a limit, a name of the FileSet that is counted beyond it ends the walk,
     /// unless it is a directory that was entered.
     fn stop_beyond_limit(&self) -> Result<(), Ended> {
-        match self.settings.purpose {
-            Purpose::Estimate { limit } if limit > 0 && self.examiner.report.summary.entries > limit => {
-                Err(WalkEnd::Complete)
-            }
+        match self.report.purpose {
+            Purpose::Estimate { limit } if limit > 0 && self.report.summary.entries > limit => Err(WalkEnd::Complete),
             _ => Ok(()),
         }
     }
 
     /// In an estimate with a limit: whether it is reached.
     const fn limit_reached(&self) -> bool {
-        matches!(self.settings.purpose, Purpose::Estimate { limit } if limit > 0 && self.examiner.report.summary.entries >= limit)
+        matches!(self.report.purpose, Purpose::Estimate { limit } if limit > 0 && self.report.summary.entries >= limit)
     }
 
     /// A directory after its contents. `path` is its path as it was found.
     fn leave(&mut self, level: Level, path: &[u8]) -> Result<(), Ended> {
-        level.directory.close(&mut self.examiner.scratch);
+        level.directory.close(&mut self.scratch);
         match level.entry {
             Some(entry) => {
-                self.examiner.report.begin(path)?;
-                self.examiner.report.entry(entry)
+                self.report.begin(path)?;
+                self.report.entry(entry)
             }
-            None => self.examiner.report.unchanged(path),
+            None => self.report.unchanged(path),
         }
     }
 }

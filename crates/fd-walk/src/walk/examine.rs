@@ -24,8 +24,8 @@ use crate::texts;
 /// An entry that changes while it is examined is examined at most so often.
 const MOST_LOOKS: usize = 3;
 
-/// Examines entries.
-pub(super) struct Examiner<'w> {
+/// What one walk owns.
+pub(super) struct Walker<'w> {
     pub(super) report: Report<'w>,
     pub(super) judge: Judge<'w>,
     pub(super) links: LinkTable,
@@ -59,7 +59,7 @@ impl From<WalkEnd> for Broken {
     }
 }
 
-impl<'w> Examiner<'w> {
+impl<'w> Walker<'w> {
     /// One entry (reference 03 §5.2). A directory that is to be entered comes back as a level.
     pub(super) fn entry(&mut self, place: &Place<'w, '_>) -> Result<Option<Level>, Ended> {
         for look in 1..=MOST_LOOKS {
