@@ -32,7 +32,7 @@ pub use entry::{Entry, HardLink};
 pub use event::{Flow, Message, WalkEvent};
 pub use limits::{DirectoryLimits, real_path};
 pub use links::{LinkSlot, LinkState};
-pub use names::RecordNames;
+pub use names::{RecordNames, split_path};
 pub use reach::{Identity, reopen};
 pub use settings::{Candidate, Comparison, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 pub use walk::walk;

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fd_records::{DigestKind, DigestValue, Stat};
 
+use crate::names::split_path;
+
 /// The state of the first name of an inode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LinkState {
@@ -168,7 +170,7 @@ impl Arena {
             self.devices.push(dev);
         }
         let device = self.device(dev)?;
-        let (directory, name) = split(path);
+        let (directory, name) = split_path(path);
         if self.records.is_empty() || self.text(self.directory) != directory {
             self.directory = self.push_text(directory)?;
         }
@@ -251,12 +253,6 @@ impl Arena {
         self.bytes.extend_from_slice(text);
         Some(at)
     }
-}
-
-/// The path up to its last slash, and the rest.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    let name_at = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash.saturating_add(1));
-    path.split_at_checked(name_at).unwrap_or((path, b""))
 }
 
 #[cfg(test)]

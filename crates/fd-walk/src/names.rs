@@ -37,6 +37,11 @@ pub(crate) fn record_names<'a>(path: &'a [u8], file_type: FileType, link: &'a [u
     }
 }
 
+/// The path up to its last slash and with it, and the rest.
+pub fn split_path(path: &[u8]) -> (&[u8], &[u8]) {
+    path.split_at(path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1))
+}
+
 /// `path` with exactly one slash at its end.
 pub(crate) fn with_slash(path: &[u8]) -> Vec<u8> {
     let mut name = without_slashes(path).to_vec();

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 
+use crate::names::split_path;
+
 /// So many roots of a walk may hold their directory open. Others open it by its path again.
 const MOST_HELD: usize = 64;
 
@@ -47,13 +49,13 @@ impl Root {
     /// For the entry of a name of the FileSet. The operator's links on the way to its directory are
     /// followed.
     pub(crate) fn of_parent(path: &[u8], counter: &Arc<()>) -> Result<Self, Errno> {
-        let prefix = parent_len(path);
+        let prefix = split_path(path).0.len();
         Self::new(find(path, prefix)?.as_fd(), prefix, counter)
     }
 
     /// Whether the directory of this name of the FileSet is this one now.
     pub(crate) fn is_parent(&self, path: &[u8]) -> bool {
-        self.prefix == parent_len(path)
+        self.prefix == split_path(path).0.len()
             && rustix::fs::stat(directory_part(path, self.prefix))
                 .is_ok_and(|found| (found.st_dev, found.st_ino) == self.identity)
     }
@@ -89,11 +91,6 @@ fn open_step_by_step(directory: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> R
         reached = Some(openat(reached.as_ref().map_or(directory, AsFd::as_fd), part, flags, Mode::empty())?);
     }
     openat(reached.as_ref().map_or(directory, AsFd::as_fd), last, flags | OFlags::NOFOLLOW, Mode::empty())
-}
-
-/// Length of the path up to its last slash and with it.
-fn parent_len(path: &[u8]) -> usize {
-    path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash.saturating_add(1))
 }
 
 /// The path of this length as a directory.

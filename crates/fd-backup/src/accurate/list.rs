@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use fd_records::{AccurateEntry, LStat, Stat, digest_text};
+use fd_walk::split_path;
 
 use super::attributes::{Classes, Fields};
 use super::directories::Directories;
@@ -87,7 +88,7 @@ impl List {
         if self.records.len() / ALIGNMENT > u32::MAX as usize - 4096 {
             return false;
         }
-        let (directory, name) = split(entry.name);
+        let (directory, name) = split_path(entry.name);
         let Some(directory) = self.directories.intern(directory) else { return false };
         let digest = digest_text::parse(entry.digest).filter(|digest| {
             let mut text = Vec::new();
@@ -161,7 +162,7 @@ impl List {
 
     /// The record of a path; directories end with a `/`.
     pub(super) fn find(&mut self, path: &[u8]) -> Option<RecordId> {
-        let (directory, name) = split(path);
+        let (directory, name) = split_path(path);
         let directory = u64::from(self.directories.find(directory)?);
         self.lookup(self.hasher.hash_one((directory, name)), directory, name)
     }
@@ -247,12 +248,6 @@ struct Head<'l> {
     directory: u64,
     name: &'l [u8],
     rest: &'l [u8],
-}
-
-/// The directory with its slash, and the name in it; the name of a directory itself is empty.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    let at = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-    path.split_at(at)
 }
 
 #[cfg(test)]

@@ -3,16 +3,16 @@
 //! A read of a fifo never blocks for long, so that a stopped job can end even if nothing is ever
 //! written to the fifo.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use fd_fileset::Flags;
 use fd_records::{FileType, Stat};
-use fd_walk::Entry;
+use fd_walk::{Entry, reopen};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Advice, Mode, OFlags, SeekFrom, fadvise, fcntl_setfl, fstat, seek};
+use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_setfl, fstat, seek};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::file::page_cache::{PageCache, errno};
@@ -119,11 +119,11 @@ pub(crate) fn open_special(entry: &Entry, patience: Patience<'_>) -> Result<Owne
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     if entry.options.has(Flags::NO_ATIME)
-        && let Ok(device) = fd_walk::reopen(&handle, flags | OFlags::NOATIME)
+        && let Ok(device) = reopen(&handle, flags | OFlags::NOATIME)
     {
         return Ok(device);
     }
-    fd_walk::reopen(&handle, flags)
+    reopen(&handle, flags)
 }
 
 impl Source {
@@ -249,16 +249,12 @@ fn file_len(file: &OwnedFd) -> Option<u64> {
 /// Only a blocking `open` notices that, so a thread of its own waits in one. When the time is up,
 /// the fifo is opened for writing here for a moment, which ends that wait.
 fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
-    let name = format!("/proc/self/fd/{}", fifo.as_raw_fd());
     let deadline = Instant::now() + patience.fifo;
     std::thread::scope(|scope| {
         let (sender, opened) = mpsc::sync_channel(1);
-        let waiting_name = name.clone();
         let open = move || {
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            let result = retry_on_intr(|| rustix::fs::open(waiting_name.as_str(), flags, Mode::empty()));
             // The receiver may be gone: the time is up.
-            let _ = sender.send(result);
+            let _ = sender.send(retry_on_intr(|| reopen(fifo, OFlags::RDONLY | OFlags::CLOEXEC)));
         };
         std::thread::Builder::new().name("fifo".to_owned()).spawn_scoped(scope, open).map_err(|error| errno(&error))?;
         loop {
@@ -272,8 +268,7 @@ fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
                 Err(mpsc::RecvTimeoutError::Timeout) if !(patience.is_stopped)() && Instant::now() < deadline => {}
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     // Stays open until the thread has left its `open`.
-                    let _ends_the_wait =
-                        rustix::fs::open(name.as_str(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+                    let _ends_the_wait = reopen(fifo, OFlags::RDWR | OFlags::CLOEXEC)?;
                     let _too_late = opened.recv();
                     return Err(Errno::INTR);
                 }
