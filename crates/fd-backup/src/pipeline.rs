@@ -10,4 +10,4 @@ pub(crate) mod sender;
 pub(crate) mod tail;
 pub(crate) mod threads;
 pub(crate) mod worker;
-pub(crate) mod workforce;
+pub(crate) mod worker_pool;

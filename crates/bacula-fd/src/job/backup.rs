@@ -39,7 +39,7 @@ pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSe
         plan.memory_budget = usize::try_from(memory).unwrap_or(usize::MAX);
     }
     plan.host_share = HostShare { nice: settings.nice, io: settings.io_priority, max_load: settings.max_load };
-    plan.tell_times = settings.stage_times;
+    plan.report_times = settings.stage_times;
     plan
 }
 

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::accurate::{AccurateList, OnEqualData, Token};
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
-use crate::file::source::{Patience, Source, open_regular};
+use crate::file::source::{OpenLimits, Source, open_regular};
 use crate::pipeline::exchange::Stopped;
 use crate::pipeline::piece::Event;
 use crate::texts;
@@ -43,7 +43,7 @@ pub(crate) struct Comparer<'v> {
     /// A buffer for blocks.
     pub(crate) block: &'v mut Vec<u8>,
     pub(crate) record_len: usize,
-    pub(crate) patience: Patience<'v>,
+    pub(crate) open_limits: OpenLimits<'v>,
 }
 
 impl Comparer<'_> {
@@ -94,7 +94,7 @@ impl Comparer<'_> {
             digester,
             block: self.block,
             record_len: self.record_len,
-            patience: self.patience,
+            open_limits: self.open_limits,
             count: &mut |bytes| finding.read_bytes += bytes,
         };
         let error = match reading.digest(entry)? {
@@ -116,7 +116,7 @@ pub(crate) struct Reading<'r> {
     /// A buffer for blocks.
     pub(crate) block: &'r mut Vec<u8>,
     pub(crate) record_len: usize,
-    pub(crate) patience: Patience<'r>,
+    pub(crate) open_limits: OpenLimits<'r>,
     /// Called for each block with the number of bytes that were read and digested.
     pub(crate) count: &'r mut dyn FnMut(u64),
 }
@@ -129,7 +129,7 @@ impl Reading<'_> {
             return Ok(Ok((DataEnd::Complete, Identity::Unchanged)));
         }
         let begun = Instant::now();
-        let file = match open_regular(entry, self.patience) {
+        let file = match open_regular(entry, self.open_limits) {
             Ok(file) => file,
             Err(errno) => return Ok(Err(errno)),
         };
@@ -147,6 +147,6 @@ impl Reading<'_> {
             Ok::<(), Stopped>(())
         };
         let mut intake = Scratch { block: self.block, each };
-        Ok(Ok((read_blocks(&mut source, &cut, self.patience.is_stopped, &mut intake)?, identity)))
+        Ok(Ok((read_blocks(&mut source, &cut, self.open_limits.is_stopped, &mut intake)?, identity)))
     }
 }

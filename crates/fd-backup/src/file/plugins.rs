@@ -33,7 +33,7 @@ impl PluginNames {
     }
 
     /// The message about a plugin command.
-    pub(crate) fn lacks_command(&self, place: PluginPlace, command: &[u8]) -> Vec<u8> {
+    pub(crate) fn missing_command(&self, place: PluginPlace, command: &[u8]) -> Vec<u8> {
         if self.are_others(command) {
             texts::plugin_not_found(place, command)
         } else {
@@ -42,7 +42,7 @@ impl PluginNames {
     }
 
     /// The messages about the plugin of an Options block: one or two.
-    pub(crate) fn lacks_options(&self, command: &[u8]) -> (Option<Vec<u8>>, Vec<u8>) {
+    pub(crate) fn missing_options(&self, command: &[u8]) -> (Option<Vec<u8>>, Vec<u8>) {
         let first = (!self.are_others(command)).then(|| texts::plugin_not_loaded(PluginPlace::Options, command));
         (first, texts::plugin_not_found(PluginPlace::Options, command))
     }

@@ -148,7 +148,7 @@ impl Preparer<'_, '_> {
             digesters: self.digesters,
             block: self.block,
             record_len: job.record_len,
-            patience: job.patience(&is_stopped),
+            open_limits: job.open_limits(&is_stopped),
         };
         let Some(finding) = comparer.examine(entry)? else { return Ok(self.open(entry)?.into()) };
         let Finding { decision, events, read_bytes } = finding;
@@ -171,7 +171,7 @@ impl Preparer<'_, '_> {
         }
         let begun = Instant::now();
         let job = self.job;
-        let opened = open_regular(entry, job.patience(&|| job.is_stopped()));
+        let opened = open_regular(entry, job.open_limits(&|| job.is_stopped()));
         let is_replaced = |file: &OwnedFd| {
             entry.hard_link.is_some()
                 && !matches!(entry.identify(file.as_fd()), Ok((Identity::Unchanged | Identity::Changed, _)))

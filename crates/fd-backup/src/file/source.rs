@@ -18,7 +18,7 @@ use rustix::io::{Errno, retry_on_intr};
 use crate::file::page_cache::{PageCache, errno};
 
 /// How often a thread that waits for a fifo checks whether the job was stopped.
-const GLANCE: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// The longest wait for a file under lease: longer than the 45 s that the kernel usually grants its
 /// holder.
 const LONGEST_LEASE: Duration = Duration::from_secs(60);
@@ -60,7 +60,7 @@ impl Drop for Source {
 
 /// How long the opening of a file may take.
 #[derive(Clone, Copy)]
-pub(crate) struct Patience<'p> {
+pub(crate) struct OpenLimits<'p> {
     /// How long to wait until a fifo is opened for writing.
     pub(crate) fifo: Duration,
     /// Whether the job is stopped.
@@ -88,7 +88,7 @@ impl LeaseClock {
 ///
 /// # Errors
 /// The kernel's.
-pub(crate) fn open_regular(entry: &Entry, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_regular(entry: &Entry, open_limits: OpenLimits<'_>) -> Result<OwnedFd, Errno> {
     let no_atime = entry.options.has(Flags::NO_ATIME);
     let open = || entry.open(no_atime);
     let begun = Instant::now();
@@ -96,15 +96,15 @@ pub(crate) fn open_regular(entry: &Entry, patience: Patience<'_>) -> Result<Owne
     loop {
         let opened = open();
         let waited = begun.elapsed();
-        let may_wait = waited < LONGEST_LEASE && patience.leases.spent() + waited < ALL_LEASES;
-        if !matches!(opened, Err(Errno::AGAIN)) || !may_wait || (patience.is_stopped)() {
+        let may_wait = waited < LONGEST_LEASE && open_limits.leases.spent() + waited < ALL_LEASES;
+        if !matches!(opened, Err(Errno::AGAIN)) || !may_wait || (open_limits.is_stopped)() {
             if pause > Duration::from_millis(1) {
-                patience.leases.add(waited);
+                open_limits.leases.add(waited);
             }
             return opened;
         }
         std::thread::sleep(pause);
-        pause = (pause * 2).min(GLANCE / 2);
+        pause = (pause * 2).min(POLL_INTERVAL / 2);
     }
 }
 
@@ -112,10 +112,10 @@ pub(crate) fn open_regular(entry: &Entry, patience: Patience<'_>) -> Result<Owne
 ///
 /// # Errors
 /// The kernel's; `EINTR` for a fifo without a writer, as the stock daemon's timer causes.
-pub(crate) fn open_special(entry: &Entry, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_special(entry: &Entry, open_limits: OpenLimits<'_>) -> Result<OwnedFd, Errno> {
     let handle = entry.handle()?;
     if entry.file_type == FileType::Fifo {
-        return open_fifo(&handle, patience);
+        return open_fifo(&handle, open_limits);
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     if entry.options.has(Flags::NO_ATIME)
@@ -248,8 +248,8 @@ fn file_len(file: &OwnedFd) -> Option<u64> {
 ///
 /// Only a blocking `open` notices that, so a thread of its own waits in one. When the time is up,
 /// the fifo is opened for writing here for a moment, which ends that wait.
-fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
-    let deadline = Instant::now() + patience.fifo;
+fn open_fifo(fifo: &OwnedFd, open_limits: OpenLimits<'_>) -> Result<OwnedFd, Errno> {
+    let deadline = Instant::now() + open_limits.fifo;
     std::thread::scope(|scope| {
         let (sender, opened) = mpsc::sync_channel(1);
         let open = move || {
@@ -258,14 +258,14 @@ fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
         };
         std::thread::Builder::new().name("fifo".to_owned()).spawn_scoped(scope, open).map_err(|error| errno(&error))?;
         loop {
-            match opened.recv_timeout(GLANCE) {
+            match opened.recv_timeout(POLL_INTERVAL) {
                 Ok(result) => {
                     let file = result?;
                     fcntl_setfl(&file, OFlags::NONBLOCK)?;
                     return Ok(file);
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Errno::IO),
-                Err(mpsc::RecvTimeoutError::Timeout) if !(patience.is_stopped)() && Instant::now() < deadline => {}
+                Err(mpsc::RecvTimeoutError::Timeout) if !(open_limits.is_stopped)() && Instant::now() < deadline => {}
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     // Stays open until the thread has left its `open`.
                     let _ends_the_wait = reopen(fifo, OFlags::RDWR | OFlags::CLOEXEC)?;
@@ -279,7 +279,7 @@ fn open_fifo(fifo: &OwnedFd, patience: Patience<'_>) -> Result<OwnedFd, Errno> {
 
 /// Whether the fifo can be read without blocking; waits a moment for that.
 fn readable(file: &OwnedFd) -> Result<bool, Errno> {
-    let timeout = Timespec::try_from(GLANCE).unwrap_or_default();
+    let timeout = Timespec::try_from(POLL_INTERVAL).unwrap_or_default();
     match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout)) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),

@@ -14,9 +14,9 @@ use crate::pipeline::exchange::Stopped;
 use crate::pipeline::job::Job;
 use crate::pipeline::pace::Pace;
 use crate::pipeline::sender::Sender;
-use crate::pipeline::threads::{StopOnLeaving, start};
+use crate::pipeline::threads::{StopOnDrop, start};
 use crate::pipeline::worker::Worker;
-use crate::pipeline::workforce::{Dispersed, Workforce};
+use crate::pipeline::worker_pool::{Finished, WorkerPool};
 use crate::texts;
 
 /// Backs up what the plan names. Sends everything between the Storage Daemon's `3000 OK data` and
@@ -49,7 +49,7 @@ pub fn run(
     if let Some(list) = &plan.accurate {
         sender.send_tail(list, job.piece_len)?;
     }
-    if plan.tell_times {
+    if plan.report_times {
         log.message(MessageType::Info, &texts::stage_times(progress.stages(), plan.workers.max(1)));
     }
     Ok(())
@@ -67,10 +67,10 @@ fn run_threads<'j>(
     let host = Host { job, progress, log, pace };
     let result = thread::scope(|scope| {
         // A panic, also one of the sink, stops this job's threads and no others.
-        let _stop = StopOnLeaving(&job.exchange);
+        let _stop = StopOnDrop(&job.exchange);
         let _taking_part = job.times.take_part();
-        let workforce = Workforce::new(scope, job, workers);
-        let walker = start(scope, "walker", job, || walk(&host, workforce)).map_err(no_thread)?;
+        let worker_pool = WorkerPool::new(scope, job, workers);
+        let walker = start(scope, "walker", job, || walk(&host, worker_pool)).map_err(no_thread)?;
         let sent = sender.send_all(job);
         job.exchange.stop();
         let ended = walker.join();
@@ -95,8 +95,8 @@ fn no_thread(source: io::Error) -> BackupError {
 /// The walker's thread: collects batches, then works on those that are left.
 fn walk<'scope, 'j: 'scope>(
     host: &Host<'_>,
-    mut workforce: Workforce<'scope, '_, 'j>,
-) -> (WalkSummary, Dispersed<'scope>) {
+    mut worker_pool: WorkerPool<'scope, '_, 'j>,
+) -> (WalkSummary, Finished<'scope>) {
     let mut batcher = Batcher::default();
     let (plan, exchange) = (host.job.plan, &host.job.exchange);
     let submit = |mut batch: Batch| {
@@ -106,8 +106,8 @@ fn walk<'scope, 'j: 'scope>(
     let begun = Instant::now();
     let summary = fd_walk::walk(&plan.fileset, &plan.walk, host, &mut |event| {
         let pushed: Result<(), Stopped> = batcher.push(event, |batch| {
-            workforce.reinforce(submit(batch)?)?;
-            workforce.read_ahead();
+            worker_pool.grow(submit(batch)?)?;
+            worker_pool.start_digests_ahead();
             Ok(())
         });
         if pushed.is_ok() { Flow::Continue } else { Flow::Stop }
@@ -118,7 +118,7 @@ fn walk<'scope, 'j: 'scope>(
     if let Some(ahead) = &host.job.digests_ahead {
         ahead.no_more();
     }
-    (summary, workforce.join_in())
+    (summary, worker_pool.finish())
 }
 
 /// Answers the walk's questions.

@@ -15,7 +15,7 @@ use crate::accurate::AccurateList;
 use crate::file::compare::{Comparer, Decision, Finding};
 use crate::file::listing::saved_line;
 use crate::file::plugins::PluginNames;
-use crate::file::source::{LeaseClock, Patience};
+use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::{BackupError, block_len};
 use crate::pipeline::piece::Event;
 use crate::texts::PluginPlace;
@@ -56,7 +56,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
         digesters: &mut Digesters::default(),
         block: &mut Vec::new(),
         record_len: block_len(0),
-        patience: Patience { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &leases },
+        open_limits: OpenLimits { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &leases },
     };
     let mut names = NameCache::new();
     let mut result = EstimateTotals::default();
@@ -71,7 +71,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
             }
             WalkEvent::Message(message) => log.message(message.kind, message.text),
             WalkEvent::Plugin(command) => {
-                log.message(MessageType::Fatal, &plan.plugins.lacks_command(PluginPlace::Estimate, command));
+                log.message(MessageType::Fatal, &plan.plugins.missing_command(PluginPlace::Estimate, command));
             }
             WalkEvent::Entry(_) => {}
         }

@@ -48,7 +48,7 @@ pub struct BackupPlan {
     /// The job's share of the host.
     pub host_share: HostShare,
     /// Whether the last message is about the time that each stage took.
-    pub tell_times: bool,
+    pub report_times: bool,
     /// What digests may use of the processor. The stream does not depend on it.
     pub processor: Processor,
 }
@@ -71,7 +71,7 @@ impl BackupPlan {
             plugins: PluginNames::default(),
             signature_file: None,
             host_share: HostShare::default(),
-            tell_times: false,
+            report_times: false,
             processor: Processor::chosen(),
         }
     }

@@ -15,7 +15,7 @@ use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::file::blocks::DataEnd;
 use crate::file::compare::Reading;
-use crate::file::source::{LeaseClock, Patience};
+use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::block_len;
 use crate::texts;
 
@@ -165,7 +165,7 @@ impl Verify<'_> {
             digester,
             block: &mut self.block,
             record_len: self.record_len,
-            patience: Patience { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &self.leases },
+            open_limits: OpenLimits { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &self.leases },
             count: &mut |bytes| {
                 host.progress.add_read_bytes(bytes);
                 host.progress.add_job_bytes(bytes);

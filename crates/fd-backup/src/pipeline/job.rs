@@ -9,7 +9,7 @@ use crate::accurate::Token;
 use crate::digests::ahead::DigestsAhead;
 use crate::digests::choice::Digests;
 use crate::digests::protect::{JobProtection, Unprotected};
-use crate::file::source::{LeaseClock, Patience};
+use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::{BackupPlan, block_len};
 use crate::pipeline::batch::Batch;
 use crate::pipeline::exchange::{Exchange, Limits};
@@ -98,8 +98,8 @@ impl<'j> Job<'j> {
     }
 
     /// Limits of the time that opening a file may take.
-    pub(crate) fn patience<'p>(&'p self, is_stopped: &'p dyn Fn() -> bool) -> Patience<'p> {
-        Patience { fifo: self.plan.fifo_timeout, is_stopped, leases: &self.leases }
+    pub(crate) fn open_limits<'p>(&'p self, is_stopped: &'p dyn Fn() -> bool) -> OpenLimits<'p> {
+        OpenLimits { fifo: self.plan.fifo_timeout, is_stopped, leases: &self.leases }
     }
 
     /// Whether the job is stopped or cancelled.

@@ -9,7 +9,7 @@ use fd_messages::IoPriority;
 use fd_os::priority;
 
 /// How often a thread reads the load, and the unit of its pauses.
-const GLANCE: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// While the load is too high, a thread works a tenth of the time: a host that is always busy is
 /// still backed up.
 const REST_PER_WORK: u32 = 9;
@@ -28,12 +28,12 @@ pub struct HostShare {
 }
 
 /// The calling thread has the priority of a job until this is dropped.
-pub(crate) struct Lowered {
+pub(crate) struct LoweredPriority {
     nice: Option<i32>,
     io: Option<IoPriority>,
 }
 
-impl Lowered {
+impl LoweredPriority {
     /// Lowers the priority of the calling thread and of threads that it starts from now on. The
     /// second value is the kernel's error, if any.
     pub(crate) fn new(share: &HostShare) -> (Self, Option<io::Error>) {
@@ -58,7 +58,7 @@ impl Lowered {
     }
 }
 
-impl Drop for Lowered {
+impl Drop for LoweredPriority {
     fn drop(&mut self) {
         // Only root may raise its priority again. Without root, the thread has little left to do.
         let _nice = self.nice.map(priority::set_nice);
@@ -82,12 +82,12 @@ impl Pace {
     pub(crate) fn step(&mut self, is_stopped: &dyn Fn() -> bool) {
         let Some(max_load) = self.max_load else { return };
         let worked = self.since.elapsed();
-        if worked < GLANCE {
+        if worked < POLL_INTERVAL {
             return;
         }
         let until = Instant::now() + worked.min(MOST_WORK) * REST_PER_WORK;
         while load().is_some_and(|load| load > max_load) && Instant::now() < until && !is_stopped() {
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
         self.since = Instant::now();
     }
@@ -106,7 +106,7 @@ mod tests {
     fn the_priority_of_a_thread_is_lowered_and_restored() {
         let before = (priority::nice().unwrap(), priority::io_priority().unwrap());
         let share = HostShare { nice: Some(19), io: Some(IoPriority::Idle), max_load: None };
-        let (lowered, refused) = Lowered::new(&share);
+        let (lowered, refused) = LoweredPriority::new(&share);
         assert!(refused.is_none(), "{refused:?}");
         assert_eq!((priority::nice().unwrap(), priority::io_priority().unwrap()), (19, IoPriority::Idle));
         drop(lowered);
@@ -120,10 +120,10 @@ mod tests {
     fn a_thread_pauses_after_work_if_the_load_is_too_high() {
         let rests = |max_load| {
             let mut pace = Pace::new(&HostShare { max_load, ..HostShare::default() });
-            pace.since = Instant::now().checked_sub(GLANCE).unwrap();
+            pace.since = Instant::now().checked_sub(POLL_INTERVAL).unwrap();
             let begun = Instant::now();
             pace.step(&|| false);
-            begun.elapsed() >= GLANCE
+            begun.elapsed() >= POLL_INTERVAL
         };
         assert!(!rests(None));
         assert!(!rests(Some(f64::MAX)));

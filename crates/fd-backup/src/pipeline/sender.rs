@@ -13,7 +13,7 @@ use crate::digests::protect::Unprotected;
 use crate::file::listing::saved_line_of_tail;
 use crate::jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
 use crate::pipeline::job::Job;
-use crate::pipeline::pace::Lowered;
+use crate::pipeline::pace::LoweredPriority;
 use crate::pipeline::piece::{Event, Piece, Tally};
 use crate::pipeline::tail::TailEncoder;
 use crate::texts;
@@ -60,7 +60,7 @@ impl<'s> Sender<'s> {
         for note in piece.notes.drain(..) {
             self.send_frames(piece.frames.get(from..note.at).unwrap_or_default(), &mut count)?;
             from = note.at;
-            self.tell(note.event)?;
+            self.deliver(note.event)?;
         }
         self.send_frames(piece.frames.get(from..).unwrap_or_default(), &mut count)?;
         self.count(piece.tally);
@@ -96,7 +96,7 @@ impl<'s> Sender<'s> {
         progress.touch(i64::try_from(now).unwrap_or(i64::MAX));
     }
 
-    fn tell(&mut self, event: Event) -> Result<(), BackupError> {
+    fn deliver(&mut self, event: Event) -> Result<(), BackupError> {
         match event {
             Event::Message { kind, text, failed } => {
                 self.log.message(kind, &text);
@@ -139,8 +139,8 @@ impl<'s> Sender<'s> {
     }
 
     /// Lowers the priority of this thread and of those that it starts. Warns if the kernel refuses.
-    pub(crate) fn lower(&self) -> Lowered {
-        let (lowered, refused) = Lowered::new(&self.plan.host_share);
+    pub(crate) fn lower(&self) -> LoweredPriority {
+        let (lowered, refused) = LoweredPriority::new(&self.plan.host_share);
         if let Some(error) = refused {
             self.log.message(MessageType::Warning, &texts::not_lowered(&error));
         }

@@ -16,7 +16,7 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
     let guarded = move || {
         let _taking_part = job.times.take_part();
-        let stop = StopOnLeaving(&job.exchange);
+        let stop = StopOnDrop(&job.exchange);
         let result = work();
         stop.disarm();
         result
@@ -25,16 +25,16 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
 }
 
 /// Stops the pipeline when it is dropped.
-pub(crate) struct StopOnLeaving<'e>(pub(crate) &'e Exchange<Batch>);
+pub(crate) struct StopOnDrop<'e>(pub(crate) &'e Exchange<Batch>);
 
-impl StopOnLeaving<'_> {
+impl StopOnDrop<'_> {
     /// To be called at the regular end of a thread.
     fn disarm(self) {
         let _no_drop = std::mem::ManuallyDrop::new(self);
     }
 }
 
-impl Drop for StopOnLeaving<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.stop();
     }

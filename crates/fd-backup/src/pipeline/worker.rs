@@ -79,7 +79,7 @@ impl<'j> Worker<'j> {
                 Item::Plugin(command) => {
                     // Entries before the command in the FileSet are saved.
                     self.saver.emitter.publish()?;
-                    let text = self.job.plan.plugins.lacks_command(PluginPlace::Command, &command);
+                    let text = self.job.plan.plugins.missing_command(PluginPlace::Command, &command);
                     self.saver.emitter.note(Event::Fatal { text });
                 }
             }
@@ -127,11 +127,11 @@ impl<'j> Worker<'j> {
         match saved {
             Ok((file_index, Saved::Complete { digest })) => {
                 self.job.resolve(&entry, LinkState::Saved { file_index, digest });
-                self.end_for_lack_of(plugin).map(|()| true)
+                self.end_without_plugin(plugin).map(|()| true)
             }
             Ok((_, Saved::NotOpened)) => {
                 self.job.resolve(&entry, LinkState::NotSaved);
-                self.end_for_lack_of(plugin).map(|()| true)
+                self.end_without_plugin(plugin).map(|()| true)
             }
             Err(halt) => Err(self.give_up(&halt, &entry.path)),
         }
@@ -173,20 +173,20 @@ impl<'j> Worker<'j> {
         let begun = Instant::now();
         let job = self.job;
         let is_stopped = || job.is_stopped();
-        let patience = job.patience(&is_stopped);
+        let open_limits = job.open_limits(&is_stopped);
         let file = match entry.file_type {
-            FileType::Regular => open_regular(entry, patience),
-            _ => open_special(entry, patience),
+            FileType::Regular => open_regular(entry, open_limits),
+            _ => open_special(entry, open_limits),
         }?;
         Ok((file, begun.elapsed()))
     }
 
     /// Ends the job after an entry whose options name a plugin: there is none. The entry itself is
     /// saved, as by the stock daemon.
-    fn end_for_lack_of(&mut self, plugin: Option<Arc<[u8]>>) -> Result<(), Stopped> {
+    fn end_without_plugin(&mut self, plugin: Option<Arc<[u8]>>) -> Result<(), Stopped> {
         let Some(command) = plugin else { return Ok(()) };
         self.saver.emitter.publish()?;
-        let (first, last) = self.job.plan.plugins.lacks_options(&command);
+        let (first, last) = self.job.plan.plugins.missing_options(&command);
         if let Some(text) = first {
             self.saver.emitter.note(Event::Message { kind: MessageType::Fatal, text, failed: false });
         }

@@ -17,32 +17,32 @@ use crate::pipeline::worker::Worker;
 const WORTH_ANOTHER: usize = 2;
 
 /// See the module. The walker owns it.
-pub(crate) struct Workforce<'scope, 'env, 'j> {
+pub(crate) struct WorkerPool<'scope, 'env, 'j> {
     scope: &'scope Scope<'scope, 'env>,
     job: &'j Job<'j>,
     /// Workers that are not started, the next one last.
     waiting: Vec<Worker<'j>>,
     started: Vec<ScopedJoinHandle<'scope, ()>>,
     /// The thread that computes digests ahead.
-    reading_ahead: Option<ScopedJoinHandle<'scope, ()>>,
+    digests_ahead: Option<ScopedJoinHandle<'scope, ()>>,
     failure: Option<io::Error>,
 }
 
 /// The threads that were started, and why not even the first worker could be.
-pub(crate) type Dispersed<'scope> = (Vec<ScopedJoinHandle<'scope, ()>>, Option<io::Error>);
+pub(crate) type Finished<'scope> = (Vec<ScopedJoinHandle<'scope, ()>>, Option<io::Error>);
 
-impl<'scope, 'j: 'scope> Workforce<'scope, '_, 'j> {
+impl<'scope, 'j: 'scope> WorkerPool<'scope, '_, 'j> {
     pub(crate) fn new<'env>(
         scope: &'scope Scope<'scope, 'env>,
         job: &'j Job<'j>,
         mut workers: Vec<Worker<'j>>,
-    ) -> Workforce<'scope, 'env, 'j> {
+    ) -> WorkerPool<'scope, 'env, 'j> {
         workers.reverse();
-        Workforce { scope, job, waiting: workers, started: Vec::new(), reading_ahead: None, failure: None }
+        WorkerPool { scope, job, waiting: workers, started: Vec::new(), digests_ahead: None, failure: None }
     }
 
     /// Starts one more worker if that pays. `unserved` is the number of batches without a worker.
-    pub(crate) fn reinforce(&mut self, unserved: usize) -> Result<(), Stopped> {
+    pub(crate) fn grow(&mut self, unserved: usize) -> Result<(), Stopped> {
         let enough = if self.started.is_empty() { 1 } else { WORTH_ANOTHER };
         if unserved < enough {
             return Ok(());
@@ -71,23 +71,23 @@ impl<'scope, 'j: 'scope> Workforce<'scope, '_, 'j> {
     }
 
     /// Starts the thread that computes digests ahead, if there are files for it.
-    pub(crate) fn read_ahead(&mut self) {
+    pub(crate) fn start_digests_ahead(&mut self) {
         let job = self.job;
         let Some(ahead) = job.digests_ahead.as_ref().filter(|ahead| ahead.wants_thread()) else { return };
         let mut pace = Pace::new(&job.plan.host_share);
         let is_stopped = || job.is_stopped();
         match start(self.scope, "digests", job, move || ahead.run(&is_stopped, || pace.step(&is_stopped))) {
-            Ok(started) => self.reading_ahead = Some(started),
+            Ok(started) => self.digests_ahead = Some(started),
             Err(_the_workers_do_it) => ahead.no_thread(),
         }
     }
 
     /// After the walk: runs one of the workers that are not started, until nothing is left to do.
-    pub(crate) fn join_in(mut self) -> Dispersed<'scope> {
+    pub(crate) fn finish(mut self) -> Finished<'scope> {
         if let Some(mut worker) = self.waiting.pop().filter(|_| self.failure.is_none()) {
             worker.run();
         }
-        self.started.extend(self.reading_ahead);
+        self.started.extend(self.digests_ahead);
         (self.started, self.failure)
     }
 }
