@@ -134,6 +134,6 @@ mod tests {
         assert_eq!(pace.since, before, "too little was worked");
         pace.since = Instant::now().checked_sub(MOST_WORK).unwrap();
         pace.step(&|| true);
-        assert!(pace.since.elapsed() < MOST_WORK * REST_PER_WORK, "who is stopped does not rest");
+        assert!(pace.since.elapsed() < MOST_WORK * REST_PER_WORK, "a stopped thread does not pause");
     }
 }

@@ -50,7 +50,7 @@ fn an_unreadable_directory_is_reported_and_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("chmod");
     let program = folder.path().join("tests");
-    fs::copy(std::env::current_exe().expect("this program"), &program).expect("a copy that everybody may run");
+    fs::copy(std::env::current_exe().expect("this program"), &program).expect("a copy that all users may run");
     let status = Command::new(program)
         .args(["--exact", "errors::an_unreadable_directory_is_reported_and_counted"])
         .env("TMPDIR", folder.path())
