@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fd_records::{Compression, DigestKind};
 
-use crate::flags::Flags;
-use crate::options::Options;
+use crate::parse::flags::Flags;
+use crate::parse::options::Options;
 
 /// Longest verify, accurate and base-job text in force (reference 03 §3.1).
 const LONGEST_TEXT: usize = 19;

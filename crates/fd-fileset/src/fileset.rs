@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::effective::EffectiveOptions;
-use crate::options::Options;
-use crate::patterns::PatternSet;
-use crate::wildcard::WildcardFlags;
+use crate::matching::patterns::PatternSet;
+use crate::matching::wildcard::WildcardFlags;
+use crate::parse::options::Options;
 
 /// What to save and what to leave out. Immutable once parsed, shared by the threads of a job.
 #[derive(Default, Debug)]

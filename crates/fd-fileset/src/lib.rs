@@ -6,33 +6,22 @@
 //! compiled by the caller's [`RegexCompiler`]. Not here: walking a tree, running a program, reading
 //! a file.
 
-mod candidates;
 mod effective;
 mod fileset;
-mod flags;
-mod letters;
-mod line;
-mod lists;
-mod literals;
-mod options;
-mod parser;
-mod patterns;
-mod plain_path;
-mod program;
-mod regex;
-mod strip;
+mod matching;
+mod parse;
+mod path;
 pub mod texts;
-mod wildcard;
 
 pub use effective::EffectiveOptions;
 pub use fileset::{Exclude, FileSet, Include, Verdict};
-pub use flags::Flags;
-pub use line::Line;
-pub use lists::NameSplitter;
-pub use options::Options;
-pub use parser::{BadFileSet, LineError, ListFailure, ListKind, ListRequest, Parser, Reaction};
-pub use plain_path::{lies_in, plain_path};
-pub use program::{ProgramNotAllowed, check_allowed};
-pub use regex::{Regex, RegexCompiler};
-pub use strip::strip_path;
-pub use wildcard::{Wildcard, WildcardFlags, wildcard};
+pub use matching::regex::{Regex, RegexCompiler};
+pub use matching::wildcard::{Wildcard, WildcardFlags, wildcard};
+pub use parse::flags::Flags;
+pub use parse::line::Line;
+pub use parse::lists::NameSplitter;
+pub use parse::options::Options;
+pub use parse::parser::{BadFileSet, LineError, ListFailure, ListKind, ListRequest, Parser, Reaction};
+pub use path::plain_path::{lies_in, plain_path};
+pub use path::program::{ProgramNotAllowed, check_allowed};
+pub use path::strip::strip_path;

@@ -9,39 +9,26 @@
 //! Names of users and groups come from the caller ([`Names`], [`Identities`]).
 //! `examples/dump_stream.rs` prints the records of a stream.
 
-mod accurate;
-mod acl;
-mod attributes;
-mod cipher;
-mod compression;
-mod decimal;
-mod digest;
-pub mod digest_text;
-mod file_type;
-mod header;
-pub mod listing;
-mod lstat;
-mod names;
-mod number;
-mod plugin_name;
-mod replace;
-mod stream;
+mod director;
+mod record;
 #[cfg(test)]
 mod test_bytes;
-mod verify_packet;
-pub mod xattr;
+mod text;
+mod vocabulary;
 
-pub use accurate::AccurateEntry;
-pub use acl::{Acl, AclEntry, AclError, AclTag, InvalidAcl};
-pub use attributes::{Attributes, AttributesError, AttributesRecord};
-pub use cipher::ContentCipher;
-pub use compression::{Compression, CompressionHeader, Packing};
-pub use digest::{DigestKind, DigestValue};
-pub use file_type::FileType;
-pub use header::{RecordHeader, RecordHeaderError, stream_header};
-pub use lstat::{LStat, LStatError, Stat};
-pub use names::{Identities, Names};
-pub use plugin_name::PluginName;
-pub use replace::Replace;
-pub use stream::{DataLayout, Stream, StreamClass};
-pub use verify_packet::{VerifyAttributes, VerifyDigest};
+pub use director::accurate::AccurateEntry;
+pub use director::verify_packet::{VerifyAttributes, VerifyDigest};
+pub use record::acl::{Acl, AclEntry, AclError, AclTag, InvalidAcl};
+pub use record::attributes::{Attributes, AttributesError, AttributesRecord};
+pub use record::header::{RecordHeader, RecordHeaderError, stream_header};
+pub use record::lstat::{LStat, LStatError, Stat};
+pub use record::plugin_name::PluginName;
+pub use record::xattr;
+pub use text::names::{Identities, Names};
+pub use text::{digest_text, listing};
+pub use vocabulary::cipher::ContentCipher;
+pub use vocabulary::compression::{Compression, CompressionHeader, Packing};
+pub use vocabulary::digest::{DigestKind, DigestValue};
+pub use vocabulary::file_type::FileType;
+pub use vocabulary::replace::Replace;
+pub use vocabulary::stream::{DataLayout, Stream, StreamClass};

@@ -7,7 +7,7 @@ use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMatch, File, Macro};
 use crate::sources::{Outcome, crates};
 
 /// Where the table stands.
-const TABLE: &str = "crates/fd-records/src/stream.rs";
+const TABLE: &str = "crates/fd-records/src/vocabulary/stream.rs";
 
 /// The lines on which the number of a stream is compared with others, and on which a stream is made
 /// of a literal.

@@ -1,9 +1,9 @@
 //! The line that messages and estimates show for an entry, in the style of `ls -l` (reference 03
 //! §9, 05 §3.6).
 
-use crate::decimal;
-use crate::lstat::Stat;
-use crate::names::Names;
+use crate::record::lstat::Stat;
+use crate::text::decimal;
+use crate::text::names::Names;
 
 /// A local time. The caller converts: this crate has no time zone.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -2,8 +2,8 @@
 
 use fd_records::{Compression, DigestKind};
 
-use crate::flags::Flags;
-use crate::options::Options;
+use crate::parse::flags::Flags;
+use crate::parse::options::Options;
 
 /// Longest text of the letters `V`, `C` and `J`.
 const LONGEST_TEXT: usize = 49;

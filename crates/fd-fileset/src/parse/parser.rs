@@ -1,11 +1,11 @@
 //! The machine that reads a FileSet line by line (reference 03 §1.3–1.6).
 
 use crate::fileset::{Block, FileSet};
-use crate::letters;
-use crate::line::Line;
-use crate::lists::NameSplitter;
-use crate::options::{Options, PathPatterns};
-use crate::regex::RegexCompiler;
+use crate::matching::regex::RegexCompiler;
+use crate::parse::letters;
+use crate::parse::line::Line;
+use crate::parse::lists::NameSplitter;
+use crate::parse::options::{Options, PathPatterns};
 use crate::texts;
 
 /// Reads the lines between the `fileset` command and the signal that ends them.

@@ -1,7 +1,7 @@
 //! One message of the accurate list that a Director sends (reference 04 §13.1).
 
-use crate::decimal;
-use crate::lstat::{LStat, LStatError};
+use crate::record::lstat::{LStat, LStatError};
+use crate::text::decimal;
 
 /// A file as the catalog knows it; borrows from the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

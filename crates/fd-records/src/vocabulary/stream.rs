@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use crate::compression::Packing;
-use crate::digest::DigestKind;
+use crate::vocabulary::compression::Packing;
+use crate::vocabulary::digest::DigestKind;
 
 /// The contents of a stream's records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! The two record headers: the one a File Daemon sends, and the one a Storage Daemon sends back.
 
-use crate::decimal;
-use crate::stream::Stream;
+use crate::text::decimal;
+use crate::vocabulary::stream::Stream;
 
 /// Appends the header of a stream as a backup sends it, for example `1 2 1000` (reference 04 §2).
 ///

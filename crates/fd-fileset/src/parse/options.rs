@@ -4,10 +4,10 @@ use std::fmt;
 
 use fd_records::Compression;
 
-use crate::flags::Flags;
-use crate::patterns::PatternSet;
-use crate::regex::RegexSet;
-use crate::wildcard::WildcardFlags;
+use crate::matching::patterns::PatternSet;
+use crate::matching::regex::RegexSet;
+use crate::matching::wildcard::WildcardFlags;
+use crate::parse::flags::Flags;
 
 /// One Options block: the letters of its `O` lines and its patterns.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 
 use std::cmp::Ordering;
 
-use crate::candidates::Candidates;
-use crate::wildcard::{Wildcard, WildcardFlags};
+use crate::matching::candidates::Candidates;
+use crate::matching::wildcard::{Wildcard, WildcardFlags};
 
 /// Many wild-cards, any of which may match.
 #[derive(Default)]

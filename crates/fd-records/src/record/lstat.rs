@@ -1,7 +1,7 @@
 //! LStat: the sixteen base-64 numbers that describe an entry (reference 04 §6.3).
 
-use crate::number;
-use crate::stream::Stream;
+use crate::text::number;
+use crate::vocabulary::stream::Stream;
 
 /// The attributes of an entry as the record holds them: whole seconds, no names.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

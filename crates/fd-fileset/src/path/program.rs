@@ -3,7 +3,7 @@
 
 use fd_messages::split_arguments;
 
-use crate::plain_path::{lies_in, plain_path};
+use crate::path::plain_path::{lies_in, plain_path};
 use crate::texts;
 
 /// Characters that a command may not contain when script directories are restricted.

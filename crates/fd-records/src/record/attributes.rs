@@ -1,8 +1,8 @@
 //! The attribute record: name, type and attributes of an entry (reference 04 §6.1, 05 §4).
 
-use crate::decimal;
-use crate::file_type::FileType;
-use crate::lstat::{LStat, LStatError};
+use crate::record::lstat::{LStat, LStatError};
+use crate::text::decimal;
+use crate::vocabulary::file_type::FileType;
 
 /// An attribute record to be written.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@
 
 use std::ffi::{CStr, CString};
 
-use crate::candidates::Candidates;
-use crate::literals;
+use crate::matching::candidates::Candidates;
+use crate::matching::literals;
 
 /// Compiles POSIX extended regular expressions.
 pub trait RegexCompiler {

@@ -4,8 +4,8 @@
 //! Reference 04 §10 and 05 §9.2. Not here: reading them from files or setting them, and ACLs of
 //! other systems.
 
-use crate::decimal;
-use crate::names::{Identities, Names};
+use crate::text::decimal;
+use crate::text::names::{Identities, Names};
 
 /// Whose permissions an entry contains. The order is that of the entries in an ACL.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

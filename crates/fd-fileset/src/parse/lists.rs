@@ -1,7 +1,7 @@
 //! Names out of a list file or a program's output, cut as the reference's `fgets` cuts them
 //! (reference 03 §1.5).
 
-use crate::line::{trim_end, until_nul};
+use crate::parse::line::{trim_end, until_nul};
 
 /// Longest piece that one `fgets` takes, newline included.
 const LONGEST_PIECE: usize = 999;

@@ -1,6 +1,6 @@
 //! The records around the files of a plugin (stream 26, reference 04 §15, 05 §12).
 
-use crate::decimal;
+use crate::text::decimal;
 
 /// A plugin-name record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,4 +1,4 @@
-//! Bytes that are in every text that an expression matches, for [`crate::candidates`].
+//! Bytes that are in every text that an expression matches, for [`crate::matching::candidates`].
 //!
 //! Only the parts of a POSIX extended expression are read whose meaning is certain; anything else
 //! ends a literal. A literal that is too short costs time only.

@@ -1,8 +1,8 @@
 //! The packets of a Verify job to the Director: one with the attributes of a file, and one with its
 //! digest if it has one (reference 05 §18.3). They are not records, but consist of the same texts.
 
-use crate::digest::DigestKind;
-use crate::{decimal, digest_text};
+use crate::text::{decimal, digest_text};
+use crate::vocabulary::digest::DigestKind;
 
 /// The attributes of a file.
 #[derive(Clone, Copy, Debug)]

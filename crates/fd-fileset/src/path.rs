@@ -1,0 +1,5 @@
+//! Paths and commands as they are written.
+
+pub(crate) mod plain_path;
+pub(crate) mod program;
+pub(crate) mod strip;

@@ -1,0 +1,4 @@
+//! Messages between Director and File Daemon that consist of the texts of records.
+
+pub(crate) mod accurate;
+pub(crate) mod verify_packet;

@@ -1,0 +1,7 @@
+//! Numbers, digests, names and lines as text.
+
+pub(crate) mod decimal;
+pub mod digest_text;
+pub mod listing;
+pub(crate) mod names;
+pub(crate) mod number;
