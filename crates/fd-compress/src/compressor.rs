@@ -4,7 +4,7 @@ use fd_records::{Compression, CompressionHeader};
 
 use crate::error::CompressError;
 use crate::gzip::Gzip;
-use crate::lzo1x::Encoder;
+use crate::lzo1x::LzoEncoder;
 use crate::zstd::Zstd;
 
 /// Compresses blocks, each on its own, to the bytes of a record. One per thread: it owns the
@@ -14,7 +14,7 @@ pub struct Compressor(Algorithm);
 
 enum Algorithm {
     Gzip(Gzip),
-    Lzo(Encoder),
+    Lzo(LzoEncoder),
     Zstd(Zstd),
 }
 
@@ -24,7 +24,7 @@ impl Compressor {
     pub fn new(compression: Compression) -> Result<Self, CompressError> {
         Ok(Self(match compression {
             Compression::Gzip(level) => Algorithm::Gzip(Gzip::new(level)?),
-            Compression::Lzo => Algorithm::Lzo(Encoder::new()),
+            Compression::Lzo => Algorithm::Lzo(LzoEncoder::new()),
             Compression::Zstd(level) => Algorithm::Zstd(Zstd::new(level)?),
         }))
     }

@@ -13,4 +13,4 @@ mod tests;
 mod write;
 
 pub use decode::{Error, decompress};
-pub use encode::Encoder;
+pub use encode::LzoEncoder;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use fd_compress::lzo1x::{self, Encoder, Error};
+use fd_compress::lzo1x::{self, Error, LzoEncoder};
 
 /// The generator of the reference's §2, from any start.
 struct Random(u32);
@@ -42,7 +42,7 @@ fn decompress(stream: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
 }
 
 /// Our stream of `data`, which survived a round trip within the bound of §5.
-fn compress(encoder: &mut Encoder, data: &[u8]) -> Vec<u8> {
+fn compress(encoder: &mut LzoEncoder, data: &[u8]) -> Vec<u8> {
     let stream = encoder.compress(data).unwrap().to_vec();
     let n = data.len();
     assert!(stream.len() <= n + n / 22 + 6, "{n} bytes became {}", stream.len());
@@ -51,7 +51,7 @@ fn compress(encoder: &mut Encoder, data: &[u8]) -> Vec<u8> {
 }
 
 /// `compress`, and both others read it too.
-fn judged(encoder: &mut Encoder, data: &[u8]) -> Vec<u8> {
+fn judged(encoder: &mut LzoEncoder, data: &[u8]) -> Vec<u8> {
     let stream = compress(encoder, data);
     let mut out = vec![0; data.len()];
     lzo1x::decompress(&stream, data.len(), &mut Vec::new()).unwrap();
@@ -87,7 +87,7 @@ fn made_up(random: &mut Random, len: usize, alphabet: u8) -> Vec<u8> {
 
 #[test]
 fn blocks_of_every_size_survive_a_round_trip() {
-    let (mut encoder, mut random) = (Encoder::new(), Random(7));
+    let (mut encoder, mut random) = (LzoEncoder::new(), Random(7));
     for alphabet in [1, 2, 16, 255] {
         for len in 0..=2000 {
             let data = made_up(&mut random, len, alphabet);
@@ -103,7 +103,7 @@ fn blocks_of_every_size_survive_a_round_trip() {
 
 #[test]
 fn short_literals_and_long_runs_survive_at_every_place() {
-    let mut encoder = Encoder::new();
+    let mut encoder = LzoEncoder::new();
     // Literals first, then a match, then literals again.
     for run in [1, 2, 3, 4, 15, 16, 17, 18, 19, 237, 238, 239, 272, 273, 274, 528, 529, 1000] {
         let fresh = random(2 * run + 64);
@@ -176,7 +176,7 @@ fn instructions(stream: &[u8]) -> Vec<Found> {
 
 #[test]
 fn each_distance_class_and_length_is_written() {
-    let mut encoder = Encoder::new();
+    let mut encoder = LzoEncoder::new();
     let pattern: Vec<u8> = random(300).iter().map(|byte| byte | 0x80).collect();
     let distances = (1..=16)
         .chain([17, 1024, 1025, 2047, 2048, 2049, 2050, 16383, 16384, 16385, 32767, 32768, 32769, 49150, 49151]);
@@ -200,7 +200,7 @@ fn each_distance_class_and_length_is_written() {
 
 #[test]
 fn every_written_distance_can_be_read() {
-    let (mut encoder, mut random) = (Encoder::new(), Random(3));
+    let (mut encoder, mut random) = (LzoEncoder::new(), Random(3));
     let mut seen = BTreeSet::new();
     for distance in [49152, 49153, 65535, 65536, 65537, 98304] {
         let mut data = b"0123456789ABCDEF".to_vec();
@@ -218,7 +218,7 @@ fn every_written_distance_can_be_read() {
 
 #[test]
 fn blocks_above_64_kib_survive_a_round_trip() {
-    let (mut encoder, mut random) = (Encoder::new(), Random(11));
+    let (mut encoder, mut random) = (LzoEncoder::new(), Random(11));
     let data = made_up(&mut random, 1 << 20, 255);
     let stream = judged(&mut encoder, &data);
     assert!(stream.len() < data.len());
@@ -240,7 +240,7 @@ fn streams_of_the_worst_inputs_stay_within_the_bound() {
         data.extend_from_within(from..from + 4);
         data.extend(random.bytes(19));
     }
-    let mut encoder = Encoder::new();
+    let mut encoder = LzoEncoder::new();
     judged(&mut encoder, &data);
     for gap in 1..40 {
         let mut data = random.bytes(4096);
@@ -255,10 +255,10 @@ fn streams_of_the_worst_inputs_stay_within_the_bound() {
 
 #[test]
 fn a_block_does_not_depend_on_the_blocks_before() {
-    let (mut random, mut used) = (Random(13), Encoder::new());
+    let (mut random, mut used) = (Random(13), LzoEncoder::new());
     for len in [10, 70_000, 300, 65_536, 20, 1000, 65_535] {
         let data = made_up(&mut random, len, 64);
-        assert_eq!(used.compress(&data), Encoder::new().compress(&data));
+        assert_eq!(used.compress(&data), LzoEncoder::new().compress(&data));
     }
 }
 
@@ -290,7 +290,7 @@ fn small_inputs() -> Vec<(&'static str, Vec<u8>, usize)> {
 
 #[test]
 fn streams_are_at_most_one_percent_larger_than_the_c_library_s() {
-    let mut encoder = Encoder::new();
+    let mut encoder = LzoEncoder::new();
     for (name, data, stock) in small_inputs() {
         assert_eq!(data.len(), 65536, "{name}");
         // The port makes streams of the same sizes as the C library.
@@ -314,7 +314,7 @@ fn real_files_are_not_larger_than_with_the_c_library() {
         include_str!("../src/lzo1x/write.rs"),
     ]
     .concat();
-    let mut encoder = Encoder::new();
+    let mut encoder = LzoEncoder::new();
     for (name, data) in [("program", &program[..program.len().min(4 << 20)]), ("source", source.as_bytes())] {
         let (mut ours, mut stock) = (0, 0);
         for block in data.chunks(65536) {
@@ -344,7 +344,7 @@ fn streams_of_other_encoders_are_decoded() {
 
 #[test]
 fn damaged_streams_have_the_same_result_as_with_other_decoders() {
-    let (mut random, mut encoder) = (Random(19), Encoder::new());
+    let (mut random, mut encoder) = (Random(19), LzoEncoder::new());
     let (mut accepted, mut refused) = (0, 0);
     for round in 0..3000 {
         let data = made_up(&mut random, 1 + round % 700, [2, 16, 255][round % 3]);
@@ -386,5 +386,5 @@ fn damaged_streams_have_the_same_result_as_with_other_decoders() {
 
 #[test]
 fn inputs_that_once_failed_survive_a_round_trip() {
-    judged(&mut Encoder::new(), include_bytes!("../../../fuzz/seeds/lzo/round-trip-overrun"));
+    judged(&mut LzoEncoder::new(), include_bytes!("../../../fuzz/seeds/lzo/round-trip-overrun"));
 }

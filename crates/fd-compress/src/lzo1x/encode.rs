@@ -44,19 +44,19 @@ const SKIP_SHIFT: u32 = 5;
 /// Compresses blocks, each on its own; keeps its table and buffers, some 150 KiB for blocks of 64
 /// KiB.
 #[derive(Debug)]
-pub struct Encoder {
+pub struct LzoEncoder {
     table: Box<Table>,
     window: Box<Window>,
     buffer: Vec<u8>,
 }
 
-impl Default for Encoder {
+impl Default for LzoEncoder {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Encoder {
+impl LzoEncoder {
     /// A new encoder.
     #[expect(clippy::large_stack_arrays, reason = "64 KiB, on their way to the heap")]
     pub fn new() -> Self {
