@@ -176,7 +176,7 @@ const BOTH: Access = Access { monitor: true, remote: true };
 
 /// All commands, in the order in which a frame is compared with them: the first prefix wins
 /// (reference 02 §3). Rows without a refusal take every frame.
-const TABLE: [Row; 34] = [
+const TABLE: &[Row] = &[
     row("backup", |frame| Some(Command::Backup(backup::file_index(frame)))),
     row("cancel", |frame| job::name_behind("cancel Job=", frame).map(Command::Cancel))
         .also(REMOTE)
