@@ -63,8 +63,6 @@ impl FirstPacket {
 pub struct DirectorHello {
     /// Name of the Director resource, with its blanks.
     pub name: Vec<u8>,
-    /// Version of the Director, 0 where it says none.
-    pub version: i32,
     /// What encryption it needs; 0 where it says nothing.
     pub tlspsk: i32,
 }
@@ -76,9 +74,11 @@ impl DirectorHello {
             let mut scan = Strict::new(line);
             let name = unbash_spaces(scan.text(head)?.word(NAME_MAX)?);
             scan.text(" calling")?;
-            let version = if fields > 1 { scan.text(" ")?.i32()? } else { 0 };
+            if fields > 1 {
+                scan.text(" ")?.i32()?;
+            }
             let tlspsk = if fields > 2 { scan.text(" tlspsk=")?.i32()? } else { 0 };
-            Some(DirectorHello { name, version, tlspsk })
+            Some(DirectorHello { name, tlspsk })
         }
         form(line, "Hello Director ", 3)
             .or_else(|| form(line, "Hello Director ", 2))

@@ -279,7 +279,7 @@ pub fn read(frame: &[u8], access: Access, is_disabled: impl Fn(&str) -> bool) ->
         return Err(Refusal { reply, ends_list: true, goes_on: true, ..Refusal::default() });
     }
     if is_disabled(row.name) {
-        return Err(Refusal::fatal(texts::command_disabled(row.name)));
+        return Err(Refusal::fatal(texts::COMMAND_DISABLED.of(row.name)));
     }
     (row.parse)(frame).ok_or_else(|| row.refusal(frame))
 }

@@ -19,8 +19,8 @@ pub struct Quote(&'static str, &'static str);
 
 impl Quote {
     /// The text about this one.
-    pub fn of(self, quoted: &[u8]) -> Vec<u8> {
-        [self.0.as_bytes(), quoted, self.1.as_bytes()].concat()
+    pub fn of(self, quoted: impl AsRef<[u8]>) -> Vec<u8> {
+        [self.0.as_bytes(), quoted.as_ref(), self.1.as_bytes()].concat()
     }
 }
 
@@ -34,8 +34,6 @@ pub const LONG_DATE: &str = "25 March 2025";
 
 /// No such command.
 pub const INVALID_COMMAND: &[u8] = b"2999 Invalid command\n";
-/// A command before the hello.
-pub const NO_AUTHORIZATION: &[u8] = b"2998 No Authorization\n";
 /// A command that this Director may not use.
 pub const NOT_PERMITTED: &[u8] = b"2997 Invalid command for a Director with Monitor directive enabled.\n";
 
@@ -172,9 +170,7 @@ pub fn network_rounds(rounds: u64, total: Duration, least: Duration, most: Durat
 }
 
 /// The Storage Daemon went away during the test.
-pub fn network_failed(reason: &str) -> Vec<u8> {
-    format!("2999 network test failed ERR={reason}\n").into_bytes()
-}
+pub const NETWORK_FAILED: Quote = Quote("2999 network test failed ERR=", "\n");
 
 /// The peer went before it said anything, as far as an error has to say so.
 pub const NO_STARTTLS: &str = "[FE0071] Unable to get starttls protocol";
@@ -197,9 +193,7 @@ pub fn no_console(detail: &str) -> String {
 }
 
 /// The `proxy` command has not reached the Director.
-pub fn proxy_failed(reason: &str) -> Vec<u8> {
-    format!("2999 proxy error. ERR={reason}\n").into_bytes()
-}
+pub const PROXY_FAILED: Quote = Quote("2999 proxy error. ERR=", "\n");
 
 /// Reply to `sm_dump`.
 pub const OK_SM_DUMP: &[u8] = b"2000 sm_dump OK\n";
@@ -401,9 +395,7 @@ pub fn expected_hello(ip: &str, len: i64) -> Vec<u8> {
 }
 
 /// Error about a certificate of the peer's chain.
-pub fn certificate_error(problem: &str) -> Vec<u8> {
-    format!("{problem}\n").into_bytes()
-}
+pub const CERTIFICATE_ERROR: Quote = Quote("", "\n");
 
 /// Warning about a Storage Daemon that does not trust us, or we not it. The stock daemon says
 /// nothing.
@@ -443,9 +435,7 @@ pub const BAD_STORAGE_CALL: &[u8] = b"SD connect failed: Bad Hello command\n";
 pub const STORAGE_CALL_WITHOUT_JOB: Quote = Quote("hello.c:63 SD connect failed: Job name not found: ", "\n");
 
 /// Fatal message about a disabled command; `word` is the table's text.
-pub fn command_disabled(word: &str) -> Vec<u8> {
-    format!("Command: \"{word}\" is disabled.\n").into_bytes()
-}
+pub const COMMAND_DISABLED: Quote = Quote("Command: \"", "\" is disabled.\n");
 
 /// Fatal: `JobId=` that does not scan, or a second one.
 pub const MALFORMED_JOB: Quote = Quote("Bad Job Command: ", "");
@@ -482,9 +472,7 @@ pub fn connected_to_storage(address: &str, port: u16, encrypted: bool) -> Vec<u8
 }
 
 /// Warning: the Storage Daemon does not answer yet. `text` has the words for it.
-pub fn storage_retrying(text: &str) -> Vec<u8> {
-    format!("bsockcore.c:259 {text}").into_bytes()
-}
+pub const STORAGE_RETRYING: Quote = Quote("bsockcore.c:259 ", "");
 
 /// Fatal: `backup` came before `storage`.
 pub const NO_STORAGE: &[u8] = b"Cannot contact Storage daemon\n";
@@ -530,9 +518,7 @@ pub fn script_failed(label: &str, status: i32, error: &str) -> Vec<u8> {
 }
 
 /// Error of a socket, in its own words: `what` without the newline.
-pub fn socket_error(what: &str) -> Vec<u8> {
-    format!("bsock.c:388 {what}\n").into_bytes()
-}
+pub const SOCKET_ERROR: Quote = Quote("bsock.c:388 ", "\n");
 
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,7 +15,6 @@ impl Conversation<'_> {
         let known = &mut self.level.flags;
         known.accurate |= flags.accurate;
         known.rerunning |= flags.rerunning;
-        known.estimate |= flags.estimate;
         match level {
             Level::Whole(level) => {
                 self.job().set_level(level.letter());

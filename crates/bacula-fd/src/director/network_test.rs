@@ -40,7 +40,7 @@ impl Conversation<'_> {
         match tested {
             Ok(()) => self.signal(Signal::CmdOk),
             Err(error) => {
-                self.reply(&texts::network_failed(&error.cause()));
+                self.reply(&texts::NETWORK_FAILED.of(error.cause()));
                 self.signal(Signal::CmdFailed);
             }
         }

@@ -43,7 +43,7 @@ impl Conversation<'_> {
             Err(why) => {
                 tracing::warn!(%why, director = %self.resource.name, "proxy");
                 self.signal(Signal::ErrorMsg);
-                self.reply(&texts::proxy_failed(&why));
+                self.reply(&texts::PROXY_FAILED.of(&why));
                 self.signal(Signal::MainPrompt);
                 Flow::GoOn
             }

@@ -93,7 +93,7 @@ impl Conversation<'_> {
                 job.set_storage(None);
                 tracing::warn!(%error, %host, port, "the Storage daemon's hello failed");
                 for problem in certificate_errors {
-                    self.say(MessageType::Error, &texts::certificate_error(&problem));
+                    self.say(MessageType::Error, &texts::CERTIFICATE_ERROR.of(&problem));
                 }
                 let text = error.message();
                 if text.is_empty() {
@@ -132,7 +132,7 @@ impl Conversation<'_> {
         let patience = Patience::new(job, self.channel.canceller());
         let dialled = storage::connect(&plan, &patience);
         for warning in patience.into_warnings() {
-            self.say(MessageType::Warning, &texts::storage_retrying(&warning));
+            self.say(MessageType::Warning, &texts::STORAGE_RETRYING.of(&warning));
         }
         match dialled {
             Ok(channel) => Some(channel),

@@ -119,7 +119,7 @@ fn fail(job: &Job, outbox: &Outbox, error: &StorageError) {
 fn report_send_error(job: &Job, outbox: &Outbox, error: &ChannelError) {
     let silent = matches!(error.fault, Fault::Cancelled | Fault::HasErrors | Fault::Terminated);
     if !silent && !job.status().is_canceled() {
-        outbox.message(MessageType::Error, &texts::socket_error(&error.to_string()));
+        outbox.message(MessageType::Error, &texts::SOCKET_ERROR.of(error.to_string()));
     }
 }
 

@@ -42,8 +42,6 @@ pub struct LevelFlags {
     pub accurate: bool,
     /// The job resumes an incomplete one.
     pub rerunning: bool,
-    /// The job is an estimate.
-    pub estimate: bool,
 }
 
 /// What a `level` command says.
@@ -71,11 +69,7 @@ pub struct Since {
 pub(super) fn level(frame: &[u8]) -> Option<(LevelFlags, Level)> {
     // The marks are looked for in the whole frame, the name of the previous job included
     // (reference 02 §4.2).
-    let flags = LevelFlags {
-        accurate: contains(frame, b"accurate"),
-        rerunning: contains(frame, b"rerunning"),
-        estimate: contains(frame, b"estimate"),
-    };
+    let flags = LevelFlags { accurate: contains(frame, b"accurate"), rerunning: contains(frame, b"rerunning") };
     let word = level_word(frame);
     let level = if word.eq_ignore_ascii_case(b"base") {
         Level::Whole(BackupLevel::Base)

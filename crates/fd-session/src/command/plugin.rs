@@ -60,13 +60,11 @@ pub struct PluginQuery {
     pub parameter: Vec<u8>,
     /// Its name.
     pub plugin: Vec<u8>,
-    /// More about it; empty if not said.
-    pub value: Vec<u8>,
 }
 
 impl PluginQuery {
     pub(super) fn parse(frame: &[u8]) -> Option<Self> {
-        let (mut parameter, mut plugin, mut value) = (None, None, Vec::new());
+        let (mut parameter, mut plugin) = (None, None);
         let mut rest = frame.strip_prefix(b"query")?;
         loop {
             rest = rest.trim_ascii_start();
@@ -76,12 +74,11 @@ impl PluginQuery {
             match key {
                 b"parameter" => parameter = Some(text),
                 b"plugin" => plugin = Some(text),
-                b"value" => value = text,
                 _ => {}
             }
             rest = behind;
         }
-        Some(Self { parameter: parameter?, plugin: plugin?, value })
+        Some(Self { parameter: parameter?, plugin: plugin? })
     }
 }
 

@@ -316,7 +316,7 @@ fn statistics_are_asked_for_by_name_or_all() {
 fn a_query_needs_a_parameter_and_a_plugin() {
     assert_eq!(
         parse(b"query plugin=\"p q\" parameter=\"a\\\"b\" value=v\n"),
-        Ok(Command::Query(PluginQuery { parameter: b"a\"b".to_vec(), plugin: b"p q".to_vec(), value: b"v".to_vec() }))
+        Ok(Command::Query(PluginQuery { parameter: b"a\"b".to_vec(), plugin: b"p q".to_vec() }))
     );
     assert!(parse(b"query parameter=\"x\" plugin=\"\"\n").is_ok());
     for bad in [&b"query\n"[..], b"query plugin=\"x\"\n", b"query parameter=x\n"] {
