@@ -1,6 +1,6 @@
 //! The Director's commands as types (reference 02 §3, §4).
 //!
-//! [`TABLE`] has a row for each command. [`read`] finds the row of a frame and makes a [`Command`]
+//! `TABLE` has a row for each command. [`read`] finds the row of a frame and makes a [`Command`]
 //! of it, or the [`Refusal`] that the stock daemon would send. Doing what is commanded is the
 //! program's part.
 
