@@ -16,7 +16,7 @@ use fd_records::AccurateEntry;
 use fd_session::append::{AppendClose, AppendOpen};
 use fd_session::authenticate::{Authentication, Challenges, Credentials};
 use fd_session::clock::{ClockSync, parse_btime};
-use fd_session::command::{self, Access, Command, Level};
+use fd_session::command::{self, Access, Command, Level, PluginCommand, ScriptCommand};
 use fd_session::read::{ReadClose, ReadOpen};
 use fd_session::storage::{SignalReaction, StorageHello, react};
 use fd_session::texts::EndJob;
@@ -179,9 +179,9 @@ impl Session {
             Command::Accurate(_) => peers.list(|frame| {
                 self.accurate += usize::from(AccurateEntry::parse(frame).is_some());
             })?,
-            Command::RestoreObject(_) => take_object(peers)?,
-            Command::RestoreFileList(_) => peers.list(|_| {})?,
-            Command::Run(_) | Command::RunAfterJob(_) => self.scripts += 1,
+            Command::Plugin(PluginCommand::Object(_)) => take_object(peers)?,
+            Command::Plugin(PluginCommand::Components | PluginCommand::FileList(_)) => peers.list(|_| {})?,
+            Command::Script(ScriptCommand::Run(_) | ScriptCommand::AfterJob(_)) => self.scripts += 1,
             Command::Cancel(_) => self.change(JobStatus::Canceled),
             Command::Stop(_) => self.change(JobStatus::Incomplete),
             Command::Storage(_) => self.call_storage(peers)?,

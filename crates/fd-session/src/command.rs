@@ -16,12 +16,12 @@ mod status;
 mod verify;
 
 pub use backup::{BackupLevel, EstimateOrder, Level, LevelFlags, Since};
-pub use diagnostics::{MetricFormat, MetricsQuery, NetworkTest, SetDebug};
+pub use diagnostics::{DiagnosticCommand, MetricFormat, MetricsQuery, NetworkTest, SetDebug};
 pub use job::{NewJob, SetBandwidth, StorageAddress};
-pub use plugin::{PluginQuery, RestoreObject};
+pub use plugin::{PluginCommand, PluginQuery, RestoreObject};
 pub use refusal::Refusal;
 pub use restore::{RestoreOrder, Where};
-pub use script::RunScript;
+pub use script::{RunScript, ScriptCommand};
 pub use snapshot::SnapshotOrder;
 pub use status::{StatusGroup, StatusQuery};
 pub use verify::VerifyLevel;
@@ -40,10 +40,8 @@ pub enum Command {
     Backup(u32),
     /// `cancel`: full job name.
     Cancel(Vec<u8>),
-    /// `caps`.
-    Caps,
-    /// `component`; a list follows.
-    Component,
+    /// What an operator looks into the daemon with.
+    Diagnose(DiagnosticCommand),
     /// `endrestore`.
     EndRestore,
     /// `estimate`.
@@ -54,42 +52,20 @@ pub enum Command {
     Job(NewJob),
     /// `level = `.
     Level(LevelFlags, Level),
-    /// `PluginFeatures`.
-    PluginFeatures,
-    /// `pluginoptions=`: options for the plugins of a Verify job.
-    PluginOptions(Vec<u8>),
+    /// What is for plugins.
+    Plugin(PluginCommand),
     /// `proxy`.
     Proxy,
-    /// `query`: a plugin is asked.
-    Query(PluginQuery),
     /// `restore `.
     Restore(RestoreOrder),
-    /// `restorefilelist`: a list for this plugin follows.
-    RestoreFileList(Vec<u8>),
-    /// `restoreobject`: the object's name and its bytes follow.
-    RestoreObject(RestoreObject),
-    /// `restoreobject end`.
-    RestoreObjectsEnd,
-    /// `Run`: a script to be run later.
-    Run(RunScript),
-    /// `RunAfterJob`: a script to be run at the end of the job.
-    RunAfterJob(RunScript),
-    /// `RunBeforeJob`: a command line to be run now.
-    RunBeforeJob(Vec<u8>),
-    /// `RunBeforeNow`.
-    RunBeforeNow,
+    /// What runs programs on this host.
+    Script(ScriptCommand),
     /// `session`, which is not sent any more.
     Session,
     /// `setbandwidth=`.
     SetBandwidth(SetBandwidth),
-    /// `setdebug=`.
-    SetDebug(SetDebug),
-    /// `sm_dump`.
-    SmDump,
     /// `snapshot`.
     Snapshot(SnapshotOrder),
-    /// `statistics`.
-    Statistics(MetricsQuery),
     /// `status`.
     Status,
     /// `.status`.
@@ -98,8 +74,6 @@ pub enum Command {
     Stop(Vec<u8>),
     /// `storage `.
     Storage(StorageAddress),
-    /// `testnetwork`; `None` if it does not scan, which the Storage Daemon is told.
-    TestNetwork(Option<NetworkTest>),
     /// `verify`.
     Verify(VerifyLevel),
 }
@@ -183,7 +157,7 @@ const TABLE: &[Row] = &[
         .reply(texts::BAD_CANCEL)
         .ends_list()
         .goes_on(),
-    row("setdebug=", |frame| SetDebug::parse(frame).map(Command::SetDebug))
+    row("setdebug=", |frame| DiagnosticCommand::set_debug(frame).map(Command::Diagnose))
         .refuse(|frame| Refusal::reply(texts::BAD_SETDEBUG.of(frame))),
     row("setbandwidth=", |frame| SetBandwidth::parse(frame).map(Command::SetBandwidth))
         .also(REMOTE)
@@ -213,41 +187,36 @@ const TABLE: &[Row] = &[
         .fatal(texts::MALFORMED_STORAGE)
         .reply(texts::BAD_STORAGE),
     row("verify", |frame| VerifyLevel::parse(frame).map(Command::Verify)).refuse(verify::refused),
-    row("component", |_| Some(Command::Component)),
-    row("RunBeforeNow", |_| Some(Command::RunBeforeNow)),
-    row("RunBeforeJob", |frame| Some(Command::RunBeforeJob(script::command_behind("RunBeforeJob ", frame)))),
-    row("RunAfterJob", |frame| Some(Command::RunAfterJob(RunScript::after_job(frame)))),
-    row("Run", |frame| RunScript::parse(frame).map(Command::Run))
+    row("component", |_| Some(Command::Plugin(PluginCommand::Components))),
+    row("RunBeforeNow", |_| Some(Command::Script(ScriptCommand::BeforeNow))),
+    row("RunBeforeJob", |frame| Some(Command::Script(ScriptCommand::before_job(frame)))),
+    row("RunAfterJob", |frame| Some(Command::Script(ScriptCommand::after_job(frame)))),
+    row("Run", |frame| ScriptCommand::run(frame).map(Command::Script))
         .fatal(texts::MALFORMED_RUN_SCRIPT)
         .reply(texts::BAD_RUN_SCRIPT),
     row("accurate", |frame| backup::accurate_files(frame).map(Command::Accurate)).reply(texts::BAD_ACCURATE),
-    row("restoreobject", |frame| {
-        if frame.starts_with(b"restoreobject end") {
-            return Some(Command::RestoreObjectsEnd);
-        }
-        RestoreObject::parse(frame).map(Command::RestoreObject)
-    })
-    .fatal(texts::MALFORMED_RESTORE_OBJECT)
-    .reply(texts::BAD_RESTORE_OBJECT),
-    row("sm_dump", |_| Some(Command::SmDump)),
+    row("restoreobject", |frame| PluginCommand::object(frame).map(Command::Plugin))
+        .fatal(texts::MALFORMED_RESTORE_OBJECT)
+        .reply(texts::BAD_RESTORE_OBJECT),
+    row("sm_dump", |_| Some(Command::Diagnose(DiagnosticCommand::MemoryDump))),
     row("stop", |frame| job::name_behind("stop Job=", frame).map(Command::Stop))
         .also(REMOTE)
         .reply(texts::BAD_CANCEL)
         .ends_list()
         .goes_on(),
     row("proxy", |_| Some(Command::Proxy)).also(REMOTE),
-    row("caps", |_| Some(Command::Caps)).also(BOTH),
-    row("testnetwork", |frame| Some(Command::TestNetwork(NetworkTest::parse(frame)))),
-    row("PluginFeatures", |_| Some(Command::PluginFeatures)),
-    row("restorefilelist", |frame| plugin::of_file_list(frame).map(Command::RestoreFileList))
+    row("caps", |_| Some(Command::Diagnose(DiagnosticCommand::Capabilities))).also(BOTH),
+    row("testnetwork", |frame| Some(Command::Diagnose(DiagnosticCommand::test_network(frame)))),
+    row("PluginFeatures", |_| Some(Command::Plugin(PluginCommand::Features))),
+    row("restorefilelist", |frame| PluginCommand::file_list(frame).map(Command::Plugin))
         .reply(texts::BAD_RESTORE_FILE_LIST)
         .goes_on(),
-    row("statistics", |frame| MetricsQuery::parse(frame).map(Command::Statistics))
+    row("statistics", |frame| DiagnosticCommand::statistics(frame).map(Command::Diagnose))
         .fatal(texts::MALFORMED_STATISTICS)
         .reply(texts::BAD_STATISTICS)
         .ends_list(),
-    row("query", |frame| PluginQuery::parse(frame).map(Command::Query)).reply(texts::BAD_QUERY),
-    row("pluginoptions", |frame| plugin::options(frame).map(Command::PluginOptions)).reply(texts::BAD_PLUGIN_OPTIONS),
+    row("query", |frame| PluginCommand::query(frame).map(Command::Plugin)).reply(texts::BAD_QUERY),
+    row("pluginoptions", |frame| PluginCommand::options(frame).map(Command::Plugin)).reply(texts::BAD_PLUGIN_OPTIONS),
 ];
 
 fn second_hello(frame: &[u8]) -> Refusal {

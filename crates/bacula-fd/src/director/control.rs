@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use fd_bsock::Signal;
-use fd_bsock::hello;
 use fd_session::command::{NewJob, SetBandwidth};
 use fd_session::texts;
 
@@ -21,13 +19,6 @@ impl Conversation<'_> {
         self.take_key(&authorization);
         let platform = self.daemon.platform().with_commas();
         self.replied(&texts::ok_job(&platform, ""))
-    }
-
-    /// `caps`.
-    pub(super) fn capabilities(&mut self) -> Flow {
-        self.queue(&hello::file_daemon_capabilities(self.resource.remote));
-        self.signal(Signal::CmdOk);
-        Flow::GoOn
     }
 
     pub(super) fn set_bandwidth(&mut self, wanted: &SetBandwidth) -> Flow {

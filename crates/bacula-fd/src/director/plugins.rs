@@ -3,7 +3,7 @@
 
 use fd_compress::Decompressor;
 use fd_messages::MessageType;
-use fd_session::command::{PluginQuery, RestoreObject};
+use fd_session::command::{PluginCommand, PluginQuery, RestoreObject};
 use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 
@@ -13,9 +13,32 @@ use super::conversation::{Conversation, Flow};
 const SLACK: usize = 100;
 
 impl Conversation<'_> {
+    pub(super) fn serve_plugins(&mut self, command: PluginCommand) -> Flow {
+        match command {
+            PluginCommand::Components => {
+                self.skip_list();
+                self.replied(texts::OK_COMPONENT)
+            }
+            // There is no plugin to list.
+            PluginCommand::Features => {
+                self.end_of_data();
+                Flow::GoOn
+            }
+            PluginCommand::FileList(plugin) => {
+                tracing::debug!(plugin = %plugin.escape_ascii(), "a list of files for a plugin that is not there");
+                self.skip_list();
+                Flow::GoOn
+            }
+            PluginCommand::Object(object) => self.read_restore_object(&object),
+            PluginCommand::ObjectsEnd => self.replied(texts::OK_RESTORE_OBJECTS),
+            PluginCommand::Options(options) => self.plugin_options(&options),
+            PluginCommand::Query(query) => self.query_plugin(&query),
+        }
+    }
+
     /// Takes the two frames that follow: the object's name and its bytes. No reply, unless they
     /// don't come.
-    pub(super) fn read_restore_object(&mut self, object: &RestoreObject) -> Flow {
+    fn read_restore_object(&mut self, object: &RestoreObject) -> Flow {
         // The second one is not awaited if the first one does not come.
         let name = self.frame_of_object();
         let Some((name, bytes)) = name.and_then(|name| Some((name, self.frame_of_object()?))) else {
@@ -43,22 +66,15 @@ impl Conversation<'_> {
         }
     }
 
-    /// Takes the list that follows. No reply.
-    pub(super) fn skip_restore_file_list(&mut self, plugin: &[u8]) -> Flow {
-        tracing::debug!(plugin = %plugin.escape_ascii(), "a list of files for a plugin that is not there");
-        self.skip_list();
-        Flow::GoOn
-    }
-
     /// Options for a plugin, of which there is none.
-    pub(super) fn plugin_options(&mut self, options: &[u8]) -> Flow {
+    fn plugin_options(&mut self, options: &[u8]) -> Flow {
         self.reply(texts::OK_PLUGIN_OPTIONS);
         self.say(MessageType::Fatal, &texts::PLUGIN_NOT_LOADED.of(options));
         Flow::GoOn
     }
 
     /// `query`: there is no plugin to answer it.
-    pub(super) fn query_plugin(&mut self, query: &PluginQuery) -> Flow {
+    fn query_plugin(&mut self, query: &PluginQuery) -> Flow {
         let (parameter, plugin) = (query.parameter.escape_ascii(), query.plugin.escape_ascii());
         tracing::debug!(%parameter, %plugin, "no plugin answers this query");
         // Where there are no plugins at all the stock daemon looks for none, and says nothing.
@@ -67,17 +83,5 @@ impl Conversation<'_> {
         }
         self.end_of_data();
         Flow::GoOn
-    }
-
-    /// `PluginFeatures`: there is no plugin to list.
-    pub(super) fn plugin_features(&mut self) -> Flow {
-        self.end_of_data();
-        Flow::GoOn
-    }
-
-    /// `component`: the list that follows is for a plugin.
-    pub(super) fn skip_components(&mut self) -> Flow {
-        self.skip_list();
-        self.replied(texts::OK_COMPONENT)
     }
 }

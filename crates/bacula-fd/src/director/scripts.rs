@@ -2,7 +2,7 @@
 
 use fd_config::Director;
 use fd_messages::JobLog as _;
-use fd_session::command::RunScript;
+use fd_session::command::{RunScript, ScriptCommand};
 use fd_session::texts;
 use fd_transport::Canceller;
 
@@ -10,16 +10,24 @@ use super::conversation::{Conversation, Flow};
 use super::job_codes::job_codes;
 use crate::job::outbox::Outbox;
 use crate::job::runscript::{self, Moment, Surroundings};
-use crate::shared::job::Job;
+use crate::shared::job::{Job, Phase};
 
 impl<'d> Conversation<'d> {
-    /// `Run` and `RunAfterJob`: a script for later.
-    pub(super) fn keep_script(&mut self, script: RunScript, reply: &[u8]) -> Flow {
+    pub(super) fn handle_script(&mut self, command: ScriptCommand) -> Flow {
+        match command {
+            ScriptCommand::BeforeJob(command) => self.in_phase(Phase::Script, |this| this.run_before_job(&command)),
+            ScriptCommand::BeforeNow => self.in_phase(Phase::Script, Self::run_before_now),
+            ScriptCommand::AfterJob(script) => self.keep_script(script, texts::OK_RUN_AFTER),
+            ScriptCommand::Run(script) => self.keep_script(script, texts::OK_RUN_SCRIPT),
+        }
+    }
+
+    fn keep_script(&mut self, script: RunScript, reply: &[u8]) -> Flow {
         self.scripts.push(script);
         self.replied(reply)
     }
 
-    pub(super) fn run_before_job(&mut self, command: &[u8]) -> Flow {
+    fn run_before_job(&mut self, command: &[u8]) -> Flow {
         let job = self.job();
         let failed_before = job.status().is_canceled();
         self.with_surroundings(&job, |surroundings, say| {
@@ -33,7 +41,7 @@ impl<'d> Conversation<'d> {
         Flow::GoOn
     }
 
-    pub(super) fn run_before_now(&mut self) -> Flow {
+    fn run_before_now(&mut self) -> Flow {
         self.run_scripts(Moment::Before);
         if self.job().status().is_canceled() {
             self.reply(texts::BAD_RUN_BEFORE_NOW);

@@ -3,6 +3,35 @@
 
 use fd_bsock::scan::{Lenient, Strict};
 
+/// What an operator looks into the daemon with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DiagnosticCommand {
+    /// `caps`.
+    Capabilities,
+    /// `sm_dump`.
+    MemoryDump,
+    /// `setdebug=`.
+    SetDebug(SetDebug),
+    /// `statistics`.
+    Statistics(MetricsQuery),
+    /// `testnetwork`; `None` if it does not scan, which the Storage Daemon is told.
+    TestNetwork(Option<NetworkTest>),
+}
+
+impl DiagnosticCommand {
+    pub(super) fn set_debug(frame: &[u8]) -> Option<Self> {
+        SetDebug::parse(frame).map(Self::SetDebug)
+    }
+
+    pub(super) fn statistics(frame: &[u8]) -> Option<Self> {
+        MetricsQuery::parse(frame).map(Self::Statistics)
+    }
+
+    pub(super) fn test_network(frame: &[u8]) -> Self {
+        Self::TestNetwork(NetworkTest::parse(frame))
+    }
+}
+
 /// `setdebug=`: what is to change. The answer repeats it, with what is in force now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SetDebug {
@@ -21,7 +50,7 @@ pub struct SetDebug {
 }
 
 impl SetDebug {
-    pub(super) fn parse(frame: &[u8]) -> Option<Self> {
+    fn parse(frame: &[u8]) -> Option<Self> {
         let mut scan = Lenient::new(frame);
         let level = scan.text("setdebug=")?.i64();
         let trace = scan.text(" trace=")?.i64();
@@ -59,7 +88,7 @@ pub struct MetricsQuery {
 }
 
 impl MetricsQuery {
-    pub(super) fn parse(frame: &[u8]) -> Option<Self> {
+    fn parse(frame: &[u8]) -> Option<Self> {
         let format = |word: &[u8]| match word {
             b"full" => MetricFormat::Full,
             b"json" => MetricFormat::Json,
@@ -89,7 +118,7 @@ pub struct NetworkTest {
 }
 
 impl NetworkTest {
-    pub(super) fn parse(frame: &[u8]) -> Option<Self> {
+    fn parse(frame: &[u8]) -> Option<Self> {
         let mut scan = Strict::new(frame);
         let bytes = scan.text("testnetwork bytes=")?.u64()?;
         let rounds = scan.text(" rtt=").and_then(Strict::u64).unwrap_or(0);

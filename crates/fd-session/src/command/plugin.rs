@@ -5,6 +5,45 @@ use fd_bsock::scan::{Lenient, Strict, unbash_spaces};
 
 use super::job::JOB_MAX;
 
+/// What is for plugins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PluginCommand {
+    /// `component`; a list follows.
+    Components,
+    /// `PluginFeatures`.
+    Features,
+    /// `restorefilelist`: a list for this plugin follows.
+    FileList(Vec<u8>),
+    /// `restoreobject`: the object's name and its bytes follow.
+    Object(RestoreObject),
+    /// `restoreobject end`.
+    ObjectsEnd,
+    /// `pluginoptions=`: options for the plugins of a Verify job.
+    Options(Vec<u8>),
+    /// `query`.
+    Query(PluginQuery),
+}
+
+impl PluginCommand {
+    pub(super) fn file_list(frame: &[u8]) -> Option<Self> {
+        let plugin = Lenient::new(frame).text("restorefilelist plugin=")?.word(JOB_MAX);
+        Some(Self::FileList(unbash_spaces(plugin)))
+    }
+
+    pub(super) fn object(frame: &[u8]) -> Option<Self> {
+        let is_end = frame.starts_with(b"restoreobject end");
+        if is_end { Some(Self::ObjectsEnd) } else { RestoreObject::parse(frame).map(Self::Object) }
+    }
+
+    pub(super) fn options(frame: &[u8]) -> Option<Self> {
+        Some(Self::Options(unbash_spaces(Strict::new(frame).text("pluginoptions=")?.word(usize::MAX)?)))
+    }
+
+    pub(super) fn query(frame: &[u8]) -> Option<Self> {
+        PluginQuery::parse(frame).map(Self::Query)
+    }
+}
+
 /// What a plugin saved for itself and gets back before a restore (reference 02 §4.16, 05 §1.6).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RestoreObject {
@@ -29,7 +68,7 @@ pub struct RestoreObject {
 impl RestoreObject {
     /// `restoreobject JobId=%u %d,%d,%d,%d,%d,%d,%s`; the plugin's name may be missing, and its
     /// comma with it.
-    pub(super) fn parse(frame: &[u8]) -> Option<Self> {
+    fn parse(frame: &[u8]) -> Option<Self> {
         let mut scan = Lenient::new(frame);
         let job_id = scan.text("restoreobject JobId=")?.u32();
         let length = scan.text(" ")?.i32();
@@ -43,16 +82,6 @@ impl RestoreObject {
     }
 }
 
-/// The text of `pluginoptions=`.
-pub(super) fn options(frame: &[u8]) -> Option<Vec<u8>> {
-    Strict::new(frame).text("pluginoptions=")?.word(usize::MAX).map(unbash_spaces)
-}
-
-/// The plugin in `restorefilelist`.
-pub(super) fn of_file_list(frame: &[u8]) -> Option<Vec<u8>> {
-    Some(unbash_spaces(Lenient::new(frame).text("restorefilelist plugin=")?.word(JOB_MAX)))
-}
-
 /// `query`: a plugin is asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PluginQuery {
@@ -63,7 +92,7 @@ pub struct PluginQuery {
 }
 
 impl PluginQuery {
-    pub(super) fn parse(frame: &[u8]) -> Option<Self> {
+    fn parse(frame: &[u8]) -> Option<Self> {
         let (mut parameter, mut plugin) = (None, None);
         let mut rest = frame.strip_prefix(b"query")?;
         loop {

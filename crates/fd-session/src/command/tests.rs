@@ -200,9 +200,9 @@ fn verify_levels_ignore_case() {
 #[test]
 fn values_for_plugins_keep_their_blanks() {
     let options = parse(b"pluginoptions=tp:\x01abc=1\x01def=\"two\x01words\"\n");
-    assert_eq!(options, Ok(Command::PluginOptions(b"tp: abc=1 def=\"two words\"".to_vec())));
+    assert_eq!(options, Ok(Command::Plugin(PluginCommand::Options(b"tp: abc=1 def=\"two words\"".to_vec()))));
     assert_eq!(refused(b"pluginoptions\n").1, "2992 Bad pluginoptions command\n");
-    let list = Command::RestoreFileList(b"tp-fd.so".to_vec());
+    let list = Command::Plugin(PluginCommand::FileList(b"tp-fd.so".to_vec()));
     assert_eq!(parse(b"restorefilelist plugin=tp-fd.so\n"), Ok(list));
     assert_eq!(refused(b"restorefilelist x\n").1, "2999 restorefilelist command error\n");
     let object = RestoreObject {
@@ -217,11 +217,11 @@ fn values_for_plugins_keep_their_blanks() {
     };
     assert_eq!(
         parse(b"restoreobject JobId=4 111,112,1,28,0,1,bpipe:/a\x01b\n"),
-        Ok(Command::RestoreObject(object.clone()))
+        Ok(Command::Plugin(PluginCommand::Object(object.clone())))
     );
     let old = RestoreObject { plugin: Vec::new(), ..object };
-    assert_eq!(parse(b"restoreobject JobId=4 111,112,1,28,0,1\n"), Ok(Command::RestoreObject(old)));
-    assert_eq!(parse(b"restoreobject end\n"), Ok(Command::RestoreObjectsEnd));
+    assert_eq!(parse(b"restoreobject JobId=4 111,112,1,28,0,1\n"), Ok(Command::Plugin(PluginCommand::Object(old))));
+    assert_eq!(parse(b"restoreobject end\n"), Ok(Command::Plugin(PluginCommand::ObjectsEnd)));
     let (fatal, reply) = refused(b"restoreobject JobId=4 1,2\n");
     assert_eq!(fatal, "job.c:1340 Bad RestoreObject command: restoreobject JobId=4 1,2\n\n");
     assert_eq!(reply, "2909 Bad RestoreObject command.\n");
@@ -260,18 +260,21 @@ fn a_negative_bandwidth_is_refused() {
 fn scripts_run_now_later_or_at_the_end() {
     assert_eq!(
         parse(b"Run OnSuccess=1 OnFailure=0 AbortOnError=1 When=2 Command=/bin/echo\x01%j\n"),
-        Ok(Command::Run(RunScript {
+        Ok(Command::Script(ScriptCommand::Run(RunScript {
             on_success: true,
             on_failure: false,
             abort_on_error: true,
             when: RunScript::BEFORE,
             command: b"/bin/echo %j".to_vec()
-        }))
+        })))
     );
-    assert_eq!(parse(b"RunBeforeJob /bin/true\x01x\n"), Ok(Command::RunBeforeJob(b"/bin/true x".to_vec())));
+    assert_eq!(
+        parse(b"RunBeforeJob /bin/true\x01x\n"),
+        Ok(Command::Script(ScriptCommand::BeforeJob(b"/bin/true x".to_vec())))
+    );
     assert!(matches!(
         parse(b"RunAfterJob /bin/true\n"),
-        Ok(Command::RunAfterJob(RunScript { on_success: true, on_failure: false, when: 1, .. }))
+        Ok(Command::Script(ScriptCommand::AfterJob(RunScript { on_success: true, on_failure: false, when: 1, .. })))
     ));
     assert_eq!(refused(b"Run x\n").1, "2905 Bad RunScript command.\n");
 }
@@ -286,7 +289,7 @@ fn a_file_index_that_does_not_scan_is_0() {
 #[test]
 fn older_forms_of_setdebug_leave_the_rest_as_it_is() {
     let wanted = |frame: &[u8]| match parse(frame) {
-        Ok(Command::SetDebug(wanted)) => wanted,
+        Ok(Command::Diagnose(DiagnosticCommand::SetDebug(wanted))) => wanted,
         other => panic!("{other:?}"),
     };
     let all = wanted(b"setdebug=20 trace=1 hangup=-1 blowup=-1 options=tc tags=network,protocol\n");
@@ -300,7 +303,7 @@ fn older_forms_of_setdebug_leave_the_rest_as_it_is() {
 #[test]
 fn statistics_are_asked_for_by_name_or_all() {
     let metrics = |frame: &[u8]| match parse(frame) {
-        Ok(Command::Statistics(MetricsQuery { format, names })) => (format, names),
+        Ok(Command::Diagnose(DiagnosticCommand::Statistics(MetricsQuery { format, names }))) => (format, names),
         other => panic!("{other:?}"),
     };
     assert_eq!(metrics(b"statistics all format=json\n"), (MetricFormat::Json, None));
@@ -316,7 +319,7 @@ fn statistics_are_asked_for_by_name_or_all() {
 fn a_query_needs_a_parameter_and_a_plugin() {
     assert_eq!(
         parse(b"query plugin=\"p q\" parameter=\"a\\\"b\" value=v\n"),
-        Ok(Command::Query(PluginQuery { parameter: b"a\"b".to_vec(), plugin: b"p q".to_vec() }))
+        Ok(Command::Plugin(PluginCommand::Query(PluginQuery { parameter: b"a\"b".to_vec(), plugin: b"p q".to_vec() })))
     );
     assert!(parse(b"query parameter=\"x\" plugin=\"\"\n").is_ok());
     for bad in [&b"query\n"[..], b"query plugin=\"x\"\n", b"query parameter=x\n"] {
@@ -328,13 +331,13 @@ fn a_query_needs_a_parameter_and_a_plugin() {
 fn a_network_test_needs_digits() {
     assert_eq!(
         parse(b"testnetwork bytes=100 rtt=7\n"),
-        Ok(Command::TestNetwork(Some(NetworkTest { bytes: 100, rounds: 7 })))
+        Ok(Command::Diagnose(DiagnosticCommand::TestNetwork(Some(NetworkTest { bytes: 100, rounds: 7 }))))
     );
     assert_eq!(
         parse(b"testnetwork bytes=100\n"),
-        Ok(Command::TestNetwork(Some(NetworkTest { bytes: 100, rounds: 0 })))
+        Ok(Command::Diagnose(DiagnosticCommand::TestNetwork(Some(NetworkTest { bytes: 100, rounds: 0 }))))
     );
-    assert_eq!(parse(b"testnetwork bytes= rtt=7\n"), Ok(Command::TestNetwork(None)));
+    assert_eq!(parse(b"testnetwork bytes= rtt=7\n"), Ok(Command::Diagnose(DiagnosticCommand::TestNetwork(None))));
 }
 
 #[test]
