@@ -1,9 +1,10 @@
 //! `bacula-fd`: command line, start-up, and the wiring of the crates that do the work.
 //!
-//! Its rooms, from the top: [`daemon`] is the process and the services that it starts; [`director`] answers a Director's
-//! commands, [`status`] and [`metrics`] tell what runs; [`job`] runs backups, restores and scripts; [`connection`] makes
-//! connections and leads the dialogues on them; [`shared`] is the state that all of them share; [`security`] guards the
-//! host and its connections.
+//! Its rooms, from the top: [`daemon`] is the process and the services that it starts; [`director`]
+//! answers a Director's commands, [`status`] and [`metrics`] tell what runs; [`job`] runs backups,
+//! restores and scripts; [`connection`] makes connections and leads the dialogues on them;
+//! [`shared`] is the state that all of them share; [`security`] guards the host and its
+//! connections.
 
 mod clock;
 mod connection;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 use crate::daemon::{bfdjson, start};
 use crate::job::matcher;
 
-/// What threads free that handle secrets is overwritten.
+/// Memory that is freed by threads that handle secrets is overwritten.
 #[global_allocator]
 static ALLOCATOR: fd_os::wiping::Wiping = fd_os::wiping::Wiping;
 

@@ -16,6 +16,6 @@ pub(crate) fn say(message: Option<StockMessage>) {
 
 /// Prints a text; an output that is closed is no error.
 pub(crate) fn print(out: &mut dyn io::Write, text: &[u8]) {
-    // Whoever closed our output does not want to read it.
+    // A closed output is no error.
     let _unread = out.write_all(text).and_then(|()| out.flush());
 }

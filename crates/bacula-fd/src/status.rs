@@ -1,4 +1,5 @@
-//! The texts of `status` and `.status` (reference 02 §11). They show snapshots and never wait for a job.
+//! The texts of `status` and `.status` (reference 02 §11). They show snapshots and never wait for a
+//! job.
 
 mod api;
 mod output;

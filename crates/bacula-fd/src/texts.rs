@@ -1,5 +1,5 @@
-//! What the program itself says, and what stands before and round a message's own text (reference 01 §16.2, 06 §7.4).
-//! What it says to a Director stands in `fd-session`.
+//! What the program itself says, and what stands before and round a message's own text
+//! (reference 01 §16.2, 06 §7.4). What it says to a Director stands in `fd-session`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -175,7 +175,8 @@ pub(crate) fn unreadable_settings(file: &str, error: &str) -> String {
     format!("{file}: cannot be read: {error}")
 }
 
-/// Settings and configuration contradict each other: no connection of this resource would ever be good enough.
+/// Settings and configuration contradict each other: no connection of this resource would ever be
+/// good enough.
 pub(crate) fn can_not_encrypt(file: &Path, kind: &str, name: &str) -> String {
     format!(
         "{}: tls.require is set, but {kind} \"{name}\" in the configuration is not encrypted from beginning to end: it has \
@@ -192,7 +193,8 @@ pub(crate) fn step_failed(step: &str, error: &str) -> String {
 /// Why a FileSet's `|` without a program can't be run, in the words of the system.
 pub(crate) const NO_PROGRAM: &str = "No such file or directory";
 
-/// Fatal: nobody can tell whether an expression matches. The stock daemon takes it for a no, or never comes back.
+/// Fatal: nobody can tell whether an expression matches. The stock daemon takes it for a no, or
+/// never comes back.
 pub(crate) fn can_not_match(pattern: &[u8], text: &[u8], why: &str) -> Vec<u8> {
     [b"REGEX ", pattern, b" can't be matched with ", text, b". ERR=", why.as_bytes(), b"\n"].concat()
 }
@@ -202,7 +204,8 @@ pub(crate) fn took_too_long(limit: Duration) -> String {
     format!("It took more than {} seconds", limit.as_secs())
 }
 
-/// Where the time of a running backup goes, in the status. The stock daemon has no such line; it is there on demand.
+/// Where the time of a running backup goes, in the status. The stock daemon has no such line; it is
+/// there on demand.
 pub(crate) fn stage_times(times: &StageTimes) -> String {
     let seconds = |stage| times.get(stage).as_secs_f64();
     format!(
@@ -243,7 +246,8 @@ pub(crate) fn job_line(daemon: &str, job_id: u32, kind: MessageType, text: &[u8]
     line
 }
 
-/// A daemon's line, outside jobs: `<daemon>: Security Alert: <text>`. `place` is `file.c:line` of the stock daemon.
+/// A daemon's line, outside jobs: `<daemon>: Security Alert: <text>`. `place` is `file.c:line` of
+/// the stock daemon.
 pub(crate) fn daemon_line(daemon: &str, kind: MessageType, place: &str, text: &[u8]) -> Vec<u8> {
     let head = match kind {
         MessageType::Abort => format!("{daemon}: ABORTING via segfault due to ERROR in {place}\n"),
@@ -272,8 +276,9 @@ pub(crate) fn repeated(times: u32) -> String {
     format!("Message repeated {times} times: ")
 }
 
-/// An event as a message (reference 06 §9): no name and no job before it. `kind` is `connection`, `command`, `job`,
-/// `daemon` or `security`, `reference` any number that stays the same for one session.
+/// An event as a message (reference 06 §9): no name and no job before it. `kind` is `connection`,
+/// `command`, `job`, `daemon` or `security`, `reference` any number that stays the same for one
+/// session.
 pub(crate) fn event(code: &str, daemon: &str, reference: u64, kind: &str, source: &str, text: &str) -> Vec<u8> {
     let bashed = |value: &str| value.replace(' ', "\u{1}");
     let (daemon, source) = (bashed(daemon), bashed(source));

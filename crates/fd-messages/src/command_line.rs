@@ -1,4 +1,5 @@
-//! Command lines of the programs that jobs run: job codes, and splitting into arguments (reference 03 §1.5.1).
+//! Command lines of the programs that jobs run: job codes, and splitting into arguments
+//! (reference 03 §1.5.1).
 
 use std::borrow::Cow;
 
@@ -40,7 +41,7 @@ pub struct JobCodes<'a> {
     pub priority: i32,
     /// `%P`: process id.
     pub process: u32,
-    /// `%r`: who a message is for; nobody in scripts.
+    /// `%r`: recipients of a message; empty in scripts.
     pub recipients: &'a [u8],
 }
 
@@ -95,8 +96,8 @@ pub fn expand_job_codes(command: &[u8], codes: &JobCodes<'_>) -> Vec<u8> {
 
 /// Splits a command into the program and its arguments. No shell is involved.
 ///
-/// Blanks and tabs separate words. A word that starts with a quote runs to the next quote of the same kind; any other
-/// word ends at a blank only. Words beyond the hundredth are dropped.
+/// Blanks and tabs separate words. A word that starts with a quote runs to the next quote of the
+/// same kind; any other word ends at a blank only. Words beyond the hundredth are dropped.
 pub fn split_arguments(command: &[u8]) -> Vec<Vec<u8>> {
     let mut words = Vec::new();
     let mut rest = command;
@@ -117,7 +118,8 @@ pub fn split_arguments(command: &[u8]) -> Vec<Vec<u8>> {
     words
 }
 
-/// The job name without date and sequence: its last three `.`-separated parts are cut (reference 02 §11.1).
+/// The job name without date and sequence: its last three `.`-separated parts are cut
+/// (reference 02 §11.1).
 pub fn short_job_name(job: &[u8]) -> &[u8] {
     job.rsplitn(4, |byte| *byte == b'.').nth(3).unwrap_or(job)
 }

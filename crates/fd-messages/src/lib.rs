@@ -1,11 +1,12 @@
 //! What jobs share: the types of messages, and the handles of one running job.
 //!
-//! Its threads count in [`Progress`], ask a [`CancelToken`], say messages through a [`JobLog`], and send a Verify job's
-//! packets, which go between its messages, through a [`PacketSink`]. The configuration says which [`IoPriority`] they
-//! have. The command lines of the programs that they run are split, and their job codes replaced, here.
+//! Its threads count in [`Progress`], ask a [`CancelToken`], say messages through a [`JobLog`], and
+//! send a Verify job's packets, which go between its messages, through a [`PacketSink`]. The
+//! configuration says which [`IoPriority`] they have. The command lines of the programs that they
+//! run are split, and their job codes replaced, here.
 //!
-//! Not here: how messages are delivered (the program does that), and deciding what is an error: the crates that find one
-//! say which [`MessageType`] it is.
+//! Not here: how messages are delivered (the program does that), and deciding what is an error: the
+//! crates that find one say which [`MessageType`] it is.
 
 mod command_line;
 mod io_priority;

@@ -32,7 +32,7 @@ pub enum MessageType {
     Term = 13,
     /// A file was restored.
     Restored = 14,
-    /// Somebody tried what they may not.
+    /// An attempt at something that is not allowed.
     Security = 15,
     /// Tape alerts.
     Alert = 16,

@@ -1,11 +1,13 @@
-//! Packets for the Director that are no messages but keep their place between them: what a Verify job finds.
+//! Packets for the Director that are not messages but keep their place between them: the findings
+//! of a Verify job.
 
 /// Sends packets to the Director, between the job's messages.
 pub trait PacketSink {
     /// Hands one packet over; it goes behind every message said before.
     ///
     /// # Errors
-    /// When the Director can't be reached any more. Perhaps only some packets after the one that was lost.
+    /// When the Director can't be reached any more. The error may come some packets after the one
+    /// that was lost.
     fn send(&mut self, packet: Vec<u8>) -> Result<(), SendError>;
 }
 

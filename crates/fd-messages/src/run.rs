@@ -1,4 +1,5 @@
-//! What the threads of one running job share: counters, the cancel token and the way to say something.
+//! What the threads of one running job share: counters, the cancel token and the trait for
+//! messages.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -7,16 +8,17 @@ use std::sync::{PoisonError, TryLockError};
 
 use crate::{MessageType, StageTimes};
 
-/// Where a job's threads say what the operator should know.
+/// Where a job's threads send messages for the operator.
 ///
-/// `text` stands without the `<fd> JobId <n>: Error: ` head and with its final newline. A message of type
-/// [`MessageType::Error`] counts in the job's errors when it is delivered, [`MessageType::Fatal`] ends the job as failed.
+/// `text` stands without the `<fd> JobId <n>: Error: ` head and with its final newline. A message
+/// of type [`MessageType::Error`] counts in the job's errors when it is delivered,
+/// [`MessageType::Fatal`] ends the job as failed.
 pub trait JobLog: Send + Sync {
     /// Hands one message over, in order.
     fn message(&self, kind: MessageType, text: &[u8]);
 
-    /// Whether any destination of the Messages resource takes this type; where none does, building the text is work
-    /// for nothing (the line of each saved or restored file, for example).
+    /// Whether any destination of the Messages resource takes this type; where none does, the text
+    /// need not be built (the line of each saved or restored file, for example).
     fn wants(&self, kind: MessageType) -> bool;
 }
 
@@ -120,7 +122,7 @@ impl Progress {
         &self.stages
     }
 
-    /// The file being processed, as status shows it. Never waits: empty if the job is just about to change it.
+    /// The file being processed, as status shows it. Never waits: empty while the job changes it.
     pub fn current_file(&self) -> Vec<u8> {
         match self.current_file.try_lock() {
             Ok(current) => current.clone(),
@@ -137,12 +139,12 @@ impl Progress {
     }
 }
 
-/// Tells every thread of a job to stop. Cheap to ask, never taken back.
+/// Tells every thread of a job to stop. Cheap to check, never reset.
 #[derive(Clone, Default, Debug)]
 pub struct CancelToken(Arc<AtomicBool>);
 
 impl CancelToken {
-    /// A token that nobody has cancelled.
+    /// A token that is not canceled.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,21 +1,21 @@
-//! Where the time of a running backup goes: what its threads did, and what they waited for.
+//! How a running backup spends its time: what its threads did, and what they waited for.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What a thread of a backup does or waits for. The walker, the workers and the sender each have a total, of which the
-/// rest are parts.
+/// What a thread of a backup does or waits for. The walker, the workers and the sender each have a
+/// total, of which the rest are parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// The life of the walker.
+    /// The whole run time of the walker.
     Walk,
     /// The walker waits: the workers have enough to do.
     WalkWaits,
-    /// The lives of all workers together.
+    /// The run times of all workers together.
     Work,
     /// Workers open and read files.
     Read,
-    /// Workers wait for the walker, or for what earlier files come to.
+    /// Workers wait for the walker, or for the results of earlier files.
     WorkWaitsForEntries,
     /// Workers wait for memory, which the sender gives back.
     WorkWaitsForSender,
@@ -27,7 +27,7 @@ pub enum Stage {
 
 const STAGES: usize = 8;
 
-/// Sums over the threads of one job; anyone may look at any time.
+/// Sums over the threads of one job; readable at any time.
 #[derive(Default, Debug)]
 pub struct StageTimes {
     sums: [AtomicU64; STAGES],
@@ -74,14 +74,16 @@ impl StageTimes {
         TakingPart(&self.pulse)
     }
 
-    /// A thread that takes part waits for another one. Waits for files, the network or a clock are none of these.
+    /// A thread that takes part waits for another one. Waits for files, the network or a clock are
+    /// none of these.
     pub fn wait(&self) -> Waiting<'_> {
         self.pulse.waiting.fetch_add(1, Ordering::Relaxed);
         Waiting(&self.pulse)
     }
 
-    /// Where all threads stand if each waits for another one; `None` while one of them can move. The same number on two
-    /// occasions says that nobody moved in between: nobody ever will, since nobody from outside wakes them.
+    /// The position of all threads if each waits for another one; `None` while one of them can
+    /// move. The same number on two occasions means that none moved in between, and none ever will,
+    /// since nothing from outside wakes them.
     pub fn standstill(&self) -> Option<u64> {
         let moves = self.pulse.moves.load(Ordering::Acquire);
         let threads = self.pulse.threads.load(Ordering::Acquire);
@@ -96,7 +98,7 @@ impl StageTimes {
         }
     }
 
-    /// The sum so far. Of a thread's total: nothing before the thread has ended.
+    /// The sum so far. A thread's total is zero before the thread has ended.
     pub fn get(&self, stage: Stage) -> Duration {
         self.sums.get(stage as usize).map_or(Duration::ZERO, |sum| Duration::from_nanos(sum.load(Ordering::Relaxed)))
     }

@@ -1,4 +1,5 @@
-//! Calling a Director ourselves: to be at his disposal (`registration`), or for a console (`proxy`).
+//! Calls to a Director: to keep a connection ready for it (`registration`), or for a console
+//! (`proxy`).
 
 use std::time::Duration;
 
@@ -13,42 +14,42 @@ use crate::shared::daemon::Daemon;
 
 /// Between two tries to connect (reference 01 §18.4).
 const RETRY_EVERY: Duration = Duration::from_secs(5);
-/// When to give up, and how long the Director may take to know us (reference 01 §14).
+/// When to give up, and how long the Director may take to authenticate us (reference 01 §14).
 const GIVE_UP_AFTER: Duration = Duration::from_secs(15);
 
-/// Who we are for the Director, and where he is.
+/// Our identity towards the Director, and its address.
 #[derive(Clone, Debug)]
 pub(crate) struct Call<'c> {
-    /// Who calls.
+    /// The daemon that calls.
     pub daemon: &'c Daemon,
     /// Our name in the hello and in our challenge.
     pub name: &'c str,
-    /// His name, as our configuration has it.
+    /// The Director's name, as our configuration has it.
     pub director: &'c str,
-    /// What we share with him.
+    /// The shared password.
     pub password: &'c PasswordKey,
     /// How the connection is protected.
     pub tls: &'c Tls,
     /// The certificates of `tls`.
     pub certificates: Option<&'c Certificates>,
-    /// His host.
+    /// The Director's host.
     pub host: &'c str,
-    /// His port.
+    /// The Director's port.
     pub port: u16,
-    /// Idle time before TCP looks whether he is still there.
+    /// Idle time before TCP probes whether the Director is still there.
     pub keep_idle: Option<Duration>,
 }
 
 /// Why a Director can't be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
-    /// He can't be reached.
+    /// It can't be reached.
     #[error(transparent)]
     Unreachable(#[from] ConnectError),
-    /// He does not know us, or we don't know him.
+    /// It doesn't authenticate us, or we don't authenticate it.
     #[error(transparent)]
     Unknown(#[from] AuthError),
-    /// He has said something else than that he takes us.
+    /// Its greeting is something else than an acceptance.
     #[error("the Director's greeting: {0}")]
     Greeting(String),
 }

@@ -8,19 +8,20 @@ use fd_session::storage::{SignalReaction, react};
 use fd_session::{Action, Input, Machine, TlsMode, TlsRole, texts};
 use fd_transport::{Certificates, Channel, ChannelError, Fault, Limits, Received};
 
-/// Longest time between two looks whether a peer that waits has been sent away.
+/// Longest time between two looks whether a peer that waits was closed.
 const BRAKE_STEP: Duration = Duration::from_millis(100);
 
-/// How signals are taken while an answer is awaited.
+/// What happens to signals while an answer is awaited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Signals {
     /// Each is handed over: hellos and the Director's socket.
     All,
-    /// As on an authenticated Storage Daemon's socket: some are answered or ignored (reference 01 §3.2).
+    /// As on an authenticated Storage Daemon's socket: some are answered or ignored
+    /// (reference 01 §3.2).
     Storage,
 }
 
-/// What proves us to a peer, and the peer to us.
+/// The secrets by which we and a peer authenticate each other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrets {
     /// The key of CRAM-MD5 and TLS-PSK.
@@ -67,7 +68,8 @@ pub(crate) fn lead<M: Machine>(
                     Ok(())
                 }
                 Action::Done(done) => {
-                    // What the machine said last must not wait for the next answer; a broken connection shows there.
+                    // What was sent last must not wait for the next answer; a broken connection
+                    // shows there.
                     let _shows_at_the_next_receive = channel.flush();
                     return Ok(done);
                 }
@@ -80,7 +82,8 @@ pub(crate) fn lead<M: Machine>(
                 broken.get_or_insert_with(|| reason(&error));
             }
         }
-        // A machine's list always ends in one of the four; one that does not would leave us without anything to do.
+        // A machine's list always ends in one of the four; one that does not would leave nothing to
+        // do.
         actions = match next {
             Some(next) => next,
             None => machine.handle(Input::Gone("nothing left to do")),
@@ -88,7 +91,8 @@ pub(crate) fn lead<M: Machine>(
     }
 }
 
-/// Lets a peer that has failed wait; ends when somebody ends the channel, but not when the peer goes.
+/// Delays a peer that has failed. Ends when the channel is canceled, but not when the peer closes
+/// it.
 pub(crate) fn brake(channel: &Channel, time: Duration) {
     let canceller = channel.canceller();
     let start = Instant::now();
@@ -152,7 +156,8 @@ pub(crate) fn end_of_data(channel: &mut Channel) -> Result<(), ChannelError> {
     channel.signal(Signal::Eod)
 }
 
-/// Answers what a Storage Daemon wants answered. `Some`: the signal is for whoever waits.
+/// Answers the signals of a Storage Daemon that need an answer. `Some`: the signal is for the
+/// caller.
 pub(crate) fn answer_storage_signal(channel: &mut Channel, signal: Signal) -> Result<Option<Signal>, ChannelError> {
     match react(signal) {
         SignalReaction::Return => return Ok(Some(signal)),

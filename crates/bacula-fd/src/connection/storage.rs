@@ -20,7 +20,7 @@ use crate::shared::job::Job;
 /// Between two tries to connect (reference 01 §18.4).
 pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(10);
 
-/// A connection to a Storage Daemon that knows us.
+/// An authenticated connection to a Storage Daemon.
 #[derive(Debug)]
 pub(crate) struct StorageConnection {
     channel: Channel,
@@ -35,13 +35,14 @@ pub(crate) struct StorageConnection {
 pub(crate) enum Arrival {
     /// A frame, which may be empty.
     Frame,
-    /// No frame: none is there, or a signal that concerns nobody else.
+    /// No frame: none is there, or a signal that is dealt with.
     Nothing,
     /// The end of the sequence.
     EndOfData,
 }
 
-/// The warnings of a slow connect, to be said when it has ended: as in the stock daemon they come with the next message.
+/// The warnings of a slow connect, to be said when it has ended: as in the stock daemon they come
+/// with the next message.
 #[derive(Debug)]
 pub(crate) struct Patience<'j> {
     job: &'j Job,
@@ -55,7 +56,7 @@ impl<'j> Patience<'j> {
         Self { job, director, warnings: RefCell::new(Vec::new()) }
     }
 
-    /// What there was to warn of.
+    /// The warnings.
     pub(crate) fn into_warnings(self) -> Vec<String> {
         self.warnings.into_inner()
     }
@@ -76,16 +77,16 @@ pub(crate) fn connect(plan: &ConnectPlan, patience: &Patience<'_>) -> Result<Cha
     Channel::connect(plan, Limits::default(), patience)
 }
 
-/// A hello that led nowhere.
+/// A hello that failed.
 #[derive(Debug)]
 pub(crate) struct Rejected {
     /// Why.
     pub error: StorageError,
-    /// What is wrong with the Storage Daemon's certificates.
+    /// The fault of the Storage Daemon's certificates.
     pub certificate_errors: Vec<String>,
 }
 
-/// How long the Storage Daemon may take to learn that its job is canceled.
+/// How long the Storage Daemon may take to be told of the cancel.
 const CANCELED_TOO: Duration = Duration::from_secs(1);
 
 /// How a job leaves its Storage Daemon.
@@ -95,13 +96,13 @@ pub(crate) enum End {
     Said,
     /// The operator has stopped it somewhere.
     Stopped,
-    /// The same, and the Director tells the Storage Daemon, too, after us: until it has heard of it our going would be an
-    /// error.
+    /// The same, and the Director tells the Storage Daemon, too, after us: until then our closing
+    /// would be an error there.
     Canceled,
 }
 
 impl StorageConnection {
-    /// Says hello on a connected channel. `compression` is our side's wish for line compression.
+    /// Says hello on a connected channel. With `compression` our side asks for line compression.
     pub(crate) fn greet(
         mut channel: Channel,
         job: &Job,
@@ -153,7 +154,7 @@ impl StorageConnection {
         self.lead(&mut machine, first)
     }
 
-    /// No more records are wanted.
+    /// Ends the read session.
     pub(crate) fn close_read(&mut self, ticket: Ticket) -> Result<(), StorageError> {
         let (mut machine, first) = ReadClose::start(ticket);
         self.lead(&mut machine, first)
@@ -167,13 +168,14 @@ impl StorageConnection {
         dialogue::lead(&mut self.channel, machine, first, &self.secrets, Signals::Storage, IDLE_LIMIT)
     }
 
-    /// Asks the Storage Daemon whether it still follows, and waits until it says so. Heartbeats may come before.
+    /// Polls the Storage Daemon and waits for its answer. Heartbeats may come before.
     pub(crate) fn ask_whether_it_follows(&mut self) -> Result<(), ChannelError> {
         self.channel.signal(Signal::Poll)?;
         loop {
             match self.channel.recv(IDLE_LIMIT)? {
                 Received::Data(answer) if answer == texts::STORE_OK => return Ok(()),
-                // As in the stock daemon whatever else it says meanwhile is dropped (reference 01 §3.3).
+                // As in the stock daemon whatever else it says meanwhile is dropped
+                // (reference 01 §3.3).
                 Received::Data(_) | Received::Empty | Received::Signal(_) => {}
             }
         }
@@ -185,14 +187,14 @@ impl StorageConnection {
         self.channel.flush()
     }
 
-    /// Ends everything between two records, and says good-bye: nothing is said any more.
+    /// Ends the session between two records, with a good-bye and nothing more.
     pub(crate) fn hang_up(&mut self) {
         if let Err(error) = self.end_of_data().and_then(|()| self.channel.signal(Signal::Terminate)) {
             tracing::debug!(%error, "the Storage daemon's connection did not end as it should");
         }
     }
 
-    /// The next frame of a sequence; `None` at its end. Signals that want an answer get it.
+    /// The next frame of a sequence; `None` at its end. Signals that need an answer get it.
     pub(crate) fn next_frame(&mut self) -> Result<Option<&[u8]>, ChannelError> {
         loop {
             let signal = match self.channel.recv(IDLE_LIMIT)? {
@@ -210,9 +212,9 @@ impl StorageConnection {
         }
     }
 
-    /// Appends the next frame of a sequence to `frames`. Signals that want an answer get it. Without patience it takes
-    /// only what is there; with it, a wait that is too long is a timeout, after which one can go on. [`Self::deliver`] comes
-    /// before anybody looks at them.
+    /// Appends the next frame of a sequence to `frames`. Signals that need an answer get it.
+    /// Without patience it takes only what is there; with it, a wait that is too long is a timeout,
+    /// after which one can go on. [`Self::deliver`] must be called before they are read.
     pub(crate) fn gather(&mut self, frames: &mut Frames, patience: Option<Duration>) -> Result<Arrival, ChannelError> {
         match self.channel.gather(frames, patience)? {
             None => Ok(Arrival::Nothing),
@@ -229,8 +231,9 @@ impl StorageConnection {
         self.channel.deliver(frames);
     }
 
-    /// Says good-bye. Tells what was sent on the connection, the good-bye included. The Storage Daemon closes when it has
-    /// done its own part of the job's end, which the caller need not wait for at once.
+    /// Says good-bye. Returns what was sent on the connection, the good-bye included. The Storage
+    /// Daemon closes when it has done its own part of the job's end, which the caller need not wait
+    /// for at once.
     pub(crate) fn terminate(mut self, end: End) -> (CommCount, Option<Farewell>) {
         let said = match end {
             // A Storage Daemon that has gone needs no good-bye.

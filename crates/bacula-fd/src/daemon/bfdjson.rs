@@ -1,4 +1,5 @@
-//! `bfdjson`: the configuration as JSON, for web front ends (reference 06 §13). The same program under another name.
+//! `bfdjson`: the configuration as JSON, for web front ends (reference 06 §13). The same program
+//! under another name.
 
 use std::ffi::OsString;
 use std::io;
@@ -32,7 +33,7 @@ pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
     program.is_some_and(|name| name.as_bytes() == b"bfdjson")
 }
 
-/// The whole life of the program; its exit status.
+/// Runs the program; returns its exit status.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match parse(arguments) {
         Ok(wish) => show(&wish),
@@ -57,7 +58,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Wish, CliError
             b'D' => wish.data_only = true,
             b't' => wish.test_only = true,
             b'v' => wish.verbose = true,
-            // -d: nothing here is worth a debug line.
+            // -d: there are no debug lines here.
             _ => {}
         }
     }
@@ -109,7 +110,7 @@ fn show(wish: &Wish) -> u8 {
 
 fn compiled(expression: &[u8]) -> Result<PosixRegex, StockMessage> {
     let options = RegexOptions { ignore_case: false, newline: false };
-    // Whoever wrote it waits for it, and nobody else does.
+    // No bound is needed: the user who wrote it waits for it.
     PosixRegex::of_any_weight(expression, options)
         .map_err(|_| StockMessage::job_termination("bacula-fd", &texts::bad_directives(expression)))
 }

@@ -1,6 +1,6 @@
 //! The command line, read as the stock daemon's `getopt` reads it (reference 06 §4).
 //!
-//! Only reading: nothing is opened, nobody is asked whether a user exists.
+//! Only parsing: nothing is opened, and no user is looked up.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -9,7 +9,8 @@ use fd_config::StockMessage;
 
 use crate::daemon::getopt;
 
-/// Where a configuration file without `/` in its name is looked for; packagers set `FERROFD_SYSCONFDIR` at build time.
+/// Where a configuration file without `/` in its name is looked for; packagers set
+/// `FERROFD_SYSCONFDIR` at build time.
 pub(crate) const CONFIGURATION_DIRECTORY: &str = match option_env!("FERROFD_SYSCONFDIR") {
     Some(directory) => directory,
     None => "/etc/bacula",
@@ -61,7 +62,7 @@ impl Cli {
 /// A command line that ends the program with status 1.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum CliError {
-    /// The usage is wanted, or there is a mistake; the complaint is `getopt`'s own line, without LF.
+    /// `-?`, or a mistake; the complaint is `getopt`'s own line, without LF.
     #[error("{}", String::from_utf8_lossy(complaint))]
     Usage {
         /// Empty: only the usage.
@@ -160,8 +161,8 @@ fn debug(cli: &mut Cli, value: &[u8]) {
     cli.debug_tags = OsString::from_vec(tags.get(1..).unwrap_or_default().to_vec());
 }
 
-/// A name without `/` stands in the configuration directory; the empty name is that directory itself, and is shown as
-/// empty.
+/// A name without `/` stands in the configuration directory; the empty name is that directory
+/// itself, and is shown as empty.
 pub(crate) fn resolve(file: Vec<u8>) -> OsString {
     if file.is_empty() || file.contains(&b'/') {
         return OsString::from_vec(file);

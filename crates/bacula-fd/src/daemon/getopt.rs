@@ -1,5 +1,5 @@
-//! Arguments as the C library's `getopt` takes them apart: options may be joined (`-fP`, `-cFILE`), stand behind other
-//! arguments, and end at `--`. Not here: what an option means.
+//! Arguments as the C library's `getopt` takes them apart: options may be joined (`-fP`, `-cFILE`),
+//! stand behind other arguments, and end at `--`. Not here: what an option means.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -13,11 +13,12 @@ pub(crate) struct Arguments {
     pub(crate) positional: Vec<Vec<u8>>,
 }
 
-/// Takes apart a command line whose first word is the program's name. `valued` are the letters with a value, `flags`
-/// those without; `?` is always known.
+/// Takes apart a command line whose first word is the program's name. `valued` are the letters with
+/// a value, `flags` those without; `?` is always known.
 ///
 /// # Errors
-/// The complaint of `getopt` about the first letter that is unknown or has no value, without LF; empty for `-?`.
+/// The complaint of `getopt` about the first letter that is unknown or has no value, without LF;
+/// empty for `-?`.
 pub(crate) fn take_apart(
     arguments: impl IntoIterator<Item = OsString>,
     valued: &[u8],

@@ -1,4 +1,4 @@
-//! This host, as the configuration asks for it: files, programs, names, directories, keys.
+//! The configuration's questions to this host: files, programs, names, directories, keys.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -76,7 +76,7 @@ impl Source for Host {
     }
 }
 
-/// What a program printed, [`MAX_FILE`] at most, and whether it ended well.
+/// What a program printed, [`MAX_FILE`] at most, and whether it succeeded.
 fn output(argv: &[Vec<u8>]) -> Option<(Vec<u8>, bool)> {
     let (name, arguments) = argv.split_first()?;
     let mut child = Command::new(OsStr::from_bytes(name))
@@ -87,7 +87,7 @@ fn output(argv: &[Vec<u8>]) -> Option<(Vec<u8>, bool)> {
         .spawn()
         .ok()?;
     let mut printed = Vec::new();
-    // Whoever prints more finds the pipe closed.
+    // A program that prints more gets a closed pipe.
     let read = child.stdout.take().map(|output| output.take(MAX_FILE).read_to_end(&mut printed));
     let status = child.wait().ok()?;
     read?.ok()?;

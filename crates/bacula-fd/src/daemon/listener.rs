@@ -1,7 +1,8 @@
 //! The listening sockets, and a thread for each connection that they accept.
 //!
-//! Plain threads: a Director's connection is one blocking conversation. Callers that are not logged in have a few places
-//! of their own, and at most `Maximum Concurrent Jobs` that have logged in are served at once.
+//! Plain threads: a Director's connection is one blocking conversation. Callers that are not logged
+//! in have a few places of their own, and at most `Maximum Concurrent Jobs` that have logged in are
+//! served at once.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,10 +19,10 @@ use crate::director;
 use crate::shared::daemon::Daemon;
 use crate::shared::pulses::Pulse;
 
-/// How often a listener shows that it lives while nobody calls.
+/// How often a listener reports that it is alive without any caller.
 const LISTENING: Duration = Duration::from_secs(30);
 
-/// Waits for the next caller; `pulse` tells of it. The listener must not block.
+/// Waits for the next caller, and reports to `pulse`. The listener must not block.
 fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream, SocketAddr)> {
     loop {
         pulse.due_within(LISTENING);
@@ -37,7 +38,7 @@ fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream,
     }
 }
 
-/// Accepts connections of `listener` for ever.
+/// Accepts connections of `listener`; never returns.
 pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
     let pulse = daemon.pulses().add("listener");
     if let Err(error) = listener.set_nonblocking(true) {
@@ -46,15 +47,17 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
     loop {
         match await_caller(listener, &pulse) {
             Ok((stream, peer)) => {
-                // For a free slot it may wait as long as jobs run.
+                // The wait for a free slot may last as long as jobs run.
                 pulse.rest();
                 admit(daemon, stream, peer);
             }
-            // Errors of one connection, and passing ones of the network or of this process (reference 01 §6.1).
+            // Errors of one connection, and temporary ones of the network or of this process
+            // (reference 01 §6.1).
             Err(error) => {
                 tracing::warn!(%error, "accept failed");
                 if matches!(error.raw_os_error(), Some(libc_errno::EMFILE | libc_errno::ENFILE)) {
-                    // Descriptors come back when a session ends; asking again at once would only burn the processor.
+                    // Descriptors come back when a session ends; trying again at once would only
+                    // use the processor.
                     thread::sleep(Duration::from_millis(100));
                 }
             }
@@ -63,7 +66,7 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
 }
 
 mod libc_errno {
-    //! Errors of `accept` that need a breath.
+    //! Errors of `accept` after which a pause is needed.
     pub(super) const EMFILE: i32 = 24;
     pub(super) const ENFILE: i32 = 23;
 }

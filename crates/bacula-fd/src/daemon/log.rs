@@ -1,4 +1,5 @@
-//! The program's own log: what no operator's message tells. Lines look as the stock daemon's debug lines do.
+//! The program's own log: what is no message to the operator. Lines look like the stock daemon's
+//! debug lines.
 
 use std::fmt;
 use std::io;
@@ -16,7 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::clock;
 use crate::shared::debug::Debug;
 
-/// Every thread's log goes to where `debug` says, from now on. To be called once.
+/// Sends every thread's log to `debug` from now on. To be called once.
 pub(crate) fn init(debug: &Arc<Debug>, format: LogFormat) {
     let lines = tracing_subscriber::fmt::layer().with_writer(Out(Arc::clone(debug)));
     let filter = ByLevel(Arc::clone(debug));
@@ -27,7 +28,7 @@ pub(crate) fn init(debug: &Arc<Debug>, format: LogFormat) {
     }
 }
 
-/// Lets through what the debug level of the moment wants.
+/// Filters by the current debug level.
 struct ByLevel(Arc<Debug>);
 
 impl<S> Filter<S> for ByLevel {
@@ -60,7 +61,8 @@ impl io::Write for OutLine<'_> {
     }
 }
 
-/// `[21-Nov-2026 02:00:41 ]x-fd[[ThreadId(3)]]: bacula_fd::daemon::start:82 WARN text` (reference 06 §8.2).
+/// `[21-Nov-2026 02:00:41 ]x-fd[[ThreadId(3)]]: bacula_fd::daemon::start:82 WARN text`
+/// (reference 06 §8.2).
 struct StockLines(Arc<Debug>);
 
 impl<S, N> FormatEvent<S, N> for StockLines

@@ -1,4 +1,4 @@
-//! What systemd wants to know: ready, alive, stopping (the datagrams of `sd_notify(3)`).
+//! The daemon's state for systemd: ready, alive, stopping (the datagrams of `sd_notify(3)`).
 //!
 //! Without `NOTIFY_SOCKET`, as under the stock unit, nothing is sent.
 
@@ -9,7 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::thread;
 use std::time::Duration;
 
-/// The service manager, if there is one that listens.
+/// The service manager's socket.
 #[derive(Clone, Debug)]
 pub(crate) struct Manager {
     socket: OsString,
@@ -21,15 +21,15 @@ impl Manager {
     pub(crate) fn find() -> Option<Self> {
         let socket = std::env::var_os("NOTIFY_SOCKET").filter(|socket| !socket.is_empty())?;
         let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-        // Meant for us, or for whoever takes it.
+        // No process id, or ours.
         let ours = number("WATCHDOG_PID").is_none_or(|process| process == u64::from(std::process::id()));
         let watchdog = number("WATCHDOG_USEC").filter(|usec| ours && *usec > 0).map(Duration::from_micros);
         Some(Self { socket, watchdog })
     }
 
-    /// The daemon listens. From here on `stuck` is asked twice in each interval of the watchdog, and if nothing is, the
-    /// manager is told that the daemon lives. When something is stuck, or the question does not come back, it hears
-    /// nothing any more, and systemd restarts the daemon.
+    /// The daemon listens. From here on `stuck` is called twice in each interval of the watchdog,
+    /// and while it returns nothing the manager gets its keep-alive. When something is stuck, or
+    /// `stuck` does not return, no more of them is sent, and systemd restarts the daemon.
     pub(crate) fn ready(&self, mut stuck: impl FnMut() -> Vec<String> + Send + 'static) {
         self.send(b"READY=1\n");
         let Some(interval) = self.watchdog else { return };

@@ -12,8 +12,8 @@ use nix::fcntl::{FcntlArg, fcntl};
 
 use crate::security::own_file;
 
-/// The pid file of a running daemon, locked as long as this lives. It stays on disk unless [`Self::remove`] is called, as
-/// the stock daemon's does after an error.
+/// The pid file of a running daemon, locked as long as this lives. It stays on disk unless
+/// [`Self::remove`] is called, as the stock daemon's does after an error.
 #[derive(Debug)]
 pub(crate) struct PidFile {
     path: PathBuf,
@@ -31,7 +31,7 @@ pub(crate) enum PidFileError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is locked, and does not say by whom, or can't be locked or written.
+    /// The file is locked and names no process, or can't be locked or written.
     #[error("Cannot lock pid file. {} ERR={}", path.display(), error_text(*errno as i32))]
     Locked {
         /// The file.
@@ -57,8 +57,8 @@ impl PidFileError {
 }
 
 impl PidFile {
-    /// `DIRECTORY/bacula-fd.PORT.pid` with the number of this process (reference 06 §5.2). A file that nobody locks is
-    /// taken over.
+    /// `DIRECTORY/bacula-fd.PORT.pid` with the number of this process (reference 06 §5.2). A file
+    /// without a lock is taken over.
     ///
     /// # Errors
     /// [`PidFileError`]; the file is left as it was.

@@ -104,10 +104,12 @@ impl PrivilegeError {
     }
 }
 
-/// Becomes `user` and `group`. Without both it does nothing. With `keep_read_all` the calling thread,
-/// and those that it starts later, may still read every file. Call it before there are other threads.
+/// Becomes `user` and `group`. Without both it does nothing. With `keep_read_all` the calling
+/// thread, and those that it starts later, may still read every file. Call it before there are
+/// other threads.
 ///
-/// `-u` alone keeps the group of the caller: that is how the stock daemon does it, and start scripts count on it.
+/// `-u` alone keeps the group of the caller: that is how the stock daemon does it, and start
+/// scripts depend on it.
 ///
 /// # Errors
 /// [`PrivilegeError`]; what was done until then stays done, so the daemon must end.
@@ -141,7 +143,7 @@ pub(crate) fn drop_privileges(
     })
 }
 
-/// Who the daemon will be.
+/// The user and group to become.
 struct Identity {
     user: String,
     uid: Uid,

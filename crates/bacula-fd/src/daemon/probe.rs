@@ -1,8 +1,9 @@
-//! What the watchdog asks: does the daemon get on?
+//! The watchdog's question: is anything stuck?
 //!
-//! Stuck is what nobody from outside can set going again: a lock that is never given back, a loop that accepts connections
-//! or waits for a time and does not come round, a backup whose threads all wait for each other. A job that waits for a
-//! Storage Daemon, a Director, a program or a disk is not stuck, however long that takes.
+//! Stuck is what nothing from outside can resolve: a lock that is never released, a loop that
+//! accepts connections or waits for a time and does not come round, a backup whose threads all wait
+//! for each other. A job that waits for a Storage Daemon, a Director, a program or a disk is not
+//! stuck, however long that takes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::time::Instant;
 use crate::shared::daemon::Daemon;
 use crate::shared::pulses::GRACE;
 
-/// Remembers what it saw last time.
+/// Remembers the last look.
 #[derive(Debug)]
 pub(crate) struct Probe {
     daemon: Arc<Daemon>,
@@ -19,19 +20,19 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// Of this daemon; nothing is seen yet.
+    /// For this daemon.
     pub(crate) fn new(daemon: Arc<Daemon>) -> Self {
         Self { daemon, standing: Standing::default() }
     }
 
-    /// What is stuck. Does not come back if a lock of the daemon's memory is never given back.
+    /// What is stuck. Does not return if a lock of the registry is never released.
     pub(crate) fn stuck(&mut self) -> Vec<String> {
         self.daemon.supervisor().prove_alive();
         let now = Instant::now();
         let mut stuck = self.daemon.pulses().overdue(now);
         let mut seen = Vec::new();
         for job in self.daemon.supervisor().running_jobs() {
-            // A job that is to end is set going by that.
+            // The cancel wakes the threads of a job that is to end.
             if let Some(place) = job.progress.stages().standstill().filter(|_| !job.cancel.is_cancelled()) {
                 seen.push((job.name(), place));
             }
@@ -41,12 +42,12 @@ impl Probe {
     }
 }
 
-/// Backups in which every thread waits for another one: where they stand, and since when.
+/// Backups in which every thread waits for another one: their positions, and since when.
 #[derive(Debug, Default)]
 struct Standing(HashMap<String, (u64, Instant)>);
 
 impl Standing {
-    /// Those that have stood at the same place for longer than a busy host takes to wake a thread.
+    /// Those whose position has not changed for longer than a busy host takes to wake a thread.
     fn see(&mut self, jobs: &[(String, u64)], now: Instant) -> Vec<String> {
         let since =
             |job: &str, place: u64| self.0.get(job).filter(|(known, _)| *known == place).map_or(now, |(_, at)| *at);

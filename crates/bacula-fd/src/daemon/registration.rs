@@ -1,7 +1,8 @@
-//! `Connect To Director`: we call the Director and wait until he has something for us (reference 01 §14, 06 §12.1).
+//! `Connect To Director`: the daemon calls the Director and waits until that uses the connection
+//! (reference 01 §14, 06 §12.1).
 //!
-//! A thread for each such Director keeps one connection ready for him. When he takes it, another thread serves it like
-//! one that he has made himself, and the next one is made at once.
+//! A thread for each such Director keeps one connection ready. When the Director uses it, another
+//! thread serves it like one that the Director has made, and the next one is made at once.
 
 use std::sync::Arc;
 use std::thread;
@@ -21,28 +22,28 @@ use crate::daemon::timetable::Timetable;
 use crate::director;
 use crate::shared::daemon::Daemon;
 
-/// How often clock and timetable are looked at while nothing happens.
+/// How often clock and timetable are checked while nothing happens.
 const LOOK: Duration = Duration::from_secs(5);
-/// After a try that led nowhere.
+/// Pause after a failed try.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How long the Director may take for his second line.
+/// How long the Director may take for its second line.
 const GREETING: Duration = Duration::from_secs(15);
 
 /// Why a connection is no longer kept ready.
 enum Left {
-    /// The Director wants to use it.
+    /// The Director uses it.
     Called(Box<Channel>),
-    /// It is old, or not wanted any more.
+    /// It is old, or outside the schedule.
     Enough,
     /// It broke, or the Director said something else.
     Lost(String),
 }
 
-/// Starts a thread for every Director that wants to be called.
+/// Starts a thread for every Director that is to be called.
 pub(crate) fn start(daemon: &Arc<Daemon>) {
     for number in 0..daemon.config().directors.len() {
         let wanted = daemon.config().directors.get(number).is_some_and(|director| {
-            // Without an address the stock daemon does nothing and says nothing.
+            // Without an address the stock daemon does nothing, without a message.
             director.connect_to_director && director.address.is_some()
         });
         if !wanted {
@@ -88,11 +89,12 @@ fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
             Left::Called(channel) => serve(daemon, *channel),
             Left::Enough => {}
             Left::Lost(why) => {
-                // Said once, and again after it has worked in between.
+                // Logged once, and again after a success in between.
                 if !std::mem::replace(&mut failing, true) {
                     tracing::warn!(director = %director.name, %why, "the Director can't be called, trying on");
                 }
-                // A Director that drops every connection at once must not make us call in a loop.
+                // A Director that drops every connection at once must not cause calls in a tight
+                // loop.
                 if made.elapsed() < PAUSE {
                     thread::sleep(PAUSE);
                 }
@@ -101,7 +103,7 @@ fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
     }
 }
 
-/// Calls the Director and tells him who we are.
+/// Calls the Director and registers.
 fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> {
     let Some(host) = director.address.as_deref() else { return Err(DialError::Greeting(String::new())) };
     let own = &daemon.config().file_daemon;
@@ -115,7 +117,7 @@ fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> 
         certificates: daemon.certificates().of_director(&director.name),
         host,
         port: director.port,
-        // So that a firewall on the way does not forget us, and a dead line is noticed.
+        // So that a firewall keeps the connection, and a dead line is noticed.
         keep_idle: (!heartbeat.is_zero()).then_some(heartbeat),
     };
     let mut channel = call.dial(&hello::registration(own.name.as_bytes(), call.need().to_wire()))?;
@@ -126,7 +128,8 @@ fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> 
     }
 }
 
-/// Somebody answers in the Director's place, or the Director is not protected as it has to be: the operator should know.
+/// Another program answers in the Director's place, or the Director is not encrypted as it has to
+/// be: a security message for the operator.
 fn tell_of_attack(daemon: &Daemon, director: &Director, error: &DialError) {
     if let DialError::Unknown(why @ (AuthError::Clear | AuthError::Reflected)) = error {
         let host = director.address.as_deref().unwrap_or_default();
@@ -144,7 +147,7 @@ fn wait_for_call(mut channel: Channel, most: Duration, timetable: &mut Timetable
                 let answered = channel
                     .signal(Signal::IsAlive)
                     .and_then(|()| channel.flush())
-                    // Both sides forget TLS: what comes next is a new hello in clear.
+                    // Both sides drop TLS: a new hello in clear comes next.
                     .and_then(|()| channel.drop_tls());
                 return match answered {
                     Ok(()) => Left::Called(Box::new(channel)),
@@ -171,7 +174,7 @@ fn leave(channel: Channel) {
     }
 }
 
-/// The Director has taken a connection: from here on it is like one that he has made.
+/// The Director has taken a connection: from here on it is like one that the Director has made.
 fn serve(daemon: &Arc<Daemon>, channel: Channel) {
     let slot = daemon.take_called_slot();
     let shared = Arc::clone(daemon);

@@ -33,8 +33,8 @@ const IGNORED: [Signal; 6] =
     [Signal::SIGHUP, Signal::SIGCONT, Signal::SIGPROF, Signal::SIGWINCH, Signal::SIGPIPE, Signal::SIGUSR2];
 
 impl Signals {
-    /// Blocks the signals in this thread and all that it starts later, so that only [`Self::wait`] sees them. Children
-    /// that `std::process::Command` starts get them unblocked.
+    /// Blocks the signals in this thread and all that it starts later, so that only [`Self::wait`]
+    /// sees them. Children that `std::process::Command` starts get them unblocked.
     ///
     /// # Errors
     /// The system's.
@@ -44,8 +44,9 @@ impl Signals {
         Ok(Self { descriptor: SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC)? })
     }
 
-    /// Waits for a signal that ends the daemon and gives its number, which is the exit status. After the first one the
-    /// caller ends in good order; a second one, while it does so, should end the process with status 1.
+    /// Waits for a signal that ends the daemon and gives its number, which is the exit status.
+    /// After the first one the caller ends in good order; a second one, while it does so, should
+    /// end the process with status 1.
     ///
     /// # Errors
     /// The system's.

@@ -43,7 +43,7 @@ const BIND_RETRY: Duration = Duration::from_secs(5);
 /// Tries to bind an address.
 const BIND_TRIES: u32 = 12;
 
-/// The whole life of the program; its exit status.
+/// Runs the program; returns its exit status.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match cli::parse(arguments) {
         Ok(cli) => cli,
@@ -54,7 +54,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     if cli.wants_background() {
-        // Nothing is open yet, and there is no second thread. For debugging the standard files stay what they are.
+        // Nothing is open yet, and there is no second thread. For debugging the standard files stay
+        // what they are.
         match into_background(if cli.debug_level.is_some() { 3 } else { 0 }) {
             Ok(Role::Starter) => return ExitCode::SUCCESS,
             Ok(Role::Daemon) => {}
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The daemon can't go on; whoever started it has been told why.
+/// The daemon can't go on; the reason was printed.
 struct Ended(u8);
 
 fn start(cli: &Cli) -> Result<u8, Ended> {
@@ -98,7 +99,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     };
     let addresses = config.file_daemon.addresses.clone();
     let certificates = ResourceCertificates::load(&config).map_err(|problem| {
-        // They were good a moment ago, when the configuration was checked.
+        // They were good when the configuration was checked, a moment ago.
         tracing::error!(%problem, "the certificates can't be read");
         Ended(1)
     })?;
@@ -139,7 +140,8 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     Ok(status)
 }
 
-/// What must be encrypted and can't be would only be refused, each time.
+/// Refuses a configuration in which a connection must be encrypted and can't be: each one would
+/// fail.
 fn check_requirement(cli: &Cli, settings: &Settings, config: &Config) -> Result<(), Ended> {
     let directors = config.directors.iter().map(|director| ("Director", &director.name, &director.tls));
     let consoles = config.consoles.iter().map(|console| ("Console", &console.name, &console.tls));
@@ -155,7 +157,8 @@ fn check_requirement(cli: &Cli, settings: &Settings, config: &Config) -> Result<
     }
 }
 
-/// A plugin directory that can't be opened ends the start (reference 06 §6.2), whatever would be in it.
+/// A plugin directory that can't be opened ends the start (reference 06 §6.2), whatever would be in
+/// it.
 fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
     let own = &config.file_daemon;
     let Some(directory) = &own.plugin_directory else { return Ok(()) };
@@ -185,13 +188,13 @@ fn load(cli: &Cli) -> Result<Config, Ended> {
         for message in error.messages() {
             say(Some(message));
         }
-        // Beside the stock daemon's own words, which stand on standard output: the place and a hint.
+        // In addition to the stock daemon's message on standard output: the place and a hint.
         print(&mut io::stderr(), error.explanation().as_bytes());
         Ended(error.exit_status())
     })
 }
 
-/// `bacula-fd.toml`, which the stock daemon does not know; so what is wrong with it is told in words of our own.
+/// `bacula-fd.toml`, which the stock daemon does not have; its errors are messages of our own.
 fn settings(cli: &Cli) -> Result<Settings, Ended> {
     let file = Settings::path_beside(&cli.config_file);
     let ended = |text: &dyn Display| {
@@ -216,7 +219,7 @@ fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<(), Ended> {
     })
 }
 
-/// Binds with patience: the daemon before this one may need a moment to end (reference 06 §5.4).
+/// Binds with several tries: the previous daemon may need a moment to end (reference 06 §5.4).
 fn bind(daemon: &Daemon, address: SocketAddr) -> Result<TcpListener, Ended> {
     let mut tries = 0;
     loop {
@@ -242,7 +245,7 @@ fn bind(daemon: &Daemon, address: SocketAddr) -> Result<TcpListener, Ended> {
 /// Waits for a signal that ends the daemon. Running jobs are not waited for.
 fn wait_for_the_end(daemon: &Daemon, signals: Option<Signals>) -> Result<u8, Ended> {
     let Some(signals) = signals else {
-        // `-s`: signals do what they do to any program.
+        // `-s`: signals have their default effect.
         loop {
             thread::park();
         }
@@ -268,8 +271,7 @@ fn end_at_once() {
     std::process::exit(1);
 }
 
-/// From here on the program's own log has somewhere to go. A debug level on the command line counts more than the
-/// settings.
+/// Starts the program's own log. A debug level on the command line counts more than the settings.
 fn trace(cli: &Cli, settings: &LogSettings) -> Arc<Debug> {
     let level = match settings.level {
         LogLevel::Error => LevelFilter::ERROR,

@@ -1,14 +1,15 @@
-//! When a Director may be called: the `Connect` lines of a Schedule against the clock (reference 06 §12.2).
+//! When a Director may be called: the `Connect` lines of a Schedule against the clock
+//! (reference 06 §12.2).
 
 use fd_config::{CalendarHour, Schedule};
 use fd_os::local_time::local_time;
 
-/// A schedule and what it has come to so far.
+/// A schedule and its state so far.
 #[derive(Debug)]
 pub(crate) struct Timetable<'s> {
     schedule: Option<&'s Schedule>,
     open: Open,
-    /// The minute that was looked at last, counted from 1970.
+    /// The last minute that was checked, counted from 1970.
     minute: Option<i64>,
 }
 
@@ -28,8 +29,8 @@ impl<'s> Timetable<'s> {
         Self { schedule, open, minute: None }
     }
 
-    /// Whether there should be a connection at `now`, in seconds since 1970. To be asked at least once a minute: a run
-    /// whose minute was missed is dropped.
+    /// Whether there should be a connection at `now`, in seconds since 1970. To be asked at least
+    /// once a minute: a run whose minute was missed is dropped.
     pub(crate) fn is_open(&mut self, now: i64) -> bool {
         let minute = now.div_euclid(60);
         if let Some(schedule) = self.schedule.filter(|schedule| schedule.enabled)
@@ -87,7 +88,7 @@ fn week_of_year(year: i32, date: i64, week_day: i64) -> u8 {
 
 /// Days from 1970-01-01 to a date of the Gregorian calendar.
 fn days(year: i32, month: u8, day: u8) -> i64 {
-    // The year begins in March, so that the odd day is its last.
+    // The year begins in March, so that the leap day is its last.
     let (year, month) = (i64::from(year) - i64::from(month <= 2), i64::from(month));
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + i64::from(day) - 1;
     let era = year.div_euclid(400);

@@ -1,6 +1,7 @@
-//! Runs the programs that carry messages away: mail and operator commands (reference 06 §7.8).
+//! Runs the programs that deliver messages: mail and operator commands (reference 06 §7.8).
 //!
-//! They run one after the other in a thread of their own, so that a mail server that hangs holds up nobody.
+//! They run one after the other in a thread of their own, so that a mail server that hangs blocks
+//! no job.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,11 +13,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Letters that may wait; when there are more, further ones are lost, and that is said.
+/// Messages that may wait; further ones are lost, with an error message.
 const WAITING: usize = 100;
 /// How long a program may take.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
-/// How often the end of a program is looked for.
+/// How often the end of a program is polled.
 const STEP: Duration = Duration::from_millis(20);
 
 /// What a program gets on its standard input.
@@ -39,14 +40,14 @@ pub(crate) struct Letter {
     pub(crate) failed: fn(&[Vec<u8>], &str),
 }
 
-/// The thread that runs them; it starts with the first letter.
+/// The thread that runs them; it starts with the first message.
 #[derive(Debug, Default)]
 pub(crate) struct Courier {
     line: Option<(SyncSender<Letter>, JoinHandle<()>)>,
 }
 
 impl Courier {
-    /// Takes a letter; gives it back if too many wait.
+    /// Queues a message; returns it if too many wait.
     pub(crate) fn send(&mut self, letter: Letter) -> Result<(), Box<Letter>> {
         if self.line.is_none() {
             let (sender, letters) = sync_channel(WAITING);
@@ -66,11 +67,11 @@ impl Courier {
         }
     }
 
-    /// Waits until every letter is delivered or given up.
+    /// Waits until every message is delivered or given up.
     pub(crate) fn finish(&mut self) {
         if let Some((sender, thread)) = self.line.take() {
             drop(sender);
-            // A courier that panicked has said so itself.
+            // A panic of the thread is reported where it happens.
             let _panicked = thread.join();
         }
     }
@@ -80,7 +81,7 @@ fn carry(letters: &Receiver<Letter>) {
     for letter in letters {
         let done = run(&letter);
         if let Content::File(_, _, path) = &letter.content {
-            // Nothing depends on it any more.
+            // The file is not needed any more.
             let _left_behind = std::fs::remove_file(path);
         }
         match done {
@@ -100,7 +101,8 @@ fn run(letter: &Letter) -> io::Result<ExitStatus> {
         .stderr(Stdio::null())
         .spawn()?;
     let input = child.stdin.take();
-    // A program that does not read must not hold us for ever: the time limit ends it, and with it the write.
+    // A program that does not read must not block for ever: the time limit ends it, and with it the
+    // write.
     thread::scope(|scope| {
         scope.spawn(move || input.map(|input| feed(input, &letter.content)));
         wait(&mut child)

@@ -1,6 +1,6 @@
 //! Messages that stay on this host: standard output, files, mail, the operator, the system's log.
 //!
-//! Not here: the Director, who gets his messages from the session that serves him.
+//! Not here: messages to the Director, which the session that serves it sends.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -53,8 +53,9 @@ impl LocalDestinations {
         }
     }
 
-    /// Writes a line of this type number to every local destination that takes it. `time` in seconds since 1970; `job`
-    /// replaces the codes of an operator's command where the line is that of a job (reference 06 §7.8).
+    /// Writes a line of this type number to every local destination that takes it. `time` in
+    /// seconds since 1970; `job` replaces the codes of an operator's command where the line is that
+    /// of a job (reference 06 §7.8).
     pub(crate) fn deliver(&mut self, type_number: u8, time: i64, line: &[u8], job: Option<&Expand<'_>>) {
         let date = if is_listing(type_number, line) { String::new() } else { clock::date_prefix(time) };
         let dated = [date.as_bytes(), line].concat();
@@ -82,8 +83,8 @@ impl LocalDestinations {
         }
     }
 
-    /// A session ended: files are closed, and the next message opens them anew (log rotation, reference 06 §7.9); mail
-    /// is sent.
+    /// A session ended: files are closed, and the next message opens them anew (log rotation,
+    /// reference 06 §7.9); mail is sent.
     pub(crate) fn close(&mut self) {
         self.open.clear();
         for (place, (path, file)) in std::mem::take(&mut self.mail) {
@@ -98,7 +99,8 @@ impl LocalDestinations {
                 Some(command) => (Vec::new(), self.expanded(command, &destination.place)),
                 None => (texts::MAIL_HEAD.to_vec(), texts::default_mail_command(&destination.place)),
             };
-            // That mail can't be sent is said to nobody, as in the stock daemon: there is no better way to say it.
+            // That mail can't be sent is not reported, as in the stock daemon: there is no other
+            // way to say it.
             let letter =
                 Letter { argv: split_arguments(&command), content: Content::File(head, file, path), failed: |_, _| {} };
             if self.courier.send(letter).is_err() {
@@ -158,9 +160,10 @@ impl LocalDestinations {
     }
 }
 
-/// Whether a line is one of a list of files, which carry no date: the file itself, as `ls` would show it, or why it was
-/// left out, indented by five blanks behind the head (reference 06 §7.5). What a backup could not save has its date; it
-/// differs from what a verify could not look at by the quotes around the path.
+/// Whether a line is one of a list of files, which carry no date: the file itself, as `ls` would
+/// show it, or why it was left out, indented by five blanks behind the head (reference 06 §7.5).
+/// What a backup could not save has its date; it differs from what a verify could not look at by
+/// the quotes around the path.
 fn is_listing(type_number: u8, line: &[u8]) -> bool {
     const INDENTED: &[u8] = b":      ";
     let is = |kind: MessageType| type_number == kind.number();
@@ -180,7 +183,7 @@ fn has_quoted_path(line: &[u8]) -> bool {
 fn undelivered(what: &str) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let said = texts::delivery_error(i64::try_from(now.as_secs()).unwrap_or(0), what);
-    // Nobody is left to tell if even this fails.
+    // There is no further place to report to.
     let _undeliverable = write_all(&mut io::stdout().lock(), said.as_bytes());
     let _undeliverable = syslog(MessageType::ErrorTerm.number(), said.as_bytes());
 }
@@ -190,7 +193,8 @@ fn write_all(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Facility daemon; priority by type; one datagram a line (reference 06 §7.5). A host without a log daemon is no error.
+/// Facility daemon; priority by type; one datagram a line (reference 06 §7.5). A host without a log
+/// daemon is no error.
 pub(crate) fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
     const DAEMON: u8 = 3 << 3;
     let priority = match type_number {

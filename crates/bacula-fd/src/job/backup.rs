@@ -43,7 +43,7 @@ pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSe
     plan
 }
 
-/// What looks at the line to the Storage Daemon.
+/// What counts the packets to the Storage Daemon.
 #[derive(Debug)]
 pub(crate) struct LineWatch {
     /// `SD Packet Check`.
@@ -52,8 +52,8 @@ pub(crate) struct LineWatch {
     pub hang_up: Option<HangUp>,
 }
 
-/// Runs the backup; what goes wrong is told to the operator and stands in the job's state. `before_files` is done when
-/// the Storage Daemon is ready.
+/// Runs the backup; errors become messages and the job's status. `before_files` is done when the
+/// Storage Daemon is ready.
 pub(crate) fn run(
     job: &Job,
     plan: &BackupPlan,
@@ -98,7 +98,7 @@ pub(crate) fn run(
 fn all_sent<T>(job: &Job, outcome: Result<T, BackupError>) -> bool {
     match outcome {
         Ok(_) => true,
-        // The operator has been told, or has asked for it.
+        // The operator has a message, or has canceled it.
         Err(error) => {
             tracing::debug!(%error, "the backup ended early");
             job.change_status(JobStatus::Error);
@@ -114,8 +114,8 @@ fn fail(job: &Job, outbox: &Outbox, error: &StorageError) {
     job.change_status(JobStatus::Error);
 }
 
-/// The socket's own words before the job's, as in the stock daemon (reference 01 §20). Nobody wants to read them of a
-/// job that was cancelled.
+/// The socket's own words before the job's, as in the stock daemon (reference 01 §20). A canceled
+/// job has no such message.
 fn report_send_error(job: &Job, outbox: &Outbox, error: &ChannelError) {
     let silent = matches!(error.fault, Fault::Cancelled | Fault::HasErrors | Fault::Terminated);
     if !silent && !job.status().is_canceled() {
@@ -144,7 +144,7 @@ impl Sink<'_> {
         self.storage.channel().send_encoded(frames, count)
     }
 
-    /// The job stands where somebody wants it to break off; what was sent counts.
+    /// The job is at the place where it is to break off; what was sent counts.
     fn hang_up(&mut self) {
         let Some(at) = &self.watch.hang_up else { return };
         let progress = &self.job.progress;
@@ -164,7 +164,7 @@ impl Sink<'_> {
 
 impl FrameSink for Sink<'_> {
     fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), SinkError> {
-        // What is ready is of no use any more. Nobody asks for the reason.
+        // What is ready is of no use any more, and the reason is not used.
         if self.job.cancel.is_cancelled() {
             return Err(SinkError { reason: String::new() });
         }

@@ -1,6 +1,7 @@
-//! Programs that run for a job, and what is read from them or from a FIFO, as long as somebody wants it.
+//! Programs that run for a job, and reads from them or from a FIFO, which end when they are not
+//! wanted any more.
 //!
-//! Whatever is waited for here, the waiter looks at its [`Wanted`] ten times a second.
+//! Every wait checks its [`Wanted`] ten times a second.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -15,7 +16,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
-/// How often a wait looks whether it is still wanted.
+/// How often a wait checks whether it is still wanted.
 const STEP: Duration = Duration::from_millis(100);
 /// The same in milliseconds, for the kernel.
 const STEP_MS: u16 = 100;
@@ -24,15 +25,15 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The first pause between two looks at a program that is about to end; it doubles up to [`STEP`].
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Says whether a wait is to go on.
+/// Returns whether a wait is to go on.
 pub(crate) type Wanted<'w> = &'w dyn Fn() -> bool;
 
-/// The error of a read that nobody wants any more.
+/// The error of a read that is not wanted any more.
 fn unwanted() -> io::Error {
     io::Error::from(io::ErrorKind::ConnectionAborted)
 }
 
-/// Whether a read ended because nobody wanted it any more.
+/// Whether a read ended because it was not wanted any more.
 pub(crate) fn is_unwanted(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionAborted
 }
@@ -52,7 +53,7 @@ impl<'w, R: Read + AsFd> Watched<'w, R> {
         Self { inner, wanted, looked: Instant::now(), first_byte: None }
     }
 
-    /// With a bound for the time until there is something to read, or somebody who has written has gone.
+    /// With a bound for the time until there is something to read, or a writer has closed it.
     pub(crate) fn with_patience(mut self, patience: Duration) -> Self {
         self.first_byte = Instant::now().checked_add(patience);
         self
@@ -99,7 +100,7 @@ impl<R: Read + AsFd> Read for Watched<'_, R> {
     }
 }
 
-/// What becomes of the processes that a program has left behind.
+/// What happens to processes that a program has left behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Group {
     /// They end with it: a list is of no use without its reader.
@@ -154,7 +155,7 @@ impl Program {
         }
     }
 
-    /// Ends it now; its status, if the kernel lets go of it.
+    /// Ends it now; its status, if the kernel releases it.
     pub(crate) fn end(mut self) -> Option<ExitStatus> {
         self.child.take().and_then(|child| end(child, self.group))
     }
@@ -168,11 +169,12 @@ impl Drop for Program {
     }
 }
 
-/// Asks a program and its group to end, and then makes them. It is reaped last, because its number is its group's.
+/// Asks a program and its group to end, and then makes them. It is reaped last, because its number
+/// is its group's.
 fn end(mut child: Child, group: Group) -> Option<ExitStatus> {
     let pid = Pid::from_raw(child.id().cast_signed());
     if group == Group::Ends || !has_ended(pid) {
-        // Whoever is not there any more needs no signal.
+        // A process that is gone needs no signal.
         let _gone = killpg(pid, Signal::SIGTERM);
         let _ended = ends_within(pid, GRACE);
         let _gone = killpg(pid, Signal::SIGKILL);

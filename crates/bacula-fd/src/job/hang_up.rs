@@ -1,14 +1,14 @@
-//! `setdebug … hangup=N`: the line to the Storage Daemon ends in the middle of a backup, so that somebody can try how
-//! incomplete jobs go on (reference 02 §4.20).
+//! `setdebug … hangup=N`: the line to the Storage Daemon ends in the middle of a backup, so that an
+//! operator can try how incomplete jobs go on (reference 02 §4.20).
 //!
-//! N above 0: before the record of file N + 1. N below 0: before the packet of data that brings the bytes read above
-//! −N KiB.
+//! N above 0: before the record of file N + 1. N below 0: before the packet of data that brings the
+//! bytes read above −N KiB.
 
 use fd_records::{DataLayout, Packing};
 
 use crate::job::sent_records::{Head, Sent, SentRecords};
 
-/// Bytes that are read for a packet, where the packet itself does not tell.
+/// Bytes that are read for a packet, where the packet doesn't show it.
 const BLOCK: u64 = 65_536;
 
 /// When the line ends.
@@ -46,7 +46,7 @@ impl HangUp {
         Some(Self { limit, records: SentRecords::default(), files: 0, read: 0, written: 0, left: 0 })
     }
 
-    /// What it waits for.
+    /// The limit.
     pub(crate) const fn limit(&self) -> Limit {
         self.limit
     }

@@ -1,9 +1,11 @@
-//! The regular expressions of a job: compiled and matched here if they are light, else by a guest, a process that may die.
+//! The regular expressions of a job: compiled and matched here if they are light, else by a second
+//! process that may die, the guest.
 //!
-//! The C library's expressions have no bound in memory, stack or time, and a thread that is in one can't be stopped. Light
-//! ones ([`fd_os::regex::weigh`]) are matched where they are needed, as fast as ever. The others, first of all those with
-//! back-references, go to a second process of this program, which takes no more memory than it may ([`serve`]), and which
-//! is killed when the job is canceled or when a single text takes too long.
+//! The C library's expressions have no bound in memory, stack or time, and a thread that is in one
+//! can't be stopped. Light ones ([`fd_os::regex::weigh`]) are matched where they are needed, as
+//! fast as ever. The others, first of all those with back-references, go to a second process of
+//! this program, which takes no more memory than it may ([`serve`]), and which is killed when the
+//! job is canceled or when a single text takes too long.
 
 use std::ffi::{CStr, OsString};
 use std::fs::File;
@@ -35,9 +37,10 @@ const GUEST_MEMORY: u64 = 320 << 20;
 const COMPILE_LIMIT: Duration = Duration::from_secs(30);
 /// How long it may take with one text.
 const MATCH_LIMIT: Duration = Duration::from_secs(60);
-/// The most memory that matching light expressions may come to take, all together, bytes. Beyond it they are the guest's.
+/// The most memory that matching light expressions may come to take, all together, bytes. Further
+/// ones go to the guest.
 const MOST_MATCHING: usize = 512 << 20;
-/// Longest text that a light expression is asked about here, bytes: the time grows with its square.
+/// Longest text that is matched here, bytes: the time grows with its square.
 const LONGEST_TEXT: usize = 4096;
 /// Most bytes of an expression or a text on their way to the guest.
 const LONGEST_MESSAGE: usize = 1 << 20;
@@ -66,7 +69,7 @@ pub(crate) struct Matcher {
 struct Inner {
     /// Memory that matching what is light may take.
     matching: usize,
-    /// What the guest has compiled, or will have when it is there again.
+    /// What the guest has compiled, or is to compile when it is started again.
     expressions: Vec<(Vec<u8>, RegexOptions)>,
     guest: Option<Guest>,
 }
@@ -88,7 +91,7 @@ pub(crate) struct Expression {
 /// Why the guest has no answer.
 #[derive(Debug)]
 enum Failure {
-    /// The job does not want one any more.
+    /// The job doesn't need one any more.
     Unwanted,
     /// The C library's words.
     Refused(String),
@@ -131,7 +134,7 @@ impl Matcher {
             options,
             light: None,
             number: OnceLock::new(),
-            // What the guest has is bounded by itself.
+            // The guest's memory has a bound of its own.
             memory: until_nul.len().saturating_mul(2).saturating_add(size_of::<Expression>()),
         };
         let mut inner = self.lock();
@@ -162,7 +165,7 @@ impl Matcher {
 }
 
 impl Expression {
-    /// Whether it is found anywhere in `text`. If nobody can tell, the job fails.
+    /// Whether it is found anywhere in `text`. If that can't be decided, the job fails.
     pub(crate) fn is_match(&self, text: &CStr) -> bool {
         match &self.light {
             _ if self.matcher.job.cancel.is_cancelled() => false,
@@ -174,7 +177,7 @@ impl Expression {
         }
     }
 
-    /// The first match and its groups. If nobody can tell, the job fails.
+    /// The first match and its groups. If that can't be decided, the job fails.
     pub(crate) fn captures(&self, text: &[u8]) -> Option<Captures> {
         let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
         match &self.light {
@@ -187,7 +190,8 @@ impl Expression {
         }
     }
 
-    /// Asks the guest. One that dies or has no memory left may only have seen too much before: a new one gets a try.
+    /// Asks the guest. One that dies or has no memory left may have been full of earlier work: a
+    /// new one gets a try.
     fn ask(&self, text: &[u8], groups: bool) -> Option<Captures> {
         let cancel = &self.matcher.job.cancel;
         let wanted = || !cancel.is_cancelled();
@@ -350,7 +354,8 @@ impl Guest {
         }
     }
 
-    /// The guest reads all of a request before he does anything, so that this does not wait for long.
+    /// The guest reads all of a request before it does anything, so that this does not wait for
+    /// long.
     fn send(&mut self, head: &[u8], message: &[u8]) -> Result<(), Failure> {
         if message.len() > LONGEST_MESSAGE {
             return Err(Failure::Refused(RegexError::too_big().to_string()));
@@ -387,7 +392,7 @@ pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
     arguments.first().is_some_and(|name| name.as_bytes() == GUEST.as_bytes())
 }
 
-/// The whole life of a guest; its exit status. It ends with its host.
+/// Runs a guest; returns its exit status. It ends with the daemon.
 pub(crate) fn serve() -> u8 {
     let bounded = set_pdeathsig(Signal::SIGKILL)
         .and_then(|()| setrlimit(Resource::RLIMIT_CORE, 0, 0))
@@ -398,7 +403,8 @@ pub(crate) fn serve() -> u8 {
     fd_os::locale::set_from_environment();
     let mut expressions = Vec::new();
     let (mut requests, mut answers) = (io::stdin().lock(), io::stdout().lock());
-    // The end of the requests is the end of the job, and so is whatever else goes wrong between two processes.
+    // The end of the requests is the end of the job, and so is whatever else goes wrong between two
+    // processes.
     while answer(&mut expressions, &mut requests)
         .and_then(|said| {
             answers.write_all(&said)?;

@@ -1,4 +1,4 @@
-//! How a job's threads reach the Director: through the session, which alone owns his connection.
+//! How a job's threads reach the Director: through the session, which alone owns the connection.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,10 +9,11 @@ use fd_messages::{JobLog, MessageType, PacketSink, SendError};
 use crate::clock;
 use crate::shared::job::Job;
 
-/// Messages that may wait for the session. A Director that reads slowly slows the job down instead of filling memory.
+/// Messages that may wait for the session. A Director that reads slowly makes the job slow and
+/// doesn't fill memory.
 const WAITING: usize = 256;
 
-/// What is on its way to the session, in order.
+/// A message or packet on its way to the session.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     /// A message.
@@ -28,7 +29,7 @@ pub(crate) enum Outgoing {
     Packet(Vec<u8>),
 }
 
-/// Why the Director can't be reached any more, once he can't.
+/// Why the Director can't be reached any more, once that is so.
 pub(crate) type Loss = Arc<OnceLock<String>>;
 
 /// The job's end of the line to the session.
@@ -52,7 +53,7 @@ impl JobLog for Outbox {
     fn message(&self, kind: MessageType, text: &[u8]) {
         if self.job.note(kind, &self.messages) && self.is_heard(kind) {
             let outgoing = Outgoing::Message { kind, time: clock::seconds(), text: text.to_vec() };
-            // Without a session nobody is left to read it; what it does to the job is done.
+            // Without a session it is dropped; its effect on the job stays.
             let _session_gone = self.line.send(outgoing);
         }
     }
@@ -63,13 +64,14 @@ impl JobLog for Outbox {
 }
 
 impl Outbox {
-    /// Whether a message of this type does something to the job, whoever reads it.
+    /// Whether a message of this type has an effect on the job, even without a destination.
     const fn job_counts(kind: MessageType) -> bool {
         !matches!(kind, MessageType::Saved | MessageType::Skipped | MessageType::Restored | MessageType::Verified)
     }
 
-    /// Whether anybody gets it. `all, !restored` has an effect on the type and no destination for it: without this look
-    /// a line would be made for each file, sent to the session, and dropped there.
+    /// Whether it has a destination. `all, !restored` has an effect on the type and no destination
+    /// for it: without this check a line would be made for each file, sent to the session, and
+    /// dropped there.
     fn is_heard(&self, kind: MessageType) -> bool {
         self.messages.destinations_of(kind.number()).next().is_some()
     }

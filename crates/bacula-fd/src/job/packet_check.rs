@@ -1,12 +1,12 @@
-//! `SD Packet Check`: every so many packets of data the Storage Daemon is asked whether it still follows (reference 04
-//! §1.4).
+//! `SD Packet Check`: the Storage Daemon is polled after every so many packets of data
+//! (reference 04 §1.4).
 
 use std::time::{Duration, Instant};
 
 use crate::job::sent_records::{Sent, SentRecords};
 
-/// Questions that follow each other faster than this, with little in between, become half as frequent. The first one
-/// follows the job's begin.
+/// Polls that follow each other faster than this, with little data in between, become half as
+/// frequent. The first one follows the job's begin.
 const TOO_OFTEN: Duration = Duration::from_secs(3);
 const LITTLE: usize = 500 << 20;
 
@@ -21,14 +21,14 @@ pub(crate) struct PacketCheck {
 }
 
 impl PacketCheck {
-    /// Asks after each `every` packets, from `now` on; `None` for never.
+    /// Polls after each `every` packets, from `now` on; `None` for never.
     pub(crate) fn new(every: u32, now: Instant) -> Option<Self> {
         let every = u64::from(every);
         (every > 0).then(|| Self { every, left: every, asked: now, sent: 0, records: SentRecords::default() })
     }
 
-    /// The bytes of whole frames that go before the next question; `None` if all of them do. To be called with what
-    /// remains until then.
+    /// The bytes of whole frames that go before the next poll; `None` if all of them do. To be
+    /// called with what remains until then.
     pub(crate) fn due(&mut self, frames: &[u8]) -> Option<usize> {
         let mut at = 0_usize;
         // Whole frames come here; the rest of anything else goes out as it is.
@@ -45,7 +45,7 @@ impl PacketCheck {
         None
     }
 
-    /// The Storage Daemon was asked at `now`.
+    /// The Storage Daemon was polled at `now`.
     pub(crate) fn asked(&mut self, now: Instant) {
         if now.saturating_duration_since(self.asked) < TOO_OFTEN && self.sent < LITTLE {
             self.every = self.every.saturating_mul(2);
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn questions_in_quick_succession_become_rarer_from_the_first_on() {
         let start = Instant::now();
-        // Packets of a byte before the next question.
+        // Packets of a byte before the next poll.
         let packets = |check: &mut PacketCheck| {
             let frames = record("1 2 9", 9, 1, false);
             let at = check.due(&frames).unwrap();

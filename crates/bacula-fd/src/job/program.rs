@@ -1,4 +1,5 @@
-//! What is told of programs that ran or could not run, in the stock daemon's words and numbers (reference 02 §10.5).
+//! Programs that are to run, and how those that ran or could not run are reported, with the stock
+//! daemon's words and numbers (reference 02 §10.5).
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +12,7 @@ use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in};
 use fd_messages::split_arguments;
 use fd_walk::real_path;
 
-/// Why a command is not run.
+/// Why a command was not run.
 #[derive(Debug)]
 pub(crate) enum NotRun {
     /// There is no word in it.
@@ -22,9 +23,9 @@ pub(crate) enum NotRun {
     Exec(io::Error),
 }
 
-/// The command line as a process that is to be started. With *Allowed Script Directories* the program's own path, links
-/// followed, has to be in one of them, too; and that path is what will be executed, so that nobody can put another
-/// program in its place by a link.
+/// The command line as a process that is to be started. With *Allowed Script Directories* the
+/// program's own path, links followed, has to be in one of them, too; and that path is executed, so
+/// that no link can put another program in its place.
 pub(crate) fn prepare(command: &[u8], allowed: &[Vec<u8>]) -> Result<Command, NotRun> {
     check_allowed(command, allowed).map_err(NotRun::Refused)?;
     let words = split_arguments(command);
@@ -39,7 +40,7 @@ pub(crate) fn prepare(command: &[u8], allowed: &[Vec<u8>]) -> Result<Command, No
             return Err(NotRun::Refused(ProgramNotAllowed::Path));
         }
         let mut process = Command::new(&real);
-        // Some programs go by the name that they are called by.
+        // Some programs act by the name that they are called by.
         process.arg0(name);
         process
     };
@@ -49,7 +50,8 @@ pub(crate) fn prepare(command: &[u8], allowed: &[Vec<u8>]) -> Result<Command, No
 
 /// The exit status by which the stock daemon's child reports that a program could not be executed.
 pub(crate) fn exec_status(error: &io::Error) -> i32 {
-    // EACCES, ENOEXEC, EFAULT, EINTR, E2BIG, ENAMETOOLONG, ENOMEM, ETXTBSY, ENOENT: 200 and the place in this list.
+    // EACCES, ENOEXEC, EFAULT, EINTR, E2BIG, ENAMETOOLONG, ENOMEM, ETXTBSY, ENOENT: 200 and the
+    // place in this list.
     const NUMBERS: [i32; 9] = [13, 8, 14, 4, 7, 36, 12, 26, 2];
     let place = error.raw_os_error().and_then(|number| NUMBERS.iter().position(|known| *known == number));
     place.and_then(|place| i32::try_from(place).ok()).map_or(255, |place| 200 + place)

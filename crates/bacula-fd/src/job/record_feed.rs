@@ -1,7 +1,9 @@
-//! The frames of a read session, in batches that the job's own thread receives and decrypts between two writes.
+//! The frames of a read session, in batches that the job's own thread receives and decrypts between
+//! two writes.
 //!
-//! A batch is small enough to be in the processor's cache when it is written. A second thread that receives meanwhile
-//! costs processor time and made restores no faster (`bench/README.md`). Not here: what a frame means.
+//! A batch is small enough to be in the processor's cache when it is written. A second thread that
+//! receives meanwhile costs processor time and made restores no faster (`bench/README.md`). Not
+//! here: what a frame means.
 
 use std::time::Duration;
 

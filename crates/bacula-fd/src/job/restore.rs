@@ -20,7 +20,7 @@ use crate::job::outbox::Outbox;
 use crate::job::record_feed::RecordFeed;
 use crate::shared::job::Job;
 
-/// What the Director's command comes to; `Err` holds an expression list of which nothing is usable.
+/// The plan for the Director's command; `Err` holds an expression list of which nothing is usable.
 pub(crate) fn plan(
     replace: Replace,
     prelinks: bool,
@@ -37,9 +37,10 @@ pub(crate) fn plan(
     Ok(RestorePlan { output, prelinks, replace, check_digests: true, keys, processor: Processor::chosen() })
 }
 
-/// Whether the Director may restore there: `AllowedRestoreDirectories` (reference 05 §1.3). The place must be allowed as
-/// it is written, without `..`, and as the kernel goes there. No expression list is, where there are limits: its text can
-/// look like an allowed place (`/tmp/ok/` replaces `tmp` by `ok`).
+/// Whether the Director may restore there: `AllowedRestoreDirectories` (reference 05 §1.3). The
+/// place must be allowed as it is written, without `..`, and as the kernel resolves it. No
+/// expression list is, where there are limits: its text can look like an allowed place (`/tmp/ok/`
+/// replaces `tmp` by `ok`).
 pub(crate) fn is_allowed(allowed: &[Vec<u8>], place: &Where) -> bool {
     match place {
         _ if allowed.is_empty() => true,
@@ -77,9 +78,10 @@ fn leads_to(pattern: &[u8], path: &[u8]) -> bool {
     ends.chain([path.len()]).filter_map(|end| path.get(..end)).any(|part| wildcard(pattern, part, false))
 }
 
-/// Restores what one Storage Daemon sends; what goes wrong is told to the operator and stands in the job's state. The result
-/// is what the stock daemon says only with its next message, or before the job's end when its status is settled: errors
-/// among them do not make the restore a failed one. `waiting` are those of the round before.
+/// Restores what one Storage Daemon sends; errors become messages and the job's status. The result
+/// is what the stock daemon says only with its next message, or before the job's end when its
+/// status is settled: errors among them do not fail the restore. `waiting` are those of the
+/// previous round.
 pub(crate) fn run(
     job: &Job,
     plan: &RestorePlan,

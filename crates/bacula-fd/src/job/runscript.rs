@@ -1,4 +1,5 @@
-//! Programs that the Director has run on this host, before and after a job (reference 02 §10).
+//! Programs that the Director orders to run on this host, before and after a job
+//! (reference 02 §10).
 
 use std::cell::Cell;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -18,7 +19,7 @@ use crate::shared::job::Job;
 
 /// Longest piece of output that makes one message, in bytes.
 const LINE_MAX: u64 = 499;
-/// How much a script may print to a Director who has gone, in bytes.
+/// How much a script may print after the Director has gone, in bytes.
 const UNHEARD_MAX: usize = 1 << 20;
 /// Status of a program that could not even be tried.
 const NOT_STARTED: i32 = -402_653_185;
@@ -58,7 +59,7 @@ impl Moment {
         matches!(self, Self::AtOnce | Self::Before)
     }
 
-    /// Whether a job in this state is well, seen from this moment.
+    /// Whether a job in this state counts as successful at this moment.
     const fn is_well(self, status: JobStatus) -> bool {
         match self {
             Self::AtOnce => true,
@@ -76,7 +77,7 @@ impl Moment {
     }
 }
 
-/// What a script needs to know.
+/// What a script depends on.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
     /// For the job codes.
@@ -89,9 +90,10 @@ pub(crate) struct Surroundings<'a> {
 
 /// Whether a script is still wanted.
 ///
-/// A `cancel` ends the script that runs when it comes, and no later one: those that clean up after a canceled job run.
-/// Without its Director a job that has not begun won't, so the scripts before it end, too. Those of a job that runs or
-/// has run go on, for what they do to the host is still needed, but not for ever for the sake of what nobody hears.
+/// A `cancel` ends the script that runs at that time, and no later one: scripts that clean up after
+/// a canceled job run. Without its Director a job that has not begun will not begin, so the scripts
+/// before it end, too. Those of a job that runs or has run go on, because their effect on the host
+/// is still needed, but not without a bound: their output has no reader.
 struct Watch<'w> {
     job: &'w Job,
     aborts: u32,
@@ -123,7 +125,8 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// Runs the scripts of this moment, one after the other; each sees the state that the one before it left.
+/// Runs the scripts of this moment, one after the other; each starts from the state that the
+/// previous one left.
 pub(crate) fn run_all(
     scripts: &[RunScript],
     moment: Moment,
@@ -189,7 +192,8 @@ fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dy
     let errors = writer.try_clone().map_err(|_| Failure::not_started())?;
     process.stdin(Stdio::null()).stdout(writer).stderr(errors);
     let child = Program::start(&mut process, Group::Stays).map_err(|error| Failure::of_exec(&error))?;
-    // Our copies of the pipe's writing end stand in `process`; the reader would wait for them for ever.
+    // `process` holds our copies of the pipe's writing end; with them the reader would never see
+    // the end.
     drop(process);
     let wanted = || watch.is_wanted();
     let mut output = BufReader::new(Watched::new(reader, &wanted));

@@ -1,6 +1,7 @@
 //! What the packets of a backup's stream are: heads of records, and what stands in them.
 //!
-//! For what counts packets on their way out. Each packet is looked at once, in the order in which it is sent.
+//! For the counters of packets on their way out. Each packet is looked at once, in the order in
+//! which it is sent.
 
 use fd_bsock::{Parsed, Signal, parse};
 use fd_records::{Stream, StreamClass};
@@ -12,7 +13,7 @@ pub(crate) struct Head {
     pub(crate) file_index: u32,
     /// What the packets behind it are.
     pub(crate) stream: Stream,
-    /// Bytes of the file, where there is data; 0 where nobody knows.
+    /// Bytes of the file, where there is data; 0 where that is unknown.
     pub(crate) size: u64,
 }
 
@@ -59,7 +60,8 @@ pub(crate) struct SentRecords {
 }
 
 impl SentRecords {
-    /// The first of these frames, and how many bytes it takes; `None` if there is none, or no whole one.
+    /// The first of these frames, and how many bytes it takes; `None` if there is none, or no whole
+    /// one.
     pub(crate) fn next<'f>(&mut self, frames: &'f [u8]) -> Option<(Sent<'f>, usize)> {
         match parse(frames).ok()? {
             Parsed::Need(_) => None,

@@ -12,10 +12,11 @@ use crate::shared::daemon::Daemon;
 
 /// The size that counts without a setting, in bytes.
 const USUAL: u64 = 64 << 20;
-/// Nobody else may read it: it says what stands in which file.
+/// No other user may read it: it shows which contents are in which file.
 const MODE: u32 = 0o600;
 
-/// The file for a backup with PKI; `None` if there is to be none, or can't be. With `reads_all` it is read ahead.
+/// The file for a backup with PKI; `None` if it is switched off, or can't be opened. With
+/// `reads_all` it is read ahead.
 pub(crate) fn for_backup(daemon: &Daemon, reads_all: bool) -> Option<Arc<SignatureFile>> {
     daemon.protection()?;
     let config = &daemon.config().file_daemon;
@@ -30,7 +31,7 @@ pub(crate) fn for_backup(daemon: &Daemon, reads_all: bool) -> Option<Arc<Signatu
     }
 }
 
-/// Says what became of it.
+/// Logs what happened to it.
 pub(crate) fn report(file: &SignatureFile) {
     tracing::debug!(found = file.found(), made = file.made(), "signatures");
     if let Some(error) = file.problem() {
@@ -52,7 +53,7 @@ fn open(path: &Path, bytes: u64, reads_all: bool) -> io::Result<Option<Signature
         file.set_len(bytes)?;
     }
     if reads_all {
-        // A page here and a page there would cost a disk with heads more time than signing. It is only advice.
+        // Single pages would cost a rotating disk more time than signing. The call is only advice.
         let _ = posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_WILLNEED);
     }
     Ok(Some(SignatureFile::new(file, bytes)))

@@ -23,7 +23,7 @@ pub(crate) fn of_disk(job: &Job, plan: &VerifyPlan, outbox: &Outbox) {
     }
 }
 
-/// What of a volume is looked at.
+/// What is compared with a volume.
 #[derive(Clone, Copy)]
 pub(crate) enum VolumeLevel<'l> {
     /// Which files with which attributes and digests it holds.
@@ -68,7 +68,7 @@ pub(crate) fn of_volume(
     true
 }
 
-/// What a verify of a volume makes of the job.
+/// The job's status after a verify of a volume.
 fn conclude(job: &Job, outbox: &Outbox, verified: Result<VerifyOutcome, VerifyError>) {
     match verified {
         Ok(outcome) => {

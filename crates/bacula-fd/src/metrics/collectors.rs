@@ -1,6 +1,6 @@
-//! The collectors of Statistics resources: each writes the daemon's metrics to a file or to a Graphite server, again and
-//! again (reference 06 §11.2). A thread each; what it is doing is kept for `.status statistics`
-//! ([`crate::shared::collectors`]).
+//! The collectors of Statistics resources: each writes the daemon's metrics to a file or to a
+//! Graphite server, again and again (reference 06 §11.2). A thread each; what it is doing is kept
+//! for `.status statistics` ([`crate::shared::collectors`]).
 //!
 //! Not here: the metrics themselves ([`crate::metrics::stock`]).
 
@@ -24,9 +24,9 @@ use crate::shared::collectors::Spool;
 use crate::shared::daemon::Daemon;
 use crate::texts;
 
-/// How long a Graphite server is called before its lines are kept for later.
+/// How long to try to connect to a Graphite server before its lines are kept for later.
 const CALLING: Duration = Duration::from_secs(3);
-/// Between two calls.
+/// Pause between two tries.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long a Graphite server may take to read.
 const WRITING: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ pub(crate) fn start(daemon: &Arc<Daemon>) {
     }
 }
 
-/// Collects until something can't be put right.
+/// Collects until an error that stays.
 fn collect(daemon: &Daemon, number: usize, resource: &Statistics) {
     let collectors = daemon.collectors();
     let graphite = resource.kind == StatisticsKind::Graphite;
@@ -73,7 +73,7 @@ fn collect(daemon: &Daemon, number: usize, resource: &Statistics) {
             collectors.change(number, |state| (state.running, state.error) = (false, text));
             return;
         }
-        // A resource may ask for no pause at all; the daemon has other things to do.
+        // A resource may ask for no pause at all; the loop must not take a whole processor.
         pulse.sleep(resource.interval.max(PAUSE));
     }
 }
@@ -94,7 +94,8 @@ fn line(resource: &Statistics, metric: &Metric, now: i64) -> Vec<u8> {
     [before.as_bytes(), &prefix, name.as_bytes(), after.as_bytes()].concat()
 }
 
-/// The stock daemon's odd rule: only what the last pattern says of it counts, and whether the one before it matched.
+/// The stock daemon's odd rule: only the last pattern counts, and whether the one before it
+/// matched.
 fn is_wanted(patterns: &[Vec<u8>], name: &[u8]) -> bool {
     let mut wanted = true;
     let mut before = false;
@@ -107,7 +108,7 @@ fn is_wanted(patterns: &[Vec<u8>], name: &[u8]) -> bool {
     wanted
 }
 
-/// Appends to the file of a collector; else where the stock daemon says what is wrong, and what it says.
+/// Appends to the file of a collector. An error is the stock daemon's place and text.
 fn to_file(file: Option<&Path>, lines: &[u8]) -> Result<(), (&'static str, String)> {
     let Some(path) = file else { return Err((texts::COLLECTOR_OPEN, texts::no_collector_file())) };
     let opening = |error| (texts::COLLECTOR_OPEN, texts::collector_not_opened(path, &io_error_text(&error)));
@@ -115,7 +116,8 @@ fn to_file(file: Option<&Path>, lines: &[u8]) -> Result<(), (&'static str, Strin
     own_file::open_output(path, Writing::Append, 0o640).map_err(opening)?.write_all(lines).map_err(saving)
 }
 
-/// Gives the lines to a Graphite server, those first that have waited; keeps them if nobody takes them.
+/// Sends the lines to a Graphite server, after those that were kept; keeps them if it can't be
+/// reached.
 fn to_graphite(daemon: &Daemon, number: usize, resource: &Statistics, lines: &[u8]) {
     let collectors = daemon.collectors();
     let spool = spool_file(&daemon.config().file_daemon.working_directory, &resource.name);
@@ -143,7 +145,7 @@ fn to_graphite(daemon: &Daemon, number: usize, resource: &Statistics, lines: &[u
 
 /// Reference 06 §5.8.
 fn spool_file(working_directory: &Path, collector: &str) -> PathBuf {
-    // A name may hold what leads to another directory.
+    // A name may contain what leads to another directory.
     working_directory.join(format!("bacula-fd.collector.{}.spool", collector.replace('/', "_")))
 }
 

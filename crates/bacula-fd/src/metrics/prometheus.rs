@@ -1,8 +1,8 @@
-//! The daemon's numbers for monitoring systems: `GET /metrics` in Prometheus' text format, at the address that
-//! `bacula-fd.toml` names. Without an address nobody listens.
+//! The daemon's numbers for monitoring systems: `GET /metrics` in Prometheus' text format, at the
+//! address that `bacula-fd.toml` names. Without an address there is no listener.
 //!
-//! A few callers at a time, two seconds each: who asks for metrics has no password, so it gets little to hold on to. That
-//! is also why this is no HTTP library: one method, one path, no state.
+//! A few callers at a time, two seconds each: a caller has no password, so it gets few resources.
+//! That is also why this is no HTTP library: one method, one path, no state.
 //!
 //! Not here: the metrics of the stock daemon ([`crate::metrics::stock`]).
 
@@ -25,9 +25,9 @@ use crate::texts;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Callers at a time.
 const CALLERS: usize = 16;
-/// How long each of them has in any case, whoever else waits. An answer takes milliseconds.
+/// How long each of them has in any case, however many others wait. An answer takes milliseconds.
 const LEAST_TIME: Duration = Duration::from_millis(250);
-/// After a call that could not be taken, as when descriptors are short.
+/// Pause after a call that failed, as when no descriptor is free.
 const BREATH: Duration = Duration::from_millis(100);
 /// Shortest timeout that is set on the socket; zero would mean none.
 const TIMEOUT_MIN: Duration = Duration::from_millis(1);
@@ -45,7 +45,7 @@ const STAGES: [(&str, Stage); 5] = [
 /// A number of a running job.
 type OfJob = fn(&Job) -> u64;
 
-/// Listens, if an address is given. What goes wrong is no reason to do without backups: it stands in the log.
+/// Listens, if an address is given. An error is only logged: backups go on.
 pub(crate) fn start(daemon: &Arc<Daemon>) {
     let Some(address) = daemon.metrics_address() else { return };
     if let Err(error) = listen(daemon, address) {
@@ -68,7 +68,7 @@ fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> io::Result<()> {
     thread::Builder::new().name("metrics".to_owned()).spawn(serve).map(|_runs_for_ever| ())
 }
 
-/// Answers in a thread of its own, so that nobody waits for somebody who is silent.
+/// Answers in a thread of its own, so that a silent caller delays no other.
 fn admit(daemon: &Arc<Daemon>, places: &Arc<Places>, caller: TcpStream) -> io::Result<()> {
     let socket = caller.try_clone()?;
     let place = places.take(move || {
@@ -117,7 +117,7 @@ fn answer(daemon: &Daemon, caller: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// The path that a request asks for, without what stands behind a question mark.
+/// The path that a request asks for, without the query.
 fn path(request: &[u8]) -> Option<&[u8]> {
     let line = request.split(|byte| *byte == b'\r').next()?;
     let mut words = line.split(|byte| *byte == b' ');

@@ -15,8 +15,8 @@ pub(crate) struct Metric {
     pub description: &'static str,
 }
 
-/// All metrics of the daemon of this name, as they are now. The two counts of the stock daemon's own allocator are 0:
-/// there is no such allocator here.
+/// All metrics of the daemon of this name, as they are now. The two counts of the stock daemon's
+/// own allocator are 0: there is no such allocator here.
 pub(crate) fn metrics(daemon: &str) -> [Metric; 5] {
     let memory = Platform::memory();
     let metric = |what: &str, value, unit, description| Metric {

@@ -1,7 +1,7 @@
 //! The certificates of the resources that have TLS with certificates, read once, at the start.
 //!
-//! At the start because `-u` may take the right to read the keys away, and because a daemon that can't protect its
-//! connections as asked must not run.
+//! At the start because `-u` may take the right to read the keys away, and because a daemon that
+//! can't protect its connections as asked must not run.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(crate) struct ResourceCertificates {
 }
 
 impl ResourceCertificates {
-    /// Reads the files of every resource that wants them.
+    /// Reads the files of every resource that names them.
     pub(crate) fn load(config: &Config) -> Result<Self, CertificateProblem> {
         Ok(Self {
             own: certificates(&config.file_daemon.tls)?,

@@ -1,8 +1,10 @@
-//! `/etc/hosts.allow` and `/etc/hosts.deny`, as Debian's build of the stock daemon honours them (`hosts_access(5)`,
-//! `hosts_options(5)`): who may connect at all. The daemon's name in them is that of its resource.
+//! `/etc/hosts.allow` and `/etc/hosts.deny`, as Debian's build of the stock daemon honors them
+//! (`hosts_access(5)`, `hosts_options(5)`): which clients may connect. The daemon's name in them is
+//! that of its resource.
 //!
-//! Only rules and patterns. What rules can order beside that (`spawn`, `twist`, `banners`) is not done; nor are users
-//! asked for (RFC 931) or netgroups looked up: a rule that needs them never allows, and always denies.
+//! Only rules and patterns. What else rules can order (`spawn`, `twist`, `banners`) is not done,
+//! users are not asked for (RFC 931), and netgroups are not looked up: a rule that needs them never
+//! allows, and always denies.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -18,14 +20,14 @@ const MAX_FILE: u64 = 1 << 20;
 const MAX_DEPTH: u32 = 4;
 const SEPARATORS: [char; 5] = [' ', ',', '\t', '\r', '\n'];
 
-/// Who wants to connect; the name is looked up when a rule asks for it.
+/// The client; its name is looked up when a rule asks for it.
 #[derive(Debug)]
 pub(crate) struct Client {
     address: IpAddr,
     name: OnceCell<Name>,
 }
 
-/// What the name service says of an address.
+/// The result of a name lookup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Name {
     Known(String),
@@ -42,7 +44,7 @@ enum Doubt {
 }
 
 impl Client {
-    /// A client at this address; an IPv4 address in IPv6 clothes is one of IPv4.
+    /// A client at this address; an IPv4-mapped IPv6 address counts as IPv4.
     pub(crate) fn new(address: IpAddr) -> Self {
         Self { address: address.to_canonical(), name: OnceCell::new() }
     }
@@ -56,13 +58,13 @@ fn look_up(address: IpAddr) -> Name {
     let found = dns_lookup::lookup_addr(&address).ok().filter(|name| name.parse::<IpAddr>().is_err());
     let Some(name) = found else { return Name::Unknown };
     let leads_back = (name.as_str(), 0).to_socket_addrs().is_ok_and(|mut all| {
-        // A name that looks like an address must not pass for one.
+        // A name that looks like an address must not match as one.
         all.any(|found| found.ip().to_canonical() == address)
     });
     if leads_back { Name::Known(name) } else { Name::Paranoid }
 }
 
-/// Whether `client` may connect to `daemon`. Files that are not there allow everybody.
+/// Whether `client` may connect to `daemon`. A missing file allows every client.
 pub(crate) fn is_allowed(daemon: &str, client: &Client) -> bool {
     let rules = |path: &str| match read(Path::new(path)) {
         Ok(text) => text,
@@ -87,7 +89,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What the first rule that matches comes to: as its file says, unless it says otherwise itself.
+/// The result of the first rule that matches: that of its file, unless the rule has its own.
 fn first_match(text: &str, daemon: &str, client: &Client, doubt: Doubt, file_says: bool) -> Option<bool> {
     let text = text.replace("\\\n", "");
     let rules = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
@@ -125,7 +127,7 @@ fn fields(rule: &str) -> Vec<&str> {
     fields
 }
 
-/// What the options of a rule make of it. An option that nobody knows refuses, as in the stock daemon.
+/// The result of a rule's options. An unknown option refuses, as in the stock daemon.
 fn verdict<'r>(options: impl Iterator<Item = &'r str>, file_says: bool) -> bool {
     for option in options {
         let keyword = option.split(|c: char| c.is_whitespace() || c == '=').find(|word| !word.is_empty());
@@ -154,7 +156,8 @@ fn in_list(list: &str, matches: &dyn Fn(&str) -> bool) -> bool {
 }
 
 fn is_daemon(token: &str, daemon: &str) -> bool {
-    // A host of our own behind an `@` narrows the rule down to one of our addresses: all of them are ours.
+    // A host of our own behind an `@` narrows the rule down to one of our addresses: all of them
+    // are ours.
     let name = token.split('@').next().unwrap_or(token);
     is_text(name, daemon)
 }
@@ -197,7 +200,7 @@ fn is_host(token: &str, client: &Client) -> bool {
     if is_text(token, &client.address.to_string()) {
         return true;
     }
-    // Nobody is asked for a name on behalf of a pattern that only addresses can match.
+    // No name is looked up for a pattern that only addresses can match.
     if token.chars().all(|c| c.is_ascii_digit() || ".*?:[]".contains(c)) {
         return false;
     }
@@ -224,7 +227,8 @@ fn is_in_net(net: &str, mask: &str, address: IpAddr) -> bool {
     }
 }
 
-/// A pattern of text: wild-cards, `.domain`, `net.`, `ALL`, or the text itself; without regard to case.
+/// A pattern of text: wild-cards, `.domain`, `net.`, `ALL`, or the text itself; without regard to
+/// case.
 fn is_text(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.to_ascii_lowercase(), text.to_ascii_lowercase());
     if pattern.contains(['*', '?']) {

@@ -1,8 +1,9 @@
-//! Files that the daemon writes on this host, opened so that nobody else decides which file that is.
+//! Files that the daemon writes on this host, opened so that no other user can choose which file
+//! that is.
 //!
-//! The working and pid directories may belong to another user than the daemon's, who can put links and FIFOs there.
-//! So nothing here follows a link in such a place, waits for the other end of a FIFO, or writes to a file that has
-//! another name elsewhere.
+//! The working and pid directories may belong to another user than the daemon's, and that user can
+//! put links and FIFOs there. So nothing here follows a link in such a place, waits for the other
+//! end of a FIFO, or writes to a file that has another name elsewhere.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -12,8 +13,9 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 
-/// Opens the file for reading and writing if it is one that the daemon would make: a regular file of its own user, with
-/// one name and this mode. Otherwise, or if there is none, a new one is made in its place.
+/// Opens the file for reading and writing if it is one that the daemon would make: a regular file
+/// of its own user, with one name and this mode. Otherwise, or if there is none, a new one is made
+/// in its place.
 ///
 /// # Errors
 /// When what stands there can't be removed, or nothing can be created.
@@ -21,8 +23,8 @@ pub(crate) fn open(path: &Path, mode: u32) -> io::Result<File> {
     replace_unless(path, mode, |about| is_own(about) && about.mode() & 0o7777 == mode)
 }
 
-/// The same, whatever the mode of the file that is there: an operator may have changed it. To root a file of another user
-/// is as good: the daemon of last time may have become him.
+/// The same, whatever the mode of the file that is there: an operator may have changed it. For root
+/// a file of another user is as good: the previous daemon may have run as that user.
 ///
 /// # Errors
 /// As [`open`].
@@ -66,9 +68,10 @@ pub(crate) enum Writing {
     Anew,
 }
 
-/// Opens a place that the operator has chosen, such as a log in `/var/log`, `/dev/null` or `/dev/stdout`. In a directory
-/// that only root and the daemon's user can write to it may be a link or a FIFO that is being read; elsewhere it has to be
-/// a regular file with one name, or a character device. A FIFO that nobody reads is an error at once.
+/// Opens a place that the operator has chosen, such as a log in `/var/log`, `/dev/null` or
+/// `/dev/stdout`. In a directory that only root and the daemon's user can write to it may be a link
+/// or a FIFO that is being read; elsewhere it has to be a regular file with one name, or a
+/// character device. A FIFO without a reader is an error at once.
 ///
 /// # Errors
 /// The system's, and [`io::ErrorKind::PermissionDenied`] for what may not be written to.
@@ -90,7 +93,7 @@ pub(crate) fn open_output(path: &Path, writing: Writing, mode: u32) -> io::Resul
     Ok(file)
 }
 
-/// Whether nobody but root and the daemon's user can put anything into this directory.
+/// Whether only root and the daemon's user can create files in this directory.
 fn is_trusted(directory: &Path) -> bool {
     const OTHERS_WRITE: u32 = 0o022;
     fs::metadata(directory)

@@ -1,4 +1,5 @@
-//! The key files that the PKI directives name: read at the start, checked, and held for the jobs (reference 04 §12.1).
+//! The key files that the PKI directives name: read at the start, checked, and held for the jobs
+//! (reference 04 §12.1).
 
 use std::path::Path;
 use std::sync::Arc;

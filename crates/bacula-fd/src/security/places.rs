@@ -1,15 +1,15 @@
-//! Places for callers that nobody knows yet: a few, and none for longer than it takes.
+//! A few places for callers that have not logged in, none of them for longer than a login takes.
 //!
-//! Who finds no place waits until one is free. Strangers must not keep it waiting, so the oldest of those that have had
-//! their least time is sent away for it. Honest callers, who need a fraction of that time, are never sent away, however
-//! many come at once.
+//! A caller without a place waits until one is free. So that idle connections can't block it, the
+//! oldest that has had its least time is closed for it. A caller that logs in needs a fraction of
+//! that time, and is never closed, however many come at once.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long one that was sent away may take before the next one is.
+/// How long a closed one may take to leave before the next one is closed.
 const LEAVING: Duration = Duration::from_millis(500);
 
 /// A fixed number of places.
@@ -28,10 +28,10 @@ struct Held {
     holders: BTreeMap<u64, Holder>,
 }
 
-/// Somebody who has a place.
+/// A caller that has a place.
 struct Holder {
     since: Instant,
-    /// Ends its connection; `None` if it may stay, or has been sent away already.
+    /// Ends its connection; `None` if it may stay, or was closed already.
     send_away: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -42,13 +42,13 @@ impl fmt::Debug for Holder {
 }
 
 impl Places {
-    /// So many places; each may be kept for `least_time`, whoever else waits.
+    /// `most` places; each may be kept for `least_time`, however many others wait.
     pub(crate) fn new(most: usize, least_time: Duration) -> Arc<Self> {
         Arc::new(Self { most, least_time, held: Mutex::default(), freed: Condvar::new() })
     }
 
-    /// Waits for a place, and sends somebody away for it if nothing else helps. `send_away` ends the new holder's connection;
-    /// it is called at most once, and must not wait.
+    /// Waits for a place, and closes an older connection for it if none gets free. `send_away` ends
+    /// the new holder's connection; it is called at most once, and must not wait.
     pub(crate) fn take(self: &Arc<Self>, send_away: impl FnOnce() + Send + 'static) -> Place {
         let mut held = self.lock();
         while held.holders.len() >= self.most {
@@ -69,7 +69,7 @@ impl Places {
 }
 
 impl Held {
-    /// Sends the oldest away if it has had its time; how long to wait before the next look.
+    /// Closes the oldest if it has had its time; returns how long to wait before the next look.
     fn make_room(&mut self, least_time: Duration) -> Duration {
         let Some(oldest) = self.holders.values_mut().find(|holder| holder.send_away.is_some()) else {
             return LEAVING;
@@ -86,7 +86,7 @@ impl Held {
     }
 }
 
-/// A place; free again when this goes, also when its thread panics.
+/// A place; free again when this is dropped, also when its thread panics.
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Arc<Places>,
@@ -94,7 +94,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Its holder is somebody who may stay.
+    /// Its holder has logged in and may stay.
     pub(crate) fn keep(&self) {
         if let Some(holder) = self.places.lock().holders.get_mut(&self.number) {
             holder.send_away = None;
@@ -117,7 +117,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(3600);
 
-    /// The number of each one that is sent away.
+    /// The number of each one that is closed.
     fn taker(places: &Arc<Places>) -> (impl Fn(u32) -> Place, mpsc::Receiver<u32>) {
         let (sent, away) = mpsc::channel();
         let places = Arc::clone(places);

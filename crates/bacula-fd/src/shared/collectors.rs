@@ -1,4 +1,5 @@
-//! What the collectors of Statistics resources are doing, for `.status statistics` (reference 06 §11.3).
+//! What the collectors of Statistics resources are doing, for `.status statistics`
+//! (reference 06 §11.3).
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -41,7 +42,7 @@ pub(crate) enum Spool {
     Unknown,
     /// Nothing, but it could.
     Enabled,
-    /// Lines that nobody has read.
+    /// Lines that the server has not read.
     InProgress,
     /// They are on their way.
     Despooling,
@@ -67,7 +68,8 @@ impl Collectors {
         self.states.get(number).map(|state| lock(state).clone()).unwrap_or_default()
     }
 
-    /// Whether and when the metrics are brought up to date. Ours always are; said is when the stock daemon would have.
+    /// Whether and when the metrics are brought up to date. Ours are always current; the times are
+    /// those at which the stock daemon would have done it.
     pub(crate) fn update(&self, resources: &[Statistics]) -> Update {
         let shortest = resources.iter().map(|resource| resource.interval).min().map(|shortest| shortest.min(DAY));
         let (Some(interval), Some(since)) = (shortest, self.since.get()) else { return Update::default() };

@@ -1,5 +1,5 @@
-//! What all threads of the daemon share: the configuration, what runs and ran, certificates, keys, limits and counters.
-//! It starts nothing.
+//! What all threads of the daemon share: the configuration, what runs and ran, certificates, keys,
+//! limits and counters. It starts nothing.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use crate::shared::supervisor::{Session, Supervisor};
 const CALLED: u32 = 10;
 /// Callers at once that have not logged in.
 const STRANGERS: usize = 40;
-/// How long each of them has in any case, whoever else waits. A login takes a tenth of a second.
+/// How long each of them has in any case, however many others wait. A login takes 0.1 s.
 const LEAST_TIME: Duration = Duration::from_secs(3);
 
 /// What all threads share.
@@ -51,8 +51,8 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// A daemon with this configuration, its certificates, its keys and these settings; reads the history of the one
-    /// before it.
+    /// A daemon with this configuration, its certificates, its keys and these settings; reads the
+    /// history of the one before it.
     pub(crate) fn new(
         config: Config,
         certificates: ResourceCertificates,
@@ -105,7 +105,7 @@ impl Daemon {
         self.settings.metrics.address
     }
 
-    /// How long a caller may take for his first packet.
+    /// How long a caller may take for its first packet.
     pub(crate) fn first_packet(&self) -> Duration {
         Duration::from_secs(self.settings.connection.first_packet.into())
     }
@@ -115,7 +115,7 @@ impl Daemon {
         Duration::from_secs(self.settings.connection.login.into())
     }
 
-    /// What we bring to an authentication as `own_name`, where these directives count.
+    /// Our side of an authentication as `own_name` under these directives.
     pub(crate) fn credentials(&self, own_name: &str, key: &[u8], tls: &Tls) -> Credentials {
         let require_tls = self.settings.tls.require;
         Credentials {
@@ -153,7 +153,7 @@ impl Daemon {
         &self.certificates
     }
 
-    /// Loops that must come round.
+    /// The loops that are watched.
     pub(crate) const fn pulses(&self) -> &Pulses {
         &self.pulses
     }
@@ -183,7 +183,7 @@ impl Daemon {
         &[]
     }
 
-    /// Bytes per second of a job for which nobody has set another limit.
+    /// Bytes per second of a job that has no limit of its own.
     pub(crate) fn default_bandwidth(&self) -> u64 {
         self.default_bandwidth.get()
     }
@@ -193,12 +193,13 @@ impl Daemon {
         self.default_bandwidth.set(limit);
     }
 
-    /// Waits for a place for a caller that has not logged in; `send_away` ends its connection (see [`Places::take`]).
+    /// Waits for a place for a caller that has not logged in; `send_away` ends its connection (see
+    /// [`Places::take`]).
     pub(crate) fn take_place(&self, send_away: impl FnOnce() + Send + 'static) -> Place {
         self.strangers.take(send_away)
     }
 
-    /// Waits until one more connection of somebody known may be served.
+    /// Waits until one more connection that has logged in may be served.
     pub(crate) fn take_slot(&self) -> Slot {
         self.slots.take()
     }
@@ -230,7 +231,7 @@ fn random() -> u32 {
     let mut bytes = [0; 4];
     match openssl::rand::rand_bytes(&mut bytes) {
         Ok(()) => u32::from_ne_bytes(bytes),
-        // A challenge must only never repeat; the clock stands in for a broken generator.
+        // A challenge must never repeat, nothing more: the clock replaces a broken generator.
         Err(error) => {
             tracing::error!(%error, "no random numbers");
             u32::try_from(clock::microseconds() & i64::from(u32::MAX)).unwrap_or(u32::MAX)

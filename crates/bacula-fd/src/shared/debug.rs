@@ -1,7 +1,7 @@
-//! Debug output: its level, its tags, and where it goes; what `-d`, `-dt`, `-T` and `setdebug` change
-//! (reference 06 §8, 02 §4.20).
+//! Debug output: its level, its tags, and where it goes; what `-d`, `-dt`, `-T` and `setdebug`
+//! change (reference 06 §8, 02 §4.20).
 //!
-//! The lines themselves come from `tracing`; their texts are ours, and no part of the interface.
+//! The lines come from `tracing`. Their texts are ours, and no part of the interface.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -38,7 +38,7 @@ const ALL_TAGS: u32 = 0x7fff_0000;
 #[derive(Debug)]
 pub(crate) struct Debug {
     level: AtomicI32,
-    /// What is worth a line while the debug level is 0.
+    /// The filter at debug level 0.
     base: LevelFilter,
     tags: AtomicU32,
     hangup: AtomicI64,
@@ -87,7 +87,7 @@ impl Debug {
         }
     }
 
-    /// The daemon knows its name and its working directory: the trace file moves there.
+    /// Sets the daemon's name and moves the trace file to its working directory.
     pub(crate) fn settle(&self, name: &str, working_directory: &Path) {
         let mut place = self.place();
         place.path = working_directory.join(format!("{name}.trace"));
@@ -95,7 +95,8 @@ impl Debug {
         name.clone_into(&mut place.name);
     }
 
-    /// Does what the Director asks for, and what it is answered: level, trace, hangup, blowup as they are now.
+    /// Makes the change that the Director asks for; returns the answer: level, trace, hangup and
+    /// blowup as they are now.
     pub(crate) fn change(&self, wanted: &SetDebug) -> SetDebug {
         if let Ok(level) = i32::try_from(wanted.level)
             && level >= 0
@@ -133,7 +134,7 @@ impl Debug {
                 b'h' => self.thread_ids.store(true, Ordering::Relaxed),
                 b'H' => self.thread_ids.store(false, Ordering::Relaxed),
                 b'c' => self.place().truncate(),
-                // Locks that don't exist here, and a platform that this is not.
+                // Options for locks that don't exist here, and for another platform.
                 _ => {}
             }
         }
@@ -159,7 +160,8 @@ impl Debug {
         self.thread_ids.load(Ordering::Relaxed)
     }
 
-    /// The test aid `hangup`: after how many files (negative: KiB) a backup loses its line; 0 for never.
+    /// The test aid `hangup`: after how many files (negative: KiB) a backup's connection is cut; 0
+    /// for never.
     pub(crate) fn hang_up(&self) -> i64 {
         self.hangup.load(Ordering::Relaxed)
     }
@@ -180,7 +182,7 @@ impl Debug {
         self.place().name.clone()
     }
 
-    /// What is worth a line now.
+    /// The filter in force.
     pub(crate) fn filter(&self) -> LevelFilter {
         match self.level() {
             ..=0 => self.base,
@@ -200,7 +202,7 @@ impl Debug {
             }
         }
         drop(place);
-        // A daemon without standard error keeps its lines to itself.
+        // Without standard error the line is lost.
         let _unread = io::stderr().lock().write_all(line);
     }
 
@@ -226,7 +228,8 @@ impl Place {
     }
 }
 
-/// A list such as `network,plugin`, `all,!sql` or `cloud+lock-lock`; `None` if a name or a character is unknown.
+/// A list such as `network,plugin`, `all,!sql` or `cloud+lock-lock`; `None` if a name or a
+/// character is unknown.
 fn parse_tags(text: &[u8]) -> Option<u32> {
     let (steps, stray) = tag_steps(text);
     let tags = steps.iter().try_fold(0, |tags, step| step.apply(tags));
@@ -240,7 +243,7 @@ struct TagStep<'t> {
 }
 
 impl TagStep<'_> {
-    /// The tags after it; `None` if nobody knows its name.
+    /// The tags after it; `None` if its name is unknown.
     fn apply(&self, tags: u32) -> Option<u32> {
         let is = |known: &str| known.as_bytes().eq_ignore_ascii_case(self.name);
         let bit = match self.name {

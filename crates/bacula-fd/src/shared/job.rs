@@ -1,4 +1,5 @@
-//! A job as its threads, the operator's `cancel` and `status` share it. Not here: doing it.
+//! The state of a job that its threads, the operator's `cancel` and `status` share. Not here:
+//! running it.
 
 mod words;
 
@@ -13,7 +14,7 @@ use fd_transport::{Bandwidth, Canceller, Channel};
 
 pub(crate) use words::{JobKind, Phase, Words, level_words, status_words};
 
-/// Who a job is, as `JobId=` says it.
+/// What identifies a job, from `JobId=`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Identity {
     /// Catalog number; 0 for console commands.
@@ -55,7 +56,7 @@ struct Rate {
 /// One job.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// Who it is.
+    /// What identifies it.
     pub identity: Identity,
     /// When its connection was made, seconds since 1970.
     pub started: i64,
@@ -65,16 +66,16 @@ pub(crate) struct Job {
     pub cancel: CancelToken,
     /// Bytes per second towards the Storage Daemon, 0 for no limit. Shared with the connection.
     pub bandwidth: Bandwidth,
-    /// Why it has failed where nobody can say so.
+    /// Why it has failed, where the failing thread can't say it.
     failure: Mutex<Option<Vec<u8>>>,
-    /// How often somebody has ordered its end.
+    /// How often its end was ordered.
     aborts: AtomicU32,
     status: AtomicU8,
     kind: AtomicU8,
     level: AtomicU8,
     phase: AtomicU8,
     phase_since: AtomicI64,
-    /// Only statuses take it.
+    /// Locked by statuses only.
     rate: Mutex<Rate>,
     storage: Mutex<Option<StorageSide>>,
     /// A Storage Daemon that called us, until the job's own thread takes it.
@@ -129,13 +130,13 @@ impl Job {
         }
     }
 
-    /// Fails it from where its operator can't be told; [`Self::take_failure`] gives the first text for that.
+    /// Fails it where no message can be sent; [`Self::take_failure`] returns the first text.
     pub(crate) fn fail(&self, text: Vec<u8>) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
         self.change_status(JobStatus::Fatal);
     }
 
-    /// What its operator has still to be told.
+    /// The message that is still to be sent.
     pub(crate) fn take_failure(&self) -> Option<Vec<u8>> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -177,8 +178,8 @@ impl Job {
         self.phase_since.store(now, Ordering::Relaxed);
     }
 
-    /// Bytes per second of late, smoothed as the stock daemon does it: only a plain status more than ten seconds after
-    /// the one before moves the base.
+    /// Recent bytes per second, smoothed as the stock daemon does it: only a plain status more than
+    /// ten seconds after the one before moves the base.
     pub(crate) fn last_rate(&self, now: i64) -> u64 {
         const BASE_MOVES_AFTER: i64 = 10;
         let mut rate = self.rate.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +198,7 @@ impl Job {
     pub(crate) fn set_storage(&self, storage: Option<(Canceller, bool)>) {
         let side = storage.map(|(canceller, encrypted)| StorageSide { canceller, encrypted });
         self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&side);
-        // Looked at only now: a cancel that came before does not know of the connection.
+        // Checked only now: an earlier cancel didn't see the connection.
         if self.cancel.is_cancelled()
             && let Some(side) = &side
         {
@@ -205,15 +206,15 @@ impl Job {
         }
     }
 
-    /// The connection to a Storage Daemon, if there is one. The lock is held for a copy only, by all who take it.
+    /// The connection to a Storage Daemon, if there is one. The lock is only ever held for a copy.
     pub(crate) fn storage_view(&self) -> Option<StorageView> {
         let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let (frames_read, descriptor) = (side.canceller.frames_received(), side.canceller.descriptor().unwrap_or(0));
         Some(StorageView { frames_read, descriptor, encrypted: side.encrypted })
     }
 
-    /// The operator's `cancel`, or `stop` if the job is to be resumed: the state changes and every wait on the Storage
-    /// Daemon ends.
+    /// The operator's `cancel`, or `stop` if the job is to be resumed: the state changes and every
+    /// wait on the Storage Daemon ends.
     pub(crate) fn abort(&self, stop: bool) {
         self.change_status(if stop { JobStatus::Incomplete } else { JobStatus::Canceled });
         self.cancel.cancel();
@@ -223,8 +224,8 @@ impl Job {
         if self.kind() != JobKind::Backup {
             return side.canceller.cancel();
         }
-        // Who sends ends by himself, between two frames, so that the Storage Daemon has less to complain of; who waits for
-        // it is woken.
+        // A sender stops by itself, between two frames, which spares the Storage Daemon an error. A
+        // thread that waits for the Storage Daemon is woken.
         let canceller = side.canceller.clone();
         let cut = move || {
             std::thread::sleep(GRACE);
@@ -236,7 +237,8 @@ impl Job {
         }
     }
 
-    /// How often [`Self::abort`] was called. Unlike the state and the token it tells a new order from an old one.
+    /// How often [`Self::abort`] was called. Unlike the state and the token it distinguishes a new
+    /// order from an old one.
     pub(crate) fn aborts(&self) -> u32 {
         self.aborts.load(Ordering::Relaxed)
     }
@@ -250,7 +252,8 @@ impl Job {
         Words { status, level: level_words(self.level()), kind: self.kind().words() }
     }
 
-    /// A Storage Daemon has called for this job; gives the connection back if another one waits already.
+    /// A Storage Daemon has called for this job; gives the connection back if another one waits
+    /// already.
     pub(crate) fn park(&self, channel: Channel) -> Result<(), Box<Channel>> {
         let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
         if caller.is_some() {
@@ -261,7 +264,8 @@ impl Job {
         Ok(())
     }
 
-    /// Waits for the Storage Daemon's call, at most `limit`, until the job is cancelled, or as long as it is `wanted`.
+    /// Waits for the Storage Daemon's call, at most `limit`, until the job is canceled, and no
+    /// longer than `wanted` returns true.
     pub(crate) fn await_call(&self, limit: Duration, wanted: &dyn Fn() -> bool) -> Option<Channel> {
         let start = Instant::now();
         let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
@@ -271,7 +275,7 @@ impl Job {
         caller.take()
     }
 
-    /// Waits so long, or until the job is cancelled.
+    /// Waits for this time, or until the job is canceled.
     pub(crate) fn pause(&self, time: Duration) {
         let start = Instant::now();
         while !self.cancel.is_cancelled() {
@@ -283,8 +287,8 @@ impl Job {
         }
     }
 
-    /// What a message of this type does to the job. `false`: no destination takes the type, so it has no effect at all
-    /// (reference 06 §7.3).
+    /// What a message of this type does to the job. `false`: no destination takes the type, so it
+    /// has no effect at all (reference 06 §7.3).
     pub(crate) fn note(&self, kind: MessageType, messages: &Messages) -> bool {
         if !messages.wants(kind.number()) {
             return false;

@@ -1,15 +1,15 @@
-//! Loops of the daemon that must come round again and again: those that accept connections, and those that wait for a
-//! time. The service manager is told that the daemon lives only while all of them do.
+//! The watched loops of the daemon: those that accept connections, and those that wait for a time.
+//! The service manager gets its keep-alive only while each of them comes round in time.
 //!
-//! A loop that waits for somebody else (a free slot, a server, a disk) rests meanwhile: how long that may take is not for
-//! the daemon to say.
+//! A loop that waits for something outside (a free slot, a server, a disk) rests meanwhile, because
+//! there is no bound for that.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How late a loop may come round on a busy host.
+/// How late a loop may come round on a busy host before it counts as stuck.
 pub(crate) const GRACE: Duration = Duration::from_secs(60);
 
 /// All loops that are watched.
@@ -24,7 +24,8 @@ pub(crate) struct Pulses {
 pub(crate) struct Pulse {
     name: String,
     begun: Instant,
-    /// When it has to have come round, milliseconds since `begun`; the largest number while it rests.
+    /// When it has to have come round, milliseconds since `begun`; the largest number while it
+    /// rests.
     due: AtomicU64,
 }
 
@@ -50,13 +51,13 @@ impl Pulses {
 }
 
 impl Pulse {
-    /// It comes round within this time, and is late a grace after it.
+    /// It comes round within this time, and is overdue a grace period after it.
     pub(crate) fn due_within(&self, time: Duration) {
         let due = self.begun.elapsed().saturating_add(time).saturating_add(GRACE);
         self.due.store(milliseconds(due), Ordering::Relaxed);
     }
 
-    /// It waits for somebody else.
+    /// It waits for something outside, without a bound.
     pub(crate) fn rest(&self) {
         self.due.store(u64::MAX, Ordering::Relaxed);
     }

@@ -10,12 +10,12 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// So many may be served at once.
+    /// `count` connections at once.
     pub(crate) const fn new(count: u32) -> Self {
         Self { free: Mutex::new(count), freed: Condvar::new() }
     }
 
-    /// Waits for a free one.
+    /// Waits for a free slot.
     pub(crate) fn take(self: &Arc<Self>) -> Slot {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         while *free == 0 {
@@ -32,7 +32,8 @@ impl Slots {
     }
 }
 
-/// A place among those that are served; free again when this goes, also when the session panics.
+/// A slot of a connection that is served; free again when this is dropped, also when the session
+/// panics.
 #[derive(Debug)]
 pub(crate) struct Slot {
     slots: Arc<Slots>,

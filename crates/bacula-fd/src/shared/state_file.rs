@@ -1,7 +1,7 @@
 //! The state file: the last ten jobs, kept over a restart (reference 06 §5.9).
 //!
-//! The format is the memory of a 64-bit little-endian machine, as the stock daemon writes it. Encoding and decoding are
-//! pure; reading and writing the file stands at the end.
+//! The format is the memory of a 64-bit little-endian machine, as the stock daemon writes it.
+//! Encoding and decoding are pure functions.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -12,7 +12,7 @@ use crate::security::own_file;
 
 /// Jobs that are kept.
 const KEPT: usize = 10;
-/// More of them in a file than this, and the file is damaged.
+/// A file with more of them is damaged.
 const MOST: usize = 40;
 const HEADER_SIZE: usize = 192;
 const RECORD_SIZE: usize = 200;
@@ -21,7 +21,7 @@ const MAGIC: &[u8; 16] = b"Bacula State\n\0\0\0";
 const VERSION: u32 = 4;
 /// Bytes of the longest file that is worth reading.
 const MAX_FILE: u64 = 1 << 20;
-/// Who may read it.
+/// Its mode.
 const MODE: u32 = 0o640;
 
 /// A job that ended.
@@ -65,7 +65,7 @@ pub(crate) enum DamagedState {
     /// More jobs than a daemon ever writes.
     #[error("{0} jobs instead of at most {MOST}")]
     Count(u32),
-    /// The file ends before its contents, or the list stands nowhere.
+    /// The file ends too early, or has no list.
     #[error("it ends at byte {0}, before its job list does")]
     Short(usize),
 }
@@ -89,7 +89,7 @@ pub(crate) fn encode(entries: &[FinishedJob]) -> Vec<u8> {
 }
 
 fn encode_entry(entry: &FinishedJob, file: &mut Vec<u8>) {
-    // Two pointers of the stock daemon's memory, which no reader looks at.
+    // Two pointers of the stock daemon's memory, which no program reads.
     file.extend_from_slice(&[0; 16]);
     file.extend_from_slice(&entry.errors.to_le_bytes());
     for code in [entry.job_type, entry.job_status, entry.job_level] {
@@ -191,7 +191,7 @@ pub(crate) fn path(working_directory: &Path, port: u16) -> PathBuf {
     working_directory.join(format!("bacula-fd.{port}.state"))
 }
 
-/// The jobs that the daemon before this one left. A damaged file is deleted.
+/// The jobs that the previous daemon left. A damaged file is deleted.
 pub(crate) fn load(path: &Path) -> Vec<FinishedJob> {
     let Some(file) = own_file::read(path).and_then(read_whole).ok() else { return Vec::new() };
     match decode(&file) {
@@ -215,8 +215,8 @@ fn read_whole(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes the file, mode 0640: over the one that is there, or anew where that is not what the daemon makes. Every job
-/// pays for this, and a new file costs it five times as much.
+/// Writes the file, mode 0640: over the existing one, or anew where that is not a file of the
+/// daemon's. This runs at the end of every job, and a new file costs five times as much.
 ///
 /// # Errors
 /// When it can't be created or written.

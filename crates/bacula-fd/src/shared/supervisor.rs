@@ -1,4 +1,5 @@
-//! What runs, what ran, and what the daemon itself has to say. Sessions put themselves here; status reads snapshots.
+//! What runs, what ran, and the daemon's own messages. Sessions register here; status reads
+//! snapshots.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +16,8 @@ use crate::texts;
 
 /// Jobs that the history keeps (reference 02 §13.1).
 const HISTORY: usize = 10;
-/// Daemon messages that wait for a Director; further ones are dropped, the log of the host has them.
+/// Daemon messages that wait for a Director; further ones are dropped, and are in the host's log
+/// only.
 const WAITING_MESSAGES: usize = 1000;
 
 /// One authenticated connection of a Director.
@@ -44,7 +46,7 @@ pub(crate) struct DaemonMessage {
     pub times: u32,
 }
 
-/// The daemon's memory.
+/// The registry of sessions, finished jobs and daemon messages.
 #[derive(Debug)]
 pub(crate) struct Supervisor {
     /// The configuration, never changed.
@@ -60,7 +62,7 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// A daemon that has just started, with the history of the one before it.
+    /// A daemon that has just started, with the history of the previous one.
     pub(crate) fn new(config: Config, history: Vec<FinishedJob>) -> Self {
         let own = &config.file_daemon;
         let local = LocalDestinations::new(own.messages.clone(), &own.name, own.working_directory.clone());
@@ -138,8 +140,8 @@ impl Supervisor {
         self.finished.load(Ordering::Relaxed)
     }
 
-    /// Says something that belongs to no job: to the host's log now, and to the destinations with the next Director's
-    /// session (reference 01 §16.4).
+    /// Says something that belongs to no job: to the host's log now, and to the destinations with
+    /// the next Director's session (reference 01 §16.4).
     pub(crate) fn say(&self, kind: MessageType, place: &str, text: Vec<u8>) {
         let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, &text);
         // A host without a log daemon keeps its messages in the destinations.
@@ -158,7 +160,7 @@ impl Supervisor {
         self.deliver_locally(kind.number(), clock::seconds(), &line, None);
     }
 
-    /// Tells this host of an event (reference 06 §9).
+    /// Delivers an event on this host (reference 06 §9).
     pub(crate) fn event(&self, code: &str, kind: &str, reference: u64, source: &str, text: &str) {
         let own = &self.config.file_daemon;
         let number = own.messages.event_number(kind.as_bytes());
@@ -168,7 +170,7 @@ impl Supervisor {
         }
     }
 
-    /// Comes back if no lock of the daemon's memory is held for ever.
+    /// Returns if no lock of the registry is held for ever.
     pub(crate) fn prove_alive(&self) {
         drop(lock(&self.sessions));
         drop(lock(&self.history));
@@ -196,7 +198,7 @@ impl Supervisor {
     }
 }
 
-/// A panic of one session must not take the others' daemon away: what it had locked is still whole, for nothing under
+/// A panic of one session must not end the daemon. What it had locked is still whole: nothing under
 /// these locks can panic half-way.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,5 @@
-//! The groups of `.status`: `header`, `running`, `terminated`, `resources`, `statistics`, and our own `activity`
-//! (reference 02 §11.3).
+//! The groups of `.status`: `header`, `running`, `terminated`, `resources`, `statistics`, and our
+//! own `activity` (reference 02 §11.3).
 
 use fd_messages::short_job_name;
 use fd_session::texts::{LONG_DATE, VERSION};
@@ -43,7 +43,8 @@ pub(crate) fn header(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     vec![out.frame()]
 }
 
-/// `.status running`: a frame for the beginning, three for each job and one for each other connection, one for the end.
+/// `.status running`: a frame for the beginning, three for each job and one for each other
+/// connection, one for the end.
 pub(crate) fn running(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Output::new(api_opts);
     out.begin_list_group("running");
@@ -85,7 +86,7 @@ fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, j
     out.number("Files Examined", view.examined);
     if job.kind() == JobKind::Restore && view.expected > 0 {
         out.number("Expected Files", view.expected);
-        // Whole numbers, and divided first: 0 until the end, as the stock daemon has it.
+        // Whole numbers, divided first: 0 until the end, as in the stock daemon.
         out.number("Percent Complete", 100 * (view.examined / u64::from(view.expected)));
     }
     frames.push(out.frame());
@@ -105,7 +106,8 @@ fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, j
     frames.push(out.frame());
 }
 
-/// `.status terminated` from API 2 on: a frame for the beginning, one for each job, one for the end.
+/// `.status terminated` from API 2 on: a frame for the beginning, one for each job, one for the
+/// end.
 pub(crate) fn terminated(history: &[FinishedJob], api_opts: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Output::new(api_opts);
     out.begin_list_group("terminated");
@@ -163,7 +165,8 @@ pub(crate) fn resources(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     vec![out.frame()]
 }
 
-/// `.status activity`, which only we know: what each job does right now, and for how long nothing has moved.
+/// `.status activity`, which the stock daemon doesn't have: what each job does right now, and for
+/// how long nothing has moved.
 pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Output::new(api_opts);
     out.begin_list_group("activity");

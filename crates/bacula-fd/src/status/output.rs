@@ -1,6 +1,7 @@
 //! How `.status` writes names and values: for people, for scripts, as JSON (reference 02 §11.3).
 //!
-//! The options of a request choose separators, quotes and the form of times. Not here: what is written.
+//! The options of a request choose separators, quotes and the form of times. Not here: what is
+//! written.
 
 use fd_os::local_time::local_time;
 
@@ -14,7 +15,8 @@ enum Times {
     Short,
 }
 
-/// What a request's `api_opts=` chose. A separator of code 0 is none, and cuts what would follow it in its item.
+/// What a request's `api_opts=` chose. A separator of code 0 is none, and cuts what would follow it
+/// in its item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Options {
     separator: u8,
@@ -55,7 +57,7 @@ const JSON: Options = Options {
 };
 
 impl Options {
-    /// Letters from left to right, those that are none ignored.
+    /// Letters from left to right; others are ignored.
     fn parse(mut letters: &[u8]) -> Self {
         let mut options = PLAIN;
         while let Some((&letter, rest)) = letters.split_first() {
@@ -73,7 +75,7 @@ impl Options {
                 b'q' => options.quotes = true,
                 b's' => options.separator = code.unwrap_or(options.separator),
                 b'e' => options.equal = code.unwrap_or(options.equal),
-                // The stock daemon loses the character that it is given.
+                // The stock daemon loses the character that was given.
                 b'l' => options.label = "",
                 b'S' => {
                     let code = code.map(|code| if code == 0 { b'\n' } else { code });
@@ -109,7 +111,8 @@ impl Output {
         Self { options: Options::parse(api_opts), text: Vec::new(), pending: false }
     }
 
-    /// Takes what was written as one frame, NUL at its end. What follows goes on where this left off.
+    /// Takes what was written as one frame, NUL at its end. What follows goes on where this left
+    /// off.
     pub(super) fn frame(&mut self) -> Vec<u8> {
         let mut frame = std::mem::take(&mut self.text);
         frame.push(0);
@@ -173,8 +176,8 @@ impl Output {
         self.text.push(self.options.begin);
     }
 
-    /// A list of objects with a name inside an object. Its name is never quoted but in JSON, and its brackets never
-    /// left out.
+    /// A list of objects with a name inside an object. Its name is never quoted but in JSON, and
+    /// its brackets never left out.
     pub(super) fn begin_named_list(&mut self, name: &str) {
         let last = self.text.last().copied();
         self.pending = false;

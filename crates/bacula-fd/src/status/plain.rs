@@ -13,7 +13,8 @@ use crate::shared::state_file::FinishedJob;
 use crate::shared::supervisor::Session;
 use crate::texts;
 
-/// The frames of `status`, without the `\n` before them and the `EOD` after them. Each carries a NUL at its end.
+/// The frames of `status`, without the `\n` before them and the `EOD` after them. Each carries a
+/// NUL at its end.
 pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
     let supervisor = daemon.supervisor();
     let mut frames = header(daemon);

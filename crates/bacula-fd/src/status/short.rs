@@ -17,7 +17,7 @@ pub(crate) fn last(supervisor: &Supervisor) -> Vec<Vec<u8>> {
     history.last().map(|entry| line(entry.job_id, entry.job_status, i64::from(entry.errors))).into_iter().collect()
 }
 
-/// `.status terminated` as older tools want it: one row a job, columns divided by tabs.
+/// `.status terminated` for older tools: one row a job, columns divided by tabs.
 pub(crate) fn terminated(history: &[FinishedJob]) -> Vec<Vec<u8>> {
     let row = |entry| {
         let mut frame = plain::terminated(entry, "\t", "\t").into_bytes();

@@ -1,4 +1,4 @@
-//! Who writes the pid file, and what may stand in its place.
+//! What is written to the pid file, and what may be in its place.
 
 use super::*;
 

@@ -43,7 +43,7 @@ fn who_does_not_listen_is_killed_with_the_group() {
         number.push(byte[0]);
     }
     assert_eq!(program.end().and_then(|status| status.signal()), Some(9));
-    // The end of the pipe tells that nobody of the group is left.
+    // The pipe ends when no process of the group is left.
     assert_eq!(output.read(&mut [0]).unwrap(), 0);
 }
 

@@ -55,7 +55,8 @@ fn only_a_script_that_may_fails_the_job() {
     assert_eq!(said_by("/bin/false", &[], true).1, JobStatus::Error);
 }
 
-/// Runs a script that has no end of its own; after its first line this happens. How many bytes it printed.
+/// Runs a script that has no end of its own; after its first line this happens. How many bytes it
+/// printed.
 fn endless(command: &str, moment: Moment, job: &Job, gone: &dyn Fn() -> bool, first: &dyn Fn()) -> (usize, String) {
     let surroundings = Surroundings { codes: JobCodes::default(), allowed: &[], director_gone: gone };
     let (mut bytes, mut last) = (0, String::new());

@@ -10,7 +10,8 @@ use nix::unistd::mkfifo;
 
 use super::*;
 
-/// A directory with a file `victim`, and with a path where a link to it, a hard link to it or a FIFO stands.
+/// A directory with a file `victim`, and with a path where a link to it, a hard link to it or a
+/// FIFO stands.
 fn traps(label: &str, mode: u32) -> (PathBuf, Vec<PathBuf>) {
     let directory = std::env::temp_dir().join(format!("ferrofd-own-{label}-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
@@ -108,7 +109,8 @@ fn outputs_may_be_links_and_devices_where_only_the_operator_can_write() {
     open_output(fifo, Writing::Anew, 0o640).unwrap().write_all(b"heard").unwrap();
     let mut bytes = [0; 5];
     io::Read::read_exact(&mut &reader, &mut bytes).unwrap();
-    // As `/dev/stdout` where that is a pipe; where it is a file it would be emptied here, with all that was told so far.
+    // As `/dev/stdout` where that is a pipe; where it is a file it would be emptied here, with all
+    // that was told so far.
     let (_reader, writer) = io::pipe().unwrap();
     let pipe = format!("/proc/self/fd/{}", writer.as_raw_fd());
     for device in ["/dev/null", &pipe] {

@@ -1,4 +1,5 @@
-//! What a job is and does, its codes in the catalog, and the words that status and job codes have for them.
+//! What a job is and does, its codes in the catalog, and the words that status and job codes have
+//! for them.
 
 use fd_session::JobStatus;
 
@@ -67,7 +68,7 @@ pub(crate) const fn level_words(code: u8) -> &'static str {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Phase {
-    /// The Director has the word.
+    /// It is the Director's turn.
     Waiting,
     /// The Storage Daemon is being called, or expected to call.
     Connecting,
@@ -105,7 +106,8 @@ pub(crate) struct Words {
     pub kind: &'static str,
 }
 
-/// What a status is called in commands (reference 06 §7.8); of a job without errors, `Terminated` is `OK`.
+/// What a status is called in commands (reference 06 §7.8); of a job without errors, `Terminated`
+/// is `OK`.
 pub(crate) const fn status_words(status: JobStatus) -> &'static str {
     match status {
         JobStatus::Terminated | JobStatus::Warnings => "OK -- with warnings",
