@@ -193,8 +193,8 @@ pub(crate) fn step_failed(step: &str, error: &str) -> String {
 /// Why a FileSet's `|` without a program can't be run, in the words of the system.
 pub(crate) const NO_PROGRAM: &str = "No such file or directory";
 
-/// Fatal: nobody can tell whether an expression matches. The stock daemon takes it for a no, or
-/// never comes back.
+/// Fatal: it can't be decided whether an expression matches. The stock daemon takes that for a no,
+/// or never returns.
 pub(crate) fn can_not_match(pattern: &[u8], text: &[u8], why: &str) -> Vec<u8> {
     [b"REGEX ", pattern, b" can't be matched with ", text, b". ERR=", why.as_bytes(), b"\n"].concat()
 }
@@ -204,8 +204,8 @@ pub(crate) fn took_too_long(limit: Duration) -> String {
     format!("It took more than {} seconds", limit.as_secs())
 }
 
-/// Where the time of a running backup goes, in the status. The stock daemon has no such line; it is
-/// there on demand.
+/// How a running backup spends its time, in the status, on demand. The stock daemon has no such
+/// line.
 pub(crate) fn stage_times(times: &StageTimes) -> String {
     let seconds = |stage| times.get(stage).as_secs_f64();
     format!(

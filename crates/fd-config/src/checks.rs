@@ -1,6 +1,8 @@
-//! The start-up checks: from a file's contents to a [`Config`] that holds together (reference 06 §6.1).
+//! The start-up checks: from a file's contents to a [`Config`] that holds together
+//! (reference 06 §6.1).
 //!
-//! Checks go on after an error. Where a check needs the outside world it asks the [`Surroundings`].
+//! Checks go on after an error. For questions to the outside world a check calls the
+//! [`Surroundings`].
 
 mod surroundings;
 
@@ -14,7 +16,7 @@ use crate::texts::{self, Check};
 
 pub use surroundings::{DirectoryState, KeyProblem, Surroundings, Unchecked};
 
-/// The checks that failed, in the stock daemon's words.
+/// The checks that failed, with the stock daemon's messages.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}", first_line(messages))]
 pub struct CheckFailure {
@@ -38,7 +40,7 @@ impl CheckFailure {
     }
 }
 
-/// Which program checks; their texts name different places, and `bfdjson` looks at less.
+/// Which program checks; their texts name different places, and `bfdjson` checks less.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Program {
     /// The daemon.
@@ -135,7 +137,7 @@ impl<'d> Checker<'d> {
         CheckFailure { messages: self.messages, hints: self.hints }
     }
 
-    /// Values go in first, then the file's name.
+    /// The template's values come first, then the file's name.
     fn text(&self, check: &Check, values: &[&[u8]]) -> (Vec<u8>, Option<&'static str>) {
         let mut values: Vec<Vec<u8>> = values.iter().map(|value| value.to_vec()).collect();
         values.push(self.document.file.clone());
@@ -146,7 +148,7 @@ impl<'d> Checker<'d> {
         (fill(check.template, &values), location)
     }
 
-    /// Notes that a check failed. A check that `bfdjson` does not know counts for nothing there.
+    /// Notes that a check failed. A check that `bfdjson` does not have is ignored there.
     fn fail(&mut self, check: &Check, values: &[&[u8]]) {
         if let (text, Some(location)) = self.text(check, values) {
             self.failed = true;

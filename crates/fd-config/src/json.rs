@@ -1,6 +1,7 @@
 //! The JSON view: what `bfdjson` prints of a file (reference 06 §13).
 //!
-//! Only what stands in the file is shown, passwords in clear text. Bytes that are not UTF-8 are passed through.
+//! Only what stands in the file is shown, passwords in clear text. Bytes that are not UTF-8 are
+//! passed through.
 
 use fd_messages::MessageType;
 
@@ -17,7 +18,8 @@ pub struct JsonOptions<'a> {
     pub resource: Option<&'a [u8]>,
     /// `-n`: only resources of this name, ignoring case.
     pub name: Option<&'a [u8]>,
-    /// `-l`: only directives of which this says yes, by their canonical names. Counts with `resource` only.
+    /// `-l`: only directives for which this returns true, by their canonical names. Counts with
+    /// `resource` only.
     pub directives: Option<&'a dyn Fn(&str) -> bool>,
 }
 

@@ -1,12 +1,12 @@
 //! `bacula-fd.conf`, read into immutable types.
 //!
-//! The way through the crate: bytes come from a [`Source`] that the caller implements, the lexer makes tokens of
-//! them, the parser makes resources, and the start-up checks make of these one [`Config`], which can't hold a
-//! reference to something that does not exist. What goes wrong is a value that carries the stock daemon's own text,
-//! byte for byte, and beside it an explanation for a human being.
+//! The way through the crate: bytes come from a [`Source`] that the caller implements, the lexer
+//! makes tokens of them, the parser makes resources, and the start-up checks make of these one
+//! [`Config`], which can't hold a reference to something that does not exist. An error is a value
+//! with the stock daemon's text, byte for byte, and an explanation of our own.
 //!
-//! Not here: opening files, running programs, resolving host names (the [`Source`] does), loading keys, starting
-//! anything.
+//! Not here: opening files, running programs, resolving host names (the [`Source`] does), loading
+//! keys, starting anything.
 
 mod checks;
 mod json;

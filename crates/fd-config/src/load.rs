@@ -1,4 +1,4 @@
-//! The whole way at once, for the daemon: read, parse, check.
+//! Reading, parsing and checking in one call.
 
 use crate::checks::{CheckFailure, Surroundings};
 use crate::resources::Config;
@@ -29,7 +29,8 @@ impl LoadError {
         }
     }
 
-    /// Beside that, for human beings: the line with a caret, and hints. Ends in LF; empty where the stock text says it all.
+    /// The explanation beside it: the line with a caret, and hints. Ends in LF; empty where the
+    /// stock text says enough.
     pub fn explanation(&self) -> String {
         match self {
             Self::Syntax(error) => error.explanation(),

@@ -1,6 +1,7 @@
 //! The typed resources: what the daemon runs with. Built once, then read only.
 //!
-//! Plain strings are bytes, as the file has them; resource names are ASCII (the parser checks it); paths are `PathBuf`.
+//! Plain strings are bytes, as the file has them; resource names are ASCII (the parser checks it);
+//! paths are `PathBuf`.
 
 pub(crate) mod defaults;
 mod messages;
@@ -47,8 +48,8 @@ pub struct FileDaemon {
     pub name: String,
     /// No effect.
     pub description: Vec<u8>,
-    /// Where to listen; never empty, no address twice. The port of the first stands in the names of the pid and the state
-    /// file. Default `0.0.0.0:9102`.
+    /// Where to listen; never empty, no address twice. The port of the first stands in the names of
+    /// the pid and the state file. Default `0.0.0.0:9102`.
     pub addresses: Vec<SocketAddr>,
     /// Local address of connections to a Storage Daemon.
     pub source_address: Option<Ipv4Addr>,
@@ -62,7 +63,8 @@ pub struct FileDaemon {
     pub plugin_directory: Option<PathBuf>,
     /// Handed to the plugins after every `fileset` command.
     pub plugin_options: Vec<Vec<u8>>,
-    /// The snapshot helper as written; `None` stands for `%ebsnapshot` (`%e`: directory of the running binary, with `/`).
+    /// The snapshot helper as written; `None` stands for `%ebsnapshot` (`%e`: directory of the
+    /// running binary, with `/`).
     pub snapshot_command: Option<Vec<u8>>,
     /// Accepted, unused.
     pub scripts_directory: Option<PathBuf>,
@@ -78,7 +80,8 @@ pub struct FileDaemon {
     pub max_network_buffer_size: u32,
     /// Signatures and encryption of the saved data.
     pub pki: Pki,
-    /// Towards Storage Daemons. `verify_peer`, `allowed_cn` and `dh` don't exist here (true, empty, `None`).
+    /// Towards Storage Daemons. `verify_peer`, `allowed_cn` and `dh` don't exist here (true, empty,
+    /// `None`).
     pub tls: Tls,
     /// Accepted, unused.
     pub ver_id: Vec<u8>,
@@ -97,7 +100,8 @@ pub struct FileDaemon {
 }
 
 impl FileDaemon {
-    /// The port that stands in the names of the pid and the state file: that of the first address (reference 06 §5.2).
+    /// The port that stands in the names of the pid and the state file: that of the first address
+    /// (reference 06 §5.2).
     pub fn port(&self) -> u16 {
         self.addresses.first().map_or(Self::DEFAULT_PORT, SocketAddr::port)
     }
@@ -106,7 +110,7 @@ impl FileDaemon {
     pub const DEFAULT_PORT: u16 = 9102;
 }
 
-/// A `Director` resource: who may command this daemon (reference 06 §3.2).
+/// A `Director` resource: a Director that may give commands to this daemon (reference 06 §3.2).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Director {
     /// Must equal the name in the Director's Hello.
@@ -121,7 +125,7 @@ pub struct Director {
     pub port: u16,
     /// May only ask for the status.
     pub monitor: bool,
-    /// May only do what a console's user may.
+    /// Has only the rights of a console's user.
     pub remote: bool,
     /// Towards this Director.
     pub tls: Tls,
@@ -129,7 +133,8 @@ pub struct Director {
     pub max_bandwidth_per_job: u64,
     /// Names of commands that this Director may not use either.
     pub disabled_commands: Vec<&'static str>,
-    /// Console identity of the `proxy` command; `None`: the first Console resource, else this Director's own.
+    /// Console identity of the `proxy` command; `None`: the first Console resource, else this
+    /// Director's own.
     pub console: Option<Console>,
     /// Call this Director (does nothing without an address).
     pub connect_to_director: bool,
@@ -137,9 +142,10 @@ pub struct Director {
     pub schedule: Option<Schedule>,
     /// Greatest age of an idle connection to the Director.
     pub reconnection_time: Duration,
-    /// Empty: everything may be saved. Else only paths that begin with an item or are the beginning of one.
+    /// Empty: everything may be saved. Else only paths that begin with an item or are the beginning
+    /// of one.
     pub allowed_backup_directories: Vec<Vec<u8>>,
-    /// Paths that begin with an item are not saved; looked at first.
+    /// Paths that begin with an item are not saved; checked first.
     pub excluded_backup_directories: Vec<Vec<u8>>,
     /// Empty: every program. Else command texts must begin with an item (reference 06 §10.3).
     pub allowed_script_directories: Vec<Vec<u8>>,
@@ -151,7 +157,7 @@ pub struct Director {
     pub restore_job_user: Option<Vec<u8>>,
 }
 
-/// A `Console` resource: who this daemon is for the `proxy` command (reference 06 §3.4).
+/// A `Console` resource: the identity of this daemon for the `proxy` command (reference 06 §3.4).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Console {
     /// The console's name.
@@ -209,7 +215,8 @@ pub struct Pki {
     pub signatures: bool,
     /// Encrypt.
     pub encryption: bool,
-    /// PEM file with the certificate and the unencrypted RSA key; present when one of the two is on.
+    /// PEM file with the certificate and the unencrypted RSA key; present when one of the two is
+    /// on.
     pub key_pair: Option<PathBuf>,
     /// PEM files of further trusted signers.
     pub signers: Vec<PathBuf>,
@@ -221,8 +228,8 @@ pub struct Pki {
     pub digest: DigestKind,
 }
 
-/// The Tls… directives of a resource, after "`TlsRequire` turns `TlsEnable` on when certificate material is named"
-/// (reference 01 §10.1).
+/// The Tls… directives of a resource, after "`TlsRequire` turns `TlsEnable` on when certificate
+/// material is named" (reference 01 §10.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "five independent directives of the file")]
 pub struct Tls {
@@ -269,14 +276,16 @@ impl Default for Tls {
 }
 
 impl Tls {
-    /// The two needs of the number `tlspsk`, certificate TLS first: 0 none, 1 possible, 2 required (reference 01 §10.1).
+    /// The two needs of the number `tlspsk`, certificate TLS first: 0 none, 1 possible, 2 required
+    /// (reference 01 §10.1).
     pub const fn need(&self) -> (u8, u8) {
         let when_on = if self.require { 2 } else { 1 };
         (if self.enable { when_on } else { 0 }, if self.psk_enable { when_on } else { 0 })
     }
 }
 
-/// A password as it counts: the 32 lower-case hex digits of its MD5 (reference 01 §9.1). Never printed.
+/// A password in the form that is used: the 32 lower-case hex digits of its MD5
+/// (reference 01 §9.1). Never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordKey(String);
 

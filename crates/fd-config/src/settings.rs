@@ -1,6 +1,7 @@
-//! `bacula-fd.toml`: what the stock daemon does not know. The file is optional, and so is everything in it.
+//! `bacula-fd.toml`: the settings that the stock daemon does not have. The file is optional, and so
+//! is everything in it.
 //!
-//! Not here: anything that `bacula-fd.conf` can say.
+//! Not here: anything that `bacula-fd.conf` can set.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -18,7 +19,7 @@ use crate::texts;
 pub const SETTINGS_FILE: &str = "bacula-fd.toml";
 /// Most threads that read and compress for one job.
 const MOST_WORKERS: u16 = 512;
-/// Most seconds that a caller may be silent.
+/// Longest time for a caller's login, in seconds.
 const LONGEST_SILENCE: u16 = 3600;
 /// The highest nice value.
 const LEAST_URGENT: u8 = 19;
@@ -29,7 +30,7 @@ const LEAST_MEMORY: u64 = 4 << 20;
 /// Least size of a file with signatures, in bytes, if there is to be one.
 const LEAST_SIGNATURES: u64 = 1 << 20;
 
-/// All settings; [`Settings::default`] is what counts without a file.
+/// All settings; [`Settings::default`] applies without a file.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
@@ -37,9 +38,9 @@ pub struct Settings {
     pub job: JobSettings,
     /// The daemon's own log.
     pub log: LogSettings,
-    /// Who calls.
+    /// Time limits of callers.
     pub connection: ConnectionSettings,
-    /// How connections with other daemons are protected, beyond what `bacula-fd.conf` says.
+    /// How connections with other daemons are protected, beyond what `bacula-fd.conf` sets.
     pub tls: TlsSettings,
     /// Numbers for monitoring systems.
     pub metrics: MetricsSettings,
@@ -58,7 +59,7 @@ pub struct MetricsSettings {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TlsSettings {
-    /// Whether a peer that does not encrypt is refused, whoever calls whom.
+    /// Whether a peer that does not encrypt is refused, whichever side connects.
     pub require: bool,
 }
 
@@ -66,7 +67,7 @@ pub struct TlsSettings {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConnectionSettings {
-    /// Seconds that a caller may take for his first packet, 1 to 3600.
+    /// Seconds that a caller may take for its first packet, 1 to 3600.
     #[serde(deserialize_with = "first_packet")]
     pub first_packet: u16,
     /// Seconds that a caller may take for the whole login, its first packet included, 1 to 3600.
@@ -84,26 +85,30 @@ impl Default for ConnectionSettings {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JobSettings {
-    /// Threads that read, digest and compress for one job, 1 to 512; `None`: the program's own choice.
+    /// Threads that read, digest and compress for one job, 1 to 512; `None`: the program's own
+    /// choice.
     #[serde(deserialize_with = "workers")]
     pub workers: Option<NonZeroU16>,
     /// Bytes that one job's buffers may take, at least 4 MiB; `None`: the program's own choice.
     #[serde(deserialize_with = "memory")]
     pub memory: Option<u64>,
-    /// Bytes that the file with signatures of earlier backups may take, 0 for no file, or at least 1 MiB; `None`: the
-    /// program's own choice.
+    /// Bytes that the file with signatures of earlier backups may take, 0 for no file, or at least
+    /// 1 MiB; `None`: the program's own choice.
     #[serde(deserialize_with = "kept_signatures")]
     pub kept_signatures: Option<u64>,
-    /// Nice value of a backup's threads, 0 to 19; `None`: that of the daemon. Nobody is raised by it.
+    /// Nice value of a backup's threads, 0 to 19; `None`: that of the daemon. It never raises a
+    /// priority.
     #[serde(deserialize_with = "nice")]
     pub nice: Option<u8>,
     /// Share of the disks that a backup's threads get; `None`: that of the daemon.
     #[serde(deserialize_with = "io_priority")]
     pub io_priority: Option<IoPriority>,
-    /// While the host's one-minute load average is above this, a backup rests nine tenths of its time; `None`: never.
+    /// While the host's one-minute load average is above this, a backup rests nine tenths of its
+    /// time; `None`: never.
     #[serde(deserialize_with = "max_load")]
     pub max_load: Option<f64>,
-    /// Whether a backup's last message, and the status of one that runs, say where the time goes.
+    /// Whether a backup's last message, and the status of one that runs, show how the time is
+    /// spent.
     pub stage_times: bool,
 }
 
@@ -113,7 +118,7 @@ pub struct JobSettings {
 pub struct LogSettings {
     /// How lines look.
     pub format: LogFormat,
-    /// What is worth a line; a debug level on the command line counts more.
+    /// What is logged; a debug level on the command line overrides it.
     pub level: LogLevel,
 }
 
@@ -132,9 +137,9 @@ pub enum LogFormat {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// Only what failed.
+    /// Only failures.
     Error,
-    /// What may fail soon, too.
+    /// Also what may fail soon.
     #[default]
     Warn,
     /// What happens.
@@ -145,7 +150,8 @@ pub enum LogLevel {
     Trace,
 }
 
-/// A settings file that can't be used: which, where, and why, with the line and a caret.
+/// A settings file that can't be used: its name, the place and the reason, with the line and a
+/// caret.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}: {reason}", file.display())]
 pub struct SettingsError {

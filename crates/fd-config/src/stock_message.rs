@@ -1,4 +1,5 @@
-//! Messages in the form in which the stock daemon prints them before it has a Messages resource (reference 06 §1.9, §7.4).
+//! Messages in the form in which the stock daemon prints them before it has a Messages resource
+//! (reference 06 §1.9, §7.4).
 
 /// Longest message.
 const MAX_MESSAGE: usize = 4999;
@@ -27,7 +28,8 @@ impl StockMessage {
         Self::new(format!("{name}: ERROR TERMINATION at {location}\n"), text, Printing::Twice)
     }
 
-    /// The same in the form of a job's message, printed once: `NAME ERROR TERMINATION` and the text.
+    /// The same in the form of a job's message, printed once: `NAME ERROR TERMINATION` and the
+    /// text.
     pub fn job_termination(name: &str, text: &[u8]) -> Self {
         Self::new(format!("{name} ERROR TERMINATION\n"), text, Printing::Dated)
     }
@@ -52,7 +54,8 @@ impl StockMessage {
         Self::new(format!("{name}: "), text.as_bytes(), Printing::Bare)
     }
 
-    /// Prefix and text, which ends in LF; the whole is cut as the stock daemon cuts it, with the LF.
+    /// Prefix and text, which ends in LF; the whole is cut as the stock daemon cuts it, with the
+    /// LF.
     fn new(prefix: String, text: &[u8], printing: Printing) -> Self {
         let mut whole = prefix.into_bytes();
         whole.extend_from_slice(text);
@@ -88,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_said_twice_and_a_job_message_once() {
+    fn a_termination_is_printed_twice_and_a_job_message_once() {
         let end = StockMessage::termination("x-fd", "util.c:1057", b"Gone.");
         let expected = "x-fd: ERROR TERMINATION at util.c:1057\nGone.\n\
                         21-Nov 01:46 x-fd: ERROR TERMINATION at util.c:1057\nGone.\n";

@@ -1,4 +1,5 @@
-//! From bytes to the values that a file gives: source, lexer, grammar, and what is said of a mistake.
+//! From bytes to the values that a file gives: source, lexer, grammar, and the explanation of
+//! errors.
 
 pub(crate) mod directives;
 pub(crate) mod document;

@@ -1,5 +1,5 @@
-//! Every text that the user sees, in one place: the stock daemon's words with the place in its source that they name
-//! (both are part of what operators and their scripts know), and the hints that we add.
+//! Every text that the user sees, in one place: the stock daemon's messages with the place in its
+//! source that they name (operators and their scripts depend on both), and our hints.
 //!
 //! `%s` in a template is replaced by the next value. No logic here.
 
@@ -10,14 +10,14 @@ pub(crate) enum Form {
     ConfigError,
     /// An `ERROR TERMINATION` without a place.
     Termination,
-    /// `ABORTING …`: the stock daemon kills itself.
+    /// `ABORTING …`: the stock daemon aborts.
     Abort,
 }
 
 /// A text of the stock daemon.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Text {
-    /// Where the stock daemon says that it comes from.
+    /// The place that the stock daemon names for it.
     pub(crate) location: &'static str,
     /// With `%s` for values.
     pub(crate) template: &'static str,
@@ -260,7 +260,7 @@ pub(crate) fn known_resources(kind: &str, names: &[String]) -> String {
     }
 }
 
-/// A start-up check: its text, and where the two programs say that it comes from.
+/// A start-up check: its text, and the places that the two programs name for it.
 pub(crate) struct Check {
     pub(crate) template: &'static str,
     pub(crate) daemon: &'static str,
@@ -297,7 +297,7 @@ checks! {
     WORKING_DIRECTORY_IS_NONE = "util.c:1061", None, "Working Directory: \"%s\" is not a directory. Cannot continue.";
 }
 
-/// The checks of a resource on whose behalf we accept TLS.
+/// The checks of a resource whose TLS connections we accept.
 pub(crate) struct ServerTlsChecks {
     pub(crate) no_certificate: Check,
     pub(crate) no_key: Check,
@@ -353,9 +353,9 @@ pub(crate) static CONSOLE_TLS: ServerTlsChecks = ServerTlsChecks {
     },
 };
 
-/// A `DisableCommand` that is none.
+/// A `DisableCommand` that is no command.
 pub(crate) const UNKNOWN_COMMAND: &str = "Disable Command \"%s\" not found.\n";
-/// In front of what the TLS library says.
+/// Stands before messages of the TLS library.
 pub(crate) const OPENSSL_LINE: &str = "message.c:1839-0 openssl.c:108 ";
 /// A size in `bacula-fd.toml`.
 pub(crate) const EXPECTED_A_SIZE: &str = "a number of bytes is expected, such as 67108864 or \"64 MiB\"";

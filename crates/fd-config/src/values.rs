@@ -32,7 +32,7 @@ fn digests() -> Vec<(&'static str, DigestKind)> {
     DigestKind::ALL.into_iter().filter_map(|kind| Some((kind.directive()?, kind))).collect()
 }
 
-/// Characters that make the shell look at a directory.
+/// A directory with one of these characters is expanded by the shell.
 const SHELL_CHARACTERS: &[u8] = b"~\\$[]*?`'<>\"";
 /// Bytes of the shell's first line of output that count.
 const MAX_EXPANSION: usize = 499;
@@ -226,7 +226,8 @@ impl Reader<'_> {
         Ok(Some(Value::Long(speed)))
     }
 
-    /// Joins words and numbers as long as exactly one blank ended the last one; what comes after is lost, even a brace.
+    /// Joins words and numbers as long as exactly one blank ended the last one; what follows is
+    /// dropped, even a brace.
     fn collect(&mut self, failure: &'static Text) -> Result<(Vec<u8>, Token), SyntaxError> {
         let mut token = self.lexer.next_on_any_line()?;
         if !token.is_bare() {

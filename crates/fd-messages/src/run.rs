@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_one_clone_cancels_all() {
+    fn canceling_one_clone_cancels_all() {
         let token = CancelToken::new();
         let other = token.clone();
         assert!(!other.is_cancelled());

@@ -132,8 +132,8 @@ mod tests {
         drop(other);
         assert_eq!(times.standstill(), None);
         let _again = times.wait();
-        assert_ne!(times.standstill(), still, "somebody moved in between");
+        assert_ne!(times.standstill(), still, "one moved in between");
         drop((wait, first, second));
-        assert_eq!(times.standstill(), None, "nobody is left");
+        assert_eq!(times.standstill(), None, "none is left");
     }
 }

@@ -190,7 +190,7 @@ impl StorageConnection {
     /// Ends the session between two records, with a good-bye and nothing more.
     pub(crate) fn hang_up(&mut self) {
         if let Err(error) = self.end_of_data().and_then(|()| self.channel.signal(Signal::Terminate)) {
-            tracing::debug!(%error, "the Storage daemon's connection did not end as it should");
+            tracing::debug!(%error, "the Storage daemon's connection ended with an error");
         }
     }
 
@@ -242,7 +242,7 @@ impl StorageConnection {
             End::Stopped => Ok(()),
             End::Canceled => {
                 if !self.channel.canceller().peer_leaves_within(CANCELED_TOO) {
-                    tracing::debug!("the Storage daemon does not know yet that the job is canceled");
+                    tracing::debug!("the Storage daemon was not told yet that the job is canceled");
                 }
                 Ok(())
             }

@@ -42,7 +42,7 @@ fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream,
 pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
     let pulse = daemon.pulses().add("listener");
     if let Err(error) = listener.set_nonblocking(true) {
-        tracing::warn!(%error, "a listener can't show that it lives");
+        tracing::warn!(%error, "a listener can't report that it is alive");
     }
     loop {
         match await_caller(listener, &pulse) {

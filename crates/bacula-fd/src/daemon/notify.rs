@@ -40,7 +40,7 @@ impl Manager {
                 if stuck.is_empty() {
                     manager.send(b"WATCHDOG=1\n");
                 } else {
-                    tracing::error!(?stuck, "the service manager is not told that the daemon lives");
+                    tracing::error!(?stuck, "no keep-alive for the service manager");
                 }
                 thread::sleep(interval / 2);
             }
@@ -61,7 +61,7 @@ impl Manager {
             None => socket.send_to(state, &self.socket),
         });
         if let Err(error) = sent {
-            tracing::warn!(%error, "the service manager can't be told");
+            tracing::warn!(%error, "the service manager can't be reached");
         }
     }
 }

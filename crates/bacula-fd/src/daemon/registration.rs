@@ -74,7 +74,7 @@ fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
         let left = match register(daemon, director) {
             Ok(channel) => {
                 if std::mem::take(&mut failing) {
-                    tracing::warn!(director = %director.name, "the Director takes our calls again");
+                    tracing::warn!(director = %director.name, "the Director accepts our calls again");
                 }
                 wait_for_call(channel, director.reconnection_time, &mut timetable)
             }
@@ -91,7 +91,7 @@ fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
             Left::Lost(why) => {
                 // Logged once, and again after a success in between.
                 if !std::mem::replace(&mut failing, true) {
-                    tracing::warn!(director = %director.name, %why, "the Director can't be called, trying on");
+                    tracing::warn!(director = %director.name, %why, "the Director can't be called; retrying");
                 }
                 // A Director that drops every connection at once must not cause calls in a tight
                 // loop.

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_counts_by_blocks() {
+    fn compressed_data_counts_by_blocks() {
         let mut hang_up = HangUp::new(-1000).unwrap();
         // 16 blocks are 1,024 KiB.
         let data = record("1 4 2000000", 20, 5, false);

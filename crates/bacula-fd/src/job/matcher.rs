@@ -149,7 +149,7 @@ impl Matcher {
                     Failure::Refused(words) => words,
                     Failure::Unwanted | Failure::Late => RegexError::too_big().to_string(),
                     Failure::Gone(error) => {
-                        tracing::warn!(%error, "an expression is too much for the process that compiles it");
+                        tracing::warn!(%error, "the process that compiles expressions failed on one");
                         RegexError::too_big().to_string()
                     }
                 })?;

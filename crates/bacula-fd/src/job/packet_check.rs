@@ -60,7 +60,7 @@ mod tests {
     use crate::job::sent_records::tests::record;
 
     #[test]
-    fn with_two_the_third_packet_of_data_is_followed_by_a_question() {
+    fn with_two_a_poll_follows_the_third_packet_of_data() {
         let mut check = PacketCheck::new(2, Instant::now()).unwrap();
         let attributes = record("1 1 0", 1, 1, false);
         let data = record("1 2 5", 5, 1, false);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_in_quick_succession_become_rarer_from_the_first_on() {
+    fn polls_in_quick_succession_become_rarer_from_the_first_on() {
         let start = Instant::now();
         // Packets of a byte before the next poll.
         let packets = |check: &mut PacketCheck| {

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_is_not_there() {
+    fn a_missing_program_is_reported() {
         let error = io::Error::from_raw_os_error(2);
         assert_eq!((exec_status(&error), io_error_text(&error).as_str()), (208, "No such file or directory"));
         assert_eq!(exec_status(&io::Error::from_raw_os_error(13)), 200);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn how_programs_end() {
+    fn ends_of_programs_have_the_stock_words() {
         assert_eq!(describe(ExitStatus::from_raw(3 << 8)), "Child exited with code 3");
         assert_eq!(describe(ExitStatus::from_raw(15)), "Child died from signal 15: Termination");
     }

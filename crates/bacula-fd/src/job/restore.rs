@@ -119,7 +119,7 @@ pub(crate) fn run(
             job.change_status(JobStatus::Terminated);
         }
         Err(error) => {
-            tracing::debug!(%error, "the records make no sense any more");
+            tracing::debug!(%error, "the records are out of sequence");
             job.change_status(JobStatus::Error);
         }
     }

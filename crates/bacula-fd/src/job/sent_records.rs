@@ -110,7 +110,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn heads_packets_and_signals_are_told_apart() {
+    fn heads_packets_and_signals_are_distinguished() {
         for compress in [false, true] {
             let frames = [record("1 1 0", 1, 50, compress), record("1 2 3000", 2, 1500, compress)].concat();
             let (mut records, mut at, mut seen) = (SentRecords::default(), 0, Vec::new());

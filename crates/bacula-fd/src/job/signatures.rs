@@ -35,7 +35,7 @@ pub(crate) fn for_backup(daemon: &Daemon, reads_all: bool) -> Option<Arc<Signatu
 pub(crate) fn report(file: &SignatureFile) {
     tracing::debug!(found = file.found(), made = file.made(), "signatures");
     if let Some(error) = file.problem() {
-        tracing::warn!(%error, "no more signatures were kept for the next backup");
+        tracing::warn!(%error, "some signatures were not kept for the next backup");
     }
 }
 

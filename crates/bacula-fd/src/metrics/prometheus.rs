@@ -49,7 +49,7 @@ type OfJob = fn(&Job) -> u64;
 pub(crate) fn start(daemon: &Arc<Daemon>) {
     let Some(address) = daemon.metrics_address() else { return };
     if let Err(error) = listen(daemon, address) {
-        tracing::error!(%address, %error, "nobody can ask for metrics");
+        tracing::error!(%address, %error, "metrics can't be served");
     }
 }
 
@@ -60,7 +60,7 @@ fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> io::Result<()> {
         let places = Places::new(CALLERS, LEAST_TIME);
         for caller in listener.incoming() {
             if let Err(error) = caller.and_then(|caller| admit(&daemon, &places, caller)) {
-                tracing::debug!(%error, "a caller for metrics was not taken");
+                tracing::debug!(%error, "a metrics connection failed");
                 thread::sleep(BREATH);
             }
         }

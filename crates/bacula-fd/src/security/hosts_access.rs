@@ -96,7 +96,7 @@ fn first_match(text: &str, daemon: &str, client: &Client, doubt: Doubt, file_say
     for rule in rules {
         let mut fields = fields(rule).into_iter();
         let (Some(daemons), Some(clients)) = (fields.next(), fields.next()) else {
-            tracing::warn!(%rule, "hosts access: a rule without a colon is passed over");
+            tracing::warn!(%rule, "hosts access: a rule without a colon is skipped");
             continue;
         };
         let of_daemon = |token: &str| is_daemon(token, daemon);
@@ -136,7 +136,7 @@ fn verdict<'r>(options: impl Iterator<Item = &'r str>, file_says: bool) -> bool 
             // In place of the daemon another program would answer.
             Some("deny" | "twist") => return false,
             None | Some("severity" | "keepalive" | "linger" | "rfc931" | "umask" | "nice" | "setenv" | "banners") => {}
-            Some("spawn" | "user" | "group") => tracing::warn!(%option, "hosts access: not done"),
+            Some("spawn" | "user" | "group") => tracing::warn!(%option, "hosts access: option without effect"),
             Some(_) => {
                 tracing::warn!(%option, "hosts access: unknown option, refusing");
                 return false;

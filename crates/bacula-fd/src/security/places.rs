@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_its_time_is_not_sent_away() {
+    fn a_caller_within_its_least_time_is_not_closed() {
         let places = Places::new(2, LONG);
         let (take, away) = taker(&places);
         let (first, second) = (take(1), take(2));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_that_may_not_stay_goes_first() {
+    fn the_oldest_caller_without_a_login_is_closed_first() {
         let places = Places::new(3, Duration::ZERO);
         let (take, away) = taker(&places);
         let mut holders: BTreeMap<u32, Place> = (1..=3).map(|number| (number, take(number))).collect();

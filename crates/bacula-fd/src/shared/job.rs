@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_goes_nowhere_has_no_effect() {
+    fn a_message_without_a_destination_has_no_effect() {
         let job = Job::new(Identity::default(), 0);
         assert!(!job.note(MessageType::Fatal, &Messages::default()));
         assert_eq!((job.status(), job.progress.errors()), (JobStatus::Created, 0));

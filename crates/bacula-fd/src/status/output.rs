@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn as_the_stock_daemon_writes_it() {
+    fn output_is_that_of_the_stock_daemon() {
         let plain = "\ncollector:\n\nbackends: [\n\nName=a\"b\nBytes/sec=7\n]\n\nupdate:\n\nTags=x,y\nOn=true\n\n\nerror=0\n\
                      errmsg=\n\n\0";
         assert_eq!(sample(""), plain);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::resources::Tls;
 
-/// What a directory turned out to be.
+/// The state of a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DirectoryState {
     /// It is there.
@@ -15,7 +15,7 @@ pub enum DirectoryState {
     Missing,
 }
 
-/// A key or certificate that can't be used: what the library says, one line each, for example
+/// A key or certificate that can't be used: the library's messages, one line each, for example
 /// `Unable to open certificate file: ERR=error:80000002:system library::No such file or directory`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KeyProblem {
@@ -25,9 +25,10 @@ pub struct KeyProblem {
     pub hint: String,
 }
 
-/// What the checks want to know of the outside world.
+/// The questions of the checks to the outside world.
 pub trait Surroundings {
-    /// Whether a TLS context can be built of these files. Only the first problem of all resources is asked for.
+    /// Whether a TLS context can be built of these files. Not called any more after the first
+    /// problem.
     ///
     /// # Errors
     /// What is wrong with a file.
@@ -51,11 +52,13 @@ pub trait Surroundings {
     /// What is at this path, following symbolic links.
     fn directory(&mut self, path: &Path) -> DirectoryState;
 
-    /// The first of the Director's commands whose name begins with `item`, ignoring case (reference 06 §3.7).
+    /// The first of the Director's commands whose name begins with `item`, ignoring case
+    /// (reference 06 §3.7).
     fn command(&mut self, item: &[u8]) -> Option<&'static str>;
 }
 
-/// Surroundings in which everything is well: for tests, and for programs that only look at the text.
+/// Surroundings in which every check succeeds: for tests, and for programs that only check the
+/// text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unchecked;
 

@@ -1,6 +1,6 @@
-//! From given values to typed resources: every default, and nothing else.
+//! Typed resources from given values: adds the defaults, and nothing else.
 //!
-//! What the values must fulfil together is checked in `checks.rs`.
+//! What must hold for all values together is checked in `checks.rs`.
 
 use core::time::Duration;
 use std::ffi::OsString;
@@ -169,8 +169,8 @@ pub(crate) fn pki(raw: &RawResource) -> Pki {
     }
 }
 
-/// The Tls… directives. `TlsRequire` turns `TlsEnable` on when certificate material is named; which counts depends on
-/// the resource (reference 01 §10.1).
+/// The Tls… directives. `TlsRequire` turns `TlsEnable` on when certificate material is named; which
+/// counts depends on the resource (reference 01 §10.1).
 pub(crate) fn tls(raw: &RawResource) -> Tls {
     let of_daemon = raw.kind == Kind::FileDaemon;
     let mut tls = Tls {
@@ -236,7 +236,7 @@ fn integer(raw: &RawResource, directive: &str, default: u32) -> u32 {
     }
 }
 
-/// A port keeps the low 16 bits of its number, as it would on its way into a socket address.
+/// A port keeps the low 16 bits of its number, as in a socket address.
 fn port(raw: &RawResource, directive: &str, default: u16) -> u16 {
     #[expect(clippy::cast_possible_truncation, reason = "that is what the stock daemon does to a port")]
     let port = integer(raw, directive, u32::from(default)) as u16;

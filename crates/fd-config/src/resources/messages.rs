@@ -1,6 +1,6 @@
 //! The `Messages` resource: which message goes where.
 //!
-//! Only the routing table; building, sending and storing messages is another crate's work.
+//! Only the routing table; the program builds, sends and stores messages.
 
 use fd_messages::MessageType;
 
@@ -13,8 +13,8 @@ pub struct Messages {
     pub description: Vec<u8>,
     /// In the order of first appearance; no two with the same kind and place.
     pub destinations: Vec<Destination>,
-    /// All types ever added to any destination; negation does not remove from it. A message whose type is not in it
-    /// returns before any other effect, even before it fails the job.
+    /// All types ever added to any destination; negation does not remove from it. A message whose
+    /// type is not in it returns before any other effect, even before it fails the job.
     pub union: TypeSet,
     /// Names of custom event types (`events.NAME`); the first has number 20.
     pub custom_events: Vec<Vec<u8>>,
@@ -33,7 +33,8 @@ impl Messages {
         self.destinations.iter().filter(move |destination| destination.types.contains(number))
     }
 
-    /// The type number of an event of this kind (`job`, `daemon`, `connection` …): its custom number, else 3.
+    /// The type number of an event of this kind (`job`, `daemon`, `connection` …): its custom
+    /// number, else 3.
     pub fn event_number(&self, kind: &[u8]) -> u8 {
         self.custom_events
             .iter()
@@ -48,7 +49,8 @@ impl Messages {
 pub struct Destination {
     /// What it is.
     pub kind: DestinationKind,
-    /// File name, or recipients joined by single blanks; empty for Stdout, Stderr, Syslog, Console and Catalog.
+    /// File name, or recipients joined by single blanks; empty for Stdout, Stderr, Syslog, Console
+    /// and Catalog.
     pub place: Vec<u8>,
     /// What it gets.
     pub types: TypeSet,
@@ -75,7 +77,7 @@ pub enum DestinationKind {
     Stdout,
     /// Standard error.
     Stderr,
-    /// The Director that the job is connected to, whatever the place says.
+    /// The Director that the job is connected to, whatever the place is.
     Director,
     /// No effect in a File Daemon.
     Console,

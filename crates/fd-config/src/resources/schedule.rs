@@ -38,7 +38,7 @@ pub struct ConnectRun {
     pub weeks_of_year: u64,
 }
 
-/// One hour of local time, as a schedule looks at it. All fields count from 0.
+/// One hour of local time, as a schedule needs it. All fields count from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CalendarHour {
     /// 0 to 23.

@@ -1,7 +1,7 @@
-//! The tables: which resource knows which directives, of which type, and which it can't do without.
+//! The tables: which resource has which directives, of which type, and which are required.
 //!
-//! Order and spelling are the stock daemon's: they decide which missing directive is reported first and how the JSON
-//! view looks (reference 06 §3).
+//! Order and spelling are the stock daemon's: they determine which missing directive is reported
+//! first and the order of the JSON view (reference 06 §3).
 
 use crate::resources::DestinationKind;
 

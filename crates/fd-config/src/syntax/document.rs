@@ -1,4 +1,5 @@
-//! What a file says, before it is checked: resources with the values that were given, in the order of the file.
+//! The contents of a file before it is checked: resources with the values that were given, in the
+//! order of the file.
 //!
 //! Defaults and meaning come later (`checks.rs`); the JSON view shows this.
 
@@ -105,7 +106,7 @@ impl RawResource {
         self.kind.directives().iter().zip(&self.values)
     }
 
-    /// Takes over what only the second pass knows: lists, references, `Connect` lines.
+    /// Takes over what only the second pass reads: lists, references, `Connect` lines.
     pub(crate) fn complete(&mut self, second: Self) {
         for (value, from_second) in self.values.iter_mut().zip(second.values) {
             if matches!(from_second, Value::List(_) | Value::Reference(_)) {

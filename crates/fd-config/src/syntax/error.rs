@@ -1,7 +1,7 @@
-//! What goes wrong while a configuration is read: values that know their place.
+//! The errors of a configuration file: values with their place.
 //!
-//! Each error can say itself twice: in the stock daemon's words, byte for byte, and as an explanation that shows the
-//! line and what to do. The words themselves are in `texts.rs`.
+//! Each error has two texts: the stock daemon's message, byte for byte, and an explanation with the
+//! line and advice. The words themselves are in `texts.rs`.
 
 use core::fmt;
 
@@ -34,7 +34,7 @@ pub struct SyntaxError {
     pub(crate) text: &'static Text,
     pub(crate) values: Vec<Vec<u8>>,
     pub(crate) place: Option<Box<Place>>,
-    /// Advice for this very case; it goes before the text's own.
+    /// Advice for this case; it comes before the text's own.
     pub(crate) hint: Option<String>,
     /// The line holds a secret, which the explanation must not repeat.
     pub(crate) secret: bool,
@@ -84,7 +84,7 @@ impl SyntaxError {
         StockMessage::termination(PROGRAM, self.text.location, &body)
     }
 
-    /// The exit status of the stock daemon: 1, or 11 where it kills itself.
+    /// The exit status of the stock daemon: 1, or 11 where it aborts.
     pub fn exit_status(&self) -> u8 {
         if self.text.form == Form::Abort { 11 } else { 1 }
     }

@@ -1,6 +1,6 @@
-//! Explanations for human beings: where, which line, what to do about it.
+//! Explanations of errors: the place, the line, and advice.
 //!
-//! Only layout and likeness of words; the advice itself is in `texts.rs`.
+//! Only layout and similarity of words; the advice itself is in `texts.rs`.
 
 use crate::syntax::directives::Kind;
 use crate::syntax::error::SyntaxError;
@@ -15,8 +15,8 @@ const LONGEST_HEADLINE: usize = 240;
 const MAX_WORD: usize = 64;
 
 impl SyntaxError {
-    /// The explanation beside the stock text: file, line and column, the line with a caret, hints. Ends in LF; empty where
-    /// there is neither a line nor a hint.
+    /// The explanation beside the stock text: file, line and column, the line with a caret, hints.
+    /// Ends in LF; empty where there is neither a line nor a hint.
     pub fn explanation(&self) -> String {
         if self.place.is_none() && self.hint.is_none() && self.text.hint.is_none() {
             return String::new();
@@ -44,7 +44,7 @@ impl SyntaxError {
     }
 }
 
-/// The message as one line of bearable length.
+/// The message as one line of limited length.
 fn headline(message: &str) -> String {
     let mut line: String =
         message.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST_HEADLINE).collect();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_finger_is_recognised() {
+    fn a_misspelled_word_gets_a_suggestion() {
         let names = || ["Password", "Address", "Monitor"].into_iter();
         assert_eq!(closest(b"Pssword", names()), Some("Password"));
         assert_eq!(closest(b"adress", names()), Some("Address"));

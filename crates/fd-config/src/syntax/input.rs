@@ -1,6 +1,7 @@
-//! One file that is being read: its lines, and where in the line the lexer stands (reference 06 §1.2).
+//! One file that is being read: its lines, and the lexer's place in the line (reference 06 §1.2).
 //!
-//! Knows nothing of tokens; it only keeps the lexer's state, which comes back when an include ends.
+//! Without any notion of tokens; it only keeps the lexer's state, which is restored when an include
+//! ends.
 
 /// Bytes of one line; what follows is the next line.
 const MAX_LINE: usize = 1_003_992;
@@ -22,7 +23,7 @@ impl Char {
     }
 }
 
-/// What the lexer is in the middle of.
+/// The state of the lexer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Between,
@@ -35,7 +36,7 @@ pub(crate) enum State {
     IncludeQuoted,
 }
 
-/// A file that is being read, with everything that comes back when an include ends.
+/// A file that is being read, with everything that is restored when an include ends.
 pub(crate) struct Input {
     pub(crate) name: Vec<u8>,
     pub(crate) bytes: Vec<u8>,
@@ -68,8 +69,8 @@ impl Input {
         }
     }
 
-    /// Reads the next physical line; `false` at the end of the file. A CR, alone or before LF, counts as LF; a NUL hides
-    /// the rest of its line.
+    /// Reads the next physical line; `false` at the end of the file. A CR, alone or before LF,
+    /// counts as LF; a NUL hides the rest of its line.
     pub(crate) fn read_line(&mut self) -> bool {
         self.line.clear();
         let rest = self.bytes.get(self.next..).unwrap_or_default();

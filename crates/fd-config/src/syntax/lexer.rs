@@ -1,6 +1,6 @@
 //! Bytes to tokens: lines, comments, quotes, includes, byte order marks (reference 06 §1.2 – §1.6).
 //!
-//! Knows nothing of resources. The positions that it counts are those that the stock daemon prints.
+//! Without any notion of resources. Its positions are those that the stock daemon prints.
 
 use crate::syntax::error::{Place, SyntaxError};
 use crate::syntax::input::{Char, Input, State};
@@ -9,7 +9,7 @@ use crate::syntax::token::Token;
 use crate::texts::{self, Text};
 use fd_messages::split_arguments;
 
-/// Bytes of one token; one more and the stock daemon breaks its heap.
+/// Bytes of one token; with one more the stock daemon corrupts its memory.
 const MAX_TOKEN: usize = 4999;
 /// Includes within includes. The stock daemon ends at the limit of open files, with the same text.
 const MAX_DEPTH: usize = 1000;
@@ -56,7 +56,7 @@ impl<'s> Lexer<'s> {
         &self.input.text
     }
 
-    /// Takes the text away, as conversions in the stock daemon do that eat their input.
+    /// Clears the text, as some conversions in the stock daemon do with their input.
     pub(crate) fn clear_text(&mut self) {
         self.input.text.clear();
     }
@@ -183,8 +183,8 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The next character. At the end of an include the including file goes on with the character that had ended the
-    /// name, and in the state that it had.
+    /// The next character. At the end of an include the including file goes on with the character
+    /// that had ended the name, and in the state that it had.
     fn read(&mut self) -> Result<Char, SyntaxError> {
         match self.input.current {
             Char::EndOfFile => return Err(self.fail(&texts::READ_PAST_END, [])),
@@ -262,8 +262,8 @@ impl<'s> Lexer<'s> {
         Ok(Some(token))
     }
 
-    /// After a backslash: before the end of the line, or a blank, the rest of the line is dropped, its end too. Any
-    /// other character is dropped together with the backslash.
+    /// After a backslash: before the end of the line, or a blank, the rest of the line is dropped,
+    /// its end too. Any other character is dropped together with the backslash.
     fn continue_line(&mut self) -> Result<(), SyntaxError> {
         let mut c = self.read()?;
         if matches!(c, Char::Byte(b' ' | b'\n' | b'\r')) {
@@ -341,7 +341,7 @@ impl<'s> Lexer<'s> {
             }
             Char::Byte(b'\\') => *escaped = true,
             Char::Byte(b'"') => {
-                // Looks at the next character, which callers want to know, and leaves it.
+                // Peeks at the next character, for callers that need it.
                 self.read()?;
                 return Ok(Some(self.end_before(Token::QuotedString)));
             }

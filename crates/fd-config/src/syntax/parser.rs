@@ -1,6 +1,7 @@
 //! Tokens to resources: the grammar of the file, in two passes (reference 06 §1.1, §1.7, §1.8).
 //!
-//! Values are read in [`crate::values`]; what the whole must fulfil is checked in [`crate::checks`].
+//! Values are read in [`crate::values`]; what must hold for the whole is checked in
+//! [`crate::checks`].
 
 use crate::syntax::directives::Kind;
 use crate::syntax::document::{Document, RawResource, Value};

@@ -12,7 +12,7 @@ pub(crate) enum Pass {
     Second,
 }
 
-/// What becomes of passwords.
+/// How passwords are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Passwords {
     /// Keys, as the daemon uses them.

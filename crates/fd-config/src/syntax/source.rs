@@ -1,7 +1,7 @@
-//! What the parser asks of the outside world: files, programs, names of hosts and services.
+//! The parser's questions to the outside world: files, programs, names of hosts and services.
 //!
-//! Only the questions; the answers come from the caller, so that the parser can be tested and fuzzed without a
-//! file system.
+//! Only the questions; the answers come from the caller, so that the parser can be tested and
+//! fuzzed without a file system.
 
 use core::net::IpAddr;
 
@@ -16,19 +16,22 @@ pub enum AddressFamily {
 
 /// The outside world as the configuration sees it (reference 06 §1.6, §2.3, §2.9, §4.3).
 ///
-/// Every answer may be asked for twice: the file is parsed in two passes.
+/// Every question may come twice: the file is parsed in two passes.
 pub trait Source {
-    /// All bytes of the file `name`, relative to the current directory. A directory reads as an empty file.
+    /// All bytes of the file `name`, relative to the current directory. A directory reads as an
+    /// empty file.
     ///
     /// # Errors
     /// The operating system's text (`strerror`) when the file can't be opened.
     fn read_file(&mut self, name: &[u8]) -> Result<Vec<u8>, String>;
 
-    /// What the program prints on its standard output. `argv` is split already and never empty; no shell. Its
-    /// standard error goes nowhere. A program that can't be run, or fails, gives what it printed, or nothing.
+    /// What the program prints on its standard output. `argv` is split already and never empty; no
+    /// shell. Its standard error goes nowhere. A program that can't be run, or fails, gives what it
+    /// printed, or nothing.
     fn run_program(&mut self, argv: &[Vec<u8>]) -> Vec<u8>;
 
-    /// As [`Self::run_program`], but `None` unless the program ends with status 0: the shell of a directory's expansion.
+    /// As [`Self::run_program`], but `None` unless the program ends with status 0: the shell of a
+    /// directory's expansion.
     fn run_shell(&mut self, argv: &[Vec<u8>]) -> Option<Vec<u8>>;
 
     /// The value of the environment variable `SHELL`.

@@ -43,7 +43,7 @@ impl Reader<'_> {
     /// `FdSourceAddress`.
     pub(crate) fn source_address(&mut self, slot: &mut Option<Ipv4Addr>) -> Result<Option<Value>, SyntaxError> {
         if let Some((_, address)) = self.ipv4()? {
-            // Any address is no address.
+            // The wildcard address means none.
             *slot = Some(address).filter(|address| !address.is_unspecified());
         }
         Ok(Some(Value::Elsewhere))
@@ -128,8 +128,8 @@ impl Reader<'_> {
         }
     }
 
-    /// One host, as an IPv4 address; an IPv6 address becomes 0.0.0.0, as in the stock daemon. The second pass gives
-    /// `None`.
+    /// One host, as an IPv4 address; an IPv6 address becomes 0.0.0.0, as in the stock daemon. The
+    /// second pass gives `None`.
     fn ipv4(&mut self) -> Result<Option<(Vec<u8>, Ipv4Addr)>, SyntaxError> {
         let text = self.bare(&texts::EXPECTED_AN_ADDRESS)?;
         if self.pass == Pass::Second {
@@ -183,7 +183,8 @@ fn ip_address(source: &mut dyn Source, text: &[u8], family: AddressFamily) -> Re
         .map_err(|reason| fill(texts::CANNOT_RESOLVE_HOST, &[text.to_vec(), reason.into_bytes()]))
 }
 
-/// One to four numbers, decimal, octal (`0…`) or hexadecimal (`0x…`); the last fills the rest of the 32 bits.
+/// One to four numbers, decimal, octal (`0…`) or hexadecimal (`0x…`); the last fills the rest of
+/// the 32 bits.
 fn classic_ipv4(text: &[u8]) -> Option<Ipv4Addr> {
     let mut parts = Vec::with_capacity(4);
     for part in text.split(|byte| *byte == b'.') {

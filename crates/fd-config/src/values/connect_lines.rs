@@ -175,8 +175,8 @@ impl Builder {
         self.run.minute = minute;
     }
 
-    /// What a word means. Sets that `hourly`, `weekly` or `monthly` open stay open; so do the days of the month after
-    /// `daily`.
+    /// What a word means. Sets that `hourly`, `weekly` or `monthly` open stay open; so do the days
+    /// of the month after `daily`.
     fn add_word(&mut self, word: Word) {
         match word {
             Word::On => {}
@@ -336,7 +336,7 @@ impl Reader<'_> {
             let seconds = numbers::duration(self.lexer.text())
                 .map_err(|bad| self.lexer.fail(&texts::CONNECT_NOT_A_DURATION, [bad.0]))?;
             builder.run.max_connect_time = Some(Duration::from_secs(seconds));
-            // The stock daemon converts the text in its place and leaves nothing of it.
+            // The stock daemon converts the text in place and leaves it empty.
             self.lexer.clear_text();
             token = self.lexer.name()?;
         }

@@ -1,6 +1,7 @@
-//! Numbers, durations and speeds as the file spells them (reference 06 §2.6 – §2.8). Pure text to number.
+//! Numbers, durations and speeds as the file spells them (reference 06 §2.6 – §2.8). Pure text to
+//! number.
 
-/// A duration that can't be read: what of the text had not been converted yet.
+/// A duration that can't be read: the part of the text that was not converted.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct BadDuration(pub(crate) Vec<u8>);
 
@@ -30,7 +31,7 @@ const SPEED_UNITS: [(&[u8], f64); 8] = [
     (b"mib", 1_048_576.0),
 ];
 
-/// Groups of number and unit, summed; in seconds. No text at all is no time, blanks only are an error.
+/// Groups of number and unit, summed; in seconds. An empty text is 0, blanks only are an error.
 pub(crate) fn duration(text: &[u8]) -> Result<u64, BadDuration> {
     if text.is_empty() {
         return Ok(0);
@@ -67,7 +68,8 @@ pub(crate) fn speed(text: &[u8]) -> Option<u64> {
     Some(to_integer(number * factor))
 }
 
-/// Whether the text is a number in the reference's sense: sign, digits, `.digits`, exponent; digits come first.
+/// Whether the text is a number in the reference's sense: sign, digits, `.digits`, exponent; digits
+/// come first.
 pub(crate) fn is_number(text: &[u8]) -> bool {
     let unsigned = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
     let (whole, rest) = leading_digits(unsigned);
@@ -86,7 +88,8 @@ pub(crate) fn is_number(text: &[u8]) -> bool {
     !digits.is_empty() && rest.is_empty()
 }
 
-/// The leading digits modulo 2^64, and whether a minus sign stands before them. For texts that [`is_number`].
+/// The leading digits modulo 2^64, and whether a minus sign stands before them. For texts that
+/// [`is_number`].
 pub(crate) fn integer(text: &[u8]) -> (u64, bool) {
     let unsigned = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
     let value = leading_digits(unsigned)
@@ -96,7 +99,7 @@ pub(crate) fn integer(text: &[u8]) -> (u64, bool) {
     (value, text.starts_with(b"-"))
 }
 
-/// As C's `atoi` does it: sign and leading digits, 0 without; too big numbers stay at the end of the range.
+/// As C's `atoi`: sign and leading digits, 0 without; too large numbers are clamped to the range.
 pub(crate) fn leading_number(text: &[u8]) -> i64 {
     let text = skip_blanks(text);
     let (negative, unsigned) = match text.split_first() {
@@ -115,8 +118,8 @@ fn leading_digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// Splits off a number (digits with at most one dot, a digit first), a run of letters, and the rest. Blanks may stand
-/// before the number and before the letters.
+/// Splits off a number (digits with at most one dot, a digit first), a run of letters, and the
+/// rest. Blanks may stand before the number and before the letters.
 fn number_and_letters(text: &[u8]) -> Option<(f64, &[u8], &[u8])> {
     let text = skip_blanks(text);
     let length = text.iter().position(|byte| !byte.is_ascii_digit() && *byte != b'.').unwrap_or(text.len());

@@ -1,4 +1,5 @@
-//! The configuration from text to typed values, against what the stock programs said, and with broken input.
+//! The configuration from text to typed values, against the messages of the stock programs, and
+//! with broken input.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests, with their helpers")]
 

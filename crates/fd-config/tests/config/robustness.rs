@@ -1,4 +1,4 @@
-//! Whatever the bytes are: the parser comes to an end, without a panic, and says something about what it refuses.
+//! Arbitrary bytes: the parser ends without a panic, and explains what it refuses.
 
 use fd_config::{JsonOptions, LoadError};
 
@@ -112,7 +112,7 @@ fn random_bytes_in_a_good_file_never_panic() {
 }
 
 #[test]
-fn every_beginning_of_a_file_comes_to_an_end() {
+fn parsing_ends_with_every_prefix_of_a_file() {
     let inputs: toml::Table = toml::from_str(include_str!("../corpus/inputs.toml")).unwrap();
     let base = inputs["base"].as_str().unwrap().as_bytes();
     for length in 0..base.len() {
@@ -128,7 +128,7 @@ fn an_include_that_includes_itself_ends_like_too_many_open_files() {
 }
 
 #[test]
-fn files_that_double_each_other_come_to_an_end() {
+fn parsing_ends_with_files_that_include_each_other_twice() {
     let mut world = World::default();
     for level in 0..64 {
         let next = format!("@f{0}\n@f{0}\n", level + 1);
@@ -139,7 +139,7 @@ fn files_that_double_each_other_come_to_an_end() {
 }
 
 #[test]
-fn big_files_come_to_an_end() {
+fn parsing_ends_with_big_files() {
     let lines = "# comment\n".repeat(200_000);
     let quoted = format!("Director {{ Name = d; Description = \"{}\" }}", "x".repeat(2_000_000));
     let braces = format!("Director {}", "{".repeat(1_000_000));

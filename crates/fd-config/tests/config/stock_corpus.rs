@@ -1,4 +1,5 @@
-//! Every input of the corpus, against what the stock programs said to it (tests/corpus/record.py recorded it).
+//! Every input of the corpus, against the messages of the stock programs (tests/corpus/record.py
+//! recorded it).
 
 use std::collections::HashMap;
 
@@ -91,7 +92,7 @@ fn file_name() -> Vec<u8> {
 }
 
 #[test]
-fn the_daemon_says_what_the_stock_daemon_says() {
+fn messages_are_those_of_the_stock_daemon() {
     let mut wrong = Vec::new();
     for (input, mut world, stock) in corpus() {
         assert_eq!(input.name, stock.name);
@@ -130,7 +131,7 @@ fn the_json_view_is_that_of_bfdjson() {
         let document = fd_config::parse_for_json(&file_name(), &mut world).unwrap();
         document.check_for_json().unwrap();
         let json = characters(&document.to_json(&JsonOptions::default()));
-        // Where the stock program writes what no JSON reader accepts, ours writes what was meant.
+        // Where the stock program writes invalid JSON, ours writes what was meant.
         if serde_json_would_refuse(&expected) {
             continue;
         }
@@ -143,14 +144,14 @@ fn the_json_view_is_that_of_bfdjson() {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
-/// The three mistakes of the stock program: an object that ends without a line of its own, a comma before a brace, and
-/// numbers that it can't write.
+/// The three mistakes of the stock program: an object that ends without a line of its own, a comma
+/// before a brace, and numbers that it can't write.
 fn serde_json_would_refuse(text: &str) -> bool {
     text.contains(",}") || text.contains("]}") || text.contains("-8ffeeaf0eb9cdaac909")
 }
 
 #[test]
-fn every_error_explains_itself() {
+fn every_error_has_an_explanation() {
     for (input, mut world, stock) in corpus() {
         let Err(error) = fd_config::load(&file_name(), &mut world, &mut World::default()) else { continue };
         let explanation = error.explanation();
@@ -186,7 +187,7 @@ fn an_explanation_shows_the_line_and_what_was_probably_meant() {
 }
 
 #[test]
-fn an_explanation_keeps_passwords_to_itself() {
+fn an_explanation_hides_passwords() {
     for text in ["Director {\n Password = 123456\n}", "Director {\n Password = s3cret\n Password = 123456 }"] {
         let explanation = explained(text);
         assert!(!explanation.contains("123456") && !explanation.contains("s3cret"), "{explanation}");

@@ -1,4 +1,4 @@
-//! From text to typed values: every directive, and what counts without it.
+//! From text to typed values: every directive, and its default.
 
 use std::path::Path;
 use std::time::Duration;
@@ -39,12 +39,12 @@ fn the_file_that_debian_installs() {
     assert_eq!((destination.kind, destination.place.as_slice()), (DestinationKind::Director, b"vm-dir".as_slice()));
     let types: Vec<u8> = (1..=18).filter(|number| destination.types.contains(*number)).collect();
     assert_eq!(types, [1, 4, 5, 6, 7, 9, 11, 12, 13, 15, 16, 17]);
-    // Negation does not take away from the union (reference 06 §7.3).
+    // Negation does not remove from the union (reference 06 §7.3).
     assert!(daemon.messages.wants(10) && !daemon.messages.wants(8));
 }
 
 #[test]
-fn what_counts_without_a_directive() {
+fn defaults_apply_without_a_directive() {
     let config = loaded(&format!(
         "Director {{ Name = d; Password = \"fdpw\" }}\n\
          Client {{ Name = f; WorkingDirectory = {DIRECTORY}/work; PidDirectory = {DIRECTORY}/run }}\n\

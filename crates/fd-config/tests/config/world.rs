@@ -1,4 +1,5 @@
-//! A small world for the parser: files in memory, a few programs, the shell of this host, two hosts, three services.
+//! A small world for the parser: files in memory, a few programs, the shell of this host, two
+//! hosts, three services.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -95,7 +96,7 @@ impl Surroundings for World {
         }
     }
 
-    /// The daemon has more.
+    /// The daemon has more questions.
     fn command(&mut self, item: &[u8]) -> Option<&'static str> {
         let begins =
             |name: &&str| name.as_bytes().get(..item.len()).is_some_and(|head| head.eq_ignore_ascii_case(item));

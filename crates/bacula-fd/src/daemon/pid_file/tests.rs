@@ -74,7 +74,7 @@ fn a_locked_file_names_its_owner() {
 }
 
 #[test]
-fn a_lock_that_nobody_has_signed_has_the_c_librarys_words() {
+fn a_locked_file_without_a_number_is_reported_with_the_system_error() {
     let error = PidFileError::Locked { path: PathBuf::from("/run/x.pid"), errno: Errno::EAGAIN };
     assert_eq!(error.to_string(), "Cannot lock pid file. /run/x.pid ERR=Resource temporarily unavailable");
 }

@@ -16,7 +16,7 @@ fn local(folder: &std::path::Path, destinations: Vec<Destination>) -> LocalDesti
 }
 
 #[test]
-fn mail_is_sent_when_a_session_ends_and_the_operator_hears_at_once() {
+fn mail_is_sent_at_the_end_of_a_session_and_operator_commands_run_at_once() {
     let folder = std::env::temp_dir().join(format!("ferrofd-mail-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let into = |name: &str| Some(format!("tee -a {}/{name}-%r-%i-%d", folder.display()));
@@ -31,7 +31,7 @@ fn mail_is_sent_when_a_session_ends_and_the_operator_hears_at_once() {
     for line in [&b"one\n"[..], b"two\n"] {
         local.deliver(MessageType::Info.number(), 0, line, None);
     }
-    local.deliver(MessageType::Warning.number(), 0, b"nobody wants it\n", None);
+    local.deliver(MessageType::Warning.number(), 0, b"no destination\n", None);
     local.finish();
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     let mail = read("mail-root-*none*-x-fd");

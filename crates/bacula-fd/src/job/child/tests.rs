@@ -19,7 +19,7 @@ fn times(count: u32) -> impl Fn() -> bool {
 }
 
 #[test]
-fn a_flood_and_a_silence_end_when_they_are_not_wanted() {
+fn reads_from_endless_and_silent_programs_end_when_not_wanted() {
     for script in ["exec yes", "exec sleep 1000", "sleep 1000 & exit 0"] {
         let mut program = Program::start(&mut shell(script), Group::Ends).unwrap();
         let wanted = times(2);
@@ -32,7 +32,7 @@ fn a_flood_and_a_silence_end_when_they_are_not_wanted() {
 }
 
 #[test]
-fn who_does_not_listen_is_killed_with_the_group() {
+fn a_program_that_ignores_sigterm_is_killed_with_its_group() {
     let script = "trap '' TERM; sleep 1000 & echo $!; wait; wait";
     let mut program = Program::start(&mut shell(script), Group::Ends).unwrap();
     let mut output = program.take_output().unwrap();
@@ -48,7 +48,7 @@ fn who_does_not_listen_is_killed_with_the_group() {
 }
 
 #[test]
-fn what_a_script_has_started_stays() {
+fn processes_that_a_script_started_stay() {
     let mut program = Program::start(&mut shell("sleep 1000 & echo $!"), Group::Stays).unwrap();
     let wanted = times(2);
     let mut text = Vec::new();

@@ -51,7 +51,7 @@ fn a_request_that_is_cut_or_too_long_ends_the_guest() {
 }
 
 #[test]
-fn light_ones_are_matched_here_and_none_after_a_cancel() {
+fn light_expressions_are_matched_in_process_and_none_after_a_cancel() {
     let job = Arc::new(Job::new(Identity::default(), 0));
     let matcher = Matcher::new(Arc::clone(&job));
     let expression = matcher.compile(br"\.(o|tmp)$", RegexOptions::default(), &|| true).unwrap();
@@ -64,7 +64,7 @@ fn light_ones_are_matched_here_and_none_after_a_cancel() {
 }
 
 #[test]
-fn the_first_failure_is_what_the_operator_is_told() {
+fn the_operator_gets_the_first_failure() {
     let job = Job::new(Identity::default(), 0);
     job.fail(texts::can_not_match(b"a", b"/x", &texts::took_too_long(MATCH_LIMIT)));
     job.fail(b"later".to_vec());

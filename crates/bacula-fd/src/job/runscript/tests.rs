@@ -83,7 +83,7 @@ fn a_cancel_ends_the_script_that_runs_and_no_later_one() {
 }
 
 #[test]
-fn a_cancel_does_not_wait_for_what_a_script_has_left_behind() {
+fn a_cancel_does_not_wait_for_processes_that_a_script_left() {
     let job = Job::new(Identity::default(), 0);
     let script = "sh -c \"echo x; sleep 1000 & exit 0\"";
     let (_, last) = endless(script, Moment::Before, &job, &|| false, &|| job.abort(false));
@@ -103,7 +103,7 @@ fn without_its_director_a_script_before_the_job_ends_and_one_after_it_when_it_pr
 }
 
 #[test]
-fn who_runs_when() {
+fn conditions_choose_which_scripts_run() {
     let script = |on_success, on_failure, when| RunScript {
         on_success,
         on_failure,

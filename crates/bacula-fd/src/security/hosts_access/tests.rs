@@ -67,14 +67,14 @@ fn patterns_of_clients() {
 }
 
 #[test]
-fn what_is_not_known_does_not_allow_and_denies() {
+fn an_undecidable_rule_denies_and_never_allows() {
     for pattern in ["@group", "root@192.0.2.7", "/no/such/file"] {
         assert!(!allowed("", &format!("ALL: {pattern}")), "{pattern}");
     }
 }
 
 #[test]
-fn options_have_the_last_word() {
+fn options_of_a_rule_override_its_file() {
     assert!(!allowed("web-fd: ALL : DENY", ""));
     assert!(allowed("", "ALL: ALL : severity auth.info : allow"));
     assert!(!allowed("web-fd: ALL : twist /bin/echo no", ""));
@@ -99,13 +99,13 @@ fn addresses_of_ipv6() {
 }
 
 #[test]
-fn lines_go_on_behind_a_backslash_and_lines_without_a_colon_are_passed_over() {
+fn a_backslash_continues_a_line_and_a_line_without_a_colon_is_skipped() {
     assert!(!allowed("", "ALL \\\n : ALL"));
     assert!(allowed("nonsense\nweb-fd: ALL", "ALL: ALL"));
 }
 
 #[test]
-fn many_stars_take_no_time() {
+fn many_stars_match_in_linear_time() {
     let (pattern, text) = ("*a".repeat(2000), "a".repeat(1999) + "b");
     assert!(!is_wild(pattern.as_bytes(), text.as_bytes()));
     assert!(is_wild(b"a*b?*d", b"axxbcyyd") && !is_wild(b"a*b", b"axxc"));

@@ -35,7 +35,7 @@ fn untouched(directory: &Path) {
 type Open = fn(&Path) -> io::Result<File>;
 
 #[test]
-fn what_is_not_the_daemons_is_replaced() {
+fn files_of_others_are_replaced() {
     let opens: [(&str, Open); 4] = [
         ("own", |path| open(path, 0o600)),
         ("any", |path| open_any_mode(path, 0o600)),
@@ -56,7 +56,7 @@ fn what_is_not_the_daemons_is_replaced() {
 }
 
 #[test]
-fn what_is_the_daemons_is_kept() {
+fn files_of_the_daemon_are_kept() {
     let (directory, _) = traps("kept", 0o777);
     let path = directory.join("kept");
     open_to_append(&path, 0o600).unwrap().write_all(b"one").unwrap();
@@ -78,7 +78,7 @@ fn only_the_daemons_files_are_read() {
 }
 
 #[test]
-fn outputs_lead_nowhere_else_where_others_can_write() {
+fn links_and_fifos_are_refused_as_outputs_where_others_can_write() {
     for writing in [Writing::Append, Writing::Anew] {
         let (directory, traps) = traps("output", 0o777);
         for path in &traps {
@@ -104,7 +104,7 @@ fn outputs_may_be_links_and_devices_where_only_the_operator_can_write() {
     }
     assert_eq!(fs::read_to_string(directory.join("victim")).unwrap(), "precious!!");
     assert!(directory.join("made").exists());
-    assert!(open_output(fifo, Writing::Append, 0o640).is_err(), "nobody reads it");
+    assert!(open_output(fifo, Writing::Append, 0o640).is_err(), "it has no reader");
     let reader = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(fifo).unwrap();
     open_output(fifo, Writing::Anew, 0o640).unwrap().write_all(b"heard").unwrap();
     let mut bytes = [0; 5];

@@ -12,7 +12,7 @@ fn wanted(level: i64, trace: i64, hangup: i64, options: &str, tags: &str) -> Set
 }
 
 #[test]
-fn what_is_negative_stays() {
+fn negative_values_change_nothing() {
     let debug = debug();
     let answer = debug.change(&wanted(20, -1, 3, "th", "network,protocol"));
     assert_eq!((answer.level, answer.trace, answer.hangup, answer.blowup), (20, 0, 3, 0));
@@ -59,7 +59,7 @@ fn the_trace_file_is_appended_to_and_truncated_on_demand() {
 }
 
 #[test]
-fn a_trace_file_that_is_none_is_replaced() {
+fn a_link_or_fifo_in_place_of_the_trace_file_is_replaced() {
     let directory = std::env::temp_dir().join(format!("ferrofd-trace-traps-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let (path, victim) = (directory.join("x-fd.trace"), directory.join("victim"));
@@ -82,7 +82,7 @@ fn a_trace_file_that_is_none_is_replaced() {
 }
 
 #[test]
-fn levels_choose_what_is_worth_a_line() {
+fn levels_choose_the_filter() {
     let debug = debug();
     assert_eq!(debug.filter(), LevelFilter::WARN);
     for (level, filter) in [(1, LevelFilter::INFO), (150, LevelFilter::DEBUG), (999, LevelFilter::TRACE)] {

@@ -90,7 +90,7 @@ fn damage_is_named() {
 }
 
 #[test]
-fn only_what_the_daemon_makes_is_written_over() {
+fn only_a_file_of_the_daemon_is_overwritten() {
     let directory = std::env::temp_dir().join(format!("ferrofd-state-over-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
     let (file, other) = (path(&directory, 9102), directory.join("other"));
@@ -100,13 +100,13 @@ fn only_what_the_daemon_makes_is_written_over() {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
         }];
     for way in ways {
-        fs::write(&other, "of somebody else").unwrap();
+        fs::write(&other, "another user's").unwrap();
         way();
         save(&file, &[entry(1)]).unwrap();
         assert_eq!(load(&file), [entry(1)]);
         let about = fs::symlink_metadata(&file).unwrap();
         assert!(about.is_file() && about.mode() & 0o7777 == MODE, "{about:?}");
-        assert_eq!(fs::read(&other).unwrap(), b"of somebody else");
+        assert_eq!(fs::read(&other).unwrap(), b"another user's");
         let inode = about.ino();
         save(&file, &[entry(1), entry(2)]).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().ino(), inode, "written over");

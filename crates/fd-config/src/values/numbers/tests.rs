@@ -38,7 +38,7 @@ fn durations_sum_their_groups() {
 }
 
 #[test]
-fn a_bad_duration_tells_what_is_left() {
+fn a_bad_duration_returns_the_rest_of_the_text() {
     let cases = [
         ("abc", "abc"),
         ("5foo", ""),
@@ -61,7 +61,7 @@ fn a_bad_duration_tells_what_is_left() {
 }
 
 #[test]
-fn speeds_know_two_kinds_of_kilo() {
+fn a_kilo_of_a_speed_is_1000_or_1024() {
     let cases: [(&str, Option<u64>); 18] = [
         ("100k", Some(102_400)),
         ("100kb", Some(100_000)),
