@@ -65,6 +65,42 @@ pub(crate) fn no_signals(error: &str) -> String {
     format!("bacula-fd: cannot take signals: {error}\n")
 }
 
+/// `-u` with a name that does not exist, or can't be looked up.
+pub(crate) fn no_user(user: &str, why: &str) -> String {
+    format!("Could not find userid={user}: ERR={why}")
+}
+
+/// The user of the process has no entry.
+pub(crate) fn no_password_entry(why: &str) -> String {
+    format!("Could not find password entry. ERR={why}")
+}
+
+/// `-g` with a name that does not exist, or can't be looked up.
+pub(crate) fn no_group(group: &str, why: &str) -> String {
+    format!("Could not find group={group}: ERR={why}")
+}
+
+/// The supplementary groups can't be set; `group` is that of `-g`.
+pub(crate) fn no_initgroups(group: Option<&str>, user: &str, why: &str) -> String {
+    let group = group.map(|group| format!("group={group}, ")).unwrap_or_default();
+    format!("Could not initgroups for {group}userid={user}: ERR={why}")
+}
+
+/// The group can't be set.
+pub(crate) fn group_not_set(group: &str, why: &str) -> String {
+    format!("Could not set group={group}: ERR={why}")
+}
+
+/// The user can't be set.
+pub(crate) fn user_not_set(user: &str) -> String {
+    format!("Could not set specified userid: {user}")
+}
+
+/// A call that keeps a capability failed.
+pub(crate) fn call_failed(call: &str, why: &str) -> String {
+    format!("{call} failed: ERR={why}")
+}
+
 /// What `-?` and every mistake print on standard error.
 pub(crate) const USAGE: &str = "\
 Copyright (C) 2000-2025 Kern Sibbald.

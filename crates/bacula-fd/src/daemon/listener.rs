@@ -40,7 +40,7 @@ fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream,
 
 /// Accepts connections of `listener`; never returns.
 pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
-    let pulse = daemon.pulses().add("listener");
+    let pulse = daemon.pulses.add("listener");
     if let Err(error) = listener.set_nonblocking(true) {
         tracing::warn!(%error, "a listener can't report that it is alive");
     }
@@ -55,7 +55,7 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
             // (reference 01 §6.1).
             Err(error) => {
                 tracing::warn!(%error, "accept failed");
-                if matches!(error.raw_os_error(), Some(libc_errno::EMFILE | libc_errno::ENFILE)) {
+                if matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EMFILE | Errno::ENFILE)) {
                     // Descriptors come back when a session ends; trying again at once would only
                     // use the processor.
                     thread::sleep(Duration::from_millis(100));
@@ -63,12 +63,6 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
             }
         }
     }
-}
-
-mod libc_errno {
-    //! Errors of `accept` after which a pause is needed.
-    pub(super) const EMFILE: i32 = 24;
-    pub(super) const ENFILE: i32 = 23;
 }
 
 /// Waits for a place, then serves the connection in a thread of its own.
@@ -81,7 +75,7 @@ fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
         }
     };
     let canceller = channel.canceller();
-    let place = daemon.take_place(move || canceller.cancel());
+    let place = daemon.strangers.take(move || canceller.cancel());
     let shared = Arc::clone(daemon);
     let work = move || {
         // Passwords and keys of the conversation; files are for other threads.

@@ -8,100 +8,26 @@ use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::unistd::{Gid, Group, Uid, User, getuid, initgroups, setgid, setresuid, setuid};
 
+use crate::texts;
+
 /// Why the daemon can't become another user.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub(crate) enum PrivilegeError {
-    /// `-u`: no such user.
-    #[error("Could not find userid={user}: ERR={}", error_text(*errno as i32))]
-    NoUser {
-        /// The name.
-        user: String,
-        /// The reason.
-        errno: Errno,
-    },
-    /// Without `-u`: the current user has no entry.
-    #[error("Could not find password entry. ERR={}", error_text(*errno as i32))]
-    NoEntry {
-        /// The reason.
-        errno: Errno,
-    },
-    /// `-g`: no such group.
-    #[error("Could not find group={group}: ERR={}", error_text(*errno as i32))]
-    NoGroup {
-        /// The name.
-        group: String,
-        /// The reason.
-        errno: Errno,
-    },
-    /// The supplementary groups can't be set, with `-g`.
-    #[error("Could not initgroups for group={group}, userid={user}: ERR={}", error_text(*errno as i32))]
-    InitGroupsOfGroup {
-        /// The group.
-        group: String,
-        /// The user.
-        user: String,
-        /// The reason.
-        errno: Errno,
-    },
-    /// The supplementary groups can't be set.
-    #[error("Could not initgroups for userid={user}: ERR={}", error_text(*errno as i32))]
-    InitGroups {
-        /// The user.
-        user: String,
-        /// The reason.
-        errno: Errno,
-    },
-    /// setgid failed.
-    #[error("Could not set group={group}: ERR={}", error_text(*errno as i32))]
-    SetGroup {
-        /// The group.
-        group: String,
-        /// The reason.
-        errno: Errno,
-    },
-    /// prctl failed.
-    #[error("prctl failed: ERR={}", error_text(*errno as i32))]
-    KeepCapabilities {
-        /// The reason.
-        errno: Errno,
-    },
-    /// setreuid failed.
-    #[error("setreuid failed: ERR={}", error_text(*errno as i32))]
-    SetUserKeeping {
-        /// The reason.
-        errno: Errno,
-    },
-    /// The capability can't be kept.
-    #[error("cap_set_proc failed: ERR={}", error_text(*errno as i32))]
-    SetCapabilities {
-        /// The reason.
-        errno: Errno,
-    },
-    /// setuid failed.
-    #[error("Could not set specified userid: {user}")]
-    SetUser {
-        /// The user.
-        user: String,
-    },
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PrivilegeError {
+    /// The place that the stock daemon names.
+    place: &'static str,
+    text: String,
 }
 
 impl PrivilegeError {
     /// As the stock daemon prints it; the daemon of this name ends with status 1.
     pub(crate) fn message(&self, daemon: &str) -> StockMessage {
-        let place = match self {
-            Self::NoUser { .. } => "priv.c:59",
-            Self::NoEntry { .. } => "priv.c:65",
-            Self::NoGroup { .. } => "priv.c:78",
-            Self::InitGroupsOfGroup { .. } => "priv.c:86",
-            Self::InitGroups { .. } => "priv.c:89",
-            // These two could not be provoked in the stock daemon.
-            Self::SetGroup { .. } | Self::KeepCapabilities { .. } => "priv.c",
-            Self::SetUserKeeping { .. } => "priv.c:110",
-            Self::SetCapabilities { .. } => "priv.c:118",
-            Self::SetUser { .. } => "priv.c:126",
-        };
-        StockMessage::termination(daemon, place, self.to_string().as_bytes())
+        StockMessage::termination(daemon, self.place, self.text.as_bytes())
     }
+}
+
+/// Makes an error of the place and the text for a failed call.
+fn failed(place: &'static str, text: impl FnOnce(&str) -> String) -> impl FnOnce(Errno) -> PrivilegeError {
+    move |errno| PrivilegeError { place, text: text(&error_text(errno as i32)) }
 }
 
 /// Becomes `user` and `group`. Without both it does nothing. With `keep_read_all` the calling
@@ -123,24 +49,22 @@ pub(crate) fn drop_privileges(
     }
     let identity = identity(user, group)?;
     let name = CString::new(identity.user.as_str())
-        .map_err(|_| PrivilegeError::NoUser { user: identity.user.clone(), errno: Errno::EINVAL })?;
-    initgroups(&name, identity.gid).map_err(|errno| match group {
-        Some(group) => {
-            PrivilegeError::InitGroupsOfGroup { group: group.to_owned(), user: identity.user.clone(), errno }
-        }
-        None => PrivilegeError::InitGroups { user: identity.user.clone(), errno },
-    })?;
+        .map_err(|_| failed("priv.c:59", |why| texts::no_user(&identity.user, why))(Errno::EINVAL))?;
+    let place = if group.is_some() { "priv.c:86" } else { "priv.c:89" };
+    initgroups(&name, identity.gid).map_err(failed(place, |why| texts::no_initgroups(group, &identity.user, why)))?;
+    // The next two errors could not be provoked in the stock daemon: their lines are unknown.
     if let Some(group) = group {
-        setgid(identity.gid).map_err(|errno| PrivilegeError::SetGroup { group: group.to_owned(), errno })?;
+        setgid(identity.gid).map_err(failed("priv.c", |why| texts::group_not_set(group, why)))?;
     }
     if !keep_read_all {
-        return setuid(identity.uid).map_err(|_| PrivilegeError::SetUser { user: identity.user });
+        return setuid(identity.uid).map_err(failed("priv.c:126", |_| texts::user_not_set(&identity.user)));
     }
-    prctl::set_keepcaps(true).map_err(|errno| PrivilegeError::KeepCapabilities { errno })?;
-    setresuid(identity.uid, identity.uid, identity.uid).map_err(|errno| PrivilegeError::SetUserKeeping { errno })?;
-    fd_os::daemonize::keep_only_read_capability().map_err(|error| PrivilegeError::SetCapabilities {
-        errno: Errno::from_raw(error.raw_os_error().unwrap_or_default()),
-    })
+    prctl::set_keepcaps(true).map_err(failed("priv.c", |why| texts::call_failed("prctl", why)))?;
+    setresuid(identity.uid, identity.uid, identity.uid)
+        .map_err(failed("priv.c:110", |why| texts::call_failed("setreuid", why)))?;
+    fd_os::daemonize::keep_only_read_capability()
+        .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or_default()))
+        .map_err(failed("priv.c:118", |why| texts::call_failed("cap_set_proc", why)))
 }
 
 /// The user and group to become.
@@ -151,24 +75,22 @@ struct Identity {
 }
 
 fn identity(user: Option<&str>, group: Option<&str>) -> Result<Identity, PrivilegeError> {
-    let found = match user {
-        Some(user) => User::from_name(user)
-            .and_then(|found| found.ok_or(Errno::UnknownErrno))
-            .map_err(|errno| PrivilegeError::NoUser { user: user.to_owned(), errno })?,
-        None => User::from_uid(getuid())
-            .and_then(|found| found.ok_or(Errno::UnknownErrno))
-            .map_err(|errno| PrivilegeError::NoEntry { errno })?,
+    let entry = match user {
+        Some(user) => found(User::from_name(user)).map_err(failed("priv.c:59", |why| texts::no_user(user, why)))?,
+        None => found(User::from_uid(getuid())).map_err(failed("priv.c:65", texts::no_password_entry))?,
     };
     let gid = match group {
         Some(group) => {
-            Group::from_name(group)
-                .and_then(|found| found.ok_or(Errno::UnknownErrno))
-                .map_err(|errno| PrivilegeError::NoGroup { group: group.to_owned(), errno })?
-                .gid
+            found(Group::from_name(group)).map_err(failed("priv.c:78", |why| texts::no_group(group, why)))?.gid
         }
-        None => found.gid,
+        None => entry.gid,
     };
-    Ok(Identity { user: found.name, uid: found.uid, gid })
+    Ok(Identity { user: entry.name, uid: entry.uid, gid })
+}
+
+/// An entry; one that is missing is error 0, `Success`, as in the stock daemon.
+fn found<T>(entry: nix::Result<Option<T>>) -> nix::Result<T> {
+    entry?.ok_or(Errno::UnknownErrno)
 }
 
 #[cfg(test)]

@@ -27,11 +27,11 @@ impl Probe {
 
     /// What is stuck. Does not return if a lock of the registry is never released.
     pub(crate) fn stuck(&mut self) -> Vec<String> {
-        self.daemon.supervisor().prove_alive();
+        self.daemon.supervisor.prove_alive();
         let now = Instant::now();
-        let mut stuck = self.daemon.pulses().overdue(now);
+        let mut stuck = self.daemon.pulses.overdue(now);
         let mut seen = Vec::new();
-        for job in self.daemon.supervisor().running_jobs() {
+        for job in self.daemon.supervisor.running_jobs() {
             // The cancel wakes the threads of a job that is to end.
             if let Some(place) = job.progress.stages().standstill().filter(|_| !job.cancel.is_cancelled()) {
                 seen.push((job.name(), place));

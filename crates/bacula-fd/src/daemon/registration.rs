@@ -114,7 +114,7 @@ fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> 
         name: &own.name,
         password: &director.password,
         tls: &director.tls,
-        certificates: daemon.certificates().of_director(&director.name),
+        certificates: daemon.certificates.of_director(&director.name),
         host,
         port: director.port,
         // So that a firewall keeps the connection, and a dead line is noticed.
@@ -134,7 +134,7 @@ fn tell_of_attack(daemon: &Daemon, director: &Director, error: &DialError) {
     if let DialError::Unknown(why @ (AuthError::Clear | AuthError::Reflected)) = error {
         let host = director.address.as_deref().unwrap_or_default();
         let text = texts::suspicious_login(director.name.as_bytes(), host, why.detail());
-        daemon.supervisor().say(MessageType::Security, "authenticate.c", text);
+        daemon.supervisor.say(MessageType::Security, "authenticate.c", text);
     }
 }
 
@@ -176,7 +176,7 @@ fn leave(channel: Channel) {
 
 /// The Director has taken a connection: from here on it is like one that the Director has made.
 fn serve(daemon: &Arc<Daemon>, channel: Channel) {
-    let slot = daemon.take_called_slot();
+    let slot = daemon.called.take();
     let shared = Arc::clone(daemon);
     let spawned = thread::Builder::new().name(format!("session {}", channel.address())).spawn(move || {
         fd_os::wiping::wipe_what_this_thread_frees();

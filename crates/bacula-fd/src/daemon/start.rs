@@ -133,7 +133,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     }
     daemon.save_state();
     tell_of_life(&daemon, "FD0002", "shutdown");
-    daemon.supervisor().finish_local();
+    daemon.supervisor.finish_local();
     if let Some(Err(error)) = pid_file.map(PidFile::remove) {
         tracing::warn!(%error, "the pid file can't be removed");
     }
@@ -173,7 +173,7 @@ fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
 fn tell_of_life(daemon: &Daemon, code: &str, what: &str) {
     let text = format!("Filed {what} {VERSION} ({SHORT_DATE})");
     let port = u64::from(daemon.config().file_daemon.port());
-    daemon.supervisor().event(code, "daemon", port, "*Daemon*", &text);
+    daemon.supervisor.event(code, "daemon", port, "*Daemon*", &text);
 }
 
 fn signals() -> Result<Signals, Ended> {
@@ -230,13 +230,13 @@ fn bind(daemon: &Daemon, address: SocketAddr) -> Result<TcpListener, Ended> {
         tries += 1;
         if tries > BIND_TRIES {
             let text = texts::cannot_bind(address.port(), &error, false);
-            daemon.supervisor().announce(MessageType::Abort, "bnet_server.c:135", &text);
+            daemon.supervisor.announce(MessageType::Abort, "bnet_server.c:135", &text);
             print(&mut io::stdout(), &text);
             return Err(Ended(1));
         }
         if tries == 1 {
             let text = texts::cannot_bind(address.port(), &error, true);
-            daemon.supervisor().announce(MessageType::Warning, "bnet_server.c:131", &text);
+            daemon.supervisor.announce(MessageType::Warning, "bnet_server.c:131", &text);
         }
         thread::sleep(BIND_RETRY);
     }

@@ -139,7 +139,7 @@ impl Conversation<'_> {
         if self.is_lost() {
             return;
         }
-        for message in self.daemon.supervisor().take_waiting() {
+        for message in self.daemon.supervisor.take_waiting() {
             let kind = match message.kind {
                 MessageType::Fatal | MessageType::Error => MessageType::Security,
                 other => other,

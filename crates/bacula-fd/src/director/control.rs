@@ -17,18 +17,18 @@ impl Conversation<'_> {
             return self.refuse(second);
         }
         self.take_key(&authorization);
-        let platform = self.daemon.platform().with_commas();
+        let platform = self.daemon.platform.with_commas();
         self.replied(&texts::ok_job(&platform, ""))
     }
 
     pub(super) fn set_bandwidth(&mut self, wanted: &SetBandwidth) -> Flow {
         let SetBandwidth { limit, job: name } = wanted;
-        let supervisor = self.daemon.supervisor();
+        let supervisor = &self.daemon.supervisor;
         if name.is_empty() {
             for job in supervisor.sessions().iter().filter_map(|session| session.job.get()) {
                 job.bandwidth.set(*limit);
             }
-            self.daemon.set_default_bandwidth(*limit);
+            self.daemon.default_bandwidth.set(*limit);
         } else {
             match supervisor.job(name) {
                 Some(job) => job.bandwidth.set(*limit),
@@ -40,7 +40,7 @@ impl Conversation<'_> {
 
     /// `cancel` and `stop`.
     pub(super) fn abort_job(&mut self, name: &[u8], stop: bool) -> Flow {
-        match self.daemon.supervisor().job(name) {
+        match self.daemon.supervisor.job(name) {
             Some(job) => {
                 let text = format!("Cancel jobid={} job={}", job.identity.job_id, job.name());
                 self.event("FC0003", "command", &text);

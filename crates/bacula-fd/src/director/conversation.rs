@@ -230,7 +230,7 @@ impl<'d> Conversation<'d> {
         let expand = |command: &[u8], recipients: &[u8]| self.operator_command(command, recipients);
         let has_job = job_id != 0 && self.session.job.get().is_some();
         let job: Option<&Expand<'_>> = if has_job { Some(&expand) } else { None };
-        self.daemon.supervisor().deliver_locally(type_number, time, line, job);
+        self.daemon.supervisor.deliver_locally(type_number, time, line, job);
     }
 
     /// Reports an event of this session (reference 06 §9).

@@ -25,8 +25,8 @@ impl Conversation<'_> {
     }
 
     fn set_debug(&mut self, wanted: &SetDebug) -> Flow {
-        let now = self.daemon.debug().change(wanted);
-        let (hangup, blowup) = (self.daemon.debug().hang_up(), self.daemon.debug().blow_up());
+        let now = self.daemon.debug.change(wanted);
+        let (hangup, blowup) = (self.daemon.debug.hang_up(), self.daemon.debug.blow_up());
         tracing::info!(level = now.level, trace = now.trace, hangup, blowup, "setdebug");
         self.replied(&texts::ok_setdebug(&now))
     }

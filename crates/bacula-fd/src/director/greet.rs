@@ -44,7 +44,7 @@ impl Standing {
     fn become_known(&mut self, daemon: &Daemon) {
         if let Self::Stranger(place) = self {
             place.keep();
-            *self = Self::Known(daemon.take_slot());
+            *self = Self::Known(daemon.slots.take());
         }
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn serve(daemon: &Daemon, channel: Channel, place: Place) {
         serve_from(daemon, channel, &ip, Standing::Stranger(place));
     } else {
         let text = texts::refused_by_hosts_access(&ip, peer.port());
-        daemon.supervisor().say(MessageType::Security, "bnet_server.c:201", text);
+        daemon.supervisor.say(MessageType::Security, "bnet_server.c:201", text);
     }
 }
 
@@ -102,7 +102,7 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Sta
         }
         FirstPacket::StorageCall => take_call(daemon, channel, &frame),
         FirstPacket::Bad => {
-            daemon.supervisor().say(MessageType::Security, "job.c:592", texts::expected_hello(ip, len));
+            daemon.supervisor.say(MessageType::Security, "job.c:592", texts::expected_hello(ip, len));
             dialogue::brake(&channel, BAD_HELLO_PAUSE);
         }
     }
@@ -113,7 +113,7 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Sta
 /// the job's own thread sends the hello.
 fn take_call(daemon: &Daemon, mut channel: Channel, frame: &[u8]) {
     channel.limit_frames(MAX_PAYLOAD);
-    let supervisor = daemon.supervisor();
+    let supervisor = &daemon.supervisor;
     let Some(call) = StorageCall::parse(frame) else {
         supervisor.say(MessageType::Fatal, "hello.c:55", texts::BAD_STORAGE_CALL.to_vec());
         return;
@@ -163,11 +163,11 @@ fn greet(
             match &error {
                 AuthError::WrongPassword => {
                     let text = texts::incorrect_password(name, ip);
-                    daemon.supervisor().say(MessageType::Fatal, "authenticatebase.cc:538", text);
+                    daemon.supervisor.say(MessageType::Fatal, "authenticatebase.cc:538", text);
                 }
                 AuthError::Clear | AuthError::Reflected => {
                     let text = texts::suspicious_login(name, ip, error.detail());
-                    daemon.supervisor().say(MessageType::Security, "authenticate.c", text);
+                    daemon.supervisor.say(MessageType::Security, "authenticate.c", text);
                 }
                 _ => {}
             }
@@ -187,7 +187,7 @@ fn authenticate(
     let own_name = &daemon.config().file_daemon.name;
     let mut credentials = daemon.credentials(own_name, resource.password.as_bytes(), &resource.tls);
     credentials.peer_may_have_our_name = resource.name == *own_name;
-    let certificates = daemon.certificates().of_director(&resource.name).cloned();
+    let certificates = daemon.certificates.of_director(&resource.name).cloned();
     let secrets = Secrets { key: credentials.key.clone(), certificates };
     let (mut machine, first) = Authentication::server(credentials, peer);
     dialogue::lead(channel, &mut machine, first, &secrets, Signals::All, limit)
@@ -201,10 +201,10 @@ fn turn_away(daemon: &Daemon, mut channel: Channel, ip: &str, text: &[u8]) {
         let _gone = channel.signal(Signal::Terminate).and_then(|()| channel.close());
     }
     // Not to the peer, as the stock daemon does: it has not proven what it is.
-    let session = daemon.supervisor().next_number();
-    daemon.supervisor().event("FC0001", "connection", session, "", "Director disconnection");
-    daemon.supervisor().event("FS0001", "security", session, ip, &format!("Authentication failed from {ip}"));
-    daemon.supervisor().close_local();
+    let session = daemon.supervisor.next_number();
+    daemon.supervisor.event("FC0001", "connection", session, "", "Director disconnection");
+    daemon.supervisor.event("FS0001", "security", session, ip, &format!("Authentication failed from {ip}"));
+    daemon.supervisor.close_local();
 }
 
 fn converse(
@@ -216,7 +216,7 @@ fn converse(
     if channel.send(hello::DIRECTOR_ACCEPTED).and_then(|()| channel.flush()).is_err() {
         return None;
     }
-    let session = daemon.supervisor().enter(authenticated.encrypted);
+    let session = daemon.supervisor.enter(authenticated.encrypted);
     let registered = Registered { daemon, session: Arc::clone(&session) };
     let Remains { farewells, handed_over } = Conversation::new(daemon, channel, resource, session).run();
     drop(registered);

@@ -49,7 +49,7 @@ impl Conversation<'_> {
         let scripts = self.late_scripts();
         let watch = LineWatch {
             packet_check: PacketCheck::new(self.daemon.config().file_daemon.sd_packet_check, Instant::now()),
-            hang_up: HangUp::new(self.daemon.debug().hang_up()),
+            hang_up: HangUp::new(self.daemon.debug.hang_up()),
         };
         self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {
             backup::run(job, &plan, outbox, storage, watch, || scripts.run(job, outbox));
@@ -67,7 +67,7 @@ impl Conversation<'_> {
             self.reply(texts::RESTORE_NOT_ALLOWED);
             return Flow::End;
         }
-        let keys = self.daemon.protection().map(|protection| Arc::clone(&protection.keys));
+        let keys = self.daemon.protection.as_ref().map(|protection| Arc::clone(&protection.keys));
         let director = self.channel.canceller();
         let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
         let matcher = Matcher::new(Arc::clone(&job));

@@ -54,7 +54,7 @@ impl Conversation<'_> {
     /// Director's own values.
     fn call(&self) -> Option<Call<'_>> {
         let Director { name, password, tls, address, port, .. } = self.resource;
-        let certificates = self.daemon.certificates();
+        let certificates = &self.daemon.certificates;
         let daemon = self.daemon;
         let call = match self.resource.console.as_ref().or_else(|| self.daemon.config().consoles.first()) {
             Some(console) => Call {

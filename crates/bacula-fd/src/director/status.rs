@@ -14,7 +14,7 @@ impl Conversation<'_> {
 
     pub(super) fn status_group(&mut self, query: &StatusQuery) -> Flow {
         let StatusQuery { group, api, api_opts } = query;
-        let supervisor = self.daemon.supervisor();
+        let supervisor = &self.daemon.supervisor;
         let frames = match group {
             StatusGroup::Header => status::header(self.daemon, api_opts),
             StatusGroup::Running => status::running(self.daemon, api_opts),

@@ -44,7 +44,7 @@ impl Conversation<'_> {
         }
         if job.bandwidth.get() == 0 {
             let limit = match self.resource.max_bandwidth_per_job {
-                0 => self.daemon.default_bandwidth(),
+                0 => self.daemon.default_bandwidth.get(),
                 limit => limit,
             };
             job.bandwidth.set(limit);
@@ -77,7 +77,7 @@ impl Conversation<'_> {
         // it.
         let credentials = self.daemon.credentials(&daemon.name, &self.key, &daemon.tls);
         let (remote, compression) = (self.resource.remote, daemon.comm_compression);
-        let certificates = self.daemon.certificates().own().cloned();
+        let certificates = self.daemon.certificates.own().cloned();
         let mut channel = channel;
         channel.set_bandwidth(job.bandwidth.clone());
         // So that a cancel ends the greeting, too.

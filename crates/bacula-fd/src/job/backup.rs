@@ -28,10 +28,10 @@ pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSe
     plan.network_buffer = usize::try_from(config.max_network_buffer_size).unwrap_or(0);
     plan.files_before = file_index;
     plan.max_job_errors = config.max_job_error_count;
-    plan.protection = daemon.protection().cloned();
+    plan.protection.clone_from(&daemon.protection);
     plan.plugins = daemon.installed_plugins();
     plan.signature_file = signatures::for_backup(daemon, !plan.walk.incremental);
-    let settings = daemon.job_settings();
+    let settings = &daemon.settings.job;
     if let Some(workers) = settings.workers {
         plan.workers = workers.get().into();
     }

@@ -39,7 +39,7 @@ pub(crate) fn start(daemon: &Arc<Daemon>) {
     if resources.is_empty() {
         return;
     }
-    daemon.collectors().begin();
+    daemon.collectors.begin();
     for number in 0..resources.len() {
         let shared = Arc::clone(daemon);
         let spawned = thread::Builder::new().name("collector".to_owned()).spawn(move || {
@@ -55,9 +55,9 @@ pub(crate) fn start(daemon: &Arc<Daemon>) {
 
 /// Collects until an error that stays.
 fn collect(daemon: &Daemon, number: usize, resource: &Statistics) {
-    let collectors = daemon.collectors();
+    let collectors = &daemon.collectors;
     let graphite = resource.kind == StatisticsKind::Graphite;
-    let pulse = daemon.pulses().add("collector");
+    let pulse = daemon.pulses.add("collector");
     collectors.change(number, |state| {
         state.running = true;
         state.spool = if graphite { Spool::Unknown } else { Spool::Disabled };
@@ -69,7 +69,7 @@ fn collect(daemon: &Daemon, number: usize, resource: &Statistics) {
         if graphite {
             to_graphite(daemon, number, resource, &lines);
         } else if let Err((place, text)) = to_file(resource.file.as_deref(), &lines) {
-            daemon.supervisor().announce(MessageType::Error, place, format!("{text}\n").as_bytes());
+            daemon.supervisor.announce(MessageType::Error, place, format!("{text}\n").as_bytes());
             collectors.change(number, |state| (state.running, state.error) = (false, text));
             return;
         }
@@ -119,7 +119,7 @@ fn to_file(file: Option<&Path>, lines: &[u8]) -> Result<(), (&'static str, Strin
 /// Sends the lines to a Graphite server, after those that were kept; keeps them if it can't be
 /// reached.
 fn to_graphite(daemon: &Daemon, number: usize, resource: &Statistics, lines: &[u8]) {
-    let collectors = daemon.collectors();
+    let collectors = &daemon.collectors;
     let spool = spool_file(&daemon.config().file_daemon.working_directory, &resource.name);
     let sent = call(resource).and_then(|stream| {
         if spool.exists() {

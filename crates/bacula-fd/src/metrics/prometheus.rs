@@ -47,7 +47,7 @@ type OfJob = fn(&Job) -> u64;
 
 /// Listens, if an address is given. An error is only logged: backups go on.
 pub(crate) fn start(daemon: &Arc<Daemon>) {
-    let Some(address) = daemon.metrics_address() else { return };
+    let Some(address) = daemon.settings.metrics.address else { return };
     if let Err(error) = listen(daemon, address) {
         tracing::error!(%address, %error, "metrics can't be served");
     }
@@ -127,7 +127,7 @@ fn path(request: &[u8]) -> Option<&[u8]> {
 
 /// All metrics as text.
 fn exposition(daemon: &Daemon) -> String {
-    let supervisor = daemon.supervisor();
+    let supervisor = &daemon.supervisor;
     let jobs = supervisor.running_jobs();
     let mut out = String::new();
     let memory = Platform::memory();

@@ -1,25 +1,24 @@
 //! What all threads of the daemon share: the configuration, what runs and ran, certificates, keys,
 //! limits and counters. It starts nothing.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fd_backup::{PluginNames, Protection};
-use fd_config::{Config, JobSettings, Settings, Tls};
+use fd_config::{Config, Settings, Tls};
 use fd_session::Need;
 use fd_session::authenticate::{Challenges, Credentials};
 use fd_transport::Bandwidth;
 
 use crate::clock;
 use crate::security::certificates::ResourceCertificates;
-use crate::security::places::{Place, Places};
+use crate::security::places::Places;
 use crate::shared::collectors::Collectors;
 use crate::shared::debug::Debug;
 use crate::shared::platform::Platform;
 use crate::shared::pulses::Pulses;
-use crate::shared::slots::{Slot, Slots};
+use crate::shared::slots::Slots;
 use crate::shared::state_file;
 use crate::shared::supervisor::{Session, Supervisor};
 
@@ -33,21 +32,32 @@ const LEAST_TIME: Duration = Duration::from_secs(3);
 /// What all threads share.
 #[derive(Debug)]
 pub(crate) struct Daemon {
-    supervisor: Supervisor,
-    platform: Platform,
-    certificates: ResourceCertificates,
-    settings: Settings,
+    /// What runs and what ran, and the configuration.
+    pub supervisor: Supervisor,
+    /// What kind of host this is.
+    pub platform: Platform,
+    /// The certificates of all resources.
+    pub certificates: ResourceCertificates,
+    /// The settings that the stock daemon does not have.
+    pub settings: Settings,
     state_file: PathBuf,
-    default_bandwidth: Bandwidth,
-    debug: Arc<Debug>,
-    slots: Arc<Slots>,
-    strangers: Arc<Places>,
+    /// Bytes per second of a job that has no limit of its own; a Director may change it.
+    pub default_bandwidth: Bandwidth,
+    /// Debug output: its level and where it goes.
+    pub debug: Arc<Debug>,
+    /// For connections that have logged in.
+    pub slots: Arc<Slots>,
+    /// For callers that have not logged in.
+    pub strangers: Arc<Places>,
     challenges: Challenges,
     /// For connections that we have made to Directors.
-    called: Arc<Slots>,
-    protection: Option<Arc<Protection>>,
-    collectors: Collectors,
-    pulses: Pulses,
+    pub called: Arc<Slots>,
+    /// How data is encrypted and signed; `None` if PKI is off.
+    pub protection: Option<Arc<Protection>>,
+    /// What the Statistics resources do.
+    pub collectors: Collectors,
+    /// The loops that are watched.
+    pub pulses: Pulses,
 }
 
 impl Daemon {
@@ -90,21 +100,6 @@ impl Daemon {
         &self.supervisor.config
     }
 
-    /// How data is encrypted and signed; `None` if PKI is off.
-    pub(crate) fn protection(&self) -> Option<&Arc<Protection>> {
-        self.protection.as_ref()
-    }
-
-    /// How jobs use this host.
-    pub(crate) const fn job_settings(&self) -> &JobSettings {
-        &self.settings.job
-    }
-
-    /// Where monitoring systems ask for numbers.
-    pub(crate) const fn metrics_address(&self) -> Option<SocketAddr> {
-        self.settings.metrics.address
-    }
-
     /// How long a caller may take for its first packet.
     pub(crate) fn first_packet(&self) -> Duration {
         Duration::from_secs(self.settings.connection.first_packet.into())
@@ -138,36 +133,6 @@ impl Daemon {
         if self.settings.tls.require { need.required() } else { need }
     }
 
-    /// What runs and what ran.
-    pub(crate) const fn supervisor(&self) -> &Supervisor {
-        &self.supervisor
-    }
-
-    /// What kind of host this is.
-    pub(crate) const fn platform(&self) -> &Platform {
-        &self.platform
-    }
-
-    /// The certificates of all resources.
-    pub(crate) const fn certificates(&self) -> &ResourceCertificates {
-        &self.certificates
-    }
-
-    /// The loops that are watched.
-    pub(crate) const fn pulses(&self) -> &Pulses {
-        &self.pulses
-    }
-
-    /// What the Statistics resources do.
-    pub(crate) const fn collectors(&self) -> &Collectors {
-        &self.collectors
-    }
-
-    /// Debug output: its level and where it goes.
-    pub(crate) fn debug(&self) -> &Debug {
-        &self.debug
-    }
-
     /// The plugins that the Plugin Directory holds, all of which the stock daemon would load.
     pub(crate) fn installed_plugins(&self) -> PluginNames {
         let directory = self.config().file_daemon.plugin_directory.as_deref();
@@ -181,32 +146,6 @@ impl Daemon {
     #[expect(clippy::unused_self, reason = "the plugin host will be a part of the daemon")]
     pub(crate) const fn plugin_names(&self) -> &'static [&'static str] {
         &[]
-    }
-
-    /// Bytes per second of a job that has no limit of its own.
-    pub(crate) fn default_bandwidth(&self) -> u64 {
-        self.default_bandwidth.get()
-    }
-
-    /// Changes that limit until the daemon ends.
-    pub(crate) fn set_default_bandwidth(&self, limit: u64) {
-        self.default_bandwidth.set(limit);
-    }
-
-    /// Waits for a place for a caller that has not logged in; `send_away` ends its connection (see
-    /// [`Places::take`]).
-    pub(crate) fn take_place(&self, send_away: impl FnOnce() + Send + 'static) -> Place {
-        self.strangers.take(send_away)
-    }
-
-    /// Waits until one more connection that has logged in may be served.
-    pub(crate) fn take_slot(&self) -> Slot {
-        self.slots.take()
-    }
-
-    /// Waits until one more connection that we have made to a Director may be served.
-    pub(crate) fn take_called_slot(&self) -> Slot {
-        self.called.take()
     }
 
     /// A session is over: history, state file, log files.

@@ -15,13 +15,13 @@ use crate::shared::supervisor::Session;
 
 /// `.status header`: one frame.
 pub(crate) fn header(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
-    let (supervisor, debug) = (daemon.supervisor(), daemon.debug());
+    let (supervisor, debug) = (&daemon.supervisor, &daemon.debug);
     let pki = &daemon.config().file_daemon.pki;
     let mut out = Output::new(api_opts);
     out.begin_object_group("header");
     out.text("name", daemon.config().file_daemon.name.as_bytes());
     out.text("version", format!("{VERSION} ({LONG_DATE})").as_bytes());
-    out.text("uname", daemon.platform().spaced().as_bytes());
+    out.text("uname", daemon.platform.spaced().as_bytes());
     out.time("started", supervisor.started);
     out.number("pid", std::process::id());
     out.number("jobs_run", supervisor.finished());
@@ -30,7 +30,7 @@ pub(crate) fn header(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     out.number("debug", debug.level());
     out.number("trace", u8::from(debug.traces()));
     out.list("tags", &debug.tag_names());
-    out.number("bwlimit", daemon.default_bandwidth());
+    out.number("bwlimit", daemon.default_bandwidth.get());
     out.list("plugins", daemon.plugin_names());
     out.number("pkiencryption", u8::from(pki.encryption));
     out.number("pkisignature", u8::from(pki.encryption || pki.signatures));
@@ -49,7 +49,7 @@ pub(crate) fn running(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Output::new(api_opts);
     out.begin_list_group("running");
     let mut frames = vec![out.frame()];
-    for session in daemon.supervisor().sessions() {
+    for session in daemon.supervisor.sessions() {
         if let Some(job) = session.job.get().filter(|job| job.identity.job_id != 0) {
             running_job(&mut out, &mut frames, &session, job);
         } else {
@@ -154,7 +154,7 @@ pub(crate) fn resources(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     out.text("FDAddress", b"");
     out.number("SDConnectTimeout", own.sd_connect_timeout.as_secs());
     out.number("MaximumNetworkBufferSize", own.max_network_buffer_size);
-    out.number("MaximumBandwidthPerJob", daemon.default_bandwidth());
+    out.number("MaximumBandwidthPerJob", daemon.default_bandwidth.get());
     out.flag("CommCommpression", own.comm_compression);
     out.list("DisableCommand", &own.disable_command);
     out.flag("TLSEnable", own.tls.enable);
@@ -171,7 +171,7 @@ pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Output::new(api_opts);
     out.begin_list_group("activity");
     let mut frames = vec![out.frame()];
-    for job in daemon.supervisor().running_jobs() {
+    for job in daemon.supervisor.running_jobs() {
         let view = JobView::of(&job);
         let last = job.progress.last_activity().max(job.phase_since());
         out.begin_object();

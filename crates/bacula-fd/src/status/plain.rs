@@ -16,7 +16,7 @@ use crate::texts;
 /// The frames of `status`, without the `\n` before them and the `EOD` after them. Each carries a
 /// NUL at its end.
 pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
-    let supervisor = daemon.supervisor();
+    let supervisor = &daemon.supervisor;
     let mut frames = header(daemon);
     frames.push("\nRunning Jobs:\n".to_owned());
     let mut jobs_listed = 0;
@@ -25,7 +25,7 @@ pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
             Some(job) => {
                 jobs_listed += 1;
                 frames.extend(running(job));
-                if daemon.job_settings().stage_times && job.kind() == JobKind::Backup {
+                if daemon.settings.job.stage_times && job.kind() == JobKind::Backup {
                     frames.push(texts::stage_times(job.progress.stages()));
                 }
             }
@@ -54,10 +54,10 @@ fn with_nul(text: String) -> Vec<u8> {
 }
 
 fn header(daemon: &Daemon) -> Vec<String> {
-    let (supervisor, own, debug) = (daemon.supervisor(), &daemon.config().file_daemon, daemon.debug());
+    let (supervisor, own, debug) = (&daemon.supervisor, &daemon.config().file_daemon, &daemon.debug);
     let memory = Platform::memory();
     let mut lines = vec![
-        format!("{} Version: {VERSION} ({LONG_DATE})  {}\n", own.name, daemon.platform().spaced()),
+        format!("{} Version: {VERSION} ({LONG_DATE})  {}\n", own.name, daemon.platform.spaced()),
         format!(
             "Daemon started {}. Jobs: run={} running={} max={}.\n",
             day_and_time(supervisor.started),
@@ -80,7 +80,7 @@ fn header(daemon: &Daemon) -> Vec<String> {
             " Sizes: boffset_t=8 size_t=8 debug={} trace={} mode=0,0 bwlimit={}kB/s\n",
             debug.level(),
             u8::from(debug.traces()),
-            daemon.default_bandwidth() / 1024
+            daemon.default_bandwidth.get() / 1024
         ),
         format!(" Crypto: fips=N/A crypto={}\n", Platform::crypto()),
     ]);

@@ -38,7 +38,7 @@ pub(crate) fn statistics(daemon: &Daemon, name: &[u8], api_opts: &[u8]) -> Vec<V
     }
     out.end_named_list();
     if name.is_empty() {
-        let update = daemon.collectors().update(&daemon.config().statistics);
+        let update = daemon.collectors.update(&daemon.config().statistics);
         out.begin_named_object("collector_update");
         out.text("status", status(update.interval != 0).as_bytes());
         out.number("interval", update.interval);
@@ -70,7 +70,7 @@ pub(crate) fn plain(daemon: &Daemon, name: &[u8]) -> Vec<Vec<u8>> {
         })
         .collect();
     if name.is_empty() {
-        let update = daemon.collectors().update(&daemon.config().statistics);
+        let update = daemon.collectors.update(&daemon.config().statistics);
         let (status, last) = (status(update.interval != 0), day_and_time(update.last));
         frames.push(format!("Update Statistics: {status} interval={} secs lastupdate={last}\n\n", update.interval));
     }
@@ -81,5 +81,5 @@ pub(crate) fn plain(daemon: &Daemon, name: &[u8]) -> Vec<Vec<u8>> {
 fn chosen<'d>(daemon: &'d Daemon, name: &'d [u8]) -> impl Iterator<Item = (&'d Statistics, State)> {
     let all = daemon.config().statistics.iter().enumerate();
     all.filter(move |(_, collector)| name.is_empty() || collector.name.as_bytes() == name)
-        .map(|(number, collector)| (collector, daemon.collectors().state(number)))
+        .map(|(number, collector)| (collector, daemon.collectors.state(number)))
 }
