@@ -59,6 +59,14 @@ impl Entry {
         record_names(&self.path, self.file_type, &self.link, self.options.strip_path)
     }
 
+    /// Makes a later name of an inode a file of its own: the first name is not saved.
+    pub fn become_own_file(&mut self) {
+        if let Some(HardLink::Later { own_type, .. }) = self.hard_link.take() {
+            self.file_type = own_type;
+            self.link.clear();
+        }
+    }
+
     /// Name and link for a Verify job: not stripped (reference 05 §18.3).
     pub fn whole_names(&self) -> RecordNames<'_> {
         record_names(&self.path, self.file_type, &self.link, 0)

@@ -128,12 +128,10 @@ impl Preparer<'_, '_> {
     pub(crate) fn prepare_links(&mut self, items: &mut [Item], prepared: &mut [Prepared]) -> Result<(), Stopped> {
         for (item, prepared) in items.iter_mut().zip(prepared) {
             let Item::Entry(entry) = item else { continue };
-            if let (Some(HardLink::Later { slot, own_type }), Fate::InItsTurn) = (&entry.hard_link, &prepared.fate)
+            if let (Some(HardLink::Later { slot, .. }), Fate::InItsTurn) = (&entry.hard_link, &prepared.fate)
                 && slot.get() == LinkState::NotSaved
             {
-                entry.file_type = *own_type;
-                entry.link.clear();
-                entry.hard_link = None;
+                entry.become_own_file();
                 prepared.fate = self.open(entry)?;
             }
         }

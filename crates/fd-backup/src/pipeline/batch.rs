@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use fd_messages::MessageType;
 use fd_records::FileType;
 use fd_walk::{Entry, WalkEvent};
 
 use crate::digests::ahead::FileAhead;
+use crate::pipeline::piece::Event;
 
 /// A batch holds at most this many items …
 const MOST_ITEMS: usize = 64;
@@ -29,8 +29,8 @@ pub(crate) struct Batch {
 pub(crate) enum Item {
     /// An entry to be saved.
     Entry(Entry),
-    /// A message to be delivered.
-    Message { kind: MessageType, text: Vec<u8>, failed: bool },
+    /// A message.
+    Event(Event),
     /// A plugin command, for which there is no plugin.
     Plugin(Vec<u8>),
 }
@@ -54,8 +54,8 @@ impl Batcher {
                 (Item::Entry(entry), bytes)
             }
             WalkEvent::Message(message) => {
-                let item = Item::Message { kind: message.kind, text: message.text.to_vec(), failed: message.error };
-                (item, 0)
+                let fd_walk::Message { kind, text, error } = message;
+                (Item::Event(Event::Message { kind, text: text.to_vec(), failed: error }), 0)
             }
             WalkEvent::Plugin(command) => (Item::Plugin(command.to_vec()), 0),
         };

@@ -75,7 +75,7 @@ impl<'j> Worker<'j> {
                         file_index = file_index.saturating_add(1);
                     }
                 }
-                Item::Message { kind, text, failed } => self.saver.emitter.note(Event::Message { kind, text, failed }),
+                Item::Event(event) => self.saver.emitter.note(event),
                 Item::Plugin(command) => {
                     // Entries before the command in the FileSet are saved.
                     self.saver.emitter.publish()?;
@@ -198,7 +198,7 @@ impl<'j> Worker<'j> {
     /// What the entry takes from the first name of its inode. If that one was not saved, the entry
     /// is saved as a file of its own.
     fn inherit(&self, entry: &mut Entry) -> Result<Inherited, Stopped> {
-        let Some(HardLink::Later { slot, own_type }) = &entry.hard_link else { return Ok(Inherited::default()) };
+        let Some(HardLink::Later { slot, .. }) = &entry.hard_link else { return Ok(Inherited::default()) };
         let state = self.job.exchange.wait_for(|| match slot.get() {
             LinkState::Pending => None,
             state => Some(state),
@@ -206,8 +206,7 @@ impl<'j> Worker<'j> {
         if let LinkState::Saved { file_index, digest } = state {
             return Ok(Inherited { link_fi: file_index, digest });
         }
-        entry.file_type = *own_type;
-        entry.link.clear();
+        entry.become_own_file();
         Ok(Inherited::default())
     }
 
