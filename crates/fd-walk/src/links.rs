@@ -8,6 +8,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fd_records::{DigestKind, DigestValue, Stat};
+use hashbrown::HashTable;
 
 use crate::names::split_path;
 
@@ -111,8 +112,8 @@ struct Arena {
     bytes: Vec<u8>,
     /// Devices; there are few.
     devices: Vec<u64>,
-    /// Numbers of records plus one, by hash; 0 is a free place. The length is 0 or a power of two.
-    places: Vec<u32>,
+    /// Numbers of records, by device and inode.
+    numbers: HashTable<u32>,
     hasher: RandomState,
     /// Position of the path of the last added inode's directory.
     directory: u32,
@@ -145,22 +146,13 @@ impl Arena {
 
     fn find(&self, dev: u64, ino: u64) -> Option<u32> {
         let device = self.device(dev)?;
-        self.probe(device, ino)
-            .map_while(|place| self.places.get(place)?.checked_sub(1))
-            .find(|number| self.record(*number).is_some_and(|record| record.device == device && record.ino == ino))
+        let is_it = |record: &Record| record.device == device && record.ino == ino;
+        let hash = self.hasher.hash_one((device, ino));
+        self.numbers.find(hash, |number| self.record(*number).is_some_and(is_it)).copied()
     }
 
     fn device(&self, dev: u64) -> Option<u32> {
         self.devices.iter().position(|known| *known == dev).and_then(|at| u32::try_from(at).ok())
-    }
-
-    /// The places where an inode may be, the most likely first. At least one of them is free.
-    fn probe(&self, device: u32, ino: u64) -> impl Iterator<Item = usize> + use<> {
-        let len = self.places.len();
-        let mask = len.wrapping_sub(1);
-        #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is a hash")]
-        let start = self.hasher.hash_one((device, ino)) as usize;
-        (0..len).map(move |step| start.wrapping_add(step) & mask)
     }
 
     /// Adds an inode. `None` if positions don't fit in 32 bits any more.
@@ -175,31 +167,15 @@ impl Arena {
             self.directory = self.push_text(directory)?;
         }
         let name = self.push_text(name)?;
-        self.make_room();
         let record =
             Record { ino, device, directory: self.directory, name, file_index: 0, digest: 0, state: Mark::Pending };
         self.records.push(record);
-        self.enter(number);
+        let Self { numbers, records, hasher, .. } = self;
+        let hash = |record: &Record| hasher.hash_one((record.device, record.ino));
+        numbers.insert_unique(hasher.hash_one((device, ino)), number, |number| {
+            usize::try_from(*number).ok().and_then(|number| records.get(number)).map_or(0, hash)
+        });
         Some(number)
-    }
-
-    /// Keeps a quarter of the places free, with one more record.
-    fn make_room(&mut self) {
-        if self.records.len() < self.places.len() / 4 * 3 {
-            return;
-        }
-        self.places = vec![0; self.places.len().saturating_mul(2).max(16)];
-        for number in 0..u32::try_from(self.records.len()).unwrap_or(u32::MAX) {
-            self.enter(number);
-        }
-    }
-
-    fn enter(&mut self, number: u32) {
-        let Some(record) = self.record(number) else { return };
-        let free = self.probe(record.device, record.ino).find(|place| self.places.get(*place) == Some(&0));
-        if let Some(place) = free.and_then(|place| self.places.get_mut(place)) {
-            *place = number.wrapping_add(1);
-        }
     }
 
     fn path(&self, record: &Record) -> Vec<u8> {

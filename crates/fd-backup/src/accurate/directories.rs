@@ -2,24 +2,29 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use hashbrown::HashTable;
+
 /// Number of a directory. The empty path is 0.
 pub(super) type DirectoryId = u32;
 
 /// A tree of directories. A path here is empty or ends with a `/`.
 pub(super) struct Directories {
-    nodes: Vec<Node>,
-    /// The components' names, one behind the other.
-    names: Vec<u8>,
-    /// Open addressing over (parent, name): an index of `nodes` plus one, 0 for a free place. Its
-    /// length is a power of two.
-    table: Vec<u32>,
+    nodes: Nodes,
+    /// Numbers of directories, by parent and name.
+    ids: HashTable<DirectoryId>,
     hasher: RandomState,
     /// The last path that was searched: files of one directory follow each other.
     last: Vec<u8>,
     last_id: Option<DirectoryId>,
 }
 
-#[derive(Clone, Copy)]
+struct Nodes {
+    nodes: Vec<Node>,
+    /// The components' names, one behind the other.
+    names: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Default)]
 struct Node {
     parent: DirectoryId,
     /// End of its name in `names`; the name begins where that of the previous node ends.
@@ -29,9 +34,8 @@ struct Node {
 impl Directories {
     pub(super) fn new() -> Self {
         Self {
-            nodes: vec![Node { parent: 0, name_end: 0 }],
-            names: Vec::new(),
-            table: vec![0; 64],
+            nodes: Nodes { nodes: vec![Node::default()], names: Vec::new() },
+            ids: HashTable::new(),
             hasher: RandomState::new(),
             last: Vec::new(),
             last_id: Some(0),
@@ -73,10 +77,10 @@ impl Directories {
         let mut at = id;
         while at != 0 {
             chain.push(at);
-            at = self.node(at).parent;
+            at = self.nodes.key(at).0;
         }
         for id in chain.into_iter().rev() {
-            out.extend_from_slice(self.name(id));
+            out.extend_from_slice(self.nodes.key(id).1);
             out.push(b'/');
         }
     }
@@ -84,7 +88,7 @@ impl Directories {
     /// Bytes of memory in use.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
-        self.nodes.len() * size_of::<Node>() + self.names.len() + self.table.len() * size_of::<u32>()
+        self.nodes.nodes.len() * size_of::<Node>() + self.nodes.names.len() + self.ids.allocation_size()
     }
 
     fn remember(&mut self, path: &[u8], id: Option<DirectoryId>) {
@@ -94,53 +98,33 @@ impl Directories {
     }
 
     fn child(&self, parent: DirectoryId, name: &[u8]) -> Option<DirectoryId> {
-        let mut place = self.start(parent, name);
-        loop {
-            let id = self.table.get(place).copied().filter(|entry| *entry != 0)?;
-            if self.node(id - 1).parent == parent && self.name(id - 1) == name {
-                return Some(id - 1);
-            }
-            place = (place + 1) & (self.table.len() - 1);
-        }
+        let hash = self.hasher.hash_one((parent, name));
+        self.ids.find(hash, |id| self.nodes.key(*id) == (parent, name)).copied()
     }
 
     fn add(&mut self, parent: DirectoryId, name: &[u8]) -> Option<DirectoryId> {
-        // One less than the range: the table holds numbers plus one.
-        let id = u32::try_from(self.nodes.len()).ok().filter(|id| *id < u32::MAX)?;
+        let id = self.nodes.push(parent, name)?;
+        let Self { ids, nodes, hasher, .. } = self;
+        ids.insert_unique(hasher.hash_one((parent, name)), id, |id| hasher.hash_one(nodes.key(*id)));
+        Some(id)
+    }
+}
+
+impl Nodes {
+    fn push(&mut self, parent: DirectoryId, name: &[u8]) -> Option<DirectoryId> {
+        let id = u32::try_from(self.nodes.len()).ok()?;
         let name_end = u32::try_from(self.names.len() + name.len()).ok()?;
         self.names.extend_from_slice(name);
         self.nodes.push(Node { parent, name_end });
-        if self.nodes.len() > self.table.len() / 4 * 3 {
-            self.table = vec![0; self.table.len() * 2];
-            (1..=id).for_each(|id| self.enter(id));
-        } else {
-            self.enter(id);
-        }
         Some(id)
     }
 
-    fn enter(&mut self, id: DirectoryId) {
-        let mut place = self.start(self.node(id).parent, self.name(id));
-        while let Some(entry) = self.table.get_mut(place) {
-            if *entry == 0 {
-                *entry = id + 1;
-                return;
-            }
-            place = (place + 1) & (self.table.len() - 1);
-        }
-    }
-
-    fn start(&self, parent: DirectoryId, name: &[u8]) -> usize {
-        usize::try_from(self.hasher.hash_one((parent, name))).unwrap_or_default() & (self.table.len() - 1)
-    }
-
-    fn node(&self, id: DirectoryId) -> Node {
-        self.nodes.get(id as usize).copied().unwrap_or(Node { parent: 0, name_end: 0 })
-    }
-
-    fn name(&self, id: DirectoryId) -> &[u8] {
-        let start = id.checked_sub(1).map_or(0, |before| self.node(before).name_end);
-        self.names.get(start as usize..self.node(id).name_end as usize).unwrap_or_default()
+    /// Parent and name.
+    fn key(&self, id: DirectoryId) -> (DirectoryId, &[u8]) {
+        let node = |id: DirectoryId| self.nodes.get(id as usize).copied().unwrap_or_default();
+        let start = id.checked_sub(1).map_or(0, |before| node(before).name_end);
+        let Node { parent, name_end } = node(id);
+        (parent, self.names.get(start as usize..name_end as usize).unwrap_or_default())
     }
 }
 

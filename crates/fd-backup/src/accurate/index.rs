@@ -3,8 +3,8 @@
 /// The index has five places for four records.
 const PLACES_PER_RECORD: (usize, usize) = (5, 4);
 
-/// Open addressing. Beside each place there is one byte of the hash, which excludes most other
-/// records without reading them.
+/// Open addressing. A general table has a power of two of places, up to twice as many. Beside each
+/// place there is one byte of the hash, which excludes most other records without reading them.
 #[derive(Default)]
 pub(super) struct Index {
     tags: Vec<u8>,

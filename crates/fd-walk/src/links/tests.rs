@@ -59,6 +59,6 @@ fn an_inode_costs_little_more_than_its_name_and_digest() {
         first(table.meet(&stat(1, ino), path.as_bytes()));
     }
     let arena = lock(&table.arena);
-    let bytes = arena.records.len() * size_of::<Record>() + arena.places.len() * 4 + arena.bytes.len();
+    let bytes = arena.records.len() * size_of::<Record>() + arena.numbers.allocation_size() + arena.bytes.len();
     assert!(bytes / 10_000 < 60, "{} bytes an inode", bytes / 10_000);
 }
