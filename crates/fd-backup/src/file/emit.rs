@@ -228,7 +228,7 @@ impl<'j> Emitter<'j> {
     pub(crate) fn publish(&mut self) -> Result<(), Stopped> {
         if let Some(slot) = self.open {
             let piece = self.complete_piece();
-            self.piece = self.job.exchange.exchange(slot, piece)?;
+            self.piece = self.job.exchange.publish(slot, piece)?;
         }
         Ok(())
     }

@@ -281,7 +281,7 @@ impl<B> Exchange<B> {
     }
 
     /// Worker: publishes a piece of `slot` and obtains the next one.
-    pub(crate) fn exchange(&self, slot: Slot, piece: Piece) -> Result<Piece, Stopped> {
+    pub(crate) fn publish(&self, slot: Slot, piece: Piece) -> Result<Piece, Stopped> {
         let mut state = self.lock();
         self.push(&mut state, slot, piece, false);
         self.obtain_locked(state, slot)

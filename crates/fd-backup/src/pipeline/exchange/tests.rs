@@ -24,7 +24,7 @@ fn pieces_come_out_in_the_order_of_submission() {
     let (first, _) = exchange.take_batch().unwrap();
     let (second, _) = exchange.take_batch().unwrap();
     exchange.close(second, piece(&exchange, second, b"second"));
-    let next = exchange.exchange(first, piece(&exchange, first, b"first a")).unwrap();
+    let next = exchange.publish(first, piece(&exchange, first, b"first a")).unwrap();
     exchange.close(first, next);
     let mut sent = None;
     let mut texts = Vec::new();
@@ -73,10 +73,10 @@ fn the_last_pieces_are_reserved_for_the_first_slot() {
     let ahead = piece(&exchange, second, b"ahead");
     thread::scope(|scope| {
         // The second slot gets no piece until the first one is closed.
-        let waiting = scope.spawn(|| exchange.exchange(second, ahead).unwrap());
+        let waiting = scope.spawn(|| exchange.publish(second, ahead).unwrap());
         let mut piece_of_first = piece(&exchange, first, b"1");
         for _ in 0..100 {
-            piece_of_first = exchange.exchange(first, piece_of_first).unwrap();
+            piece_of_first = exchange.publish(first, piece_of_first).unwrap();
             let sent = exchange.next(None).unwrap();
             assert!(!waiting.is_finished());
             exchange.lock().free += 1;
@@ -103,7 +103,7 @@ fn the_exchange_works_with_one_piece() {
             scope.spawn(|| {
                 while let Some((slot, batch)) = exchange.take_batch() {
                     let text = batch.to_string();
-                    let next = exchange.exchange(slot, piece(&exchange, slot, text.as_bytes())).unwrap();
+                    let next = exchange.publish(slot, piece(&exchange, slot, text.as_bytes())).unwrap();
                     exchange.close(slot, next);
                 }
             });
