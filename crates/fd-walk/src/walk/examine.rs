@@ -116,7 +116,7 @@ impl<'w> Walker<'w> {
         let Changed::Yes { token } = changed else { return Ok(self.report.unchanged(path)?) };
         if stat.mode_type() == Stat::MODE_SOCKET && self.report.purpose == Purpose::Backup {
             self.report.host.examined(path);
-            return Ok(self.report.say(MessageType::Skipped, false, |text| texts::socket(text, path))?);
+            return Ok(self.report.say(MessageType::Skipped, |text| texts::socket(text, path))?);
         }
         let mut file_type = file_type(&stat, place.is_top(), options);
         let (mut link, mut hard_link) = (Vec::new(), None);
@@ -170,13 +170,13 @@ impl<'w> Walker<'w> {
             return Ok(None);
         }
         if place.include.ignore_dir().is_some_and(|marker| place.holds(marker)) {
-            self.report.say(MessageType::Skipped, false, |text| texts::ignored_directory(text, path))?;
+            self.report.say(MessageType::Skipped, |text| texts::ignored_directory(text, path))?;
             return Ok(None);
         }
         let changed = self.judge.compare(place, &stat, &judgement);
         if judgement.out_of_limits {
             self.report.summary.skipped_directories += 1;
-            self.report.say(MessageType::Skipped, false, |text| texts::out_of_limits(text, path))?;
+            self.report.say(MessageType::Skipped, |text| texts::out_of_limits(text, path))?;
         }
         if !judgement.accepted {
             return Ok(None);
@@ -244,29 +244,25 @@ impl<'w> Walker<'w> {
         match (self.report.purpose, barrier) {
             (Purpose::Estimate { .. }, _) => {}
             (Purpose::Backup, Barrier::NoRecursion) => {
-                self.report.say(MessageType::Info, false, |text| texts::no_recursion(text, top, path))?;
+                self.report.say(MessageType::Info, |text| texts::no_recursion(text, top, path))?;
             }
             (Purpose::Backup, Barrier::OtherFileSystem) => {
                 if !self.judge.fileset.lists(path) {
-                    self.report.say(MessageType::Info, false, |text| texts::other_file_system(text, top, path))?;
+                    self.report.say(MessageType::Info, |text| texts::other_file_system(text, top, path))?;
                 }
             }
             (Purpose::Backup, Barrier::FileSystemType) => {
-                self.report.say(MessageType::Info, false, |text| texts::disallowed_file_system(text, top, path))?;
+                self.report.say(MessageType::Info, |text| texts::disallowed_file_system(text, top, path))?;
             }
             (Purpose::Verify, Barrier::NoRecursion) => {
-                self.report.say(MessageType::Skipped, false, |text| texts::verify_no_recursion(text, path))?;
+                self.report.say(MessageType::Skipped, |text| texts::verify_no_recursion(text, path))?;
             }
             (Purpose::Verify, Barrier::OtherFileSystem) => {
-                return self
-                    .report
-                    .say(MessageType::Skipped, false, |text| texts::verify_other_file_system(text, path));
+                return self.report.say(MessageType::Skipped, |text| texts::verify_other_file_system(text, path));
             }
             (Purpose::Verify, Barrier::FileSystemType) => {
                 let code = FileType::InvalidFileSystem.code();
-                return self
-                    .report
-                    .say(MessageType::NotSaved, true, |text| texts::verify_unknown_type(text, code, path));
+                return self.report.say(MessageType::NotSaved, |text| texts::verify_unknown_type(text, code, path));
             }
         }
         self.report.entry(entry)
@@ -279,12 +275,12 @@ impl<'w> Walker<'w> {
             let name = fs_types::of(place.path);
             if !fs_types::is_listed(&options.fs_types, name) {
                 let name = name.unwrap_or("unknown");
-                self.report.say(MessageType::Info, false, |text| texts::unlisted_fstype(text, place.path, name))?;
+                self.report.say(MessageType::Info, |text| texts::unlisted_fstype(text, place.path, name))?;
                 return Ok(false);
             }
         }
         if !options.drive_types.is_empty() {
-            self.report.say(MessageType::Info, false, |text| texts::unlisted_drivetype(text, place.path))?;
+            self.report.say(MessageType::Info, |text| texts::unlisted_drivetype(text, place.path))?;
             return Ok(false);
         }
         Ok(true)

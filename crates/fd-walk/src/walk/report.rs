@@ -50,7 +50,7 @@ impl Report<'_> {
         if self.purpose != Purpose::Verify {
             return Ok(());
         }
-        self.say(MessageType::Verified, false, |text| texts::verifying(text, path))
+        self.say(MessageType::Verified, |text| texts::verifying(text, path))
     }
 
     /// An entry that did not change.
@@ -59,7 +59,7 @@ impl Report<'_> {
         if matches!(self.purpose, Purpose::Estimate { .. }) {
             return Ok(());
         }
-        self.say(MessageType::Skipped, false, |text| texts::unchanged(text, path))
+        self.say(MessageType::Skipped, |text| texts::unchanged(text, path))
     }
 
     /// An entry whose attributes or contents can't be read.
@@ -75,16 +75,12 @@ impl Report<'_> {
             return Ok(());
         }
         let words = fd_os::error_text(errno.raw_os_error());
-        self.say(MessageType::NotSaved, true, |text| texts::could_not(text, purpose, what, path, &words))
+        self.say(MessageType::NotSaved, |text| texts::could_not(text, purpose, what, path, &words))
     }
 
-    /// A message. Its text is only built if its type is delivered or it is an error.
-    pub(super) fn say(
-        &mut self,
-        kind: MessageType,
-        error: bool,
-        build: impl FnOnce(&mut Vec<u8>),
-    ) -> Result<(), Ended> {
+    /// A message. Its text is only built if its type is delivered or it counts as an error.
+    pub(super) fn say(&mut self, kind: MessageType, build: impl FnOnce(&mut Vec<u8>)) -> Result<(), Ended> {
+        let error = kind == MessageType::NotSaved;
         if !error && !self.host.wants(kind) {
             return Ok(());
         }
