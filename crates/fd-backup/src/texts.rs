@@ -6,7 +6,7 @@
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
 use fd_messages::{Stage, StageTimes};
-use fd_os::error_text;
+use fd_os::{error_text, io_error_text};
 use fd_records::DigestKind;
 use rustix::io::Errno;
 
@@ -182,7 +182,7 @@ pub(crate) fn no_signature(error: &fd_crypto::DigestError) -> Vec<u8> {
 
 /// The priority of the job's threads stays the daemon's.
 pub(crate) fn not_lowered(error: &std::io::Error) -> Vec<u8> {
-    format!("The job can't have the priority that bacula-fd.toml asks for: ERR={error}\n").into_bytes()
+    format!("Can't set the priority of the job's threads: ERR={}\n", io_error_text(error)).into_bytes()
 }
 
 /// The time that each stage took, in seconds.

@@ -134,7 +134,7 @@ pub enum BackupError {
     #[error("fatal: {0}")]
     Fatal(String),
     /// A thread can't be started.
-    #[error("can't start a thread: {source}")]
+    #[error("can't start a thread: {}", fd_os::io_error_text(source))]
     Thread {
         /// The system's error.
         source: std::io::Error,
