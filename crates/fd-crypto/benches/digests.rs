@@ -32,7 +32,7 @@ fn bench(criterion: &mut Criterion) {
 }
 
 fn main() {
-    // `cargo test --benches` wants to know that it starts, no more.
+    // `cargo test --benches` only checks that it starts.
     if std::env::args().any(|arg| arg == "--bench") {
         let mut criterion = Criterion::default()
             .sample_size(10)

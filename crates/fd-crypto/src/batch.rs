@@ -1,4 +1,5 @@
-//! Batched digests: those of many small messages, made together with the kernels of [`crate::multi_buffer`].
+//! Batched digests: those of many small messages, computed together with the kernels of
+//! [`crate::multi_buffer`].
 
 #[cfg(test)]
 mod tests;
@@ -13,12 +14,13 @@ use crate::multi_buffer::Many;
 use crate::processor::Processor;
 use crate::set::{DigestSet, DigestValues};
 
-/// A longer message is digested while it comes.
+/// A longer message is digested while its data arrives.
 const LONGEST: usize = 512 << 10;
-/// With so many bytes kept, a batch is full. Messages of very different lengths fill the kernels well only if there are many
-/// of them: with 512 KiB MD5 would take twice as long. More than this does not stay in the processor's cache.
+/// A batch with so many bytes is full. Messages of very different lengths fill the kernels only if
+/// there are many of them: with 512 KiB MD5 takes twice as long. More bytes than this do not stay
+/// in the processor's cache.
 const MOST_BYTES: usize = 2 << 20;
-/// With so many messages a batch is full: what depends on their digests is held back as long.
+/// A batch with so many messages is full: whatever depends on their digests is held as long.
 const MOST_MESSAGES: usize = 1024;
 
 /// Whether a digest of this kind over a small message costs less in a batch than alone.
@@ -26,10 +28,10 @@ pub fn suits_batch(kind: DigestKind, processor: Processor) -> bool {
     Many::new(kind, processor).is_some()
 }
 
-/// Keeps messages until their digests are made together. `T` is what belongs to a message and comes back with its
-/// digests.
+/// Keeps messages until their digests are computed together. `T` belongs to a message and is handed
+/// out with its digests.
 ///
-/// One message after the other is begun, pushed in parts, and ended. All memory is used again.
+/// Each message is begun, pushed in parts, and ended. Memory is used again for the next ones.
 pub struct DigestBatch<T> {
     processor: Processor,
     /// The data of the messages that were ended, and of the present one.
@@ -37,12 +39,12 @@ pub struct DigestBatch<T> {
     /// Where the present message begins.
     begun: usize,
     messages: Vec<Message<T>>,
-    /// For messages that are better digested one by one.
+    /// For messages that are faster one by one.
     single: Digesters,
     /// For the present message, once it is too long to be kept.
     long: Digesters,
     is_long: bool,
-    /// The digests of the present message, as [`Self::begin`] was told.
+    /// The kinds that the present message was begun with.
     kinds: DigestSet,
 }
 
@@ -68,8 +70,8 @@ impl<T> DigestBatch<T> {
         }
     }
 
-    /// Begins a message. If it turns out to be longer than 512 KiB, digests of these kinds are made while it comes. A
-    /// message that was not ended is dropped.
+    /// Begins a message. If it turns out to be longer than 512 KiB, digests of these kinds are
+    /// computed while its data arrives. A message that was not ended is dropped.
     pub fn begin(&mut self, kinds: DigestSet) {
         self.kept.truncate(self.begun);
         self.is_long = false;
@@ -82,7 +84,8 @@ impl<T> DigestBatch<T> {
         self.pushed();
     }
 
-    /// The next bytes may be appended to this instead of being copied; then [`Self::pushed`] is called.
+    /// The next bytes may be appended to this instead of being copied; then [`Self::pushed`] is
+    /// called.
     pub const fn room(&mut self) -> &mut Vec<u8> {
         &mut self.kept
     }
@@ -94,20 +97,21 @@ impl<T> DigestBatch<T> {
                 return;
             }
             self.is_long = true;
-            // What OpenSSL refuses is missing in the end.
+            // A kind that OpenSSL refuses is missing at the end.
             let _refused = self.long.begin(self.kinds);
         }
         self.long.update(self.kept.get(self.begun..).unwrap_or_default());
         self.kept.truncate(self.begun);
     }
 
-    /// Whether a digest of this kind can be made of the present message: not of one that is longer than 512 KiB and was begun
-    /// with other kinds.
+    /// Whether a digest of this kind can be computed for the present message: not if it is longer
+    /// than 512 KiB and was begun with other kinds.
     pub const fn can_make(&self, kind: DigestKind) -> bool {
         !self.is_long || self.kinds.contains(kind)
     }
 
-    /// Ends the message, of which digests of these kinds, at most two, are wanted. Each is one that [`Self::can_make`].
+    /// Ends the message. Its digests of these kinds, at most two, are computed by [`Self::finish`].
+    /// [`Self::can_make`] holds for each.
     pub fn end(&mut self, kinds: DigestSet, tag: T) {
         let mut values = DigestValues::default();
         let is_long = std::mem::take(&mut self.is_long);
@@ -120,7 +124,8 @@ impl<T> DigestBatch<T> {
         self.begun = self.kept.len();
     }
 
-    /// Ends the message; its digest, made at once. `None` if it is not one that [`Self::can_make`], or OpenSSL fails.
+    /// Ends the message and computes its digest at once. Returns `None` if [`Self::can_make`] does
+    /// not hold, or OpenSSL fails.
     pub fn end_alone(&mut self, kind: DigestKind) -> Option<DigestValue> {
         let value = match self.is_long {
             false => self.single.digest(kind, self.kept.get(self.begun..).unwrap_or_default()),
@@ -131,7 +136,7 @@ impl<T> DigestBatch<T> {
         value.ok()
     }
 
-    /// Whether messages were ended whose digests were not handed out.
+    /// Whether there are messages that were ended and not finished.
     pub const fn has_messages(&self) -> bool {
         !self.messages.is_empty()
     }
@@ -141,9 +146,9 @@ impl<T> DigestBatch<T> {
         self.kept.len() >= MOST_BYTES || self.messages.len() >= MOST_MESSAGES
     }
 
-    /// Makes the digests of all messages that were ended, and hands them to `each`, in the order of the messages. A digest
-    /// is missing if OpenSSL fails. The present message stays. After an error all messages stay, so that none is taken for
-    /// finished.
+    /// Computes the digests of all messages that were ended, and hands them to `each`, in the order
+    /// of the messages. A digest is missing if OpenSSL fails. The present message stays. After an
+    /// error all messages stay, so that the next call fails as well.
     ///
     /// # Errors
     /// Those of `each`.
@@ -154,7 +159,7 @@ impl<T> DigestBatch<T> {
         for kind in DigestKind::ALL {
             self.digest(kind);
         }
-        // Not between the kernels, which make the processor slower for a moment.
+        // Not between the kernels: processors lower their clock for a moment after AVX-512.
         self.messages.iter().try_for_each(|message| each(&message.tag, &message.values))?;
         self.clear();
         Ok(())
@@ -167,7 +172,7 @@ impl<T> DigestBatch<T> {
         self.begun = 0;
     }
 
-    /// Makes the digests of this kind.
+    /// Computes the digests of this kind.
     fn digest(&mut self, kind: DigestKind) {
         let mut wanted: Vec<_> = self.messages.iter_mut().filter(|message| message.kinds.contains(kind)).collect();
         wanted.sort_unstable_by_key(|message| Reverse(message.data.len()));

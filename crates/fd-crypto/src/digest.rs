@@ -1,8 +1,9 @@
-//! The running digest: the algorithm of each kind.
+//! Streaming digests: the algorithm of each kind.
 //!
-//! MD5 and the SHA family come from OpenSSL, which is linked for TLS anyway: measured on the project's machine, blocks
-//! of 64 KiB, it makes 567 MB/s of MD5 (the `md-5` crate 470, with its assembler 431), 781 of SHA-1 (383), 364 of
-//! SHA-256 (176) and 538 of SHA-512 (329). The xxHash family is `xxhash-rust`, at 10 GB/s.
+//! MD5 and the SHA family come from OpenSSL, which is linked for TLS anyway: measured on the
+//! project's machine, blocks of 64 KiB, it makes 567 MB/s of MD5 (the `md-5` crate 470, with its
+//! assembler 431), 781 of SHA-1 (383), 364 of SHA-256 (176) and 538 of SHA-512 (329). The xxHash
+//! family is `xxhash-rust`, at 10 GB/s.
 
 use fd_records::{DigestKind, DigestValue};
 use openssl::error::ErrorStack;
@@ -11,7 +12,7 @@ use openssl::md_ctx::MdCtx;
 use xxhash_rust::xxh3::Xxh3Default;
 use xxhash_rust::xxh64::Xxh64;
 
-/// What can go wrong with a digest: only OpenSSL refusing an algorithm (MD5 under a FIPS policy, for example).
+/// The error of a digest: OpenSSL refuses the algorithm, for example MD5 under a FIPS policy.
 #[derive(Debug, thiserror::Error)]
 #[error("{kind}: OpenSSL could not {action}: {source}")]
 pub struct DigestError {
@@ -27,13 +28,13 @@ impl DigestError {
     }
 }
 
-/// A running digest, made once per thread and kind and used for one file after the other.
+/// A running digest. It is made once and used for one message after the other.
 pub struct Digester {
     kind: DigestKind,
     state: State,
-    /// It has seen bytes since the start.
+    /// Whether there were bytes since the start.
     is_begun: bool,
-    /// What went wrong in an update; told at the end, so that the caller's read loop need not care.
+    /// The error of an update. [`Self::finish`] returns it, so that read loops need not handle it.
     failure: Option<ErrorStack>,
 }
 
@@ -44,7 +45,10 @@ enum State {
 }
 
 impl Digester {
-    /// A digest over no bytes yet.
+    /// A digest over no bytes.
+    ///
+    /// # Errors
+    /// When OpenSSL refuses the algorithm.
     pub fn new(kind: DigestKind) -> Result<Self, DigestError> {
         let state = match kind {
             DigestKind::Md5 => openssl_state(kind, "MD5"),
@@ -57,12 +61,13 @@ impl Digester {
         Ok(Self { kind, state, is_begun: false, failure: None })
     }
 
-    /// Which algorithm runs.
+    /// The kind of digest.
     pub const fn kind(&self) -> DigestKind {
         self.kind
     }
 
-    /// Takes the next bytes. A failure of OpenSSL (none is known) is told by [`Self::finish`].
+    /// Takes the next bytes. If OpenSSL fails (no case is known), [`Self::finish`] returns the
+    /// error.
     pub fn update(&mut self, bytes: &[u8]) {
         self.is_begun = true;
         match &mut self.state {
@@ -76,7 +81,10 @@ impl Digester {
         }
     }
 
-    /// The digest of everything since the start or the last `finish`; the digester is ready for the next file then.
+    /// The digest of all bytes since the start or the last `finish`. The next message begins.
+    ///
+    /// # Errors
+    /// When OpenSSL fails.
     pub fn finish(&mut self) -> Result<DigestValue, DigestError> {
         let kind = self.kind;
         self.is_begun = false;
@@ -110,7 +118,7 @@ impl Digester {
         Ok(value)
     }
 
-    /// Forgets the bytes seen so far.
+    /// Drops the bytes so far. The next message begins.
     pub fn restart(&mut self) {
         if !self.is_begun && self.failure.is_none() {
             return;
@@ -125,12 +133,12 @@ impl Digester {
     }
 }
 
-/// Fetches the algorithm once, so that each file costs a re-initialisation only, not a search in OpenSSL's providers.
+/// Fetches the algorithm once: a search in OpenSSL's providers costs more than a short message.
 fn openssl_state(kind: DigestKind, algorithm: &str) -> Result<State, DigestError> {
     let failed = |action| move |source| DigestError { kind, action, source };
     let md = Md::fetch(None, algorithm, None).map_err(failed("provide the algorithm"))?;
     let mut context = MdCtx::new().map_err(failed("make a context"))?;
-    context.digest_init(&md).map_err(failed("initialise"))?;
+    context.digest_init(&md).map_err(failed("initialize"))?;
     Ok(State::OpenSsl { md, context })
 }
 

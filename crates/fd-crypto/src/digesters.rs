@@ -8,8 +8,8 @@ use fd_records::{DigestKind, DigestValue};
 use crate::digest::{DigestError, Digester};
 use crate::set::DigestSet;
 
-/// Makes digests of one message after the other while the data is read. Each kind's [`Digester`] is made when the kind
-/// is asked for first, and used again for later messages.
+/// Computes digests of one message after the other while the data is read. The [`Digester`] of a
+/// kind is made for the first message with that kind, and used again for later ones.
 #[derive(Default)]
 pub struct Digesters {
     made: HashMap<DigestKind, Digester>,
@@ -18,7 +18,7 @@ pub struct Digesters {
 }
 
 impl Digesters {
-    /// The digester of this kind; makes it if there is none yet.
+    /// The digester of this kind, for a single message without [`Self::begin`].
     ///
     /// # Errors
     /// When OpenSSL refuses the algorithm.
@@ -29,7 +29,7 @@ impl Digesters {
         })
     }
 
-    /// Begins a message of which digests of these kinds are wanted.
+    /// Begins a message with digests of these kinds.
     ///
     /// # Errors
     /// When OpenSSL refuses an algorithm.
@@ -50,7 +50,7 @@ impl Digesters {
         running.for_each(|digester| digester.update(bytes));
     }
 
-    /// The digest of this kind over the whole message.
+    /// The digest of this kind of the whole message.
     ///
     /// # Errors
     /// When OpenSSL fails or refuses the algorithm.
@@ -58,7 +58,7 @@ impl Digesters {
         self.ready(kind)?.finish()
     }
 
-    /// The digest of this kind over a message that is in memory. No other may be running.
+    /// The digest of this kind of a message in memory.
     pub(crate) fn digest(&mut self, kind: DigestKind, data: &[u8]) -> Result<DigestValue, DigestError> {
         self.begin(DigestSet::EMPTY.with(kind))?;
         self.update(data);

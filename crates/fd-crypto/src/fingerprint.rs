@@ -1,11 +1,11 @@
-//! Whether data is still what it was.
+//! Fingerprints: whether data has changed.
 
 use std::hash::{BuildHasher, RandomState};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-/// Makes fingerprints that nobody can foresee, so that nobody can make other data with the same one: XXH3 with 128 bits
-/// and a random seed. They cost a twentieth of an MD5.
+/// Makes fingerprints that can't be predicted: XXH3 with 128 bits and a random seed. So it is not
+/// possible to prepare other data with the same fingerprint. One costs a twentieth of an MD5.
 #[derive(Clone, Copy)]
 pub struct Fingerprints {
     seed: u64,

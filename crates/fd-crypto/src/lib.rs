@@ -1,10 +1,21 @@
 //! Digests, and the encryption and signatures of PKI.
 //!
-//! One [`Digester`] makes MD5, SHA-1, SHA-256, SHA-512, XXH64, XXH3-64 and XXH3-128, with the bytes exactly as they stand
-//! in a digest record (reference 04 §9). [`pki`] makes and opens the records that hold encrypted data, its keys and
-//! signatures (reference 04 §12). The algorithms are OpenSSL's. [`Fingerprints`] are for within a job: no volume holds one.
+//! A backup and a restore compute digests in three ways. The values are those of a digest record
+//! (reference 04 §9).
 //!
-//! Not here: which bytes are digested and which option asks for it (`fd-backup`), and where key files are.
+//! - Streaming: [`Digester`] computes one kind while the data is read, [`Digesters`] several.
+//! - Batched: [`DigestBatch`] keeps small messages and computes their digests together.
+//! - Side by side: [`multi_buffer::SideBySide`] computes the digests of several long messages
+//!   together, as their data arrives.
+//!
+//! The algorithms are OpenSSL's and those of `xxhash-rust`; the last two ways use the kernels of
+//! [`multi_buffer`], as far as the [`processor`] has the instructions. [`Fingerprints`] are for use
+//! within one job.
+//!
+//! [`pki`] makes and opens the records that hold encrypted data, its keys and signatures
+//! (reference 04 §12).
+//!
+//! Not here: which bytes are digested, which option asks for a digest, and where key files are.
 
 mod batch;
 mod digest;

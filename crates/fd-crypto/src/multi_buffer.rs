@@ -1,13 +1,16 @@
-//! Multi-buffer kernels: MD5 and SHA-256 of 8 or 16 messages at a time, one in each element of the vector registers.
+//! Multi-buffer kernels: MD5 and SHA-256 of 8 or 16 messages at a time, one in each element of the
+//! vector registers.
 //!
-//! A digest is one long chain: each step needs the result of the step before, so a single message leaves most of a
-//! processor idle. Messages are independent of each other: 16 of them side by side cost little more than one. OpenSSL
-//! makes the digest of a single message.
+//! Each step of a digest depends on the step before, so a single message leaves most of a processor
+//! idle. Messages are independent of each other: 16 of them side by side cost little more than one.
+//! For a single message, OpenSSL is as fast or faster.
 //!
-//! - [`Kernels`]: what this processor has.
-//! - [`Many`]: whole messages in memory, as [`crate::batch`] has them.
-//! - [`SideBySide`]: long messages whose data comes in parts.
-//! - `x8`, `x16`, `x16_avx2`: the kernels; `md5` and `sha256`: their steps. All `unsafe` code of the crate is in this module.
+//! - `kernels`: the choice for a processor.
+//! - `many`: whole messages in memory, for [`crate::DigestBatch`].
+//! - [`SideBySide`]: long messages whose data arrives in parts.
+//! - `x8`, `x16`, `x16_avx2`: the kernels; `md5` and `sha256`: their steps.
+//!
+//! All `unsafe` code of the crate is in this module.
 
 mod algorithm;
 mod constants;

@@ -1,9 +1,11 @@
-//! PKI: what is encrypted for the owners of certificates, and signed by this File Daemon (reference 04 §12, 05 §11).
+//! PKI: what is encrypted for the owners of certificates, and signed by this File Daemon (reference
+//! 04 §12, 05 §11).
 //!
-//! A backup makes one [`Session`] a job: a content key, encrypted for each recipient. Each file gets an initialisation
-//! vector of its own, a session record (stream 22) that says so, data that an [`Encryptor`] turned into its records, and
-//! a signature record (stream 19) from a [`Signer`]. A restore opens the session record with a [`SessionOpener`], undoes the
-//! data with a [`Decryptor`] and checks the signature with [`Signature::verify`].
+//! A backup makes one [`Session`] per job: a content key, encrypted for each recipient. Each file
+//! has an initialization vector of its own, a session record (stream 22) that holds it, data that
+//! an [`Encryptor`] encrypts, and a signature record (stream 19) from a [`Signer`]. A restore opens
+//! the session record with a [`SessionOpener`], decrypts the data with a [`Decryptor`] and checks
+//! the signature with [`Signature::verify`].
 
 mod cipher;
 mod data;

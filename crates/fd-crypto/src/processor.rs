@@ -1,12 +1,12 @@
-//! What of the processor the digests may use: what it has, or less where a test says so.
+//! The vector instructions that digests may use: those of the processor, or fewer in tests.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Names what may be used, as `avx512,sha`; a name that is not known stands for nothing. Only for tests.
+/// Names the instructions that may be used, as `avx512,sha`. Unknown names are skipped. For tests.
 const VARIABLE: &str = "FERROFD_CPU";
 
-/// The vector instructions that may be used. One that the processor lacks is never among them.
+/// The vector instructions that may be used. All of them are instructions of this processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Processor {
     avx2: bool,
@@ -15,7 +15,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// This processor, or what `FERROFD_CPU` leaves of it. It is looked at once.
+    /// Those of this processor, as far as `FERROFD_CPU` names them. Both are read once.
     pub fn chosen() -> Self {
         static CHOSEN: OnceLock<Processor> = OnceLock::new();
         *CHOSEN.get_or_init(|| {
@@ -24,12 +24,12 @@ impl Processor {
         })
     }
 
-    /// Each that makes a difference to digests, as far as [`Self::chosen`] has it. Without AVX-512, instructions for
-    /// SHA-256 make none.
+    /// Each set that makes a difference to digests, as far as [`Self::chosen`] has it. Without
+    /// AVX-512, instructions for SHA-256 make none.
     pub fn variants() -> impl Iterator<Item = Self> {
         let chosen = Self::chosen();
         let names = ["baseline", "avx2", "avx512", "avx512,sha"];
-        // A name of which something is missing would be one of the others once more.
+        // With an instruction missing, it would be equal to one of the others.
         names
             .into_iter()
             .map(move |names| (names, chosen.masked(names)))
@@ -41,7 +41,7 @@ impl Processor {
         self.avx2
     }
 
-    /// AVX-512, for wide registers and for narrow ones.
+    /// AVX-512F and AVX-512VL.
     pub const fn has_avx512(self) -> bool {
         self.avx512
     }
@@ -63,7 +63,7 @@ impl Processor {
         found
     }
 
-    /// Only what is named.
+    /// Only those that are named.
     fn masked(self, names: &str) -> Self {
         let has = |name| names.split(',').any(|named| named.trim() == name);
         let avx512 = self.avx512 && has("avx512");
@@ -107,7 +107,6 @@ mod tests {
         assert_eq!(all.masked("avx2").masked("avx512,sha"), none, "AVX-512 does not come back as AVX2");
     }
 
-    /// Tests go through these.
     #[test]
     fn the_variants_begin_with_none_and_end_with_all_vectors() {
         let variants: Vec<String> = Processor::variants().map(|variant| variant.to_string()).collect();

@@ -14,18 +14,18 @@ impl DigestSet {
         1 << kind as u8
     }
 
-    /// The set with this kind as well.
+    /// The set and this kind.
     #[must_use]
     pub const fn with(self, kind: DigestKind) -> Self {
         Self(self.0 | Self::bit(kind))
     }
 
-    /// Whether the kind is among them.
+    /// Whether the kind is in the set.
     pub const fn contains(self, kind: DigestKind) -> bool {
         self.0 & Self::bit(kind) != 0
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -48,17 +48,17 @@ impl FromIterator<DigestKind> for DigestSet {
     }
 }
 
-/// The digests of one message that are made with the kernels of [`crate::multi_buffer`].
+/// The digests of one message, at most two.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DigestValues([Option<DigestValue>; 2]);
 
 impl DigestValues {
-    /// The digest of this kind, if it was asked for.
+    /// The digest of this kind, if there is one.
     pub fn get(&self, kind: DigestKind) -> Option<DigestValue> {
         self.0.into_iter().flatten().find(|value| value.kind() == kind)
     }
 
-    /// Keeps a value; at most one of each algorithm of the kernels.
+    /// Adds a value, or replaces the one of its kind. A third kind is dropped.
     pub(crate) fn set(&mut self, value: DigestValue) {
         if let Some(place) = self.0.iter_mut().find(|place| place.is_none_or(|known| known.kind() == value.kind())) {
             *place = Some(value);

@@ -1,6 +1,6 @@
-//! What a user reads of key files, in the stock daemon's words (reference 04 §12.1).
+//! Messages about key files, in the stock daemon's words (reference 04 §12.1).
 
-/// What was tried, and one thing that OpenSSL says about it.
+/// A failed step and one error of OpenSSL.
 pub(crate) fn step_failed(step: &str, error: &str) -> String {
     format!("{step}: ERR={error}")
 }

@@ -1,13 +1,16 @@
-//! Digests of large files ahead of their turn: of up to eight files that wait for a worker, side by side.
+//! Digests of large files ahead of their turn: of up to eight files that wait for a worker, side by
+//! side.
 //!
-//! One digest on its own leaves most of a processor idle; eight side by side take hardly longer. But workers seldom have
-//! eight large files at hand, because what they have read must be kept until it is sent. So a thread reads files that are
-//! in memory anyway before it is their turn, and keeps nothing of them but *marks*: of each block its fingerprint, and the
-//! digests up to its end. The worker that reads the file for the stream follows the marks. As long as each block is still
-//! what it was, nothing is left to digest. From the first one on that is not, or has no mark, the worker digests itself.
-//! So the digest is that of what was sent, whatever happens to the file meanwhile.
+//! A single digest leaves most of a processor idle; eight side by side cost hardly more. Workers
+//! seldom read eight large files at a time, because data must be kept until it is sent. So a thread
+//! reads files that are in the page cache before it is their turn, and keeps only *marks*: for each
+//! block its fingerprint, and the digests up to its end. The worker that reads the file for the
+//! stream compares each block with its mark. As long as they are equal, there is nothing left to
+//! digest. From the first block on that differs or has no mark, the worker digests itself. So the
+//! digest is always that of the data that was sent.
 //!
-//! Not here: files that the disk would have to be asked for, or of which there are only one or two.
+//! Not here: files that are not in the page cache, and fewer than three files. Their digests are
+//! streamed. What this saves is in `bench/DIGESTS.md`.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -25,44 +28,45 @@ use fd_walk::{Entry, Identity};
 
 use crate::file::source::Source;
 
-/// With fewer files the workers are as fast on their own.
+/// With fewer files, the workers are as fast.
 const WORTH_IT: usize = 3;
-/// The largest file in bytes; its worker should not have to wait for all the others' sake.
+/// The largest file in bytes. The worker of a longer one would wait for the other files.
 const LARGEST: u64 = 256 << 20;
-/// Bytes of files that the thread is ahead of the workers, about; bounds the marks, 100 bytes a block. When it has come so
-/// far it waits until the lead is half of that, so that it takes several files again.
+/// The lead of the thread over the workers, in bytes of files, about. It bounds the marks, 100
+/// bytes per block. At the bound the thread waits until the lead is half of it, so that it takes
+/// several files again.
 const LEAD: u64 = 1 << 30;
-/// A worker that has to wait for marks waits for so many.
+/// A worker that waits for marks waits for so many.
 const HEAD_START: usize = 16;
-/// A worker waits no longer for marks while none come: then it digests itself.
+/// A worker that has waited so long without a new mark digests itself.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// How often the thread looks whether the job goes on while there is nothing to do.
+/// How often a thread without work checks whether the job goes on.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// Where the walker leaves files, the thread takes them, and workers ask for them.
+/// The files between the walker, the thread and the workers.
 pub(crate) struct DigestsAhead {
     processor: Processor,
     state: Mutex<State>,
-    /// Thread: there are files, or there will be none.
+    /// Signals the thread: there are files, or there will be none.
     news: Condvar,
     fingerprints: Fingerprints,
-    /// Bytes of files that the thread has taken and their workers are not through with.
+    /// Bytes of files that the thread has taken and whose workers are not done.
     lead: Arc<AtomicU64>,
     /// Bytes of a block, a multiple of [`BLOCK`].
     block_len: usize,
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each says who waits for what; all change on their own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is one condition of its own")]
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Arc<FileAhead>>,
-    /// How many the thread is at.
+    /// How many files the thread reads.
     taken: usize,
-    /// A worker waits for one that is still waiting.
+    /// A worker waits for a file that the thread has not taken.
     is_urgent: bool,
-    /// The lead is to become smaller first.
+    /// The lead was at its bound and is not yet half of it.
     is_far_ahead: bool,
-    /// There is a thread, or will be at once.
+    /// There is a thread, or it is being started.
     has_thread: bool,
     no_more: bool,
 }
@@ -71,27 +75,27 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct FileAhead {
     entry: Entry,
-    /// The digests that are wanted and can be made side by side.
+    /// The kinds of digests that are wanted and can be computed side by side.
     kinds: DigestSet,
-    /// Their beginning.
+    /// The digests at the beginning of the file.
     begun: SideBySide,
     marks: Mutex<Marks>,
-    /// Its worker: there are more marks.
+    /// Signals the worker: there are more marks.
     more: Condvar,
 }
 
 #[derive(Default, Debug)]
 struct Marks {
     of_blocks: Vec<Mark>,
-    /// How many its worker waits for.
+    /// How many marks the worker waits for.
     wanted: Option<usize>,
-    /// There will be no more.
+    /// There will be no more marks.
     is_over: bool,
-    /// Once the thread has taken the file.
+    /// Set when the thread has taken the file.
     lead: Option<Lead>,
 }
 
-/// So many bytes of lead, for as long as this is there.
+/// A file's bytes of the lead, until this is dropped.
 #[derive(Debug)]
 struct Lead {
     bytes: u64,
@@ -104,7 +108,7 @@ impl Drop for Lead {
     }
 }
 
-/// A block as it was, and the digests of the file up to its end.
+/// The fingerprint of a block, and the digests of the file up to its end.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     fingerprint: u128,
@@ -112,7 +116,7 @@ struct Mark {
 }
 
 impl DigestsAhead {
-    /// For blocks of this length; `None` if that is no help.
+    /// For blocks of this length. `None` if digests are not faster side by side.
     pub(crate) fn new(block_len: usize, processor: Processor) -> Option<Self> {
         let is_help = DigestKind::ALL.into_iter().any(|kind| SideBySide::suits(kind, processor));
         (is_help && block_len > 0 && block_len.is_multiple_of(BLOCK)).then(|| Self {
@@ -125,12 +129,11 @@ impl DigestsAhead {
         })
     }
 
-    /// Walker: an entry that a worker will get, with the digests of its data that are streamed. `None` if the worker is to
-    /// digest it.
+    /// Walker: adds an entry with digests of these kinds. `None` if they are streamed.
     pub(crate) fn announce(&self, entry: &Entry, kinds: DigestSet) -> Option<Arc<FileAhead>> {
         let size = u64::try_from(entry.stat.size).unwrap_or_default();
         let suits = entry.file_type == FileType::Regular
-            // What is left out of the stream is left out of the digest.
+            // A block that is left out of the stream is left out of the digest.
             && !entry.options.has(Flags::SPARSE)
             && (self.block_len as u64..=LARGEST).contains(&size);
         if suits { self.push(entry.clone(), kinds) } else { None }
@@ -148,12 +151,12 @@ impl DigestsAhead {
         Some(file)
     }
 
-    /// The kinds that can be made side by side.
+    /// The kinds of these that can be computed side by side.
     fn suiting(&self, kinds: DigestSet) -> DigestSet {
         kinds.iter().filter(|kind| SideBySide::suits(*kind, self.processor)).collect()
     }
 
-    /// Walker: whether a thread is to be started now that runs [`Self::run`].
+    /// Walker: whether to start a thread now that calls [`Self::run`].
     pub(crate) fn wants_thread(&self) -> bool {
         let mut state = self.lock();
         let wants = !state.has_thread && state.waiting.len() >= WORTH_IT;
@@ -161,7 +164,7 @@ impl DigestsAhead {
         wants
     }
 
-    /// Walker: there are no more files, or no thread can be started.
+    /// Walker: there are no more files.
     pub(crate) fn no_more(&self) {
         let mut state = self.lock();
         state.no_more = true;
@@ -177,7 +180,8 @@ impl DigestsAhead {
         self.no_more();
     }
 
-    /// Worker: it is this file's turn, and these digests are streamed. `None` if there are no marks to follow.
+    /// Worker: begins to read this file, with digests of these kinds. `None` if there are no marks
+    /// to follow: then they are streamed.
     pub(crate) fn follow(&self, file: Arc<FileAhead>, kinds: DigestSet) -> Option<Follower<'_>> {
         let mut state = self.lock();
         if let Some(place) = state.waiting.iter().position(|waiting| Arc::ptr_eq(waiting, &file)) {
@@ -189,7 +193,8 @@ impl DigestsAhead {
             self.news.notify_all();
         }
         drop(state);
-        // A file without marks is better streamed from its beginning.
+        // The kernel is slower than OpenSSL for a single file. So without marks the file is
+        // streamed.
         (file.kinds == self.suiting(kinds) && file.mark(0).is_some()).then(|| Follower {
             ahead: self,
             digests: file.begun,
@@ -201,7 +206,7 @@ impl DigestsAhead {
         })
     }
 
-    /// Thread: makes marks until there are no more files.
+    /// Thread: makes marks until there are no more files. `each_round` is called before each block.
     pub(crate) fn run(&self, is_stopped: &dyn Fn() -> bool, mut each_round: impl FnMut()) {
         let _all_is_over = Leaving(self);
         let mut files: Vec<Reading> = Vec::new();
@@ -212,7 +217,8 @@ impl DigestsAhead {
         }
     }
 
-    /// Takes more files, as many as are read side by side. Waits if there is nothing to do; `false` if there will be nothing.
+    /// Takes files up to the number that is read side by side. Waits if there are none. Returns
+    /// `false` if there will be none.
     fn fill(&self, files: &mut Vec<Reading>, is_stopped: &dyn Fn() -> bool) -> bool {
         let mut state = self.lock();
         loop {
@@ -232,21 +238,21 @@ impl DigestsAhead {
                     let result = self.news.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner);
                     state = result.0;
                 }
-                // Its worker is as fast.
+                // The worker of a single file is as fast.
                 1 => files.clear(),
                 _ => return true,
             }
         }
     }
 
-    /// The next file, if it is to be taken now.
+    /// Takes the next file, if it should be read now.
     fn take(&self, state: &mut State) -> Option<Taken> {
         let lead = self.lead.load(Ordering::Relaxed);
         state.is_far_ahead = lead >= if state.is_far_ahead { LEAD / 2 } else { LEAD };
         let worth_it = !state.is_far_ahead && state.taken + state.waiting.len() >= WORTH_IT;
         let file = if worth_it || state.is_urgent { state.waiting.pop_front() } else { None }?;
         state.is_urgent &= !state.waiting.is_empty();
-        // Before anybody can ask whether it is still worth it to wait for another one.
+        // Before the lock is released: workers compare the number with `WORTH_IT`.
         state.taken += 1;
         let bytes = u64::try_from(file.entry.stat.size).unwrap_or_default();
         self.lead.fetch_add(bytes, Ordering::Relaxed);
@@ -254,7 +260,7 @@ impl DigestsAhead {
         Some(Taken(file))
     }
 
-    /// Takes the block of each file into its digests, and leaves a mark for each.
+    /// Digests the present block of each file and leaves a mark for it.
     fn advance(&self, files: &mut [Reading]) {
         SideBySide::advance(files.iter_mut().map(|Reading { digests, block, .. }| (digests, block.as_chunks().0)));
         for Reading { file, digests, block, .. } in files {
@@ -267,7 +273,7 @@ impl DigestsAhead {
     }
 }
 
-/// The thread ends, in whatever way: nobody is to wait for it.
+/// Ends all waiting for the thread when it ends, also by a panic.
 struct Leaving<'a>(&'a DigestsAhead);
 
 impl Drop for Leaving<'_> {
@@ -294,8 +300,8 @@ impl FileAhead {
         self.more.notify_all();
     }
 
-    /// The mark of a block, counted from 0. Waits for it if it is to come, but not for a thread that hangs: the file of
-    /// another batch may lie on storage that does not answer.
+    /// The mark of a block, counted from 0. Waits for it, but not for a thread that hangs: another
+    /// file may be on storage that does not respond.
     fn mark(&self, number: usize) -> Option<Mark> {
         let mut marks = self.lock();
         while marks.of_blocks.len() <= number && !marks.is_over {
@@ -313,7 +319,7 @@ impl FileAhead {
     }
 }
 
-/// A file of the thread's. Its marks are over when it is dropped.
+/// A file that the thread has taken. There are no more marks when this is dropped.
 struct Taken(Arc<FileAhead>);
 
 impl Drop for Taken {
@@ -322,7 +328,7 @@ impl Drop for Taken {
     }
 }
 
-/// A file that the thread is at.
+/// A file that the thread reads.
 struct Reading {
     file: Taken,
     source: Source,
@@ -331,7 +337,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// Opens a file, if it is what the walk has seen and nearly all of it is in memory.
+    /// Opens a file, if it is still the one that the walk has found and nearly all of it is in the
+    /// page cache.
     fn open(file: Taken) -> Option<Self> {
         let FileAhead { entry, begun, .. } = &*file.0;
         let opened = entry.open(entry.options.has(Flags::NO_ATIME)).ok()?;
@@ -345,7 +352,8 @@ impl Reading {
         Some(Self { file, source, digests, block: Vec::new() })
     }
 
-    /// Reads the next block. `false` if there is no whole one any more, or nobody who would follow.
+    /// Reads the next block. Returns `false` if there is no whole one, or the file's worker has
+    /// dropped the file.
     fn read(&mut self, block_len: usize, is_stopped: &dyn Fn() -> bool) -> bool {
         self.block.clear();
         let is_followed = Arc::strong_count(&self.file.0) > 1;
@@ -353,12 +361,12 @@ impl Reading {
     }
 }
 
-/// A worker's way through the marks of a file.
+/// Computes a worker's digests of a file, from its marks as far as possible.
 pub(crate) struct Follower<'a> {
     ahead: &'a DigestsAhead,
     file: Arc<FileAhead>,
     next: usize,
-    /// Whether all blocks so far were those of the marks.
+    /// Whether all blocks so far were equal to those of the marks.
     is_marked: bool,
     digests: SideBySide,
     /// Bytes that are not digested yet: less than a block of the algorithm.
@@ -371,7 +379,7 @@ impl Drop for Follower<'_> {
     fn drop(&mut self) {
         if self.ahead.lead.load(Ordering::Relaxed) >= LEAD / 2 {
             self.file.lock().lead = None;
-            // Under the lock, so that the thread does not look before and sleep after.
+            // Under the lock, so that the thread does not miss it between its check and its wait.
             let _state = self.ahead.lock();
             self.ahead.news.notify_all();
         }
@@ -379,12 +387,12 @@ impl Drop for Follower<'_> {
 }
 
 impl Follower<'_> {
-    /// The kinds of digests that it has.
+    /// The kinds of digests that it computes.
     pub(crate) fn kinds(&self) -> DigestSet {
         self.file.kinds
     }
 
-    /// The next block of the file.
+    /// Takes the next block of the file.
     pub(crate) fn update(&mut self, block: &[u8]) {
         self.length = self.length.wrapping_add(block.len() as u64);
         self.is_marked = self.is_marked && self.passes(block);
@@ -402,7 +410,7 @@ impl Follower<'_> {
         self.digests.finish(&self.rest, self.length)
     }
 
-    /// Whether the next block is that of the next mark; then it is in the digests.
+    /// Whether this block is equal to that of the next mark. If so, the digests include it.
     fn passes(&mut self, block: &[u8]) -> bool {
         if block.len() != self.ahead.block_len {
             return false;

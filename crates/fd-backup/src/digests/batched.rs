@@ -1,7 +1,8 @@
 //! Batched digests of small files, and their signatures.
 //!
-//! A file's digest and its signature stand behind its data. Room is left for them there, the data is kept, and before the
-//! piece of stream leaves the worker the digests are made and filled in, and signed.
+//! A file's digest and signature follow its data in the stream. Their places are reserved, the data
+//! is kept, and before the piece of stream leaves the worker, the digests are computed, filled in
+//! and signed.
 
 #[cfg(test)]
 mod tests;
@@ -12,17 +13,18 @@ use fd_records::DigestKind;
 use crate::digests::protect::Signing;
 use crate::pipeline::halt::Halt;
 
-/// Where the digests of a file belong in the frames of the present piece.
+/// The places of a file's digests in the frames of the present piece.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Places {
-    /// The value of its digest record, of this kind.
+    /// Kind and place of the value of its digest record.
     pub(crate) record: Option<(DigestKind, usize)>,
-    /// Its signature record, over a digest of this kind.
+    /// Kind of the signed digest and place of the signature record.
     pub(crate) signature: Option<(DigestKind, usize)>,
 }
 
-/// Makes the digests and signatures of all files in the batch and fills them in. After an error the batch is as it was, so
-/// that no piece leaves without them.
+/// Computes the digests and signatures of all files in the batch and fills them in. After an error
+/// the files stay in the batch, so that the next call fails as well and no piece leaves without
+/// them.
 pub(crate) fn settle(
     batch: &mut DigestBatch<Places>,
     frames: &mut [u8],

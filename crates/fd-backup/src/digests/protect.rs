@@ -1,6 +1,8 @@
-//! What PKI adds to a file: its session record, the encryption of its data, its signature (reference 04 §12).
+//! What PKI adds to a file: its session record, the encryption of its data, its signature
+//! (reference 04 §12).
 //!
-//! A worker has an [`Encryption`]; its [`Signing`] is the emitter's, because signatures are made when digests are.
+//! A worker has an [`Encryption`]. Its [`Signing`] is part of the emitter, because signatures are
+//! made together with batched digests.
 
 use std::sync::Arc;
 
@@ -15,20 +17,20 @@ use crate::texts;
 /// The PKI directives of the configuration.
 #[derive(Clone, Debug)]
 pub struct Protection {
-    /// Who signs, and for whom data is encrypted.
+    /// The key that signs, and the keys that data is encrypted for.
     pub keys: Arc<KeyRing>,
-    /// `PKI Digest`: what is signed.
+    /// `PKI Digest`: the kind of digest that is signed.
     pub digest: DigestKind,
     /// `PKI Cipher` where `PKI Encryption` is on.
     pub encryption: Option<ContentCipher>,
 }
 
-/// Why nothing can be protected, as the operator reads it.
+/// Why data can't be protected, as messages.
 #[derive(Debug)]
 pub(crate) struct Unprotected {
-    /// What OpenSSL says, as messages.
+    /// The errors of OpenSSL, as messages.
     pub(crate) errors: Vec<Vec<u8>>,
-    /// What that means for the job.
+    /// The message that ends the job.
     pub(crate) fatal: Vec<u8>,
 }
 
@@ -38,17 +40,18 @@ impl Unprotected {
     }
 }
 
-/// What all workers of a job share: the job's session.
+/// The session and the signer of a job, which its workers share.
 #[derive(Debug)]
 pub(crate) struct JobProtection<'p> {
     plan: &'p Protection,
     session: Option<Session>,
-    /// For those of the workers, which know what the others have signed.
+    /// Signers of the workers are made from this one, so that they share signatures.
     signer: Signer,
 }
 
 impl<'p> JobProtection<'p> {
-    /// Makes the session, and tries everything that each file will need. `store` has the signatures of earlier jobs.
+    /// Makes the session, and tries each operation that a file needs. `store` has the signatures of
+    /// earlier jobs.
     pub(crate) fn new(plan: &'p Protection, store: Option<&Arc<SignatureFile>>) -> Result<Self, Unprotected> {
         let session = plan
             .encryption
@@ -68,13 +71,13 @@ impl<'p> JobProtection<'p> {
         Ok(protection)
     }
 
-    /// The digest that is signed for such an entry.
+    /// The kind of digest that is signed for an entry of this type.
     pub(crate) fn signs(&self, file_type: FileType) -> Option<DigestKind> {
         is_digested(file_type).then_some(self.plan.digest)
     }
 }
 
-/// What a worker encrypts files with, one after the other.
+/// Encrypts files of a worker, one after the other.
 pub(crate) struct Encryption<'p> {
     session: &'p Session,
     encryptor: Encryptor,
@@ -83,14 +86,14 @@ pub(crate) struct Encryption<'p> {
 }
 
 impl<'p> Encryption<'p> {
-    /// `None` if data is not to be encrypted.
+    /// `None` if data is not encrypted.
     pub(crate) fn new(protection: &'p JobProtection<'p>) -> Result<Option<Self>, Unprotected> {
         let Some(session) = &protection.session else { return Ok(None) };
         let encryptor = Encryptor::new()?;
         Ok(Some(Self { session, encryptor, record: Vec::new() }))
     }
 
-    /// Begins a file's encryption; its session record.
+    /// Begins a file's encryption. Returns its session record.
     pub(crate) fn begin_file(&mut self) -> Result<&[u8], Unprotected> {
         let failed = |error| Unprotected { errors: Vec::new(), fatal: texts::no_session(&format!("{error}")) };
         let iv = self.session.new_iv().map_err(failed)?;
@@ -100,13 +103,13 @@ impl<'p> Encryption<'p> {
         Ok(&self.record)
     }
 
-    /// Encrypts the file's data.
+    /// The encryptor for the file's data.
     pub(crate) fn encryptor(&mut self) -> &mut Encryptor {
         &mut self.encryptor
     }
 }
 
-/// What a worker signs files with, one after the other.
+/// Signs files of a worker, one after the other.
 pub(crate) struct Signing {
     signer: Signer,
     /// The signature record of the last file.
@@ -119,7 +122,7 @@ impl Signing {
         Ok(Self { signer, record: Vec::new() })
     }
 
-    /// Bytes of a signature record.
+    /// The length of a signature record in bytes.
     pub(crate) fn record_len(&self) -> usize {
         self.signer.record_len()
     }

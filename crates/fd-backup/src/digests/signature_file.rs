@@ -1,10 +1,10 @@
-//! Signatures of earlier backups, in a file: what comes again with the same content is not signed again.
+//! Signatures of earlier backups, in a file: unchanged content is not signed again.
 //!
-//! The file is a table of pages, without a header. A digest belongs on one of them, where it stands with its signature
-//! among others. Nothing in the file is believed: the signer checks a signature before it uses it, which takes a thirtieth
-//! of making it. So neither damage, nor a page that another job is writing, nor the signatures of another key can get onto
-//! a volume. What is found is what would have been made: with RSA as Bacula uses it (PKCS #1 v1.5) a digest has one
-//! signature.
+//! The file is a table of pages, without a header. Each digest belongs to one page, which holds
+//! several digests with their signatures. The file is not trusted: the signer checks a signature
+//! before it uses it, at a thirtieth of the cost of making it. So no damage, no half-written page
+//! and no signature of another key can get onto a volume. A signature from the file is the one that
+//! would have been made: with RSA as Bacula uses it (PKCS #1 v1.5), a digest has one signature.
 
 use std::fs::File;
 use std::io;
@@ -28,18 +28,18 @@ pub struct SignatureFile {
     problem: OnceLock<io::Error>,
 }
 
-/// A page of the file, divided as a digest and its signature want it.
+/// A page of the file, divided into entries for digests and signatures of these lengths.
 struct Page<'d> {
     bytes: [u8; PAGE],
-    /// Where it begins in the file.
+    /// Its position in the file.
     begin: u64,
     digest: &'d [u8],
     entry_len: usize,
 }
 
 impl SignatureFile {
-    /// Keeps signatures in this file, which can be read and written and grows to at most so many bytes. Whatever stands
-    /// in it is as good as nothing.
+    /// Keeps signatures in this file, which must be readable and writable and grows to at most
+    /// `bytes`. It may have any content.
     pub fn new(file: File, bytes: u64) -> Self {
         let pages = (bytes / PAGE as u64).max(1);
         Self {
@@ -52,28 +52,28 @@ impl SignatureFile {
         }
     }
 
-    /// How many signatures came out of the file, good or not.
+    /// The number of signatures found in the file, valid or not.
     pub fn found(&self) -> u64 {
         self.found.load(Ordering::Relaxed)
     }
 
-    /// How many had to be made.
+    /// The number of signatures that were made.
     pub fn made(&self) -> u64 {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// Why nothing more was kept from some moment on: the disk is full, or can't be read.
+    /// The error after which signatures are no longer kept, such as a full disk.
     pub fn problem(&self) -> Option<&io::Error> {
         self.problem.get()
     }
 
-    /// The page where a digest belongs.
+    /// The page that a digest belongs to.
     fn page<'d>(&self, digest: &'d [u8], signature_len: usize) -> Option<Page<'d>> {
-        // A disk with errors takes its time for each of them.
+        // A disk with errors is slow for each of them.
         if self.is_unreadable.load(Ordering::Relaxed) {
             return None;
         }
-        // Digests are as good as random.
+        // Digests are evenly distributed.
         let number = digest.first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
         let begin = number % self.pages * PAGE as u64;
         let mut page = Page { bytes: [0; PAGE], begin, digest, entry_len: (digest.len() + signature_len).max(1) };
@@ -87,7 +87,7 @@ impl SignatureFile {
         }
     }
 
-    /// What is behind the file's end is empty.
+    /// Reads a page. Bytes past the end of the file are 0.
     fn read(&self, begin: u64, page: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while let Some(rest) = page.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -128,12 +128,12 @@ impl Page<'_> {
         self.bytes.chunks_exact(self.entry_len).filter_map(|entry| entry.split_at_checked(self.digest.len()))
     }
 
-    /// Where in the file the digest's entry is to stand: where it stands, or where none does, or in the place of another;
-    /// `None` if not even one has room on a page.
+    /// The position for the digest's entry in the file: its present one, an empty one, or that of
+    /// another entry. `None` if an entry is longer than a page.
     fn place(&self) -> Option<u64> {
         let same = self.entries().position(|(known, _)| known == self.digest);
         let empty = || self.entries().position(|(known, _)| known.iter().all(|byte| *byte == 0));
-        // Any other will do, but not always the same: with more files than room the oldest would never be found again.
+        // Not always the same one: with more files than places, the others would never be replaced.
         let any = || usize::from(*self.digest.last()?).checked_rem(PAGE / self.entry_len);
         let index = same.or_else(empty).or_else(any)?;
         Some(self.begin + (index * self.entry_len) as u64)

@@ -19,8 +19,8 @@ fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + len).to_le_bytes()[0]).collect()
 }
 
-/// Messages of these lengths, one or two kinds of each in turn, finished after each `finish_every`; `part` bytes come at
-/// a time.
+/// Messages of these lengths, one or two kinds of each in turn, finished after each `finish_every`;
+/// `part` bytes come at a time.
 fn all(processor: Processor, lengths: &[usize], finish_every: usize, part: usize) {
     let mut batch = DigestBatch::new(processor);
     let mut found = Vec::new();
@@ -93,7 +93,7 @@ fn a_message_that_is_given_up_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_kind_that_is_known_at_the_end_only_is_made_of_what_is_kept() {
+fn a_kind_known_only_at_the_end_is_made_of_the_kept_data() {
     for processor in Processor::variants() {
         let mut batch = DigestBatch::new(processor);
         for (length, is_there) in [(100, true), (LONGEST, true), (LONGEST + 1, false)] {

@@ -59,8 +59,8 @@ impl Algorithm {
         DigestValue::from_start(self.kind(), words.map(word_bytes).as_flattened())
     }
 
-    /// The last bytes of a message of `length` bytes with their padding: one bit, zeros, and the length in bits; and
-    /// how many blocks that makes.
+    /// The last bytes of a message of `length` bytes with their padding: one bit, zeros, and the
+    /// length in bits; and how many blocks that makes.
     pub(super) fn padded(self, last: &[u8], length: u64) -> ([[u8; BLOCK]; 2], usize) {
         let mut tail = [ZEROS; 2];
         let end = last.iter().chain(&[0x80]);

@@ -1,4 +1,4 @@
-//! Which kernels a processor has, and how they are called.
+//! The choice of kernels for a processor, and the calls of kernels.
 
 #[cfg(target_arch = "x86_64")]
 use super::{x8, x16, x16_avx2};
@@ -12,8 +12,8 @@ pub(super) const WIDE: usize = 16;
 /// Messages that the narrow kernel takes at a time.
 pub(super) const NARROW: usize = 8;
 
-/// The kernels for an algorithm. There is a value only where [`Kernels::new`] has seen that the processor can run them;
-/// on processors of other families there is none.
+/// The kernels for an algorithm. [`Kernels::new`] returns a value only if the processor can run
+/// them. On processors of other families there is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kernels {
     /// The wide kernel of AVX2, which makes MD5 only.
@@ -24,7 +24,7 @@ pub(super) enum Kernels {
     Avx512(Avx512),
 }
 
-/// Proves that the processor has AVX-512, with its instructions for narrow registers.
+/// Proof that the processor has AVX-512F and AVX-512VL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Avx512 {
     #[cfg(target_arch = "x86_64")]
@@ -32,8 +32,8 @@ pub(super) enum Avx512 {
 }
 
 impl Kernels {
-    /// The kernels for this algorithm; `None` where OpenSSL is faster. That is so for SHA-256 where the processor has
-    /// instructions for it.
+    /// The kernels for this algorithm; `None` if OpenSSL is faster. OpenSSL is faster for SHA-256
+    /// on processors with instructions for it.
     #[cfg(target_arch = "x86_64")]
     pub(super) const fn new(algorithm: Algorithm, processor: Processor) -> Option<Self> {
         match algorithm {
@@ -91,8 +91,8 @@ impl Avx512 {
     }
 }
 
-/// Gathers the states and runs of up to `N` messages for a kernel. Elements without a message do what the first one
-/// does; their state is dropped.
+/// Gathers the states and runs of up to `N` messages for a kernel. Elements without a message
+/// repeat the first message; their states are dropped.
 fn advance<'a, const N: usize>(
     messages: impl Iterator<Item = (&'a mut Words, Run<'a>)>,
     kernel: impl FnOnce(&mut [Words; N], &[Run<'a>; N]),

@@ -7,10 +7,10 @@ use super::kernels::{Kernels, NARROW, WIDE};
 use super::message::Message;
 use crate::processor::Processor;
 
-/// What a byte of the longest message in the AVX2 kernel costs, in hundredths of what a byte costs alone.
+/// The cost of a byte of the longest message in the AVX2 kernel, in percent of its cost in OpenSSL.
 const AVX2_COST: usize = 240;
 
-/// Makes digests of one kind, of many messages at a time.
+/// Computes digests of one kind, of many messages at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Many {
     algorithm: Algorithm,
@@ -18,20 +18,20 @@ pub(crate) struct Many {
 }
 
 impl Many {
-    /// `None` where one by one is faster.
+    /// `None` if one by one is faster.
     pub(crate) fn new(kind: DigestKind, processor: Processor) -> Option<Self> {
         let algorithm = Algorithm::of(kind)?;
         Some(Self { algorithm, kernels: Kernels::new(algorithm, processor)? })
     }
 
-    /// What it makes.
+    /// The algorithm.
     #[cfg(test)]
     pub(super) const fn algorithm(self) -> Algorithm {
         self.algorithm
     }
 
-    /// The digest of each message: `done` gets the number of the message, counted from 0, and its value, once each. The
-    /// order is that in which they are finished.
+    /// Computes the digest of each message. `done` is called once per message with its number,
+    /// counted from 0, and its value, in the order in which they are finished.
     pub(crate) fn each<'m>(
         self,
         messages: impl IntoIterator<Item = &'m [u8]>,
@@ -60,8 +60,9 @@ impl Many {
         }
     }
 
-    /// How many of the messages, given by their lengths, the longest first, are better digested one by one. The AVX2 kernel
-    /// is busy until the longest message in it is through. The narrow kernel of AVX-512 ends a group at little cost.
+    /// How many of the messages are faster one by one, given their lengths, the longest first. The
+    /// AVX2 kernel runs until the end of its longest message. With AVX-512, the narrow kernel takes
+    /// over when few messages are left.
     pub(crate) fn stand_out(self, lengths: impl Iterator<Item = usize> + Clone) -> usize {
         if self.kernels.narrow().is_some() { 0 } else { stand_out_of_avx2(lengths) }
     }

@@ -1,6 +1,7 @@
-//! MD5 in wide and narrow registers of AVX-512, which have two instructions that take three in AVX2.
+//! The steps of MD5 for registers of AVX-512, which has single instructions for what takes two or
+//! three in AVX2.
 
-/// One step for all messages: `$a` becomes what RFC 1321 makes of it. `$truth` is the table of its function.
+/// One step of RFC 1321 for all messages: sets `$a`. `$truth` is the truth table of its function.
 macro_rules! step {
     ($truth:literal($a:ident, $b:ident, $c:ident, $d:ident) + $word:expr, $constant:expr, $shift:literal) => {
         let ready = add($a, add($word, splat($constant.cast_signed())));
@@ -9,7 +10,7 @@ macro_rules! step {
     };
 }
 
-/// One round: sixteen steps, the words in the order that `$first` and `$stride` make.
+/// One round: sixteen steps, the words in the order given by `$first` and `$stride`.
 macro_rules! round {
     (
         $truth:literal($a:ident, $b:ident, $c:ident, $d:ident), $words:ident[$first:literal, $stride:literal],
@@ -26,8 +27,8 @@ macro_rules! round {
     };
 }
 
-/// The compression of MD5 for registers of a width. Whoever uses it has `Register`, `add`, `splat`, `mix` and
-/// `rotate_left`.
+/// The compression of MD5 for registers of one width. The module that expands it defines
+/// `Register`, `add`, `splat`, `mix` and `rotate_left`.
 macro_rules! md5 {
     ($features:literal) => {
         /// Takes one block of each message. MD5 has four words only; the others stay.
@@ -37,7 +38,8 @@ macro_rules! md5 {
             let [a0, b0, c0, d0, rest @ ..] = start;
             let [mut a, mut b, mut c, mut d] = [a0, b0, c0, d0];
             let [k0, k1, k2, k3] = &super::constants::MD5_ROUNDS;
-            // Where b has a one, c, else d; where d has a one, b, else c; the parity; and c turned where b or not d.
+            // Where b has a one, c, else d; where d has a one, b, else c; the parity; and c turned
+            // where b or not d.
             round!(0xca(a, b, c, d), words[0, 1], k0, 7 12 17 22);
             round!(0xe4(a, b, c, d), words[1, 5], k1, 5 9 14 20);
             round!(0x96(a, b, c, d), words[5, 3], k2, 4 11 16 23);

@@ -1,7 +1,7 @@
-//! SHA-256 in wide and narrow registers of AVX-512. The words of a block come as MD5 wants them, the lowest byte first,
-//! and are turned round here.
+//! The steps of SHA-256 for registers of AVX-512. The words of a block come in the byte order of
+//! MD5, the lowest byte first, and are reversed here.
 
-/// One round for all messages: `$d` and `$h` become what FIPS 180-4 makes of them.
+/// One round of FIPS 180-4 for all messages: sets `$d` and `$h`.
 macro_rules! round256 {
     ($a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident + $word:ident, $constant:ident) => {
         let ready = add($h, add(*$word, splat($constant.cast_signed())));
@@ -9,14 +9,15 @@ macro_rules! round256 {
         let chosen = add(ready, mix::<0xca>($e, $f, $g));
         let first = add(chosen, mix::<0x96>(rotate_right::<6>($e), rotate_right::<11>($e), rotate_right::<25>($e)));
         let sum = mix::<0x96>(rotate_right::<2>($a), rotate_right::<13>($a), rotate_right::<22>($a));
-        // What two of the three have.
+        // The majority of the three.
         let second = add(sum, mix::<0xe8>($a, $b, $c));
         $d = add($d, first);
         $h = add(first, second);
     };
 }
 
-/// The word sixteen behind `$w0`, in its place; of the words between, it takes the numbers 1, 9 and 14.
+/// The word sixteen behind `$w0`, in its place; of the words between, it takes the numbers 1, 9 and
+/// 14.
 macro_rules! extend256 {
     ($w0:ident $w1:ident $w9:ident $w14:ident) => {
         let low = mix::<0x96>(rotate_right::<7>($w1), rotate_right::<18>($w1), shift_right::<3>($w1));
@@ -25,8 +26,8 @@ macro_rules! extend256 {
     };
 }
 
-/// The compression of SHA-256 for registers of a width. Whoever uses it has `Register`, `add`, `splat`, `mix`,
-/// `rotate_left`, `rotate_right` and `shift_right`.
+/// The compression of SHA-256 for registers of one width. The module that expands it defines
+/// `Register`, `add`, `splat`, `mix`, `rotate_left`, `rotate_right` and `shift_right`.
 macro_rules! sha256 {
     ($features:literal) => {
         /// Takes one block of each message.

@@ -1,4 +1,4 @@
-//! Digests of long messages whose data comes in parts.
+//! Digests of long messages whose data arrives in parts.
 
 use fd_records::DigestKind;
 
@@ -7,12 +7,12 @@ use super::kernels::{Avx512, Kernels, NARROW};
 use crate::processor::Processor;
 use crate::set::{DigestSet, DigestValues};
 
-/// The digests of a long message on their way, made side by side with those of other messages. They can be copied in the
-/// middle of the message.
+/// Running digests of a long message, computed side by side with those of other messages. A copy in
+/// the middle of the message goes on on its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SideBySide {
     kernel: Avx512,
-    /// The state of each digest that is wanted, in the order of [`Algorithm::ALL`].
+    /// The state of each digest, in the order of [`Algorithm::ALL`].
     words: [Option<Words>; Algorithm::ALL.len()],
 }
 
@@ -20,16 +20,16 @@ pub struct SideBySide {
 type Part<'m> = (&'m mut SideBySide, Run<'m>);
 
 impl SideBySide {
-    /// So many messages at a time cost hardly more than one.
+    /// The number of messages that cost hardly more than one.
     pub const WIDTH: usize = NARROW;
 
-    /// Whether digests of this kind can be made side by side on this processor, at less cost than one by one.
+    /// Whether digests of this kind are faster side by side on this processor than one by one.
     pub fn suits(kind: DigestKind, processor: Processor) -> bool {
         Self::begin(DigestSet::EMPTY.with(kind), processor).is_some()
     }
 
-    /// The beginning of a message of which digests of these kinds are wanted; `None` if there are none, or
-    /// [`Self::suits`] is false for one of them.
+    /// The digests of these kinds at the beginning of a message. `None` if the set is empty, or
+    /// [`Self::suits`] is false for a kind.
     pub fn begin(kinds: DigestSet, processor: Processor) -> Option<Self> {
         let mut found = None;
         for kind in kinds.iter() {
@@ -57,7 +57,7 @@ impl SideBySide {
         }
     }
 
-    /// The digests of a message of `length` bytes of which `rest`, less than a block, has not been taken yet.
+    /// The digests of a message of `length` bytes whose last bytes are `rest`, less than a block.
     pub fn finish(mut self, rest: &[u8], length: u64) -> DigestValues {
         let mut values = DigestValues::default();
         for (algorithm, words) in Algorithm::ALL.into_iter().zip(&mut self.words) {
@@ -72,7 +72,7 @@ impl SideBySide {
     }
 }
 
-/// Takes all blocks of those messages of which a digest by this algorithm is wanted.
+/// Takes all blocks of the messages that have a digest of this algorithm.
 fn advance_all(algorithm: Algorithm, messages: &mut [Option<Part<'_>>; SideBySide::WIDTH]) {
     let mut left = messages.each_ref().map(|part| part.as_ref().map_or(&[][..], |(_, blocks)| *blocks));
     loop {

@@ -112,7 +112,7 @@ fn known_values_of_sha256() {
 
 /// Every length up to some blocks, and random mixes of lengths.
 #[test]
-fn openssl_makes_the_same_of_any_length() {
+fn digests_of_any_length_are_equal_to_those_of_openssl() {
     let bytes = bytes(70_000);
     for many in Algorithm::ALL.into_iter().flat_map(each_variant) {
         let algorithm = many.algorithm();
@@ -134,7 +134,8 @@ fn openssl_makes_the_same_of_any_length() {
     }
 }
 
-/// Messages that begin and end at different times, of one digest or both, and the borders of padding.
+/// Messages that begin and end at different times, of one digest or both, and the borders of
+/// padding.
 #[test]
 fn messages_side_by_side_have_their_own_digests() {
     let bytes = bytes(20_000);
@@ -175,7 +176,7 @@ fn messages_side_by_side_have_their_own_digests() {
 
 /// Kernels of every width that this processor has.
 #[test]
-fn each_kernel_makes_the_same() {
+fn all_kernels_make_the_same_state() {
     let bytes = bytes(WIDE * 3 * BLOCK);
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
     let runs: Vec<Run<'_>> = blocks.chunks(3).collect();
@@ -208,7 +209,7 @@ fn each_kernel_makes_the_same() {
 
 /// Lengths around the borders of blocks, more messages than a kernel takes, at each place.
 #[test]
-fn a_value_does_not_depend_on_its_neighbours() {
+fn a_digest_does_not_depend_on_the_messages_beside_it() {
     let bytes = bytes(5000);
     let lengths: Vec<usize> = (0..200).chain([4096, 0, 1000, 4999, 55, 56, 63, 64, 119, 120]).collect();
     for many in Algorithm::ALL.into_iter().flat_map(each_variant) {

@@ -64,8 +64,8 @@ fn transpose(runs: &[Run<'_>; WIDE], step: usize) -> Words {
     words
 }
 
-/// Turns four rows of four times four words: number `n` of the answer has the words `n`, `n + 4`, `n + 8` and `n + 12`
-/// of each row.
+/// Turns four rows of four times four words: number `n` of the answer has the words `n`, `n + 4`,
+/// `n + 8` and `n + 12` of each row.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn four_rows([r0, r1, r2, r3]: &[Register; 4]) -> [Register; 4] {

@@ -1,5 +1,5 @@
-//! MD5 of sixteen messages in two sets of AVX2 registers: one set's steps fill the time until the other's results are
-//! there.
+//! MD5 of sixteen messages in two sets of AVX2 registers: one set's steps fill the time until the
+//! other's results are there.
 
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_andnot_si256, _mm256_loadu_si256, _mm256_or_si256,
@@ -185,7 +185,8 @@ fn eight_words(blocks: &[&[u8; BLOCK]; HALF], half: usize) -> [__m256i; HALF] {
     words
 }
 
-/// Turns four rows of two times four words: number `n` of the answer has the words `n` and `n + 4` of each row.
+/// Turns four rows of two times four words: number `n` of the answer has the words `n` and `n + 4`
+/// of each row.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn four_rows(r0: __m256i, r1: __m256i, r2: __m256i, r3: __m256i) -> [__m256i; 4] {

@@ -1,5 +1,5 @@
-//! Eight messages in registers of 256 bits, with the instructions of AVX-512. Four in registers of 128 bits, or one by
-//! one, would take as long.
+//! Eight messages in registers of 256 bits, with the instructions of AVX-512. Four in registers of
+//! 128 bits, or one by one, would take as long.
 
 use std::arch::x86_64::{
     __m128i as HalfRegister, __m256i as Register, _mm_loadu_si128, _mm_storeu_si128, _mm256_add_epi32 as add,

@@ -1,5 +1,5 @@
-//! Encrypted file data: a stream of blocks, each with its length in front, in one run of the cipher over the whole file.
-//! Where a record ends means nothing (reference 04 §8.8, 05 §11.2).
+//! Encrypted file data: a stream of blocks, each with its length in front, in one run of the cipher
+//! over the whole file. Where a record ends means nothing (reference 04 §8.8, 05 §11.2).
 
 use fd_records::ContentCipher;
 use openssl::cipher_ctx::CipherCtx;
@@ -63,7 +63,7 @@ impl Encryptor {
     /// What can be sent once this block is encrypted; may be nothing.
     ///
     /// # Errors
-    /// When the cipher fails, or the block is longer than its length can say.
+    /// When the cipher fails, or the block is longer than its length field allows.
     pub fn block(&mut self, block: &[u8]) -> Result<&[u8], DataError> {
         let length = u32::try_from(block.len()).map_err(|_| DataError::Length(u32::MAX))?;
         self.make_room(block.len());
@@ -109,7 +109,8 @@ impl Decryptor {
     /// Begins a file.
     ///
     /// # Errors
-    /// When OpenSSL does not have the cipher, or when key or initialisation vector have the wrong length.
+    /// When OpenSSL does not have the cipher, or when key or initialization vector have the wrong
+    /// length.
     pub fn new(file_key: &FileKey) -> Result<Self, DataError> {
         let wrong = |what| Err(DataError::Cipher(OpenSslErrors::other(what)));
         if file_key.key.len() != file_key.cipher.key_len() {
@@ -135,7 +136,8 @@ impl Decryptor {
     /// Ends the file.
     ///
     /// # Errors
-    /// When the end is damaged or missing. Blocks may have come out of the last record all the same.
+    /// When the end is damaged or missing. Blocks may have come out of the last record all the
+    /// same.
     pub fn finish(&mut self) -> Result<(), DataError> {
         self.grow(0, |context, out| context.cipher_final(out))
     }

@@ -1,20 +1,21 @@
-//! What OpenSSL says went wrong, in the form in which the stock daemon shows it.
+//! Errors of OpenSSL, in the form in which the stock daemon shows them.
 
 use std::fmt;
 
 use openssl::error::ErrorStack;
 
-/// The errors that one call left behind, oldest first. May be empty.
+/// The errors of one call, oldest first. May be empty.
 #[derive(Clone, Debug, Default)]
 pub struct OpenSslErrors(Vec<String>);
 
 impl OpenSslErrors {
-    /// One text for each error, for example `error:0308010C:digital envelope routines::unsupported`.
+    /// One text for each error, such as
+    /// `error:0308010C:digital envelope routines::unsupported`.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// An error that was not OpenSSL's.
+    /// An error that is not OpenSSL's.
     pub(crate) fn other(text: &str) -> Self {
         Self(vec![text.to_owned()])
     }

@@ -1,36 +1,39 @@
-//! Signatures that were made, for other files with the same content: many trees hold the same files again and again, and
-//! most files are still the same in the next job. A signature takes as much time as reading a hundred small files.
+//! Signatures that were made, for other files with the same content: many trees hold equal files,
+//! and most files are unchanged in the next job. A signature costs as much as reading a hundred
+//! small files.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where the signatures of earlier jobs are, and those of this one will be. Nothing that comes from there is believed.
+/// Keeps signatures from job to job. Each signature that it returns is checked.
 pub trait SignatureStore: fmt::Debug + Send + Sync {
-    /// Fills in what is kept as the signature of this digest, of this length; `false` if nothing is.
+    /// Fills in the kept signature of this digest, if it has the length of `signature`. Returns
+    /// `false` if there is none.
     fn find(&self, digest: &[u8], signature: &mut [u8]) -> bool;
 
-    /// Keeps the signature of this digest, if that can be.
+    /// Keeps the signature of this digest, if possible.
     fn keep(&self, digest: &[u8], signature: &[u8]);
 }
 
-/// So many are kept at least, and twice as many at most; with keys of 2,048 bits about 2 MiB.
+/// The least number of signatures that are kept, half of the largest one; with keys of 2,048 bits
+/// at most about 2 MiB.
 const KEPT: usize = 2048;
 
-/// The signatures of one key, by what was signed. All signers of a job look here.
+/// The signatures of one key, by digest, for all signers of a job.
 #[derive(Default)]
 pub(super) struct KeptSignatures(Mutex<Generations>);
 
 #[derive(Default)]
 struct Generations {
     young: HashMap<Vec<u8>, Vec<u8>>,
-    /// What was young before. Whatever is asked for again is young again.
+    /// Those that were young before. One that is used again is young again.
     old: HashMap<Vec<u8>, Vec<u8>>,
 }
 
 impl KeptSignatures {
-    /// Copies the signature of this digest there; `false` if there is none.
+    /// Copies the signature of this digest to `signature`. Returns `false` if there is none.
     pub(super) fn get(&self, digest: &[u8], signature: &mut Vec<u8>) -> bool {
         let mut generations = self.lock();
         if let Some((digest, kept)) = generations.old.remove_entry(digest) {
@@ -41,13 +44,13 @@ impl KeptSignatures {
         true
     }
 
-    /// This is the signature of that digest.
+    /// Keeps the signature of this digest.
     pub(super) fn keep(&self, digest: &[u8], signature: &[u8]) {
         self.lock().keep(digest.to_vec(), signature.to_vec());
     }
 
     fn lock(&self) -> MutexGuard<'_, Generations> {
-        // A map that somebody left by panicking is still one.
+        // A panic of another thread leaves the maps whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,15 +8,16 @@ use openssl::x509::X509;
 use super::error::OpenSslErrors;
 use crate::texts;
 
-/// Why a file's content can't be used. Displayed in the stock daemon's words, without the `openssl.c:108 ` in front.
+/// Why a file's content can't be used. Displayed in the stock daemon's words, without the leading
+/// `openssl.c:108 `.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// OpenSSL can't read it.
     #[error("{step}: {errors}")]
     Unreadable {
-        /// What was tried, in the stock daemon's words.
+        /// The failed step, in the stock daemon's words.
         step: &'static str,
-        /// What OpenSSL says.
+        /// The errors of OpenSSL.
         errors: OpenSslErrors,
     },
     /// The certificate has no name for its key.
@@ -28,7 +29,7 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// One line for each thing that went wrong, in the stock daemon's words.
+    /// One line per error, in the stock daemon's words.
     pub fn lines(&self) -> Vec<String> {
         match self {
             Self::Unreadable { step, errors } => errors.lines().map(|line| texts::step_failed(step, line)).collect(),
@@ -37,7 +38,8 @@ impl KeyError {
     }
 }
 
-/// A certificate with an RSA key: whom data can be encrypted for, and whose signatures can be checked.
+/// A certificate with an RSA key. Data can be encrypted for its owner, whose signatures can be
+/// checked with it.
 #[derive(Clone)]
 pub struct Certificate {
     key_id: Vec<u8>,
@@ -48,7 +50,8 @@ impl Certificate {
     /// The first certificate of a PEM file.
     ///
     /// # Errors
-    /// When there is none, when it has no `subjectKeyIdentifier`, or when its key is not an RSA key.
+    /// When there is none, when it has no `subjectKeyIdentifier`, or when its key is not an RSA
+    /// key.
     pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
         let failed = |step| move |stack| KeyError::Unreadable { step, errors: OpenSslErrors::from(stack) };
         let certificate = X509::from_pem(pem).map_err(failed("Unable to read certificate from file"))?;
@@ -60,7 +63,8 @@ impl Certificate {
         Ok(Self { key_id, key })
     }
 
-    /// The content of the `subjectKeyIdentifier` extension, usually 20 bytes: what records name a key by.
+    /// The content of the `subjectKeyIdentifier` extension, usually 20 bytes: the name of a key in
+    /// records.
     pub fn key_id(&self) -> &[u8] {
         &self.key_id
     }
@@ -82,7 +86,8 @@ impl fmt::Debug for Certificate {
 pub struct PrivateKey(PKey<Private>);
 
 impl PrivateKey {
-    /// The first private key of a PEM file. It must not have a pass phrase: nobody is there to type it.
+    /// The first private key of a PEM file. It must not have a pass phrase, which a daemon can't
+    /// ask for.
     ///
     /// # Errors
     /// When there is none that can be read.
@@ -106,21 +111,21 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
-/// `PKI Keypair`: who this File Daemon is.
+/// `PKI Keypair`: the identity of this File Daemon.
 #[derive(Clone, Debug)]
 pub struct KeyPair {
-    /// Signatures are made in its name, and data is encrypted for it.
+    /// Names this File Daemon in signatures; data is encrypted for it.
     pub certificate: Certificate,
-    /// Signs, and opens what was encrypted for it.
+    /// Signs, and decrypts data that was encrypted for the certificate.
     pub private: PrivateKey,
 }
 
-/// `PKI Signer`: somebody else whose signatures are known.
+/// `PKI Signer`: another signer whose signatures can be checked.
 #[derive(Clone, Debug)]
 pub struct TrustedSigner {
-    /// Whose signatures are checked with it.
+    /// Checks the signatures.
     pub certificate: Certificate,
-    /// If the same file holds one, it opens what was encrypted for its owner.
+    /// If the same file holds a private key, it decrypts data that was encrypted for the signer.
     pub private: Option<PrivateKey>,
 }
 
@@ -131,12 +136,12 @@ pub struct KeyRing {
     pub own: KeyPair,
     /// `PKI Signer`.
     pub signers: Vec<TrustedSigner>,
-    /// `PKI Master Key`: who can open our backups, too.
+    /// `PKI Master Key`: data is encrypted for these, too.
     pub masters: Vec<Certificate>,
 }
 
 impl KeyRing {
-    /// Whom data is encrypted for.
+    /// The certificates that data is encrypted for.
     pub fn recipients(&self) -> impl Iterator<Item = &Certificate> {
         std::iter::once(&self.own.certificate).chain(&self.masters)
     }

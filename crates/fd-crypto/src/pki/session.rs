@@ -1,4 +1,5 @@
-//! Session records: the content key of a file, encrypted for each recipient (reference 04 §12.3, 05 §11.1).
+//! Session records: the content key of a file, encrypted for each recipient
+//! (reference 04 §12.3, 05 §11.1).
 
 use std::fmt;
 
@@ -24,13 +25,13 @@ pub enum SessionError {
     /// The record is damaged.
     #[error("CryptoData decoding failed: {0}")]
     Malformed(OpenSslErrors),
-    /// The record names a cipher that nobody here knows.
+    /// The record names an unknown cipher.
     #[error("unsupported cipher")]
     Cipher,
-    /// None of the recipients is one of ours.
+    /// There is no private key for any recipient.
     #[error("no private key for any recipient")]
     NoPrivateKey,
-    /// Our copy of the content key does not open, or could not be made.
+    /// The content key can't be decrypted or encrypted.
     #[error("the content key: {0}")]
     Key(OpenSslErrors),
 }
@@ -41,7 +42,8 @@ impl From<der::Error> for SessionError {
     }
 }
 
-/// An initialisation vector: no two files of a job have the same, so that equal files do not look equal.
+/// An initialization vector. Each file of a job has another one, so that equal files differ when
+/// they are encrypted.
 #[derive(Clone, Copy, Debug)]
 pub struct Iv([u8; LONGEST_BLOCK]);
 
@@ -58,13 +60,13 @@ impl fmt::Debug for FileKey {
     }
 }
 
-/// The content key of a backup job, with its copies for the recipients. Encrypting those costs an RSA operation each,
-/// so that is done once a job and not for each file.
+/// The content key of a backup job, with its copies for the recipients. Encrypting those costs an
+/// RSA operation each, so that is done once a job and not for each file.
 pub struct Session {
     cipher: ContentCipher,
     key: Zeroizing<Vec<u8>>,
     recipients: usize,
-    /// The session record of any file, but for its initialisation vector, which begins at `iv_at`.
+    /// The session record of any file, but for its initialization vector, which begins at `iv_at`.
     record: Vec<u8>,
     iv_at: usize,
 }
@@ -87,7 +89,7 @@ impl Session {
         Ok(Self { cipher, key, recipients: copies.len(), record, iv_at })
     }
 
-    /// A new random initialisation vector.
+    /// A new random initialization vector.
     ///
     /// # Errors
     /// When OpenSSL has no random numbers.
@@ -97,7 +99,7 @@ impl Session {
         Ok(iv)
     }
 
-    /// Appends the session record of a file with this initialisation vector.
+    /// Appends the session record of a file with this initialization vector.
     pub fn record(&self, iv: &Iv, out: &mut Vec<u8>) {
         let iv = self.iv(iv);
         let (front, back) = self.record.split_at_checked(self.iv_at).unwrap_or_default();
@@ -106,7 +108,7 @@ impl Session {
         out.extend_from_slice(back.get(iv.len()..).unwrap_or_default());
     }
 
-    /// The key of a file with this initialisation vector.
+    /// The key of a file with this initialization vector.
     pub fn file_key(&self, iv: &Iv) -> FileKey {
         FileKey { cipher: self.cipher, key: self.key.clone(), iv: self.iv(iv).to_vec() }
     }
@@ -122,8 +124,8 @@ impl fmt::Debug for Session {
     }
 }
 
-/// Opens session records. All files of a job have one key, and opening a copy of it costs an RSA operation, so the last one
-/// is remembered; it is overwritten when it is dropped.
+/// Opens session records. All files of a job have one key, and opening a copy of it costs an RSA
+/// operation, so the last one is remembered; it is overwritten when it is dropped.
 #[derive(Default)]
 pub struct SessionOpener {
     last: Option<OpenedKey>,
@@ -166,7 +168,8 @@ impl fmt::Debug for SessionOpener {
     }
 }
 
-/// A session record, and where its initialisation vector begins. `copies` are key names and encrypted keys.
+/// A session record, and where its initialization vector begins. `copies` are key names and
+/// encrypted keys.
 fn record_without_iv(cipher: ContentCipher, copies: &[(Vec<u8>, Vec<u8>)]) -> Result<(Vec<u8>, usize), der::Error> {
     let mut recipients = SetOfVec::new();
     for (key_id, key) in copies {
@@ -200,7 +203,8 @@ fn decrypt_key(private: &PrivateKey, encrypted: &[u8]) -> Result<Zeroizing<Vec<u
     let mut context = PkeyCtx::new(private.key())?;
     context.decrypt_init()?;
     context.set_rsa_padding(Padding::PKCS1)?;
-    // Room for the longest that can come out, so that no copy of the key is left behind by a growing vector.
+    // Room for the longest that can come out, so that no copy of the key is left behind by a
+    // growing vector.
     let mut key = Zeroizing::new(vec![0; context.decrypt(encrypted, None)?]);
     let len = context.decrypt(encrypted, Some(&mut key))?;
     key.truncate(len);

@@ -36,7 +36,7 @@ const DIGESTS: [(DigestKind, ObjectIdentifier, ObjectIdentifier); 3] = [
     ),
 ];
 
-/// Why nothing can be signed.
+/// Why a digest can't be signed.
 #[derive(Debug, thiserror::Error)]
 pub enum SigningError {
     /// RSA signatures are defined over MD5, SHA-1 and SHA-256 only.
@@ -56,7 +56,7 @@ impl From<ErrorStack> for SigningError {
     }
 }
 
-/// Makes signature records; one for each thread.
+/// Makes signature records. Each thread has its own signer.
 pub struct Signer {
     context: PkeyCtx<Private>,
     key: PKey<Private>,
@@ -95,7 +95,7 @@ impl Signer {
         Ok(signer)
     }
 
-    /// Another one for another thread. What one of them has signed none of them signs again, as far as it is kept.
+    /// Another signer for another thread. Both share the signatures that are kept.
     ///
     /// # Errors
     /// When OpenSSL refuses the key this time.
@@ -113,7 +113,8 @@ impl Signer {
         })
     }
 
-    /// From now on this one, and others of it, look for signatures of earlier jobs there, and leave theirs for later ones.
+    /// Uses signatures of earlier jobs from this store, and keeps new ones there. Signers made by
+    /// [`Self::another`] do the same.
     pub fn use_store(&mut self, store: Arc<dyn SignatureStore>) {
         self.store = Some(store);
     }
@@ -145,7 +146,7 @@ impl Signer {
         self.encode(out).map_err(SigningError::Encoding)
     }
 
-    /// Takes the signature of an earlier job, if there is a good one.
+    /// Uses the signature of an earlier job, if there is a valid one.
     fn find(&mut self, digest: &[u8]) -> bool {
         let Some(store) = &self.store else { return false };
         self.signature.resize(self.key.size(), 0);
@@ -190,7 +191,7 @@ fn message_digest(kind: DigestKind) -> &'static openssl::md::MdRef {
     }
 }
 
-/// Whether a signature is that of this digest; an error is as good as a no.
+/// Whether this is the signature of the digest. Callers treat an error like `false`.
 fn is_signature<T: HasPublic>(
     key: &PKeyRef<T>,
     kind: DigestKind,
@@ -212,27 +213,27 @@ fn signing_context(key: &PKey<Private>, kind: DigestKind) -> Result<PkeyCtx<Priv
     Ok(context)
 }
 
-/// A record that is no signature record.
+/// A record that can't be parsed as a signature record.
 #[derive(Debug, thiserror::Error)]
 #[error("Signature decoding failed: {0}")]
 pub struct SignatureError(der::Error);
 
-/// What a signature says about the data.
+/// The result of checking a signature.
 #[derive(Debug)]
 pub enum SignatureVerdict {
-    /// It was signed by somebody we know, and is the same.
+    /// The data is what a known signer has signed.
     Good,
-    /// It is not what was signed.
+    /// The data is not what was signed.
     Bad(OpenSslErrors),
-    /// Nobody that we know has signed it.
+    /// No known signer has signed it.
     UnknownSigner,
-    /// It was signed with an algorithm that nobody here knows.
+    /// The algorithm of the signature is unknown.
     UnsupportedDigest,
-    /// There is no digest of the kind that was signed.
+    /// There is no digest of the signed kind.
     NoDigest,
 }
 
-/// A signature record that was read.
+/// A parsed signature record.
 #[derive(Clone, Debug)]
 pub struct Signature {
     signers: Vec<OneSignature>,
@@ -241,7 +242,7 @@ pub struct Signature {
 #[derive(Clone, Debug)]
 struct OneSignature {
     key_id: Vec<u8>,
-    /// `None` if nobody here knows the algorithm.
+    /// `None` if the algorithm is unknown.
     kind: Option<DigestKind>,
     signature: Vec<u8>,
 }
@@ -262,12 +263,12 @@ impl Signature {
         Ok(Self { signers: data.signers.iter().map(one).collect() })
     }
 
-    /// The kind of digest that the first signer whom we know has signed.
+    /// The kind of digest that the first known signer has signed.
     pub fn digest_kind(&self, keys: &KeyRing) -> Option<DigestKind> {
         self.signers.iter().find(|one| keys.signer(&one.key_id).is_some())?.kind
     }
 
-    /// Compares with the digest of the data. `digest` makes it; it is asked at most once.
+    /// Checks the signature against the digest of the data. `digest` computes it, at most once.
     pub fn verify(&self, keys: &KeyRing, digest: impl FnOnce(DigestKind) -> Option<DigestValue>) -> SignatureVerdict {
         let known = self.signers.iter().find_map(|one| Some((one, keys.signer(&one.key_id)?)));
         let Some((one, certificate)) = known else { return SignatureVerdict::UnknownSigner };

@@ -1,4 +1,5 @@
-//! Keys, sessions, data and signatures against the reference's bytes, against OpenSSL, and against damage.
+//! Keys, sessions, data and signatures against the reference's bytes, against OpenSSL, and against
+//! damage.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -52,7 +53,7 @@ fn ring(own: &KeyPair) -> KeyRing {
     KeyRing { own: own.clone(), signers: Vec::new(), masters: Vec::new() }
 }
 
-/// By somebody who has opened nothing before.
+/// With an opener that has opened no other record.
 fn open(record: &[u8], keys: &KeyRing) -> Result<FileKey, SessionError> {
     SessionOpener::default().open(record, keys)
 }
@@ -81,7 +82,7 @@ fn decrypt(file_key: &FileKey, records: &[Vec<u8>]) -> Vec<Vec<u8>> {
 
 /// Reference 04 §12.5: what a stock daemon put on a volume.
 #[test]
-fn data_of_the_stock_daemon_opens_and_ours_is_the_same() {
+fn data_of_the_stock_daemon_is_decrypted_and_encrypts_to_the_same_bytes() {
     let cases = [
         (
             "a440738a8ef616f03888cdc5cb7d7892",
@@ -116,9 +117,10 @@ fn data_of_the_stock_daemon_opens_and_ours_is_the_same() {
     }
 }
 
-/// Reference 04 §8.8: a small block may yield no record, the last record is always one block of the cipher.
+/// Reference 04 §8.8: a small block may yield no record, the last record is always one block of the
+/// cipher.
 #[test]
-fn records_are_what_the_cipher_gives_so_far() {
+fn each_record_holds_the_whole_blocks_of_the_cipher_so_far() {
     let own = pair();
     let session = Session::new(ContentCipher::Aes256, ring(&own).recipients()).unwrap();
     let file_key = session.file_key(&session.new_iv().unwrap());
@@ -139,7 +141,7 @@ fn records_are_what_the_cipher_gives_so_far() {
 }
 
 #[test]
-fn every_recipient_opens_the_session_and_nobody_else() {
+fn each_recipient_opens_the_session_and_no_other_key_does() {
     let (own, master, other) = (pair(), pair(), pair());
     let keys = KeyRing { masters: vec![master.certificate.clone()], ..ring(&own) };
     for cipher in ContentCipher::ALL {
@@ -164,7 +166,7 @@ fn every_recipient_opens_the_session_and_nobody_else() {
 }
 
 #[test]
-fn an_opener_decrypts_a_key_once_and_tells_sessions_apart() {
+fn an_opener_decrypts_a_key_once_and_distinguishes_sessions() {
     let own = pair();
     let (keys, unable) = (ring(&own), ring(&with_wrong_exponents(&own)));
     let sessions = [(); 2].map(|()| Session::new(ContentCipher::Aes256, keys.recipients()).unwrap());
@@ -193,7 +195,7 @@ fn an_opener_decrypts_a_key_once_and_tells_sessions_apart() {
 
 /// Equal files must not look equal (reference 04 §18.11).
 #[test]
-fn no_two_files_have_the_same_initialisation_vector() {
+fn each_file_has_an_initialization_vector_of_its_own() {
     let session = Session::new(ContentCipher::Aes128, ring(&pair()).recipients()).unwrap();
     let (one, other) = (session.new_iv().unwrap(), session.new_iv().unwrap());
     assert_ne!(session.file_key(&one).iv, session.file_key(&other).iv);
@@ -222,7 +224,7 @@ fn a_damaged_session_record_is_an_error() {
 }
 
 #[test]
-fn damaged_data_is_an_error_and_never_more() {
+fn damaged_data_is_an_error_and_makes_no_extra_data() {
     let session = Session::new(ContentCipher::Aes128, ring(&pair()).recipients()).unwrap();
     let file_key = session.file_key(&session.new_iv().unwrap());
     let mut encryptor = Encryptor::new().unwrap();
@@ -304,7 +306,7 @@ fn signatures_are_those_that_openssl_verifies_and_cover_the_data() {
             damaged[place] ^= 0x10;
             let Ok(parsed) = Signature::parse(&damaged) else { continue };
             let verdict = parsed.verify(&keys, |kind| Some(digest(kind, b"data")));
-            // The second algorithm says nothing that the first does not: 9 bytes that nobody looks at.
+            // The second algorithm repeats the first: 9 bytes that are not read.
             let in_algorithm = (record.len() - 260 - 9..record.len() - 260).contains(&place);
             assert!(in_algorithm || !matches!(verdict, SignatureVerdict::Good), "byte {place} of {kind}");
         }
@@ -358,7 +360,7 @@ fn with_wrong_exponents(pair: &KeyPair) -> KeyPair {
 }
 
 #[test]
-fn signatures_of_an_earlier_job_are_used_if_they_are_good_and_of_this_key() {
+fn signatures_of_an_earlier_job_are_used_if_they_are_valid_and_of_this_key() {
     let own = pair();
     let contents: [&[u8]; 3] = [b"one", b"two", b"three"];
     for kind in [DigestKind::Md5, DigestKind::Sha1, DigestKind::Sha256] {

@@ -70,7 +70,7 @@ fn entries(directory: &std::path::Path) -> Vec<Entry> {
     entries
 }
 
-/// A walk that nobody stops.
+/// A walk that is not stopped.
 struct Going;
 
 impl fd_walk::WalkHost for Going {
@@ -85,7 +85,8 @@ fn digest(kind: DigestKind, data: &[u8]) -> Vec<u8> {
     digester.finish().unwrap().as_bytes().to_vec()
 }
 
-/// What the stream gets of a file that is no longer what it was, in some way or other: its blocks as they are read.
+/// What the stream gets of a file that is no longer what it was, in some way or other: its blocks
+/// as they are read.
 fn sent(number: usize, content: &[u8]) -> Vec<Vec<u8>> {
     let mut blocks: Vec<Vec<u8>> = content.chunks(BLOCK_LEN).map(<[u8]>::to_vec).collect();
     match number % 6 {
@@ -109,7 +110,7 @@ fn each_variant(check: impl Fn(&DigestsAhead)) {
 }
 
 #[test]
-fn the_digest_is_that_of_what_is_sent() {
+fn the_digest_is_that_of_the_data_sent() {
     each_variant(|ahead| {
         let lens: Vec<usize> = (0..24).map(|number| (3 + number / 4) * BLOCK_LEN + number % 5 * 1000).collect();
         let files = Files::new(&lens);
@@ -137,7 +138,7 @@ fn the_digest_is_that_of_what_is_sent() {
 
 /// All of equal length, so that no one is left alone.
 #[test]
-fn what_did_not_change_is_not_digested_again() {
+fn an_unchanged_file_is_not_digested_again() {
     each_variant(|ahead| {
         let files = Files::new(&[4 * BLOCK_LEN; SideBySide::WIDTH]);
         let pushed = files.push(ahead);
@@ -158,7 +159,7 @@ fn what_did_not_change_is_not_digested_again() {
 }
 
 #[test]
-fn few_files_are_left_to_their_workers() {
+fn fewer_than_three_files_are_left_to_their_workers() {
     each_variant(|ahead| {
         let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT - 1]);
         let pushed = files.push(ahead);
@@ -171,7 +172,8 @@ fn few_files_are_left_to_their_workers() {
     });
 }
 
-/// Another file that the thread reads may lie on storage that does not answer: here the thread never comes at all.
+/// Another file that the thread reads may lie on storage that does not answer: here the thread
+/// never comes at all.
 #[test]
 fn a_worker_gives_up_on_a_thread_that_makes_no_marks() {
     each_variant(|ahead| {
@@ -205,7 +207,7 @@ fn a_file_that_was_replaced_or_changed_has_no_marks() {
 }
 
 #[test]
-fn a_worker_goes_on_alone_where_the_thread_has_ended() {
+fn a_worker_digests_itself_after_the_thread_has_ended() {
     each_variant(|ahead| {
         let files = Files::new(&[4 * BLOCK_LEN; WORTH_IT]);
         let pushed = files.push(ahead);

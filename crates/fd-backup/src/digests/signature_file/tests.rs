@@ -38,7 +38,7 @@ fn keep(kept: &SignatureFile, number: u64) {
 }
 
 #[test]
-fn what_was_kept_is_found_by_the_next_one_and_nothing_else_is() {
+fn a_kept_signature_is_found_by_the_next_job_and_no_other_is() {
     let file = file("found");
     let kept = SignatureFile::new(file.try_clone().unwrap(), 1 << 20);
     assert!(!has(&kept, 0));
@@ -53,7 +53,7 @@ fn what_was_kept_is_found_by_the_next_one_and_nothing_else_is() {
 }
 
 #[test]
-fn the_file_is_bounded_and_what_it_holds_is_a_part_of_what_comes_round_and_round() {
+fn a_full_file_does_not_grow_and_keeps_a_part_of_repeated_signatures() {
     let file = file("bounded");
     let bytes = 64 << 10;
     let kept = SignatureFile::new(file.try_clone().unwrap(), bytes);
@@ -69,7 +69,7 @@ fn the_file_is_bounded_and_what_it_holds_is_a_part_of_what_comes_round_and_round
 }
 
 #[test]
-fn what_is_not_good_is_replaced_where_it_stands() {
+fn an_invalid_signature_is_replaced_in_its_place() {
     let file = file("replaced");
     let kept = SignatureFile::new(file.try_clone().unwrap(), 1 << 20);
     keep(&kept, 5);
@@ -82,7 +82,7 @@ fn what_is_not_good_is_replaced_where_it_stands() {
 }
 
 #[test]
-fn any_content_is_as_good_as_none() {
+fn a_file_of_any_content_can_be_used() {
     let file = file("any");
     for byte in [1, 255] {
         file.write_all_at(&vec![byte; 40_000], 0).unwrap();
@@ -103,7 +103,7 @@ fn a_key_too_large_for_a_page_is_not_kept() {
 }
 
 #[test]
-fn with_a_full_disk_nothing_more_is_kept_and_what_was_is_found() {
+fn on_a_full_disk_no_signature_is_added_and_kept_ones_are_found() {
     let full = OpenOptions::new().read(true).write(true).open("/dev/full").unwrap();
     let kept = SignatureFile::new(full, 1 << 20);
     keep(&kept, 1);
@@ -112,7 +112,7 @@ fn with_a_full_disk_nothing_more_is_kept_and_what_was_is_found() {
 }
 
 #[test]
-fn what_can_not_be_read_is_left_alone() {
+fn an_unreadable_file_is_not_read_again() {
     let file = file("unreadable");
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let kept = SignatureFile::new(OpenOptions::new().write(true).open(path).unwrap(), 1 << 20);
