@@ -333,7 +333,6 @@ impl Round<'_> {
             self.wrong_digest = Some(texts::digest_differs(kind, &item.output, recorded.as_bytes(), &restored));
             self.is_complete = false;
         }
-        self.state.digest.abandon();
     }
 
     /// Makes deferred digests, once there are enough of them, or while the source is slow.

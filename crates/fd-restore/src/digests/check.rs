@@ -215,7 +215,7 @@ impl DigestCheck {
         Answer::Later(ticket)
     }
 
-    /// The digest of the current file, if it can be had.
+    /// The digest of the current file, if it can be made. It can be made only once.
     pub(crate) fn make_now(&mut self, kind: DigestKind, file: &OutputFile) -> Option<DigestValue> {
         let length = self.length;
         let again = || {
@@ -223,7 +223,7 @@ impl DigestCheck {
             let found = file.read_again(|data| digester.update(data)).ok()?;
             digester.finish().ok().filter(|_| found == length)
         };
-        match self.basis {
+        match std::mem::replace(&mut self.basis, Basis::Nothing) {
             Basis::Nothing => None,
             Basis::Kept if self.small.can_make(kind) => self.small.make_now(kind),
             Basis::Kept => self.is_readable.then(again).flatten(),

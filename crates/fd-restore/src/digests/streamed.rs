@@ -1,10 +1,10 @@
-//! Digests of the current file that are made while its data comes. Those of a long file a thread makes, while the job's
-//! own thread writes the file.
+//! Digests of the current file that are made while its data comes. For a long file a thread makes them while the job's own
+//! thread writes: that saves no processor time, but up to a third of the restore's time.
 
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use fd_crypto::{DigestSet, Digester};
+use fd_crypto::{DigestSet, Digesters};
 use fd_records::{DigestKind, DigestValue};
 
 /// From this length on the thread digests.
@@ -18,55 +18,51 @@ const WAITING: usize = 2;
 #[derive(Default)]
 pub(super) struct StreamedDigests {
     /// Those of the current file, unless the thread has them.
-    digesters: Vec<Digester>,
+    digesters: Digesters,
     /// Bytes of the current file so far.
     length: u64,
     helper: Option<Helper>,
-    helper_has_digesters: bool,
+    is_lent: bool,
 }
 
 impl StreamedDigests {
-    /// The data of a file comes next of which digests of these kinds are wanted.
+    /// A file begins of which digests of these kinds are wanted.
     pub(super) fn begin(&mut self, kinds: DigestSet) {
         self.take_back();
         self.length = 0;
-        self.digesters.retain(|digester| kinds.contains(digester.kind()));
-        for kind in kinds.iter() {
-            match self.digesters.iter_mut().find(|digester| digester.kind() == kind) {
-                Some(digester) => digester.restart(),
-                None => self.digesters.extend(Digester::new(kind)),
-            }
+        if self.digesters.begin(kinds).is_err() {
+            self.digesters = Digesters::default();
         }
     }
 
-    /// The next bytes. Waits if the thread is behind.
+    /// The next bytes. Waits if the thread is late.
     pub(super) fn update(&mut self, data: &[u8]) {
         self.length = self.length.saturating_add(data.len() as u64);
-        if self.length > LONG && !self.helper_has_digesters {
+        if self.length > LONG && !self.is_lent {
             if self.helper.is_none() {
                 self.helper = Helper::start();
             }
             if let Some(helper) = &mut self.helper {
                 helper.lend(std::mem::take(&mut self.digesters));
-                self.helper_has_digesters = true;
+                self.is_lent = true;
             }
         }
-        match self.helper.as_mut().filter(|_| self.helper_has_digesters) {
+        match self.helper.as_mut().filter(|_| self.is_lent) {
             Some(helper) => helper.digest(data),
-            None => self.digesters.iter_mut().for_each(|digester| digester.update(data)),
+            None => self.digesters.update(data),
         }
     }
 
     /// The digest of all that came; `None` if this kind was not wanted.
     pub(super) fn finish(&mut self, kind: DigestKind) -> Option<DigestValue> {
         self.take_back();
-        self.digesters.iter_mut().find(|digester| digester.kind() == kind)?.finish().ok()
+        if self.digesters.kinds().contains(kind) { self.digesters.finish(kind).ok() } else { None }
     }
 
     /// Waits until the thread has digested everything.
     pub(super) fn take_back(&mut self) {
-        if std::mem::take(&mut self.helper_has_digesters) {
-            // Only a panic of the thread leaves nothing.
+        if std::mem::take(&mut self.is_lent) {
+            // Only a panic of the thread leaves none.
             match self.helper.as_mut().and_then(Helper::give_back) {
                 Some(digesters) => self.digesters = digesters,
                 None => self.helper = None,
@@ -76,7 +72,7 @@ impl StreamedDigests {
 }
 
 enum Order {
-    Take(Vec<Digester>),
+    Take(Digesters),
     Digest(Vec<u8>),
     GiveBack,
 }
@@ -86,7 +82,7 @@ enum Order {
 struct Helper {
     orders: Sender<Order>,
     used: Receiver<Vec<u8>>,
-    back: Receiver<Vec<Digester>>,
+    back: Receiver<Digesters>,
     /// Bytes that are not handed over yet.
     block: Vec<u8>,
 }
@@ -102,7 +98,7 @@ impl Helper {
         Some(Self { orders, used, back, block: Vec::new() })
     }
 
-    fn lend(&mut self, digesters: Vec<Digester>) {
+    fn lend(&mut self, digesters: Digesters) {
         self.block.clear();
         self.order(Order::Take(digesters));
     }
@@ -120,7 +116,7 @@ impl Helper {
     }
 
     /// Takes the digesters back, once they have seen everything. `None` if the thread is gone.
-    fn give_back(&mut self) -> Option<Vec<Digester>> {
+    fn give_back(&mut self) -> Option<Digesters> {
         self.hand_over();
         self.order(Order::GiveBack);
         self.back.recv().ok()
@@ -140,15 +136,13 @@ impl Helper {
     }
 }
 
-fn work(orders: &Receiver<Order>, empty: &Sender<Vec<u8>>, back: &Sender<Vec<Digester>>) {
-    let mut digesters: Vec<Digester> = Vec::new();
+fn work(orders: &Receiver<Order>, empty: &Sender<Vec<u8>>, back: &Sender<Digesters>) {
+    let mut digesters = Digesters::default();
     for order in orders {
         match order {
             Order::Take(lent) => digesters = lent,
             Order::Digest(mut block) => {
-                for digester in &mut digesters {
-                    digester.update(&block);
-                }
+                digesters.update(&block);
                 block.clear();
                 // With enough of them on their way this one is not needed.
                 let _surplus = empty.try_send(block);
@@ -164,6 +158,8 @@ fn work(orders: &Receiver<Order>, empty: &Sender<Vec<u8>>, back: &Sender<Vec<Dig
 
 #[cfg(test)]
 mod tests {
+    use fd_crypto::Digester;
+
     use super::*;
 
     fn value(kind: DigestKind, data: &[u8]) -> DigestValue {
