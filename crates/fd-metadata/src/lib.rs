@@ -7,13 +7,12 @@
 //!
 //! What is where:
 //!
-//! - `reader`, `writer`: ACLs and extended attributes, read from a file and applied to one; `kind`: which of the two.
+//! - `reader`, `writer`: ACLs and extended attributes, read from a file and applied to one.
 //! - `target`: an object that is held, its owner, mode and times; how special files are made.
 //! - `names`: names of users and groups; `warnings`: how many warnings a backup shows; `texts`: their words.
 //!
 //! Not here: the formats of the records (`fd-records`), the network, and the decision what is an error of the job.
 
-mod kind;
 mod names;
 mod reader;
 mod target;
@@ -21,7 +20,6 @@ mod texts;
 mod warnings;
 mod writer;
 
-pub use kind::MetadataKind;
 pub use names::NameCache;
 pub use reader::{FileMetadata, MetadataReader, Place, ReadWarnings, Wanted};
 pub use target::{AttributeFailures, Target, UsualOwner, make_fifo, make_node, pin};

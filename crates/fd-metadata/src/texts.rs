@@ -3,10 +3,8 @@
 //! The `file.c:123 ` in front is part of the reference's texts: operators' scripts may look for it.
 
 use fd_os::error_text;
-use fd_records::Stream;
+use fd_records::{MetadataKind, Stream};
 use nix::errno::Errno;
-
-use crate::kind::MetadataKind;
 
 /// A list of extended attributes could not be read.
 pub(crate) fn list_failed(path: &[u8], errno: Errno) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! How many warnings about metadata a backup shows, and the summary at its end.
 
-use crate::kind::MetadataKind;
+use fd_records::MetadataKind;
+
 use crate::texts;
 
 /// Counts warnings of one kind over a job. Only the first 25 are shown, and only those are counted (reference 04 §11).

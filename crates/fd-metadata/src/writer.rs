@@ -2,10 +2,9 @@
 //!
 //! Not here: which records apply to which file, and when. That is the restore's state machine.
 
-use fd_records::{Acl, Stream, xattr};
+use fd_records::{Acl, MetadataKind, Stream, StreamClass, xattr};
 use nix::errno::Errno;
 
-use crate::kind::MetadataKind;
 use crate::names::NameCache;
 use crate::target::Target;
 use crate::texts;
@@ -82,9 +81,9 @@ impl MetadataWriter {
         if errno == Errno::ENOENT { None } else { self.support(kind).warning(texts::no_stat(kind, path, errno)) }
     }
 
-    /// Applies one record. `path` stands in the message.
+    /// Applies one record of metadata. `path` stands in the message.
     pub fn apply(&mut self, target: &Target<'_>, path: &[u8], stream: Stream, record: &[u8]) -> Option<WriterWarning> {
-        let kind = MetadataKind::of(stream);
+        let StreamClass::Metadata(kind) = stream.class() else { return None };
         let device = match target.stat() {
             Ok(stat) => stat.st_dev,
             Err(errno) => return self.no_target(path, kind, errno),

@@ -56,8 +56,8 @@ fn print(header: &RecordHeader, record: &[u8], out: &mut impl Write) -> io::Resu
             digest_text::push(&mut text, record);
             write!(out, ": {kind} {}", text.escape_ascii())?;
         }
-        StreamClass::Acl => write!(out, ": {}", record.escape_ascii())?,
-        StreamClass::Xattr => {
+        StreamClass::Metadata(MetadataKind::Acl) => write!(out, ": {}", record.escape_ascii())?,
+        StreamClass::Metadata(MetadataKind::Xattr) => {
             for attribute in xattr::entries(record) {
                 write!(out, ": {}={}", attribute.name.escape_ascii(), attribute.value.escape_ascii())?;
             }

@@ -31,4 +31,4 @@ pub use vocabulary::compression::{Compression, CompressionHeader, Packing};
 pub use vocabulary::digest::{DigestKind, DigestValue};
 pub use vocabulary::file_type::FileType;
 pub use vocabulary::replace::Replace;
-pub use vocabulary::stream::{DataLayout, Stream, StreamClass};
+pub use vocabulary::stream::{DataLayout, MetadataKind, Stream, StreamClass};

@@ -9,9 +9,11 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_metadata::{MetadataKind, Target, pin};
+use fd_metadata::{Target, pin};
 use fd_os::local_time::local_time;
-use fd_records::{AttributesRecord, DigestKind, DigestValue, FileType, PluginName, Stat, Stream, StreamClass, listing};
+use fd_records::{
+    AttributesRecord, DigestKind, DigestValue, FileType, MetadataKind, PluginName, Stat, Stream, StreamClass, listing,
+};
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstatat;
 
@@ -157,7 +159,7 @@ impl Round<'_> {
             StreamClass::SignedDigest => self.signature(record),
             StreamClass::ResourceFork => self.ignored.resource_forks += 1,
             StreamClass::FinderInfo => self.ignored.finder_info += 1,
-            StreamClass::Acl | StreamClass::Xattr => self.metadata(stream, record),
+            StreamClass::Metadata(kind) => self.metadata(kind, stream, record),
             StreamClass::Digest(kind) => self.digest(kind, record),
             StreamClass::PluginName => self.plugin_name(record),
             StreamClass::PluginMetadata | StreamClass::RestoreObject | StreamClass::Ignored => {}
@@ -380,13 +382,13 @@ impl Round<'_> {
     }
 
     /// An ACL or extended attributes (reference 05 §9.1, §10).
-    fn metadata(&mut self, stream: Stream, record: &[u8]) {
+    fn metadata(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
         let Some(item) = &self.item else { return };
-        match MetadataTime::of(item, stream, record, self.file.is_some()) {
+        match MetadataTime::of(item, kind, record, self.file.is_some()) {
             MetadataTime::Never => {}
-            MetadataTime::Now => self.apply_to_directory(stream, record),
+            MetadataTime::Now => self.apply_to_directory(kind, stream, record),
             MetadataTime::AtClose => {
-                if !self.metadata.hold(stream, record) {
+                if !self.metadata.hold(kind, stream, record) {
                     self.report.now(MessageType::Warning, &texts::too_much_metadata(&item.output));
                 }
             }
@@ -394,14 +396,14 @@ impl Round<'_> {
     }
 
     /// Metadata of directories is applied at once, even if they were skipped.
-    fn apply_to_directory(&mut self, stream: Stream, record: &[u8]) {
+    fn apply_to_directory(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
         let Some(RestoreItem { path: Ok(path), output, .. }) = &self.item else { return };
         let RestoreState { directories, writer, .. } = &mut *self.state;
         let warning = match directories.open(path) {
             Ok(directory) => writer.apply(&directory.target(), output, stream, record),
             // The error of the directory itself has said so.
             Err(OpenError::Refused { .. }) => None,
-            Err(error) => writer.no_target(output, MetadataKind::of(stream), error.errno()),
+            Err(error) => writer.no_target(output, kind, error.errno()),
         };
         metadata::warn(&mut self.report, warning);
     }

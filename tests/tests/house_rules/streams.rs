@@ -104,8 +104,7 @@ fn bare_stream_numbers_are_found_in_each_form() -> Outcome<()> {
     for code in bad {
         assert_eq!(bare_numbers(&syn::parse_str(code)?), [1], "{code}");
     }
-    let good =
-        "fn f(stream: Stream, n: u32) -> bool { stream == Stream::new(n) && stream.class() == StreamClass::Acl }";
+    let good = "fn f(stream: Stream, n: u32) -> bool { stream == Stream::new(n) && stream.class() == StreamClass::FinderInfo }";
     assert!(bare_numbers(&syn::parse_str(good)?).is_empty());
     Ok(())
 }

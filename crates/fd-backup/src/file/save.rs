@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fd_fileset::Flags;
 use fd_messages::{MessageType, Stage};
-use fd_metadata::{FileMetadata, MetadataKind, MetadataReader, NameCache, Place, Wanted};
-use fd_records::{Attributes, DigestKind, DigestValue, FileType, LStat, Stream};
+use fd_metadata::{FileMetadata, MetadataReader, NameCache, Place, Wanted};
+use fd_records::{Attributes, DigestKind, DigestValue, FileType, LStat, MetadataKind, Stream};
 use fd_walk::Entry;
 use rustix::io::Errno;
 

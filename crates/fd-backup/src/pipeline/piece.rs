@@ -3,7 +3,7 @@
 
 use fd_bsock::CommCount;
 use fd_messages::MessageType;
-use fd_metadata::MetadataKind;
+use fd_records::MetadataKind;
 
 /// A piece of the stream. Pieces come from a fixed stock and are used again and again.
 #[derive(Default, Debug)]

@@ -5,7 +5,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fd_bsock::CommCount;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
-use fd_metadata::{MetadataKind, NameCache, WarningLimit};
+use fd_metadata::{NameCache, WarningLimit};
+use fd_records::MetadataKind;
 use fd_walk::WalkSummary;
 
 use crate::accurate::AccurateList;

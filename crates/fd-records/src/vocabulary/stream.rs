@@ -23,10 +23,8 @@ pub enum StreamClass {
     SignedDigest,
     /// The keys of encrypted data.
     SessionData,
-    /// An ACL.
-    Acl,
-    /// Extended attributes.
-    Xattr,
+    /// Metadata in a form of its own.
+    Metadata(MetadataKind),
     /// A Mac OS resource fork.
     ResourceFork,
     /// Mac OS Finder information.
@@ -45,6 +43,25 @@ pub enum StreamClass {
     Unknown,
 }
 
+/// Which metadata the records of a stream contain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MetadataKind {
+    /// An ACL.
+    Acl,
+    /// Extended attributes.
+    Xattr,
+}
+
+impl MetadataKind {
+    /// The name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Acl => "acl",
+            Self::Xattr => "xattr",
+        }
+    }
+}
+
 /// The layout of data in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DataLayout {
@@ -61,6 +78,10 @@ pub struct DataLayout {
 impl DataLayout {
     /// Length of the address in bytes.
     pub const ADDRESS_LEN: usize = 8;
+}
+
+const fn metadata(kind: MetadataKind) -> StreamClass {
+    StreamClass::Metadata(kind)
 }
 
 const fn data(packing: Packing) -> StreamClass {
@@ -101,8 +122,8 @@ macro_rules! streams {
                 match self.kind().0 {
                     $($number => $class,)*
                     // ACLs and extended attributes of other systems.
-                    1000..=1022 => StreamClass::Acl,
-                    1989..=1999 => StreamClass::Xattr,
+                    1000..=1022 => metadata(MetadataKind::Acl),
+                    1989..=1999 => metadata(MetadataKind::Xattr),
                     _ => StreamClass::Unknown,
                 }
             }
@@ -148,9 +169,9 @@ streams! {
     /// Mac OS Finder information.
     HFSPLUS_ATTRIBUTES = 14, Some("HFS+ attribs"), StreamClass::FinderInfo;
     /// Old number of the access ACL.
-    UNIX_ACCESS_ACL = 15, Some("Standard Unix ACL attribs"), StreamClass::Acl;
+    UNIX_ACCESS_ACL = 15, Some("Standard Unix ACL attribs"), metadata(MetadataKind::Acl);
     /// Old number of the default ACL.
-    UNIX_DEFAULT_ACL = 16, Some("Default Unix ACL attribs"), StreamClass::Acl;
+    UNIX_DEFAULT_ACL = 16, Some("Default Unix ACL attribs"), metadata(MetadataKind::Acl);
     /// SHA-256 digest, 32 bytes.
     SHA256 = 17, Some("SHA256 digest"), StreamClass::Digest(DigestKind::Sha256);
     /// SHA-512 digest, 64 bytes.
@@ -203,15 +224,15 @@ streams! {
     /// XXH3-128 digest, 16 bytes.
     XXH3_128 = 41, Some("XXH3_128 digest"), StreamClass::Digest(DigestKind::Xxh3_128);
     /// Default ACL of a Linux directory.
-    LINUX_DEFAULT_ACL = 1007, Some("Linux Default ACL attribs"), StreamClass::Acl;
+    LINUX_DEFAULT_ACL = 1007, Some("Linux Default ACL attribs"), metadata(MetadataKind::Acl);
     /// Access ACL of a Linux file.
-    LINUX_ACCESS_ACL = 1008, Some("Linux Access ACL attribs"), StreamClass::Acl;
+    LINUX_ACCESS_ACL = 1008, Some("Linux Access ACL attribs"), metadata(MetadataKind::Acl);
     /// ACL of a plugin's file.
     PLUGIN_ACL = 1020, None, StreamClass::Ignored;
     /// Extended attributes of a plugin's file.
     PLUGIN_XATTR = 1988, None, StreamClass::Ignored;
     /// Extended attributes of a Linux file.
-    LINUX_XATTR = 1998, Some("Linux Extended attribs"), StreamClass::Xattr;
+    LINUX_XATTR = 1998, Some("Linux Extended attribs"), metadata(MetadataKind::Xattr);
 }
 
 impl Stream {
@@ -280,7 +301,7 @@ impl Stream {
                 self.class(),
                 StreamClass::ResourceFork
                     | StreamClass::FinderInfo
-                    | StreamClass::Acl
+                    | StreamClass::Metadata(_)
                     | StreamClass::SessionData
                     | StreamClass::PluginName
                     | StreamClass::PluginData

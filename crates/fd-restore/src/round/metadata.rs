@@ -1,8 +1,8 @@
 //! ACLs and extended attributes: what waits for the end of its file, and where it is applied (reference 05 §9.1, §10).
 
 use fd_messages::MessageType;
-use fd_metadata::{MetadataKind, MetadataWriter, Target, WriterWarning};
-use fd_records::{FileType, Stream};
+use fd_metadata::{MetadataWriter, Target, WriterWarning};
+use fd_records::{FileType, MetadataKind, Stream};
 
 use crate::file::RestoreItem;
 use crate::report::Report;
@@ -16,23 +16,22 @@ const MOST_HELD_BYTES: usize = 1_000_000;
 /// ACLs and extended attributes of the current file, in bounded memory.
 #[derive(Default, Debug)]
 pub(super) struct HeldMetadata {
-    records: Vec<(Stream, Vec<u8>)>,
+    records: Vec<(MetadataKind, Stream, Vec<u8>)>,
     /// There was more than fits; no further record of this file is kept.
     is_full: bool,
 }
 
 impl HeldMetadata {
     /// Keeps a record if it fits, and no record after one that does not. `false`: it is the first one that does not.
-    pub(super) fn hold(&mut self, stream: Stream, record: &[u8]) -> bool {
+    pub(super) fn hold(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) -> bool {
         if self.is_full {
             return true;
         }
-        let kind = MetadataKind::of(stream);
-        let others = self.records.iter().filter(|(stream, _)| MetadataKind::of(*stream) == kind);
-        let bytes = others.fold(record.len(), |sum, (_, record)| sum.saturating_add(record.len()));
+        let others = self.records.iter().filter(|(other, ..)| *other == kind);
+        let bytes = others.fold(record.len(), |sum, (.., record)| sum.saturating_add(record.len()));
         self.is_full = bytes > MOST_HELD_BYTES || self.records.len() >= MOST_HELD;
         if !self.is_full {
-            self.records.push((stream, record.to_vec()));
+            self.records.push((kind, stream, record.to_vec()));
         }
         !self.is_full
     }
@@ -49,7 +48,7 @@ impl HeldMetadata {
         item: &RestoreItem,
         target: &Target<'_>,
     ) {
-        for (stream, record) in &self.records {
+        for (_, stream, record) in &self.records {
             warn(report, writer.apply(target, &item.output, *stream, record));
         }
     }
@@ -65,8 +64,7 @@ pub(super) enum MetadataTime {
 
 impl MetadataTime {
     /// When a record of this item is applied; `is_open` says whether its file is being restored.
-    pub(super) fn of(item: &RestoreItem, stream: Stream, record: &[u8], is_open: bool) -> Self {
-        let kind = MetadataKind::of(stream);
+    pub(super) fn of(item: &RestoreItem, kind: MetadataKind, record: &[u8], is_open: bool) -> Self {
         match item.file_type {
             Some(FileType::Directory) => Self::Now,
             _ if record.is_empty() => Self::Never,

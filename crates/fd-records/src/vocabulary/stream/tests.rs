@@ -94,7 +94,7 @@ fn restorable_data_is_that_of_the_reference() {
 #[test]
 fn unlisted_numbers_of_metadata_have_their_class() {
     let acls: Vec<u32> = [15, 16].into_iter().chain((1000..=1022).filter(|number| *number != 1020)).collect();
-    assert_eq!(numbers(|class| class == StreamClass::Acl), acls);
-    assert_eq!(numbers(|class| class == StreamClass::Xattr), (1989..=1999).collect::<Vec<_>>());
+    assert_eq!(numbers(|class| class == StreamClass::Metadata(MetadataKind::Acl)), acls);
+    assert_eq!(numbers(|class| class == StreamClass::Metadata(MetadataKind::Xattr)), (1989..=1999).collect::<Vec<_>>());
     assert_eq!(numbers(|class| class == StreamClass::Ignored), [8, 9, 38, 1020, 1988]);
 }
