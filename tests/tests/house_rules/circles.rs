@@ -4,8 +4,8 @@
 //! counts as the file that defines the item. A `mod` declaration and a `pub use` are no use, so a parent that only
 //! declares and re-exports is free. What only a test build sees is left out.
 //!
-//! With [`Ties::PathsAndMethods`] a method that is called on `self` or by its type's name counts as the file of its
-//! `impl` block. A call on another value is not seen.
+//! A method that is called on `self` or by its type's name counts as the file of its `impl` block. A call on another
+//! value is not seen.
 
 #![expect(clippy::indexing_slicing, reason = "a module's name is never empty")]
 
@@ -38,20 +38,13 @@ impl std::fmt::Display for Circle {
     }
 }
 
-/// What counts as a use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ties {
-    Paths,
-    PathsAndMethods,
-}
-
 /// The circles of files of one crate, its library, its program and its tests.
-pub(crate) fn circles(sources: &[Source], ties: Ties) -> Vec<Circle> {
+pub(crate) fn circles(sources: &[Source]) -> Vec<Circle> {
     let mut tree = Tree::default();
     for source in sources {
         tree.add(&source.path, &source.module, &source.code);
     }
-    tree.circles(ties)
+    tree.circles()
 }
 
 type Name = Vec<String>;
@@ -177,8 +170,8 @@ impl Tree {
     }
 
     /// Which file uses what of which other.
-    fn arrows(&self, ties: Ties) -> BTreeMap<(&PathBuf, PathBuf), BTreeSet<String>> {
-        let methods = if ties == Ties::Paths { Methods::new() } else { self.methods() };
+    fn arrows(&self) -> BTreeMap<(&PathBuf, PathBuf), BTreeSet<String>> {
+        let methods = self.methods();
         let mut arrows: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
         for (name, module) in &self.modules {
             for path in &module.used {
@@ -198,8 +191,8 @@ impl Tree {
         arrows
     }
 
-    fn circles(&self, ties: Ties) -> Vec<Circle> {
-        let arrows = self.arrows(ties);
+    fn circles(&self) -> Vec<Circle> {
+        let arrows = self.arrows();
         let mut reached: BTreeMap<&PathBuf, BTreeSet<&PathBuf>> = BTreeMap::new();
         for file in arrows.keys().map(|(user, _)| *user) {
             let mut next = vec![file];
@@ -424,7 +417,7 @@ fn found(modules: &[(&str, &str)]) -> Vec<String> {
             tree.add(Path::new(name), &module.map(str::to_owned).collect::<Vec<_>>(), &code);
         }
     }
-    let arrows = tree.circles(Ties::PathsAndMethods).into_iter().flat_map(|circle| circle.arrows);
+    let arrows = tree.circles().into_iter().flat_map(|circle| circle.arrows);
     arrows
         .map(|(user, used, names)| {
             let names: Vec<_> = names.into_iter().collect();
