@@ -69,7 +69,7 @@ impl Trace {
     fn new() -> Option<Self> {
         let instances = Path::new(TRACING).join("instances");
         if !instances.exists() {
-            // A mount of our own, which nobody else sees.
+            // A mount of our own, which no other process sees.
             unshare(CloneFlags::CLONE_NEWNS).ok()?;
             let none: Option<&str> = None;
             mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).ok()?;

@@ -1,5 +1,5 @@
 //! Whether a backup leaves the page cache as it found it: a file that the host uses, in memory before the job, is part
-//! of what is saved; how much of it is there afterwards, and of a file that nobody used how much was left behind.
+//! of what is saved; how much of it is there afterwards, and of a file that was not in use how much was left behind.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub enum Use {
 /// What one job left.
 #[derive(Debug, Clone, Copy)]
 pub struct Residency {
-    /// Whose job.
+    /// The daemon that ran the job.
     pub fd: Fd,
     /// How the hot file was used.
     pub used: Use,
@@ -32,7 +32,7 @@ pub struct Residency {
     pub before: f64,
     /// And after it.
     pub after: f64,
-    /// Hundredths of the file that nobody used, after the job.
+    /// Hundredths of the file that was not in use, after the job.
     pub left_behind: f64,
 }
 
@@ -48,7 +48,7 @@ pub fn measure() -> Result<Vec<Residency>> {
     let mut found = Vec::new();
     for used in [Use::Mapped, Use::Read] {
         for fd in [Fd::Stock, Fd::Ours] {
-            // Pages that are not on the disk yet can't be dropped by anybody.
+            // Pages that are not on the disk yet can't be dropped.
             sync();
             drop_pages(&cold)?;
             warm(&hot)?;

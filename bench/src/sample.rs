@@ -13,7 +13,7 @@ use crate::tree::file;
 const HEAD: &str = "cell,daemon,replica,connection_ms,job_s,fd_cpu_s,fd_user_s,fd_system_s,sd_cpu_s,dir_cpu_s,\
      peak_rss_bytes,files,bytes,load";
 
-/// Who did the job.
+/// The daemon that ran a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// The stock File Daemon.
@@ -40,7 +40,7 @@ impl Side {
 pub struct Sample {
     /// Which cell.
     pub cell: Cell,
-    /// Whose job.
+    /// The daemon that ran the job.
     pub side: Side,
     /// Which replica, from 1.
     pub replica: u32,

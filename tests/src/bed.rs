@@ -366,7 +366,7 @@ impl Bed {
     }
 }
 
-/// Lets a user into the bed's folder and gives him a daemon's working directory.
+/// Opens the bed's folder to a user and gives a daemon's working directory to it.
 fn open_to(folder: &Path, work: &Path, user: &str) -> Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).map_err(BedError::file("open", folder))?;
     let user = User::from_name(user).map_err(BedError::system("getpwnam"))?;

@@ -195,7 +195,7 @@ impl Demo {
         })
     }
 
-    /// An interrupt cancels the job, so that nobody waits for it any more.
+    /// An interrupt cancels the job, so that no daemon waits for it.
     fn check_interrupted(&self, job: u32) -> Result<()> {
         if self.interrupted.load(Ordering::Relaxed) {
             self.bed.console(&[&format!("cancel jobid={job} yes")])?;

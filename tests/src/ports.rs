@@ -1,6 +1,6 @@
-//! Ports of loopback: reserved for one bed without a race, and a look at who listens.
+//! Ports of loopback: reserved for one bed without a race, and a look at which ports have a listener.
 //!
-//! A reservation is a socket that is bound but does not listen. Linux gives such a port to nobody who asks for "any
+//! A reservation is a socket that is bound but does not listen. Linux gives such a port to no process that asks for "any
 //! port", but lets a daemon that sets `SO_REUSEADDR` (all of Bacula's do) bind and listen on it. So beds side by side
 //! never choose the same port, and nothing has to be tried twice.
 
@@ -13,7 +13,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, gets
 
 use crate::error::{BedError, Result};
 
-/// A port of 127.0.0.1 that nobody else is given while this value lives.
+/// A port of 127.0.0.1 that no other process is given while this value lives.
 #[derive(Debug)]
 pub struct ReservedPort {
     _socket: OwnedFd,
@@ -37,7 +37,7 @@ impl ReservedPort {
     }
 }
 
-/// Whether somebody listens on this port of 127.0.0.1 or of all addresses. Read from `/proc`, so the daemon never
+/// Whether a process listens on this port of 127.0.0.1 or of all addresses. Read from `/proc`, so the daemon never
 /// sees a connection that says nothing (which the stock daemons report as a security matter).
 pub fn is_listening(port: u16) -> Result<bool> {
     const LISTEN: &str = "0A";

@@ -1,4 +1,4 @@
-//! Child processes that belong to the bed: stopped, killed and waited for through the handle of the one who started
+//! Child processes that belong to the bed: stopped, killed and waited for through the handle of what started
 //! them, and ended by the kernel when the test process dies in whatever way.
 //!
 //! Not here: what the programs are told (`config`) and where they are (`root`).
@@ -124,7 +124,7 @@ impl Adopted {
         prctl::set_child_subreaper(true).map_err(BedError::system("PR_SET_CHILD_SUBREAPER"))
     }
 
-    /// Takes over a process that has been inherited. Any other is refused, so nobody else's is ever signalled.
+    /// Takes over a process that has been inherited. Any other is refused, so no foreign process is ever signalled.
     pub fn take(pid: u32) -> Result<Self> {
         let path = Path::new("/proc").join(pid.to_string()).join("status");
         let status = fs::read_to_string(&path).map_err(BedError::file("read", &path))?;
@@ -225,7 +225,7 @@ fn spawn(command: Command) -> std::io::Result<Child> {
         let (sender, orders) = mpsc::channel::<Order>();
         thread::spawn(move || {
             for (mut command, reply) in orders {
-                // Nobody waits for the answer any more only if the asking thread died; the child then dies by Drop.
+                // The answer has no receiver only if the asking thread died; the child then ends by Drop.
                 let _ = reply.send(command.spawn());
             }
         });

@@ -40,7 +40,7 @@ pub fn root(say: &mut dyn FnMut(&str)) -> Result<Root> {
     }
     let cache = cache_directory()?;
     let path = cache.join(NAME);
-    // Whoever finds the finished name needs no lock: it appears by rename only.
+    // A finished name needs no lock: it appears by rename only.
     if !path.exists() {
         fs::create_dir_all(&cache).map_err(BedError::file("create", &cache))?;
         let _lock = lock(&cache.join("lock"), say)?;
@@ -65,7 +65,7 @@ fn cache_directory() -> Result<PathBuf> {
         .ok_or_else(|| BedError::Usage("neither BACULA_ROOT, XDG_CACHE_HOME nor HOME is set".to_owned()))
 }
 
-/// Waits until nobody else builds.
+/// Waits until no other process builds.
 fn lock(path: &Path, say: &mut dyn FnMut(&str)) -> Result<Flock<File>> {
     let open =
         || File::options().create(true).truncate(false).write(true).open(path).map_err(BedError::file("open", path));
@@ -108,7 +108,7 @@ fn build(cache: &Path, path: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
     fs::rename(&unfinished, path).map_err(BedError::file("rename to", path))
 }
 
-/// Lets every user of this host read the packages' default configuration: it holds passwords that nobody uses.
+/// Lets every user of this host read the packages' default configuration: its passwords are not used.
 fn readable_configuration(root: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let file = root.join("etc/bacula/bacula-fd.conf");

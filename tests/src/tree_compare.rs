@@ -84,7 +84,7 @@ struct Facts {
     holes: Vec<(u64, u64)>,
 }
 
-/// How many differences are put into words; more don't help anybody.
+/// How many differences are put into words; more don't help.
 const TOLD: usize = 50;
 
 /// The differences between two trees in words, none if they agree. Reading is what it does to both, nothing else.

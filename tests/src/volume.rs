@@ -17,7 +17,7 @@ pub type Session = (u32, u32);
 /// One record as a File Daemon sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Whose it is.
+    /// The session that it belongs to.
     pub session: Session,
     /// `FileIndex`, positive.
     pub file_index: i32,

@@ -55,7 +55,7 @@ struct Held {
 impl Held {
     fn begin(bed: &Bed, fifo: &PathBuf) -> Result<Self> {
         let job = bed.queue("run job=backup-test fileset=fifo yes")?;
-        // Opening for writing succeeds when somebody reads.
+        // Opening for writing succeeds when the FIFO has a reader.
         let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(fifo);
         let writer =
             wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
@@ -226,7 +226,7 @@ fn a_job_obeys_its_resource_settings_and_reports_its_waiting_times() -> Result<(
     let status = wait_for_status(&bed, "the running job", |status| status.contains("    Seconds: reading="))?;
     assert!(status.contains(" for the sender=0.000 "), "{status}");
     let job = held.job;
-    // Somebody who says nothing costs the next one a moment.
+    // A caller that sends nothing delays the next one only briefly.
     let silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port.number())).unwrap();
     let metrics = ask(port.number(), b"GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n");
     drop(silent);

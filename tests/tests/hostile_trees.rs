@@ -18,7 +18,7 @@ use bed::{
 const MOST_MEMORY: u64 = 64 << 20;
 
 /// Saves a tree with both daemons, and says what it cost them; records, catalog rows and the daemons' messages must be equal, and so many.
-#[expect(clippy::print_stderr, reason = "whoever looks for the memory of both daemons finds it here")]
+#[expect(clippy::print_stderr, reason = "the memory of both daemons is printed for the reader")]
 fn must_be_equal(label: &str, build: impl FnOnce(&Path) -> Result<()>, files: u64) -> Result<()> {
     let mut options = BedOptions::side_by_side(label)?;
     let source = options.source()?;
@@ -139,7 +139,7 @@ fn slow_bed(label: &str, sets: &[&[&str]]) -> Result<Bed> {
 /// Bytes of a large file: twelve seconds at 4 MB/s, so that one daemon still reads when the other begins late on a busy
 /// host.
 const LARGE: usize = 48_000_000;
-/// What is left of it after something has cut it: more than anybody has read in the first ten seconds.
+/// What is left of it after something has cut it: more than is read in the first ten seconds.
 const SHRUNK: usize = 46_000_000;
 
 /// Waits until both daemons have opened the files.

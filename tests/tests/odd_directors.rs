@@ -49,7 +49,7 @@ fn rest(peer: &mut Peer) -> Result<Vec<String>> {
     Ok(peer.rest()?.into_iter().map(text).collect())
 }
 
-/// A caller who says one thing.
+/// A caller that sends one packet.
 fn stranger(port: u16, first: &[u8]) -> Result<Vec<String>> {
     let mut peer = Peer::connect("FD", port)?;
     peer.send_bytes(&packet(first))?;

@@ -1,4 +1,4 @@
-//! What ends the stock daemon, or locks everybody out of it, and only annoys ours. Each test shows both.
+//! Input that ends or blocks the stock daemon and leaves ours running. Each test shows both.
 
 use std::ffi::OsStr;
 use std::fs::{self, FileTimes};
@@ -88,7 +88,7 @@ fn a_long_word_breaks_the_stock_daemon_only() -> Result<()> {
         let argv = fd_argv(bed.root(), fd, ["-t", "-c"].map(OsStr::new).into_iter().chain([config.as_os_str()]))?;
         if client == "reference" {
             let process = Process::start("bacula-fd -t", &argv, &bed.folder().join("log/long-word.out"))?;
-            wait_for("the heap to be broken", PATIENCE, || {
+            wait_for("its memory to be damaged", PATIENCE, || {
                 let said = process.output();
                 Ok(if said.contains("Overrun buffer") { Ok(()) } else { Err(said) })
             })?;

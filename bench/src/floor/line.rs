@@ -11,7 +11,7 @@ use openssl::ssl::{Ssl, SslContextBuilder, SslMethod, SslOptions, SslStream};
 /// Bytes that are gathered before they go to the kernel; OpenSSL alone would write each record of 16 KiB.
 const GATHERED: usize = 256 << 10;
 
-/// Who begins the handshake.
+/// Which side sent `starttls`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     /// We sent `starttls`.

@@ -94,10 +94,10 @@ fn every_flipped_byte_is_noticed() {
     for at in 0..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 0x40;
-        assert!(read(&[bad], None).is_err(), "byte {at} flipped, and nobody noticed");
+        assert!(read(&[bad], None).is_err(), "byte {at} flipped, and no error");
     }
     for length in 1..good.len() {
-        assert!(read(&[good[..length].to_vec()], None).is_err(), "cut at {length}, and nobody noticed");
+        assert!(read(&[good[..length].to_vec()], None).is_err(), "cut at {length}, and no error");
     }
 }
 

@@ -47,7 +47,7 @@ fn cancel(port: u16, job: u32) -> Result<()> {
     Ok(())
 }
 
-/// The children of a process, the dead ones that nobody has reaped included.
+/// The children of a process, the dead ones that are not reaped included.
 fn children(pid: u32) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let lists = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
@@ -161,7 +161,7 @@ fn a_list_in_a_fifo_is_read_once_it_has_a_writer() -> Result<()> {
     let packets = [b"fileset vss=0\n".as_slice(), b"I\n", b"O M\n", b"N\n", list.as_bytes(), b"N\n", b"N\n"];
     let mut peer = begin(bed.client("test")?.port(), 1, &packets)?;
     peer.signal(EOD)?;
-    // Opening for writing succeeds when somebody reads.
+    // Opening for writing succeeds when the FIFO has a reader.
     let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&fifo);
     let mut writer =
         wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;

@@ -104,7 +104,7 @@ fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()
 #[test]
 fn an_unprivileged_daemon_reports_unreadable_files() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root to become somebody else");
+        return skip::test("needs root to become another user");
     }
     let fd = Fd::under_test()?;
     let clients = clients([ClientOptions::new(fd).named("test")]).into_iter().map(|client| client.as_user("nobody"));

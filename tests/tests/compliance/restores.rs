@@ -72,7 +72,7 @@ pub(crate) fn cross(bed: &Bed, rows: &[Row], done: &[Done], verdicts: &mut [Verd
 
 /// The restores of a row, if its jobs left anything that can be restored.
 fn pair(bed: &Bed, number: usize, row: &Row, done: &[Done]) -> Result<Option<Pair>> {
-    // Data of a FIFO can only be restored into one that somebody reads.
+    // Data of a FIFO can only be restored into one that has a reader.
     if row.alone {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! Who calls whom: the File Daemon calls the Director, the Storage Daemon calls the File Daemon. With the stock daemon
+//! The directions of calls: the File Daemon calls the Director, the Storage Daemon calls the File Daemon. With the stock daemon
 //! beside the one under test.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
@@ -45,7 +45,7 @@ fn back_up_and_restore(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-/// A client that nobody can call has called the Director, and waits.
+/// A client that can't be called has called the Director, and waits.
 fn wait_until_registered(bed: &Bed, client: &str) -> Result<()> {
     wait_for(&format!("{client} to be at the Director's disposal"), PATIENCE, || {
         let status = bed.console(&[&format!("status client={client}-fd")])?;
@@ -75,7 +75,7 @@ fn an_unreachable_client_calls_the_director() -> Result<()> {
         let status = bed.console(&["status client=test-fd"])?;
         assert!(status.contains("Daemon started "), "{status}");
     }
-    // A Director that was away is found again, without a word from anybody.
+    // A Director that was away is called again by the client itself.
     bed.director().stop()?;
     bed.director().start()?;
     for client in CLIENTS {
@@ -95,7 +95,7 @@ fn a_storage_daemon_that_calls_the_client_gets_the_data() -> Result<()> {
     back_up_and_restore(&bed)
 }
 
-/// `tls.require`, whoever calls whom: unmodified Directors and Storage Daemons encrypt, so nothing changes for them.
+/// `tls.require`, in each direction of calls: unmodified Directors and Storage Daemons encrypt, so nothing changes for them.
 #[test]
 fn calls_of_clients_work_where_encryption_is_required() -> Result<()> {
     let client = |name: &str| {

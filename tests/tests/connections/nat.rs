@@ -1,8 +1,8 @@
-//! Clients behind a router that lets nobody in, and that forgets connections: each File Daemon in a network namespace of
+//! Clients behind a router that lets no call in, and that forgets connections: each File Daemon in a network namespace of
 //! its own, from which ways lead out to the Director and the Storage Daemon.
 //!
 //! A way forgets like a firewall whose entry is gone: what is sent is lost for a moment, the far end learns nothing, and
-//! who sends on later is told that there is no such connection.
+//! a daemon that sends on later is told that there is no such connection.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -71,7 +71,7 @@ impl Inside {
         line.split_ascii_whitespace().nth(2).unwrap().parse().unwrap()
     }
 
-    /// Something goes to and fro although nobody has anything to say.
+    /// Packets go both ways although neither side has anything to send.
     fn must_be_kept_warm(&self) -> Result<()> {
         let before = self.packets();
         wait_for("packets on an idle line", PATIENCE, || {
@@ -224,7 +224,7 @@ fn a_client_behind_a_router_is_backed_up_and_reconnects_when_dropped() -> Result
     Ok(())
 }
 
-/// Opens a FIFO as soon as somebody reads it.
+/// Opens a FIFO as soon as it has a reader.
 fn writer(fifo: &Path) -> Result<fs::File> {
     let open = || fs::OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(fifo);
     wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))
@@ -247,7 +247,7 @@ fn a_job_whose_connection_the_router_drops_ends_with_one_message() -> Result<()>
         let job = bed.queue(&format!("run job=backup-{client} fileset={client} yes"))?;
         let mut fifo = writer(&bed.folder().join(client))?;
         fifo.write_all(&Noise::new(1).bytes(50_000)).unwrap();
-        // Nobody has anything to say, and yet the firewall sees that the line is in use.
+        // Neither side has anything to send, and yet the router sees that the connection is in use.
         behind.inside.must_be_kept_warm()?;
         behind.storage.forget(&behind.inside)?;
         // Whether the daemon still reads is up to it.

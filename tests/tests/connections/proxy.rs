@@ -1,4 +1,4 @@
-//! A console that reaches the Director only through a File Daemon (`proxy`), and a Director who makes the way his own.
+//! A console that reaches the Director only through a File Daemon (`proxy`), and a Director that takes such a connection over.
 //! Everything is said to the stock daemon as well, and what is heard is compared.
 
 use std::net::TcpListener;
@@ -20,7 +20,7 @@ const MAIN_PROMPT: i32 = -18;
 /// The Director wants to use the connection himself.
 const FD_CALLED: i32 = -30;
 
-/// A resource in lines that follow the `FileDaemon` resource, which they end. The last one is ended by whoever comes next.
+/// A resource in lines that follow the `FileDaemon` resource, which they end. The last one is ended by the next.
 fn another(kind: &str, name: &str, more: &[&str]) -> Vec<String> {
     let head = ["}", &format!("{kind} {{"), &format!("Name = {name}")].map(ToOwned::to_owned);
     head.into_iter().chain(more.iter().map(ToString::to_string)).collect()
@@ -302,7 +302,7 @@ fn a_director_may_take_over_a_proxied_connection() -> Result<()> {
     ];
     let mut options = BedOptions::side_by_side("fd-called")?;
     options.tls_psk = false;
-    // A Director for each script and daemon, which is his own console.
+    // A Director for each script and daemon, which is its own console.
     let mut listeners = Vec::new();
     for client in &mut options.clients {
         client.file_daemon.push("TLS PSK Enable = no".to_owned());

@@ -15,7 +15,7 @@ use crate::{files, restore};
 
 /// Names the directory to the helper process.
 const SWAP: &str = "FERROFD_SWAP_IN";
-/// Who the helper is.
+/// The helper's user.
 const NOBODY_OF_US: u32 = 4711;
 /// Objects that are restored into the directory that is swapped.
 const TRIES: usize = 10_000;
@@ -26,7 +26,7 @@ fn swaps_where_it_is_told_to() {
     let Some(place) = std::env::var_os(SWAP) else { return skip::unasked() };
     nix::unistd::setgid(NOBODY_OF_US.into()).unwrap();
     nix::unistd::setuid(NOBODY_OF_US.into()).unwrap();
-    // Whether its input ends or fails, nobody is there any more.
+    // Whether its input ends or fails, the test is gone.
     let parent = std::thread::spawn(|| std::io::stdin().read_to_end(&mut Vec::new()));
     let (one, other) = (Path::new(&place).join("d"), Path::new(&place).join("trap"));
     while !parent.is_finished() {
@@ -71,7 +71,7 @@ fn a_process_that_swaps_directories_for_links_redirects_nothing() -> Result<()> 
     fs::create_dir(&victim).unwrap();
     fs::write(victim.join("0"), b"not yours\n").unwrap();
     fs::set_permissions(victim.join("0"), fs::Permissions::from_mode(0o600)).unwrap();
-    // The link belongs to the other user, and lies where he may rename.
+    // The link belongs to the other user, and is where that user may rename.
     symlink(&victim, to.join("trap")).unwrap();
     lchown(to.join("trap"), Some(NOBODY_OF_US), Some(NOBODY_OF_US)).unwrap();
     fs::set_permissions(&to, fs::Permissions::from_mode(0o777)).unwrap();

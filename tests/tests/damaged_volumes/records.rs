@@ -108,7 +108,7 @@ pub(crate) struct Victim {
     pub(crate) name: &'static str,
     pub(crate) records: Vec<Record>,
     pub(crate) at: usize,
-    /// What the record damages can't be seen by anybody: nothing on the volume tells what it should be.
+    /// The damage of this record can't be found: nothing on the volume tells what it should be.
     pub(crate) has_no_check: bool,
 }
 

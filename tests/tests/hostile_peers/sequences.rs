@@ -1,4 +1,4 @@
-//! Whole sessions of a Director who says what he can say in any order, with signals in between, and goes in the middle.
+//! Whole sessions of a Director that sends all commands in any order, with signals in between, and leaves in the middle.
 //!
 //! The orders are drawn from fixed seeds; `SESSIONS=20000` draws more of them.
 

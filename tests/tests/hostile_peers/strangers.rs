@@ -1,4 +1,4 @@
-//! Strangers: whoever reaches a port, or stands in the way, without knowing a password. The stock daemon beside ours shows
+//! Peers that reach a port, or a place between two daemons, without a password. The stock daemon beside ours shows
 //! what they can do to it.
 
 use std::net::TcpListener;
@@ -108,7 +108,7 @@ fn a_relay_that_strips_tls_reads_everything_unless_tls_is_required() -> Result<(
         assert!(read_by(&storage, &format!("Start Job backup-{name}.")), "{name}: no Storage Daemon was called");
     }
     assert!(read_by(&storage, "append open session"), "the data is encrypted");
-    // Whoever requires encryption does not let the Director in …
+    // A daemon that requires encryption does not let the Director in …
     let refused = bed.console(&["status client=strict-fd"])?;
     assert!(!refused.contains("Daemon started"), "{refused}");
     let [.., relay] = &relays;
@@ -161,7 +161,7 @@ fn unauthenticated_hellos_lock_the_director_out_of_the_stock_daemon_only() -> Re
     let mut waiting = stranger(ports[0])?;
     let mut sessions = (0..SERVED).map(|_| director_session(ports[1], 0)).collect::<Result<Vec<_>>>()?;
     waiting.must_be_silent(Duration::from_secs(1))?;
-    // Who has logged in when all are busy waits, as with the stock daemon, and no stranger takes its place.
+    // A Director that has logged in when all places are taken waits, as with the stock daemon, and keeps its place.
     let mut next = stranger(ports[1])?;
     next.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
     for _ in 0..STRANGERS {
@@ -197,7 +197,7 @@ fn a_login_takes_no_longer_than_the_setting_says() -> Result<()> {
         peer.expect("2999 Authentication failed.\n")?;
         peer.rest()?;
     }
-    // Who has logged in has all the time in the world.
+    // After the login there is no such limit.
     let answered = bed.console(&["status client=test-fd"])?;
     assert!(answered.contains("Daemon started"), "{answered}");
     Ok(())

@@ -159,7 +159,7 @@ fn floors_0_and_1_use_no_file_socket_thread_or_clock() -> Outcome<()> {
     Ok(())
 }
 
-/// A sequence of frames ends with `BNET_EOD`, and whoever reads it hangs if it is forgotten on one path. So each kind
+/// A sequence of frames ends with `BNET_EOD`; if it is forgotten on one path, its reader hangs. So each kind
 /// of channel has one function that sends it and nothing else does: to see every place that ends a sequence, look for
 /// the callers of these two.
 #[test]
@@ -186,7 +186,7 @@ fn end_of_data_is_sent_by_one_function_a_channel() -> Outcome<()> {
         }
     }
     none(&problems);
-    assert!(senders > 0, "nobody sends BNET_EOD: has the signal another name by now?");
+    assert!(senders > 0, "BNET_EOD is not sent anywhere: has the signal another name by now?");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Two hundred who ask for the status while ten jobs run.
+//! Two hundred requests for the status while ten jobs run.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -37,7 +37,7 @@ fn stage(fd: Fd) -> Result<(Bed, Vec<PathBuf>)> {
     Ok((Bed::start(options)?, fifos))
 }
 
-/// Opens a FIFO as soon as somebody reads it.
+/// Opens a FIFO as soon as it has a reader.
 fn writer(fifo: &PathBuf) -> Result<File> {
     let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(fifo);
     let file = wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
@@ -77,7 +77,7 @@ fn judge(fd: Fd) -> Result<Vec<usize>> {
             file.write_all(&noise.bytes(PIECE)).unwrap();
             size += PIECE as u64;
         }
-        // Closed when everybody has been answered.
+        // Closed when all have been answered.
         (file, size)
     };
     let (feed, all) = (&feed, &Barrier::new(SESSIONS));

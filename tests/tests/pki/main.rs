@@ -265,7 +265,7 @@ fn encrypted_data_is_restored_with_the_right_keys_only() -> Result<()> {
     let bed = Bed::start(options)?;
     let backup = |client: &str| bed.backup(client, "")?.must_be_good();
     let cases = [
-        // What was saved, who restores it, how the job ends.
+        // The client that saved, and the client that restores.
         ("own", "own"),
         ("own", "master"),
         ("own", "stranger"),

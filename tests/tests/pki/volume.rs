@@ -28,7 +28,7 @@ pub(crate) struct Item {
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Content {
     Bytes(Vec<u8>),
-    /// A session record: its cipher, and whom it is for, in the order of the record.
+    /// A session record: its cipher, and its recipients, in the order of the record.
     Session {
         cipher: Vec<u8>,
         iv_len: usize,

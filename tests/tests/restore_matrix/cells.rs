@@ -347,7 +347,7 @@ impl Mounts {
         Ok(())
     }
 
-    /// Nobody writes there any more.
+    /// It is no longer written to.
     fn freeze(&self) -> Result<()> {
         for point in &self.0 {
             let words = ["mount", "-o", "remount,ro"].map(AsRef::as_ref);

@@ -32,7 +32,7 @@ enum Ground {
     Link,
     /// A regular file.
     File,
-    /// Open to everybody.
+    /// Open to all users.
     Sticky,
     /// The same tree with other content.
     Full,

@@ -1,4 +1,4 @@
-//! Who talks to whom, and how protected: pre-shared key, certificates, both or none; possible or required; right, wrong
+//! Every pair of daemons, and how their connection is protected: pre-shared key, certificates, both or none; possible or required; right, wrong
 //! and missing credentials; TLS 1.3 and 1.2. The File Daemon is called by the real Director, and calls real Storage
 //! Daemons. Relays in between see whether anything went over the line in clear.
 //!

@@ -88,7 +88,7 @@ impl Stage {
         Ok(both)
     }
 
-    /// What the File Daemon wrote to a file of its own. The bed's looks at its port are nobody's first frame, and what is
+    /// What the File Daemon wrote to a file of its own. The bed's looks at its port have no first frame, and what is
     /// said of them is left out.
     fn log(&self, name: &str) -> Result<String> {
         let path = log_of(&self.bed, name);

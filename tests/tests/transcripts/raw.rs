@@ -11,7 +11,7 @@ const REMOTE: &str = "console-dir";
 const CONSOLE: &[u8] = b"JobId=0 Job=-Console-.2026-11-21_02.19.55_02 SDid=0 SDtime=0 Authorization=dummy\n";
 const JOB: &[u8] = b"JobId=7 Job=b.2026-11-21_02.19.56_04 SDid=1 SDtime=2 Authorization=dummy\n";
 
-/// One conversation: who calls, what he says, and how many answers he waits for after each.
+/// One conversation: the caller, what it sends, and how many answers it waits for after each.
 pub(crate) struct Talk {
     /// For messages.
     pub(crate) name: &'static str,

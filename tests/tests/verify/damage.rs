@@ -14,7 +14,7 @@ pub(crate) enum Damage {
     None,
     /// Bits in data, digests, names, sizes and types.
     Bits,
-    /// A data record under a stream that nobody knows.
+    /// A data record under an unknown stream.
     Stream,
     /// Every zlib stream, from its first byte on.
     Zlib,

@@ -6,7 +6,7 @@
 //! restores of what either daemon saved, and `/etc/bacula` must be what it was, byte for byte.
 //!
 //! The init script of the stock package can only stop a daemon on its default port, so this runs in a network of its own
-//! (`unshare --net`), where nobody else has that port.
+//! (`unshare --net`), where no other daemon has that port.
 //!
 //! Not here: how packages are made (`packaging/`), and what a backup holds (the other suites).
 
@@ -217,7 +217,7 @@ impl Road {
     /// configuration is untouched.
     fn look(&mut self, stop: &str, ours: bool) -> Result<()> {
         wait_for("the daemon to listen", PATIENCE, || {
-            Ok(if is_listening(PORT)? { Ok(()) } else { Err(format!("nobody on port {PORT}")) })
+            Ok(if is_listening(PORT)? { Ok(()) } else { Err(format!("no listener on port {PORT}")) })
         })?;
         let program = self.program()?;
         must(program == "/usr/sbin/bacula-fd", || format!("{stop}: what runs is {program}"))?;
