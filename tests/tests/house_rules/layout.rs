@@ -5,6 +5,7 @@ use std::path::Path;
 
 use syn::{Item, Visibility};
 
+use crate::code::test_functions;
 use crate::none;
 use crate::packages::packages;
 use crate::sources::{Outcome, crates, crates_and_tests, is_test_only, read, rust_files};
@@ -133,5 +134,34 @@ fn every_dependency_of_the_workspace_is_used() -> Outcome<()> {
         }
     }
     none(&unused.into_iter().map(|name| format!("{name}: no member uses it")).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// A test that moved would otherwise fail in continuous integration only, on a machine that lacks something.
+#[test]
+fn every_permitted_skip_names_unit_tests_that_exist() -> Outcome<()> {
+    const LIST: &str = ".ci/may-skip";
+    let mut tests = BTreeSet::new();
+    for path in rust_files()? {
+        let mut parts = path.iter().skip_while(|part| *part != "src").skip(1);
+        let module: Vec<_> = parts.by_ref().map(|part| part.to_string_lossy().replace(".rs", "")).collect();
+        let inside = if module.last().is_some_and(|name| name == "tests") { "" } else { "::tests" };
+        let file = syn::parse_file(&read(&path.to_string_lossy())?)?;
+        let mut functions = test_functions(&file);
+        for item in &file.items {
+            if let Item::Mod(syn::ItemMod { content: Some((_, items)), .. }) = item {
+                let file = syn::File { shebang: None, attrs: Vec::new(), items: items.clone() };
+                functions.extend(test_functions(&file));
+            }
+        }
+        tests.extend(functions.into_iter().map(|(name, _)| format!("{}{inside}::{name}", module.join("::"))));
+    }
+    let list = read(LIST)?;
+    let names = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(" | ").next());
+    let gone = names.filter(|name| match name.strip_suffix('*') {
+        Some(prefix) => !tests.iter().any(|test| test.starts_with(prefix)),
+        None => !tests.contains(*name),
+    });
+    none(&gone.map(|name| format!("{LIST}: there is no test {name}")).collect::<Vec<_>>());
     Ok(())
 }
