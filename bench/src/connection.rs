@@ -1,5 +1,5 @@
-//! How long the Director's connection to a File Daemon stood, to the microsecond and without a capture: the kernel's
-//! trace point `sock:inet_sock_set_state` tells when a socket changes its state.
+//! How long the Director's connection to a File Daemon lasted, to the microsecond and without a capture: the kernel's
+//! trace point `sock:inet_sock_set_state` fires when a socket changes its state.
 //!
 //! The socket tables in `/proc/net/tcp` would have to be read about every millisecond; one reading takes seven
 //! milliseconds of CPU time on a machine with the usual number of hash buckets. Without root there is no trace point:

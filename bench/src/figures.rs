@@ -1,4 +1,4 @@
-//! What is asked of many samples: the figures of one cell, side by side.
+//! The figures of one cell from many samples, side by side.
 
 use std::collections::BTreeSet;
 

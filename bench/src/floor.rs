@@ -14,7 +14,7 @@ use bed::{FD_PASSWORD, Record, Result};
 
 use line::{Line, problem};
 
-/// What a job sends to the Storage Daemon between `append data` and the last EOD, and what it tells of it.
+/// What a job sends to the Storage Daemon between `append data` and the last EOD, and the counts that it reports.
 #[derive(Debug, Default)]
 pub struct Stream {
     wire: Vec<u8>,

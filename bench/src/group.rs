@@ -204,7 +204,7 @@ impl<'a> Group<'a> {
         Ok((sample, result))
     }
 
-    /// What the console is told.
+    /// The console's command.
     fn command(&self, cell: Cell, side: Side) -> Result<String> {
         let name = side.name();
         let level = match cell.level {
@@ -240,7 +240,7 @@ impl<'a> Group<'a> {
     /// Fails if the two daemons have not made the same.
     fn compare(&self, cell: Cell, samples: &[Sample], results: &[(Side, JobResult)], whole: bool) -> Result<()> {
         let [(_, stock), (_, ours), ..] = results else { return Ok(()) };
-        // What a restore has read is what stands on the volume, which may be compressed by another encoder.
+        // What a restore has read is what is on the volume, which may be compressed by another encoder.
         let counts = |result: &JobResult| {
             let read = if cell.level == Level::Restore { 0 } else { result.row.read_bytes };
             (result.row.files, read)
@@ -340,7 +340,7 @@ fn shown(row: &FileRow, zstd: bool) -> String {
     format!("{} {} {known} {}", row.file_index, text(&row.path), text(&row.digest))
 }
 
-/// An RSA key and its certificate in one file, as `PKI Keypair` wants it.
+/// An RSA key and its certificate in one file, as `PKI Keypair` needs it.
 fn key_pair(folder: &Path) -> Result<PathBuf> {
     let [key, certificate, pair] = ["key.pem", "certificate.pem", "pair.pem"].map(|name| folder.join(name));
     let words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=bench"];

@@ -1,7 +1,7 @@
 //! `bench`: ferrofd beside the stock File Daemon, measured with a real Director and Storage Daemon.
 //!
-//! Not here: whether ferrofd works; the suites of `tests/` say that. The bench fails when a job fails or the two daemons
-//! do not make the same, and never because of times, unless `--check` asks it to judge.
+//! Not here: whether ferrofd works; the suites of `tests/` show that. The bench fails when a job fails or the two daemons
+//! do not make the same, and never because of times, unless `--check` compares them with the promises.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // There is nothing left to tell when standard error is closed.
+            // Standard error may be closed, and then the error can't be reported.
             let _ = writeln!(io::stderr(), "bench: {error}");
             ExitCode::FAILURE
         }

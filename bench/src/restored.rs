@@ -1,6 +1,6 @@
 //! Where restores go: a new folder each time. What was restored is emptied and stays until the bench ends.
 //!
-//! ext4 passes over inodes that were freed in the last minutes, one by one, whenever it looks for a free one. With the
+//! ext4 passes over inodes that were freed in the last minutes, one by one, whenever it searches a free one. With the
 //! tree of the restore before just removed, the next one's files cost the daemon up to ten times the system time.
 
 use std::fs::{self, OpenOptions};

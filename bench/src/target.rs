@@ -1,4 +1,4 @@
-//! What ferrofd has promised, as limits of ratios, and whether samples keep it.
+//! The promises about ferrofd's performance as limits of ratios, and whether samples are within them.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! The trees that are saved. The same tree comes out of every run: sizes, content, names and times depend on its name
 //! only. They are kept between runs, with a mark that says that they are complete.
 //!
-//! Access times lie in the future, so that reading does not change them and both daemons see the same attributes.
+//! Access times are in the future, so that reading does not change them and both daemons see the same attributes.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ const TOUCHED: usize = 100;
 /// Slices of these many bytes of words and of noise are the content of small files.
 const POOL: usize = 4 << 20;
 
-/// What a tree looks like.
+/// The shape of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// One empty directory.
@@ -73,7 +73,7 @@ impl fmt::Display for Tree {
     }
 }
 
-/// A tree that stands on the disk.
+/// A tree on the disk.
 #[derive(Debug)]
 pub struct Standing {
     /// Its top directory.

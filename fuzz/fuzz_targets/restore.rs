@@ -1,6 +1,6 @@
 #![no_main]
 //! Read sessions of one job after the other into a real directory: whatever the records say, in whatever order, each
-//! restore ends, nothing beside its place comes to be, and what stands beside it stays what it was.
+//! restore ends, nothing appears outside its directory, and nothing outside of it changes.
 //!
 //! The input is a list of records: two bytes of stream number, two of length, and so many bytes of data. A stream number
 //! with its highest bit is a frame of its own, so that headers may be missing or wrong. The number 0x7fff begins the next
@@ -78,7 +78,7 @@ fn folder() -> &'static Path {
     })
 }
 
-/// What stands in the place before anything is restored: links that stay and links that lead out.
+/// What is in the directory before anything is restored: links that stay and links that lead out.
 fn lay_out(place: &Path) {
     fs::create_dir_all(place.join("d")).expect("the place");
     for (target, link) in [("d", "in"), ("../victim", "out"), ("../../victim/f", "d/file"), ("..", "d/up")] {

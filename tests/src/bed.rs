@@ -193,7 +193,7 @@ impl Bed {
         let mut clients = Vec::new();
         for (client, port) in options.clients.iter().zip(reserved) {
             let name = client.daemon_name();
-            // A directory of its own, because the settings of ferrofd stand beside the configuration.
+            // A directory of its own, because the settings of ferrofd are beside the configuration.
             folder.make(&format!("etc/{}", client.name))?;
             let config = write(&format!("{}/bacula-fd.conf", client.name), plan.file_daemon(client, port.number()))?;
             if !client.settings.is_empty() {
@@ -267,7 +267,7 @@ impl Bed {
         let input = format!("{}\nquit\n", commands.join("\n"));
         let Finished { status, stdout, stderr } = run(&self.console_argv()?, input.as_bytes())?;
         let answer = String::from_utf8_lossy(&stdout).into_owned();
-        // What stands before the prompt's hint is about the console's own login.
+        // What comes before the prompt's hint is about the console's own login.
         match answer.split_once("Enter a period to cancel a command.\n") {
             Some((_, rest)) => {
                 Ok(rest.strip_suffix("quit\n").or_else(|| rest.strip_suffix("quit")).unwrap_or(rest).to_owned())
@@ -303,12 +303,12 @@ impl Bed {
         Err(BedError::Console { command: commands.join("; "), problem, answer })
     }
 
-    /// Waits until the reports of all these jobs stand in the catalog.
+    /// Waits until the reports of all these jobs are in the catalog.
     pub fn wait_for_reports(&self, jobs: &[u32]) -> Result<()> {
         self.wait_for_messages(jobs, "  Termination: ")
     }
 
-    /// Waits until a message with this text stands in the catalog for each of these jobs.
+    /// Waits until a message with this text is in the catalog for each of these jobs.
     pub fn wait_for_messages(&self, jobs: &[u32], text: &str) -> Result<()> {
         let list = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let rest = format!("FROM Log WHERE JobId IN ({list}) AND LogText LIKE '%{text}%'");

@@ -121,7 +121,7 @@ impl Plan<'_> {
         self.options.clients.iter().zip(self.client_ports).fold(text.text, with_port)
     }
 
-    /// What the Director must know about one client.
+    /// The Director's resources for one client.
     fn client_resources(&self, text: &mut Text, client: &ClientOptions, port: u16) {
         let name = &client.name;
         text.open("Client", &client.daemon_name())

@@ -21,10 +21,10 @@ use crate::say;
 
 /// A real tree has at least this many entries.
 const REAL_TREE: u64 = 20_000;
-/// How often a long step tells how far it is.
+/// How often a long step reports its progress.
 const PROGRESS: Duration = Duration::from_secs(2);
 
-/// What the demonstration is told on its command line.
+/// The demonstration's command line.
 pub(crate) struct Choice {
     pub(crate) short: bool,
     pub(crate) tree: Option<PathBuf>,
@@ -172,7 +172,7 @@ impl Demo {
         Ok(Measured { result, used, seconds: 0.0 })
     }
 
-    /// Waits for a job and tells how far it is.
+    /// Waits for a job and reports its progress.
     fn wait(&self, job: u32, pid: u32, moved: u64) -> Result<JobResult> {
         let start = Instant::now();
         thread::scope(|scope| {

@@ -67,7 +67,7 @@ impl JobResult {
     }
 }
 
-/// Messages of the Director and the Storage Daemon that tell which volume a job got, or how long it took.
+/// Messages of the Director and the Storage Daemon with the volume of a job, or its duration.
 const DEPENDS_ON_CHANCE: [&str; 15] = [
     // Of a job that failed early: whether Director or Storage Daemon hangs up first.
     "dir: Error: Director's connection to SD for this Job was lost.",

@@ -2,7 +2,7 @@
 //! the stock File Daemon, ferrofd, or both as clients; and what is needed to judge what they did: the catalog, the
 //! volumes record by record, trees, and what a daemon used.
 //!
-//! Everything blocks, and everything ends with the value that stands for it: dropping a [`Bed`] kills its daemons and
+//! Everything blocks, and everything ends with its value: dropping a [`Bed`] kills its daemons and
 //! removes its folder. Nothing here is part of the product, and nothing here uses the product's code.
 
 mod bed;

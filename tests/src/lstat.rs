@@ -1,7 +1,7 @@
-//! The attributes of a file as they stand on a volume and in the catalog: numbers in Bacula's base 64, with blanks
+//! The attributes of a file as they are on a volume and in the catalog: numbers in Bacula's base 64, with blanks
 //! between them (reference 04 §6.2, §6.3).
 
-/// What the tests want to know of them.
+/// Those that the tests use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LStat {
     /// Type and permissions.

@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         Command::Matching { patterns, rounds } => matching::run(patterns, rounds).map(code),
     };
     result.unwrap_or_else(|error| {
-        // There is nothing left to tell when standard error is closed.
+        // Standard error may be closed, and then the error can't be reported.
         let _ = writeln!(io::stderr(), "bed: {error}");
         ExitCode::FAILURE
     })

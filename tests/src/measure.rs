@@ -31,7 +31,7 @@ impl Usage {
 /// Reads the use of a process.
 pub fn usage(pid: u32) -> Result<Usage> {
     let stat = read(pid, "stat")?;
-    // The program's name stands in parentheses and may hold anything; the fields begin behind the last one.
+    // The program's name is in parentheses and may hold anything; the fields begin behind the last one.
     let fields: Vec<&str> =
         stat.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace().collect()).unwrap_or_default();
     let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u32::try_from(ticks).ok()).unwrap_or(100);
@@ -76,7 +76,7 @@ pub fn reset_peak(pid: u32) -> Result<()> {
 pub fn descriptors(pid: u32) -> Result<Vec<String>> {
     let path = place(pid, "fd");
     let entries = fs::read_dir(&path).map_err(BedError::file("read", &path))?;
-    // One that is closed while we look is not open.
+    // One that is closed meanwhile is not open.
     Ok(entries
         .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
         .map(|target| target.display().to_string())

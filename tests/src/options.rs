@@ -82,11 +82,11 @@ pub struct ClientOptions {
     pub dir_client: Vec<String>,
     /// More directives for its backup job in the Director.
     pub job: Vec<String>,
-    /// Lines of `bacula-fd.toml`; without any there is no such file. The stock daemon does not look for it.
+    /// Lines of `bacula-fd.toml`; without any there is no such file. The stock daemon ignores it.
     pub settings: Vec<String>,
     /// More directives for its `Messages` resource; `@WORK@` becomes its working directory.
     pub messages: Vec<String>,
-    /// The port of 127.0.0.1 at which the Director is told to find it, if not its own: that of a proxy.
+    /// The port of 127.0.0.1 that the Director uses for it, if not its own: that of a proxy.
     pub director_port: Option<u16>,
     /// Words before the daemon's command line: a program that runs it in surroundings of its own.
     pub wrapper: Vec<String>,
@@ -166,7 +166,7 @@ impl FileSet {
     }
 }
 
-/// `"text"` as Bacula's configuration wants it.
+/// `"text"` in the syntax of Bacula's configuration.
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -193,12 +193,12 @@ pub struct BedOptions {
     pub device: Vec<String>,
     /// More directives for every pool.
     pub pool: Vec<String>,
-    /// The port of 127.0.0.1 at which Director and File Daemons are told to find the Storage Daemon, if not its own: that
+    /// The port of 127.0.0.1 that Director and File Daemons use for the Storage Daemon, if not its own: that
     /// of a relay.
     pub storage_port: Option<u16>,
     /// TLS-PSK between all daemons, as Bacula 15 does when nothing is said. `false` says `TLS PSK Enable = no`.
     pub tls_psk: bool,
-    /// The File Daemons also tell of each file that is saved or skipped, and the catalog's log keeps it.
+    /// The File Daemons also report each file that is saved or skipped, and the catalog's log keeps it.
     pub every_message: bool,
 }
 

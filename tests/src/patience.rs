@@ -1,4 +1,4 @@
-//! Waiting for a condition: asked again and again up to a limit, never slept through blindly.
+//! Waiting for a condition: polled up to a limit, without a fixed sleep.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,7 +11,7 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// Time between two questions.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Asks `probe` until it gives a value. It tells by `Err(text)` what it saw instead; after `limit` that text becomes
+/// Asks `probe` until it gives a value. It returns `Err(text)` with what it found instead; after `limit` that text becomes
 /// part of the error.
 pub fn wait_for<T>(
     what: &str,

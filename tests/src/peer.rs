@@ -1,5 +1,5 @@
-//! A scripted peer: speaks Bacula's frames (reference 01 §1) and its login (01 §8, §9) over plain TCP, says exactly what
-//! a test tells it to, and goes away when the test wants it to.
+//! A scripted peer: speaks Bacula's frames (reference 01 §1) and its login (01 §8, §9) over plain TCP, sends exactly what
+//! a test gives it, and closes when the test does.
 //!
 //! Without TLS: a daemon that is to be talked to this way has `TLS PSK Enable = no` or at least does not require it.
 

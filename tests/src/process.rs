@@ -1,7 +1,7 @@
 //! Child processes that belong to the bed: stopped, killed and waited for through the handle of what started
-//! them, and ended by the kernel when the test process dies in whatever way.
+//! them, and ended by the kernel when the test process dies for any reason.
 //!
-//! Not here: what the programs are told (`config`) and where they are (`root`).
+//! Not here: the programs' configuration (`config`) and their place (`root`).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

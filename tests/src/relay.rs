@@ -46,7 +46,7 @@ impl Recorded {
     /// TLS 1.3.
     pub fn cipher_chosen_by_called(&self) -> Option<u16> {
         let start = self.received.windows(3).position(|window| window == [0x16, 3, 3])?;
-        // Record header, handshake header, version and random number stand before the session's length.
+        // Record header, handshake header, version and random number come before the session's length.
         let hello = self.received.get(start + 43..)?;
         let session = usize::from(*hello.first()?);
         let cipher = hello.get(1 + session..3 + session)?;
@@ -68,7 +68,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// A relay that does not know yet where it leads to.
+    /// A relay without a target yet.
     pub fn new() -> Result<Self> {
         let broken = |error: std::io::Error| BedError::Usage(format!("relay: {error}"));
         let listener = TcpListener::bind("127.0.0.1:0").map_err(broken)?;
@@ -107,7 +107,7 @@ impl Relay {
         self.target.store(port, Ordering::Relaxed);
     }
 
-    /// From now on a text of the caller becomes another one, which has the same length because a frame's header tells it, if
+    /// From now on a text of the caller becomes another one, which has the same length because a frame's header has it, if
     /// it comes in one piece, as a line does. What is kept is what the caller said.
     pub fn change(&self, from: &str, to: &str) {
         lock(&self.changes).push((from.into(), to.into()));

@@ -21,7 +21,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// Takes an existing directory (`/` for a host that has Bacula installed) after a look at the version.
+    /// Takes an existing directory (`/` for a host that has Bacula installed) after a check of the version.
     pub fn open(path: &Path) -> Result<Self> {
         let root = Self { path: path.to_owned() };
         let wrong = |problem: String| BedError::Root { root: path.to_owned(), problem };

@@ -1,5 +1,5 @@
 //! Builds the unpacked Debian 13 root that holds Bacula 15.0.3. Done once per host: two at a time don't collide, a
-//! broken attempt leaves nothing behind, and a finished root is only looked at.
+//! broken attempt leaves nothing behind, and a finished root is only checked.
 
 use std::env;
 use std::ffi::OsStr;
@@ -31,7 +31,7 @@ impl Root {
     }
 }
 
-/// Finds the root, or builds it. `say` is told each step in plain words.
+/// Finds the root, or builds it. `say` gets each step in plain words.
 pub fn root(say: &mut dyn FnMut(&str)) -> Result<Root> {
     if let Some(path) = env::var_os("BACULA_ROOT").filter(|path| !path.is_empty()) {
         let root = Root::open(Path::new(&path))?;

@@ -1,7 +1,7 @@
 //! Builds trees to be saved: one with every kind of file that Linux has, and one with many plain files. The same call
 //! gives the same tree; only inode numbers and change times are new.
 //!
-//! All access times lie in the future: Linux's `relatime` then leaves them alone when files are read, so two backups of
+//! All access times are in the future: Linux's `relatime` then leaves them alone when files are read, so two backups of
 //! one tree send the same attributes.
 
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! What side-by-side suites do with two lists of lines: compare them, and hold the differences to what is expected.
+//! Comparing two lists of lines in side-by-side suites: the differences must be those that are expected.
 
 use std::collections::BTreeMap;
 

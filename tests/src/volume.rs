@@ -29,12 +29,12 @@ pub struct Record {
     pub offset: u64,
 }
 
-/// Offsets in a block header, and what stands there.
+/// Offsets of the fields in a block header.
 const BLOCK_HEADER: usize = 32;
 const RECORD_HEADER: usize = 12;
 const IDENTIFIER: &[u8; 4] = b"BB03";
 const CHECKSUM_AT: usize = 24;
-/// Labels stand in the place of records, with these file indexes.
+/// Labels take the place of records, with these file indexes.
 const START_OF_SESSION: i32 = -4;
 const END_OF_SESSION: i32 = -5;
 /// A label's text; behind it version and `JobId`, then the time in microseconds.
@@ -73,7 +73,7 @@ struct Block {
     body: Vec<u8>,
 }
 
-/// A record whose end stands in a later block.
+/// A record whose end is in a later block.
 #[derive(Debug)]
 struct Partial {
     record: Record,

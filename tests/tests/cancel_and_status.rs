@@ -1,7 +1,7 @@
-//! A job that is looked at, canceled, or left alone by the other daemons while it runs.
+//! Jobs whose status is asked for, that are canceled, or that lose the other daemons while they run.
 //!
-//! The job reads a FIFO that the test writes: it is in the middle of its file for exactly as long as the test wants,
-//! and no clock decides anything.
+//! The job reads a FIFO that the test writes: it is in the middle of its file for exactly as long as the test holds
+//! it there, and nothing depends on a clock.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test fails the test, like the test itself")]
 
@@ -182,7 +182,7 @@ fn the_daemon_serves_on_after_a_lost_director() -> Result<()> {
 fn nice_values(pid: u32) -> std::io::Result<Vec<(String, i32)>> {
     let mut found = Vec::new();
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        // A thread may end while we look.
+        // A thread may end meanwhile.
         let Ok(line) = std::fs::read_to_string(task?.path().join("stat")) else { continue };
         let (head, rest) = line.rsplit_once(") ").unwrap();
         let name = head.split_once(" (").unwrap().1.to_owned();

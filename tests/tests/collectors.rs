@@ -1,4 +1,4 @@
-//! Statistics resources: what both daemons write to files and to Graphite servers, and what they say of it.
+//! Statistics resources: what both daemons write to files and to Graphite servers, and what they report about it.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -33,7 +33,7 @@ fn listen(listener: TcpListener) -> Heard {
     heard
 }
 
-/// The collectors of a client. `@` stands for its working directory.
+/// The collectors of a client. `@` is replaced by its working directory.
 fn collectors(server: u16, later: u16) -> String {
     let collector = |name: &str, more: &str| format!("Statistics {{\nName = {name}\nInterval = 2\n{more}\n}}\n");
     [

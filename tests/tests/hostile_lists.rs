@@ -48,7 +48,7 @@ fn session_with_level(port: u16) -> Result<Peer> {
     Ok(peer)
 }
 
-/// What a daemon says from here on, up to its end or to what stands in `last`; without times and its own name.
+/// What a daemon says from here on, up to its end or to the text of `last`; without times and its own name.
 fn transcript(peer: &mut Peer, client: &str, last: &str) -> Result<Vec<String>> {
     let mut said = Vec::new();
     loop {
@@ -307,7 +307,7 @@ fn odd_accurate_lists_are_taken_as_by_the_stock_daemon() -> Result<()> {
     let mut peer = session_with_level(bed.client("test")?.port())?;
     peer.send_bytes(&[packet(normal), packet(&known("one"))[..9].to_vec()].concat())?;
     drop(peer);
-    // A count that no table could have: a hint, and taken as one. The stock daemon reserves what it is told.
+    // A count that no table could have: a hint, and taken as one. The stock daemon reserves as much.
     let port = bed.client("test")?.port();
     let said = estimate(port, "test", &source, b"accurate files=4000000000\n", &[known("one")])?;
     assert!(said.iter().any(|text| text.starts_with("2000 OK estimate files=")), "{said:?}");

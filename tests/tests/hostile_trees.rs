@@ -13,7 +13,7 @@ use bed::{
     build_every_type, compare_records, descriptors, run, set_fixed_times, usage, wait_for,
 };
 
-/// What ferrofd may take at most, whatever the tree looks like: the memory of a job's stream (48 MiB at most) and 16
+/// What ferrofd may take at most, whatever the tree: the memory of a job's stream (48 MiB at most) and 16
 /// for the program and the names of the tree that it has to remember.
 const MOST_MEMORY: u64 = 64 << 20;
 
@@ -187,7 +187,7 @@ fn files_that_grow_shrink_vanish_and_lose_their_modes_while_they_are_read() -> R
 /// Name, stream and bytes of a record.
 type Content = (Vec<u8>, i32, Vec<u8>);
 
-/// The stock daemon looks at an entry when its turn has come; ours has looked at it before, and looks again when it is
+/// The stock daemon reads an entry's attributes in its turn; ours has read them before, and reads them again when it is
 /// open.
 #[test]
 fn a_file_that_changed_before_it_is_read_is_saved_as_it_is() -> Result<()> {
@@ -291,7 +291,7 @@ fn mounts_below_the_tree_are_entered_or_left_out_and_a_dead_one_is_reported() ->
         fs::create_dir(directory).unwrap();
     }
     file(&inner.join("file"))?;
-    // What lies below the mounts is seen by way of `again`.
+    // What is below the mounts is seen through `again`.
     for directory in [&inner, &memory, &again, &dead] {
         set_fixed_times(directory)?;
     }

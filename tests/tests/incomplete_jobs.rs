@@ -1,7 +1,7 @@
 //! A job that the operator stops or cancels in the middle of a file, and how it goes on: by the stock daemon and by the
 //! one under test, on the same tree.
 //!
-//! The file is a FIFO that the test writes, so the job stands where the test wants it.
+//! The file is a FIFO that the test writes, so the test decides where the job is.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -68,7 +68,7 @@ impl Stage {
         Ok(writer)
     }
 
-    /// A job that stands in the middle of the FIFO gets this command of the operator.
+    /// A job in the middle of the FIFO gets this command of the operator.
     fn interrupt(&self, client: &str, command: &str) -> Result<(JobResult, String)> {
         let job = self.bed.queue(&format!("run job=backup-{client} fileset=held yes"))?;
         let mut writer = self.writer()?;

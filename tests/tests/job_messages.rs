@@ -1,4 +1,4 @@
-//! What a File Daemon's own Messages resource does with what a job says: files, mail and the operator. The commands are
+//! What a File Daemon's own Messages resource does with a job's messages: files, mail and the operator. The commands are
 //! a script that keeps its arguments and its input; both daemons' are compared.
 
 #![expect(clippy::unwrap_used, reason = "a failed step of a test ends it")]

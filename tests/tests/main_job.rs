@@ -1,7 +1,7 @@
 //! The main job: what the daemon under test saves is, byte by byte, what the stock daemon saves; and each restores what
 //! the other saved.
 //!
-//! With `FD_UNDER_TEST=stock` a second stock daemon stands in, which shows that the comparison itself is sound.
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the comparison itself is sound.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, FileTimes};
@@ -112,7 +112,7 @@ fn below(to: &Path, path: &Path) -> PathBuf {
 const SAVED: Duration = Duration::from_secs(1_600_000_000);
 const AGE: Duration = Duration::from_secs(1000);
 
-/// The saved files; in their place stand one that is older, the same age, newer, and none.
+/// The saved files; in their place there is one that is older, one of the same age, a newer one, and none.
 const NAMES: [&str; 4] = ["missing", "older", "same", "newer"];
 
 /// Writes a file, or a directory when `content` is nothing, with a time.

@@ -1,4 +1,4 @@
-//! What no Director of today says or hears, and what the two daemons make of it. Each test shows both.
+//! Commands and answers that no current Director sends or gets, and what the two daemons do. Each test shows both.
 
 #![expect(clippy::expect_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -13,7 +13,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-/// The ports of the stock daemon and of ours, which tell Directors everything, and their bed; nothing if there is no
+/// The ports of the stock daemon and of ours, which send Directors everything, and their bed; nothing if there is no
 /// second daemon.
 fn both(label: &str, file_sets: Vec<FileSet>) -> Result<Option<([u16; 2], Bed)>> {
     if Fd::under_test()? == Fd::Stock {
@@ -142,7 +142,7 @@ fn only_ours_reports_its_activity() -> Result<()> {
     let [stock, ours] = answers(ports, ask)?;
     assert!(hears(&stock, "2900 Bad .status command, wrong argument.\n"), "{stock:?}");
     assert_eq!(ours.concat(), "{\"activity\":[\0],\"error\":0,\"errmsg\":\"\"}\n\0Signal(-1)");
-    // A job in the middle of its file, for as long as the test wants.
+    // A job in the middle of its file, for as long as the test holds it there.
     let job = bed.queue("run job=backup-test fileset=fifo yes")?;
     let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&fifo);
     let mut writer =

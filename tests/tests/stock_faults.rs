@@ -130,7 +130,7 @@ fn silent_callers_block_the_stock_daemon_only() -> Result<()> {
     asked_stock.expect("2000 Ping OK\n").map(drop)
 }
 
-/// Names that stand in a list on the host, or that a program prints, are limited as those of the FileSet are.
+/// Names in a list on the host, or that a program prints, are limited as those of the FileSet are.
 #[test]
 fn a_list_keeps_a_limited_director_in_its_directories() -> Result<()> {
     let Some(options) = both("limited-list", |options| {
@@ -165,7 +165,7 @@ fn a_list_keeps_a_limited_director_in_its_directories() -> Result<()> {
             assert_eq!(job.row.files, files, "{client} {file_set}: {}", job.log);
         }
     }
-    // Nor do the lines of a list that are no names get told.
+    // Nor are the lines of a list that are no names sent.
     for client in ["reference", "test"] {
         assert!(!bed.backup(client, "fileset=secret")?.log.contains("root:x:"), "{client}");
     }

@@ -45,7 +45,7 @@ pub fn give_back() {
     }
 }
 
-/// Memory that is allocated from the C library now, bytes; 0 where it does not say. It looks at all areas: for tests.
+/// Memory that is allocated from the C library now, bytes; 0 where it does not say. It reads all areas, so it is for tests.
 pub fn in_use() -> usize {
     #[cfg(target_env = "gnu")]
     {

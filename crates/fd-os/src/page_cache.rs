@@ -61,7 +61,7 @@ pub fn append(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u6
 /// As [`append`], and the kernel forgets the pages that it had to read from the disk for that (Linux 6.14).
 ///
 /// # Errors
-/// As [`append`]; `EOPNOTSUPP`, `EINVAL` or `ENOSYS` where the kernel or the file system does not know how.
+/// As [`append`]; `EOPNOTSUPP`, `EINVAL` or `ENOSYS` where the kernel or the file system can't.
 pub fn append_uncached(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u64) -> io::Result<usize> {
     append_with(file, out, most, position, DONTCACHE)
 }

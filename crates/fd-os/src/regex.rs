@@ -68,7 +68,7 @@ impl std::fmt::Debug for PosixRegex {
 }
 
 impl PosixRegex {
-    /// Compiles `pattern`, if it is light enough for a process that must not die ([`weigh`]); what stands behind a NUL byte
+    /// Compiles `pattern`, if it is light enough for a process that must not die ([`weigh`]); what comes after a NUL byte
     /// in it does not count, as in C.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl PosixRegex {
         Ok(Self { compiled })
     }
 
-    /// Whether the expression matches anywhere in `text`. What stands behind a NUL byte does not count.
+    /// Whether the expression matches anywhere in `text`. What comes after a NUL byte does not count.
     pub fn is_match(&self, text: &[u8]) -> bool {
         self.captures_of::<0>(text).is_ok_and(|found| found.is_some())
     }

@@ -37,7 +37,7 @@ unsafe fn wipe(piece: *mut u8, size: usize) {
 }
 
 // SAFETY: each call is handed to the system's allocator with the layout that it came with; a piece that moves is
-// allocated, copied and freed as the contract of `realloc` wants it.
+// allocated, copied and freed as the contract of `realloc` demands.
 unsafe impl GlobalAlloc for Wiping {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.

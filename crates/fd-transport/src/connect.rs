@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
 use crate::ready::wait_for;
 use crate::{Channel, ConnectError, Limits, Peer, texts};
 
-/// Longest time between two looks at [`ConnectWatch::cancelled`].
+/// Longest time between two calls of [`ConnectWatch::cancelled`].
 const STEP: Duration = Duration::from_millis(200);
 /// After the first warning about a failed try, the next ones are this far apart.
 const WARN_EVERY: Duration = Duration::from_secs(300);

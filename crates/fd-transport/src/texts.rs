@@ -165,7 +165,7 @@ pub(crate) const HINT_KEY: &str =
 pub(crate) const HINT_DH: &str = "make the file with: openssl dhparam -out FILE 2048";
 pub(crate) const NOT_UTF_8: &str = "the file's name is not UTF-8";
 
-/// A certificate's file failed with what stands in OpenSSL's error queue.
+/// A certificate's file failed with the entries of OpenSSL's error queue.
 pub(crate) fn certificate_problem(what: &str, hint: &'static str) -> impl FnOnce(ErrorStack) -> CertificateProblem {
     let what = what.to_owned();
     move |stack| {

@@ -32,7 +32,7 @@ const BULK: i32 = 64 * 1024;
 /// … but no longer than this, which the kernel rounds up to its ticks. If nothing has come by then, it waits for the
 /// first byte.
 const BULK_WAIT: Duration = Duration::from_millis(2);
-/// Longest time between two looks at the bandwidth limit while waiting for it.
+/// Longest time between two checks of the bandwidth limit while waiting for it.
 const PACE_STEP: Duration = Duration::from_millis(500);
 /// Shortest timeout that is set on the socket; zero would mean none.
 const TIMEOUT_MIN: Duration = Duration::from_millis(1);
@@ -134,7 +134,7 @@ impl Wire {
                     return Ok(n);
                 }
                 Err(Errno::INTR) => {}
-                // The timeout on the socket may be shorter than the deadline: look at the clock again.
+                // The timeout on the socket may be shorter than the deadline: read the clock again.
                 Err(Errno::AGAIN) if matches!(wait, Wait::Until(_)) => self.nothing_came(),
                 Err(errno) => return Err(errno.into()),
             }

@@ -1,4 +1,4 @@
-//! A job that waits for something on its own host, and whose operator cancels it or whose Director goes away: the wait
+//! A job that waits for something on its own host, and is cancelled or loses its Director: the wait
 //! ends, and so does what was started for it.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]

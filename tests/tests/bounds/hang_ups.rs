@@ -1,4 +1,4 @@
-//! `setdebug … hangup=N`: the line to the Storage Daemon ends where it does with the stock daemon, and the incomplete job
+//! `setdebug … hangup=N`: the connection to the Storage Daemon ends where it does with the stock daemon, and the incomplete job
 //! goes on later.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]

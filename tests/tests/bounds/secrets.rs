@@ -12,7 +12,7 @@ use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, wait_for};
 /// `Password` of the Director resource in the configuration of the bed's File Daemons.
 const PASSWORD: &str = "bed fd password";
 
-/// Whether this looks like the key between the daemons of a job: `FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC`.
+/// Whether this has the form of the key between the daemons of a job: `FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC`.
 fn is_key(text: &[u8]) -> bool {
     let fits = |(at, byte): (usize, &u8)| if at % 5 == 4 { *byte == b'-' } else { (b'A'..=b'P').contains(byte) };
     text.len() == KEY && text.iter().enumerate().all(fits)
@@ -21,7 +21,7 @@ fn is_key(text: &[u8]) -> bool {
 /// Bytes of such a key.
 const KEY: usize = 39;
 
-/// How often the password, a key and the password's digest stand in what a process may write to.
+/// How often the password, a key and the password's digest are in the writable memory of a process.
 fn found(pid: u32) -> [usize; 3] {
     let memory = File::open(format!("/proc/{pid}/mem")).unwrap();
     let digest = key_of_password(PASSWORD);

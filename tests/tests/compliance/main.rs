@@ -2,7 +2,7 @@
 //! under test; what lands on the volume, in the catalog and in the job's log is compared, line by line and byte by byte.
 //! Then each of the two restores what the other saved, and the trees are compared.
 //!
-//! With `FD_UNDER_TEST=stock` a second stock daemon stands in, which shows that the comparison itself is sound; only the
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the comparison itself is sound; only the
 //! rows that differ on purpose are then equal.
 
 #![expect(
@@ -85,7 +85,7 @@ fn one_worker_and_eight_give_the_volumes_of_the_stock_daemon() -> Result<()> {
     judge(&Plan { label: "workers", rows, clients: clients(test), beds: 2, restores: false })
 }
 
-/// `AllowedBackupDirectories` and their like stand in the File Daemon's own configuration, so each choice of them is a bed.
+/// `AllowedBackupDirectories` and their like are in the File Daemon's own configuration, so each choice of them is a bed.
 #[test]
 fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()> {
     let fd = Fd::under_test()?;
@@ -100,7 +100,7 @@ fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()
     side_by_side(&allowed_rows().into_iter().map(plan).collect::<Vec<_>>())
 }
 
-/// What an ordinary user may not read is told, and the rest is saved.
+/// What an ordinary user may not read is reported, and the rest is saved.
 #[test]
 fn an_unprivileged_daemon_reports_unreadable_files() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {

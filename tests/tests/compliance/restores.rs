@@ -26,7 +26,7 @@ fn job_name(client: &str) -> String {
     format!("restore-from-{client}")
 }
 
-/// The restore job for what a client saved. One at a time: a second reader of a volume is told by the Storage Daemon to
+/// The restore job for what a client saved. One at a time: the Storage Daemon lets a second reader of a volume
 /// ask again in 30 s, whereas the Director begins the next job of its queue at once.
 pub(crate) fn job(client: &str, file_set: &str) -> Vec<String> {
     let lines = [

@@ -1,6 +1,6 @@
 //! The trees of the matrix, and what happens to one of them between the phases.
 //!
-//! Access times lie in the future, so reading does not change them (see the bed's `tree.rs`).
+//! Access times are in the future, so reading does not change them (see the bed's `tree.rs`).
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

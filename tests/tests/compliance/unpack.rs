@@ -22,7 +22,7 @@ const ZSTD: &[u8] = b"LZOY";
 /// What stays in front of the content of a compressed block: its header without the length.
 pub(crate) const FRONT: usize = 8;
 
-/// The record with its content unpacked. What stands in front of the compressed bytes and does not depend on the
+/// The record with its content unpacked. What precedes the compressed bytes and does not depend on the
 /// encoder stays in front.
 pub(crate) fn unpack(mut record: Record) -> Result<Record, String> {
     let at = match record.stream & 0x7ff {

@@ -1,5 +1,5 @@
-//! Configuration files as people and their tools write them: what both programs, `bacula-fd -t` and `bfdjson`, say to
-//! each is the same for the stock daemon and for ours.
+//! Configuration files as people and their tools write them: both programs, `bacula-fd -t` and `bfdjson`, print the
+//! same for each as the stock ones.
 //!
 //! The rows are those of reference 06 §15, from the recorded corpus of `fd-config`. Not here: the whole corpus, which
 //! that crate runs against the recording.
@@ -135,7 +135,7 @@ fn whole(base: &str, input: &Input) -> String {
     }
 }
 
-/// Gives each of many things to a few threads; what they tell, in any order.
+/// Gives each of many things to a few threads; their results, in any order.
 fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<Option<String>> + Sync) -> Vec<String> {
     let (next, told) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
@@ -177,8 +177,8 @@ fn every_row_of_the_table_is_answered_as_the_stock_programs_answer_it() -> Resul
     Ok(())
 }
 
-/// The rows whose input is a file that does not exist, or that needs more than `-t`. What stands on standard output is
-/// compared; `@` stands for the file.
+/// The rows whose input is a file that does not exist, or that needs more than `-t`. Standard output is
+/// compared; `@` is replaced by the file.
 #[test]
 fn failed_starts_print_the_stock_words() -> Result<()> {
     let folder = Folder::new("starts")?;
@@ -214,7 +214,7 @@ fn failed_starts_print_the_stock_words() -> Result<()> {
         let args: Vec<&str> = args.iter().map(|arg| if *arg == "@" { &*file } else { arg }).collect();
         let said = |fd| -> Result<Said> {
             let said = programs.daemon(fd, &args)?;
-            // Which of its parts had no file is told by OpenSSL, otherwise by each of its versions.
+            // Which of its parts had no file is in OpenSSL's text, which differs with its versions.
             let lines = said.stdout.lines().filter(|line| !line.contains(":x509 certificate routines::"));
             Ok(Said { stdout: lines.collect::<Vec<_>>().join("\n"), ..said })
         };

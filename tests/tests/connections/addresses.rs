@@ -73,7 +73,7 @@ fn every_address_is_bound_and_calls_have_their_source_address() -> Result<()> {
     Ok(())
 }
 
-/// What a daemon tells of a Storage Daemon that doesn't run; times and names left out.
+/// What a daemon reports about a Storage Daemon that doesn't run; times and names left out.
 fn calls_in_vain(port: u16, dead: u16) -> Result<Vec<String>> {
     let mut peer = director_session(port, 7)?;
     peer.send(format!("storage address=127.0.0.1 port={dead} ssl=0\n").as_bytes())?;

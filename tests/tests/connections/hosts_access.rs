@@ -53,7 +53,7 @@ fn write_rules(etc: &Path, name: &str, allow: &str, deny: &str) {
     }
 }
 
-/// What the daemon tells a Director at the end of its connection.
+/// What the daemon sends a Director at the end of its connection.
 fn last_words(port: u16) -> Result<Vec<String>> {
     let mut peer = Peer::connect("FD", port)?;
     peer.send(format!("Hello Director {DIRECTOR} calling 10002 tlspsk=0\n").as_bytes())?;

@@ -1,8 +1,8 @@
 //! Clients behind a router that lets no call in, and that forgets connections: each File Daemon in a network namespace of
 //! its own, from which ways lead out to the Director and the Storage Daemon.
 //!
-//! A way forgets like a firewall whose entry is gone: what is sent is lost for a moment, the far end learns nothing, and
-//! a daemon that sends on later is told that there is no such connection.
+//! A way forgets like a firewall whose entry is gone: what is sent is lost for a moment, the far end is not notified, and
+//! a daemon that sends on later gets a reset.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -24,7 +24,7 @@ use nix::unistd::{geteuid, mkfifo};
 
 use super::{CLIENTS, back_up_and_restore, fill, wait_until_registered};
 
-/// What happens first in a namespace. The time between two looks of TCP at an idle line is no matter of the daemons.
+/// What happens first in a namespace. The keepalive interval of TCP on an idle connection is not set by the daemons.
 const PREPARE: &str =
     "ip link set lo up && echo 1 >/proc/sys/net/ipv4/tcp_keepalive_intvl && echo up; exec sleep infinity";
 
@@ -108,7 +108,7 @@ struct Way {
 }
 
 impl Way {
-    /// All lines are forgotten; neither end inside is told.
+    /// All connections are dropped; neither end inside is notified.
     fn forget(&self, inside: &Inside) -> Result<()> {
         inside.loopback("down")?;
         for line in self.lines.lock().unwrap().drain(..) {
@@ -218,7 +218,7 @@ fn a_client_behind_a_router_is_backed_up_and_reconnects_when_dropped() -> Result
     }
     wait_until_registered(&bed, "test")?;
     bed.backup("test", "")?.must_be_good()?;
-    // The stock daemon does not know yet that it has been forgotten.
+    // The stock daemon has not noticed yet that its connection was dropped.
     let lost = bed.console(&["status client=reference-fd"])?;
     assert!(!lost.contains("Daemon started "), "{lost}");
     Ok(())

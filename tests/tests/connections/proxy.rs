@@ -1,5 +1,5 @@
 //! A console that reaches the Director only through a File Daemon (`proxy`), and a Director that takes such a connection over.
-//! Everything is said to the stock daemon as well, and what is heard is compared.
+//! Everything is sent to the stock daemon as well, and the answers are compared.
 
 use std::net::TcpListener;
 use std::thread;
@@ -17,7 +17,7 @@ const WRONG: &str = "has-no-password";
 const DEAD: &str = "calls-nobody";
 /// The console may prompt.
 const MAIN_PROMPT: i32 = -18;
-/// The Director wants to use the connection himself.
+/// The Director uses the connection itself.
 const FD_CALLED: i32 = -30;
 
 /// A resource in lines that follow the `FileDaemon` resource, which they end. The last one is ended by the next.
@@ -67,7 +67,7 @@ fn both<T: Send>(ports: [u16; 2], talk: impl Fn(u16) -> Result<T> + Sync) -> Res
     })
 }
 
-/// What a console hears through a File Daemon from the real Director.
+/// What a console receives through a File Daemon from the real Director.
 fn console(port: u16, director: &str) -> Result<Vec<String>> {
     let mut peer = log_in(port, director)?;
     peer.send(b"proxy\n")?;
@@ -81,7 +81,7 @@ fn console(port: u16, director: &str) -> Result<Vec<String>> {
     Ok(heard)
 }
 
-/// What it hears where no Director can be reached, and what the daemon goes on with.
+/// What it receives where no Director can be reached, and what the daemon does next.
 fn in_vain(port: u16, director: &str) -> Result<Vec<String>> {
     let mut peer = log_in(port, director)?;
     peer.send(b"proxy\n")?;
@@ -141,7 +141,7 @@ fn a_console_reaches_the_director_through_the_file_daemon() -> Result<()> {
     Ok(())
 }
 
-/// What both ends hear: the console, then the Director.
+/// What both ends receive: the console, then the Director.
 type Heard = [Vec<String>; 2];
 
 /// What a scripted Director does with a console's connection.

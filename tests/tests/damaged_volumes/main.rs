@@ -1,6 +1,6 @@
 //! Damaged volumes: a scripted Storage Daemon sends the daemon under test every kind of record in every kind of damage, over
-//! the wire, on behalf of a scripted Director. Whatever comes, the daemon ends the job with an `End Job` that says how it
-//! went, restores what was not damaged, says what is wrong, writes nowhere else, and serves the next job.
+//! the wire, on behalf of a scripted Director. Whatever comes, the daemon ends the job with an `End Job` that has its
+//! status, restores what was not damaged, reports what is wrong, writes nowhere else, and serves the next job.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
 //! Peers that are wrong, slow, or gone: whatever they do, the daemon answers as the reference says (01 §20, §21.6), and
-//! serves the next one as if nothing had been.
+//! serves the next one as before.
 //!
 //! No delay of the daemon is part of any expectation.
 

@@ -10,7 +10,7 @@ use bed::{BedError, DIRECTOR, FD_PASSWORD, Fd, Noise, Result};
 
 use super::{assert_unharmed, bed_in_clear, footprint_when_idle};
 
-/// What a Director says, and what looks like it. Nothing here makes the daemon wait for a Storage Daemon.
+/// What a Director sends, and what is similar. Nothing here makes the daemon wait for a Storage Daemon.
 const LINES: [&[u8]; 48] = [
     b"JobId=0 Job=-Console-.2026-01-01_00.00.00_00 SDid=0 SDtime=0 Authorization=dummy",
     b"JobId=7 Job=seq.2026-01-01_00.00.00_07 SDid=1 SDtime=1 Authorization=FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC",

@@ -60,7 +60,7 @@ fn a_reflected_challenge_logs_in_to_the_stock_daemon_only() -> Result<()> {
     let [stock, ours] = [0, 1].map(|side| reflect(ports[side], &listeners[side]));
     assert_eq!(stock?, "2000 OK Hello 15\n");
     assert_eq!(ours?, "1999 Authorization failed.\n");
-    // The operator hears of it.
+    // The operator gets a message.
     let told = format!("Director {CALLED} at 127.0.0.1 refused: the peer sent our own challenge back to us");
     wait_for("the message", PATIENCE, || {
         let mut peer = director_session(ports[1], 1)?;

@@ -156,7 +156,7 @@ impl Tree {
             })
     }
 
-    /// Where the methods stand.
+    /// The files of the methods.
     fn methods(&self) -> Methods {
         let mut methods = Methods::new();
         for (name, module) in &self.modules {
@@ -219,7 +219,7 @@ impl Tree {
     }
 }
 
-/// Reads one module, and those that stand in it with their content.
+/// Reads one module, and the modules inside it.
 struct Reader {
     module: Module,
     /// The type of the `impl` block being read.

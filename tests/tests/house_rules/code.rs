@@ -1,4 +1,4 @@
-//! Questions to a parsed source file: which literals, paths, `unsafe` and ends of data stand in it.
+//! Questions to a parsed source file: its literals, paths, `unsafe` and ends of data.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;

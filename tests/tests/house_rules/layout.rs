@@ -1,4 +1,4 @@
-//! Rules of the layout: where modules and unit tests stand, and one name, one dependency, one way for one thing.
+//! Rules of the layout: where modules and unit tests are, and one name, one dependency, one way for one thing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The house rules that neither the compiler nor clippy knows, one test each. `make lint` runs them alone.
+//! The house rules that neither the compiler nor clippy checks, one test each. `make lint` runs them alone.
 //!
 //! They read the sources (with the tests taken out where a rule speaks of the program only), the pages of `docs/`,
 //! and `cargo metadata`. Not here: whether the program works; that is what the other tests are for.

@@ -1,6 +1,6 @@
 //! The workspace's own sources, parsed: which files make each crate, and their code with the tests taken out.
 //!
-//! Not here: any rule. Those stand in `main.rs`.
+//! Not here: any rule.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -77,12 +77,12 @@ fn package(directory: &Path) -> Outcome<Crate> {
     Ok(Crate { name, sources })
 }
 
-/// Every Rust file that git knows or would take, as paths from the root.
+/// Every Rust file that git tracks or would add, as paths from the root.
 pub(crate) fn rust_files() -> Outcome<BTreeSet<PathBuf>> {
     Ok(files()?.into_iter().filter(|file| file.extension().is_some_and(|e| e == "rs")).collect())
 }
 
-/// Every file that git knows or would take, as paths from the root.
+/// Every file that git tracks or would add, as paths from the root.
 pub(crate) fn files() -> Outcome<BTreeSet<PathBuf>> {
     let listed = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -101,7 +101,7 @@ pub(crate) fn read(path: &str) -> Outcome<String> {
     fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}").into())
 }
 
-/// Reads `file`, then the modules it declares; `directory` is where those stand.
+/// Reads `file`, then the modules it declares; `directory` is where those are.
 fn follow(file: &Path, directory: &Path, name: &[String], into: &mut Vec<Source>) -> Outcome<()> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let whole = syn::parse_file(&text).map_err(|error| format!("{}: {error}", file.display()))?;

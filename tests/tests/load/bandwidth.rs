@@ -1,5 +1,4 @@
-//! What a job may send in a second, wherever that is said, is what goes over the line to the Storage Daemon, within five
-//! parts in a hundred.
+//! A job sends as much per second to the Storage Daemon as its limit says, wherever that is set, within five percent.
 //!
 //! A relay takes the time. What is compared is a rate and not a time: a limited daemon sleeps nearly always.
 
@@ -16,7 +15,7 @@ const CHANGE: usize = 1_500_000;
 /// Of how much the rate may be off.
 const TOLERANCE: f64 = 0.05;
 
-/// A client whose daemon is told a limit in its own configuration, and one of whose jobs the Director limits.
+/// A client whose daemon has a limit in its own configuration, and one of whose jobs the Director limits.
 fn client(fd: Fd, name: &str) -> ClientOptions {
     let mut client = ClientOptions::new(fd).named(name);
     client.file_daemon = vec!["Maximum Bandwidth Per Job = 700 kb/s".to_owned()];

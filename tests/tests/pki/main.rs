@@ -1,7 +1,7 @@
 //! Encrypted and signed backups (reference 04 §12, 05 §11): what one daemon encrypts the other decrypts, whatever the
-//! cipher, the digest, the compression; volumes hold the same once they are opened; damage and wrong keys cost a message.
+//! cipher, the digest, the compression; volumes hold the same once they are decrypted; damage and wrong keys cause a message.
 //!
-//! With `FD_UNDER_TEST=stock` a second stock daemon stands in.
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place.
 
 #![expect(
     clippy::unwrap_used,

@@ -17,7 +17,7 @@ const COMPRESSED: i32 = 32;
 /// A block before compression is never longer.
 const LARGEST: usize = 1 << 17;
 
-/// One thing that stands on the volume, in a form that must be the same for both daemons.
+/// One item of the volume, in a form that must be the same for both daemons.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Item {
     pub(crate) file_index: i32,

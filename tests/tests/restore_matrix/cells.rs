@@ -1,4 +1,4 @@
-//! What is saved, and what stands in its place when it is restored: kinds × situations, one directory (a cell) for each
+//! What is saved, and what is in its place when it is restored: kinds × situations, one directory (a cell) for each
 //! pair, `<situation>/<kind>/x`.
 
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use nix::unistd::mkfifo;
 
 /// When everything that is saved was changed, in seconds.
 pub(crate) const SAVED: i64 = 1_600_000_000;
-/// How much older or newer what stands in its place is.
+/// How much older or newer what is in its place is.
 const AGE: i64 = 1000;
 /// In the future, so that reading does not change it.
 const ATIME: i64 = 2_064_787_200;
@@ -137,7 +137,7 @@ impl Kind {
     }
 }
 
-/// What stands in the place.
+/// What is in the place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Situation {
     /// Nothing, but the directory.
@@ -436,7 +436,7 @@ pub(crate) fn level_times(top: &Path, between: (i64, i64)) {
     let level = |time: (i64, i64)| if (between.0..=between.1).contains(&time.0) { LEVEL } else { time };
     let (atime, mtime) = (level((status.atime(), status.atime_nsec())), level((status.mtime(), status.mtime_nsec())));
     let spec = |time: (i64, i64)| TimeSpec::new(time.0, time.1);
-    // What lies on a read-only mount was not changed.
+    // What is on a read-only mount was not changed.
     let _ = utimensat(AT_FDCWD, top, &spec(atime), &spec(mtime), UtimensatFlags::NoFollowSymlink);
 }
 

@@ -104,7 +104,7 @@ pub(crate) fn build_source(top: &Path) {
     ] {
         fs::write(top.join(name), content).unwrap();
     }
-    // The saved tree's own path, wherever this copy stands.
+    // The saved tree's own path, wherever this copy is.
     fs::hard_link(top.join("hard"), top.join("sub dir/hard-too")).unwrap();
     symlink("File.txt", top.join("relative")).unwrap();
     symlink("/elsewhere/File.txt", top.join("absolute")).unwrap();

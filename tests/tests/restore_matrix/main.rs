@@ -1,9 +1,9 @@
-//! The restore matrix: replace modes × what is saved × what stands in its place, and the forms of names. Each restore is
-//! done by the stock daemon and by the daemon under test, from a backup by the stock one, onto the same ground; the trees
+//! The restore matrix: replace modes × what is saved × what is in its place, and the forms of names. Each restore is
+//! done by the stock daemon and by the daemon under test, from a backup by the stock one, onto the same tree; the trees
 //! that result (content, mode, owner, times to the nanosecond, links, ACLs, attributes, holes), the job's messages and its
 //! report are compared, cell by cell.
 //!
-//! With `FD_UNDER_TEST=stock` a second stock daemon stands in, which shows that the comparison itself is sound.
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the comparison itself is sound.
 //!
 //! Needs root: owners, devices, flags and mounts are half of it.
 

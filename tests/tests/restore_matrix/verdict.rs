@@ -189,7 +189,7 @@ pub(crate) fn compare_cells(mode: &str, sides: &[Side], table: &mut Table) -> Re
     }
     let mut rest = compare_lines(&lines(&told_left, ""), &lines(&told_right, ""));
     rest.extend(compare_lines(&left.report(), &right.report()));
-    // What lies around the cells: only the directories themselves.
+    // Around the cells there are only the directories themselves.
     let outside =
         |text: &String| !text.contains('/') || text.split(['/', ':']).nth(1).is_some_and(|part| part.starts_with(' '));
     rest.extend(compare_places(&left.top, &right.top)?.into_iter().filter(outside));

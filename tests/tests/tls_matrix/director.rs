@@ -13,7 +13,7 @@ const HANDSHAKE: &str = "TLS Connect failure. Check the passwords.";
 pub(crate) struct Server {
     pub(crate) name: &'static str,
     pub(crate) lines: Vec<String>,
-    /// It knows nothing newer than TLS 1.2.
+    /// It supports nothing newer than TLS 1.2.
     pub(crate) old: bool,
 }
 

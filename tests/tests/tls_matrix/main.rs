@@ -2,8 +2,8 @@
 //! and missing credentials; TLS 1.3 and 1.2. The File Daemon is called by the real Director, and calls real Storage
 //! Daemons. Relays in between see whether anything went over the line in clear.
 //!
-//! The stock daemon goes through the same rows. What its operator reads must be the same, and what differs on purpose is
-//! said in [`talks_in_clear`].
+//! The stock daemon goes through the same rows. What its operator reads must be the same; [`talks_in_clear`] has the difference
+//! that is on purpose.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -42,7 +42,7 @@ fn papers(folder: &Folder) -> Result<Papers> {
     Ok(papers)
 }
 
-/// A configuration of OpenSSL that knows nothing newer than TLS 1.2.
+/// A configuration of OpenSSL that supports nothing newer than TLS 1.2.
 fn only_tls_1_2(folder: &Folder) -> (String, String) {
     let path = folder.path().join("tls-1.2.cnf");
     let text = "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = limits\n[limits]\n\

@@ -1,4 +1,4 @@
-//! What one side of a connection wants and has, and what two sides make of it.
+//! What one side of a connection requires and has, and the result for two sides.
 
 use bed::Authority;
 

@@ -35,7 +35,7 @@ impl Storage {
         Ok(Self { name: name.to_owned(), lines, port, relay, process: None })
     }
 
-    /// Writes its configuration and starts it. One whose name says so gets a variable: it knows nothing newer than TLS 1.2.
+    /// Writes its configuration and starts it. One whose name says so gets a variable: it supports nothing newer than TLS 1.2.
     pub(crate) fn start(&mut self, folder: &Path, root: &Root, old: &(String, String)) -> Result<()> {
         let Self { name, port, .. } = self;
         let (work, archive) = (folder.join(format!("work/sd-{name}")), folder.join(format!("volumes/sd-{name}")));

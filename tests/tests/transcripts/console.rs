@@ -4,7 +4,7 @@ use std::fs;
 
 use bed::{Bed, Restore, Result};
 
-/// One action; `@` stands for the client's name.
+/// One action; `@` is replaced by the client's name.
 pub(crate) struct Action {
     /// For messages.
     pub(crate) name: &'static str,

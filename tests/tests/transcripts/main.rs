@@ -1,5 +1,5 @@
 //! The same conversation with both File Daemons: for each action of a Director, a console or a tool, what goes over the
-//! line is taken down and compared, times, numbers and names apart.
+//! connection is recorded and compared, without times, numbers and names.
 //!
 //! Not here: what goes to the Storage Daemon (the compliance matrix compares volumes), and TLS.
 
@@ -26,7 +26,7 @@ const NAMES: [&str; 2] = ["refer", "under"];
 /// As few actions as the suite may ever have.
 const FEWEST: usize = 60;
 
-/// Where a File Daemon tells everything.
+/// The file with all events of a File Daemon.
 fn log_of(bed: &Bed, name: &str) -> PathBuf {
     bed.folder().join("work").join(name).join("all.log")
 }
@@ -103,7 +103,7 @@ impl Stage {
     }
 }
 
-/// The first lines that differ, with what stands around them.
+/// The first lines that differ, with those around them.
 fn difference(what: &str, stock: &str, ours: &str) -> Option<String> {
     if stock == ours {
         return None;

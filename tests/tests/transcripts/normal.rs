@@ -4,7 +4,7 @@ use bed::peer::Frame;
 
 use crate::recorder::Conversation;
 
-/// What stands before a run of characters that differs, which characters these are, and what they become.
+/// What precedes a run of characters that differs, which characters these are, and what they become.
 const RUNS: [(&str, &str, &str); 39] = [
     ("JobId=", DIGITS, "N"),
     ("JobId ", DIGITS, "N"),

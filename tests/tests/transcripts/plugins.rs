@@ -1,4 +1,4 @@
-//! What is said of plugins where there are none: without a `Plugin Directory`, and with an empty one. Here nothing about
+//! What is reported about plugins where there are none: without a `Plugin Directory`, and with an empty one. Here nothing about
 //! plugins is left out of the comparison, as it is elsewhere because the stock daemon of the bed has one.
 
 use std::fs;
@@ -57,12 +57,12 @@ fn session(port: u16, client: &str) -> Result<Vec<String>> {
     Ok(heard)
 }
 
-/// The whole frame where it tells of plugins, else as everywhere.
+/// The whole frame where it is about plugins, else as everywhere.
 fn told(frame: &Frame, client: &str) -> Option<String> {
     let Frame::Data(payload) = frame else { return normal::line(frame, client) };
     let text = String::from_utf8_lossy(payload).replace(client, "CLIENT");
     let plugins: Vec<_> = text.split(['\n', ',']).filter(|part| part.to_lowercase().contains("plugin")).collect();
-    // The time of a message stands before its text.
+    // The time of a message precedes its text.
     let plugins = plugins.iter().map(|part| part.rsplit("CLIENT-fd").next().unwrap_or_default()).collect::<Vec<_>>();
     if plugins.is_empty() { normal::line(frame, client) } else { Some(format!("{plugins:?}")) }
 }
@@ -93,7 +93,7 @@ fn both_daemons_report_missing_plugins_alike() -> Result<()> {
     Ok(())
 }
 
-/// A FileSet that wants a plugin, where a Plugin Directory is configured that holds none.
+/// A FileSet with a plugin, where the configured Plugin Directory is empty.
 #[test]
 fn a_missing_plugin_fails_the_job() -> Result<()> {
     let clients = [("refer-an", Fd::Stock), ("under-an", Fd::under_test()?)];
@@ -118,7 +118,7 @@ fn a_missing_plugin_fails_the_job() -> Result<()> {
     Ok(())
 }
 
-/// `FileSets` that want plugins, `T` being a tree and `B` one without files.
+/// `FileSets` with plugins, `T` being a tree and `B` one without files.
 const WISHES: [(&str, &str); 9] = [
     ("block", "Include { ; Options { ; Plugin = rot13 ; } ; File = T ; }"),
     (
@@ -167,7 +167,7 @@ fn wishing_bed(clients: &[[(String, Fd); 2]]) -> Result<Bed> {
     Bed::start(options)
 }
 
-/// What a job and the estimate of the same tell of plugins, and how the job ended.
+/// What a job and its estimate report about plugins, and how the job ended.
 fn told_of_plugins(bed: &Bed, client: &str, set: &str, job: u32) -> Result<String> {
     let result = bed.result(job)?;
     let estimate = bed.console(&[&format!("estimate listing job=backup-{client} fileset={set}")])?;

@@ -1,4 +1,4 @@
-//! What a tool may say to a File Daemon that no Director of today says: bad syntax, old forms, wrong order, and the
+//! What a tool may send a File Daemon and no current Director does: bad syntax, old forms, wrong order, and the
 //! Directors that may do little.
 
 use bed::peer::{EOD, Frame, Peer, TERMINATE, key_of_password};

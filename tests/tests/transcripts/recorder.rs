@@ -1,7 +1,7 @@
-//! A proxy between a Director and a File Daemon that takes down every frame, in clear text.
+//! A proxy between a Director and a File Daemon that records every frame, in clear text.
 //!
-//! Each connection is a conversation of its own. What one side says after the other has gone is taken down, too. A
-//! connection waits until the log tells the end of the one before: else it is chance which event a daemon tells first.
+//! Each connection is a conversation of its own. What one side sends after the other has closed is recorded, too. A
+//! connection begins when the log has the end of the one before; otherwise the order of a daemon's events is chance.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -25,7 +25,7 @@ pub(crate) struct Conversation {
 
 type Shared = Arc<Mutex<Conversation>>;
 
-/// The port of a File Daemon, and the file where it tells its events.
+/// The port of a File Daemon, and the file with its events.
 type Target = (u16, PathBuf);
 
 /// The proxy of one File Daemon.
@@ -85,7 +85,7 @@ impl Recorder {
     }
 }
 
-/// Waits until the log of a File Daemon tells the end of each session.
+/// Waits until the log of a File Daemon has the end of each session.
 pub(crate) fn wait_for_ends(log: &Path) -> Result<()> {
     wait_for("the end of each session in the log", PATIENCE, || {
         let log = fs::read(log).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! A host that goes on living while it is saved: a database, a mail spool, files that editors and caches replace by rename,
+//! A host that is in use while it is saved: a database, a mail spool, files that editors and caches replace by rename,
 //! logs that are appended to and rotated, temporary files; a few hundred changes a second, and a Storage Daemon to which
-//! the line is slow, so that much changes between the look at a file and its reading.
+//! the connection is slow, so that much changes between a file's attributes and its data.
 //!
 //! Files that are replaced say in their first line which size, time and owner they have. So each file on the volume shows
 //! whether its attributes are those of its data. `LIVING_HOST_ROUNDS=20` runs that many Fulls and Incrementals of each daemon.

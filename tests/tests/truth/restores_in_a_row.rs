@@ -1,4 +1,4 @@
-//! Restores by real daemons that come one after the other, and how the Director calls the end of one.
+//! Restores by real daemons that come one after the other, and the Director's word for the end of one.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -110,7 +110,7 @@ fn consecutive_restores_write_nothing_outside_of_where() -> Result<()> {
         bed.run(&format!("restore jobid={job} client=test-fd restoreclient=test-fd {arguments} all done yes"))
     };
     let whereto = format!("where={}", to.display());
-    // What stands where the FIFO's data would go.
+    // What is where the FIFO's data would go.
     fs::create_dir_all(below(&to, &source)).unwrap();
     fs::write(below(&to, &fifo), b"kept").unwrap();
     restore(job_of_link, &whereto)?.must_be_good()?;

@@ -1,6 +1,6 @@
-//! What is done to the records of a row on its volume. Each file of the tree `data` stands for one kind of damage.
+//! What is done to the records of a row on its volume. Each file of the tree `data` has one kind of damage.
 //!
-//! Not among them: an attribute record that is none. The stock daemon then tells what its memory happens to hold, or ends
+//! Not among them: an attribute record that is none. The stock daemon then prints what its memory happens to hold, or ends
 //! with a segmentation violation.
 
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 //! by the daemon under test, of the same tree or of volumes with the same records, in one bed. Trees, volumes and catalog
 //! are first as they were saved, then changed.
 //!
-//! With `FD_UNDER_TEST=stock` a second stock daemon stands in, which shows that the comparison itself is sound; every
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the comparison itself is sound; every
 //! row is then equal.
 
 #![expect(
@@ -70,7 +70,7 @@ fn backups(bed: &Bed, ran: &[Ran]) -> Result<Vec<(usize, [JobResult; 2])>> {
     backups.map(|ran| Ok((ran.row, [bed.result(ran.jobs[0])?, bed.result(ran.jobs[1])?]))).collect()
 }
 
-/// Does what stands between a phase and the one before.
+/// Makes the changes between a phase and the one before.
 fn prepare(bed: &Bed, rows: &[Row], phase: Phase, ran: &[Ran]) -> Result<()> {
     match phase {
         Phase::Backup | Phase::Init | Phase::Clean => {}

@@ -9,9 +9,9 @@ use crate::damage::Damage;
 /// The trees that rows are about (see `trees.rs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tree {
-    /// Every kind of entry, for the levels that look at the disk.
+    /// Every kind of entry, for the levels that read the disk.
     Disk,
-    /// Plain files, for the levels that look at a volume.
+    /// Plain files, for the levels that read a volume.
     Data,
     /// Hard links.
     Links,
@@ -40,7 +40,7 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// The level that stands for a letter.
+    /// The level of a letter.
     pub(crate) fn of(letter: char) -> Self {
         match letter {
             'B' => Self::Backup,
@@ -70,7 +70,7 @@ impl Level {
         matches!(self, Self::Volume | Self::Data)
     }
 
-    /// The row's job that runs it. `init` and `catalog` belong to a job of their own: the Director looks for the last
+    /// The row's job that runs it. `init` and `catalog` belong to a job of their own: the Director uses the last
     /// `init` under the same name.
     fn job(self) -> &'static str {
         match self {

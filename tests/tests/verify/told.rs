@@ -1,4 +1,4 @@
-//! What a Verify job told: its messages, the Director's report, and what the catalog has of the job.
+//! What a Verify job reported: its messages, the Director's report, and what the catalog has of the job.
 
 use bed::{FileRow, JobResult};
 

@@ -44,7 +44,7 @@ impl Builder {
         (self.nodes.len() <= MOST_NODES).then(|| self.nodes.len() - 1)
     }
 
-    /// Adds what `tree` stands for in front of `next`; its first node.
+    /// Adds the nodes of `tree` in front of `next`; returns the first.
     fn build(&mut self, tree: &Tree, next: usize) -> Option<usize> {
         self.built += 1;
         if self.built > MOST_WORK {
@@ -158,7 +158,7 @@ impl Automaton {
         Some(known.len() * BYTES_OF_STATE + nodes * BYTES_OF_STATE_S_NODE)
     }
 
-    /// One of each kind of bytes that no node tells apart.
+    /// One byte of each class that no node distinguishes.
     fn distinct_bytes(&self) -> Vec<u8> {
         let sets: HashSet<Set> = self.nodes.iter().filter_map(|node| node.set).collect();
         let sets: Vec<Set> = sets.into_iter().collect();

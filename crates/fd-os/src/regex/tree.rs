@@ -122,7 +122,7 @@ impl Reader<'_> {
                         tree = Tree::Repeat { tree: Box::new(tree), least, most };
                         continue;
                     }
-                    // Either an error or a brace that stands for itself.
+                    // Either an error or a literal brace.
                     None => return Some(tree),
                 },
                 _ => return Some(tree),
@@ -133,7 +133,7 @@ impl Reader<'_> {
         None
     }
 
-    /// What stands behind `[`. Classes and everything that is not plain ASCII are taken to be all bytes.
+    /// What follows `[`. Classes and everything that is not plain ASCII are taken to be all bytes.
     fn bracket(&mut self) -> Set {
         let mut set = Set::NONE;
         let negated = self.rest.first() == Some(&b'^');
@@ -191,7 +191,7 @@ impl Reader<'_> {
     }
 }
 
-/// `{n}`, `{n,}`, `{,m}` or `{n,m}`, and what stands behind it.
+/// `{n}`, `{n,}`, `{,m}` or `{n,m}`, and what follows.
 fn interval(text: &[u8]) -> Option<(u32, Option<u32>, &[u8])> {
     let text = text.strip_prefix(b"{")?;
     let end = text.iter().position(|byte| *byte == b'}')?;

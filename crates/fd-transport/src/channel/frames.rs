@@ -19,7 +19,7 @@ pub struct Frames {
     total: usize,
 }
 
-/// Where a payload stands.
+/// Where a payload is.
 #[derive(Debug)]
 struct Place {
     range: Range<usize>,
@@ -58,7 +58,7 @@ impl Frames {
         memory.get(range.clone())
     }
 
-    /// Appends a frame that stands there in the memory of the connection.
+    /// Appends a frame that is at this place in the memory of the connection.
     pub(crate) fn push(&mut self, range: Range<usize>) {
         self.total = self.total.saturating_add(range.len());
         self.places.push(Place { range, is_unpacked: false });

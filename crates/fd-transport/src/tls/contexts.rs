@@ -17,7 +17,7 @@ const SUITES_WITHOUT_AES: &str = "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_S
 const MORE_SUITES: &str = ":TLS_AES_256_GCM_SHA384";
 /// Ciphers of TLS 1.2 with certificates: the stock daemon's list without suites that don't authenticate.
 const CERTIFICATE_CIPHERS: &str = "ALL:!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXP:!MD5:@STRENGTH";
-/// The one suite of TLS 1.2 that the stock daemons know here.
+/// The one suite of TLS 1.2 that the stock daemons offer here.
 const SUITE_OF_1_2: &str = "PSK-AES256-CBC-SHA";
 
 /// What all sessions with a pre-shared key have in common: the settings, and where a session keeps its key.

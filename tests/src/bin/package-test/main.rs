@@ -1,7 +1,7 @@
 //! Installs, upgrades and removes the Debian packages on throw-away hosts, with the bed's Director as their Director.
 //!
 //! `package-test ROOT DEB NEWER` takes an unpacked Debian (`scripts/package-root`) and two builds of the package. It
-//! walks the road of an administrator: stock daemon, ferrofd over it, an upgrade while a job runs, ferrofd removed, the
+//! goes the way of an administrator: stock daemon, ferrofd over it, an upgrade while a job runs, ferrofd removed, the
 //! stock daemon again; and once more, with the stock package's leftovers purged. At every stop a backup must work, and
 //! restores of what either daemon saved, and `/etc/bacula` must be what it was, byte for byte.
 //!
@@ -61,7 +61,7 @@ fn must(good: bool, text: impl FnOnce() -> String) -> Result<()> {
     if good { Ok(()) } else { fail(text()) }
 }
 
-/// One host and the bed that looks after it.
+/// One host and the bed that backs it up.
 struct Road {
     bed: Bed,
     host: Host,
