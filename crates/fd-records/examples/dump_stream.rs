@@ -8,7 +8,8 @@
 use std::io::{self, Write};
 
 use fd_records::{
-    Attributes, AttributesRecord, FileType, LStat, RecordHeader, Stat, Stream, StreamClass, digest_text, xattr,
+    Attributes, AttributesRecord, FileType, LStat, MetadataKind, RecordHeader, Stat, Stream, StreamClass, digest_text,
+    xattr,
 };
 
 fn main() -> io::Result<()> {
