@@ -53,9 +53,7 @@ fn print(header: &RecordHeader, record: &[u8], out: &mut impl Write) -> io::Resu
         },
         StreamClass::Data(layout) => write!(out, ": {layout:?}")?,
         StreamClass::Digest(kind) => {
-            let mut text = Vec::new();
-            digest_text::push(&mut text, record);
-            write!(out, ": {kind} {}", text.escape_ascii())?;
+            write!(out, ": {kind} {}", digest_text::of(record).escape_ascii())?;
         }
         StreamClass::Metadata(MetadataKind::Acl) => write!(out, ": {}", record.escape_ascii())?,
         StreamClass::Metadata(MetadataKind::Xattr) => {

@@ -455,9 +455,7 @@ pub(crate) fn too_much_data(path: &[u8], recorded: i64, most: u64) -> Vec<u8> {
 
 /// The data of the file is not what was saved.
 pub(crate) fn digest_differs(kind: DigestKind, path: &[u8], recorded: &[u8], restored: &DigestValue) -> Vec<u8> {
-    let (mut saved, mut now) = (Vec::new(), Vec::new());
-    digest_text::push(&mut saved, recorded);
-    digest_text::push(&mut now, restored.as_bytes());
+    let (saved, now) = (digest_text::of(recorded), digest_text::of(restored.as_bytes()));
     let kind = kind.name().as_bytes();
     join(&[
         kind,

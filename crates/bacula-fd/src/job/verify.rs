@@ -96,12 +96,7 @@ struct Catalog<'l>(&'l AccurateList);
 impl CatalogList for Catalog<'_> {
     fn find(&mut self, name: &[u8]) -> Option<CatalogFile> {
         let file = self.0.find(name)?;
-        let digest = file.digest.map(|bytes| {
-            let mut text = Vec::new();
-            digest_text::push(&mut text, &bytes);
-            text
-        });
-        Some(CatalogFile { size: file.size, digest })
+        Some(CatalogFile { size: file.size, digest: file.digest.map(|bytes| digest_text::of(&bytes)) })
     }
 
     fn missing(&mut self, tell: &mut dyn FnMut(&[u8])) {

@@ -90,11 +90,7 @@ impl List {
         }
         let (directory, name) = split_path(entry.name);
         let Some(directory) = self.directories.intern(directory) else { return false };
-        let digest = digest_text::parse(entry.digest).filter(|digest| {
-            let mut text = Vec::new();
-            digest_text::push(&mut text, digest);
-            text == entry.digest
-        });
+        let digest = digest_text::parse(entry.digest).filter(|digest| digest_text::of(digest) == entry.digest);
         let mut flags = if link_fi == 0 { 0 } else { LINK };
         match &digest {
             _ if entry.digest.is_empty() => {}

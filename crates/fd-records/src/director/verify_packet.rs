@@ -49,7 +49,7 @@ impl VerifyDigest<'_> {
     pub fn encode(&self) -> Vec<u8> {
         let Self { number, kind, digest } = self;
         let mut packet = format!("{number} {} ", kind.stream().number()).into_bytes();
-        digest_text::push(&mut packet, digest);
+        packet.extend_from_slice(&digest_text::of(digest));
         packet.extend_from_slice(format!(" *{kind}-{number}*").as_bytes());
         packet
     }

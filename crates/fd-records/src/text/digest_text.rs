@@ -3,8 +3,9 @@
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Appends the text of a digest.
-pub fn push(out: &mut Vec<u8>, digest: &[u8]) {
+/// The text of a digest.
+pub fn of(digest: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(digest.len().div_ceil(3) * 4);
     for chunk in digest.chunks(3) {
         let mut bits = 0_u32;
         for index in 0..3 {
@@ -12,9 +13,10 @@ pub fn push(out: &mut Vec<u8>, digest: &[u8]) {
         }
         for digit in 0..=chunk.len() {
             let value = bits >> (18 - 6 * digit) & 63;
-            out.push(DIGITS.get(value as usize).copied().unwrap_or_default());
+            text.push(DIGITS.get(value as usize).copied().unwrap_or_default());
         }
     }
+    text
 }
 
 /// The bytes of a text; padding is accepted. `None` if it is not base 64.
@@ -50,9 +52,7 @@ mod tests {
     use crate::test_bytes::hex;
 
     fn text(digest: &[u8]) -> String {
-        let mut out = Vec::new();
-        push(&mut out, digest);
-        String::from_utf8(out).unwrap()
+        String::from_utf8(of(digest)).unwrap()
     }
 
     #[test]

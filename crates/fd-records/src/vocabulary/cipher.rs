@@ -21,31 +21,29 @@ impl ContentCipher {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Aes128, Self::Aes192, Self::Aes256, Self::Blowfish];
 
-    /// Length of the key in bytes.
-    pub const fn key_len(self) -> usize {
+    /// Name, length of the key, length of a block.
+    const fn facts(self) -> (&'static str, usize, usize) {
         match self {
-            Self::Aes128 | Self::Blowfish => 16,
-            Self::Aes192 => 24,
-            Self::Aes256 => 32,
-        }
-    }
-
-    /// Length of a block and of the initialization vector in bytes.
-    pub const fn block_len(self) -> usize {
-        match self {
-            Self::Aes128 | Self::Aes192 | Self::Aes256 => 16,
-            Self::Blowfish => 8,
+            Self::Aes128 => ("aes128", 16, 16),
+            Self::Aes192 => ("aes192", 24, 16),
+            Self::Aes256 => ("aes256", 32, 16),
+            Self::Blowfish => ("blowfish", 16, 8),
         }
     }
 
     /// Its name in the configuration and in status.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Aes128 => "aes128",
-            Self::Aes192 => "aes192",
-            Self::Aes256 => "aes256",
-            Self::Blowfish => "blowfish",
-        }
+        self.facts().0
+    }
+
+    /// Length of the key in bytes.
+    pub const fn key_len(self) -> usize {
+        self.facts().1
+    }
+
+    /// Length of a block and of the initialization vector in bytes.
+    pub const fn block_len(self) -> usize {
+        self.facts().2
     }
 }
 

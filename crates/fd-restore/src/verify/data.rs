@@ -218,8 +218,7 @@ impl Verify<'_, '_> {
         let Some(file) = &self.file else { return };
         if !file.is_encrypted && file.file_type != Some(FileType::HardLink) {
             if stream.digest_kind() == Some(wanted) {
-                let mut stored = Vec::new();
-                digest_text::push(&mut stored, record);
+                let stored = digest_text::of(record);
                 let computed = file.computed.as_deref().unwrap_or_default();
                 if computed != stored {
                     let text = texts::data_differs(stream, &file.name, computed, &stored);
@@ -246,9 +245,7 @@ impl Verify<'_, '_> {
             self.differs = true;
         }
         if let Some(value) = self.digester.as_mut().and_then(|digester| digester.finish().ok()) {
-            let mut computed = Vec::new();
-            digest_text::push(&mut computed, value.as_bytes());
-            file.computed = Some(computed);
+            file.computed = Some(digest_text::of(value.as_bytes()));
         }
     }
 

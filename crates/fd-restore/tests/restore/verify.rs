@@ -149,8 +149,7 @@ fn data_is_compared_with_its_digest_and_size() {
     let verified = verify_data(&volume, MD5, None);
     let mut texts = Vec::new();
     for data in [&b"data"[..], b"other"] {
-        let mut text = Vec::new();
-        digest_text::push(&mut text, &md5(data));
+        let text = digest_text::of(&md5(data));
         texts.push(String::from_utf8(text).unwrap());
     }
     assert_eq!(
@@ -234,8 +233,7 @@ impl CatalogList for Catalog {
 
 #[test]
 fn the_catalog_is_compared_too() {
-    let mut digest = Vec::new();
-    digest_text::push(&mut digest, &md5(b"data"));
+    let digest = digest_text::of(&md5(b"data"));
     let known = |size: i64, digest: &[u8]| (CatalogFile { size, digest: Some(digest.to_vec()) }, false);
     let entries = [
         (&b"/good"[..], known(4, &digest)),
