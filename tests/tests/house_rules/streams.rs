@@ -1,4 +1,4 @@
-//! Stream numbers: what one means stands in one table, so no other code compares it with a number.
+//! Stream numbers: their meaning is in one table, so no other code compares them with literals.
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -6,7 +6,7 @@ use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMatch, File, Macro};
 
 use crate::sources::{Outcome, crates};
 
-/// Where the table stands.
+/// The file with the table.
 const TABLE: &str = "crates/fd-records/src/vocabulary/stream.rs";
 
 /// The lines on which the number of a stream is compared with others, and on which a stream is made
@@ -78,7 +78,7 @@ fn ends_with_stream_new(path: &syn::Path) -> bool {
 }
 
 #[test]
-fn the_meaning_of_a_stream_number_stands_in_one_table() -> Outcome<()> {
+fn stream_numbers_have_their_meaning_in_one_table() -> Outcome<()> {
     let mut problems = Vec::new();
     for source in crates()?.iter().flat_map(|member| &member.sources) {
         if source.path.ends_with(TABLE) {
