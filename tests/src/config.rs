@@ -232,13 +232,14 @@ impl Plan<'_> {
             .line("FDAddress = 127.0.0.1")
             .directory("WorkingDirectory", &work)
             .directory("Pid Directory", &work)
-            .line("Maximum Concurrent Jobs = 20")
-            .lines(&client.file_daemon);
+            .line("Maximum Concurrent Jobs = 20");
         match &client.plugins {
             Plugins::OfThePackages => _ = text.directory("Plugin Directory", &self.root.inside("usr/lib/bacula")),
             Plugins::In(directory) => _ = text.directory("Plugin Directory", directory),
             Plugins::NoDirectory => {}
         }
+        // These may end the resource and begin others.
+        text.lines(&client.file_daemon);
         self.psk(&mut text);
         text.close();
         let classes = if self.options.every_message { "all, saved" } else { "all, !skipped, !restored, !saved" };
