@@ -5,9 +5,10 @@
 use std::fmt::Debug;
 
 use fd_bsock::Signal;
-use fd_session::append::{AppendClose, AppendOpen, Ticket};
+use fd_session::append::AppendClose;
 use fd_session::authenticate::{Authentication, Challenges, Credentials};
-use fd_session::read::{ReadClose, ReadOpen};
+use fd_session::open::{SessionOpen, Ticket};
+use fd_session::read::ReadClose;
 use fd_session::storage::StorageHello;
 use fd_session::{Action, Input, Machine, Need};
 use libfuzzer_sys::fuzz_target;
@@ -73,7 +74,7 @@ fuzz_target!(|data: &[u8]| {
             drive(machine, actions, peer);
         }
         4 => {
-            let (machine, actions) = AppendOpen::start();
+            let (machine, actions) = SessionOpen::append();
             drive(machine, actions, peer);
         }
         5 => {
@@ -81,7 +82,7 @@ fuzz_target!(|data: &[u8]| {
             drive(machine, actions, peer);
         }
         6 => {
-            let (machine, actions) = ReadOpen::start(1, 1_795_226_230);
+            let (machine, actions) = SessionOpen::read(1, 1_795_226_230);
             drive(machine, actions, peer);
         }
         _ => {

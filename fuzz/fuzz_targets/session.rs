@@ -13,11 +13,12 @@ use fd_bsock::hello::{Challenge, DIRECTOR_ACCEPTED, DirectorHello, FirstPacket};
 use fd_fileset::{FileSet, ListFailure, Parser, Reaction, Regex, RegexCompiler};
 use fd_os::regex::{PosixRegex, RegexError, RegexOptions, weigh};
 use fd_records::AccurateEntry;
-use fd_session::append::{AppendClose, AppendOpen};
+use fd_session::append::AppendClose;
 use fd_session::authenticate::{Authentication, Challenges, Credentials};
 use fd_session::clock::{ClockSync, parse_btime};
 use fd_session::command::{self, Access, Command, Level, PluginCommand, ScriptCommand};
-use fd_session::read::{ReadClose, ReadOpen};
+use fd_session::open::SessionOpen;
+use fd_session::read::ReadClose;
 use fd_session::storage::{SignalReaction, StorageHello, react};
 use fd_session::texts::EndJob;
 use fd_session::{Action, Input, JobStatus, Machine, Need};
@@ -208,7 +209,7 @@ impl Session {
     }
 
     fn restore(&mut self, peers: &mut Peers<'_>) -> Option<()> {
-        let ticket = peers.lead(ReadOpen::start(1, 1_795_226_230))?;
+        let ticket = peers.lead(SessionOpen::read(1, 1_795_226_230))?;
         self.change(JobStatus::Running);
         peers.list(|_| {})?;
         peers.lead(ReadClose::start(ticket));
@@ -269,7 +270,7 @@ impl Session {
             self.fail();
             return None;
         }
-        let ticket = peers.lead(AppendOpen::start())?;
+        let ticket = peers.lead(SessionOpen::append())?;
         self.change(JobStatus::Running);
         // What a Storage Daemon says while it takes data.
         while let Some(Said::Signal(signal)) = peers.next() {

@@ -1,56 +1,10 @@
-//! The dialogue round a backup's data: `append open`, `append data`, and after the data
-//! `append end`, `append close` (reference 04 §1.1). Not here: the data.
-
-use std::time::Duration;
+//! The dialogue behind a backup's data: `append end`, `append close` (reference 04 §1.1).
 
 use crate::action::{Action, Input, Machine};
 use crate::job_status::JobStatus;
-use crate::storage::{self, StorageError};
+use crate::open::{Ticket, VOLUME_TIMEOUT};
+use crate::storage::{self, Direction, StorageError};
 use crate::texts;
-
-/// The Storage Daemon may wait for an operator to mount a volume: days, not minutes
-/// (reference 02 §14.2).
-pub const VOLUME_TIMEOUT: Duration = Duration::from_secs(5 * 24 * 3600);
-
-/// The session number that the Storage Daemon gave us.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ticket(pub i64);
-
-/// From nothing to "send your data".
-#[derive(Debug)]
-pub struct AppendOpen {
-    ticket: Option<Ticket>,
-}
-
-type OpenActions = Vec<Action<Ticket, StorageError>>;
-
-impl AppendOpen {
-    /// Asks for a session.
-    pub fn start() -> (Self, OpenActions) {
-        let ask = vec![Action::Send(texts::APPEND_OPEN.to_vec()), Action::Receive(VOLUME_TIMEOUT)];
-        (Self { ticket: None }, ask)
-    }
-}
-
-impl Machine for AppendOpen {
-    type Done = Ticket;
-    type Error = StorageError;
-
-    fn handle(&mut self, input: Input<'_>) -> Vec<Action<Ticket, StorageError>> {
-        match (self.ticket, input) {
-            (None, Input::Frame(frame)) => match storage::parse_ticket(frame) {
-                Some(ticket) => {
-                    self.ticket = Some(Ticket(ticket));
-                    vec![Action::Send(texts::append_data(ticket)), Action::Receive(VOLUME_TIMEOUT)]
-                }
-                None => vec![Action::Failed(StorageError::AppendOpen(frame.to_vec()))],
-            },
-            (None, _) => vec![Action::Failed(StorageError::AppendOpenGone)],
-            (Some(ticket), Input::Frame(texts::DATA_OK)) => vec![Action::Done(ticket)],
-            (Some(_), other) => vec![Action::Failed(storage::bad_response("Append Data", texts::DATA_OK, other))],
-        }
-    }
-}
 
 #[derive(Debug)]
 enum Closing {
@@ -90,7 +44,10 @@ impl Machine for AppendClose {
             }
             (Closing::End, Input::Frame(texts::APPEND_END_OK)) => {
                 self.state = Closing::Close { status: None };
-                vec![Action::Send(texts::append_close(self.ticket.0)), Action::Receive(VOLUME_TIMEOUT)]
+                vec![
+                    Action::Send(texts::session_close(Direction::Append, self.ticket.0)),
+                    Action::Receive(VOLUME_TIMEOUT),
+                ]
             }
             (Closing::End, other) => {
                 vec![Action::Failed(storage::bad_response("Append End", texts::APPEND_END_OK, other))]
@@ -137,14 +94,6 @@ mod tests {
     }
 
     #[test]
-    fn a_real_opening_ends_with_a_ticket() {
-        let (mut open, actions) = AppendOpen::start();
-        assert_eq!(sent(&actions), b"append open session\n");
-        assert_eq!(sent(&open.handle(Input::Frame(b"3000 OK open ticket = 7\n"))), b"append data 7\n");
-        assert_eq!(open.handle(Input::Frame(b"3000 OK data\n")), [Action::Done(Ticket(7))]);
-    }
-
-    #[test]
     fn a_real_ending_returns_the_verdict_at_the_signal() {
         let (mut close, _) = AppendClose::start(Ticket(7));
         assert_eq!(sent(&close.handle(Input::Frame(b"3000 OK append data\n"))), b"append end session 7\n");
@@ -184,11 +133,6 @@ mod tests {
 
     #[test]
     fn wrong_answers_have_the_stock_texts() {
-        let (mut open, _) = AppendOpen::start();
-        let refused = open.handle(Input::Frame(b"3902 Error\n"));
-        let Some(Action::Failed(error)) = refused.first() else { panic!("{refused:?}") };
-        assert_eq!(error.message(), b"Bad response to append open: 3902 Error\n\n");
-
         let (mut close, _) = AppendClose::start(Ticket(1));
         let refused = close.handle(Input::Frame(b"3999 Failed append\n"));
         let Some(Action::Failed(error)) = refused.first() else { panic!("{refused:?}") };

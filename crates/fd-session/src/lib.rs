@@ -3,8 +3,8 @@
 //!
 //! - [`command`]: the table of a Director's commands, and their values as types.
 //! - [`authenticate`]: the login, for both sides of a hello; [`need`] says how much TLS it takes.
-//! - [`storage`], [`append`], [`read`]: the dialogue with the Storage Daemon, before and round the
-//!   data.
+//! - [`storage`], [`open`], [`append`], [`read`]: the dialogue with the Storage Daemon, before and
+//!   behind the data.
 //! - [`texts`]: every word that is said in them.
 //!
 //! Sans-IO: frames go in, [`Action`]s come out, time and random numbers are arguments. Nothing here
@@ -18,6 +18,7 @@ pub mod clock;
 pub mod command;
 pub mod job_status;
 pub mod need;
+pub mod open;
 pub mod read;
 pub mod storage;
 pub mod texts;

@@ -1,6 +1,7 @@
 //! The hello to a Storage Daemon, with capabilities and authentication; what its signals mean; what
 //! can go wrong. Not here: what is said afterwards (`append`, `read`).
 
+use std::fmt;
 use std::time::Duration;
 
 use fd_bsock::Signal;
@@ -12,6 +13,22 @@ use crate::authenticate::{ANSWER_TIMEOUT, AuthError, Authenticated, Authenticati
 
 /// The whole hello and authentication may take this long (reference 01 §19).
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Which way the data of a session goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// To the volume.
+    Append,
+    /// From the volume.
+    Read,
+}
+
+/// As commands name it.
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::Append { "append" } else { "read" })
+    }
+}
 
 /// Why the dialogue with a Storage Daemon ended. [`StorageError::message`] is the text for the
 /// operator.
@@ -29,18 +46,12 @@ pub enum StorageError {
     /// Authenticated, but no OK.
     #[error("the Storage daemon ended the hello: {0}")]
     NoHello(String),
-    /// Wrong answer to `append open`.
-    #[error("bad answer to append open: {}", .0.escape_ascii())]
-    AppendOpen(Vec<u8>),
-    /// No answer to `append open`.
-    #[error("no answer to append open")]
-    AppendOpenGone,
-    /// Wrong answer to `read open`.
-    #[error("bad answer to read open: {}", .0.escape_ascii())]
-    ReadOpen(Vec<u8>),
-    /// No answer to `read open`.
-    #[error("no answer to read open")]
-    ReadOpenGone,
+    /// Wrong answer to `append open` or `read open`.
+    #[error("bad answer to {0} open: {got}", got = .1.escape_ascii())]
+    Open(Direction, Vec<u8>),
+    /// No answer to it.
+    #[error("no answer to {0} open")]
+    OpenGone(Direction),
     /// Another text than the one wanted.
     #[error("bad answer to {command}: wanted {}, got {}", .wanted.escape_ascii(), .got.escape_ascii())]
     Response {

@@ -11,7 +11,7 @@ use fd_bsock::scan::bash_spaces;
 
 use crate::authenticate::AuthError;
 use crate::command::{MetricFormat, SetDebug};
-use crate::storage::StorageError;
+use crate::storage::{Direction, StorageError};
 
 /// A text about a frame or a name, which stands between the two parts.
 #[derive(Clone, Copy, Debug)]
@@ -233,9 +233,14 @@ pub const APPEND_DATA_OK: &[u8] = b"3000 OK append data\n";
 /// The Storage Daemon has ended the session.
 pub const APPEND_END_OK: &[u8] = b"3000 OK end\n";
 
-/// Asks to send data.
-pub fn append_data(ticket: i64) -> Vec<u8> {
-    format!("append data {ticket}\n").into_bytes()
+/// Asks to send data, or for the first record.
+pub fn session_data(direction: Direction, ticket: i64) -> Vec<u8> {
+    format!("{direction} data {ticket}\n").into_bytes()
+}
+
+/// Asks for the verdict on the data, or for no more records.
+pub fn session_close(direction: Direction, ticket: i64) -> Vec<u8> {
+    format!("{direction} close session {ticket}\n").into_bytes()
 }
 
 /// All data has been sent.
@@ -243,24 +248,9 @@ pub fn append_end(ticket: i64) -> Vec<u8> {
     format!("append end session {ticket}\n").into_bytes()
 }
 
-/// Asks for the verdict.
-pub fn append_close(ticket: i64) -> Vec<u8> {
-    format!("append close session {ticket}\n").into_bytes()
-}
-
 /// Asks for the records of a session.
 pub fn read_open(vol_session_id: u32, vol_session_time: u32) -> Vec<u8> {
     format!("read open session = DummyVolume {vol_session_id} {vol_session_time} 0 0 0 0\n").into_bytes()
-}
-
-/// Asks for the first record.
-pub fn read_data(ticket: i64) -> Vec<u8> {
-    format!("read data {ticket}\n").into_bytes()
-}
-
-/// No more records are wanted.
-pub fn read_close(ticket: i64) -> Vec<u8> {
-    format!("read close session {ticket}\n").into_bytes()
 }
 
 /// Reply to `JobId=`: no newline. `platform` is `<host os>,<distribution>,<version>`, `plugins` a
@@ -565,10 +555,10 @@ impl StorageError {
             }
             Self::BadCapabilities(got) => [b"hello.c:191 Bad caps from SD: ", got.as_slice(), b".\n"].concat(),
             Self::Authentication(_) | Self::NoHello(_) => Vec::new(),
-            Self::AppendOpen(got) => [b"Bad response to append open: ", got.as_slice(), b"\n"].concat(),
-            Self::AppendOpenGone => b"Bad response from stored to open command\n".to_vec(),
-            Self::ReadOpen(got) => [b"Bad response to SD read open: ", got.as_slice(), b"\n"].concat(),
-            Self::ReadOpenGone => b"Bad response from stored to read open command\n".to_vec(),
+            Self::Open(Direction::Append, got) => Quote("Bad response to append open: ", "\n").of(got),
+            Self::Open(Direction::Read, got) => Quote("Bad response to SD read open: ", "\n").of(got),
+            Self::OpenGone(Direction::Append) => b"Bad response from stored to open command\n".to_vec(),
+            Self::OpenGone(Direction::Read) => b"Bad response from stored to read open command\n".to_vec(),
             Self::Response { command, wanted, got } => {
                 let wanted = String::from_utf8_lossy(wanted);
                 let (len, shown) = (got.len(), one_line(got));

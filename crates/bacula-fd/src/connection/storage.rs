@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use fd_bsock::{CommCount, Signal};
-use fd_session::append::{AppendClose, AppendOpen, Ticket};
+use fd_session::append::AppendClose;
 use fd_session::authenticate::Credentials;
-use fd_session::read::{ReadClose, ReadOpen};
+use fd_session::open::{SessionOpen, Ticket};
+use fd_session::read::ReadClose;
 use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageHello};
 use fd_session::{Action, JobStatus, Machine, texts};
 use fd_transport::{
@@ -138,7 +139,7 @@ impl StorageConnection {
 
     /// Asks for a backup session; what is sent next is data.
     pub(crate) fn open_append(&mut self) -> Result<Ticket, StorageError> {
-        let (mut machine, first) = AppendOpen::start();
+        let (mut machine, first) = SessionOpen::append();
         self.lead(&mut machine, first)
     }
 
@@ -150,7 +151,7 @@ impl StorageConnection {
 
     /// Asks for the records of this job's session; what comes next are records.
     pub(crate) fn open_read(&mut self, job: &Job) -> Result<Ticket, StorageError> {
-        let (mut machine, first) = ReadOpen::start(job.identity.vol_session_id, job.identity.vol_session_time);
+        let (mut machine, first) = SessionOpen::read(job.identity.vol_session_id, job.identity.vol_session_time);
         self.lead(&mut machine, first)
     }
 
