@@ -94,19 +94,6 @@ impl Word {
     }
 }
 
-/// A run while its line is read: everything, until a word narrows a set down.
-#[expect(clippy::struct_excessive_bools, reason = "one for each set that a word can narrow down")]
-struct Builder {
-    run: ConnectRun,
-    at_seen: bool,
-    hours_given: bool,
-    days_given: bool,
-    weeks_of_year_given: bool,
-    months_given: bool,
-    week_days_given: bool,
-    weeks_of_month_given: bool,
-}
-
 /// The lowest `count` bits.
 const fn all(count: u32) -> u64 {
     (1 << count) - 1
@@ -117,62 +104,51 @@ const fn range(first: u32, last: u32, size: u32) -> u64 {
     if first < last { all(last + 1) & !all(first) } else { (all(size) & !all(first)) | all(last + 1) }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the sets have no more bits than their fields")]
+/// The bits of a set; `None` until a word narrows it down from all.
+type Bits = Option<u64>;
+
+fn add_bits(set: &mut Bits, bits: u64) {
+    *set.get_or_insert(0) |= bits;
+}
+
+/// A run while its line is read.
+#[derive(Default)]
+struct Builder {
+    max_connect_time: Option<Duration>,
+    at_seen: bool,
+    minute: u8,
+    last_day: bool,
+    hours: Bits,
+    days: Bits,
+    months: Bits,
+    week_days: Bits,
+    weeks_of_month: Bits,
+    weeks_of_year: Bits,
+}
+
 impl Builder {
-    fn new() -> Self {
-        Self {
-            run: ConnectRun {
-                max_connect_time: None,
-                hours: all(HOURS) as u32,
-                minute: 0,
-                days: all(DAYS_OF_MONTH) as u32,
-                last_day: false,
-                months: all(Set::Month.size()) as u16,
-                week_days: all(Set::WeekDay.size()) as u8,
-                weeks_of_month: all(Set::WeekOfMonth.size()) as u8,
-                weeks_of_year: all(WEEKS_OF_YEAR),
-            },
-            at_seen: false,
-            hours_given: false,
-            days_given: false,
-            weeks_of_year_given: false,
-            months_given: false,
-            week_days_given: false,
-            weeks_of_month_given: false,
+    #[expect(clippy::cast_possible_truncation, reason = "the sets have no more bits than their fields")]
+    fn build(self) -> ConnectRun {
+        ConnectRun {
+            max_connect_time: self.max_connect_time,
+            hours: self.hours.unwrap_or(all(HOURS)) as u32,
+            minute: self.minute,
+            days: self.days.unwrap_or(all(DAYS_OF_MONTH)) as u32,
+            last_day: self.last_day,
+            months: self.months.unwrap_or(all(Set::Month.size())) as u16,
+            week_days: self.week_days.unwrap_or(all(Set::WeekDay.size())) as u8,
+            weeks_of_month: self.weeks_of_month.unwrap_or(all(Set::WeekOfMonth.size())) as u8,
+            weeks_of_year: self.weeks_of_year.unwrap_or(all(WEEKS_OF_YEAR)),
         }
-    }
-
-    fn add_days(&mut self, bits: u64) {
-        let kept = if core::mem::replace(&mut self.days_given, true) { self.run.days } else { 0 };
-        self.run.days = kept | bits as u32;
-    }
-
-    fn add_weeks_of_year(&mut self, bits: u64) {
-        let kept = if core::mem::replace(&mut self.weeks_of_year_given, true) { self.run.weeks_of_year } else { 0 };
-        self.run.weeks_of_year = kept | bits;
     }
 
     fn add_members(&mut self, set: Set, bits: u64) {
-        match set {
-            Set::Month => {
-                let kept = if core::mem::replace(&mut self.months_given, true) { self.run.months } else { 0 };
-                self.run.months = kept | bits as u16;
-            }
-            Set::WeekDay => {
-                let kept = if core::mem::replace(&mut self.week_days_given, true) { self.run.week_days } else { 0 };
-                self.run.week_days = kept | bits as u8;
-            }
-            Set::WeekOfMonth => {
-                let given = core::mem::replace(&mut self.weeks_of_month_given, true);
-                self.run.weeks_of_month = if given { self.run.weeks_of_month } else { 0 } | bits as u8;
-            }
-        }
-    }
-
-    fn add_time(&mut self, hour: u32, minute: u8) {
-        let kept = if core::mem::replace(&mut self.hours_given, true) { self.run.hours } else { 0 };
-        self.run.hours = kept | 1 << hour;
-        self.run.minute = minute;
+        let bits_of_set = match set {
+            Set::Month => &mut self.months,
+            Set::WeekDay => &mut self.week_days,
+            Set::WeekOfMonth => &mut self.weeks_of_month,
+        };
+        add_bits(bits_of_set, bits);
     }
 
     /// What a word means. Sets that `hourly`, `weekly` or `monthly` open stay open; so do the days
@@ -182,29 +158,22 @@ impl Builder {
             Word::On => {}
             Word::At => self.at_seen = true,
             Word::LastDay => {
-                self.add_days(0);
-                self.run.last_day = true;
+                self.days.get_or_insert(0);
+                self.last_day = true;
             }
-            Word::Hourly => {
-                self.hours_given = true;
-                self.run.hours = all(HOURS) as u32;
-            }
+            Word::Hourly => self.hours = Some(all(HOURS)),
             Word::Daily => {
-                self.days_given = true;
-                self.run.week_days = all(Set::WeekDay.size()) as u8;
+                self.days.get_or_insert(all(DAYS_OF_MONTH));
+                if let Some(week_days) = &mut self.week_days {
+                    *week_days = all(Set::WeekDay.size());
+                }
             }
             Word::Weekly => {
-                self.days_given = true;
-                self.weeks_of_month_given = true;
-                self.weeks_of_year_given = true;
-                self.run.days = all(DAYS_OF_MONTH) as u32;
-                self.run.weeks_of_month = all(Set::WeekOfMonth.size()) as u8;
-                self.run.weeks_of_year = all(WEEKS_OF_YEAR);
+                self.days = Some(all(DAYS_OF_MONTH));
+                self.weeks_of_month = Some(all(Set::WeekOfMonth.size()));
+                self.weeks_of_year = Some(all(WEEKS_OF_YEAR));
             }
-            Word::Monthly => {
-                self.months_given = true;
-                self.run.months = all(Set::Month.size()) as u16;
-            }
+            Word::Monthly => self.months = Some(all(Set::Month.size())),
             Word::Member(set, index) => self.add_members(set, 1 << index),
         }
     }
@@ -223,7 +192,7 @@ impl Builder {
             if week >= WEEKS_OF_YEAR {
                 return Err((&texts::BAD_WEEK, None));
             }
-            self.add_weeks_of_year(1 << week);
+            add_bits(&mut self.weeks_of_year, 1 << week);
             return Ok(());
         }
         let word = Word::of(text).ok_or_else(|| (&texts::UNKNOWN_WORD, Some(text.to_vec())))?;
@@ -237,14 +206,14 @@ impl Builder {
             let (Some(first), Some(second)) = (day(first), day(second)) else {
                 return Err(&texts::BAD_DAY_RANGE);
             };
-            self.add_days(range(first, second, DAYS_OF_MONTH));
+            add_bits(&mut self.days, range(first, second, DAYS_OF_MONTH));
             return Ok(());
         }
         if let (Some(first), Some(second)) = (week_number(first), week_number(second)) {
             if first >= WEEKS_OF_YEAR || second >= WEEKS_OF_YEAR {
                 return Err(&texts::BAD_WEEK_RANGE);
             }
-            self.add_weeks_of_year(range(first, second, WEEKS_OF_YEAR));
+            add_bits(&mut self.weeks_of_year, range(first, second, WEEKS_OF_YEAR));
             return Ok(());
         }
         let Some(Word::Member(set, first)) = Word::of(first) else {
@@ -291,7 +260,8 @@ impl Builder {
         let (Some(hour), Some(minute)) = (hour, minute) else {
             return Err(&texts::BAD_TIME);
         };
-        self.add_time(hour, minute);
+        add_bits(&mut self.hours, 1 << hour);
+        self.minute = minute;
         Ok(())
     }
 }
@@ -326,7 +296,7 @@ impl Reader<'_> {
     }
 
     fn connect_run(&mut self) -> Result<ConnectRun, SyntaxError> {
-        let mut builder = Builder::new();
+        let mut builder = Builder::default();
         let mut token = self.lexer.name()?;
         while self.lexer.text().eq_ignore_ascii_case(b"MaxConnectTime") {
             if self.lexer.next()? != Token::Equals {
@@ -335,17 +305,17 @@ impl Reader<'_> {
             self.lexer.next()?;
             let seconds = numbers::duration(self.lexer.text())
                 .map_err(|bad| self.lexer.fail(&texts::CONNECT_NOT_A_DURATION, [bad.0]))?;
-            builder.run.max_connect_time = Some(Duration::from_secs(seconds));
+            builder.max_connect_time = Some(Duration::from_secs(seconds));
             // The stock daemon converts the text in place and leaves it empty.
             self.lexer.clear_text();
             token = self.lexer.name()?;
         }
         loop {
             match token {
-                Token::EndOfLine => return Ok(builder.run),
+                Token::EndOfLine => return Ok(builder.build()),
                 Token::Comma => {}
                 Token::Number => match plain_number(self.lexer.text()) {
-                    Some(day @ 1..=DAYS_OF_MONTH) => builder.add_days(1 << (day - 1)),
+                    Some(day @ 1..=DAYS_OF_MONTH) => add_bits(&mut builder.days, 1 << (day - 1)),
                     _ => return Err(self.lexer.fail(&texts::BAD_DAY, [])),
                 },
                 Token::Identifier | Token::UnquotedString => {
@@ -369,11 +339,11 @@ mod tests {
     use super::*;
 
     fn built(words: &[&str]) -> ConnectRun {
-        let mut builder = Builder::new();
+        let mut builder = Builder::default();
         for word in words {
             builder.add(word.as_bytes()).map_err(|(failure, _)| failure.template).unwrap();
         }
-        builder.run
+        builder.build()
     }
 
     #[test]
