@@ -1,4 +1,5 @@
-//! The program from outside: command line, `-t`, background, signals, pid file (reference 06 §4, §5, §15).
+//! The program from outside: command line, `-t`, background, signals, pid file (reference 06 §4,
+//! §5, §15).
 
 #![expect(clippy::unwrap_used, reason = "tests, with their helpers")]
 
@@ -26,7 +27,7 @@ impl Place {
         let directory = std::env::temp_dir().join(format!("ferrofd-start-{name}-{}", std::process::id()));
         fs::create_dir_all(directory.join("work")).unwrap();
         fs::create_dir_all(directory.join("run")).unwrap();
-        // A port that nobody has at the moment.
+        // A port that is free at the moment.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let place = Self { directory, port };
         place.configure("");

@@ -77,6 +77,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// The daemon can't go on; the reason was printed.
 struct Ended(u8);
 
+/// The daemon from its settings to its end; its exit status.
 fn start(cli: &Cli) -> Result<u8, Ended> {
     let settings = settings(cli)?;
     let debug = trace(cli, &settings.log);
@@ -86,45 +87,12 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     if cli.test_only {
         return Ok(0);
     }
-    let name = config.file_daemon.name.clone();
-    let ended = |message: StockMessage| {
-        say(Some(message));
-        Ended(1)
-    };
-    let pid_file = if cli.no_pid_file {
-        None
-    } else {
-        let created = PidFile::create(&config.file_daemon.pid_directory, config.file_daemon.port());
-        Some(created.map_err(|error| ended(error.message(&name)))?)
-    };
-    let addresses = config.file_daemon.addresses.clone();
-    let certificates = ResourceCertificates::load(&config).map_err(|problem| {
-        // They were good when the configuration was checked, a moment ago.
-        tracing::error!(%problem, "the certificates can't be read");
-        Ended(1)
-    })?;
-    // Before privileges are dropped: key files are root's.
-    let protection = pki_keys::load(&config.file_daemon.pki).map_err(|problem| {
-        print(&mut io::stderr(), problem.lines.join("\n").as_bytes());
-        Ended(1)
-    })?;
-    check_plugin_directory(&config)?;
-    debug.settle(&name, &config.file_daemon.working_directory);
-    let daemon = Arc::new(Daemon::new(config, certificates, protection, debug, settings));
-    drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
-        .map_err(|error| ended(error.message(&name)))?;
-    tell_of_life(&daemon, "FD0001", "startup");
-    collectors::start(&daemon);
-    prometheus::start(&daemon);
-    for address in addresses {
-        listen(&daemon, address)?;
-    }
-    registration::start(&daemon);
-    tracing::info!(daemon = %name, "listening");
+    let pid_file = if cli.no_pid_file { None } else { Some(pid_file(&config)?) };
+    let daemon = Arc::new(daemon(cli, config, debug, settings)?);
+    start_services(&daemon)?;
     let manager = Manager::find();
     if let Some(manager) = &manager {
-        let daemon = Arc::clone(&daemon);
-        let mut probe = Probe::new(daemon);
+        let mut probe = Probe::new(Arc::clone(&daemon));
         manager.ready(move || probe.stuck());
     }
     let status = wait_for_the_end(&daemon, signals)?;
@@ -138,6 +106,50 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         tracing::warn!(%error, "the pid file can't be removed");
     }
     Ok(status)
+}
+
+/// Ends the start with a message of the stock daemon's.
+fn ended(message: StockMessage) -> Ended {
+    say(Some(message));
+    Ended(1)
+}
+
+fn pid_file(config: &Config) -> Result<PidFile, Ended> {
+    let own = &config.file_daemon;
+    PidFile::create(&own.pid_directory, own.port()).map_err(|error| ended(error.message(&own.name)))
+}
+
+/// The state that all threads share, in a process that has become its user. Keys are read before
+/// that: their files are root's.
+fn daemon(cli: &Cli, config: Config, debug: Arc<Debug>, settings: Settings) -> Result<Daemon, Ended> {
+    let certificates = ResourceCertificates::load(&config).map_err(|problem| {
+        // They were good when the configuration was checked, a moment ago.
+        tracing::error!(%problem, "the certificates can't be read");
+        Ended(1)
+    })?;
+    let protection = pki_keys::load(&config.file_daemon.pki).map_err(|problem| {
+        print(&mut io::stderr(), problem.lines.join("\n").as_bytes());
+        Ended(1)
+    })?;
+    check_plugin_directory(&config)?;
+    debug.settle(&config.file_daemon.name, &config.file_daemon.working_directory);
+    let daemon = Daemon::new(config, certificates, protection, debug, settings);
+    drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
+        .map_err(|error| ended(error.message(&daemon.config().file_daemon.name)))?;
+    Ok(daemon)
+}
+
+/// Starts what runs as long as the daemon does: collectors, metrics, listeners, calls to Directors.
+fn start_services(daemon: &Arc<Daemon>) -> Result<(), Ended> {
+    tell_of_life(daemon, "FD0001", "startup");
+    collectors::start(daemon);
+    prometheus::start(daemon);
+    for address in &daemon.config().file_daemon.addresses {
+        listen(daemon, *address)?;
+    }
+    registration::start(daemon);
+    tracing::info!(daemon = %daemon.config().file_daemon.name, "listening");
+    Ok(())
 }
 
 /// Refuses a configuration in which a connection must be encrypted and can't be: each one would
