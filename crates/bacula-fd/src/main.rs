@@ -1,10 +1,14 @@
 //! `bacula-fd`: command line, start-up, and the wiring of the crates that do the work.
 //!
-//! Its rooms, from the top: [`daemon`] is the process and the services that it starts; [`director`]
-//! answers a Director's commands, [`status`] and [`metrics`] tell what runs; [`job`] runs backups,
-//! restores and scripts; [`connection`] makes connections and leads the dialogues on them;
-//! [`shared`] is the state that all of them share; [`security`] guards the host and its
-//! connections.
+//! Its rooms, each of which uses those below it only:
+//! - [`daemon`]: the process: command line, start, end, and the services that run as long as it
+//! - [`director`]: a Director's connection, and a handler for each of its commands
+//! - [`status`], [`metrics`]: what runs, for people and for programs
+//! - [`job`]: backups, restores, verify jobs, and the programs that run for them
+//! - [`connection`]: connections that the daemon makes, and the dialogues on any connection
+//! - [`shared`]: the state that all threads share; it starts nothing
+//! - [`delivery`]: messages to files, mail, the operator and the system's log
+//! - [`security`]: certificates, keys, access rules, bounded places for callers
 
 mod clock;
 mod connection;

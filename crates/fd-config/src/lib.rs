@@ -1,9 +1,12 @@
-//! `bacula-fd.conf`, read into immutable types.
+//! `bacula-fd.conf` and `bacula-fd.toml`, read into immutable types.
 //!
-//! The way through the crate: bytes come from a [`Source`] that the caller implements, the lexer
-//! makes tokens of them, the parser makes resources, and the start-up checks make of these one
-//! [`Config`], which can't hold a reference to something that does not exist. An error is a value
-//! with the stock daemon's text, byte for byte, and an explanation of our own.
+//! - `syntax`: from bytes to the values in the file: source, lexer, grammar, tables of directives
+//! - `values`: each type of value with its own rules
+//! - `resources`: the typed resources, with their defaults, as one [`Config`]
+//! - `checks`: the start-up checks, so that a [`Config`] refers to nothing that does not exist
+//! - `settings`: `bacula-fd.toml`; `json`: the view that `bfdjson` prints
+//!
+//! An error is a value with the stock daemon's text, byte for byte, and an explanation of our own.
 //!
 //! Not here: opening files, running programs, resolving host names (the [`Source`] does), loading
 //! keys, starting anything.
