@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use fd_crypto::{Digester, Digesters};
+use fd_crypto::Digesters;
 use fd_fileset::Flags;
 use fd_messages::MessageType;
 use fd_records::{DigestKind, DigestValue, FileType};
@@ -90,14 +90,11 @@ impl Comparer<'_> {
         finding: &mut Finding,
     ) -> Result<Option<DigestValue>, Stopped> {
         let Ok(digester) = self.digesters.ready(kind) else { return Ok(None) };
-        let mut reading = Reading {
-            digester,
-            block: self.block,
-            record_len: self.record_len,
-            open_limits: self.open_limits,
-            count: &mut |bytes| finding.read_bytes += bytes,
+        let each = |data: &[u8]| {
+            digester.update(data);
+            finding.read_bytes += data.len() as u64;
         };
-        let error = match reading.digest(entry)? {
+        let error = match read_file(entry, self.block, self.record_len, self.open_limits, each)? {
             Ok((DataEnd::Complete, Identity::Unchanged)) => return Ok(digester.finish().ok()),
             // The file that the walk compared with the list has changed since.
             Ok((DataEnd::Complete, _)) | Err(Errno::STALE) => None,
@@ -110,43 +107,35 @@ impl Comparer<'_> {
     }
 }
 
-/// Digests files as a backup does, without saving them.
-pub(crate) struct Reading<'r> {
-    pub(crate) digester: &'r mut Digester,
-    /// A buffer for blocks.
-    pub(crate) block: &'r mut Vec<u8>,
-    pub(crate) record_len: usize,
-    pub(crate) open_limits: OpenLimits<'r>,
-    /// Called for each block with the number of bytes that were read and digested.
-    pub(crate) count: &'r mut dyn FnMut(u64),
-}
-
-impl Reading<'_> {
-    /// Adds the entry's data to the digest and compares the file with the one of the walk. A file
-    /// of size 0 is not opened. The inner error is that of opening it; `ESTALE` for another file.
-    pub(crate) fn digest(&mut self, entry: &Entry) -> Result<Result<(DataEnd, Identity), Errno>, Stopped> {
-        if entry.stat.size <= 0 {
-            return Ok(Ok((DataEnd::Complete, Identity::Unchanged)));
-        }
-        let begun = Instant::now();
-        let file = match open_regular(entry, self.open_limits) {
-            Ok(file) => file,
-            Err(errno) => return Ok(Err(errno)),
-        };
-        let (identity, stat) = match entry.identify(file.as_fd()) {
-            Ok((Identity::Replaced, _)) => return Ok(Err(Errno::STALE)),
-            Ok(found) => found,
-            Err(errno) => return Ok(Err(errno)),
-        };
-        let mut source = Source::new(file, FileType::Regular, &stat, begun.elapsed());
-        let cut = Cut::new(FileType::Regular, &stat, entry.options.has(Flags::SPARSE), self.record_len);
-        let (digester, count) = (&mut *self.digester, &mut *self.count);
-        let each = |_, block: &[u8]| {
-            digester.update(block);
-            count(block.len() as u64);
-            Ok::<(), Stopped>(())
-        };
-        let mut intake = Scratch { block: self.block, each };
-        Ok(Ok((read_blocks(&mut source, &cut, self.open_limits.is_stopped, &mut intake)?, identity)))
+/// Reads a file as a backup does, without saving it: passes its blocks to `each` and compares the
+/// file with the one of the walk. `block` is a buffer. A file of size 0 is not opened. The inner
+/// error is that of opening it; `ESTALE` for another file.
+pub(crate) fn read_file(
+    entry: &Entry,
+    block: &mut Vec<u8>,
+    record_len: usize,
+    open_limits: OpenLimits<'_>,
+    mut each: impl FnMut(&[u8]),
+) -> Result<Result<(DataEnd, Identity), Errno>, Stopped> {
+    if entry.stat.size <= 0 {
+        return Ok(Ok((DataEnd::Complete, Identity::Unchanged)));
     }
+    let begun = Instant::now();
+    let file = match open_regular(entry, open_limits) {
+        Ok(file) => file,
+        Err(errno) => return Ok(Err(errno)),
+    };
+    let (identity, stat) = match entry.identify(file.as_fd()) {
+        Ok((Identity::Replaced, _)) => return Ok(Err(Errno::STALE)),
+        Ok(found) => found,
+        Err(errno) => return Ok(Err(errno)),
+    };
+    let mut source = Source::new(file, FileType::Regular, &stat, begun.elapsed());
+    let cut = Cut::new(FileType::Regular, &stat, entry.options.has(Flags::SPARSE), record_len);
+    let each = |_, data: &[u8]| {
+        each(data);
+        Ok::<(), Stopped>(())
+    };
+    let end = read_blocks(&mut source, &cut, open_limits.is_stopped, &mut Scratch { block, each })?;
+    Ok(Ok((end, identity)))
 }

@@ -14,7 +14,7 @@ use fd_records::{DigestKind, FileType, LStat, Stat, VerifyAttributes, VerifyDige
 use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::file::blocks::DataEnd;
-use crate::file::compare::Reading;
+use crate::file::compare::read_file;
 use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::block_len;
 use crate::texts;
@@ -161,18 +161,14 @@ impl Verify<'_> {
             return Ok(());
         };
         let is_stopped = || host.cancel.is_cancelled();
-        let mut reading = Reading {
-            digester,
-            block: &mut self.block,
-            record_len: self.record_len,
-            open_limits: OpenLimits { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &self.leases },
-            count: &mut |bytes| {
-                host.progress.add_read_bytes(bytes);
-                host.progress.add_job_bytes(bytes);
-            },
+        let open_limits = OpenLimits { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &self.leases };
+        let each = |data: &[u8]| {
+            digester.update(data);
+            host.progress.add_read_bytes(data.len() as u64);
+            host.progress.add_job_bytes(data.len() as u64);
         };
-        let end = reading.digest(entry).map_err(|_stopped| VerifyDiskError::Cancelled)?;
-        match end {
+        let end = read_file(entry, &mut self.block, self.record_len, open_limits, each);
+        match end.map_err(|_stopped| VerifyDiskError::Cancelled)? {
             Ok((DataEnd::Complete, _)) => {}
             Ok((DataEnd::ReadError(errno), _)) => host.failed(&texts::cannot_read_to_verify(&entry.path, errno)),
             Err(errno) => {
