@@ -18,6 +18,9 @@ pub struct Nanoseconds {
     pub ctime: u32,
 }
 
+/// Attributes that were read.
+pub(crate) type Found = (Stat, Nanoseconds);
+
 /// The type of an entry in its record; not for directories.
 pub(crate) fn file_type(stat: &Stat, is_top: bool, options: &EffectiveOptions) -> FileType {
     const ALL_MAY_READ: u32 = 0o444;
@@ -33,7 +36,7 @@ pub(crate) fn file_type(stat: &Stat, is_top: bool, options: &EffectiveOptions) -
 
 /// Converts the kernel's types.
 #[expect(clippy::useless_conversion, reason = "the kernel's types differ between architectures")]
-pub(crate) fn convert(found: &rustix::fs::Stat) -> (Stat, Nanoseconds) {
+pub(crate) fn convert(found: &rustix::fs::Stat) -> Found {
     let nanoseconds = |part: u64| u32::try_from(part).unwrap_or(0);
     let stat = Stat {
         dev: found.st_dev,
@@ -59,6 +62,6 @@ pub(crate) fn convert(found: &rustix::fs::Stat) -> (Stat, Nanoseconds) {
 }
 
 /// The attributes of an open file or handle.
-pub(crate) fn stat_of(file: BorrowedFd<'_>) -> Result<(Stat, Nanoseconds), Errno> {
+pub(crate) fn stat_of(file: BorrowedFd<'_>) -> Result<Found, Errno> {
     fstat(file).map(|found| convert(&found))
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::judge::{Barrier, Changed, Judge, barrier};
 use super::place::Place;
 use super::report::{Ended, Report};
-use crate::attributes::{Nanoseconds, convert, file_type};
+use crate::attributes::{Found, convert, file_type};
 use crate::directory::{Directory, Scratch};
 use crate::entry::{Entry, HardLink};
 use crate::fs_types;
@@ -77,7 +77,7 @@ impl<'w> Walker<'w> {
         if self.report.host.is_cancelled() {
             return Err(WalkEnd::Cancelled.into());
         }
-        let (stat, nanoseconds) = match place.lstat() {
+        let found = match place.lstat() {
             Ok(found) => convert(&found),
             Err(errno) => {
                 if self.judge.judge(place, false).accepted {
@@ -89,21 +89,15 @@ impl<'w> Walker<'w> {
         if place.is_top() && !self.file_system_is_allowed(place)? {
             return Ok(None);
         }
-        if stat.mode_type() == Stat::MODE_DIRECTORY {
-            return self.directory(place, stat, nanoseconds, is_last);
+        if found.0.mode_type() == Stat::MODE_DIRECTORY {
+            return self.directory(place, found, is_last);
         }
-        self.file(place, stat, nanoseconds, is_last).map(|()| None)
+        self.file(place, found, is_last).map(|()| None)
     }
 
     /// Everything but directories.
-    fn file(
-        &mut self,
-        place: &Place<'w, '_>,
-        stat: Stat,
-        nanoseconds: Nanoseconds,
-        is_last: bool,
-    ) -> Result<(), Broken> {
-        let path = place.path;
+    fn file(&mut self, place: &Place<'w, '_>, found: Found, is_last: bool) -> Result<(), Broken> {
+        let (path, stat) = (place.path, found.0);
         let judgement = self.judge.judge(place, false);
         let options = judgement.options;
         if stat.mode_type() == Stat::MODE_REGULAR && options.has(Flags::HONOR_NO_DUMP) && place.is_no_dump() {
@@ -126,43 +120,26 @@ impl<'w> Walker<'w> {
                 Err(errno) => return Ok(self.report.failed(path, texts::FOLLOW, errno)?),
             }
         } else if stat.nlink > 1 && !options.has(Flags::NO_HARD_LINK) {
-            // Only entries to be saved get here: a name that is left out never becomes a first
-            // name.
+            // Only entries to be saved get here: a name that is left out never becomes a first name.
             match self.links.meet(&stat, path) {
                 Met::Again => return Ok(()),
+                Met::Untracked => {}
                 Met::First(slot) => hard_link = Some(HardLink::First(slot)),
                 Met::Later(slot) => {
-                    let own_type = std::mem::replace(&mut file_type, FileType::HardLink);
                     link = slot.path();
-                    hard_link = Some(HardLink::Later { slot, own_type });
+                    hard_link = Some(HardLink::Later { slot, own_type: file_type });
+                    file_type = FileType::HardLink;
                 }
-                Met::Untracked => {}
             }
         }
         let root = if place.is_top() { self.root_of_name(path) } else { place.root.cloned() };
         self.report.begin(path)?;
-        Ok(self.report.entry(Entry {
-            path: path.to_vec(),
-            file_type,
-            stat,
-            nanoseconds,
-            link,
-            hard_link,
-            options: Arc::clone(options),
-            top_level: place.is_top(),
-            token,
-            root,
-        })?)
+        let entry = place.entry(file_type, found, options, token);
+        Ok(self.report.entry(Entry { link, hard_link, root, ..entry })?)
     }
 
     /// A directory before its contents (reference 03 §5.4).
-    fn directory(
-        &mut self,
-        place: &Place<'w, '_>,
-        stat: Stat,
-        nanoseconds: Nanoseconds,
-        is_last: bool,
-    ) -> Result<Option<Level>, Broken> {
+    fn directory(&mut self, place: &Place<'w, '_>, found: Found, is_last: bool) -> Result<Option<Level>, Broken> {
         let path = place.path;
         let judgement = self.judge.judge(place, true);
         let options = judgement.options;
@@ -173,7 +150,7 @@ impl<'w> Walker<'w> {
             self.report.say(MessageType::Skipped, |text| texts::ignored_directory(text, path))?;
             return Ok(None);
         }
-        let changed = self.judge.compare(place, &stat, &judgement);
+        let changed = self.judge.compare(place, &found.0, &judgement);
         if judgement.out_of_limits {
             self.report.summary.skipped_directories += 1;
             self.report.say(MessageType::Skipped, |text| texts::out_of_limits(text, path))?;
@@ -185,18 +162,7 @@ impl<'w> Walker<'w> {
             Changed::Yes { token } => (true, token),
             Changed::No => (false, None),
         };
-        let entry = Entry {
-            path: path.to_vec(),
-            file_type: FileType::Directory,
-            stat,
-            nanoseconds,
-            link: Vec::new(),
-            hard_link: None,
-            options: Arc::clone(options),
-            top_level: place.is_top(),
-            token,
-            root: place.root.cloned(),
-        };
+        let entry = place.entry(FileType::Directory, found, options, token);
         self.enter(place, entry, is_changed, is_last)
     }
 

@@ -3,12 +3,14 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use fd_fileset::Include;
-use fd_records::Stat;
+use fd_fileset::{EffectiveOptions, Include};
+use fd_records::{FileType, Stat};
 use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::attributes::Found;
 use crate::directory::stat_at;
+use crate::entry::Entry;
 use crate::names::without_slashes;
 use crate::root::Root;
 
@@ -41,6 +43,28 @@ impl<'p> Place<'_, 'p> {
         match self.parent {
             Some((descriptor, _)) => (descriptor, self.path.get(self.name_at..).unwrap_or_default()),
             None => (CWD, self.path),
+        }
+    }
+
+    /// An entry at this place, without a link.
+    pub(super) fn entry(
+        &self,
+        file_type: FileType,
+        (stat, nanoseconds): Found,
+        options: &Arc<EffectiveOptions>,
+        token: Option<u64>,
+    ) -> Entry {
+        Entry {
+            path: self.path.to_vec(),
+            file_type,
+            stat,
+            nanoseconds,
+            link: Vec::new(),
+            hard_link: None,
+            options: Arc::clone(options),
+            top_level: self.is_top(),
+            token,
+            root: self.root.cloned(),
         }
     }
 
