@@ -8,7 +8,7 @@
 //! - `kernels`: the choice for a processor.
 //! - `many`: whole messages in memory, for [`crate::DigestBatch`].
 //! - [`SideBySide`]: long messages whose data arrives in parts.
-//! - `x8`, `x16`, `x16_avx2`: the kernels; `md5` and `sha256`: their steps.
+//! - `x8`, with `x8_md5` and `x8_sha256`, and `x16_avx2`: the kernels.
 //!
 //! All `unsafe` code of the crate is in this module.
 
@@ -20,17 +20,13 @@ mod message;
 mod side_by_side;
 
 #[cfg(target_arch = "x86_64")]
-#[macro_use]
-mod md5;
-#[cfg(target_arch = "x86_64")]
-#[macro_use]
-mod sha256;
-#[cfg(target_arch = "x86_64")]
-mod x16;
-#[cfg(target_arch = "x86_64")]
 mod x16_avx2;
 #[cfg(target_arch = "x86_64")]
 mod x8;
+#[cfg(target_arch = "x86_64")]
+mod x8_md5;
+#[cfg(target_arch = "x86_64")]
+mod x8_sha256;
 
 #[cfg(test)]
 mod tests;

@@ -1,30 +1,33 @@
 //! The choice of kernels for a processor, and the calls of kernels.
 
-#[cfg(target_arch = "x86_64")]
-use super::{x8, x16, x16_avx2};
-
 use super::algorithm::{Algorithm, Run, Words};
+#[cfg(target_arch = "x86_64")]
+use super::{x8, x16_avx2};
 use crate::processor::Processor;
 
-/// Messages that the wide kernels take at a time.
+/// Messages that the wide kernel takes at a time.
 pub(super) const WIDE: usize = 16;
 
 /// Messages that the narrow kernel takes at a time.
 pub(super) const NARROW: usize = 8;
 
-/// The kernels for an algorithm. [`Kernels::new`] returns a value only if the processor can run
-/// them. On processors of other families there is none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kernels {
-    /// The wide kernel of AVX2, which makes MD5 only.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// The wide and the narrow kernel of AVX-512.
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
+/// The kernels for an algorithm, at least one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kernels {
+    /// For many messages.
+    pub(super) wide: Option<Avx2>,
+    /// For few messages, or where there is no wide kernel.
+    pub(super) narrow: Option<Avx512>,
 }
 
-/// Proof that the processor has AVX-512F and AVX-512VL.
+/// The wide kernel, which computes MD5 with AVX2. There is a value only on processors with AVX2.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Avx2 {
+    #[cfg(target_arch = "x86_64")]
+    Found,
+}
+
+/// The narrow kernel, with AVX-512F and AVX-512VL. There is a value only on processors with both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Avx512 {
     #[cfg(target_arch = "x86_64")]
@@ -35,46 +38,34 @@ impl Kernels {
     /// The kernels for this algorithm; `None` if OpenSSL is faster. OpenSSL is faster for SHA-256
     /// on processors with instructions for it.
     #[cfg(target_arch = "x86_64")]
-    pub(super) const fn new(algorithm: Algorithm, processor: Processor) -> Option<Self> {
-        match algorithm {
-            Algorithm::Sha256 if processor.has_sha() => None,
-            Algorithm::Md5 | Algorithm::Sha256 if processor.has_avx512() => Some(Self::Avx512(Avx512::Found)),
-            Algorithm::Md5 if processor.has_avx2() => Some(Self::Avx2),
-            Algorithm::Md5 | Algorithm::Sha256 => None,
-        }
+    pub(super) fn new(algorithm: Algorithm, processor: Processor) -> Option<Self> {
+        let (wide, narrow) = match algorithm {
+            Algorithm::Md5 => (processor.has_avx2(), processor.has_avx512()),
+            Algorithm::Sha256 => (false, processor.has_avx512() && !processor.has_sha()),
+        };
+        let kernels = Self { wide: wide.then_some(Avx2::Found), narrow: narrow.then_some(Avx512::Found) };
+        (wide || narrow).then_some(kernels)
     }
 
     /// There are no kernels for this family of processors.
     #[cfg(not(target_arch = "x86_64"))]
-    pub(super) const fn new(_: Algorithm, _: Processor) -> Option<Self> {
+    pub(super) fn new(_: Algorithm, _: Processor) -> Option<Self> {
         None
     }
+}
 
-    /// The narrow kernel, if there is one.
-    pub(super) const fn narrow(self) -> Option<Avx512> {
-        match self {
+impl Avx2 {
+    /// Takes the blocks of up to [`WIDE`] messages of MD5, as many as the shortest run has.
+    pub(super) fn advance<'a>(self, messages: impl Iterator<Item = (&'a mut Words, Run<'a>)>) {
+        advance::<WIDE>(messages, |words, runs| match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => None,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(found) => Some(found),
-        }
-    }
-
-    /// Takes the blocks of up to [`WIDE`] messages, as many as the shortest run has.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "there are no kernels"))]
-    pub(super) fn advance<'a>(self, algorithm: Algorithm, messages: impl Iterator<Item = (&'a mut Words, Run<'a>)>) {
-        advance::<WIDE>(messages, |words, runs| {
-            let mut state =
-                std::array::from_fn(|word| words.each_ref().map(|words| words.get(word).copied().unwrap_or(0)));
-            match self {
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: there is this value only where the processor has AVX-512.
-                Self::Avx512(_) => unsafe { x16::advance(algorithm, &mut state, runs) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: there is this value only where the processor has AVX2, and only for MD5.
-                Self::Avx2 => unsafe { x16_avx2::advance(&mut state, runs) },
+            Self::Found => {
+                let word = |number| words.each_ref().map(|words| words.get(number).copied().unwrap_or(0));
+                let mut state = std::array::from_fn(word);
+                // SAFETY: there is this value only where the processor has AVX2.
+                unsafe { x16_avx2::advance(&mut state, runs) }
+                *words = std::array::from_fn(|message| state.map(|words| words.get(message).copied().unwrap_or(0)));
             }
-            *words = std::array::from_fn(|message| state.map(|words| words.get(message).copied().unwrap_or(0)));
         });
     }
 }
@@ -85,7 +76,7 @@ impl Avx512 {
     pub(super) fn advance<'a>(self, algorithm: Algorithm, messages: impl Iterator<Item = (&'a mut Words, Run<'a>)>) {
         advance::<NARROW>(messages, |words, runs| match self {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: there is this value only where the processor has AVX-512.
+            // SAFETY: there is this value only where the processor has AVX-512F and AVX-512VL.
             Self::Found => unsafe { x8::advance(algorithm, words, runs) },
         });
     }

@@ -37,9 +37,11 @@ impl Many {
         messages: impl IntoIterator<Item = &'m [u8]>,
         mut done: impl FnMut(usize, DigestValue),
     ) {
-        let Self { algorithm, kernels } = self;
+        let Self { algorithm, kernels: Kernels { wide, narrow } } = self;
         let mut waiting = messages.into_iter().enumerate();
         let mut present: [Message<'m>; WIDE] = std::array::from_fn(|_| Message::default());
+        let width = if wide.is_some() { WIDE } else { NARROW };
+        let (present, _) = present.split_at_mut(width);
         loop {
             for message in present.iter_mut().filter(|message| message.is_finished()) {
                 if let Some((number, bytes)) = waiting.next() {
@@ -50,9 +52,10 @@ impl Many {
             let (count, steps) = (busy().count(), busy().map(Message::at_hand).min());
             let Some(steps) = steps else { return };
             let busy = present.iter_mut().filter(|message| !message.is_finished()).map(|message| message.next(steps));
-            match kernels.narrow().filter(|_| count <= NARROW) {
-                Some(narrow) => narrow.advance(algorithm, busy),
-                None => kernels.advance(algorithm, busy),
+            match (wide, narrow) {
+                (_, Some(narrow)) if count <= NARROW => narrow.advance(algorithm, busy),
+                (Some(wide), _) => wide.advance(busy),
+                (None, _) => return,
             }
             for (number, words) in present.iter_mut().filter_map(Message::take_finished) {
                 done(number, algorithm.value(words));
@@ -61,10 +64,10 @@ impl Many {
     }
 
     /// How many of the messages are faster one by one, given their lengths, the longest first. The
-    /// AVX2 kernel runs until the end of its longest message. With AVX-512, the narrow kernel takes
-    /// over when few messages are left.
+    /// wide kernel runs until the end of its longest message. The narrow one, if there is one,
+    /// takes over when few messages are left.
     pub(crate) fn stand_out(self, lengths: impl Iterator<Item = usize> + Clone) -> usize {
-        if self.kernels.narrow().is_some() { 0 } else { stand_out_of_avx2(lengths) }
+        if self.kernels.narrow.is_some() { 0 } else { stand_out_of_avx2(lengths) }
     }
 }
 

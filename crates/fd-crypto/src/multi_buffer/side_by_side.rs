@@ -34,7 +34,7 @@ impl SideBySide {
         let mut found = None;
         for kind in kinds.iter() {
             let algorithm = Algorithm::of(kind)?;
-            let kernel = Kernels::new(algorithm, processor)?.narrow()?;
+            let kernel = Kernels::new(algorithm, processor)?.narrow?;
             let message = found.get_or_insert(Self { kernel, words: [None; Algorithm::ALL.len()] });
             if let Some(words) = message.words.get_mut(algorithm as usize) {
                 *words = Some(algorithm.start());

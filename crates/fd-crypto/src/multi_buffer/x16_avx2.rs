@@ -1,5 +1,5 @@
-//! MD5 of sixteen messages in two sets of AVX2 registers: one set's steps fill the time until the
-//! other's results are there.
+//! MD5 of sixteen messages with AVX2, in two sets of registers: one set's steps fill the time until
+//! the other's results are there.
 
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_andnot_si256, _mm256_loadu_si256, _mm256_or_si256,

@@ -2,21 +2,18 @@
 //! 128 bits, or one by one, would take as long.
 
 use std::arch::x86_64::{
-    __m128i as HalfRegister, __m256i as Register, _mm_loadu_si128, _mm_storeu_si128, _mm256_add_epi32 as add,
-    _mm256_extracti128_si256 as half, _mm256_rol_epi32 as rotate_left, _mm256_ror_epi32 as rotate_right,
-    _mm256_set_m128i as join, _mm256_set1_epi32 as splat, _mm256_setzero_si256 as zero,
-    _mm256_srli_epi32 as shift_right, _mm256_ternarylogic_epi32 as mix, _mm256_unpackhi_epi32 as high,
+    __m128i as HalfRegister, __m256i as Register, _mm_loadu_si128, _mm_storeu_si128, _mm256_extracti128_si256 as half,
+    _mm256_set_m128i as join, _mm256_setzero_si256 as zero, _mm256_unpackhi_epi32 as high,
     _mm256_unpackhi_epi64 as high_pair, _mm256_unpacklo_epi32 as low, _mm256_unpacklo_epi64 as low_pair,
 };
 
 use super::algorithm::{Algorithm, Run, Words, ZEROS};
 use super::kernels::NARROW;
+use super::x8_md5::md5;
+use super::x8_sha256::sha256;
 
 /// Words of half a register: the other half belongs to the message so many further on.
 const WIDTH: usize = 4;
-
-md5!("avx512f,avx512vl");
-sha256!("avx512f,avx512vl");
 
 /// Takes the blocks of each message, as many as the shortest run has.
 #[target_feature(enable = "avx512f,avx512vl")]
@@ -37,7 +34,7 @@ pub(super) fn advance(algorithm: Algorithm, chains: &mut [Words; NARROW], runs: 
     for step in 0..steps {
         let words = transpose(runs, step);
         values = match algorithm {
-            Algorithm::Md5 => md5(values, words),
+            Algorithm::Md5 => md5(values, &words),
             Algorithm::Sha256 => sha256(values, words),
         };
     }
