@@ -1,17 +1,19 @@
-//! What a file has beside its contents: owner, mode, times, ACLs, extended attributes, special files; read from and
-//! applied to the file system.
+//! What a file has beside its contents: owner, mode, times, ACLs, extended attributes, special
+//! files; read from and applied to the file system.
 //!
-//! Reading serves the backup ([`MetadataReader`]), applying serves the restore ([`Target`], [`MetadataWriter`]).
-//! Everything is applied through an open file or through a name in an open directory, never through a whole path, so
-//! that no other process can redirect it.
+//! Reading serves the backup ([`MetadataReader`]), applying serves the restore ([`Target`],
+//! [`MetadataWriter`]). Everything is applied through an open file or through a name in an open
+//! directory, never through a whole path, so that no other process can redirect it.
 //!
 //! What is where:
 //!
 //! - `reader`, `writer`: ACLs and extended attributes, read from a file and applied to one.
 //! - `target`: an object that is held, its owner, mode and times; how special files are made.
-//! - `names`: names of users and groups; `warnings`: how many warnings a backup shows; `texts`: their words.
+//! - `names`: names of users and groups; `warnings`: how many warnings a backup shows; `texts`:
+//!   their words.
 //!
-//! Not here: the formats of the records (`fd-records`), the network, and the decision what is an error of the job.
+//! Not here: the formats of the records (`fd-records`), the network, and the decision what is an
+//! error of the job.
 
 mod names;
 mod reader;

@@ -1,6 +1,7 @@
 //! A cache of the names and numbers of this machine's users and groups.
 //!
-//! A directory service may take milliseconds for an answer, and a job needs the same few owners again and again.
+//! A directory service may take milliseconds for an answer, and a job needs the same few owners
+//! again and again.
 
 use std::collections::HashMap;
 
@@ -55,7 +56,8 @@ fn name_of(
         known.clear();
     }
     let name = known.entry(number).or_insert_with(|| {
-        // nix replaces bytes that are no UTF-8. Such a name could not be found again, the number can.
+        // nix replaces bytes that are no UTF-8. Such a name could not be found again, the number
+        // can.
         let name = ask().filter(|name| !name.is_empty() && !name.contains(char::REPLACEMENT_CHARACTER));
         name.map(|name| name.into_bytes().into_boxed_slice())
     });

@@ -1,7 +1,7 @@
 //! Reading ACLs and extended attributes for a backup (reference 04 §10, §11).
 //!
-//! A file without either costs one system call: whether there is an ACL shows in the list of attributes. Reading is by
-//! path, by descriptor or by a handle, and never follows a symbolic link.
+//! A file without either costs one system call: whether there is an ACL shows in the list of
+//! attributes. Reading is by path, by descriptor or by a handle, and never follows a symbolic link.
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
@@ -27,8 +27,8 @@ const RECORD_LIMIT: usize = 1_000_000;
 pub enum Place<'a> {
     /// An open file; saves the kernel the walk over the path.
     File(BorrowedFd<'a>),
-    /// A path in whose place another file may stand by now. Nothing is taken from there without a handle (`O_PATH`) of
-    /// the file that is meant; `None` if it is gone.
+    /// A path in whose place another file may stand by now. Nothing is taken from there without a
+    /// handle (`O_PATH`) of the file that is meant; `None` if it is gone.
     Handle(&'a [u8], &'a dyn Fn() -> Option<OwnedFd>),
 }
 
@@ -60,7 +60,8 @@ pub struct Wanted {
     pub xattr: bool,
 }
 
-/// What was found, as payloads of records. An empty one means: no record. Meant to be reused from file to file.
+/// What was found, as payloads of records. An empty one means: no record. Meant to be reused from
+/// file to file.
 #[derive(PartialEq, Eq, Default, Debug)]
 pub struct FileMetadata {
     /// Payload of stream 1008, with its final NUL.
@@ -81,8 +82,8 @@ impl FileMetadata {
 
 /// Reads metadata. Each thread has its own reader, without shared state.
 ///
-/// Remembers that a device supports no ACLs or no extended attributes, and does not ask it again until a file of another
-/// device has come.
+/// Remembers that a device supports no ACLs or no extended attributes, and does not ask it again
+/// until a file of another device has come.
 #[derive(Default, Debug)]
 pub struct MetadataReader {
     names: NameCache,
@@ -102,8 +103,8 @@ struct Device {
     is_cifs: bool,
 }
 
-/// What could not be read, each a warning complete with line end that a [`crate::WarningLimit`] of its kind must admit
-/// before it is shown.
+/// What could not be read, each a warning complete with line end that a [`crate::WarningLimit`] of
+/// its kind must admit before it is shown.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ReadWarnings {
     /// About an ACL. The stock daemon saves the file without it and without a message.
@@ -204,7 +205,8 @@ impl MetadataReader {
             }
             match get(object, name, &mut self.value) {
                 Ok(()) => {
-                    // A value that is no ACL would be a defect of the file system; the reference is silent too.
+                    // A value that is no ACL would be a defect of the file system; the reference is
+                    // silent too.
                     if let Ok(acl) = Acl::from_kernel(&self.value)
                         && (!acl.is_trivial() || (name == DEFAULT_ACL && !acl.entries().is_empty()))
                     {
@@ -258,7 +260,8 @@ fn names_in(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| *byte == 0).filter(|name| !name.is_empty())
 }
 
-/// Makes `into` hold the names. It gets the size that the kernel never exceeds, so one call is enough.
+/// Makes `into` hold the names. It gets the size that the kernel never exceeds, so one call is
+/// enough.
 fn list(object: Object<'_>, into: &mut Vec<u8>) -> Result<(), Errno> {
     into.clear();
     into.reserve(KERNEL_LIMIT);

@@ -1,4 +1,5 @@
-//! An object whose metadata is set, held by a descriptor so that no path can lead elsewhere, and the plain attributes.
+//! An object whose metadata is set, held by a descriptor so that no path can lead elsewhere, and
+//! the plain attributes.
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
@@ -14,9 +15,11 @@ use nix::unistd::{Gid, Uid};
 pub enum Target<'a> {
     /// An open file or directory.
     Open(BorrowedFd<'a>),
-    /// A handle that only identifies an object (`O_PATH`), of any type; a symbolic link is itself the target.
+    /// A handle that only identifies an object (`O_PATH`), of any type; a symbolic link is itself
+    /// the target.
     Pinned(BorrowedFd<'a>),
-    /// What stands under this name (without `/`) in an open directory; a symbolic link is itself the target.
+    /// What stands under this name (without `/`) in an open directory; a symbolic link is itself
+    /// the target.
     Named {
         /// The directory.
         directory: BorrowedFd<'a>,
@@ -41,7 +44,8 @@ pub struct AttributeFailures {
 pub struct UsualOwner {
     uid: u32,
     gid: u32,
-    /// How many more files are not examined, since a file had another owner: some directories pass on theirs.
+    /// How many more files are not examined, since a file had another owner: some directories pass
+    /// on theirs.
     doubt: u32,
 }
 
@@ -76,8 +80,8 @@ const SET_USER: u32 = 0o4000;
 /// Set-group-id.
 const SET_GROUP: u32 = 0o2000;
 
-/// Opens what stands under a name so that it can be looked at and given its metadata without the name meaning
-/// something else in between.
+/// Opens what stands under a name so that it can be looked at and given its metadata without the
+/// name meaning something else in between.
 pub fn pin(directory: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
     openat(directory, name, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())
 }
@@ -139,10 +143,11 @@ impl Target<'_> {
         }
     }
 
-    /// Sets owner, mode and times of a record, in this order, since a change of the owner clears the set-id bits.
+    /// Sets owner, mode and times of a record, in this order, since a change of the owner clears
+    /// the set-id bits.
     ///
-    /// Each is set even if another fails. Set-id bits that were meant for another owner than the object
-    /// now has are left out: the program of another user must not become one of ours.
+    /// Each is set even if another fails. Set-id bits that were meant for another owner than the
+    /// object now has are left out: the program of another user must not become one of ours.
     pub fn set_attributes(&self, stat: &Stat) -> AttributeFailures {
         let owner = self.set_owner(stat.uid, stat.gid).err();
         let mode = if stat.mode_type() == Stat::MODE_SYMLINK { None } else { self.set_known_mode(stat, owner) };
@@ -150,8 +155,8 @@ impl Target<'_> {
         AttributeFailures { owner, mode, times }
     }
 
-    /// The same for a file that this process has just made: what it has already is not set, which would cost a file
-    /// system's transaction.
+    /// The same for a file that this process has just made: what it has already is not set, which
+    /// would cost a file system's transaction.
     pub fn set_attributes_of_new(&self, stat: &Stat, usual: &mut UsualOwner) -> AttributeFailures {
         let Some(found) = usual.found(self, stat) else { return self.set_attributes(stat) };
         let has_mode = (stat.mode ^ found.st_mode) & PERMISSIONS == 0;
@@ -202,8 +207,9 @@ impl Target<'_> {
     }
 }
 
-/// A path of an open object, for the calls that take no such descriptor: following it leads to the very object that is
-/// open, even if that is a symbolic link or its own path means another object by now.
+/// A path of an open object, for the calls that take no such descriptor: following it leads to the
+/// very object that is open, even if that is a symbolic link or its own path means another object
+/// by now.
 fn descriptor_path(file: BorrowedFd<'_>) -> Vec<u8> {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes()
 }

@@ -1,4 +1,5 @@
-//! Every text of this crate that an operator can see, word for word (reference 04 §10, §11 and 05 §9, §10).
+//! Every text of this crate that an operator can see, word for word (reference 04 §10, §11 and
+//! 05 §9, §10).
 //!
 //! The `file.c:123 ` in front is part of the reference's texts: operators' scripts may look for it.
 
@@ -21,8 +22,8 @@ pub(crate) fn get_failed(path: &[u8], errno: Errno) -> Vec<u8> {
     on_file(b"bxattr_linux.c:214 lgetxattr error on file", path, &error_text(errno as i32))
 }
 
-/// The extended attributes of one file need more than a record can hold. The reference sends the record and loses the
-/// connection, hence the job.
+/// The extended attributes of one file need more than a record can hold. The reference sends the
+/// record and loses the connection, hence the job.
 pub(crate) fn record_too_long(path: &[u8], length: usize, limit: usize) -> Vec<u8> {
     let mut text = b"Extended attributes of \"".to_vec();
     text.extend_from_slice(path);

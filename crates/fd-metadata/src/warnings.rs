@@ -4,10 +4,11 @@ use fd_records::MetadataKind;
 
 use crate::texts;
 
-/// Counts warnings of one kind over a job. Only the first 25 are shown, and only those are counted (reference 04 §11).
+/// Counts warnings of one kind over a job. Only the first 25 are shown, and only those are counted
+/// (reference 04 §11).
 ///
-/// Ask it where the job's messages stand in the order of the files, so that the same 25 are shown however many
-/// threads read.
+/// Ask it where the job's messages stand in the order of the files, so that the same 25 are shown
+/// however many threads read.
 #[derive(Clone, Copy, Debug)]
 pub struct WarningLimit {
     kind: MetadataKind,

@@ -33,6 +33,13 @@ pub struct MetadataWriter {
     kernel_form: Vec<u8>,
 }
 
+/// What a record contains, for the calls of this system.
+enum Form {
+    /// The ACL that the kernel calls this.
+    Acl(&'static [u8]),
+    Xattrs,
+}
+
 /// Whether a device supports one kind of metadata.
 #[derive(Clone, Copy, Default, Debug)]
 struct Support {
@@ -43,7 +50,8 @@ struct Support {
 }
 
 impl Support {
-    /// Whether to apply a record on this device; counts those that are not. Another device than last time is always tried.
+    /// Whether to apply a record on this device; counts those that are not. Another device than
+    /// last time is always tried.
     fn admits(&mut self, device: u64) -> bool {
         if device != self.device {
             self.device = device;
@@ -76,7 +84,8 @@ impl MetadataWriter {
         }
     }
 
-    /// The warning about a record whose object has no status (reference 05 §9.2, §10); none if the object is missing.
+    /// The warning about a record whose object has no status (reference 05 §9.2, §10); none if the
+    /// object is missing.
     pub fn no_target(&mut self, path: &[u8], kind: MetadataKind, errno: Errno) -> Option<WriterWarning> {
         if errno == Errno::ENOENT { None } else { self.support(kind).warning(texts::no_stat(kind, path, errno)) }
     }
@@ -88,18 +97,18 @@ impl MetadataWriter {
             Ok(stat) => stat.st_dev,
             Err(errno) => return self.no_target(path, kind, errno),
         };
-        let acl_name = match stream.kind() {
-            Stream::LINUX_ACCESS_ACL | Stream::UNIX_ACCESS_ACL => Some(ACCESS_ACL),
-            Stream::LINUX_DEFAULT_ACL | Stream::UNIX_DEFAULT_ACL => Some(DEFAULT_ACL),
-            Stream::LINUX_XATTR => None,
+        let form = match stream.kind() {
+            Stream::LINUX_ACCESS_ACL | Stream::UNIX_ACCESS_ACL => Form::Acl(ACCESS_ACL),
+            Stream::LINUX_DEFAULT_ACL | Stream::UNIX_DEFAULT_ACL => Form::Acl(DEFAULT_ACL),
+            Stream::LINUX_XATTR => Form::Xattrs,
             _ => return Some(WriterWarning { text: texts::incompatible(kind, path, stream), queued: true }),
         };
         if !self.support(kind).admits(device) {
             return None;
         }
-        let failed = match acl_name {
-            Some(name) => self.set_acl(target, path, name, record),
-            None => self.set_xattrs(target, path, record),
+        let failed = match form {
+            Form::Acl(name) => self.set_acl(target, path, name, record),
+            Form::Xattrs => self.set_xattrs(target, path, record),
         };
         self.support(kind).warning(failed.err()?)
     }

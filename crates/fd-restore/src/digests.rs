@@ -1,4 +1,5 @@
-//! Whether the data that was restored is the data that was saved: the digests that are compared with the volume's.
+//! Whether the data that was restored is the data that was saved: the digests that are compared
+//! with the volume's.
 
 mod check;
 mod checked;

@@ -1,9 +1,10 @@
 //! The restore: records of a read session in, files out.
 //!
-//! [`run`] takes the records of one Storage Daemon, from `3000 OK data` to the end of the data, and restores what the
-//! stock daemon would restore, with its messages in its order. Three things differ on purpose: neither the volume nor
-//! another user can redirect a write out of the place that the operator chose (see `tree`), directories keep their
-//! recorded times in any order of records, and data is compared with the digests on the volume.
+//! [`run`] takes the records of one Storage Daemon, from `3000 OK data` to the end of the data, and
+//! restores what the stock daemon would restore, with its messages in its order. Three things
+//! differ on purpose: neither the volume nor another user can redirect a write out of the place
+//! that the operator chose (see `tree`), directories keep their recorded times in any order of
+//! records, and data is compared with the digests on the volume.
 //!
 //! [`verify`] reads a volume in the same way and compares instead of writing.
 //!

@@ -19,8 +19,8 @@ use crate::texts::FailedWrite;
 /// Bytes that are read at a time.
 const READ: usize = 256 * 1024;
 
-/// File systems of this host whose files are read out of the page cache after they were written. ext2 and ext3 have the
-/// number of ext4.
+/// File systems of this host whose files are read out of the page cache after they were written.
+/// ext2 and ext3 have the number of ext4.
 const LOCAL: [FsType; 6] =
     [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC];
 
@@ -41,11 +41,13 @@ pub(crate) struct OutputFile {
     patience: Option<CancelToken>,
 }
 
-/// How often a job that waits for the reader of a fifo checks whether it was cancelled, in milliseconds.
+/// How often a job that waits for the reader of a fifo checks whether it was cancelled, in
+/// milliseconds.
 const LOOK: u8 = 100;
 
 impl OutputFile {
-    /// A file that was just made, so it is empty. `is_readable`: whether it is open for reading, too.
+    /// A file that was just made, so it is empty. `is_readable`: whether it is open for reading,
+    /// too.
     pub(crate) fn empty(file: OwnedFd, is_readable: bool) -> Self {
         Self { end: Some(0), is_readable, ..Self::existing(file) }
     }
@@ -56,7 +58,8 @@ impl OutputFile {
         Self { file, address: 0, written: 0, writes: 0, end: None, is_readable: false, patience: None }
     }
 
-    /// A device or fifo that does not block: a write waits until it accepts data or the job is cancelled.
+    /// A device or fifo that does not block: a write waits until it accepts data or the job is
+    /// cancelled.
     pub(crate) fn waiting(file: OwnedFd, cancel: &CancelToken) -> Self {
         Self { patience: Some(cancel.clone()), ..Self::existing(file) }
     }
@@ -93,14 +96,15 @@ impl OutputFile {
         Ok(())
     }
 
-    /// The number of bytes written with this many more, or the end of the file then, whichever is larger.
+    /// The number of bytes written with this many more, or the end of the file then, whichever is
+    /// larger.
     pub(crate) const fn reach_with(&self, more: usize) -> u64 {
         let before = if self.address > self.written { self.address } else { self.written };
         before.saturating_add(more as u64)
     }
 
-    /// Writes all of `data`. Unlike the stock daemon it goes on after a short write, so that a full disk is reported as
-    /// such.
+    /// Writes all of `data`. Unlike the stock daemon it goes on after a short write, so that a full
+    /// disk is reported as such.
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), FailedWrite> {
         self.writes += 1;
         let mut rest = data;
@@ -123,8 +127,8 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Reads what is in the file by now, from the beginning; the result is how much that is. Only a file that was just
-    /// made has only what was written.
+    /// Reads what is in the file by now, from the beginning; the result is how much that is. Only a
+    /// file that was just made has only what was written.
     pub(crate) fn read_again(&self, mut take: impl FnMut(&[u8])) -> std::io::Result<u64> {
         if self.end.is_none() {
             return Err(Errno::ESPIPE.into());
@@ -145,8 +149,8 @@ impl OutputFile {
         }
     }
 
-    /// Whether what was written can be read once more at little cost, and will still be there: it is a new file, and the
-    /// file system keeps it in this host's memory for a while.
+    /// Whether what was written can be read once more at little cost, and will still be there: it
+    /// is a new file, and the file system keeps it in this host's memory for a while.
     pub(crate) fn can_be_read_later(&self) -> bool {
         self.is_readable && fstatfs(&self.file).is_ok_and(|found| LOCAL.contains(&found.filesystem_type()))
     }

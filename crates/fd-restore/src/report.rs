@@ -1,7 +1,8 @@
 //! Messages to the operator, in the order of the stock daemon.
 //!
-//! It queues some messages and delivers them before the next one that it does not queue (reference 05 §0.4). Errors
-//! count when they are delivered, so the order decides about the status of a job whose last message was queued.
+//! It queues some messages and delivers them before the next one that it does not queue
+//! (reference 05 §0.4). Errors count when they are delivered, so the order decides about the
+//! status of a job whose last message was queued.
 //!
 //! While the digest of a file is not known, all later messages are held.
 
@@ -12,7 +13,8 @@ use crate::digests::Ticket;
 /// A message that waits.
 pub type QueuedMessage = (MessageType, Vec<u8>);
 
-/// How many messages may be queued. The stock daemon has no limit, but a restore of a million skipped files needs one.
+/// How many messages may be queued. The stock daemon has no limit, but a restore of a million
+/// skipped files needs one.
 const MOST_MESSAGES: usize = 1000;
 
 /// How many bytes of messages are held before digests are made for them.
@@ -72,8 +74,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The messages about a file's digest, which is not known yet, belong here: later ones are held until
-    /// [`Self::settle`].
+    /// The messages about a file's digest, which is not known yet, belong here: later ones are held
+    /// until [`Self::settle`].
     pub(crate) fn hold_for(&mut self, ticket: Ticket) {
         self.held.push(Held::Finding(ticket));
     }
@@ -88,8 +90,9 @@ impl<'a> Report<'a> {
         self.held_bytes >= MOST_HELD
     }
 
-    /// Delivers what is held, up to the first file whose digest is not known. `said` returns the messages about the
-    /// digest of a file, an empty list if it is right; `None` if it is not known yet.
+    /// Delivers what is held, up to the first file whose digest is not known. `said` returns the
+    /// messages about the digest of a file, an empty list if it is right; `None` if it is not known
+    /// yet.
     pub(crate) fn settle(&mut self, mut said: impl FnMut(Ticket) -> Option<Vec<QueuedMessage>>) {
         self.held_bytes = 0;
         for message in std::mem::take(&mut self.held) {

@@ -41,20 +41,21 @@ const LONG_PATIENCE: Duration = Duration::from_secs(1);
 pub struct Outcome {
     /// How it ended.
     pub end: End,
-    /// Messages that the stock daemon delivers only with its next one: deliver them before any other message of the
-    /// job, and before its end, but after its status is settled (reference 05 §14.2).
+    /// Messages that the stock daemon delivers only with its next one: deliver them before any
+    /// other message of the job, and before its end, but after its status is settled
+    /// (reference 05 §14.2).
     pub queued: Vec<QueuedMessage>,
 }
 
 /// Restores the records of one read session, from `3000 OK data` to the end of the data.
 ///
-/// Everything is written through handles of directories below the place that the plan names. An error of one file is
-/// reported, and the job goes on with the next file.
+/// Everything is written through handles of directories below the place that the plan names. An
+/// error of one file is reported, and the job goes on with the next file.
 ///
 /// # Errors
 ///
-/// Where the sequence of records is damaged, so that what follows has no meaning. The current file is then left as it
-/// is, readable only by its owner, and the error has been reported.
+/// Where the sequence of records is damaged, so that what follows has no meaning. The current file
+/// is then left as it is, readable only by its owner, and the error has been reported.
 pub fn run(
     plan: &RestorePlan,
     state: &mut RestoreState,
@@ -105,8 +106,8 @@ struct Round<'a> {
     item: Option<RestoreItem>,
     /// Its file, while its data is restored.
     file: Option<OutputFile>,
-    /// Whether its digest has come, and is right as far as that is known: it is the last record of a file, so nothing of it
-    /// is missing.
+    /// Whether its digest has come, and is right as far as that is known: it is the last record of
+    /// a file, so nothing of it is missing.
     is_complete: bool,
     /// What its digest record says, until that is compared.
     recorded: Option<DigestValue>,
@@ -217,8 +218,8 @@ impl Round<'_> {
         self.item = Some(item);
     }
 
-    /// Whether the job is about to change a file whose digest is still to be made: afterwards this would look like a
-    /// change by another process.
+    /// Whether the job is about to change a file whose digest is still to be made: afterwards this
+    /// would look like a change by another process.
     fn changes_long_file(&mut self, item: &RestoreItem) -> bool {
         if item.delta_seq > 0 || item.is_update {
             return true;
@@ -471,11 +472,10 @@ impl Round<'_> {
         if data_streams > 1 {
             self.report.now(MessageType::Warning, &texts::ignored_data_streams(data_streams));
         }
-        if resource_forks > 0 {
-            self.report.now(MessageType::Info, &texts::ignored_resource_forks(resource_forks));
-        }
-        if finder_info > 0 {
-            self.report.now(MessageType::Info, &texts::ignored_finder_info(finder_info));
+        for (count, what) in [(resource_forks, "resource fork"), (finder_info, "Finder Info")] {
+            if count > 0 {
+                self.report.now(MessageType::Info, &texts::ignored_streams(count, what));
+            }
         }
     }
 }
@@ -486,8 +486,9 @@ fn wrong_length(item: &RestoreItem, file: &mut OutputFile) -> Option<i64> {
     (restored > 0 && item.stat.size > 0 && restored != item.stat.size).then_some(restored)
 }
 
-/// Whether what was restored must be signed where signatures are checked. What comes out of a fifo is signed by no backup;
-/// where signatures are needed it is reported as unsigned. An update of attributes has no data to sign.
+/// Whether what was restored must be signed where signatures are checked. What comes out of a fifo
+/// is signed by no backup; where signatures are needed it is reported as unsigned. An update of
+/// attributes has no data to sign.
 fn wants_signature(item: &RestoreItem, file: &OutputFile) -> bool {
     match item.file_type {
         Some(FileType::EmptyFile | FileType::Regular | FileType::Raw) => !item.is_update,

@@ -1,4 +1,5 @@
-//! What comes from the Storage Daemon: frames, the sequence of records in them, and how the data of a record is packed.
+//! What comes from the Storage Daemon: frames, the sequence of records in them, and how the data of
+//! a record is packed.
 
 mod records;
 mod source;

@@ -1,7 +1,8 @@
 //! Every text of this crate that an operator can see (reference 05 §16).
 //!
-//! Most stand word for word as the stock daemon writes them, with the `file.c:123 ` that some have in front, since
-//! operators' scripts may look for it. Those that the stock daemon lacks are at the end. All end with a line end.
+//! Most stand word for word as the stock daemon writes them, with the `file.c:123 ` that some have
+//! in front, since operators' scripts may look for it. Those that the stock daemon lacks are at the
+//! end. All end with a line end.
 
 use fd_compress::DecompressError;
 use fd_crypto::pki::{DataError, SessionError};
@@ -313,12 +314,8 @@ pub(crate) fn ignored_data_streams(count: u64) -> Vec<u8> {
     format!("{count} non-supported data streams and 0 non-supported attrib streams ignored.\n").into_bytes()
 }
 
-pub(crate) fn ignored_resource_forks(count: u64) -> Vec<u8> {
-    format!("{count} non-supported resource fork streams ignored.\n").into_bytes()
-}
-
-pub(crate) fn ignored_finder_info(count: u64) -> Vec<u8> {
-    format!("{count} non-supported Finder Info streams ignored.\n").into_bytes()
+pub(crate) fn ignored_streams(count: u64, what: &str) -> Vec<u8> {
+    format!("{count} non-supported {what} streams ignored.\n").into_bytes()
 }
 
 /// The line about each file of a verify, in the stock daemon's spelling.

@@ -1,5 +1,5 @@
-//! The directories that a restore works in: reached component by component through handles, so that neither another
-//! user nor a record on the volume can redirect a write.
+//! The directories that a restore works in: reached component by component through handles, so that
+//! neither another user nor a record on the volume can redirect a write.
 //!
 //! Not here: what is created in the directories (`file`), and messages.
 

@@ -1,9 +1,10 @@
 //! The digest of the current file: how it is made, and that of which kind.
 //!
-//! The stock daemon ignores digest records; here the data is compared with them. The record follows the data, so its kind
-//! is known in time only from the files before. What there is of the data then decides: of a small file the bytes are
-//! kept, a long one is read back, and what is neither is digested while it comes. Digests of the first two are made later,
-//! of many files together. A file whose signature is checked needs no digest record: the signature is over the same data.
+//! The stock daemon ignores digest records; here the data is compared with them. The record follows
+//! the data, so its kind is known in time only from the files before. What there is of the data
+//! then decides: of a small file the bytes are kept, a long one is read back, and what is neither
+//! is digested while it comes. Digests of the first two are made later, of many files together. A
+//! file whose signature is checked needs no digest record: the signature is over the same data.
 //!
 //! A job without digests soon stops preparing for them.
 
@@ -18,7 +19,8 @@ use super::small::SmallFiles;
 use super::streamed::StreamedDigests;
 use crate::output_file::OutputFile;
 
-/// Of which kind a digest record may be, as long as none has come: what most backups have, then what costs little.
+/// Of which kind a digest record may be, as long as none has come: what most backups have, then
+/// what costs little.
 const RECORDED: [DigestKind; 4] = [DigestKind::Md5, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
 
 /// What a signature can be over, the default of `PKI Digest` first (reference 04 §12.4).
@@ -27,8 +29,8 @@ const SIGNED: [DigestKind; 3] = [DigestKind::Sha256, DigestKind::Md5, DigestKind
 /// The largest file of which the bytes are kept, as far as its attributes tell.
 const SMALL: u64 = 512 << 10;
 
-/// The largest file that is left to be read back together with others, as far as its attributes tell. A group of files
-/// takes as long as its longest one.
+/// The largest file that is left to be read back together with others, as far as its attributes
+/// tell. A group of files takes as long as its longest one.
 const MOST_LEFT: u64 = 64 << 20;
 
 /// A longer file is not read again alone.
@@ -37,7 +39,8 @@ const AGAIN: u64 = 1 << 30;
 /// After so many files in a row without a digest nothing is prepared for one, until one comes.
 const PATIENCE: u32 = 32;
 
-/// Whether a file of this size, as far as its attributes tell, is to be opened so that it can be read back.
+/// Whether a file of this size, as far as its attributes tell, is to be opened so that it can be
+/// read back.
 pub(crate) fn may_be_read_back(size: i64) -> bool {
     u64::try_from(size).is_ok_and(|size| size > SMALL)
 }
@@ -84,14 +87,16 @@ pub(crate) struct DigestCheck {
     records_count: bool,
     recorded: Expected,
     signed: Expected,
-    /// Whether a signature that can be checked is expected of the next file, as the last one had one.
+    /// Whether a signature that can be checked is expected of the next file, as the last one had
+    /// one.
     expects_signature: bool,
     /// Files in a row that had no digest.
     without: u32,
     basis: Basis,
     /// Bytes of the current file.
     length: u64,
-    /// Whether the current file holds what came, in that order, and is not too long to be read again.
+    /// Whether the current file holds what came, in that order, and is not too long to be read
+    /// again.
     is_readable: bool,
     /// The next ticket.
     next: Ticket,
@@ -101,7 +106,8 @@ pub(crate) struct DigestCheck {
 }
 
 impl DigestCheck {
-    /// With `records_count`, digest records are compared; with `signatures_count`, there will be signatures.
+    /// With `records_count`, digest records are compared; with `signatures_count`, there will be
+    /// signatures.
     pub(crate) fn new(records_count: bool, signatures_count: bool, processor: Processor) -> Self {
         Self {
             records_count,
@@ -162,8 +168,8 @@ impl DigestCheck {
         self.length = 0;
     }
 
-    /// The next bytes of the current file, which are about to be written. `in_order` says whether they come to stand behind
-    /// those before, as they are.
+    /// The next bytes of the current file, which are about to be written. `in_order` says whether
+    /// they come to stand behind those before, as they are.
     pub(crate) fn update(&mut self, data: &[u8], in_order: bool, file: &OutputFile) {
         if self.basis == Basis::Left && !in_order {
             self.stream();
@@ -194,7 +200,8 @@ impl DigestCheck {
         self.expects_signature = true;
     }
 
-    /// Has the current file digested for what the volume says of it. It is open for writing, and all of it is written.
+    /// Has the current file digested for what the volume says of it. It is open for writing, and
+    /// all of it is written.
     pub(crate) fn check(&mut self, kind: DigestKind, recorded: Recorded, name: &[u8], file: &OutputFile) -> Answer {
         if matches!(recorded, Recorded::Signature(_)) {
             self.signed.last = Some(kind);
@@ -275,7 +282,8 @@ impl DigestCheck {
         self.long.finish();
     }
 
-    /// Makes the digests of small files, and says what came out for them and for long ones whose digests are made.
+    /// Makes the digests of small files, and says what came out for them and for long ones whose
+    /// digests are made.
     pub(crate) fn settle(&mut self, mut said: impl FnMut(Checked<'_>)) {
         self.small.settle(&mut said);
         self.long.settle(&mut said);

@@ -1,10 +1,11 @@
-//! The MD5 or SHA-256 of long files, made of many at a time once they are restored: eight side by side take hardly
-//! longer than one alone, which would take longer than all the rest of the restore.
+//! The MD5 or SHA-256 of long files, made of many at a time once they are restored: eight side by
+//! side take hardly longer than one alone, which would take longer than all the rest of the
+//! restore.
 //!
-//! A file is kept open, for reading only, when its digest record or its signature has come. Once there are enough, a
-//! thread reads them back, out of the page cache as a rule, while the job goes on; so what is checked is what the file
-//! system has. What else there is to be told is held meanwhile (see [`crate::report`]). Not here: which files, and whether
-//! a signature is good.
+//! A file is kept open, for reading only, when its digest record or its signature has come. Once
+//! there are enough, a thread reads them back, out of the page cache as a rule, while the job goes
+//! on; so what is checked is what the file system has. What else there is to be told is held
+//! meanwhile (see [`crate::report`]). Not here: which files, and whether a signature is good.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -29,8 +30,8 @@ const MOST_BYTES: u64 = 512 << 20;
 const SHARE_OF_MEMORY: u64 = 16;
 /// How many of them are read at a time.
 const TOGETHER: usize = SideBySide::WIDTH;
-/// Bytes that are read of each file at a time, a multiple of [`BLOCK`]. All together should fit into a processor's own
-/// cache.
+/// Bytes that are read of each file at a time, a multiple of [`BLOCK`]. All together should fit
+/// into a processor's own cache.
 const PIECE: usize = 32 << 10;
 
 /// See the module.
@@ -77,13 +78,14 @@ struct LongFile {
     left: Option<Stamp>,
 }
 
-/// What changes when another process writes: the length, and the time of the last write. The owner may set that time; the
-/// time of the last change of status cannot be set.
+/// What changes when another process writes: the length, and the time of the last write. The owner
+/// may set that time; the time of the last change of status cannot be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stamp {
     length: u64,
     written: (i64, i64),
-    /// `None` of a file that has no name any more: taking the last one away is a change of status, too.
+    /// `None` of a file that has no name any more: taking the last one away is a change of status,
+    /// too.
     changed: Option<(i64, i64)>,
 }
 
@@ -121,8 +123,8 @@ impl LongFiles {
         self.cancel = cancel.clone();
     }
 
-    /// The file is complete. What is still to be done to it, [`Self::leave`] ends. Nothing happens if there is no
-    /// kernel for such a digest.
+    /// The file is complete. What is still to be done to it, [`Self::leave`] ends. Nothing happens
+    /// if there is no kernel for such a digest.
     pub(super) fn add(
         &mut self,
         ticket: Ticket,
@@ -166,8 +168,8 @@ impl LongFiles {
         self.done.is_empty() && self.unknown().next().is_none()
     }
 
-    /// Gives the thread what there is if that is enough, and takes what it has found out. Whether there is something to
-    /// be told.
+    /// Gives the thread what there is if that is enough, and takes what it has found out. Whether
+    /// there is something to be told.
     pub(super) fn go_on(&mut self) -> bool {
         if self.working.as_ref().is_some_and(|work| work.findings.is_finished()) {
             self.collect();

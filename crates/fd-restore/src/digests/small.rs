@@ -1,7 +1,8 @@
 //! Digests of small files, made many at a time, which costs a fifth of making them one by one.
 //!
-//! The data of a file is kept beside writing it, and what the volume says of it. Once there is enough, all are digested
-//! together. Until then it is not known which files are wrong, so what is told meanwhile is held (see [`crate::report`]).
+//! The data of a file is kept beside writing it, and what the volume says of it. Once there is
+//! enough, all are digested together. Until then it is not known which files are wrong, so what is
+//! told meanwhile is held (see [`crate::report`]).
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -31,7 +32,8 @@ impl SmallFiles {
         Self { batch: DigestBatch::new(processor), names: Vec::new() }
     }
 
-    /// A file begins. If it turns out to be long, digests of these kinds are made while it is written.
+    /// A file begins. If it turns out to be long, digests of these kinds are made while it is
+    /// written.
     pub(super) fn begin(&mut self, expected: DigestSet) {
         self.batch.begin(expected);
     }

@@ -1,5 +1,6 @@
-//! Digests of the current file that are made while its data comes. For a long file a thread makes them while the job's own
-//! thread writes: that saves no processor time, but up to a third of the restore's time.
+//! Digests of the current file that are made while its data comes. For a long file a thread makes
+//! them while the job's own thread writes: that saves no processor time, but up to a third of the
+//! restore's time.
 
 use std::thread;
 
@@ -77,8 +78,8 @@ enum Order {
     GiveBack,
 }
 
-/// The way to the thread, which ends when this is dropped. The thread is lent digesters, gets the data, and gives the
-/// digesters back.
+/// The way to the thread, which ends when this is dropped. The thread is lent digesters, gets the
+/// data, and gives the digesters back.
 struct Helper {
     orders: Sender<Order>,
     used: Receiver<Vec<u8>>,

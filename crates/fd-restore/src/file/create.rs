@@ -1,4 +1,5 @@
-//! Making the object of an attribute record: does it exist, is it to be replaced, and what is it (reference 05 §6).
+//! Making the object of an attribute record: does it exist, is it to be replaced, and what is it
+//! (reference 05 §6).
 
 use std::fs::File;
 use std::os::fd::BorrowedFd;
@@ -190,8 +191,8 @@ impl Creator<'_, '_> {
         self.directories.handle().ok_or(Errno::EBADF)
     }
 
-    /// Makes the parent directory. If that failed for the object before, it is only opened, so that the error is that of
-    /// the object itself: the inner result.
+    /// Makes the parent directory. If that failed for the object before, it is only opened, so that
+    /// the error is that of the object itself: the inner result.
     fn prepare_parent(&mut self, item: &RestoreItem, parent: &OutputPath) -> Step<Result<(), Errno>> {
         if self.failed_parent.as_ref() == Some(parent) {
             return Ok(self.directories.open(parent).map(drop).map_err(OpenError::errno));
@@ -211,7 +212,8 @@ impl Creator<'_, '_> {
         }
     }
 
-    /// Reports why a directory could not be opened or made. `shown` is its name, as messages show it.
+    /// Reports why a directory could not be opened or made. `shown` is its name, as messages show
+    /// it.
     fn not_made(&mut self, item: &RestoreItem, shown: &[u8], path: &OutputPath, error: OpenError, is_parent: bool) {
         let whole = path.as_bytes().len();
         let text = match error {
@@ -287,8 +289,8 @@ impl Creator<'_, '_> {
         open(OFlag::O_WRONLY).map(|file| OutputFile::empty(file, false))
     }
 
-    /// Opens a file to be patched. An update of attributes needs none; where there is none it makes an empty one, if that
-    /// is what was saved.
+    /// Opens a file to be patched. An update of attributes needs none; where there is none it makes
+    /// an empty one, if that is what was saved.
     fn existing_file(
         &mut self,
         item: &RestoreItem,
@@ -361,9 +363,10 @@ impl Creator<'_, '_> {
         linked.map_err(LinkError::Failed)
     }
 
-    /// A special file, and what its data goes to (reference 05 §6.2). Unlike in the stock daemon, data is written only to
-    /// what existed before the job and has the record's type, and only without `where`: so data on a volume overwrites
-    /// nothing that the volume itself makes, and no other file.
+    /// A special file, and what its data goes to (reference 05 §6.2). Unlike in the stock daemon,
+    /// data is written only to what existed before the job and has the record's type, and only
+    /// without `where`: so data on a volume overwrites nothing that the volume itself makes, and no
+    /// other file.
     fn special(
         &mut self,
         item: &RestoreItem,
@@ -415,7 +418,8 @@ impl Creator<'_, '_> {
     }
 }
 
-/// The part of `shown` that stands for the first `end` bytes of `path`: messages show names as they were given.
+/// The part of `shown` that stands for the first `end` bytes of `path`: messages show names as they
+/// were given.
 fn prefix<'a>(shown: &'a [u8], path: &OutputPath, end: usize) -> &'a [u8] {
     let wanted = path.as_bytes().get(..end).unwrap_or_default().split(|byte| *byte == b'/').count();
     let mut at = 0;

@@ -1,4 +1,5 @@
-//! From a data record to bytes in the file: decrypted, unpacked, digested, taken out of Windows parts, written (reference 05 §7).
+//! From a data record to bytes in the file: decrypted, unpacked, digested, taken out of Windows
+//! parts, written (reference 05 §7).
 //!
 //! A plain record goes from the frame that it came in straight to the write.
 

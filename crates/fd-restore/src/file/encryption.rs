@@ -1,5 +1,5 @@
-//! What protects the current file: its keys, its decryption, its signature (reference 05 §11). Nothing of it outlives the
-//! file but the job's content key.
+//! What protects the current file: its keys, its decryption, its signature (reference 05 §11).
+//! Nothing of it outlives the file but the job's content key.
 
 use std::sync::Arc;
 
@@ -136,7 +136,8 @@ impl Encryption {
         })
     }
 
-    /// All records have come. Returns whether this is the first call; blocks may come out of the last record.
+    /// All records have come. Returns whether this is the first call; blocks may come out of the
+    /// last record.
     pub(crate) fn finish(&mut self, path: &[u8], report: &mut Report<'_>) -> bool {
         let Some(decryptor) = self.decryptor.as_mut().filter(|_| !self.finished) else { return false };
         self.finished = true;
@@ -173,7 +174,8 @@ impl Encryption {
         }
     }
 
-    /// The kind of digest that the signature of the current file is over, if it is by a known signer.
+    /// The kind of digest that the signature of the current file is over, if it is by a known
+    /// signer.
     fn known_kind(&self) -> Option<DigestKind> {
         let (Some(keys), HeldSignature::One(signature)) = (&self.keys, &self.signature) else { return None };
         signature.digest_kind(keys)
@@ -184,7 +186,8 @@ impl Encryption {
         self.known_kind().is_some()
     }
 
-    /// The signature of the current file, and the kind of digest that it is over, if it can be checked.
+    /// The signature of the current file, and the kind of digest that it is over, if it can be
+    /// checked.
     pub(crate) fn take_known_signature(&mut self) -> Option<(DigestKind, Signature)> {
         let kind = self.known_kind()?;
         match std::mem::replace(&mut self.signature, HeldSignature::None) {
@@ -212,8 +215,8 @@ impl Encryption {
         }
     }
 
-    /// The messages about the signature, by a known signer, of a file with this digest: none if it is good. The digest is
-    /// `None` if there is none of its kind.
+    /// The messages about the signature, by a known signer, of a file with this digest: none if it
+    /// is good. The digest is `None` if there is none of its kind.
     pub(crate) fn verify(&self, signature: &Signature, digest: Option<DigestValue>, path: &[u8]) -> Vec<QueuedMessage> {
         let Some(keys) = &self.keys else { return Vec::new() };
         said_of_signature(signature.verify(keys, |_| digest), path)

@@ -34,8 +34,8 @@ pub(crate) struct RestoreItem {
     pub(crate) delta_seq: i64,
     /// Whether it only updates the attributes of an existing file (stream 37).
     pub(crate) is_update: bool,
-    /// Whether it is a further name of a file, moved by expressions that leave that file where it was: it would be one of
-    /// a live file's names.
+    /// Whether it is a further name of a file, moved by expressions that leave that file where it
+    /// was: it would be one of a live file's names.
     pub(crate) leads_out: bool,
 }
 
@@ -86,8 +86,9 @@ impl RestoreItem {
         self.file_type != Some(FileType::Regular) || self.stat.size == 0
     }
 
-    /// How many bytes its data may have; `None` if that is unknown. A file that grew during the backup is longer than its
-    /// attributes say, but not by this much. What a plugin makes has the size -1, and devices and fifos have 0.
+    /// How many bytes its data may have; `None` if that is unknown. A file that grew during the
+    /// backup is longer than its attributes say, but not by this much. What a plugin makes has the
+    /// size -1, and devices and fifos have 0.
     pub(crate) fn most_data(&self) -> Option<u64> {
         match self.file_type {
             Some(FileType::Regular | FileType::EmptyFile) => {

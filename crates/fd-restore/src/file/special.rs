@@ -37,8 +37,8 @@ impl From<Errno> for NotOpened {
     }
 }
 
-/// Opens for the data of a record with this mode what stands under `name` in the current directory, if it may have the
-/// data. `there` is a handle of it.
+/// Opens for the data of a record with this mode what stands under `name` in the current directory,
+/// if it may have the data. `there` is a handle of it.
 pub(crate) fn open_for_data(
     directories: &Directories,
     path: &OutputPath,
@@ -64,7 +64,8 @@ pub(crate) fn open_for_data(
     if (opened.st_dev, opened.st_ino) == (found.st_dev, found.st_ino) { Ok(file) } else { Err(Errno::ESTALE.into()) }
 }
 
-/// Opens a device or fifo for writing. A fifo needs a reader, for which it waits a minute, and does not block.
+/// Opens a device or fifo for writing. A fifo needs a reader, for which it waits a minute, and does
+/// not block.
 fn open(here: BorrowedFd<'_>, name: &[u8], is_fifo: bool, cancel: &CancelToken) -> Result<OwnedFd, Errno> {
     // Without blocking, so that a cancelled job does not hang in it.
     let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;

@@ -1,4 +1,5 @@
-//! Under which name a file is restored: `where`, `regexwhere` and the targets of links (reference 05 §5).
+//! Under which name a file is restored: `where`, `regexwhere` and the targets of links
+//! (reference 05 §5).
 
 use fd_records::FileType;
 
@@ -39,8 +40,8 @@ impl OutputNames {
         }
     }
 
-    /// The target of a link that was saved with the target `link`. Hard links always follow their first name; symbolic
-    /// ones keep their target but for `prelinks`.
+    /// The target of a link that was saved with the target `link`. Hard links always follow their
+    /// first name; symbolic ones keep their target but for `prelinks`.
     pub(crate) fn link_target(&self, file_type: FileType, link: &[u8], prelinks: bool, modified: i64) -> OutputName {
         let is_first_name = file_type == FileType::HardLink;
         let is_changed = is_first_name || (prelinks && file_type == FileType::Symlink);

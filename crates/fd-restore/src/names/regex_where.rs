@@ -1,6 +1,7 @@
 //! The expressions of `regexwhere`, which change names one after the other (reference 05 §5.3).
 //!
-//! `<sep>regex<sep>replacement<sep>[flags][,<sep>…]`, with the stock daemon's peculiar idea of escapes.
+//! `<sep>regex<sep>replacement<sep>[flags][,<sep>…]`, with the stock daemon's peculiar idea of
+//! escapes.
 
 use fd_os::regex::{Captures, PosixRegex, RegexOptions};
 
@@ -45,8 +46,8 @@ enum Piece {
 }
 
 impl RegexWhere {
-    /// Reads a list of expressions. One that can't be used ends the list silently, as in the reference; `None` if not
-    /// even the first one can. Heavy ones ([`fd_os::regex::weigh`]) can't.
+    /// Reads a list of expressions. One that can't be used ends the list silently, as in the
+    /// reference; `None` if not even the first one can. Heavy ones ([`fd_os::regex::weigh`]) can't.
     pub fn parse(text: &[u8]) -> Option<Self> {
         Self::parse_with(text, &mut |pattern, options| Some(Box::new(PosixRegex::new(pattern, options).ok()?)))
     }
@@ -118,7 +119,8 @@ impl Expression {
     }
 }
 
-/// Takes a part and the separator after it. An escaped separator belongs to the part and still ends it.
+/// Takes a part and the separator after it. An escaped separator belongs to the part and still ends
+/// it.
 fn take_part(text: &[u8], separator: u8) -> Option<(Vec<u8>, &[u8])> {
     let mut part = Vec::new();
     let mut rest = text;

@@ -49,7 +49,8 @@ pub(super) fn set_without_data(directories: &mut Directories, item: &RestoreItem
     }
 }
 
-/// Sets the attributes of what was just made where others can change names: what stands there now may be theirs.
+/// Sets the attributes of what was just made where others can change names: what stands there now
+/// may be theirs.
 fn set_of_pinned(target: &Target<'_>, item: &RestoreItem) {
     let Ok(found) = target.stat() else { return };
     let stat = &item.stat;
@@ -61,7 +62,8 @@ fn set_of_pinned(target: &Target<'_>, item: &RestoreItem) {
     if item.file_type != Some(FileType::HardLink) {
         let _failures = target.set_attributes(stat);
     } else if (found.st_uid, found.st_gid, found.st_mode) == (stat.uid, stat.gid, stat.mode) {
-        // The first name has its owner and mode from its own record. Were they different, this would be another file.
+        // The first name has its owner and mode from its own record. Were they different, this
+        // would be another file.
         let _times = target.set_times(stat.atime, stat.mtime);
     }
 }

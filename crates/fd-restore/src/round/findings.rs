@@ -49,7 +49,8 @@ pub(super) fn check(
     }
 }
 
-/// The messages about a file, the most important one last; none if its data is what was saved, or may be.
+/// The messages about a file, the most important one last; none if its data is what was saved, or
+/// may be.
 fn said(name: &[u8], recorded: &Recorded, finding: Finding, encryption: &Encryption) -> Vec<QueuedMessage> {
     let digest = match finding {
         Finding::Cancelled => return Vec::new(),

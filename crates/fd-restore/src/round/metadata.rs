@@ -1,4 +1,5 @@
-//! ACLs and extended attributes: what waits for the end of its file, and where it is applied (reference 05 §9.1, §10).
+//! ACLs and extended attributes: what waits for the end of its file, and where it is applied
+//! (reference 05 §9.1, §10).
 
 use fd_messages::MessageType;
 use fd_metadata::{MetadataWriter, Target, WriterWarning};
@@ -22,7 +23,8 @@ pub(super) struct HeldMetadata {
 }
 
 impl HeldMetadata {
-    /// Keeps a record if it fits, and no record after one that does not. `false`: it is the first one that does not.
+    /// Keeps a record if it fits, and no record after one that does not. `false`: it is the first
+    /// one that does not.
     pub(super) fn hold(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) -> bool {
         if self.is_full {
             return true;

@@ -12,7 +12,8 @@ pub enum End {
     EndOfData,
     /// The job was cancelled.
     Cancelled,
-    /// The connection was lost between two records. The stock daemon takes this for the end of the data.
+    /// The connection was lost between two records. The stock daemon takes this for the end of the
+    /// data.
     ConnectionLost(SourceError),
 }
 

@@ -1,7 +1,7 @@
 //! The file contents in the stream of a Windows client's `BackupRead` (reference 05 §7.3).
 //!
-//! The stream is a sequence of parts: 20 bytes of header, a name, the contents. Only the contents of parts of kind 1
-//! are the file's data. Parts may begin and end anywhere in a record.
+//! The stream is a sequence of parts: 20 bytes of header, a name, the contents. Only the contents
+//! of parts of kind 1 are the file's data. Parts may begin and end anywhere in a record.
 
 /// Length of the header of a part.
 const HEADER: usize = 20;

@@ -37,7 +37,8 @@ pub(crate) struct OpenDirectory {
     modified: bool,
     /// Whether only this process can change the names in it, once that was examined.
     guarded: Option<bool>,
-    /// The times to set again when the job leaves it: those of its record, which files restored later would change.
+    /// The times to set again when the job leaves it: those of its record, which files restored
+    /// later would change.
     times: Option<(TimeSpec, TimeSpec)>,
 }
 
@@ -72,7 +73,8 @@ impl OpenDirectory {
     }
 }
 
-/// Why a directory can't be opened or made. The lengths are those of the path up to the component that is the reason.
+/// Why a directory can't be opened or made. The lengths are those of the path up to the component
+/// that is the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OpenError {
     /// This component does not exist. `first_link`: up to the first link before it.
@@ -118,8 +120,8 @@ pub(crate) struct MakeDirectory {
     pub(crate) gid: u32,
     /// Mode of the new ones.
     pub(crate) mode: u32,
-    /// Whether this is for something in the directory: then the new ones above it stay as the system makes them. Else
-    /// the directory itself gets its owner and mode from its record.
+    /// Whether this is for something in the directory: then the new ones above it stay as the
+    /// system makes them. Else the directory itself gets its owner and mode from its record.
     pub(crate) keep: bool,
 }
 
@@ -193,8 +195,9 @@ impl Directories {
         Ok(())
     }
 
-    /// Gives a directory that was just made its owner and mode. That of the last one comes with its record, unless it is
-    /// only the parent of a file. Failures are silent, as in the reference (05 §8.4).
+    /// Gives a directory that was just made its owner and mode. That of the last one comes with its
+    /// record, unless it is only the parent of a file. Failures are silent, as in the reference
+    /// (05 §8.4).
     fn dress(&self, is_last: bool, how: MakeDirectory) {
         if is_last == how.keep {
             let Some(target) = self.current() else { return };
@@ -279,8 +282,8 @@ impl Directories {
         self.path.truncate(self.held.last().map_or(0, |dir| dir.end));
     }
 
-    /// To be called before a name is made or removed in the current directory: if its record was applied already, its
-    /// times will be set again.
+    /// To be called before a name is made or removed in the current directory: if its record was
+    /// applied already, its times will be set again.
     pub(crate) fn note_modification(&mut self) {
         let Some(dir) = self.held.last_mut().filter(|dir| !dir.modified) else { return };
         dir.modified = true;
@@ -371,7 +374,8 @@ impl Directories {
     }
 }
 
-/// Goes to the directory of the first `end` bytes of `path`, called `name` in its parent `from`, whose floor is known.
+/// Goes to the directory of the first `end` bytes of `path`, called `name` in its parent `from`,
+/// whose floor is known.
 fn step(
     rule: LinkRule,
     path: &OutputPath,
@@ -389,7 +393,8 @@ fn step(
     Ok((reached, floor))
 }
 
-/// The floor of the directory of the first `end` bytes of `path`, whose parent has the floor `above`.
+/// The floor of the directory of the first `end` bytes of `path`, whose parent has the floor
+/// `above`.
 fn floor_at(
     path: &OutputPath,
     end: usize,

@@ -10,9 +10,9 @@ const FILTER_BITS: u64 = 4;
 
 /// The directories whose own record was applied in this job, by device and inode.
 ///
-/// It never forgets one, and may take another for one of them: one in 6000 with a million directories, one in four
-/// with ten million. A false answer only means that a directory without a record keeps its times when files are
-/// restored into it. An exact list would have no bound.
+/// It never forgets one, and may take another for one of them: one in 6000 with a million
+/// directories, one in four with ten million. A false answer only means that a directory without a
+/// record keeps its times when files are restored into it. An exact list would have no bound.
 pub(super) struct RecordedDirectories {
     filter: Vec<u64>,
     keys: RandomState,
@@ -59,10 +59,12 @@ impl RecordedDirectories {
 /// How many made directories one generation holds.
 const GENERATION: usize = 256 * 1024;
 
-/// The directories that this job has made, by path. With replace modes that keep what exists these are no strangers.
+/// The directories that this job has made, by path. With replace modes that keep what exists these
+/// are no strangers.
 ///
-/// Holds the last 262144 to 524288 of them as hashes, some 10 MiB; the directories on the way to the current one are
-/// known besides, from the handles. What is older is taken for one that existed before.
+/// Holds the last 262144 to 524288 of them as hashes, some 10 MiB; the directories on the way to
+/// the current one are known besides, from the handles. What is older is taken for one that existed
+/// before.
 pub(super) struct MadeDirectories {
     young: HashSet<u64>,
     old: HashSet<u64>,

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// Longest path that is restored to. The kernel's own limit is 4096 bytes for a path in one call; handles go further.
+/// Longest path that is restored to. The kernel's own limit is 4096 bytes for a path in one call;
+/// handles go further.
 const LONGEST: usize = 64 * 1024;
 
 /// Most components of a path.
@@ -36,12 +37,14 @@ pub(crate) enum Base {
 pub(crate) struct OutputPath {
     base: Base,
     path: Vec<u8>,
-    /// The length of what the operator gave as `where`: no link below it leads out of that. `None` without one.
+    /// The length of what the operator gave as `where`: no link below it leads out of that. `None`
+    /// without one.
     floor: Option<usize>,
 }
 
 impl OutputPath {
-    /// Cleans `text`. Its first `anchor` bytes are what the operator gave as `where`; no `..` after them leads above.
+    /// Cleans `text`. Its first `anchor` bytes are what the operator gave as `where`; no `..` after
+    /// them leads above.
     pub(crate) fn new(text: &[u8], anchor: usize) -> Result<Self, PathError> {
         if text.contains(&0) {
             return Err(PathError::Nul);
@@ -52,7 +55,8 @@ impl OutputPath {
         let base = if text.starts_with(b"/") { Base::Root } else { Base::Current };
         let (given, recorded) = text.split_at_checked(anchor).unwrap_or((text, &[]));
         let mut path = Vec::with_capacity(text.len());
-        // Above the root directory is the root directory; a path above the working directory is refused.
+        // Above the root directory is the root directory; a path above the working directory is
+        // refused.
         append(&mut path, given, 0, base == Base::Root)?;
         let limit = path.len();
         append(&mut path, recorded, limit, base == Base::Root && limit == 0)?;
@@ -69,7 +73,8 @@ impl OutputPath {
         self.base
     }
 
-    /// The length of the directory that everything is to be restored in; `None` if there is no such.
+    /// The length of the directory that everything is to be restored in; `None` if there is no
+    /// such.
     pub(crate) const fn floor(&self) -> Option<usize> {
         self.floor
     }

@@ -1,14 +1,17 @@
-//! One step down: from an open directory to the directory of a name in it, and which symbolic links are followed.
+//! One step down: from an open directory to the directory of a name in it, and which symbolic links
+//! are followed.
 //!
-//! The rule for links. The stock daemon follows every link that leads to a directory, which lets a link on the volume
-//! or one of another user choose where root writes. Here a link is followed when
+//! The rule for links. The stock daemon follows every link that leads to a directory, which lets a
+//! link on the volume or one of another user choose where root writes. Here a link is followed when
 //!
 //! 1. it was there before the job began, and
-//! 2. only root and the user of this process could have put it there (it belongs to one of them and so does its
-//!    directory, which others can't write to or which is sticky), or its owner also owns the directory that it leads to,
-//!    and so could have written there without this process, and
-//! 3. it does not lead out of the directory that the operator gave as `where`, however old it is. That directory itself
-//!    may be behind a link. A link that an earlier job restored gets no more trust than one of another user.
+//! 2. only root and the user of this process could have put it there (it belongs to one of them and
+//!    so does its directory, which others can't write to or which is sticky), or its owner also
+//!    owns the directory that it leads to, and so could have written there without this process,
+//!    and
+//! 3. it does not lead out of the directory that the operator gave as `where`, however old it is.
+//!    That directory itself may be behind a link. A link that an earlier job restored gets no more
+//!    trust than one of another user.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -55,7 +58,8 @@ pub(crate) enum StepError {
 #[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) handle: OwnedFd,
-    /// Whether the handle is good for more than reaching what is in it. It is not where the directory may not be read.
+    /// Whether the handle is good for more than reaching what is in it. It is not where the
+    /// directory may not be read.
     pub(crate) readable: bool,
     /// Whether a link led there.
     pub(crate) through_link: bool,
@@ -65,7 +69,8 @@ pub(crate) struct Reached {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkRule {
     user: u32,
-    /// A link whose inode changed at this time or later is not followed: seconds and nanoseconds since 1970.
+    /// A link whose inode changed at this time or later is not followed: seconds and nanoseconds
+    /// since 1970.
     since: (i64, i64),
 }
 
@@ -78,14 +83,14 @@ impl LinkRule {
         Self { user: geteuid().as_raw(), since }
     }
 
-    /// Whether an object with this status and, where the file system records it, this time of birth existed before the
-    /// job. The status of a special file changes when a process writes to it.
+    /// Whether an object with this status and, where the file system records it, this time of birth
+    /// existed before the job. The status of a special file changes when a process writes to it.
     pub(super) fn precedes(&self, stat: &FileStat, born: Option<(i64, i64)>) -> bool {
         (stat.st_ctime, stat.st_ctime_nsec) < self.since || born.is_some_and(|born| born < self.since)
     }
 
-    /// Takes the status of an object that the job has made into account. On a server whose clock is behind it looks older
-    /// than the job, and so would those that are made later.
+    /// Takes the status of an object that the job has made into account. On a server whose clock is
+    /// behind it looks older than the job, and so would those that are made later.
     pub(crate) fn learn(&mut self, made: &FileStat) {
         self.since = self.since.min((made.st_ctime, made.st_ctime_nsec));
     }
@@ -150,8 +155,8 @@ impl LinkRule {
         Ok(reached)
     }
 
-    /// Whether this can be the directory that was just made. One that another user has put in its place has another
-    /// owner, or is older.
+    /// Whether this can be the directory that was just made. One that another user has put in its
+    /// place has another owner, or is older.
     pub(super) fn is_fresh(&self, directory: &FileStat) -> bool {
         directory.st_uid == self.user && (directory.st_mtime, directory.st_mtime_nsec) >= self.since
     }
@@ -160,7 +165,8 @@ impl LinkRule {
         stat.st_uid == 0 || stat.st_uid == self.user
     }
 
-    /// Whether only this process's user and root can add and remove what belongs to them in this directory.
+    /// Whether only this process's user and root can add and remove what belongs to them in this
+    /// directory.
     pub(super) fn guards_its_names(&self, directory: &FileStat) -> bool {
         let others_write = directory.st_mode & 0o022 != 0;
         let sticky = directory.st_mode & 0o1000 != 0;

@@ -1,7 +1,9 @@
-//! The data on a volume against the digests and sizes that were recorded with it (reference 05 §20).
+//! The data on a volume against the digests and sizes that were recorded with it
+//! (reference 05 §20).
 //!
-//! Unlike the stock daemon it does not call different what can't be compared: hard links, which have a digest but no
-//! data, encrypted files, and files whose digest is of another kind than the FileSet's.
+//! Unlike the stock daemon it does not call different what can't be compared: hard links, which
+//! have a digest but no data, encrypted files, and files whose digest is of another kind than the
+//! FileSet's.
 
 use fd_crypto::Digester;
 use fd_messages::MessageType;
@@ -19,8 +21,8 @@ use crate::texts;
 pub struct CatalogFile {
     /// Size in bytes.
     pub size: i64,
-    /// Digest in base 64 without padding; `None` if there is none. A text that no digest gives, such as the empty one,
-    /// differs from every digest.
+    /// Digest in base 64 without padding; `None` if there is none. A text that no digest gives,
+    /// such as the empty one, differs from every digest.
     pub digest: Option<Vec<u8>>,
 }
 
@@ -32,7 +34,8 @@ pub trait CatalogList {
     fn missing(&mut self, tell: &mut dyn FnMut(&[u8]));
 }
 
-/// Compares the data of every file on the volume with its digest and size, and with the catalog if there is a list.
+/// Compares the data of every file on the volume with its digest and size, and with the catalog if
+/// there is a list.
 ///
 /// # Errors
 ///

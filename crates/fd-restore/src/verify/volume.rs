@@ -12,7 +12,8 @@ use crate::texts;
 /// The verify options that the stock daemon sends with any FileSet.
 const OPTIONS: &[u8] = b"pinsug5";
 
-/// Sends the Director the attributes and digests of the files on the volume. The caller sends the end of the packets.
+/// Sends the Director the attributes and digests of the files on the volume. The caller sends the
+/// end of the packets.
 ///
 /// # Errors
 ///

@@ -93,7 +93,8 @@ fn a_link_of_the_volume_is_not_followed() {
     }
 }
 
-/// Restores volumes one after the other, each by a job of its own that finds what the ones before made old.
+/// Restores volumes one after the other, each by a job of its own that finds what the ones before
+/// made old.
 fn jobs_in_a_row(place: &Place, volumes: &[Volume]) -> Vec<Finished> {
     let run = |volume| {
         let finished = job_below(&place.text("w")).run(volume);
@@ -103,7 +104,8 @@ fn jobs_in_a_row(place: &Place, volumes: &[Volume]) -> Vec<Finished> {
     volumes.iter().map(run).collect()
 }
 
-/// Each attack falls into two jobs at every place: what the first one made is as old as anything else to the second one.
+/// Each attack falls into two jobs at every place: what the first one made is as old as anything
+/// else to the second one.
 #[test]
 fn links_made_by_an_earlier_job_do_not_lead_out() {
     type Put = for<'v> fn(&'v mut Volume, &str) -> &'v mut Volume;
@@ -504,14 +506,16 @@ fn directories_swapped_for_links_all_the_time_redirect_nothing() {
     }
     let place = scene();
     let before = victim(&place);
-    // The attacker owns a link to a file of another user, in a directory whose names the attacker may change.
+    // The attacker owns a link to a file of another user, in a directory whose names the attacker
+    // may change.
     fs::create_dir(place.path("w/d")).unwrap();
     symlink(place.path("victim"), place.path("w/trap")).unwrap();
     lchown(place.path("w/trap"), Some(4711), Some(4711)).unwrap();
     fs::set_permissions(place.path("w"), fs::Permissions::from_mode(0o777)).unwrap();
     let mut volume = Volume::new();
     for number in 0..FILES {
-        // Every kind of object, each after having left the directory, so that each has to find it again.
+        // Every kind of object, each after having left the directory, so that each has to find it
+        // again.
         let name = format!("/d/{number}");
         match number % 5 {
             0 => volume.file(&name, b"data"),

@@ -1,4 +1,5 @@
-//! Damaged, cut and disordered records: one file is lost, never the job, unless the frames themselves make no sense.
+//! Damaged, cut and disordered records: one file is lost, never the job, unless the frames
+//! themselves make no sense.
 
 use std::os::unix::fs::MetadataExt as _;
 

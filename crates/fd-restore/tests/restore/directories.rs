@@ -1,4 +1,5 @@
-//! Parents that have to be made, directories that exist, and their attributes at the end (reference 05 §6.4, §8.2).
+//! Parents that have to be made, directories that exist, and their attributes at the end
+//! (reference 05 §6.4, §8.2).
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};

@@ -1,4 +1,5 @@
-//! Encrypted and signed files: damage loses one file and is reported in one message, and leaves the next file alone.
+//! Encrypted and signed files: damage loses one file and is reported in one message, and leaves the
+//! next file alone.
 
 use std::sync::Arc;
 
@@ -85,7 +86,8 @@ fn texts(finished: &Finished) -> Vec<String> {
     lines.map(|(_, text)| text.trim_end().to_owned()).collect()
 }
 
-/// One file as `change` makes it, between two good ones; the messages about it, and whether its data is there.
+/// One file as `change` makes it, between two good ones; the messages about it, and whether its
+/// data is there.
 fn damaged(change: impl FnOnce(&mut Volume, &Sealed)) -> (Vec<String>, bool) {
     let place = Place::new();
     let keys = keys(OWN);
@@ -109,7 +111,8 @@ fn a_good_file_is_restored_without_a_message() {
     assert_eq!(damaged(|volume, sealed| sealed.put(volume, "/file")), (Vec::new(), true));
 }
 
-/// Reference 05 §11.1: after each of these the stock daemon refuses every encrypted file that follows.
+/// Reference 05 §11.1: after each of these the stock daemon refuses every encrypted file that
+/// follows.
 #[test]
 fn a_damaged_session_record_loses_one_file_only() {
     let with_session = |records: &[&[u8]]| {
@@ -190,8 +193,8 @@ fn bad_signatures_are_reported_and_the_file_stays() {
     assert_eq!(with_signatures(&[&wrong]), (vec![invalid], true));
 }
 
-/// Long files are digested together once they are restored, for their signatures, too. What has one that is checked needs
-/// no digest record.
+/// Long files are digested together once they are restored, for their signatures, too. What has one
+/// that is checked needs no digest record.
 #[test]
 fn signatures_are_checked_after_any_file_and_reported_in_order() {
     // One that is digested while it comes, and one that is not.
@@ -289,7 +292,8 @@ fn a_restore_without_keys_ignores_signatures_and_cannot_decrypt() {
     assert_eq!(place.read("signed"), DATA);
 }
 
-/// No backup signs what comes out of a fifo, so such data is always reported as unsigned where signatures are needed.
+/// No backup signs what comes out of a fifo, so such data is always reported as unsigned where
+/// signatures are needed.
 #[test]
 fn data_of_a_fifo_needs_a_good_signature_too() {
     let place = Place::new();

@@ -170,7 +170,8 @@ fn a_long_file_changed_meanwhile_causes_a_warning() {
     });
 }
 
-/// The time of a file's last write can be set, which may hide a write, but for the change of its status.
+/// The time of a file's last write can be set, which may hide a write, but for the change of its
+/// status.
 #[test]
 fn a_long_file_changed_meanwhile_with_its_time_reset_causes_a_warning() {
     assert_change_causes_a_warning(|path| {
@@ -194,7 +195,8 @@ fn a_damaged_long_file_that_the_job_changes_again_is_reported() {
             0 => volume.put(&Saved::hard_link("/second", "/f")),
             1 => volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..saved }),
             2 => volume.put(&Saved { delta_seq: 1, ..saved }),
-            // Another file of this name: the damaged one is gone, and has been restored all the same.
+            // Another file of this name: the damaged one is gone, and has been restored all the
+            // same.
             _ => volume.put(&saved),
         };
         volume.file("/last", b"x");

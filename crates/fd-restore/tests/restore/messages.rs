@@ -59,7 +59,8 @@ fn queued_messages_wait_for_the_next_direct_one() {
     assert_eq!(finished.queued[0].0, MessageType::Skipped);
 }
 
-/// The status of a job is settled before the last ones are delivered, so each round has to hand them on.
+/// The status of a job is settled before the last ones are delivered, so each round has to hand
+/// them on.
 #[test]
 fn queued_messages_of_a_round_are_delivered_with_the_next() {
     let place = Place::new();
@@ -155,7 +156,8 @@ fn a_wrong_size_is_reported_and_the_attributes_are_set() {
     assert_eq!(place.mode("f"), 0o100_644);
 }
 
-/// Returns the frames of a volume; one that is marked takes long, and the messages by then are counted.
+/// Returns the frames of a volume; one that is marked takes long, and the messages by then are
+/// counted.
 struct Slow<'a> {
     frames: std::slice::Iter<'a, Frame>,
     log: &'a Log,

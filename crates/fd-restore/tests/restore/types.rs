@@ -143,7 +143,8 @@ fn fifos_devices_and_sockets() {
     assert_eq!((place.stat("null").rdev(), place.stat("blk").rdev()), (0x103, 0x7c8));
 }
 
-/// A job that restores to where things were saved, and the name of something in this place as it was saved then.
+/// A job that restores to where things were saved, and the name of something in this place as it
+/// was saved then.
 fn in_place(place: &Place) -> (Job, impl Fn(&str) -> String) {
     let mut job = place.job();
     job.plan.output = OutputNames::Original;
@@ -382,7 +383,8 @@ fn an_attribute_update_changes_what_exists_and_its_data_is_needed() {
     assert_eq!(finished.files, 4);
 }
 
-/// In a chain of backups the newest record of something may be such an update, and the only one that is restored.
+/// In a chain of backups the newest record of something may be such an update, and the only one
+/// that is restored.
 #[test]
 fn an_attribute_update_makes_what_its_record_alone_can_make() {
     for delta_seq in [0, 1] {
@@ -563,7 +565,8 @@ fn windows_data_is_taken_out_of_its_parts() {
     }
 }
 
-/// Attributes of stream 5; without `LinkFI`, flags and data stream, which were not always recorded; with data stream 0.
+/// Attributes of stream 5; without `LinkFI`, flags and data stream, which were not always recorded;
+/// with data stream 0.
 #[test]
 fn attributes_of_older_versions_are_read() {
     let mode = "IGk"; // 0100644

@@ -265,7 +265,8 @@ fn the_catalog_is_compared_too() {
     assert!(outcome.differs && outcome.missing);
 }
 
-/// The Director finds files by their number, so the lost record must not shift the numbers of later ones.
+/// The Director finds files by their number, so the lost record must not shift the numbers of later
+/// ones.
 #[test]
 fn an_unreadable_attribute_record_is_an_error() {
     let mut volume = Volume::new();

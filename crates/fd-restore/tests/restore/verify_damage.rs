@@ -1,4 +1,5 @@
-//! Hostile records in a Verify: cut, damaged, in any order, of any stream. What the Director gets stays well-formed.
+//! Hostile records in a Verify: cut, damaged, in any order, of any stream. What the Director gets
+//! stays well-formed.
 
 use fd_messages::MessageType;
 use fd_records::{FileType, Stream};
@@ -12,8 +13,8 @@ use crate::volume::{Frame, Saved, Volume};
 /// Both levels.
 const LEVELS: [fn(&Volume) -> Verified; 2] = [verify_volume, |volume| verify_data(volume, MD5, None)];
 
-/// Each packet is one that a Director takes: attributes with a number of their own, or the digest of the attributes
-/// right before.
+/// Each packet is one that a Director takes: attributes with a number of their own, or the digest
+/// of the attributes right before.
 fn check_packets(packets: &[Vec<u8>], files: u32) {
     let mut last = None;
     for packet in packets {

@@ -305,8 +305,8 @@ impl Place {
     }
 }
 
-/// Waits until the clock of the file systems has gone on, so that what was made before is older than a job that
-/// begins now.
+/// Waits until the clock of the file systems has gone on, so that what was made before is older
+/// than a job that begins now.
 pub(crate) fn let_it_be_old() {
     let now = || {
         let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_REALTIME_COARSE).unwrap();
