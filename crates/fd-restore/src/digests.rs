@@ -1,5 +1,4 @@
-//! Whether the data that was restored is the data that was saved: the digests that are compared
-//! with the volume's.
+//! Digests of restored data, compared with what the volume records.
 
 mod check;
 mod checked;

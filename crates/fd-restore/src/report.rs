@@ -90,14 +90,14 @@ impl<'a> Report<'a> {
         self.held_bytes >= MOST_HELD
     }
 
-    /// Delivers what is held, up to the first file whose digest is not known. `said` returns the
-    /// messages about the digest of a file, an empty list if it is right; `None` if it is not known
-    /// yet.
-    pub(crate) fn settle(&mut self, mut said: impl FnMut(Ticket) -> Option<Vec<QueuedMessage>>) {
+    /// Delivers what is held, up to the first file whose digest is not known. `messages` returns
+    /// the messages about the digest of a file, an empty list if it is right; `None` if it is not
+    /// known yet.
+    pub(crate) fn settle(&mut self, mut messages: impl FnMut(Ticket) -> Option<Vec<QueuedMessage>>) {
         self.held_bytes = 0;
         for message in std::mem::take(&mut self.held) {
             match message {
-                Held::Finding(ticket) => match said(ticket) {
+                Held::Finding(ticket) => match messages(ticket) {
                     None => self.hold_for(ticket),
                     Some(messages) => messages.iter().for_each(|(kind, text)| self.now(*kind, text)),
                 },

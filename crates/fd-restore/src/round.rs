@@ -84,7 +84,7 @@ pub fn run(
     let end = round.records(source);
     round.settle();
     round.state.directories.leave_all();
-    round.summarise();
+    round.summarize();
     end.map(|end| Outcome { end, queued: round.report.into_queue() })
 }
 
@@ -139,11 +139,11 @@ impl Round<'_> {
                     return Ok(end);
                 }
                 Err(error) => {
-                    self.decide();
+                    self.compare_now();
                     if self.is_complete {
                         self.close();
                     }
-                    self.tell_wrong_digest();
+                    self.report_wrong_digest();
                     self.report.now(MessageType::Fatal, &texts::sequence(&error, &texts::RESTORE_LINES));
                     return Err(error);
                 }
@@ -203,7 +203,7 @@ impl Round<'_> {
         }
         .create(&item);
         if matches!(created, Created::Open(_) | Created::Made) {
-            self.tell_restored(&item);
+            self.report_restored(&item);
         }
         self.progress.add_file();
         match created {
@@ -236,7 +236,7 @@ impl Round<'_> {
     }
 
     /// The line about a restored file (reference 05 §3.6).
-    fn tell_restored(&mut self, item: &RestoreItem) {
+    fn report_restored(&mut self, item: &RestoreItem) {
         if !self.report.wants(MessageType::Restored) {
             return;
         }
@@ -274,7 +274,7 @@ impl Round<'_> {
 
     /// The keys of an encrypted file.
     fn session_data(&mut self, record: &[u8]) {
-        self.decide();
+        self.compare_now();
         if self.is_complete {
             // It stands at the wrong place: the file that it would belong to is done.
             self.close();
@@ -293,8 +293,8 @@ impl Round<'_> {
 
     /// Leaves the current file as it is: private, without attributes.
     fn give_up(&mut self) {
-        self.decide();
-        self.tell_wrong_digest();
+        self.compare_now();
+        self.report_wrong_digest();
         self.file = None;
         self.is_complete = false;
         self.metadata = HeldMetadata::default();
@@ -304,7 +304,7 @@ impl Round<'_> {
 
     /// A digest: of the data that was just restored. It is compared when the file is complete.
     fn digest(&mut self, kind: DigestKind, record: &[u8]) {
-        self.decide();
+        self.compare_now();
         self.end_data();
         let (Some(file), Some(item)) = (&self.file, &self.item) else { return };
         self.is_complete = true;
@@ -328,7 +328,7 @@ impl Round<'_> {
     }
 
     /// Compares the digest of the current file now.
-    fn decide(&mut self) {
+    fn compare_now(&mut self) {
         let (Some(file), Some(item), Some(recorded)) = (&self.file, &self.item, self.recorded.take()) else { return };
         let kind = recorded.kind();
         let restored = self.state.digest.make_now(kind, file);
@@ -342,7 +342,7 @@ impl Round<'_> {
     fn make_digests(&mut self, source: &mut dyn RecordSource) {
         let digest = &self.state.digest;
         if digest.has_small() && (digest.small_are_many() || self.report.holds_much() || !source.is_near(PATIENCE)) {
-            self.tell_held();
+            self.deliver_held();
         }
         if !self.state.digest.has_long() {
             return;
@@ -350,25 +350,25 @@ impl Round<'_> {
         if self.report.holds_much() || !source.is_near(LONG_PATIENCE) {
             self.settle();
         } else if self.state.digest.go_on() {
-            self.tell_held();
+            self.deliver_held();
         }
     }
 
     /// Makes all deferred digests, and delivers the messages that were held for them.
     fn settle(&mut self) {
         self.state.digest.finish();
-        self.tell_held();
+        self.deliver_held();
     }
 
     /// Makes the digests of small files, and delivers the messages that are held for nothing else.
-    fn tell_held(&mut self) {
+    fn deliver_held(&mut self) {
         let RestoreState { digest, encryption, .. } = &mut *self.state;
         let mut findings = Findings::default();
         digest.settle(|checked| findings.add(checked, encryption));
         self.report.settle(|ticket| if digest.is_unknown(ticket) { None } else { Some(findings.take(ticket)) });
     }
 
-    fn tell_wrong_digest(&mut self) {
+    fn report_wrong_digest(&mut self) {
         if let Some(text) = self.wrong_digest.take() {
             self.report.now(MessageType::Error, &text);
         }
@@ -439,7 +439,7 @@ impl Round<'_> {
             Some((kind, signature)) => {
                 findings::check(kind, Recorded::Signature(signature), item, &file, digest, encryption, report);
             }
-            None => encryption.tell_unsigned(wants_signature(item, &file), &item.output, report),
+            None => encryption.report_unsigned(wants_signature(item, &file), &item.output, report),
         }
         digest.leave();
         digest.abandon();
@@ -463,7 +463,7 @@ impl Round<'_> {
     }
 
     /// The last words of a round (reference 05 §14.3).
-    fn summarise(&mut self) {
+    fn summarize(&mut self) {
         let metadata: Vec<Vec<u8>> = self.state.writer.summaries().collect();
         for text in metadata {
             self.report.now(MessageType::Warning, &text);

@@ -1,4 +1,4 @@
-//! The digest of the current file: how it is made, and that of which kind.
+//! The digest of the current file: how it is made, and of which kind it is.
 //!
 //! The stock daemon ignores digest records; here the data is compared with them. The record follows
 //! the data, so its kind is known in time only from the files before. What there is of the data
@@ -19,18 +19,18 @@ use super::small::SmallFiles;
 use super::streamed::StreamedDigests;
 use crate::output_file::OutputFile;
 
-/// Of which kind a digest record may be, as long as none has come: what most backups have, then
-/// what costs little.
+/// The kinds that are expected of the first digest record: what most backups have, then what costs
+/// little.
 const RECORDED: [DigestKind; 4] = [DigestKind::Md5, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
 
 /// What a signature can be over, the default of `PKI Digest` first (reference 04 §12.4).
 const SIGNED: [DigestKind; 3] = [DigestKind::Sha256, DigestKind::Md5, DigestKind::Sha1];
 
-/// The largest file of which the bytes are kept, as far as its attributes tell.
+/// The largest file whose bytes are kept, by the size in its attributes.
 const SMALL: u64 = 512 << 10;
 
-/// The largest file that is left to be read back together with others, as far as its attributes
-/// tell. A group of files takes as long as its longest one.
+/// The largest file that is read back together with others, by the size in its attributes. A group
+/// of files takes as long as its longest one.
 const MOST_LEFT: u64 = 64 << 20;
 
 /// A longer file is not read again alone.
@@ -39,30 +39,29 @@ const AGAIN: u64 = 1 << 30;
 /// After so many files in a row without a digest nothing is prepared for one, until one comes.
 const PATIENCE: u32 = 32;
 
-/// Whether a file of this size, as far as its attributes tell, is to be opened so that it can be
-/// read back.
+/// Whether a file with this size in its attributes is to be opened so that it can be read back.
 pub(crate) fn may_be_read_back(size: i64) -> bool {
     u64::try_from(size).is_ok_and(|size| size > SMALL)
 }
 
-/// What there is of the current file to make a digest of.
+/// What the digest of the current file is made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Basis {
-    /// Nothing: it is not checked.
+    /// The file is not checked.
     Nothing,
-    /// Its bytes are kept.
+    /// Its bytes, which are kept.
     Kept,
-    /// It can be read back.
+    /// The file itself, which is read back.
     Left,
-    /// It is digested while it comes.
+    /// The data while it comes.
     Streamed,
 }
 
-/// Of which kind a digest will be.
+/// Which kind of digest is expected.
 struct Expected {
-    /// Of the same as the last one.
+    /// The kind of the last one.
     last: Option<DigestKind>,
-    /// Of one of these, as long as there was none, the likely one first.
+    /// The kinds of the first one, the likely one first.
     first: &'static [DigestKind],
 }
 
@@ -72,18 +71,18 @@ impl Expected {
     }
 }
 
-/// How a digest comes.
+/// When the outcome for a file is known.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// Together with those of other files: what it is for is kept until then.
+    /// Later, together with those of other files; it has this ticket.
     Later(Ticket),
-    /// At once, and what it is for.
+    /// At once; with what the volume records.
     Now(Recorded, Finding),
 }
 
 /// Makes digests of what is restored.
 pub(crate) struct DigestCheck {
-    /// Whether digest records count.
+    /// Whether digest records are compared.
     records_count: bool,
     recorded: Expected,
     signed: Expected,
@@ -130,12 +129,12 @@ impl DigestCheck {
         if self.expects_signature { self.signed.kinds() } else { self.recorded.kinds() }
     }
 
-    /// All kinds of which one may be wanted.
+    /// All kinds of which one may be needed.
     fn all_expected(&self) -> DigestSet {
         self.expected().iter().chain(self.signed.kinds()).copied().collect()
     }
 
-    /// A file of this size begins, as far as its attributes tell.
+    /// A file with this size in its attributes begins.
     pub(crate) fn begin(&mut self, size: i64, file: &OutputFile) {
         self.abandon();
         let size = u64::try_from(size).unwrap_or(u64::MAX);
@@ -160,7 +159,7 @@ impl DigestCheck {
         self.basis = Basis::Streamed;
     }
 
-    /// The current file can't be checked any more.
+    /// Stops checking the current file.
     pub(crate) fn abandon(&mut self) {
         self.small.forget();
         self.streamed.take_back();
@@ -168,8 +167,8 @@ impl DigestCheck {
         self.length = 0;
     }
 
-    /// The next bytes of the current file, which are about to be written. `in_order` says whether
-    /// they come to stand behind those before, as they are.
+    /// The next bytes of the current file, before they are written. `in_order`: whether they are
+    /// appended unchanged to those before.
     pub(crate) fn update(&mut self, data: &[u8], in_order: bool, file: &OutputFile) {
         if self.basis == Basis::Left && !in_order {
             self.stream();
@@ -200,8 +199,8 @@ impl DigestCheck {
         self.expects_signature = true;
     }
 
-    /// Has the current file digested for what the volume says of it. It is open for writing, and
-    /// all of it is written.
+    /// Digests the current file, all of which is written, to compare it with what the volume
+    /// records.
     pub(crate) fn check(&mut self, kind: DigestKind, recorded: Recorded, name: &[u8], file: &OutputFile) -> Answer {
         if matches!(recorded, Recorded::Signature(_)) {
             self.signed.last = Some(kind);
@@ -242,12 +241,12 @@ impl DigestCheck {
         }
     }
 
-    /// The current file is as it is to stay.
+    /// The job does not change the current file any more.
     pub(crate) fn leave(&mut self) {
         self.long.leave();
     }
 
-    /// The job that this is for.
+    /// Sets the token that stops the reading of long files.
     pub(crate) fn belong_to(&mut self, cancel: &CancelToken) {
         self.long.belong_to(cancel);
     }
@@ -257,12 +256,12 @@ impl DigestCheck {
         !self.small.is_empty()
     }
 
-    /// Whether they are so many that their digests should be made now.
+    /// Whether there are so many that their digests should be made now.
     pub(crate) const fn small_are_many(&self) -> bool {
         self.small.are_many()
     }
 
-    /// Whether long files wait for their digests, or to be told of.
+    /// Whether long files wait for their digests or were not reported yet.
     pub(crate) fn has_long(&self) -> bool {
         !self.long.is_empty()
     }
@@ -272,7 +271,7 @@ impl DigestCheck {
         self.long.has(device, inode)
     }
 
-    /// Goes on with long files. Whether there is something to be told of them.
+    /// Goes on with long files. Returns whether there are outcomes to report.
     pub(crate) fn go_on(&mut self) -> bool {
         self.long.go_on()
     }
@@ -282,14 +281,14 @@ impl DigestCheck {
         self.long.finish();
     }
 
-    /// Makes the digests of small files, and says what came out for them and for long ones whose
-    /// digests are made.
-    pub(crate) fn settle(&mut self, mut said: impl FnMut(Checked<'_>)) {
-        self.small.settle(&mut said);
-        self.long.settle(&mut said);
+    /// Makes the digests of small files, and passes on their outcomes and those of long files that
+    /// are known.
+    pub(crate) fn settle(&mut self, mut each: impl FnMut(Checked<'_>)) {
+        self.small.settle(&mut each);
+        self.long.settle(&mut each);
     }
 
-    /// Whether nothing was said yet of the file with this ticket.
+    /// Whether the outcome for this ticket is not known yet.
     pub(crate) fn is_unknown(&self, ticket: Ticket) -> bool {
         self.long.is_unknown(ticket)
     }

@@ -1,19 +1,19 @@
-//! What the volume says of a file's data, and what a digest of the restored data says about that.
+//! What the volume records about a file's data, and the outcome of comparing the restored data.
 
 use fd_crypto::pki::Signature;
 use fd_records::DigestValue;
 use nix::errno::Errno;
 
-/// What the volume says of the data of a file.
+/// What the volume records about the data of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Recorded {
-    /// That it has this digest.
+    /// Its digest.
     Digest(DigestValue),
-    /// That this is its signature, by a known signer.
+    /// Its signature, by a known signer.
     Signature(Signature),
 }
 
-/// What came out for a file.
+/// The outcome for a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Finding {
     /// Nothing: there is no digest of the kind that is needed.
@@ -28,18 +28,18 @@ pub(crate) enum Finding {
     Unreadable(Errno),
 }
 
-/// The number of a file whose finding comes later, in the order of the files.
+/// The number of a file whose outcome comes later, in the order of the files.
 pub(crate) type Ticket = u64;
 
-/// A file whose finding is there.
+/// A file with its outcome.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checked<'a> {
     /// Its ticket.
     pub(crate) ticket: Ticket,
     /// Its name, as messages show it.
     pub(crate) name: &'a [u8],
-    /// What the volume says of its data.
+    /// What the volume records about its data.
     pub(crate) recorded: &'a Recorded,
-    /// What came out.
+    /// The outcome.
     pub(crate) finding: Finding,
 }

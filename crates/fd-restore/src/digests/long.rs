@@ -1,11 +1,11 @@
-//! The MD5 or SHA-256 of long files, made of many at a time once they are restored: eight side by
-//! side take hardly longer than one alone, which would take longer than all the rest of the
+//! The MD5 or SHA-256 of long files, made of several files at a time once they are restored: eight
+//! side by side take hardly longer than one alone, which would take longer than the rest of the
 //! restore.
 //!
 //! A file is kept open, for reading only, when its digest record or its signature has come. Once
-//! there are enough, a thread reads them back, out of the page cache as a rule, while the job goes
-//! on; so what is checked is what the file system has. What else there is to be told is held
-//! meanwhile (see [`crate::report`]). Not here: which files, and whether a signature is good.
+//! there are enough, a thread reads them back, from the page cache as a rule, while the job goes
+//! on; so the check covers what the file system has. Later messages are held meanwhile (see
+//! [`crate::report`]). Not here: the choice of files, and whether a signature is good.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -22,11 +22,11 @@ use nix::sys::sysinfo::sysinfo;
 
 use super::checked::{Checked, Finding, Recorded, Ticket};
 
-/// With so many files their digests are made.
+/// The number of files that are digested together.
 const MOST_FILES: usize = 16;
-/// And with so many bytes, which should still be in the page cache.
+/// The number of bytes that are digested together, which should still be in the page cache.
 const MOST_BYTES: u64 = 512 << 20;
-/// The part of the host's memory that these may be, if that is less.
+/// The largest part of the host's memory that these may be: one in so many.
 const SHARE_OF_MEMORY: u64 = 16;
 /// How many of them are read at a time.
 const TOGETHER: usize = SideBySide::WIDTH;
@@ -34,28 +34,28 @@ const TOGETHER: usize = SideBySide::WIDTH;
 /// into a processor's own cache.
 const PIECE: usize = 32 << 10;
 
-/// See the module.
+/// Long files whose digests are not made or not reported yet.
 pub(super) struct LongFiles {
     processor: Processor,
     /// Bytes that may wait.
     most_bytes: u64,
     waiting: Vec<LongFile>,
     waiting_bytes: u64,
-    /// What of them the messages need, in the same order.
+    /// What messages about them need, in the same order.
     pending: Vec<Pending>,
     working: Option<Work>,
-    /// What came out, until it is told.
+    /// Outcomes that are not reported yet.
     done: Vec<(Pending, Finding)>,
     cancel: CancelToken,
 }
 
-/// What the thread is at.
+/// The files that the thread reads.
 struct Work {
     pending: Vec<Pending>,
     findings: JoinHandle<Vec<Finding>>,
 }
 
-/// A file that is still to be told of.
+/// What messages about a file need.
 struct Pending {
     ticket: Ticket,
     /// Its name, as messages show it.
@@ -69,28 +69,27 @@ struct Pending {
 struct LongFile {
     /// Open for reading.
     file: File,
-    /// What was restored of it; what another process appends is not looked at.
+    /// How much of it was restored; what another process appends is not read.
     length: u64,
     kind: DigestKind,
     /// The beginning of the digest.
     begun: SideBySide,
-    /// How it looked when the job was through with it.
+    /// Its stamp when the job was done with it.
     left: Option<Stamp>,
 }
 
 /// What changes when another process writes: the length, and the time of the last write. The owner
-/// may set that time; the time of the last change of status cannot be set.
+/// can set that time, but not the time of the last change of status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stamp {
     length: u64,
     written: (i64, i64),
-    /// `None` of a file that has no name any more: taking the last one away is a change of status,
-    /// too.
+    /// `None` for a file without a name: removing the last one changes the status, too.
     changed: Option<(i64, i64)>,
 }
 
 impl Stamp {
-    /// Whether nothing else has happened to the file since than that its last name was taken away.
+    /// Whether the file is unchanged since `left`, except that its last name may have been removed.
     fn is_that_of(self, left: Self) -> bool {
         let changed = self.changed.or(left.changed);
         Self { changed, ..self } == left
@@ -118,13 +117,13 @@ impl LongFiles {
         length <= self.most_bytes && SideBySide::suits(kind, self.processor)
     }
 
-    /// The job that this is for.
+    /// Sets the token that stops the thread.
     pub(super) fn belong_to(&mut self, cancel: &CancelToken) {
         self.cancel = cancel.clone();
     }
 
-    /// The file is complete. What is still to be done to it, [`Self::leave`] ends. Nothing happens
-    /// if there is no kernel for such a digest.
+    /// Adds a file whose data is complete. Call [`Self::leave`] when its metadata is, too. Without
+    /// a kernel for this kind it does nothing.
     pub(super) fn add(
         &mut self,
         ticket: Ticket,
@@ -141,7 +140,7 @@ impl LongFiles {
         self.pending.push(Pending { ticket, name: name.to_vec(), recorded, identity });
     }
 
-    /// The file that was added last is as it is to stay.
+    /// The job does not change the file that was added last any more.
     pub(super) fn leave(&mut self) {
         if let Some(last) = self.waiting.last_mut().filter(|file| file.left.is_none()) {
             last.left = last.stamp();
@@ -158,18 +157,18 @@ impl LongFiles {
         self.unknown().any(|file| file.identity.is_none_or(|it| it == (device, inode)))
     }
 
-    /// Whether nothing is known of the file with this ticket yet.
+    /// Whether the outcome for this ticket is not known yet.
     pub(super) fn is_unknown(&self, ticket: Ticket) -> bool {
         self.unknown().any(|file| file.ticket == ticket)
     }
 
-    /// Whether there are no files that were not told of yet.
+    /// Whether all files were reported.
     pub(super) fn is_empty(&self) -> bool {
         self.done.is_empty() && self.unknown().next().is_none()
     }
 
-    /// Gives the thread what there is if that is enough, and takes what it has found out. Whether
-    /// there is something to be told.
+    /// Starts the thread if there are enough files, and takes its outcomes. Returns whether there
+    /// are outcomes to report.
     pub(super) fn go_on(&mut self) -> bool {
         if self.working.as_ref().is_some_and(|work| work.findings.is_finished()) {
             self.collect();
@@ -180,20 +179,20 @@ impl LongFiles {
         !self.done.is_empty()
     }
 
-    /// Waits until all is known.
+    /// Waits until all outcomes are known.
     pub(super) fn finish(&mut self) {
         self.hand_over();
         self.collect();
     }
 
-    /// Says what is known.
-    pub(super) fn settle(&mut self, said: &mut dyn FnMut(Checked<'_>)) {
+    /// Passes on the outcomes that are known.
+    pub(super) fn settle(&mut self, each: &mut dyn FnMut(Checked<'_>)) {
         for (Pending { ticket, name, recorded, .. }, finding) in self.done.drain(..) {
-            said(Checked { ticket, name: &name, recorded: &recorded, finding });
+            each(Checked { ticket, name: &name, recorded: &recorded, finding });
         }
     }
 
-    /// Gives all that waits to a thread, one such group at a time.
+    /// Starts a thread for the files that wait, after the one before has ended.
     fn hand_over(&mut self) {
         self.collect();
         if self.waiting.is_empty() {
@@ -211,7 +210,7 @@ impl LongFiles {
     /// Waits for the thread.
     fn collect(&mut self) {
         if let Some(Work { pending, findings }) = self.working.take() {
-            // Only a panic leaves none.
+            // Only a panic leaves no findings.
             let findings = findings.join().unwrap_or_default().into_iter().chain(std::iter::repeat(Finding::None));
             self.done.extend(pending.into_iter().zip(findings));
         }
@@ -247,7 +246,7 @@ struct Reading<'f> {
     /// Bytes in the digest.
     digested: u64,
     piece: Vec<u8>,
-    /// How much of it holds what was read.
+    /// The length of what was read into it.
     filled: usize,
     error: Option<Errno>,
 }
@@ -258,7 +257,7 @@ impl<'f> Reading<'f> {
         Self { number, file, digest: file.begun, digested: 0, piece, filled: 0, error: None }
     }
 
-    /// Reads the next piece, a whole one as long as there is one.
+    /// Reads the next piece: a whole one, except at the end of the file.
     fn read(&mut self) {
         let left = usize::try_from(self.file.length.saturating_sub(self.digested)).unwrap_or(PIECE).min(PIECE);
         self.filled = 0;
@@ -275,7 +274,7 @@ impl<'f> Reading<'f> {
         }
     }
 
-    /// Goes on to the next piece; what came out, if this was the last one.
+    /// Goes on to the next piece. Returns the outcome if this was the last one.
     fn go_on(&mut self) -> Option<Finding> {
         if let Some(errno) = self.error {
             return Some(Finding::Unreadable(errno));
@@ -285,18 +284,18 @@ impl<'f> Reading<'f> {
             self.digested = length;
             return None;
         }
-        // Its end, be it too early.
+        // The end, which may be too early.
         let (_blocks, rest) = parts(&self.piece, self.filled);
         Some(self.file.finding(self.digest.finish(rest, length).get(self.file.kind)))
     }
 }
 
-/// The whole blocks of what is filled, and what is left over.
+/// The whole blocks of what was read, and the rest.
 fn parts(piece: &[u8], filled: usize) -> (&[[u8; BLOCK]], &[u8]) {
     piece.get(..filled).unwrap_or_default().as_chunks()
 }
 
-/// Takes the whole blocks of the pieces.
+/// Digests the whole blocks of the pieces.
 fn digest(files: &mut [Reading<'_>]) {
     SideBySide::advance(
         files.iter_mut().map(|Reading { digest, piece, filled, .. }| (digest, parts(piece, *filled).0)),

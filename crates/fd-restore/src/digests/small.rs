@@ -1,8 +1,8 @@
 //! Digests of small files, made many at a time, which costs a fifth of making them one by one.
 //!
-//! The data of a file is kept beside writing it, and what the volume says of it. Once there is
-//! enough, all are digested together. Until then it is not known which files are wrong, so what is
-//! told meanwhile is held (see [`crate::report`]).
+//! The data of a file is kept, and what the volume records about it. Once there is enough, all are
+//! digested together. Until then it is not known which files are wrong, so later messages are held
+//! (see [`crate::report`]).
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use fd_records::{DigestKind, DigestValue};
 
 use super::checked::{Checked, Finding, Recorded, Ticket};
 
-/// See the module.
+/// Small files whose digests are not made yet.
 pub(super) struct SmallFiles {
     batch: DigestBatch<Waiting>,
     /// The names of the files that wait.
@@ -32,13 +32,13 @@ impl SmallFiles {
         Self { batch: DigestBatch::new(processor), names: Vec::new() }
     }
 
-    /// A file begins. If it turns out to be long, digests of these kinds are made while it is
-    /// written.
+    /// A file begins. If it is longer than its attributes say, digests of these kinds are made
+    /// while it is written.
     pub(super) fn begin(&mut self, expected: DigestSet) {
         self.batch.begin(expected);
     }
 
-    /// The next data of the file that is being written.
+    /// Keeps the next data of the file that is being written.
     pub(super) fn keep(&mut self, data: &[u8]) {
         self.batch.push(data);
     }
@@ -48,17 +48,17 @@ impl SmallFiles {
         self.batch.can_make(kind)
     }
 
-    /// The digest of the file that is being written, which is forgotten.
+    /// The digest of the file that is being written, which is dropped.
     pub(super) fn make_now(&mut self, kind: DigestKind) -> Option<DigestValue> {
         self.batch.end_alone(kind)
     }
 
-    /// Forgets the file that is being written.
+    /// Drops the file that is being written.
     pub(super) fn forget(&mut self) {
         self.batch.begin(DigestSet::EMPTY);
     }
 
-    /// The file is complete and has this name.
+    /// Adds the file that is being written, which is complete, under this name.
     pub(super) fn add(&mut self, ticket: Ticket, kind: DigestKind, recorded: Recorded, name: &[u8]) {
         let begin = self.names.len();
         self.names.extend_from_slice(name);
@@ -71,18 +71,18 @@ impl SmallFiles {
         !self.batch.has_messages()
     }
 
-    /// Whether they are enough for [`Self::settle`].
+    /// Whether there are enough for [`Self::settle`].
     pub(super) const fn are_many(&self) -> bool {
         self.batch.is_full()
     }
 
-    /// Digests all files that wait, and says what came out.
-    pub(super) fn settle(&mut self, said: &mut dyn FnMut(Checked<'_>)) {
+    /// Digests all files that wait, and passes their outcomes on.
+    pub(super) fn settle(&mut self, each: &mut dyn FnMut(Checked<'_>)) {
         let names = &self.names;
         let Ok(()) = self.batch.finish(|file, values| {
             let name = names.get(file.name.clone()).unwrap_or_default();
             let finding = values.get(file.kind).map_or(Finding::None, Finding::Has);
-            said(Checked { ticket: file.ticket, name, recorded: &file.recorded, finding });
+            each(Checked { ticket: file.ticket, name, recorded: &file.recorded, finding });
             Ok::<_, Infallible>(())
         });
         self.names.clear();

@@ -1,6 +1,6 @@
 //! Digests of the current file that are made while its data comes. For a long file a thread makes
-//! them while the job's own thread writes: that saves no processor time, but up to a third of the
-//! restore's time.
+//! them while the job's own thread writes: that saves no processor time, but the job's thread need
+//! not wait for MD5, which takes longer than the rest of the restore.
 
 use std::thread;
 
@@ -8,17 +8,17 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use fd_crypto::{DigestSet, Digesters};
 use fd_records::{DigestKind, DigestValue};
 
-/// From this length on the thread digests.
+/// From this length on the thread makes the digests.
 const LONG: u64 = 512 << 10;
 /// Bytes that are handed over together.
 const BLOCK: usize = 256 * 1024;
-/// Blocks that wait. With the one in each hand they are what the thread's memory is.
+/// Blocks that wait. With the one of each thread they are the memory that this takes.
 const WAITING: usize = 2;
 
-/// See the module.
+/// The digests of the current file.
 #[derive(Default)]
 pub(super) struct StreamedDigests {
-    /// Those of the current file, unless the thread has them.
+    /// Empty while the thread has them.
     digesters: Digesters,
     /// Bytes of the current file so far.
     length: u64,
@@ -78,7 +78,7 @@ enum Order {
     GiveBack,
 }
 
-/// The way to the thread, which ends when this is dropped. The thread is lent digesters, gets the
+/// The channels of the thread, which ends when this is dropped. The thread is given digesters and
 /// data, and gives the digesters back.
 struct Helper {
     orders: Sender<Order>,
@@ -116,7 +116,7 @@ impl Helper {
         }
     }
 
-    /// Takes the digesters back, once they have seen everything. `None` if the thread is gone.
+    /// Takes the digesters back, after all data. `None` if the thread has ended.
     fn give_back(&mut self) -> Option<Digesters> {
         self.hand_over();
         self.order(Order::GiveBack);
@@ -132,7 +132,7 @@ impl Helper {
     }
 
     fn order(&self, order: Order) {
-        // Whether the thread is still there shows when the digesters are to come back.
+        // A failure shows when the digesters are to come back.
         let _sent = self.orders.send(order);
     }
 }
@@ -145,7 +145,7 @@ fn work(orders: &Receiver<Order>, empty: &Sender<Vec<u8>>, back: &Sender<Digeste
             Order::Digest(mut block) => {
                 digesters.update(&block);
                 block.clear();
-                // With enough of them on their way this one is not needed.
+                // If there are enough on their way, this one is not needed.
                 let _surplus = empty.try_send(block);
             }
             Order::GiveBack => {

@@ -197,7 +197,7 @@ impl Encryption {
     }
 
     /// Reports why a file has no signature that can be checked. With `is_wanted` there must be one.
-    pub(crate) fn tell_unsigned(&mut self, is_wanted: bool, path: &[u8], report: &mut Report<'_>) {
+    pub(crate) fn report_unsigned(&mut self, is_wanted: bool, path: &[u8], report: &mut Report<'_>) {
         let Some(keys) = &self.keys else { return };
         let HeldSignature::One(signature) = &self.signature else {
             if is_wanted {

@@ -18,7 +18,7 @@ pub(super) struct Findings(HashMap<Ticket, Vec<QueuedMessage>>);
 impl Findings {
     pub(super) fn add(&mut self, checked: Checked<'_>, encryption: &Encryption) {
         let Checked { ticket, name, recorded, finding } = checked;
-        let messages = said(name, recorded, finding, encryption);
+        let messages = messages_about(name, recorded, finding, encryption);
         if !messages.is_empty() {
             self.0.insert(ticket, messages);
         }
@@ -42,7 +42,7 @@ pub(super) fn check(
     match digest.check(kind, recorded, &item.output, file) {
         Answer::Later(ticket) => report.hold_for(ticket),
         Answer::Now(recorded, finding) => {
-            for (kind, text) in said(&item.output, &recorded, finding, encryption) {
+            for (kind, text) in messages_about(&item.output, &recorded, finding, encryption) {
                 report.now(kind, &text);
             }
         }
@@ -51,7 +51,7 @@ pub(super) fn check(
 
 /// The messages about a file, the most important one last; none if its data is what was saved, or
 /// may be.
-fn said(name: &[u8], recorded: &Recorded, finding: Finding, encryption: &Encryption) -> Vec<QueuedMessage> {
+fn messages_about(name: &[u8], recorded: &Recorded, finding: Finding, encryption: &Encryption) -> Vec<QueuedMessage> {
     let digest = match finding {
         Finding::Cancelled => return Vec::new(),
         Finding::Unreadable(errno) => return vec![(MessageType::Error, texts::not_read_back(name, errno))],
