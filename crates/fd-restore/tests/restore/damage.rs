@@ -37,7 +37,7 @@ pub(crate) fn everything() -> Volume {
     volume.record(Stream::PLUGIN_NAME, b"9 1 1 bpipe:/x:y:z\0").record(Stream::PLUGIN_NAME, b"9 0");
     volume
         .record(Stream::RESTORE_OBJECT, b"object")
-        .record(Stream::new(42), b"?")
+        .record(Stream::new(900), b"?")
         .record(Stream::MACOS_FORK_DATA, b"?");
     volume
 }
@@ -264,13 +264,13 @@ fn data_is_taken_only_behind_data_or_attributes() {
 fn an_unknown_stream_ends_the_file() {
     let place = Place::new();
     let mut volume = Volume::new();
-    volume.file("/f", b"one").record(Stream::new(42), b"?").record(Stream::FILE_DATA, b"two");
+    volume.file("/f", b"one").record(Stream::new(900), b"?").record(Stream::FILE_DATA, b"two");
     volume.record(Stream::LINUX_XATTR, b"?").record(Stream::new(2001), b"").file("/g", b"x");
     let finished = place.job().run(&volume);
     assert_eq!(
         finished.told(),
         [
-            (MessageType::Warning, "Unexpected stream=\"42\" ignored. This shouldn't happen!\n"),
+            (MessageType::Warning, "Unexpected stream=\"900\" ignored. This shouldn't happen!\n"),
             (MessageType::Warning, "Unexpected stream=\"2001\" ignored. This shouldn't happen!\n"),
         ]
     );
