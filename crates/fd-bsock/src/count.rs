@@ -1,6 +1,6 @@
 //! What the End Job line reports as `CommBytes` and `CompressCommBytes`.
 
-use std::ops::{Add, AddAssign};
+use std::ops::AddAssign;
 
 use crate::Signal;
 
@@ -28,16 +28,9 @@ impl CommCount {
     }
 }
 
-impl Add for CommCount {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self { plain: self.plain.wrapping_add(other.plain), sent: self.sent.wrapping_add(other.sent) }
-    }
-}
-
 impl AddAssign for CommCount {
     fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
+        self.plain = self.plain.wrapping_add(other.plain);
+        self.sent = self.sent.wrapping_add(other.sent);
     }
 }

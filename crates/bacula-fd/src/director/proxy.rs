@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fd_bsock::Signal;
 use fd_bsock::hello;
-use fd_config::Director;
+use fd_config::{Console, Director};
 use fd_session::texts;
 use fd_transport::{Channel, Received, wait_for_either};
 
@@ -54,33 +54,15 @@ impl Conversation<'_> {
     /// Director's own values.
     fn call(&self) -> Option<Call<'_>> {
         let Director { name, password, tls, address, port, .. } = self.resource;
-        let certificates = &self.daemon.certificates;
-        let daemon = self.daemon;
-        let call = match self.resource.console.as_ref().or_else(|| self.daemon.config().consoles.first()) {
-            Some(console) => Call {
-                daemon,
-                director: name,
-                name: &console.name,
-                password: &console.password,
-                tls: &console.tls,
-                certificates: certificates.of_console(&console.name),
-                host: console.address.as_ref().or(address.as_ref())?,
-                port: console.port,
-                keep_idle: None,
-            },
-            None => Call {
-                daemon,
-                director: name,
-                name,
-                password,
-                tls,
-                certificates: certificates.of_director(name),
-                host: address.as_ref()?,
-                port: *port,
-                keep_idle: None,
-            },
-        };
-        Some(call)
+        let (daemon, certificates) = (self.daemon, &self.daemon.certificates);
+        let console = self.resource.console.as_ref().or_else(|| daemon.config().consoles.first());
+        let host = console.and_then(|console| console.address.as_ref()).or(address.as_ref())?;
+        let (port, keep_idle, its_certificates) = (*port, None, certificates.of_director(name));
+        let call =
+            Call { daemon, director: name, name, password, tls, certificates: its_certificates, host, port, keep_idle };
+        let Some(console) = console else { return Some(call) };
+        let Console { name, password, tls, port, .. } = console;
+        Some(Call { name, password, tls, port: *port, certificates: certificates.of_console(name), ..call })
     }
 
     /// A connection on which the Director takes us for a console; else the reason why there is
