@@ -166,7 +166,7 @@ impl<T> DigestBatch<T> {
     }
 
     /// Drops the messages that were ended, but not the present one.
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         self.messages.clear();
         self.kept.drain(..self.begun);
         self.begun = 0;

@@ -4,14 +4,14 @@ use fd_records::{DigestKind, DigestValue};
 
 /// Kinds of digests, each at most once.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct DigestSet(u8);
+pub struct DigestSet(u16);
 
 impl DigestSet {
     /// No kind.
     pub const EMPTY: Self = Self(0);
 
-    const fn bit(kind: DigestKind) -> u8 {
-        1 << kind as u8
+    const fn bit(kind: DigestKind) -> u16 {
+        1 << kind as u16
     }
 
     /// The set and this kind.
