@@ -104,36 +104,23 @@ fn twist(b: Pair, c: Pair, d: Pair) -> Pair {
     xor(c, or(b, xor(d, ones)))
 }
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn add(a: Pair, b: Pair) -> Pair {
-    [_mm256_add_epi32(a[0], b[0]), _mm256_add_epi32(a[1], b[1])]
+/// An operation on pairs.
+macro_rules! on_pairs {
+    ($name:ident, $operation:ident) => {
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        fn $name([a0, a1]: Pair, [b0, b1]: Pair) -> Pair {
+            [$operation(a0, b0), $operation(a1, b1)]
+        }
+    };
 }
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn and(a: Pair, b: Pair) -> Pair {
-    [_mm256_and_si256(a[0], b[0]), _mm256_and_si256(a[1], b[1])]
-}
-
-/// `b` where `a` has zeros.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn and_not(a: Pair, b: Pair) -> Pair {
-    [_mm256_andnot_si256(a[0], b[0]), _mm256_andnot_si256(a[1], b[1])]
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn or(a: Pair, b: Pair) -> Pair {
-    [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])]
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn xor(a: Pair, b: Pair) -> Pair {
-    [_mm256_xor_si256(a[0], b[0]), _mm256_xor_si256(a[1], b[1])]
-}
+on_pairs!(add, _mm256_add_epi32);
+on_pairs!(and, _mm256_and_si256);
+// `b` where `a` has zeros.
+on_pairs!(and_not, _mm256_andnot_si256);
+on_pairs!(or, _mm256_or_si256);
+on_pairs!(xor, _mm256_xor_si256);
 
 /// To the left; the two numbers make 32.
 #[inline]
