@@ -80,6 +80,13 @@ impl Creator<'_, '_> {
         made.unwrap_or_else(|early| early)
     }
 
+    /// Fails with a message that is delivered at once.
+    fn refuse<T>(&mut self, text: &[u8]) -> Step<T> {
+        self.report.now(MessageType::Error, text);
+        Err(Created::Failed)
+    }
+
+    /// Fails with a message that the stock daemon queues.
     fn fail<T>(&mut self, text: Vec<u8>) -> Step<T> {
         self.report.later(MessageType::Error, text);
         Err(Created::Failed)
@@ -93,7 +100,7 @@ impl Creator<'_, '_> {
         }
         let (kind, text) = match item.file_type {
             Some(FileType::Deleted) => (MessageType::Info, texts::was_deleted(&item.name)),
-            Some(file_type) if (7..=15).contains(&file_type.code()) => {
+            Some(file_type) if (FileType::NoAccess.code()..=FileType::NoOpen.code()).contains(&file_type.code()) => {
                 (MessageType::Error, texts::was_not_saved(&item.name, item.type_code))
             }
             _ => (MessageType::Error, texts::unknown_type(&item.name, item.type_code)),
@@ -107,9 +114,7 @@ impl Creator<'_, '_> {
         match self.directories.open(parent) {
             Ok(directory) => Ok(fstatat(directory.handle(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()),
             Err(OpenError::Refused { end, why }) => {
-                let text = texts::link_refused(&item.output, prefix(&item.output, parent, end), why);
-                self.report.now(MessageType::Error, &text);
-                Err(Created::Failed)
+                self.refuse(&texts::link_refused(&item.output, prefix(&item.output, parent, end), why))
             }
             Err(_) => Ok(None),
         }
@@ -137,12 +142,10 @@ impl Creator<'_, '_> {
             return Err(Created::Failed);
         }
         let Some((parent, name)) = path.split() else {
-            self.report.now(MessageType::Error, &texts::no_file_name(&item.name));
-            return Err(Created::Failed);
+            return self.refuse(&texts::no_file_name(&item.name));
         };
         if item.leads_out {
-            self.report.now(MessageType::Error, &texts::link_leads_out(&item.output, &item.link.text));
-            return Err(Created::Failed);
+            return self.refuse(&texts::link_leads_out(&item.output, &item.link.text));
         }
         // A new regular file is made at once: the call itself shows whether something exists.
         let is_new_file = matches!(item.file_type, Some(FileType::Regular | FileType::EmptyFile))
@@ -153,8 +156,7 @@ impl Creator<'_, '_> {
             self.make_room(item, path, &parent, name)?;
         }
         if item.output.ends_with(b"/") {
-            self.report.now(MessageType::Error, &texts::no_file_name(&item.name));
-            return Err(Created::Failed);
+            return self.refuse(&texts::no_file_name(&item.name));
         }
         let ready = self.prepare_parent(item, &parent)?;
         match item.file_type {
@@ -206,15 +208,21 @@ impl Creator<'_, '_> {
             Err(error) => {
                 *self.failed_parent = Some(parent.clone());
                 let shown = item.output.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-                self.not_made(item, item.output.get(..shown).unwrap_or_default(), parent, error, true);
-                Err(Created::Failed)
+                self.not_made(item, item.output.get(..shown).unwrap_or_default(), parent, error, true)
             }
         }
     }
 
     /// Reports why a directory could not be opened or made. `shown` is its name, as messages show
     /// it.
-    fn not_made(&mut self, item: &RestoreItem, shown: &[u8], path: &OutputPath, error: OpenError, is_parent: bool) {
+    fn not_made<T>(
+        &mut self,
+        item: &RestoreItem,
+        shown: &[u8],
+        path: &OutputPath,
+        error: OpenError,
+        is_parent: bool,
+    ) -> Step<T> {
         let whole = path.as_bytes().len();
         let text = match error {
             OpenError::NotDirectory { end, dangling: false } if is_parent && end == whole => {
@@ -229,7 +237,7 @@ impl Creator<'_, '_> {
             OpenError::Refused { end, why } => texts::link_refused(&item.output, prefix(shown, path, end), why),
             OpenError::System { end, errno } => texts::cannot_create_directory(prefix(shown, path, end), errno),
         };
-        self.report.now(MessageType::Error, &text);
+        self.refuse(&text)
     }
 
     fn directory(&mut self, item: &RestoreItem, path: &OutputPath) -> Step<Created> {
@@ -238,10 +246,7 @@ impl Creator<'_, '_> {
         let how = MakeDirectory { uid: item.stat.uid, gid: item.stat.gid, mode: item.parent_mode(), keep: false };
         match self.directories.make(path, how) {
             Ok(_existed) => Ok(Created::Made),
-            Err(error) => {
-                self.not_made(item, &item.output, path, error, false);
-                Err(Created::Failed)
-            }
+            Err(error) => self.not_made(item, &item.output, path, error, false),
         }
     }
 
@@ -343,10 +348,7 @@ impl Creator<'_, '_> {
             // The name exists already, and only its attributes are needed.
             Err(LinkError::Failed(Errno::EEXIST)) if item.is_update => Ok(Created::Made),
             Err(LinkError::Failed(errno)) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
-            Err(LinkError::Refused(link, why)) => {
-                self.report.now(MessageType::Error, &texts::link_refused(&item.output, &link, why));
-                Err(Created::Failed)
-            }
+            Err(LinkError::Refused(link, why)) => self.refuse(&texts::link_refused(&item.output, &link, why)),
         }
     }
 
@@ -413,8 +415,7 @@ impl Creator<'_, '_> {
 
     /// Reports why data is not written to a special file.
     fn no_data<T>(&mut self, item: &RestoreItem, why: &NoData) -> Step<T> {
-        self.report.now(MessageType::Error, &texts::no_data(&item.output, why));
-        Err(Created::Failed)
+        self.refuse(&texts::no_data(&item.output, why))
     }
 }
 
