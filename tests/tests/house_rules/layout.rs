@@ -11,10 +11,6 @@ use crate::sources::{Outcome, crates, crates_and_tests, is_test_only, read, rust
 
 /// Longest block of unit tests inside the file that they test, in lines.
 const INLINE_TESTS: usize = 80;
-/// Crates with files whose unit tests are still longer.
-const STILL_INLINE: &[&str] = &["fd-bsock", "fd-metadata", "fd-restore", "fd-session"];
-/// Names that two crates still share.
-const STILL_TWICE: [&str; 1] = ["Message"];
 /// The crate that uses both `nix` and `rustix`: only `nix` has users and groups, only `rustix` extended attributes.
 const USES_BOTH: &str = "fd-metadata";
 
@@ -42,7 +38,7 @@ fn unit_tests_stand_in_one_place() -> Outcome<()> {
                     problems.push(format!("{place}: the tests' module is named {}, not tests", module.ident));
                 }
                 let lines = braces.span.close().start().line - braces.span.open().start().line;
-                if lines > INLINE_TESTS && !STILL_INLINE.contains(&member.name.as_str()) {
+                if lines > INLINE_TESTS {
                     problems.push(format!("{place}: {lines} lines of unit tests belong in a file of their own"));
                 }
                 if at + 1 < source.whole.items.len() {
@@ -90,9 +86,7 @@ fn crates_that_meet_have_no_public_types_of_one_name() -> Outcome<()> {
         for (name, place) in seen.filter_map(|name| types.get(name)).flatten() {
             places.entry(name).or_default().insert(place);
         }
-        for (name, places) in
-            places.into_iter().filter(|(name, places)| places.len() > 1 && !STILL_TWICE.contains(&name.as_str()))
-        {
+        for (name, places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
             problems.insert(format!("{name}: {places:?}"));
         }
     }
