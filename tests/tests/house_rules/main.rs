@@ -103,6 +103,29 @@ fn no_crate_has_circles_of_files() -> Outcome<()> {
     Ok(())
 }
 
+/// The rooms of each crate, as docs/architecture.md names them: a room is a module with files of its own.
+#[test]
+fn the_table_of_rooms_names_every_room() -> Outcome<()> {
+    let mut built: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for member in crates()? {
+        for source in &member.sources {
+            if let [_, room, _, ..] = &source.module[..] {
+                built.entry(member.name.clone()).or_default().insert(room.clone());
+            }
+        }
+    }
+    let page = read("docs/architecture.md")?;
+    let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<_>>();
+    let table =
+        page.split("\n## ").find_map(|section| section.split_once("| crate | rooms |")).map_or("", |(_, table)| table);
+    let drawn: BTreeMap<String, BTreeSet<String>> = table_rows(table)
+        .iter()
+        .filter_map(|row| Some((names(row.first()?).pop_first()?, names(row.get(1)?))))
+        .collect();
+    assert_eq!(drawn, built, "docs/architecture.md (left), the crates (right)");
+    Ok(())
+}
+
 /// Floors 0 and 1 but fd-os.
 fn sans_io() -> Outcome<BTreeSet<String>> {
     Ok(floors()?.into_iter().filter(|(name, floor)| *floor <= 1 && name != "fd-os").map(|(name, _)| name).collect())
