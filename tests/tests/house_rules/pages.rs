@@ -1,5 +1,5 @@
-//! The pages of the project (not those of the reference): do the tests and source files that they name exist, and do
-//! their links lead somewhere?
+//! The pages of the project (not those of the reference): do the tests and source files that they name exist, are their
+//! lines short, and do they speak of programs as things?
 //!
 //! Not here: the tables that other rules compare with the sources.
 
@@ -84,6 +84,31 @@ fn every_source_file_that_a_page_names_exists() -> Outcome<()> {
         };
         let missing = line.names().filter(|name| is_source(name) && !from.iter().any(|from| from.join(name).is_file()));
         problems.extend(missing.map(|name| line.problem(&format!("there is no {name}"))));
+    }
+    crate::none(&problems);
+    Ok(())
+}
+
+#[test]
+fn lines_of_pages_are_short_enough_to_read() -> Outcome<()> {
+    const COLUMNS: usize = 120;
+    let free = |line: &Line| line.code || line.text.starts_with('|');
+    let long = lines()?.into_iter().filter(|line| line.text.chars().count() > COLUMNS && !free(line));
+    let problems: Vec<String> = long.map(|line| line.problem("more than 120 columns")).collect();
+    crate::none(&problems);
+    Ok(())
+}
+
+/// A daemon, a file or a function is "it".
+#[test]
+fn pages_speak_of_programs_as_things() -> Outcome<()> {
+    const WORDS: [&str; 8] = ["anybody", "everybody", "he", "him", "his", "nobody", "somebody", "whoever"];
+    let mut problems = Vec::new();
+    // The page of style quotes them.
+    for line in lines()?.iter().filter(|line| line.page != Path::new("CONTRIBUTING.md")) {
+        let prose = line.text.split('`').step_by(2).flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
+        let found = prose.map(str::to_lowercase).filter(|word| WORDS.contains(&word.as_str()));
+        problems.extend(found.map(|word| line.problem(&format!("{word:?} of what? A program is \"it\""))));
     }
     crate::none(&problems);
     Ok(())
