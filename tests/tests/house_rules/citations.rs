@@ -1,8 +1,9 @@
 //! The places of the reference that comments and pages cite: does each exist in `docs/reference/`?
 //!
-//! A citation names a chapter and sections: "reference 04 §6.3", "reference 04 §8.5–8.6, 05 §7.2", "02 §4.2, step 3",
-//! "06 §16, row 181", "reference 04 Appendix A". A section without a chapter belongs to the chapter that is
-//! cited before it in the same sentence, else to the chapter or crate that it stands in.
+//! A citation names a chapter and sections: "reference 04 §6.3", "reference 04 §8.5–8.6, 05 §7.2",
+//! "02 §4.2, step 3", "06 §16, row 181", "reference 04 Appendix A". A section without a chapter
+//! belongs to the chapter that is cited before it in the same sentence, else to the chapter or
+//! crate that it stands in.
 //!
 //! Not here: whether the section says what the comment claims.
 
@@ -78,7 +79,8 @@ fn names(heading: &str) -> Vec<String> {
     names
 }
 
-/// The section number that `text` begins with, without a dot at its end; nothing if it begins otherwise.
+/// The section number that `text` begins with, without a dot at its end; nothing if it begins
+/// otherwise.
 fn number(text: &str) -> &str {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let number = text.get(..end).unwrap_or_default().trim_end_matches('.');
@@ -96,8 +98,8 @@ struct Citation {
     items: Vec<String>,
 }
 
-/// A file's lines as one text, without indentation and marks of comments, so that a citation may be broken by a line's
-/// end. With the offset at which each line begins.
+/// A file's lines as one text, without indentation and marks of comments, so that a citation may be
+/// broken by a line's end. With the offset at which each line begins.
 fn joined(text: &str) -> (String, Vec<usize>) {
     let (mut all, mut starts) = (String::new(), Vec::new());
     for line in text.lines() {

@@ -1,5 +1,5 @@
-//! The pages of the project (not those of the reference): do the tests and source files that they name exist, are their
-//! lines short, and do they speak of programs as things?
+//! The pages of the project (not those of the reference): do the tests and source files that they
+//! name exist, are their lines short, and do they speak of programs as things?
 //!
 //! Not here: the tables that other rules compare with the sources.
 
@@ -72,7 +72,8 @@ fn every_test_that_a_page_names_exists() -> Outcome<()> {
     Ok(())
 }
 
-/// Paths are meant from the root, from `crates/`, or from the page's own directory. `x` stands for any module.
+/// Paths are meant from the root, from `crates/`, or from the page's own directory. `x` stands for
+/// any module.
 #[test]
 fn every_source_file_that_a_page_names_exists() -> Outcome<()> {
     let mut problems = Vec::new();
