@@ -240,16 +240,6 @@ impl Stream {
     pub const KIND_MASK: u32 = 0x7FF;
     /// A data record starts with its 8 byte file address, as in a sparse stream.
     pub const BIT_OFFSETS: u32 = 1 << 26;
-    /// Delta data of a plugin.
-    pub const BIT_DELTA: u32 = 1 << 27;
-    /// Item of a plugin.
-    pub const BIT_PLUGIN: u32 = 1 << 28;
-    /// Portable data.
-    pub const BIT_PORTABLE: u32 = 1 << 25;
-    /// Deduplication reference.
-    pub const BIT_DEDUP: u32 = 1 << 24;
-    /// Not to be deduplicated.
-    pub const BIT_NO_DEDUP: u32 = 1 << 23;
 
     /// Nothing.
     pub const NONE: Self = Self(0);
