@@ -21,7 +21,7 @@ pub(crate) fn month(number: u8) -> &'static str {
     MONTHS.get(usize::from(number).saturating_sub(1)).unwrap_or(&"Jan")
 }
 
-/// The date that stands before a line in a local destination: `21-Nov 02:20 `.
+/// The date before a line in a local destination: `21-Nov 02:20 `.
 pub(crate) fn date_prefix(time: i64) -> String {
     let at = local_time(time);
     let month = month(at.month);

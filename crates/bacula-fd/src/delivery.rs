@@ -1,5 +1,5 @@
 //! The way of a message to where the configuration sends it: lines on this host, mail, and the
 //! system's log.
 
-pub(crate) mod courier;
 pub(crate) mod local;
+pub(crate) mod programs;

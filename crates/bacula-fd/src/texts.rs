@@ -1,5 +1,5 @@
-//! What the program itself says, and what stands before and round a message's own text
-//! (reference 01 §16.2, 06 §7.4). What it says to a Director stands in `fd-session`.
+//! The texts of the program itself, and the heads and frames of messages (reference 01 §16.2, 06
+//! §7.4). Texts for a Director are in `fd-session`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -254,7 +254,7 @@ pub(crate) fn stage_times(times: &StageTimes) -> String {
     )
 }
 
-/// What stands before the metrics.
+/// The head of the HTTP answer.
 pub(crate) fn http_head(status: &str, len: usize) -> String {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {len}\r\nConnection: close\r\n\r\n"
@@ -307,7 +307,7 @@ pub(crate) fn jmsg(job_id: u32, type_number: u8, time: i64, line: &[u8]) -> Vec<
     frame
 }
 
-/// What stands before a daemon message that came several times.
+/// The text before a daemon message that came several times.
 pub(crate) fn repeated(times: u32) -> String {
     format!("Message repeated {times} times: ")
 }
@@ -322,10 +322,10 @@ pub(crate) fn event(code: &str, daemon: &str, reference: u64, kind: &str, source
         .into_bytes()
 }
 
-/// What stands before mail that the default command sends.
+/// The head of mail that the default command sends.
 pub(crate) const MAIL_HEAD: &[u8] = b"Subject: Bacula Message\r\n\r\n";
-/// Mail programs hang, and further letters are lost.
-pub(crate) const TOO_MANY_LETTERS: &str = "too many letters wait for the mail program";
+/// Mail programs hang, and further messages are lost.
+pub(crate) const TOO_MANY_MESSAGES: &str = "too many messages wait for the mail program";
 
 /// The command without `Mail Command`.
 pub(crate) fn default_mail_command(recipients: &[u8]) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! The JSON view: what `bfdjson` prints of a file (reference 06 §13).
 //!
-//! Only what stands in the file is shown, passwords in clear text. Bytes that are not UTF-8 are
-//! passed through.
+//! Only what is in the file is shown, passwords in clear text. Bytes that are not UTF-8 are passed
+//! through.
 
 use fd_messages::MessageType;
 
@@ -37,7 +37,7 @@ impl core::fmt::Debug for JsonOptions<'_> {
 /// How resources are framed.
 struct Layout {
     open: &'static str,
-    /// Before a resource's directives; `%` stands for its type or name.
+    /// Before a resource's directives; `%` is replaced by its type or name.
     head: &'static str,
     tail: &'static str,
     close: &'static str,

@@ -48,8 +48,8 @@ pub struct FileDaemon {
     pub name: String,
     /// No effect.
     pub description: Vec<u8>,
-    /// Where to listen; never empty, no address twice. The port of the first stands in the names of
-    /// the pid and the state file. Default `0.0.0.0:9102`.
+    /// Where to listen; never empty, no address twice. The port of the first is part of the names
+    /// of the pid and the state file. Default `0.0.0.0:9102`.
     pub addresses: Vec<SocketAddr>,
     /// Local address of connections to a Storage Daemon.
     pub source_address: Option<Ipv4Addr>,
@@ -63,8 +63,8 @@ pub struct FileDaemon {
     pub plugin_directory: Option<PathBuf>,
     /// Handed to the plugins after every `fileset` command.
     pub plugin_options: Vec<Vec<u8>>,
-    /// The snapshot helper as written; `None` stands for `%ebsnapshot` (`%e`: directory of the
-    /// running binary, with `/`).
+    /// The snapshot helper as written; `None` means `%ebsnapshot` (`%e`: directory of the running
+    /// binary, with `/`).
     pub snapshot_command: Option<Vec<u8>>,
     /// Accepted, unused.
     pub scripts_directory: Option<PathBuf>,
@@ -76,7 +76,7 @@ pub struct FileDaemon {
     pub sd_connect_timeout: Duration,
     /// Zero: no heartbeat.
     pub heartbeat_interval: Duration,
-    /// Bytes; 0 stands for 65536.
+    /// Bytes; 0 means 65536.
     pub max_network_buffer_size: u32,
     /// Signatures and encryption of the saved data.
     pub pki: Pki,
@@ -100,7 +100,7 @@ pub struct FileDaemon {
 }
 
 impl FileDaemon {
-    /// The port that stands in the names of the pid and the state file: that of the first address
+    /// The port in the names of the pid and the state file: that of the first address
     /// (reference 06 §5.2).
     pub fn port(&self) -> u16 {
         self.addresses.first().map_or(Self::DEFAULT_PORT, SocketAddr::port)

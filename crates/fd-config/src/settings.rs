@@ -15,7 +15,7 @@ use serde::de::{Deserializer, Error, Visitor};
 
 use crate::texts;
 
-/// The file's name; it stands beside `bacula-fd.conf`.
+/// The file's name; it is beside `bacula-fd.conf`.
 pub const SETTINGS_FILE: &str = "bacula-fd.toml";
 /// Most threads that read and compress for one job.
 const MOST_WORKERS: u16 = 512;

@@ -187,7 +187,7 @@ texts! {
 }
 /// Why an address can't be added.
 pub(crate) const MIXED_STYLES: &str = "Old style addresses cannot be mixed with new style. Try removing Port=nnn.";
-/// Why a port can't be added; a service's name stands for `%s`.
+/// Why a port can't be added; `%s` is a service's name.
 pub(crate) const CANNOT_RESOLVE_SERVICE: &str = "Cannot resolve service(%s)";
 /// Why an address can't be added; a host's name and the resolver's text.
 pub(crate) const CANNOT_RESOLVE_HOST: &str = "Cannot resolve hostname(%s) %s";
@@ -212,7 +212,7 @@ texts! {
 }
 
 // Names, reference 06 §1.10.
-/// The character stands for `%s`.
+/// `%s` is the character.
 pub(crate) const ILLEGAL_CHARACTER: &str = "Illegal character \"%s\" in name.\n";
 /// A name of no characters.
 pub(crate) const NAME_EMPTY: &str = "Name must be at least one character long.\n";
@@ -226,7 +226,7 @@ pub(crate) const NO_SUCH_FILE: &str = "No such file or directory";
 pub(crate) const FILE_TOO_LARGE: &str = "File too large";
 /// Includes that never end.
 pub(crate) const TOO_MANY_OPEN_FILES: &str = "Too many open files";
-/// What stands for a password in our explanations.
+/// Printed in place of a password in our explanations.
 pub(crate) const HIDDEN: &str = "(hidden)";
 /// Before each advice.
 pub(crate) const HINT: &str = "hint:";

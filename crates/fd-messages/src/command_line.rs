@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Most words that a command is split into.
 const MOST_WORDS: usize = 100;
 
-/// What the `%` codes stand for.
+/// The values of the `%` codes.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct JobCodes<'a> {
     /// `%c`, `%d`: name of this File Daemon.
@@ -46,7 +46,7 @@ pub struct JobCodes<'a> {
 }
 
 impl<'a> JobCodes<'a> {
-    /// What `%<code>` stands for; `None` if nothing.
+    /// The value of `%<code>`; `None` for an unknown code.
     fn value(&self, code: u8) -> Option<Cow<'a, [u8]>> {
         let number = |text: String| Cow::Owned(text.into_bytes());
         Some(match code {

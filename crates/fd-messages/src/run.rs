@@ -10,8 +10,8 @@ use crate::{MessageType, StageTimes};
 
 /// Where a job's threads send messages for the operator.
 ///
-/// `text` stands without the `<fd> JobId <n>: Error: ` head and with its final newline. A message
-/// of type [`MessageType::Error`] counts in the job's errors when it is delivered,
+/// `text` is without the `<fd> JobId <n>: Error: ` head and with its final newline. A message of
+/// type [`MessageType::Error`] counts in the job's errors when it is delivered,
 /// [`MessageType::Fatal`] ends the job as failed.
 pub trait JobLog: Send + Sync {
     /// Hands one message over, in order.

@@ -26,7 +26,7 @@ pub(crate) enum Signals {
 pub(crate) struct Secrets {
     /// The key of CRAM-MD5 and TLS-PSK.
     pub key: Vec<u8>,
-    /// For TLS with certificates, where the resource wants it.
+    /// For TLS with certificates, where the resource has it.
     pub certificates: Option<Certificates>,
 }
 

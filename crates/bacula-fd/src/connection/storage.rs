@@ -239,7 +239,8 @@ impl StorageConnection {
         let said = match end {
             // A Storage Daemon that has gone needs no good-bye.
             End::Said => self.channel.signal(Signal::Terminate),
-            // It may stand in the middle of a frame, and a signal would be taken for its rest.
+            // The connection may be in the middle of a frame, and a signal would be taken for its
+            // rest.
             End::Stopped => Ok(()),
             End::Canceled => {
                 if !self.channel.canceller().peer_leaves_within(CANCELED_TOO) {

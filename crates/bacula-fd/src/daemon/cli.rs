@@ -26,7 +26,7 @@ pub(crate) struct Cli {
     pub(crate) config_file: OsString,
     /// `-d N`: at least 1.
     pub(crate) debug_level: Option<i32>,
-    /// `-d N,TAGS`: what stands behind the first comma, unchecked.
+    /// `-d N,TAGS`: the part after the first comma, unchecked.
     pub(crate) debug_tags: OsString,
     /// `-dt`: date and time in debug lines.
     pub(crate) debug_timestamps: bool,
@@ -161,7 +161,7 @@ fn debug(cli: &mut Cli, value: &[u8]) {
     cli.debug_tags = OsString::from_vec(tags.get(1..).unwrap_or_default().to_vec());
 }
 
-/// A name without `/` stands in the configuration directory; the empty name is that directory
+/// A name without `/` is a file of the configuration directory; the empty name is that directory
 /// itself, and is shown as empty.
 pub(crate) fn resolve(file: Vec<u8>) -> OsString {
     if file.is_empty() || file.contains(&b'/') {

@@ -1,5 +1,5 @@
 //! Arguments as the C library's `getopt` takes them apart: options may be joined (`-fP`, `-cFILE`),
-//! stand behind other arguments, and end at `--`. Not here: what an option means.
+//! come after other arguments, and end at `--`. Not here: what an option means.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;

@@ -75,7 +75,7 @@ fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
         }
     };
     let canceller = channel.canceller();
-    let place = daemon.strangers.take(move || canceller.cancel());
+    let place = daemon.unauthenticated.take(move || canceller.cancel());
     let shared = Arc::clone(daemon);
     let work = move || {
         // Passwords and keys of the conversation; files are for other threads.

@@ -80,7 +80,7 @@ fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
             }
             Err(error) => {
                 if !failing {
-                    tell_of_attack(daemon, director, &error);
+                    report_attack(daemon, director, &error);
                 }
                 Left::Lost(error.to_string())
             }
@@ -130,7 +130,7 @@ fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> 
 
 /// Another program answers in the Director's place, or the Director is not encrypted as it has to
 /// be: a security message for the operator.
-fn tell_of_attack(daemon: &Daemon, director: &Director, error: &DialError) {
+fn report_attack(daemon: &Daemon, director: &Director, error: &DialError) {
     if let DialError::Unknown(why @ (AuthError::Clear | AuthError::Reflected)) = error {
         let host = director.address.as_deref().unwrap_or_default();
         let text = texts::suspicious_login(director.name.as_bytes(), host, why.detail());

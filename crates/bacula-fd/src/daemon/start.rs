@@ -100,7 +100,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         manager.stopping();
     }
     daemon.save_state();
-    tell_of_life(&daemon, "FD0002", "shutdown");
+    report_event(&daemon, "FD0002", "shutdown");
     daemon.supervisor.finish_local();
     if let Some(Err(error)) = pid_file.map(PidFile::remove) {
         tracing::warn!(%error, "the pid file can't be removed");
@@ -141,7 +141,7 @@ fn daemon(cli: &Cli, config: Config, debug: Arc<Debug>, settings: Settings) -> R
 
 /// Starts what runs as long as the daemon does: collectors, metrics, listeners, calls to Directors.
 fn start_services(daemon: &Arc<Daemon>) -> Result<(), Ended> {
-    tell_of_life(daemon, "FD0001", "startup");
+    report_event(daemon, "FD0001", "startup");
     collectors::start(daemon);
     prometheus::start(daemon);
     for address in &daemon.config().file_daemon.addresses {
@@ -182,7 +182,7 @@ fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
 }
 
 /// The events of the daemon's own start and end (reference 06 §9).
-fn tell_of_life(daemon: &Daemon, code: &str, what: &str) {
+fn report_event(daemon: &Daemon, code: &str, what: &str) {
     let text = format!("Filed {what} {VERSION} ({SHORT_DATE})");
     let port = u64::from(daemon.config().file_daemon.port());
     daemon.supervisor.event(code, "daemon", port, "*Daemon*", &text);

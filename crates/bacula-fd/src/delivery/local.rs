@@ -14,7 +14,7 @@ use fd_config::{Destination, DestinationKind, Messages};
 use fd_messages::MessageType;
 use fd_messages::split_arguments;
 
-use crate::delivery::courier::{Content, Courier, Letter};
+use crate::delivery::programs::{Content, ProgramQueue, ProgramRun};
 use crate::security::own_file::{self, Writing};
 use crate::{clock, texts};
 
@@ -35,8 +35,9 @@ pub(crate) struct LocalDestinations {
     open: HashMap<Vec<u8>, File>,
     /// Mail that waits, by its place among the destinations.
     mail: HashMap<usize, (PathBuf, File)>,
-    letters: u32,
-    courier: Courier,
+    /// Number of the last file of mail.
+    mails: u32,
+    programs: ProgramQueue,
 }
 
 impl LocalDestinations {
@@ -48,8 +49,8 @@ impl LocalDestinations {
             working_directory,
             open: HashMap::new(),
             mail: HashMap::new(),
-            letters: 0,
-            courier: Courier::default(),
+            mails: 0,
+            programs: ProgramQueue::default(),
         }
     }
 
@@ -101,10 +102,13 @@ impl LocalDestinations {
             };
             // That mail can't be sent is not reported, as in the stock daemon: there is no other
             // way to say it.
-            let letter =
-                Letter { argv: split_arguments(&command), content: Content::File(head, file, path), failed: |_, _| {} };
-            if self.courier.send(letter).is_err() {
-                undelivered(texts::TOO_MANY_LETTERS);
+            let run = ProgramRun {
+                argv: split_arguments(&command),
+                content: Content::File(head, file, path),
+                failed: |_, _| {},
+            };
+            if !self.programs.send(run) {
+                undelivered(texts::TOO_MANY_MESSAGES);
             }
         }
     }
@@ -112,15 +116,15 @@ impl LocalDestinations {
     /// The daemon ends: closes everything and waits until the mail is on its way.
     pub(crate) fn finish(&mut self) {
         self.close();
-        self.courier.finish();
+        self.programs.finish();
     }
 
     fn spool(&mut self, place: usize, dated: &[u8]) -> io::Result<()> {
         if let Some((_, file)) = self.mail.get_mut(&place) {
             return file.write_all(dated);
         }
-        self.letters = self.letters.wrapping_add(1);
-        let path = self.working_directory.join(format!("{0}.{0}.{1}.mail", self.name, self.letters));
+        self.mails = self.mails.wrapping_add(1);
+        let path = self.working_directory.join(format!("{0}.{0}.{1}.mail", self.name, self.mails));
         let mut file = own_file::create(&path, 0o600)?;
         file.write_all(dated)?;
         self.mail.insert(place, (path, file));
@@ -133,12 +137,12 @@ impl LocalDestinations {
             (Some(command), None) => (Vec::new(), self.expanded(command, &destination.place)),
             (None, _) => (texts::MAIL_HEAD.to_vec(), texts::default_mail_command(&destination.place)),
         };
-        let letter = Letter {
+        let run = ProgramRun {
             argv: split_arguments(&command),
             content: Content::Bytes([head, dated].concat()),
             failed: |argv, why| undelivered(&texts::operator_failed(&argv.join(&b' '), why)),
         };
-        self.courier.send(letter).map_err(|_| io::Error::other(texts::TOO_MANY_LETTERS))
+        if self.programs.send(run) { Ok(()) } else { Err(io::Error::other(texts::TOO_MANY_MESSAGES)) }
     }
 
     fn expanded(&self, command: &[u8], recipients: &[u8]) -> Vec<u8> {

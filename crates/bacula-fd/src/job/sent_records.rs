@@ -1,4 +1,4 @@
-//! What the packets of a backup's stream are: heads of records, and what stands in them.
+//! The packets of a backup's stream: heads of records, and their contents.
 //!
 //! For the counters of packets on their way out. Each packet is looked at once, in the order in
 //! which it is sent.
@@ -42,7 +42,7 @@ pub(crate) enum Sent<'f> {
     Packet {
         /// The record's head.
         head: Head,
-        /// What stands in it.
+        /// Its contents.
         payload: &'f [u8],
         /// The payload is an LZ4 block.
         compressed: bool,

@@ -242,7 +242,7 @@ fn is_text(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// `*` stands for any text, `?` for one character. Linear in both, however many stars there are.
+/// `*` matches any text, `?` one character. Linear in both, however many stars there are.
 fn is_wild(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t, mut star) = (0, 0, None);
     while let Some(byte) = text.get(t) {

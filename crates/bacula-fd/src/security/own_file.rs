@@ -18,7 +18,7 @@ use nix::unistd::geteuid;
 /// in its place.
 ///
 /// # Errors
-/// When what stands there can't be removed, or nothing can be created.
+/// When what is there can't be removed, or nothing can be created.
 pub(crate) fn open(path: &Path, mode: u32) -> io::Result<File> {
     replace_unless(path, mode, |about| is_own(about) && about.mode() & 0o7777 == mode)
 }

@@ -25,7 +25,7 @@ use crate::shared::supervisor::{Session, Supervisor};
 /// Connections served at once that we have made to Directors (reference 01 §6.3).
 const CALLED: u32 = 10;
 /// Callers at once that have not logged in.
-const STRANGERS: usize = 40;
+const UNAUTHENTICATED: usize = 40;
 /// How long each of them has in any case, however many others wait. A login takes 0.1 s.
 const LEAST_TIME: Duration = Duration::from_secs(3);
 
@@ -48,7 +48,7 @@ pub(crate) struct Daemon {
     /// For connections that have logged in.
     pub slots: Arc<Slots>,
     /// For callers that have not logged in.
-    pub strangers: Arc<Places>,
+    pub unauthenticated: Arc<Places>,
     challenges: Challenges,
     /// For connections that we have made to Directors.
     pub called: Arc<Slots>,
@@ -86,7 +86,7 @@ impl Daemon {
             default_bandwidth,
             debug,
             slots,
-            strangers: Places::new(STRANGERS, LEAST_TIME),
+            unauthenticated: Places::new(UNAUTHENTICATED, LEAST_TIME),
             challenges: Challenges::default(),
             called: Arc::new(Slots::new(CALLED)),
             protection: protection.map(Arc::new),

@@ -236,7 +236,7 @@ fn parse_tags(text: &[u8]) -> Option<u32> {
     tags.filter(|_| stray.is_none())
 }
 
-/// One name of a list of tags; an empty one stands before a sign, and between two of them.
+/// One name of a list of tags; an empty one comes before a sign, and between two of them.
 struct TagStep<'t> {
     add: bool,
     name: &'t [u8],

@@ -21,11 +21,11 @@ enum Times {
 struct Options {
     separator: u8,
     equal: u8,
-    /// What stands behind the name of a group.
+    /// The characters after the name of a group.
     label: &'static str,
     begin: u8,
     end: u8,
-    /// Lists of objects stand in brackets.
+    /// Lists of objects are in brackets.
     brackets: bool,
     new_names: bool,
     quotes: bool,

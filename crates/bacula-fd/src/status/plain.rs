@@ -191,7 +191,7 @@ fn mask_password(path: &[u8]) -> String {
     format!("{head}***{rest}")
 }
 
-/// One row of the history; `wide` stands between the first columns, `narrow` between the others.
+/// One row of the history; `wide` separates the first columns, `narrow` the others.
 pub(super) fn terminated(entry: &FinishedJob, wide: &str, narrow: &str) -> String {
     format!(
         "{:>6}{wide}{:<6}{narrow}{:>8}{narrow}{:>10}{wide}{:<7}{wide}{:<8}{narrow}{}\n",

@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 pub(crate) enum Type {
     Name,
     String,
-    /// A string that may stand several times; each destination keeps the one in force.
+    /// A string that may come several times; each destination keeps the one in force.
     Command,
     Directory,
     Password,

@@ -36,7 +36,7 @@ pub(crate) enum Value {
     Cipher(ContentCipher),
     Digest(DigestKind),
     Statistics(StatisticsKind),
-    /// The value stands in another field of the resource.
+    /// The value is in another field of the resource.
     Elsewhere,
 }
 

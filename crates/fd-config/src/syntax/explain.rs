@@ -54,7 +54,7 @@ fn headline(message: &str) -> String {
     line
 }
 
-/// The line as text, cut to what stands around the caret, and where the caret belongs.
+/// The line as text, cut to the part around the caret, and the column of the caret.
 fn around(line: &[u8], caret: usize) -> (String, usize) {
     let line = line.trim_ascii_end();
     let caret = caret.min(line.len());
@@ -79,7 +79,8 @@ pub(crate) fn did_you_mean<'a>(word: &[u8], known: impl Iterator<Item = &'a str>
     closest(word, known).map(texts::did_you_mean)
 }
 
-/// A directive that this resource does not know: one that it knows, or the resource that knows it.
+/// A directive that this resource does not have: suggests one that it has, or the resource that has
+/// it.
 pub(crate) fn unknown_directive(word: &[u8], kind: Kind, opens_a_block: bool) -> Option<String> {
     if let Some(opened) = Kind::of(word).filter(|_| opens_a_block) {
         return Some(texts::resource_inside(opened.name(), kind.name()));
@@ -104,7 +105,7 @@ pub(crate) fn known_names<'a>(kind: Kind, wanted: &[u8], names: impl Iterator<It
     }
 }
 
-/// The known word with the fewest changes, if they are few.
+/// The word with the fewest changes, if they are few.
 fn closest<'a>(word: &[u8], known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if word.is_empty() || word.len() > MAX_WORD {
         return None;
@@ -118,7 +119,7 @@ fn closest<'a>(word: &[u8], known: impl Iterator<Item = &'a str>) -> Option<&'a 
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be put in, taken out or replaced.
+/// How many characters must be inserted, removed or replaced.
 fn changes(left: &[u8], right: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (line, l) in left.iter().enumerate() {

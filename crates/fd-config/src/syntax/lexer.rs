@@ -19,7 +19,7 @@ const MAX_INCLUDES: u32 = 20_000;
 const MAX_BYTES: usize = 256 << 20;
 /// Longest name.
 const MAX_NAME: usize = 127;
-/// What stands for the end of a line inside the quoted name of an include.
+/// The replacement of an end of line inside the quoted name of an include.
 const END_OF_LINE_BYTE: u8 = 0xfe;
 
 /// Makes tokens of a file and its includes.

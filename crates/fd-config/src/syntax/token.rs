@@ -1,4 +1,4 @@
-//! The tokens of a configuration file, with the numbers and names that stand in messages.
+//! The tokens of a configuration file, with their numbers and names in messages.
 
 /// What the lexer hands out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// Number and name as they stand in messages (reference 06 §1.4).
+    /// Number and name as in messages (reference 06 §1.4).
     pub(crate) const fn number_and_name(self) -> (u32, &'static str) {
         match self {
             Self::EndOfFile => (101, "T_EOF"),

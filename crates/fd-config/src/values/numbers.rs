@@ -88,7 +88,7 @@ pub(crate) fn is_number(text: &[u8]) -> bool {
     !digits.is_empty() && rest.is_empty()
 }
 
-/// The leading digits modulo 2^64, and whether a minus sign stands before them. For texts that
+/// The leading digits modulo 2^64, and whether a minus sign comes before them. For texts that
 /// [`is_number`].
 pub(crate) fn integer(text: &[u8]) -> (u64, bool) {
     let unsigned = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
@@ -119,7 +119,7 @@ fn leading_digits(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Splits off a number (digits with at most one dot, a digit first), a run of letters, and the
-/// rest. Blanks may stand before the number and before the letters.
+/// rest. Blanks may come before the number and before the letters.
 fn number_and_letters(text: &[u8]) -> Option<(f64, &[u8], &[u8])> {
     let text = skip_blanks(text);
     let length = text.iter().position(|byte| !byte.is_ascii_digit() && *byte != b'.').unwrap_or(text.len());

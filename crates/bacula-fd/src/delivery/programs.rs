@@ -31,7 +31,7 @@ pub(crate) enum Content {
 
 /// One program to be run.
 #[derive(Debug)]
-pub(crate) struct Letter {
+pub(crate) struct ProgramRun {
     /// The program and its arguments.
     pub(crate) argv: Vec<Vec<u8>>,
     /// Its input.
@@ -42,29 +42,19 @@ pub(crate) struct Letter {
 
 /// The thread that runs them; it starts with the first message.
 #[derive(Debug, Default)]
-pub(crate) struct Courier {
-    line: Option<(SyncSender<Letter>, JoinHandle<()>)>,
+pub(crate) struct ProgramQueue {
+    line: Option<(SyncSender<ProgramRun>, JoinHandle<()>)>,
 }
 
-impl Courier {
-    /// Queues a message; returns it if too many wait.
-    pub(crate) fn send(&mut self, letter: Letter) -> Result<(), Box<Letter>> {
+impl ProgramQueue {
+    /// Queues a message; `false` if too many wait, or there is no thread.
+    pub(crate) fn send(&mut self, next: ProgramRun) -> bool {
         if self.line.is_none() {
-            let (sender, letters) = sync_channel(WAITING);
-            let thread = thread::Builder::new().name("courier".to_owned()).spawn(move || carry(&letters));
-            match thread {
-                Ok(thread) => self.line = Some((sender, thread)),
-                Err(_) => return Err(Box::new(letter)),
-            }
+            let (sender, runs) = sync_channel(WAITING);
+            let thread = thread::Builder::new().name("delivery".to_owned()).spawn(move || run_all(&runs));
+            self.line = thread.ok().map(|thread| (sender, thread));
         }
-        match &self.line {
-            Some((sender, _)) => sender.try_send(letter).map_err(|error| match error {
-                std::sync::mpsc::TrySendError::Full(letter) | std::sync::mpsc::TrySendError::Disconnected(letter) => {
-                    Box::new(letter)
-                }
-            }),
-            None => Err(Box::new(letter)),
-        }
+        self.line.as_ref().is_some_and(|(sender, _)| sender.try_send(next).is_ok())
     }
 
     /// Waits until every message is delivered or given up.
@@ -77,23 +67,23 @@ impl Courier {
     }
 }
 
-fn carry(letters: &Receiver<Letter>) {
-    for letter in letters {
-        let done = run(&letter);
-        if let Content::File(_, _, path) = &letter.content {
+fn run_all(runs: &Receiver<ProgramRun>) {
+    for next in runs {
+        let done = run(&next);
+        if let Content::File(_, _, path) = &next.content {
             // The file is not needed any more.
             let _left_behind = std::fs::remove_file(path);
         }
         match done {
             Ok(status) if status.success() => {}
-            Ok(status) => (letter.failed)(&letter.argv, &status.to_string()),
-            Err(error) => (letter.failed)(&letter.argv, &fd_os::io_error_text(&error)),
+            Ok(status) => (next.failed)(&next.argv, &status.to_string()),
+            Err(error) => (next.failed)(&next.argv, &fd_os::io_error_text(&error)),
         }
     }
 }
 
-fn run(letter: &Letter) -> io::Result<ExitStatus> {
-    let (name, arguments) = letter.argv.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+fn run(next: &ProgramRun) -> io::Result<ExitStatus> {
+    let (name, arguments) = next.argv.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut child = Command::new(OsStr::from_bytes(name))
         .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
         .stdin(Stdio::piped())
@@ -104,7 +94,7 @@ fn run(letter: &Letter) -> io::Result<ExitStatus> {
     // A program that does not read must not block for ever: the time limit ends it, and with it the
     // write.
     thread::scope(|scope| {
-        scope.spawn(move || input.map(|input| feed(input, &letter.content)));
+        scope.spawn(move || input.map(|input| feed(input, &next.content)));
         wait(&mut child)
     })
 }
