@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fd_os::local_time::local_time;
+use fd_records::listing::LocalTime;
 
 /// Seconds since 1970.
 pub(crate) fn seconds() -> i64 {
@@ -15,15 +16,33 @@ pub(crate) fn microseconds() -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Three letters for a month, 1 to 12.
-pub(crate) fn month(number: u8) -> &'static str {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    MONTHS.get(usize::from(number).saturating_sub(1)).unwrap_or(&"Jan")
+/// `21-Nov 02:20`, local time.
+pub(crate) fn short_date(time: i64) -> String {
+    let at = local_time(time);
+    format!("{} {:02}:{:02}", day(&at), at.hour, at.minute)
 }
 
-/// The date before a line in a local destination: `21-Nov 02:20 `.
-pub(crate) fn date_prefix(time: i64) -> String {
+/// `21-Nov-26 02:20`, local time.
+pub(crate) fn day_and_time(time: i64) -> String {
     let at = local_time(time);
-    let month = month(at.month);
-    format!("{:02}-{month} {:02}:{:02} ", at.day, at.hour, at.minute)
+    format!("{}-{:02} {:02}:{:02}", day(&at), at.year.rem_euclid(100), at.hour, at.minute)
+}
+
+/// `21-Nov-2026 02:20:13`, local time.
+pub(crate) fn full_date(time: i64) -> String {
+    let at = local_time(time);
+    format!("{}-{} {:02}:{:02}:{:02}", day(&at), at.year, at.hour, at.minute, at.second)
+}
+
+/// `2026-11-21 02:20:13`, local time.
+pub(crate) fn iso_date(time: i64) -> String {
+    let at = local_time(time);
+    format!("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", at.year, at.month, at.day, at.hour, at.minute, at.second)
+}
+
+/// `21-Nov`.
+fn day(at: &LocalTime) -> String {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let month = MONTHS.get(usize::from(at.month).saturating_sub(1)).unwrap_or(&"Jan");
+    format!("{:02}-{month}", at.day)
 }

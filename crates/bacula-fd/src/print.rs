@@ -9,8 +9,7 @@ use crate::clock;
 /// Prints a message of the stock daemon's, with the date, on standard output.
 pub(crate) fn say(message: Option<StockMessage>) {
     if let Some(message) = message {
-        let date = clock::date_prefix(clock::seconds());
-        print(&mut io::stdout(), &message.print(date.trim_end()));
+        print(&mut io::stdout(), &message.print(&clock::short_date(clock::seconds())));
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fd_messages::{MessageType, Stage, StageTimes};
 
-use crate::clock::date_prefix;
+use crate::clock::short_date;
 
 /// What `bfdjson -?` and every mistake print on standard error.
 pub(crate) const JSON_USAGE: &str = "\
@@ -361,7 +361,7 @@ pub(crate) fn expand_without_job(command: &[u8], daemon: &[u8], recipients: &[u8
 
 /// What is said where a destination does not take a message (reference 06 §7.7).
 pub(crate) fn delivery_error(time: i64, what: &str) -> String {
-    format!("{} Message delivery ERROR: {what}\n", date_prefix(time))
+    format!("{}  Message delivery ERROR: {what}\n", short_date(time))
 }
 
 /// A file destination that can't be opened.

@@ -6,7 +6,6 @@ use std::io;
 use std::sync::Arc;
 
 use fd_config::LogFormat;
-use fd_os::local_time::local_time;
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
@@ -72,7 +71,7 @@ where
 {
     fn format_event(&self, context: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         if self.0.has_timestamps() {
-            write!(out, "{} ", date(clock::seconds()))?;
+            write!(out, "{} ", clock::full_date(clock::seconds()))?;
         }
         write!(out, "{}", self.0.name())?;
         if self.0.has_thread_ids() {
@@ -84,11 +83,4 @@ where
         context.format_fields(out.by_ref(), event)?;
         writeln!(out)
     }
-}
-
-/// `21-Nov-2026 02:00:41`, local time.
-fn date(seconds: i64) -> String {
-    let at = local_time(seconds);
-    let month = clock::month(at.month);
-    format!("{:02}-{month}-{} {:02}:{:02}:{:02}", at.day, at.year, at.hour, at.minute, at.second)
 }

@@ -176,7 +176,7 @@ fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
     let Some(directory) = &own.plugin_directory else { return Ok(()) };
     std::fs::read_dir(directory).map(drop).map_err(|error| {
         let text = texts::no_plugin_directory(&own.name, directory, &io_error_text(&error));
-        print(&mut io::stdout(), &[clock::date_prefix(clock::seconds()).as_bytes(), text.as_bytes()].concat());
+        print(&mut io::stdout(), format!("{} {text}", clock::short_date(clock::seconds())).as_bytes());
         Ended(1)
     })
 }

@@ -58,7 +58,7 @@ impl LocalDestinations {
     /// seconds since 1970; `job` replaces the codes of an operator's command where the line is that
     /// of a job (reference 06 §7.8).
     pub(crate) fn deliver(&mut self, type_number: u8, time: i64, line: &[u8], job: Option<&Expand<'_>>) {
-        let date = if is_listing(type_number, line) { String::new() } else { clock::date_prefix(time) };
+        let date = if is_listing(type_number, line) { String::new() } else { format!("{} ", clock::short_date(time)) };
         let dated = [date.as_bytes(), line].concat();
         let takers: Vec<(usize, Destination)> = (0..)
             .zip(&self.messages.destinations)

@@ -3,9 +3,7 @@
 //! The options of a request choose separators, quotes and the form of times. Not here: what is
 //! written.
 
-use fd_os::local_time::local_time;
-
-use super::plain::short_date;
+use crate::clock::{iso_date, short_date};
 
 /// How times look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -300,12 +298,6 @@ impl Output {
             self.text.push(self.options.separator);
         }
     }
-}
-
-/// `2026-11-21 02:20:13`, local time.
-pub(super) fn iso_date(seconds: i64) -> String {
-    let at = local_time(seconds);
-    format!("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", at.year, at.month, at.day, at.hour, at.minute, at.second)
 }
 
 #[cfg(test)]

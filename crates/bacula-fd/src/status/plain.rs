@@ -60,7 +60,7 @@ fn header(daemon: &Daemon) -> Vec<String> {
         format!("{} Version: {VERSION} ({LONG_DATE})  {}\n", own.name, daemon.platform.spaced()),
         format!(
             "Daemon started {}. Jobs: run={} running={} max={}.\n",
-            day_and_time(supervisor.started),
+            clock::day_and_time(supervisor.started),
             supervisor.finished(),
             supervisor.running_jobs().len(),
             own.max_concurrent_jobs
@@ -135,7 +135,7 @@ impl JobView {
 
 fn director(session: &Session) -> String {
     let how = if session.encrypted { " using TLS" } else { "" };
-    format!("Director connected{how} at: {}\n", day_and_time(session.connected))
+    format!("Director connected{how} at: {}\n", clock::day_and_time(session.connected))
 }
 
 fn running(job: &Job) -> Vec<String> {
@@ -144,7 +144,12 @@ fn running(job: &Job) -> Vec<String> {
     let (rate, last_rate) = (commas(view.bytes / view.seconds), commas(job.last_rate(clock::seconds())));
     let mut frames = vec![
         format!("JobId {} Job {} is running.\n", job.identity.job_id, job.name()),
-        format!("    {} {} Job started: {}\n", level_words(job.level()), job.kind().words(), day_and_time(job.started)),
+        format!(
+            "    {} {} Job started: {}\n",
+            level_words(job.level()),
+            job.kind().words(),
+            clock::day_and_time(job.started)
+        ),
         format!(
             "    Files={} Bytes={} AveBytes/sec={rate} LastBytes/sec={last_rate} Errors={}\n    Bwlimit={} ReadBytes={}\n",
             commas(progress.files().into()),
@@ -200,7 +205,7 @@ pub(super) fn terminated(entry: &FinishedJob, wide: &str, narrow: &str) -> Strin
         commas(entry.job_files.into()),
         with_suffix(entry.job_bytes),
         status_word(entry.job_status),
-        day_and_time(entry.end_time),
+        clock::day_and_time(entry.end_time),
         String::from_utf8_lossy(short_job_name(&entry.job))
     )
 }
@@ -236,21 +241,6 @@ pub(crate) fn with_suffix(number: u64) -> String {
     let unit = ["", "K", "M", "G", "T", "P", "E"].get(thousands).unwrap_or(&"");
     let shown: String = text.replacen(',', ".", 1).replace(',', "").chars().take(5).collect();
     format!("{shown} {unit}")
-}
-
-/// `21-Nov 02:19`, local time.
-pub(super) fn short_date(time: i64) -> String {
-    clock::date_prefix(time).trim_end().to_owned()
-}
-
-/// `21-Nov-26 02:19`, local time.
-pub(super) fn day_and_time(time: i64) -> String {
-    let date = clock::date_prefix(time);
-    let year = fd_os::local_time::local_time(time).year.rem_euclid(100);
-    match date.split_once(' ') {
-        Some((day, clock)) => format!("{day}-{year:02} {}", clock.trim_end()),
-        None => date,
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use fd_config::{Statistics, StatisticsKind};
 
 use super::output::Output;
-use super::plain::day_and_time;
+use crate::clock::day_and_time;
 use crate::shared::collectors::{Spool, State};
 use crate::shared::daemon::Daemon;
 

@@ -65,7 +65,7 @@ fn a_link_or_fifo_in_its_place_is_not_read() {
     std::os::unix::fs::symlink(&real, &file).unwrap();
     assert_eq!(load(&file), []);
     fs::remove_file(&file).unwrap();
-    // Nobody writes to it: an open that waits would wait for ever.
+    // Without a writer an open that blocks would never return.
     nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(load(&file), []);
     fs::remove_dir_all(&directory).unwrap();
