@@ -65,7 +65,7 @@ impl RecordWriter {
         Ok(place.start)
     }
 
-    /// The frames and bytes that were encoded since the last call.
+    /// Payload bytes that were encoded since the last call.
     pub(crate) fn take_count(&mut self) -> CommCount {
         self.encoder.take_count()
     }

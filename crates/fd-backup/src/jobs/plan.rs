@@ -106,7 +106,7 @@ fn default_memory() -> usize {
 
 /// Takes the frames of a job. Called on the thread of [`crate::run()`], which owns the connection.
 pub trait FrameSink {
-    /// Takes complete frames in order, with their counts.
+    /// Takes complete frames in order; `count` is the number of their payload bytes.
     ///
     /// # Errors
     /// The Storage Daemon can't be reached. That ends the backup.

@@ -10,7 +10,7 @@ use fd_records::MetadataKind;
 pub(crate) struct Piece {
     /// Frames, ready for the wire.
     pub(crate) frames: Vec<u8>,
-    /// Their number and size before compression, for the Storage Daemon's statistics.
+    /// Payload bytes of the frames, before and after compression.
     pub(crate) count: CommCount,
     /// What is added to the job's counters when the frames are sent.
     pub(crate) tally: Tally,

@@ -120,7 +120,8 @@ impl<'w> Walker<'w> {
                 Err(errno) => return Ok(self.report.failed(path, texts::FOLLOW, errno)?),
             }
         } else if stat.nlink > 1 && !options.has(Flags::NO_HARD_LINK) {
-            // Only entries to be saved get here: a name that is left out never becomes a first name.
+            // Only entries to be saved get here: a name that is left out never becomes a first
+            // name.
             match self.links.meet(&stat, path) {
                 Met::Again => return Ok(()),
                 Met::Untracked => {}
