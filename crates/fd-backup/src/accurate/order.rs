@@ -64,7 +64,7 @@ impl TableOrder {
     }
 }
 
-/// The stock daemon's hash of a path. Bytes from 0x80 on are sign-extended there.
+/// The stock daemon's hash of a path. Bytes from 0x80 on are sign-extended to 32 bits.
 fn hash(path: &[u8]) -> u64 {
     path.iter().fold(0_u64, |hash, byte| {
         let value = u64::from(i32::from(byte.cast_signed()).cast_unsigned());

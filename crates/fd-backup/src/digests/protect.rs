@@ -27,14 +27,14 @@ pub struct Protection {
 
 /// Why data can't be protected, as messages.
 #[derive(Debug)]
-pub(crate) struct Unprotected {
+pub(crate) struct ProtectionError {
     /// The errors of OpenSSL, as messages.
     pub(crate) errors: Vec<Vec<u8>>,
     /// The message that ends the job.
     pub(crate) fatal: Vec<u8>,
 }
 
-impl Unprotected {
+impl ProtectionError {
     fn new(what: &str, errors: &OpenSslErrors, fatal: &str) -> Self {
         Self { errors: errors.lines().map(|line| texts::openssl(what, line)).collect(), fatal: fatal.into() }
     }
@@ -52,12 +52,11 @@ pub(crate) struct JobProtection<'p> {
 impl<'p> JobProtection<'p> {
     /// Makes the session, and tries each operation that a file needs. `store` has the signatures of
     /// earlier jobs.
-    pub(crate) fn new(plan: &'p Protection, store: Option<&Arc<SignatureFile>>) -> Result<Self, Unprotected> {
-        let session = plan
-            .encryption
-            .map(|cipher| Session::new(cipher, plan.keys.recipients()))
-            .transpose()
-            .map_err(|error| Unprotected { errors: Vec::new(), fatal: texts::no_session(&error.to_string()) })?;
+    pub(crate) fn new(plan: &'p Protection, store: Option<&Arc<SignatureFile>>) -> Result<Self, ProtectionError> {
+        let session =
+            plan.encryption.map(|cipher| Session::new(cipher, plan.keys.recipients())).transpose().map_err(
+                |error| ProtectionError { errors: Vec::new(), fatal: texts::no_session(&error.to_string()) },
+            )?;
         let nothing = Digester::new(plan.digest)?.finish()?;
         let signer = Signer::new(&plan.keys.own, plan.digest)?;
         let mut protection = Self { plan, session, signer };
@@ -87,15 +86,15 @@ pub(crate) struct Encryption<'p> {
 
 impl<'p> Encryption<'p> {
     /// `None` if data is not encrypted.
-    pub(crate) fn new(protection: &'p JobProtection<'p>) -> Result<Option<Self>, Unprotected> {
+    pub(crate) fn new(protection: &'p JobProtection<'p>) -> Result<Option<Self>, ProtectionError> {
         let Some(session) = &protection.session else { return Ok(None) };
         let encryptor = Encryptor::new()?;
         Ok(Some(Self { session, encryptor, record: Vec::new() }))
     }
 
     /// Begins a file's encryption. Returns its session record.
-    pub(crate) fn begin_file(&mut self) -> Result<&[u8], Unprotected> {
-        let failed = |error| Unprotected { errors: Vec::new(), fatal: texts::no_session(&format!("{error}")) };
+    pub(crate) fn begin_file(&mut self) -> Result<&[u8], ProtectionError> {
+        let failed = |error| ProtectionError { errors: Vec::new(), fatal: texts::no_session(&format!("{error}")) };
         let iv = self.session.new_iv().map_err(failed)?;
         self.record.clear();
         self.session.record(&iv, &mut self.record);
@@ -117,7 +116,7 @@ pub(crate) struct Signing {
 }
 
 impl Signing {
-    pub(crate) fn new(protection: &JobProtection<'_>) -> Result<Self, Unprotected> {
+    pub(crate) fn new(protection: &JobProtection<'_>) -> Result<Self, ProtectionError> {
         let signer = protection.signer.another()?;
         Ok(Self { signer, record: Vec::new() })
     }
@@ -128,14 +127,14 @@ impl Signing {
     }
 
     /// The signature record of a file with this digest.
-    pub(crate) fn sign(&mut self, digest: &DigestValue) -> Result<&[u8], Unprotected> {
+    pub(crate) fn sign(&mut self, digest: &DigestValue) -> Result<&[u8], ProtectionError> {
         self.record.clear();
         self.signer.record(digest, &mut self.record)?;
         Ok(&self.record)
     }
 }
 
-impl From<DataError> for Unprotected {
+impl From<DataError> for ProtectionError {
     fn from(error: DataError) -> Self {
         match &error {
             DataError::Cipher(errors) => Self::new(texts::CIPHER_CONTEXT, errors, texts::NO_ENCRYPTION_CONTEXT),
@@ -145,7 +144,7 @@ impl From<DataError> for Unprotected {
     }
 }
 
-impl From<SigningError> for Unprotected {
+impl From<SigningError> for ProtectionError {
     fn from(error: SigningError) -> Self {
         match &error {
             SigningError::OpenSsl(errors) => Self::new(texts::SIGNATURE_CREATION, errors, texts::SIGNING_ERROR),
@@ -156,7 +155,7 @@ impl From<SigningError> for Unprotected {
     }
 }
 
-impl From<DigestError> for Unprotected {
+impl From<DigestError> for ProtectionError {
     fn from(error: DigestError) -> Self {
         Self { errors: Vec::new(), fatal: texts::no_signature(&error) }
     }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::digests::ahead::FileAhead;
 use crate::digests::batched::Places;
 use crate::digests::choice::Digests;
-use crate::digests::protect::{Encryption, Signing, Unprotected};
+use crate::digests::protect::{Encryption, ProtectionError, Signing};
 use crate::digests::streamed::StreamedDigests;
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
 use crate::file::compressors::Compressors;
@@ -84,7 +84,7 @@ pub(crate) struct Saver<'j> {
 
 impl<'j> Saver<'j> {
     /// A saver for one worker.
-    pub(crate) fn new(job: &'j Job<'j>) -> Result<Self, Unprotected> {
+    pub(crate) fn new(job: &'j Job<'j>) -> Result<Self, ProtectionError> {
         let protection = job.protection.as_ref();
         let signing = protection.map(Signing::new).transpose()?;
         let encryption = protection.map(Encryption::new).transpose()?.flatten();
@@ -198,7 +198,7 @@ impl<'j> Saver<'j> {
     fn signs(&mut self, file_type: FileType) -> Result<Option<DigestKind>, Halt> {
         let kind = self.job.protection.as_ref().and_then(|protection| protection.signs(file_type));
         if let Some(kind) = kind {
-            self.digests.digesters.ready(kind).map_err(Unprotected::from)?;
+            self.digests.digesters.ready(kind).map_err(ProtectionError::from)?;
         }
         Ok(kind)
     }
@@ -230,7 +230,7 @@ impl<'j> Saver<'j> {
         let value = if digests.record == Some(kind) {
             digest
         } else {
-            Some(self.digests.finish(kind).map_err(Unprotected::from)?)
+            Some(self.digests.finish(kind).map_err(ProtectionError::from)?)
         };
         self.emitter.signature(file_index, &value.ok_or(Halt::Digest(kind))?)?;
         Ok(None)

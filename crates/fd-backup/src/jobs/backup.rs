@@ -36,9 +36,9 @@ pub fn run(
 ) -> Result<(), BackupError> {
     progress.set_files(plan.files_before);
     let mut sender = Sender::new(plan, progress, log, cancel, sink);
-    let job = Job::new(plan, progress, cancel, log).map_err(|unprotected| sender.unprotected(&unprotected))?;
+    let job = Job::new(plan, progress, cancel, log).map_err(|error| sender.protection_failed(&error))?;
     let workers = (0..plan.workers.max(1)).map(|_| Worker::new(&job)).collect::<Result<Vec<_>, _>>();
-    let workers = workers.map_err(|unprotected| sender.unprotected(&unprotected))?;
+    let workers = workers.map_err(|error| sender.protection_failed(&error))?;
     let lowered = sender.lower();
     let walked = run_threads(&job, progress, log, workers, &mut sender)?;
     drop(lowered);

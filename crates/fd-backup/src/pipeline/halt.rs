@@ -7,7 +7,7 @@ use fd_crypto::pki::DataError;
 use fd_messages::MessageType;
 use fd_records::DigestKind;
 
-use crate::digests::protect::Unprotected;
+use crate::digests::protect::ProtectionError;
 use crate::pipeline::exchange::Stopped;
 use crate::pipeline::piece::{Event, Piece};
 use crate::texts;
@@ -26,36 +26,28 @@ pub(crate) enum Halt {
     /// More files than a FileIndex can count.
     FileIndex,
     /// A file can't be encrypted or signed as configured.
-    Unprotected(Unprotected),
+    Protection(ProtectionError),
 }
 
 impl Halt {
     /// Adds the reason to a piece. `false` if there is none to be reported. `path` is the present
     /// entry.
     pub(crate) fn note(&self, path: &[u8], piece: &mut Piece) -> bool {
-        if let Self::Unprotected(unprotected) = self {
-            for text in &unprotected.errors {
-                piece.note(Event::Message { kind: MessageType::Error, text: text.clone(), failed: false });
+        let text = match self {
+            Self::Stopped => return false,
+            Self::Record(error) => texts::record_refused(path, error),
+            Self::Compression(error) => texts::compression_failed(*error),
+            Self::Digest(kind) => texts::digest_failed(*kind),
+            Self::FileIndex => texts::too_many_files(),
+            Self::Protection(error) => {
+                for text in &error.errors {
+                    piece.note(Event::Message { kind: MessageType::Error, text: text.clone(), failed: false });
+                }
+                error.fatal.clone()
             }
-        }
-        let message = self.message(path);
-        let is_told = message.is_some();
-        if let Some(text) = message {
-            piece.note(Event::Fatal { text });
-        }
-        is_told
-    }
-
-    /// The fatal message, if any; `path` is the present entry.
-    fn message(&self, path: &[u8]) -> Option<Vec<u8>> {
-        match self {
-            Self::Stopped => None,
-            Self::Record(error) => Some(texts::record_refused(path, error)),
-            Self::Compression(error) => Some(texts::compression_failed(*error)),
-            Self::Digest(kind) => Some(texts::digest_failed(*kind)),
-            Self::FileIndex => Some(texts::too_many_files()),
-            Self::Unprotected(unprotected) => Some(unprotected.fatal.clone()),
-        }
+        };
+        piece.note(Event::Fatal { text });
+        true
     }
 }
 
@@ -73,13 +65,13 @@ impl From<FrameError> for Halt {
 
 impl From<DataError> for Halt {
     fn from(error: DataError) -> Self {
-        Self::Unprotected(error.into())
+        Self::Protection(error.into())
     }
 }
 
-impl From<Unprotected> for Halt {
-    fn from(unprotected: Unprotected) -> Self {
-        Self::Unprotected(unprotected)
+impl From<ProtectionError> for Halt {
+    fn from(error: ProtectionError) -> Self {
+        Self::Protection(error)
     }
 }
 

@@ -8,7 +8,7 @@ use fd_walk::{Entry, HardLink, LinkState};
 use crate::accurate::Token;
 use crate::digests::ahead::DigestsAhead;
 use crate::digests::choice::Digests;
-use crate::digests::protect::{JobProtection, Unprotected};
+use crate::digests::protect::{JobProtection, ProtectionError};
 use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::{BackupPlan, block_len};
 use crate::pipeline::batch::Batch;
@@ -46,7 +46,7 @@ impl<'j> Job<'j> {
         progress: &'j Progress,
         cancel: &'j CancelToken,
         log: &dyn JobLog,
-    ) -> Result<Self, Unprotected> {
+    ) -> Result<Self, ProtectionError> {
         let record_len = block_len(plan.network_buffer);
         let piece_len = PIECE_LEN.min(plan.memory_budget.max(1));
         // A piece is published once it is full. Its last record may exceed its length.

@@ -10,7 +10,7 @@ use fd_records::MetadataKind;
 use fd_walk::WalkSummary;
 
 use crate::accurate::AccurateList;
-use crate::digests::protect::Unprotected;
+use crate::digests::protect::ProtectionError;
 use crate::file::listing::saved_line_of_tail;
 use crate::jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
 use crate::pipeline::job::Job;
@@ -149,11 +149,11 @@ impl<'s> Sender<'s> {
     }
 
     /// Reports why files can't be encrypted or signed.
-    pub(crate) fn unprotected(&self, unprotected: &Unprotected) -> BackupError {
-        for text in &unprotected.errors {
+    pub(crate) fn protection_failed(&self, error: &ProtectionError) -> BackupError {
+        for text in &error.errors {
             self.log.message(MessageType::Error, text);
         }
-        self.fatal(&unprotected.fatal)
+        self.fatal(&error.fatal)
     }
 
     /// Warnings after the last file (reference 04 §1.1).

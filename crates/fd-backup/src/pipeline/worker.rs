@@ -9,7 +9,7 @@ use fd_records::FileType;
 use fd_walk::{Entry, HardLink, Identity, LinkState};
 use rustix::io::Errno;
 
-use crate::digests::protect::Unprotected;
+use crate::digests::protect::ProtectionError;
 use crate::file::kinds::is_read;
 use crate::file::plugins::options_plugin;
 use crate::file::prepare::{Fate, Prepared, Preparer};
@@ -30,7 +30,7 @@ pub(crate) struct Worker<'j> {
 
 impl<'j> Worker<'j> {
     /// A worker that has done nothing yet.
-    pub(crate) fn new(job: &'j Job<'j>) -> Result<Self, Unprotected> {
+    pub(crate) fn new(job: &'j Job<'j>) -> Result<Self, ProtectionError> {
         Ok(Self { job, saver: Saver::new(job)? })
     }
 
