@@ -26,7 +26,7 @@ use crate::texts;
 use examine::{Level, Walker};
 use judge::Judge;
 use place::Place;
-use report::{Ended, Report};
+use report::Report;
 
 /// So many directories are kept open; those above are put aside.
 const MOST_OPEN: usize = 128;
@@ -52,7 +52,7 @@ pub fn walk(
 }
 
 impl<'w> Walker<'w> {
-    fn includes(&mut self) -> Result<(), Ended> {
+    fn includes(&mut self) -> Result<(), WalkEnd> {
         for include in self.judge.fileset.includes() {
             for name in include.names() {
                 self.top_level(include, name)?;
@@ -65,7 +65,7 @@ impl<'w> Walker<'w> {
     }
 
     /// A name of the FileSet and everything below it.
-    fn top_level(&mut self, include: &'w Include, name: &[u8]) -> Result<(), Ended> {
+    fn top_level(&mut self, include: &'w Include, name: &[u8]) -> Result<(), WalkEnd> {
         let mut path = name.to_vec();
         self.judge.real_top = self.judge.settings.limits.real_top(name);
         let place = Place { include, top: name, path: &path, name_at: 0, parent: None, root: None };
@@ -104,7 +104,7 @@ impl<'w> Walker<'w> {
 
     /// Appends the next name of the directory to its path. A read error is reported; the stock
     /// daemon takes it for the end of the directory.
-    fn next_name(&mut self, level: &mut Level, path: &mut Vec<u8>) -> Result<bool, Ended> {
+    fn next_name(&mut self, level: &mut Level, path: &mut Vec<u8>) -> Result<bool, WalkEnd> {
         level.directory.next_name(path, &mut self.scratch).or_else(|errno| {
             let path = path.strip_suffix(b"/").filter(|path| !path.is_empty()).unwrap_or(path);
             self.report.could_not(path, texts::READ_DIRECTORY, errno).map(|()| false)
@@ -122,7 +122,7 @@ impl<'w> Walker<'w> {
 
     /// In an estimate with a limit, a name of the FileSet that is counted beyond it ends the walk,
     /// unless it is a directory that was entered.
-    fn stop_beyond_limit(&self) -> Result<(), Ended> {
+    fn stop_beyond_limit(&self) -> Result<(), WalkEnd> {
         match self.report.purpose {
             Purpose::Estimate { limit } if limit > 0 && self.report.summary.entries > limit => Err(WalkEnd::Complete),
             _ => Ok(()),
@@ -135,7 +135,7 @@ impl<'w> Walker<'w> {
     }
 
     /// A directory after its contents. `path` is its path as it was found.
-    fn leave(&mut self, level: Level, path: &[u8]) -> Result<(), Ended> {
+    fn leave(&mut self, level: Level, path: &[u8]) -> Result<(), WalkEnd> {
         level.directory.close(&mut self.scratch);
         match level.entry {
             Some(entry) => {

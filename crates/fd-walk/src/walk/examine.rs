@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::judge::{Barrier, Changed, Judge, barrier};
 use super::place::Place;
-use super::report::{Ended, Report};
+use super::report::Report;
 use crate::attributes::{Found, convert, file_type};
 use crate::directory::{Directory, Scratch};
 use crate::entry::{Entry, HardLink};
@@ -61,7 +61,7 @@ impl From<WalkEnd> for Broken {
 
 impl<'w> Walker<'w> {
     /// One entry (reference 03 §5.2). A directory that is to be entered comes back as a level.
-    pub(super) fn entry(&mut self, place: &Place<'w, '_>) -> Result<Option<Level>, Ended> {
+    pub(super) fn entry(&mut self, place: &Place<'w, '_>) -> Result<Option<Level>, WalkEnd> {
         for look in 1..=MOST_LOOKS {
             match self.look(place, look == MOST_LOOKS) {
                 Ok(level) => return Ok(level),
@@ -205,7 +205,7 @@ impl<'w> Walker<'w> {
     }
 
     /// A directory that is saved but not entered, even if it did not change.
-    fn barred(&mut self, place: &Place<'w, '_>, entry: Entry, barrier: Barrier) -> Result<(), Ended> {
+    fn barred(&mut self, place: &Place<'w, '_>, entry: Entry, barrier: Barrier) -> Result<(), WalkEnd> {
         let (top, path) = (place.top, place.path);
         self.report.begin(path)?;
         match (self.report.purpose, barrier) {
@@ -236,7 +236,7 @@ impl<'w> Walker<'w> {
     }
 
     /// File-system and drive type of a name of the FileSet (reference 03 §5.2 step 4).
-    fn file_system_is_allowed(&mut self, place: &Place<'w, '_>) -> Result<bool, Ended> {
+    fn file_system_is_allowed(&mut self, place: &Place<'w, '_>) -> Result<bool, WalkEnd> {
         let options = place.include.top_level();
         if !options.fs_types.is_empty() {
             let name = fs_types::of(place.path);

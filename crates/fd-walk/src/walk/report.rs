@@ -9,9 +9,6 @@ use crate::event::{Flow, Message, WalkEvent};
 use crate::settings::{Purpose, WalkEnd, WalkHost, WalkSummary};
 use crate::texts;
 
-/// Why the walk ends.
-pub(super) type Ended = WalkEnd;
-
 /// See the module.
 pub(super) struct Report<'w> {
     pub(super) purpose: Purpose,
@@ -23,7 +20,7 @@ pub(super) struct Report<'w> {
 }
 
 impl Report<'_> {
-    pub(super) fn give(&mut self, event: WalkEvent<'_>) -> Result<(), Ended> {
+    pub(super) fn give(&mut self, event: WalkEvent<'_>) -> Result<(), WalkEnd> {
         match (self.sink)(event) {
             Flow::Continue => Ok(()),
             Flow::Stop => Err(WalkEnd::Stopped),
@@ -31,7 +28,7 @@ impl Report<'_> {
     }
 
     /// An entry, after [`Self::begin`].
-    pub(super) fn entry(&mut self, entry: Entry) -> Result<(), Ended> {
+    pub(super) fn entry(&mut self, entry: Entry) -> Result<(), WalkEnd> {
         self.summary.entries += 1;
         if entry.stat.mode_type() == Stat::MODE_REGULAR && entry.file_type != FileType::HardLink {
             self.summary.bytes = self.summary.bytes.saturating_add(u64::try_from(entry.stat.size).unwrap_or(0));
@@ -40,13 +37,13 @@ impl Report<'_> {
     }
 
     /// One more entry was examined.
-    pub(super) fn begin(&mut self, path: &[u8]) -> Result<(), Ended> {
+    pub(super) fn begin(&mut self, path: &[u8]) -> Result<(), WalkEnd> {
         self.host.examined(path);
         self.verifying(path)
     }
 
     /// Announces an entry in a Verify job.
-    pub(super) fn verifying(&mut self, path: &[u8]) -> Result<(), Ended> {
+    pub(super) fn verifying(&mut self, path: &[u8]) -> Result<(), WalkEnd> {
         if self.purpose != Purpose::Verify {
             return Ok(());
         }
@@ -54,7 +51,7 @@ impl Report<'_> {
     }
 
     /// An entry that did not change.
-    pub(super) fn unchanged(&mut self, path: &[u8]) -> Result<(), Ended> {
+    pub(super) fn unchanged(&mut self, path: &[u8]) -> Result<(), WalkEnd> {
         self.begin(path)?;
         if matches!(self.purpose, Purpose::Estimate { .. }) {
             return Ok(());
@@ -63,13 +60,13 @@ impl Report<'_> {
     }
 
     /// An entry whose attributes or contents can't be read.
-    pub(super) fn failed(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), Ended> {
+    pub(super) fn failed(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), WalkEnd> {
         self.begin(path)?;
         self.could_not(path, what, errno)
     }
 
     /// An error, without counting an entry.
-    pub(super) fn could_not(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), Ended> {
+    pub(super) fn could_not(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), WalkEnd> {
         let purpose = self.purpose;
         if matches!(purpose, Purpose::Estimate { .. }) {
             return Ok(());
@@ -79,7 +76,7 @@ impl Report<'_> {
     }
 
     /// A message. Its text is only built if its type is delivered or it counts as an error.
-    pub(super) fn say(&mut self, kind: MessageType, build: impl FnOnce(&mut Vec<u8>)) -> Result<(), Ended> {
+    pub(super) fn say(&mut self, kind: MessageType, build: impl FnOnce(&mut Vec<u8>)) -> Result<(), WalkEnd> {
         let error = kind == MessageType::NotSaved;
         if !error && !self.host.wants(kind) {
             return Ok(());
