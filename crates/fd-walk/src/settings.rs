@@ -41,7 +41,7 @@ pub struct WalkSettings {
 
 /// Answers the questions of a walk. All methods are called on the walk's thread.
 pub trait WalkHost {
-    /// Whether the job was cancelled. Called before each entry, so it must be cheap.
+    /// Whether the job was canceled. Called before each entry, so it must be cheap.
     fn is_cancelled(&self) -> bool;
 
     /// One more entry was examined (`num_files_examined`; an unchanged or unreadable directory
@@ -121,7 +121,7 @@ pub enum WalkEnd {
     /// Everything was walked, or an estimate reached its limit.
     #[default]
     Complete,
-    /// The job was cancelled.
+    /// The job was canceled.
     Cancelled,
     /// The sink ended it.
     Stopped,

@@ -121,13 +121,13 @@ pub struct SinkError {
     pub reason: String,
 }
 
-/// Why a backup failed. The operator has got a message about it, unless the job was cancelled.
+/// Why a backup failed. The operator has got a message about it, unless the job was canceled.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The connection to the Storage Daemon is lost.
     #[error(transparent)]
     Sink(#[from] SinkError),
-    /// The job was cancelled.
+    /// The job was canceled.
     #[error("the job was cancelled")]
     Cancelled,
     /// There was a fatal message; this is its text.

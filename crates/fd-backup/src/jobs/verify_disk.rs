@@ -33,7 +33,7 @@ pub struct VerifyPlan {
 /// Why a verify failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum VerifyDiskError {
-    /// The job was cancelled.
+    /// The job was canceled.
     #[error("the job was cancelled")]
     Cancelled,
     /// The Director can't be reached. The operator has got a message about it.

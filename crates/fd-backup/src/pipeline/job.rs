@@ -102,7 +102,7 @@ impl<'j> Job<'j> {
         OpenLimits { fifo: self.plan.fifo_timeout, is_stopped, leases: &self.leases }
     }
 
-    /// Whether the job is stopped or cancelled.
+    /// Whether the job is stopped or canceled.
     pub(crate) fn is_stopped(&self) -> bool {
         self.exchange.is_stopped() || self.cancel.is_cancelled()
     }

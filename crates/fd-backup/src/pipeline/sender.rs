@@ -78,7 +78,7 @@ impl<'s> Sender<'s> {
         sent.map_err(|error| self.connection_lost(error))
     }
 
-    /// A cancelled job's connection is shut down; that is no network error.
+    /// A canceled job's connection is shut down; that is no network error.
     fn connection_lost(&self, error: SinkError) -> BackupError {
         if self.cancel.is_cancelled() {
             return BackupError::Cancelled;

@@ -131,7 +131,7 @@ fn a_cancelled_job_stops_all_threads() {
     }
 }
 
-/// Cancelling shuts down the connection to the Storage Daemon, which must not be reported.
+/// Canceling shuts down the connection to the Storage Daemon, which must not be reported.
 #[test]
 fn a_connection_cut_by_cancelling_is_no_error() {
     let bed = Bed::new("MK");
