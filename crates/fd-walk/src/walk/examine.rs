@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::judge::{Barrier, Changed, Judge, barrier};
 use super::place::Place;
 use super::report::Report;
-use crate::attributes::{Found, convert, file_type};
+use crate::attributes::{Found, file_type};
 use crate::directory::{Directory, Scratch};
 use crate::entry::{Entry, HardLink};
 use crate::fs_types;
@@ -78,7 +78,7 @@ impl<'w> Walker<'w> {
             return Err(WalkEnd::Cancelled.into());
         }
         let found = match place.lstat() {
-            Ok(found) => convert(&found),
+            Ok(found) => found,
             Err(errno) => {
                 if self.judge.judge(place, false).accepted {
                     self.report.failed(place.path, texts::STAT, errno)?;

@@ -8,7 +8,7 @@ use fd_records::{FileType, Stat};
 use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::attributes::Found;
+use crate::attributes::{Found, convert};
 use crate::directory::stat_at;
 use crate::entry::Entry;
 use crate::names::without_slashes;
@@ -68,12 +68,12 @@ impl<'p> Place<'_, 'p> {
         }
     }
 
-    pub(super) fn lstat(&self) -> Result<rustix::fs::Stat, Errno> {
+    pub(super) fn lstat(&self) -> Result<Found, Errno> {
         if self.path.len() > LONGEST_PATH {
             return Err(Errno::NAMETOOLONG);
         }
         let (at, path) = self.target();
-        stat_at(at, path)
+        stat_at(at, path).map(|found| convert(&found))
     }
 
     /// The target of a symbolic link with these attributes. `None` if another entry has taken its
