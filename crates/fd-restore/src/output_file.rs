@@ -19,8 +19,8 @@ use crate::texts::FailedWrite;
 /// Bytes that are read at a time.
 const READ: usize = 256 * 1024;
 
-/// File systems of this host whose files are read out of the page cache after they were written.
-/// ext2 and ext3 have the number of ext4.
+/// Local file systems, whose files are read from the page cache after they were written. ext2 and
+/// ext3 have the number of ext4.
 const LOCAL: [FsType; 6] =
     [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC];
 
@@ -52,7 +52,7 @@ impl OutputFile {
         Self { end: Some(0), is_readable, ..Self::existing(file) }
     }
 
-    /// A file or device that may hold something already.
+    /// A file or device that may contain data already.
     pub(crate) fn existing(file: OwnedFd) -> Self {
         let file = File::from(file);
         Self { file, address: 0, written: 0, writes: 0, end: None, is_readable: false, patience: None }
@@ -127,8 +127,8 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Reads what is in the file by now, from the beginning; the result is how much that is. Only a
-    /// file that was just made has only what was written.
+    /// Reads the file from its beginning to its end; returns its length. Fails for a file that this
+    /// job has not made, since it may contain more than was written.
     pub(crate) fn read_again(&self, mut take: impl FnMut(&[u8])) -> std::io::Result<u64> {
         if self.end.is_none() {
             return Err(Errno::ESPIPE.into());
@@ -149,13 +149,13 @@ impl OutputFile {
         }
     }
 
-    /// Whether what was written can be read once more at little cost, and will still be there: it
-    /// is a new file, and the file system keeps it in this host's memory for a while.
+    /// Whether the file can be read back at little cost: it is a new one, and the file system keeps
+    /// it in this host's page cache for a while.
     pub(crate) fn can_be_read_later(&self) -> bool {
         self.is_readable && fstatfs(&self.file).is_ok_and(|found| LOCAL.contains(&found.filesystem_type()))
     }
 
-    /// The same file for reading, without traces in its times.
+    /// The same file for reading, without an effect on its times.
     pub(crate) fn reader(&self) -> std::io::Result<File> {
         OpenOptions::new().read(true).custom_flags(OFlag::O_NOATIME.bits()).open(self.own_path())
     }

@@ -21,6 +21,6 @@ pub struct RestorePlan {
     pub check_digests: bool,
     /// The keys of the PKI directives. With them signatures are checked.
     pub keys: Option<Arc<KeyRing>>,
-    /// What of the processor the digests may use; what is found does not depend on it.
+    /// The instructions that digests may use; the results do not depend on them.
     pub processor: Processor,
 }

@@ -10,7 +10,7 @@ use fd_messages::{JobLog, MessageType};
 
 use crate::digests::Ticket;
 
-/// A message that waits.
+/// A message that is queued.
 pub type QueuedMessage = (MessageType, Vec<u8>);
 
 /// How many messages may be queued. The stock daemon has no limit, but a restore of a million
@@ -29,9 +29,9 @@ pub(crate) struct Report<'a> {
     held_bytes: usize,
 }
 
-/// What waits for a digest.
+/// What is held until a digest is known.
 enum Held {
-    /// The digest of a file itself.
+    /// The place of the messages about a digest.
     Finding(Ticket),
     Now(MessageType, Vec<u8>),
     Later(MessageType, Vec<u8>),
@@ -42,7 +42,7 @@ impl<'a> Report<'a> {
         Self::going_on(log, Vec::new())
     }
 
-    /// A round that begins with these messages waiting.
+    /// A round that begins with these messages in the queue.
     pub(crate) fn going_on(log: &'a dyn JobLog, queue: Vec<QueuedMessage>) -> Self {
         Self { log, queue, held: Vec::new(), held_bytes: 0 }
     }

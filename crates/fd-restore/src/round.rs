@@ -88,7 +88,7 @@ pub fn run(
     end.map(|end| Outcome { end, queued: round.report.into_queue() })
 }
 
-/// Counts of what was passed over.
+/// Counts of ignored records.
 #[derive(Default, Debug)]
 struct Ignored {
     data_streams: u64,
@@ -102,18 +102,18 @@ struct Round<'a> {
     cancel: &'a CancelToken,
     report: Report<'a>,
     state: &'a mut RestoreState,
-    /// The last attribute record that something was made for.
+    /// The last attribute record that was restored.
     item: Option<RestoreItem>,
     /// Its file, while its data is restored.
     file: Option<OutputFile>,
     /// Whether its digest has come, and is right as far as that is known: it is the last record of
     /// a file, so nothing of it is missing.
     is_complete: bool,
-    /// What its digest record says, until that is compared.
+    /// Its recorded digest, until that is compared.
     recorded: Option<DigestValue>,
     /// The message about its digest, for when its length is right.
     wrong_digest: Option<Vec<u8>>,
-    /// ACLs and extended attributes that wait for the attributes.
+    /// ACLs and extended attributes that are applied after the attributes.
     metadata: HeldMetadata,
     /// The stream of the record before, without flag bits.
     previous: Stream,
@@ -276,7 +276,7 @@ impl Round<'_> {
     fn session_data(&mut self, record: &[u8]) {
         self.compare_now();
         if self.is_complete {
-            // It stands at the wrong place: the file that it would belong to is done.
+            // It is out of place: its file is complete.
             self.close();
         }
         if self.file.is_some() && self.state.encryption.session(record, &mut self.report).is_err() {
@@ -446,7 +446,7 @@ impl Round<'_> {
         encryption.forget();
     }
 
-    /// Applies what waited for a link, or for a file whose attributes alone were updated.
+    /// Applies held metadata to a link, or to a file of which only the attributes were updated.
     fn apply_by_name(&mut self, metadata: &HeldMetadata) {
         let Some(item) = &self.item else { return };
         let (Ok(path), Some(name)) = (&item.path, item.last_name()) else { return };
@@ -462,7 +462,7 @@ impl Round<'_> {
         }
     }
 
-    /// The last words of a round (reference 05 §14.3).
+    /// The summary of a round (reference 05 §14.3).
     fn summarize(&mut self) {
         let metadata: Vec<Vec<u8>> = self.state.writer.summaries().collect();
         for text in metadata {
@@ -480,7 +480,7 @@ impl Round<'_> {
     }
 }
 
-/// The length of what was restored, if the attributes say another one.
+/// The length of the restored data, if it differs from that in the attributes.
 fn wrong_length(item: &RestoreItem, file: &mut OutputFile) -> Option<i64> {
     let restored = if item.file_type == Some(FileType::Regular) { file.length()? } else { 0 };
     (restored > 0 && item.stat.size > 0 && restored != item.stat.size).then_some(restored)

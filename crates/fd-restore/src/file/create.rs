@@ -1,5 +1,5 @@
-//! Making the object of an attribute record: does it exist, is it to be replaced, and what is it
-//! (reference 05 §6).
+//! Creating the object of an attribute record: whether it exists, whether it is replaced, and what
+//! it is (reference 05 §6).
 
 use std::fs::File;
 use std::os::fd::BorrowedFd;
@@ -21,10 +21,10 @@ use crate::report::Report;
 use crate::texts::{self, NoData, Skip};
 use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, OutputPath};
 
-/// What became of a record.
+/// The outcome of creating an object.
 #[derive(Debug)]
 pub(crate) enum Created {
-    /// What exists stays.
+    /// The existing object was kept.
     Skipped,
     /// It could not be made; a message says why.
     Failed,
@@ -34,17 +34,17 @@ pub(crate) enum Created {
     Made,
 }
 
-/// Why a further name could not be made.
+/// Why a hard link could not be made.
 enum LinkError {
-    /// This symbolic link on the way to the first name must not be followed.
+    /// This symbolic link on the path of the first name must not be followed.
     Refused(Vec<u8>, LinkRefusal),
     Failed(Errno),
 }
 
-/// Ends the work on one object early.
+/// A step in creating one object; the error ends it early.
 type Step<T> = Result<T, Created>;
 
-/// Makes objects.
+/// Creates objects.
 pub(crate) struct Creator<'a, 'b> {
     pub(crate) directories: &'a mut Directories,
     pub(crate) report: &'a mut Report<'b>,
@@ -55,7 +55,7 @@ pub(crate) struct Creator<'a, 'b> {
 }
 
 impl Creator<'_, '_> {
-    /// Makes the object of `item`.
+    /// Creates the object of `item`.
     pub(crate) fn create(&mut self, item: &RestoreItem) -> Created {
         let path = match &item.path {
             Ok(path) => path.clone(),
@@ -92,7 +92,7 @@ impl Creator<'_, '_> {
         Err(Created::Failed)
     }
 
-    /// Types that were never saved, or that are no files.
+    /// Types that were never saved, or that are not files.
     fn nothing(&mut self, item: &RestoreItem, path: &OutputPath) -> Step<Created> {
         if let Some((parent, name)) = path.split() {
             let existing = self.existing(item, &parent, name)?;
@@ -109,7 +109,7 @@ impl Creator<'_, '_> {
         Ok(Created::Failed)
     }
 
-    /// What stands at the place of an object, if anything. A link is itself.
+    /// The status of the existing object at the path, if there is one. Links are not followed.
     fn existing(&mut self, item: &RestoreItem, parent: &OutputPath, name: &[u8]) -> Step<Option<FileStat>> {
         match self.directories.open(parent) {
             Ok(directory) => Ok(fstatat(directory.handle(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()),
@@ -135,7 +135,7 @@ impl Creator<'_, '_> {
         }
     }
 
-    /// Everything but directories.
+    /// Creates everything except directories.
     fn object(&mut self, item: &RestoreItem, path: &OutputPath) -> Step<Created> {
         if path.base() == Base::Current && !item.output.contains(&b'/') {
             self.report.now(MessageType::Warning, &texts::no_directory(&item.output));
@@ -168,7 +168,7 @@ impl Creator<'_, '_> {
         }
     }
 
-    /// Removes what stands at the place, if it is to be replaced.
+    /// Removes the existing object, if it is to be replaced.
     fn make_room(&mut self, item: &RestoreItem, path: &OutputPath, parent: &OutputPath, name: &[u8]) -> Step<()> {
         let existing = self.existing(item, parent, name)?;
         self.decide(item, path, existing.as_ref())?;
@@ -259,7 +259,7 @@ impl Creator<'_, '_> {
         name: &[u8],
         ready: Result<(), Errno>,
     ) -> Step<Created> {
-        // A long one may be read again for its digest.
+        // A long one may be read back for its digest.
         let is_long = may_be_read_back(item.stat.size);
         let mut outcome = ready.and_then(|()| self.open_new(name, is_long));
         if outcome.as_ref().err() == Some(&Errno::EEXIST) {
@@ -276,7 +276,7 @@ impl Creator<'_, '_> {
         }
     }
 
-    /// Makes a file that does not exist, to be written and, if it may be, to be read.
+    /// Creates a file that does not exist, for writing and, if permitted, for reading.
     fn open_new(&mut self, name: &[u8], to_be_read: bool) -> Result<OutputFile, Errno> {
         self.directories.note_modification();
         let here = self.here()?;
@@ -286,7 +286,7 @@ impl Creator<'_, '_> {
         };
         if to_be_read {
             match open(OFlag::O_RDWR) {
-                // A security module may let us write only.
+                // A security module may permit writing only.
                 Err(Errno::EACCES | Errno::EPERM) => {}
                 opened => return opened.map(|file| OutputFile::empty(file, true)),
             }
@@ -294,8 +294,8 @@ impl Creator<'_, '_> {
         open(OFlag::O_WRONLY).map(|file| OutputFile::empty(file, false))
     }
 
-    /// Opens a file to be patched. An update of attributes needs none; where there is none it makes
-    /// an empty one, if that is what was saved.
+    /// Opens a file to be patched. An update of attributes needs no open file; if the file does not
+    /// exist, an empty one is created, if that is what was saved.
     fn existing_file(
         &mut self,
         item: &RestoreItem,
@@ -352,7 +352,7 @@ impl Creator<'_, '_> {
         }
     }
 
-    /// Makes a further name of a file that was restored before.
+    /// Makes a hard link to a file that was restored before.
     fn link(&self, item: &RestoreItem, name: &[u8]) -> Result<(), LinkError> {
         let text = &item.link.text;
         let first = OutputPath::new(text, item.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
@@ -419,8 +419,8 @@ impl Creator<'_, '_> {
     }
 }
 
-/// The part of `shown` that stands for the first `end` bytes of `path`: messages show names as they
-/// were given.
+/// The part of `shown` that corresponds to the first `end` bytes of `path`: messages show names as
+/// they were given.
 fn prefix<'a>(shown: &'a [u8], path: &OutputPath, end: usize) -> &'a [u8] {
     let wanted = path.as_bytes().get(..end).unwrap_or_default().split(|byte| *byte == b'/').count();
     let mut at = 0;

@@ -20,7 +20,7 @@ pub(crate) struct DataPath {
     win32: Win32Stream,
 }
 
-/// Where data goes, and what is to know of it.
+/// The file that data goes to, and what that involves.
 pub(crate) struct Destination<'a, 'r> {
     pub(crate) file: &'a mut OutputFile,
     pub(crate) item: &'a RestoreItem,
@@ -30,7 +30,7 @@ pub(crate) struct Destination<'a, 'r> {
 }
 
 impl Destination<'_, '_> {
-    /// Writes the next bytes; the error is what to say.
+    /// Writes the next bytes; the error is the message.
     fn write(&mut self, data: &[u8], failed: impl Fn(&FailedWrite, &[u8]) -> Vec<u8>) -> Result<(), Vec<u8>> {
         if let Some(most) = self.item.most_data().filter(|most| self.file.reach_with(data.len()) > *most) {
             return Err(texts::too_much_data(&self.item.output, self.item.stat.size, most));
@@ -38,7 +38,7 @@ impl Destination<'_, '_> {
         self.file.write(data).map_err(|error| failed(&error, &self.item.output))
     }
 
-    /// Says why data can't be written.
+    /// Reports why data can't be written.
     fn lose(&mut self, text: &[u8]) -> DataLost {
         self.report.now(MessageType::Error, text);
         DataLost
@@ -55,7 +55,7 @@ impl DataPath {
         self.win32 = Win32Stream::default();
     }
 
-    /// Writes what one record holds.
+    /// Writes the data of one record.
     pub(crate) fn record(
         &mut self,
         stream: Stream,
@@ -70,7 +70,7 @@ impl DataPath {
         self.write_decrypted(encryption, to)
     }
 
-    /// All records have come. Encrypted data ends here: the cipher's last block, and what it holds.
+    /// All records have come: writes what the cipher's last block contains.
     pub(crate) fn end(&mut self, encryption: &mut Encryption, to: &mut Destination<'_, '_>) {
         if encryption.finish(&to.item.output, to.report) && self.write_decrypted(encryption, to).is_ok() {
             encryption.check_rest(&to.item.output, to.report);

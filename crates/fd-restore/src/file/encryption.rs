@@ -1,5 +1,5 @@
-//! What protects the current file: its keys, its decryption, its signature (reference 05 §11).
-//! Nothing of it outlives the file but the job's content key.
+//! The protection of the current file: its keys, its decryption, its signature (reference 05 §11).
+//! Only the job's content key is kept longer than the file.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::texts;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DataLost;
 
-/// See the module.
+/// The keys, decryption and signature of the current file.
 pub(crate) struct Encryption {
     keys: Option<Arc<KeyRing>>,
     opener: SessionOpener,
@@ -24,7 +24,7 @@ pub(crate) struct Encryption {
     decryptor: Option<Decryptor>,
     /// All records have come.
     finished: bool,
-    /// Of the encrypted records.
+    /// The stream of the encrypted records.
     stream: Stream,
     signature: HeldSignature,
     /// Whether the warning about an unknown signer was given.
@@ -35,7 +35,7 @@ pub(crate) struct Encryption {
 enum HeldSignature {
     None,
     One(Signature),
-    /// There were several, so that none counts.
+    /// There were several, so none counts.
     Dropped,
 }
 
@@ -91,7 +91,7 @@ impl Encryption {
         self.stream
     }
 
-    /// An encrypted record; then [`Self::next_block`] gives what it held.
+    /// An encrypted record; [`Self::next_block`] then returns its contents.
     pub(crate) fn record(
         &mut self,
         stream: Stream,
@@ -148,7 +148,7 @@ impl Encryption {
         true
     }
 
-    /// What is left when all blocks have been taken: the beginning of a block that never ended.
+    /// Reports what is left when all blocks have been taken: the beginning of an incomplete block.
     pub(crate) fn check_rest(&self, path: &[u8], report: &mut Report<'_>) {
         if let Some(rest) = self.decryptor.as_ref().map(Decryptor::pending).filter(|rest| *rest > 0) {
             report.now(MessageType::Error, &texts::decryption_end(path, rest, 0));

@@ -6,9 +6,9 @@ use crate::names::{OutputName, OutputNames};
 use crate::plan::RestorePlan;
 use crate::tree::{OutputPath, PathError};
 
-/// So many times as long as its attributes say the data of a file may be,
+/// The data of a file may be this many times as long as its attributes say,
 const MOST_TIMES: u64 = 16;
-/// and so many bytes more: a log that was empty a moment ago.
+/// and this many bytes longer: a log may have been empty when its attributes were read.
 const MOST_BEYOND: u64 = 16 << 20;
 
 /// A file to be restored.
@@ -26,16 +26,16 @@ pub(crate) struct RestoreItem {
     pub(crate) path: Result<OutputPath, PathError>,
     /// Target of the link that it is.
     pub(crate) link: OutputName,
-    /// How it looked.
+    /// Its saved status.
     pub(crate) stat: Stat,
-    /// The stream that its data has.
+    /// The stream of its data.
     pub(crate) data_stream: Stream,
-    /// Above 0 it is a patch of an existing file.
+    /// If above 0, it is a patch of an existing file.
     pub(crate) delta_seq: i64,
     /// Whether it only updates the attributes of an existing file (stream 37).
     pub(crate) is_update: bool,
-    /// Whether it is a further name of a file, moved by expressions that leave that file where it
-    /// was: it would be one of a live file's names.
+    /// Whether it is a hard link that expressions rename, but not the file that it links to: it
+    /// would become a name of a file that is not restored.
     pub(crate) leads_out: bool,
 }
 
@@ -81,7 +81,7 @@ impl RestoreItem {
         )
     }
 
-    /// Whether its record alone, without data, is all there is of it.
+    /// Whether its record is all that was saved of it, without data.
     pub(crate) fn is_whole(&self) -> bool {
         self.file_type != Some(FileType::Regular) || self.stat.size == 0
     }

@@ -1,4 +1,4 @@
-//! Devices and fifos as places for data: which may have it, and how they are opened.
+//! Devices and fifos that data is written to: which are permitted, and how they are opened.
 
 use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -18,14 +18,14 @@ const FIFO_PATIENCE: Duration = Duration::from_secs(60);
 /// The pause between two attempts to open it.
 const FIFO_PAUSE: Duration = Duration::from_millis(50);
 
-/// Whether a mode is that of what takes data beside regular files.
+/// Whether a mode is that of a special file that takes data.
 pub(crate) const fn takes_data(mode: u32) -> bool {
     matches!(mode & Stat::MODE_TYPE, Stat::MODE_FIFO | Stat::MODE_CHARACTER | Stat::MODE_BLOCK)
 }
 
 /// Why a special file was not opened.
 pub(crate) enum NotOpened {
-    /// It must not have the data.
+    /// The data must not be written to it.
     Refused(NoData),
     /// The system refuses.
     System(Errno),
@@ -37,8 +37,8 @@ impl From<Errno> for NotOpened {
     }
 }
 
-/// Opens for the data of a record with this mode what stands under `name` in the current directory,
-/// if it may have the data. `there` is a handle of it.
+/// Opens `name` in the current directory for the data of a record with this mode, if the data may
+/// be written to it. `there` is a handle of it.
 pub(crate) fn open_for_data(
     directories: &Directories,
     path: &OutputPath,
@@ -60,12 +60,12 @@ pub(crate) fn open_for_data(
     let file =
         open(directories.handle().ok_or(Errno::EBADF)?, name, mode & Stat::MODE_TYPE == Stat::MODE_FIFO, cancel)?;
     let opened = fstat(&file)?;
-    // Another process may have put another one there.
+    // Another process may have replaced it.
     if (opened.st_dev, opened.st_ino) == (found.st_dev, found.st_ino) { Ok(file) } else { Err(Errno::ESTALE.into()) }
 }
 
-/// Opens a device or fifo for writing. A fifo needs a reader, for which it waits a minute, and does
-/// not block.
+/// Opens a device or fifo for writing. A fifo needs a reader, for which this waits a minute; its
+/// handle does not block.
 fn open(here: BorrowedFd<'_>, name: &[u8], is_fifo: bool, cancel: &CancelToken) -> Result<OwnedFd, Errno> {
     // Without blocking, so that a cancelled job does not hang in it.
     let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -76,7 +76,7 @@ fn open(here: BorrowedFd<'_>, name: &[u8], is_fifo: bool, cancel: &CancelToken) 
             other => break other?,
         }
         if Instant::now() >= end || cancel.is_cancelled() {
-            // What the stock daemon's timer gives.
+            // The error that the stock daemon's timer causes.
             return Err(Errno::EINTR);
         }
         std::thread::sleep(FIFO_PAUSE);

@@ -8,11 +8,11 @@ use crate::names::RegexWhere;
 /// Where everything goes.
 #[derive(Debug)]
 pub enum OutputNames {
-    /// To the place that it was saved from.
+    /// To its original path.
     Original,
     /// Below this directory, which is not empty.
     Where(Vec<u8>),
-    /// To the name that these expressions make of the saved one.
+    /// To the path that these expressions turn the saved one into.
     Regex(RegexWhere),
 }
 
@@ -21,7 +21,7 @@ pub enum OutputNames {
 pub(crate) struct OutputName {
     /// The name.
     pub(crate) text: Vec<u8>,
-    /// How much of it the operator gave; the rest must not lead above that.
+    /// The length of the part that the operator gave; the rest must not lead above it.
     pub(crate) given: usize,
 }
 

@@ -11,7 +11,7 @@ use crate::output_file::OutputFile;
 use crate::report::{QueuedMessage, Report};
 use crate::texts;
 
-/// The messages about files of which there is something to say.
+/// The messages about files, by ticket.
 #[derive(Default)]
 pub(super) struct Findings(HashMap<Ticket, Vec<QueuedMessage>>);
 

@@ -45,7 +45,7 @@ pub(crate) struct OpenDirectory {
 impl OpenDirectory {
     fn new(end: usize, reached: Reached, made: bool, first_link: Option<usize>, floor: Option<Floor>) -> Self {
         let Reached { handle, readable, .. } = reached;
-        // A new directory has no times worth keeping.
+        // The times of a new directory need not be kept.
         Self { end, handle, readable, made, first_link, floor, modified: made, guarded: None, times: None }
     }
 
@@ -79,7 +79,7 @@ impl OpenDirectory {
 pub(crate) enum OpenError {
     /// This component does not exist. `first_link`: up to the first link before it.
     Missing { end: usize, first_link: Option<usize> },
-    /// This component is no directory; `dangling`: but a link that leads nowhere.
+    /// This component is not a directory; `dangling`: it is a link without a target.
     NotDirectory { end: usize, dangling: bool },
     /// This component is a link that must not be followed.
     Refused { end: usize, why: LinkRefusal },
@@ -100,7 +100,7 @@ impl OpenError {
 }
 
 impl OpenError {
-    /// What a call by path would have given.
+    /// The error of a call by path.
     pub(crate) const fn errno(self) -> Errno {
         match self {
             Self::Missing { .. } | Self::NotDirectory { dangling: true, .. } => Errno::ENOENT,
@@ -176,7 +176,7 @@ impl Directories {
             let directory = dir.handle();
             match mkdirat(directory, name, NEW_DIRECTORY) {
                 Ok(()) => {
-                    // No link is followed here: what was just made is none.
+                    // A link is not followed here: what was just made is a directory.
                     let handle = open_directory(directory, name, OFlag::O_RDONLY)
                         .map_err(|errno| OpenError::System { end, errno })?;
                     let fresh = guarded || fstat(&handle).is_ok_and(|stat| rule.is_fresh(&stat));

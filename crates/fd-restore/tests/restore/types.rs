@@ -450,7 +450,7 @@ fn a_patch_opens_nothing_but_a_regular_file() {
     assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
     let mut polled = [PollFd::new(reader.as_fd(), PollFlags::POLLIN)];
     poll(&mut polled, PollTimeout::ZERO).unwrap();
-    assert_eq!(polled[0].revents(), Some(PollFlags::empty()), "somebody has opened it for writing");
+    assert_eq!(polled[0].revents(), Some(PollFlags::empty()), "it was opened for writing");
 }
 
 #[test]
