@@ -379,7 +379,7 @@ pub(crate) fn no_directory(name: &[u8]) -> Vec<u8> {
     join(&[b"File ", name, b" not restored: the name has no directory."])
 }
 
-/// A link stands in the way that must not be followed.
+/// A symbolic link on the path must not be followed.
 pub(crate) fn link_refused(path: &[u8], link: &[u8], why: LinkRefusal) -> Vec<u8> {
     let reason = match why {
         LinkRefusal::NewerThanJob => "it is newer than this job".to_owned(),
@@ -389,15 +389,15 @@ pub(crate) fn link_refused(path: &[u8], link: &[u8], why: LinkRefusal) -> Vec<u8
     join(&[b"File ", path, b" not restored: will not follow the symbolic link ", link, b": ", reason.as_bytes(), b"."])
 }
 
-/// Why data does not go to a special file. Modes are those of objects.
+/// Why data is not written to a special file. Modes include the type of the object.
 pub(crate) enum NoData {
-    /// The record's mode is that of no special file.
+    /// The mode in the record is not that of a special file.
     NotSpecial(u32),
-    /// What is there is of another type than the record.
+    /// The existing object is of another type than the record.
     OtherType { there: u32, record: u32 },
-    /// The restore has a directory of its own.
+    /// The restore goes to another directory.
     BelowWhere,
-    /// It is there since this job began.
+    /// It was made after this job began.
     New,
     /// The record itself has made it.
     JustMade,
@@ -411,9 +411,7 @@ pub(crate) fn no_data(path: &[u8], why: &NoData) -> Vec<u8> {
         NoData::OtherType { there, record } => {
             format!("it is {}, the data is that of {}", type_name(*there), type_name(*record))
         }
-        NoData::BelowWhere => {
-            "data is written to special files only where they were saved from, without where".to_owned()
-        }
+        NoData::BelowWhere => "data is written to special files only at their original path, without where".to_owned(),
         NoData::New => "it is newer than this job, and data is written to special files that are older only".to_owned(),
         NoData::JustMade => "it did not exist before this job, which made it without its data".to_owned(),
     };
@@ -429,11 +427,11 @@ const fn type_name(mode: u32) -> &'static str {
         Stat::MODE_DIRECTORY => "a directory",
         Stat::MODE_SYMLINK => "a symbolic link",
         Stat::MODE_SOCKET => "a socket",
-        _ => "an unknown type",
+        _ => "a file of unknown type",
     }
 }
 
-/// A further name would be one of a file that is not restored.
+/// A hard link would be to a file that is not restored.
 pub(crate) fn link_leads_out(path: &[u8], first: &[u8]) -> Vec<u8> {
     join(&[
         b"File ",
@@ -444,7 +442,7 @@ pub(crate) fn link_leads_out(path: &[u8], first: &[u8]) -> Vec<u8> {
     ])
 }
 
-/// A file's data has no end.
+/// The data of a file does not end.
 pub(crate) fn too_much_data(path: &[u8], recorded: i64, most: u64) -> Vec<u8> {
     let sizes = format!(", which had {recorded} bytes when it was saved; stopped at {most}.");
     join(&[b"More data than fits file ", path, sizes.as_bytes()])

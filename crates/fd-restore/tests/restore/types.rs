@@ -323,7 +323,7 @@ fn data_goes_to_no_special_file_below_where() {
     nix::unistd::mkfifo(&place.path("w/fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
     let device = loop_device(&place, "w/raw", &[b'-'; 4096]);
     let_it_be_old();
-    let reason = "data is written to special files only where they were saved from, without where.";
+    let reason = "data is written to special files only at their original path, without where.";
     let job = crate::volume::job_below(&place.text("w"));
     assert_eq!(told_of_data(&job, &Saved::new("/fifo", FileType::Fifo, 0o010_666)), [reason]);
     if let Some(device) = device {
