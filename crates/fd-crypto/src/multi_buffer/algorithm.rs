@@ -7,6 +7,12 @@ use super::constants::{MD5_START, SHA256_START};
 /// Bytes that an algorithm takes at a time.
 pub const BLOCK: usize = 64;
 
+/// Messages that the wide kernel takes at a time.
+pub(super) const WIDE: usize = 16;
+
+/// Messages that the narrow kernel takes at a time.
+pub(super) const NARROW: usize = 8;
+
 /// A block of zeros.
 pub(super) const ZEROS: [u8; BLOCK] = [0; BLOCK];
 

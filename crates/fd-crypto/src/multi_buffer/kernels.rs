@@ -1,15 +1,9 @@
 //! The choice of kernels for a processor, and the calls of kernels.
 
-use super::algorithm::{Algorithm, Run, Words};
+use super::algorithm::{Algorithm, NARROW, Run, WIDE, Words};
 #[cfg(target_arch = "x86_64")]
 use super::{x8, x16_avx2};
 use crate::processor::Processor;
-
-/// Messages that the wide kernel takes at a time.
-pub(super) const WIDE: usize = 16;
-
-/// Messages that the narrow kernel takes at a time.
-pub(super) const NARROW: usize = 8;
 
 /// The kernels for an algorithm, at least one.
 #[derive(Clone, Copy, Debug)]

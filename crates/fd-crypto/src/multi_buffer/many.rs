@@ -2,8 +2,8 @@
 
 use fd_records::{DigestKind, DigestValue};
 
-use super::algorithm::Algorithm;
-use super::kernels::{Kernels, NARROW, WIDE};
+use super::algorithm::{Algorithm, NARROW, WIDE};
+use super::kernels::Kernels;
 use super::message::Message;
 use crate::processor::Processor;
 

@@ -2,8 +2,8 @@
 
 use fd_records::DigestKind;
 
-use super::algorithm::{Algorithm, BLOCK, Run, Words};
-use super::kernels::{Avx512, Kernels, NARROW};
+use super::algorithm::{Algorithm, BLOCK, NARROW, Run, Words};
+use super::kernels::{Avx512, Kernels};
 use crate::processor::Processor;
 use crate::set::{DigestSet, DigestValues};
 

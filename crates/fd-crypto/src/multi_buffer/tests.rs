@@ -2,8 +2,8 @@
 
 use fd_records::DigestKind;
 
-use super::algorithm::{Algorithm, Run, Words};
-use super::kernels::{Kernels, NARROW, WIDE};
+use super::algorithm::{Algorithm, NARROW, Run, WIDE, Words};
+use super::kernels::Kernels;
 use super::many::stand_out_of_avx2;
 use super::*;
 use crate::processor::Processor;

@@ -8,9 +8,8 @@ use std::arch::x86_64::{
     _mm256_xor_si256,
 };
 
-use super::algorithm::{BLOCK, Run, ZEROS};
+use super::algorithm::{BLOCK, Run, WIDE, ZEROS};
 use super::constants::MD5_ROUNDS;
-use super::kernels::WIDE;
 
 /// Messages of one register.
 const HALF: usize = 8;

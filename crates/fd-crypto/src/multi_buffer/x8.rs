@@ -7,8 +7,7 @@ use std::arch::x86_64::{
     _mm256_unpackhi_epi64 as high_pair, _mm256_unpacklo_epi32 as low, _mm256_unpacklo_epi64 as low_pair,
 };
 
-use super::algorithm::{Algorithm, Run, Words, ZEROS};
-use super::kernels::NARROW;
+use super::algorithm::{Algorithm, NARROW, Run, Words, ZEROS};
 use super::x8_md5::md5;
 use super::x8_sha256::sha256;
 
