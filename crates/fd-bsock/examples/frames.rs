@@ -3,7 +3,7 @@
 //! `cargo run -p fd-bsock --example frames [FILE]`: FILE holds the bytes as they were received,
 //! without TLS. Without a file it encodes and prints the beginning of a backup, as a Director sends
 //! it.
-#![allow(clippy::print_stdout, reason = "a program for the terminal")]
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::error::Error;
 use std::fmt::Write as _;

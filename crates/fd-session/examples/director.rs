@@ -5,7 +5,7 @@
 //! resource of the Director at ADDRESS, for example `127.0.0.1:9101`, with
 //! `Allow FD Connections = yes` and `TLS PSK Enable = no`. It ends when the Director has been
 //! silent for ten seconds. Without arguments the Director is one in memory.
-#![allow(clippy::print_stdout, reason = "a program for the terminal")]
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::collections::VecDeque;
 use std::error::Error;

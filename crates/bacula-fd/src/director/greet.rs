@@ -35,7 +35,10 @@ enum Standing {
     /// Among the callers that have not logged in.
     Stranger(Place),
     /// Among the peers that are served.
-    Known(#[expect(dead_code, reason = "it is held, and free again when this goes")] Slot),
+    Known {
+        /// It is held, and free again when this goes.
+        _slot: Slot,
+    },
 }
 
 impl Standing {
@@ -44,7 +47,7 @@ impl Standing {
     fn become_known(&mut self, daemon: &Daemon) {
         if let Self::Stranger(place) = self {
             place.keep();
-            *self = Self::Known(daemon.slots.take());
+            *self = Self::Known { _slot: daemon.slots.take() };
         }
     }
 }
@@ -64,7 +67,7 @@ pub(crate) fn serve(daemon: &Daemon, channel: Channel, place: Place) {
 /// The same for a connection that we have made and that the Director has taken.
 pub(crate) fn serve_channel(daemon: &Daemon, channel: Channel, slot: Slot) {
     let ip = channel.address().ip().to_canonical().to_string();
-    serve_from(daemon, channel, &ip, Standing::Known(slot));
+    serve_from(daemon, channel, &ip, Standing::Known { _slot: slot });
 }
 
 /// Serves a connection, and what a console on it may have made of it (command `proxy`).
