@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use fd_crypto::Digester;
-use fd_crypto::pki::{Certificate, KeyPair, KeyRing, PrivateKey, Signature, Signer, SignatureVerdict};
+use fd_crypto::pki::{Certificate, KeyPair, KeyRing, PrivateKey, Signature, SignatureVerdict, Signer};
 use fd_records::{DigestKind, DigestValue};
 use libfuzzer_sys::fuzz_target;
 
