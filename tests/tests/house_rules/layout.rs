@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use syn::{Item, Visibility};
 
-use crate::code::test_functions;
+use crate::code::{named_paths, test_functions};
 use crate::none;
 use crate::packages::packages;
 use crate::sources::{Outcome, crates, crates_and_tests, is_test_only, read, rust_files};
@@ -154,5 +154,34 @@ fn every_permitted_skip_names_unit_tests_that_exist() -> Outcome<()> {
         None => !tests.contains(*name),
     });
     none(&gone.map(|name| format!("{LIST}: there is no test {name}")).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// The head of the program lists its rooms from the top; what runs on lower ones can be read without the upper ones.
+#[test]
+fn a_room_of_the_program_uses_lower_rooms_only() -> Outcome<()> {
+    let head = read("crates/bacula-fd/src/main.rs")?;
+    let lines = head.lines().filter_map(|line| line.strip_prefix("//! - [`"));
+    let rooms: BTreeMap<&str, usize> = lines
+        .enumerate()
+        .flat_map(|(level, line)| {
+            line.split(", [`").map(move |rest| (rest.split('`').next().unwrap_or_default(), level))
+        })
+        .collect();
+    assert!(rooms.len() >= 8, "the rooms are listed in another form: {rooms:?}");
+    let mut problems = Vec::new();
+    for source in crates()?.iter().filter(|member| member.name == "bacula-fd").flat_map(|member| &member.sources) {
+        let Some((room, level)) = source.module.get(1).and_then(|room| rooms.get_key_value(room.as_str())) else {
+            continue;
+        };
+        for (line, path) in named_paths(&source.code) {
+            let used = path.strip_prefix("crate::").and_then(|rest| rest.split("::").next());
+            let used = used.and_then(|used| rooms.get_key_value(used)).filter(|(used, _)| *used != room);
+            if let Some((used, _)) = used.filter(|(_, below)| *below <= level) {
+                problems.push(format!("{}:{line}: {room} uses {used}, which is not below it", source.path.display()));
+            }
+        }
+    }
+    none(&problems);
     Ok(())
 }
