@@ -46,11 +46,6 @@ impl SyntaxError {
         self.place.as_deref()
     }
 
-    /// The stock daemon's `file.c:line`, e.g. `parse_conf.c:1698`.
-    pub fn location(&self) -> &'static str {
-        self.text.location
-    }
-
     /// The stock daemon's text without place, cut as it cuts it.
     pub fn text(&self) -> Vec<u8> {
         let mut text = fill(self.text.template, &self.values);
