@@ -50,6 +50,7 @@ impl Kernels {
 
 impl Avx2 {
     /// Takes the blocks of up to [`WIDE`] messages of MD5, as many as the shortest run has.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "there are no kernels"))]
     pub(super) fn advance<'a>(self, messages: impl Iterator<Item = (&'a mut Words, Run<'a>)>) {
         advance::<WIDE>(messages, |words, runs| match self {
             #[cfg(target_arch = "x86_64")]
