@@ -13,6 +13,8 @@ use crate::ready::wait_for;
 use crate::wire::Wire;
 
 /// Ends a channel from any thread: whatever its owner waits for fails with [`Fault::Cancelled`].
+///
+/// [`Fault::Cancelled`]: crate::Fault::Cancelled
 #[derive(Clone, Debug)]
 pub struct Canceller {
     flag: Arc<AtomicBool>,
