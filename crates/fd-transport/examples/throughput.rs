@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fd_bsock::{CommCount, Encoder, Signal};
-use fd_transport::{Channel, IDLE_LIMIT, Limits, Received};
+use fd_transport::{Channel, IDLE_LIMIT, Limits, Received, TlsSecret, TlsSide};
 use rustix::time::{ClockId, clock_gettime};
 
 const KEY: &[u8] = b"af2904ba21987b283d3f14cb9cfb5579";
@@ -70,13 +70,13 @@ fn run(name: &str, tls: bool, frame: usize, bytes: usize, whole: bool) -> Result
     let mut server = Channel::accept(listener.accept()?.0, Limits::default())?;
     let reader = thread::spawn(move || {
         if tls {
-            server.start_tls_psk_server(KEY)?;
+            server.start_tls(TlsSide::Server, TlsSecret::Key(KEY))?;
         }
         receive(server)
     });
     let mut client = Channel::accept(socket, Limits::default())?;
     if tls {
-        client.start_tls_psk_client(KEY)?;
+        client.start_tls(TlsSide::Client, TlsSecret::Key(KEY))?;
     }
     let cipher = client.cipher().unwrap_or_else(|| "clear".to_owned());
     let sent = send(client, frame, bytes, whole)?;

@@ -27,7 +27,7 @@ pub use channel::{Canceller, Channel, Farewell, Frames, Gathered, Limits, Receiv
 pub use connect::{ConnectPlan, ConnectWatch};
 pub use error::{CertificateProblem, ChannelError, ConnectError, Fault};
 pub use peer::{Peer, PeerKind};
-pub use tls::{CertificateFiles, Certificates};
+pub use tls::{CertificateFiles, Certificates, TlsSecret, TlsSide};
 pub use wire::{Bandwidth, WireStats};
 
 /// How long an established connection of a job may be idle: 200 days, as in the stock daemon (reference 01 §19).

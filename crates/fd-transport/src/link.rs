@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::Fault;
 use crate::texts;
-use crate::tls::{self, Secret, Side, TlsLink};
+use crate::tls::{self, TlsLink, TlsSecret, TlsSide};
 use crate::wire::{OUTPUT_MAX, ReadBuffer, Wait, Wire, WireStats};
 
 /// A connection below the frames.
@@ -105,7 +105,13 @@ impl Link {
 
     /// Starts TLS; the bytes received so far belong to the handshake. After a failure the connection is clear again. Where
     /// there is TLS already, the new one takes its place on the socket.
-    pub(crate) fn start_tls(&mut self, secret: Secret<'_>, side: Side, limit: Duration) -> Result<(), Fault> {
+    pub(crate) fn start_tls(
+        &mut self,
+        side: TlsSide,
+        secret: TlsSecret<'_>,
+        host: &str,
+        limit: Duration,
+    ) -> Result<(), Fault> {
         if self.is_encrypted() {
             self.drop_tls()?;
         }
@@ -116,7 +122,7 @@ impl Link {
                 return Err(Fault::Handshake { reason: texts::TLS_NOT_POSSIBLE.to_owned(), certificates: Vec::new() });
             }
         };
-        match tls::handshake(wire, secret, side, limit) {
+        match tls::handshake(wire, side, secret, host, limit) {
             Ok(session) => {
                 *self = Self::Tls(Box::new(TlsLink::new(session)));
                 self.flush()

@@ -23,18 +23,20 @@ pub(crate) use link::TlsLink;
 
 /// Our side of the handshake: the server is the side that sent `starttls`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Side {
+pub enum TlsSide {
+    /// We sent `starttls`.
     Server,
+    /// The peer sent `starttls`.
     Client,
 }
 
 /// The secret by which the two sides authenticate each other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Secret<'s> {
+pub enum TlsSecret<'s> {
     /// A pre-shared key, as it is.
     Key(&'s [u8]),
-    /// Certificates; as a client we connected to `host`.
-    Certificates { ours: &'s Certificates, host: &'s str },
+    /// Our certificate and authorities.
+    Certificates(&'s Certificates),
 }
 
 /// The wire as OpenSSL uses it. It can be taken out again.
@@ -81,8 +83,9 @@ pub(crate) struct Failure {
 /// Makes the handshake, in at most `limit`. On failure the wire comes back, with the alert in its output.
 pub(crate) fn handshake(
     mut wire: Wire,
-    secret: Secret<'_>,
-    side: Side,
+    side: TlsSide,
+    secret: TlsSecret<'_>,
+    host: &str,
     limit: Duration,
 ) -> Result<TlsSession, Box<Failure>> {
     wire.wait = Wait::Until(Instant::now().checked_add(limit));
@@ -96,11 +99,11 @@ pub(crate) fn handshake(
         Err(stack) => return Err(Box::new(Failure { wire: None, fault: refused(&stack) })),
     };
     let result = match side {
-        Side::Server => session.accept(),
-        Side::Client => session.connect(),
+        TlsSide::Server => session.accept(),
+        TlsSide::Client => session.connect(),
     };
     let fault = match result {
-        Ok(()) => match judge(secret, &session, side) {
+        Ok(()) => match judge(secret, &session, side, host) {
             Ok(()) => return Ok(session),
             Err(reason) => Fault::Certificate { reason },
         },
@@ -109,14 +112,14 @@ pub(crate) fn handshake(
     Err(Box::new(Failure { wire: take_wire(session), fault }))
 }
 
-fn judge(secret: Secret<'_>, session: &TlsSession, side: Side) -> Result<(), String> {
+fn judge(secret: TlsSecret<'_>, session: &TlsSession, side: TlsSide, host: &str) -> Result<(), String> {
     match secret {
-        Secret::Key(_) => Ok(()),
-        Secret::Certificates { ours, host } => {
+        TlsSecret::Key(_) => Ok(()),
+        TlsSecret::Certificates(ours) => {
             let peer = session.ssl().peer_certificate();
             match side {
-                Side::Server => ours.judge_client(peer.as_deref()),
-                Side::Client => judge_server(peer.as_deref(), host),
+                TlsSide::Server => ours.judge_client(peer.as_deref()),
+                TlsSide::Client => judge_server(peer.as_deref(), host),
             }
         }
     }
@@ -147,14 +150,14 @@ pub(crate) fn wire_ref(session: &TlsSession) -> Option<&Wire> {
     session.get_ref().0.as_ref()
 }
 
-fn new_session(secret: Secret<'_>, side: Side) -> Result<(Ssl, Failures), ErrorStack> {
+fn new_session(secret: TlsSecret<'_>, side: TlsSide) -> Result<(Ssl, Failures), ErrorStack> {
     match secret {
-        Secret::Certificates { ours, .. } => ours.session(),
-        Secret::Key(key) => {
+        TlsSecret::Certificates(ours) => ours.session(),
+        TlsSecret::Key(key) => {
             let shared = contexts::shared()?;
             let context = match side {
-                Side::Server => &shared.server,
-                Side::Client => &shared.client,
+                TlsSide::Server => &shared.server,
+                TlsSide::Client => &shared.client,
             };
             let mut ssl = Ssl::new(context)?;
             ssl.set_ex_data(shared.key, key.to_vec());

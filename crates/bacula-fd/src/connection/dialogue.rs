@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fd_bsock::Signal;
 use fd_session::storage::{SignalReaction, react};
 use fd_session::{Action, Input, Machine, TlsMode, TlsRole, texts};
-use fd_transport::{Certificates, Channel, ChannelError, Fault, Limits, Received};
+use fd_transport::{Certificates, Channel, ChannelError, Fault, Limits, Received, TlsSecret, TlsSide};
 
 /// Longest time between two looks whether a peer that waits was closed.
 const BRAKE_STEP: Duration = Duration::from_millis(100);
@@ -111,15 +111,17 @@ fn start_tls<M: Machine>(
     mode: TlsMode,
     secrets: &Secrets,
 ) -> Vec<Action<M::Done, M::Error>> {
-    let started = match (role, mode, &secrets.certificates) {
-        (TlsRole::Server, TlsMode::Psk, _) => channel.start_tls_psk_server(&secrets.key),
-        (TlsRole::Client, TlsMode::Psk, _) => channel.start_tls_psk_client(&secrets.key),
-        (TlsRole::Server, TlsMode::Certificate, Some(ours)) => channel.start_tls_certificate_server(ours),
-        (TlsRole::Client, TlsMode::Certificate, Some(ours)) => channel.start_tls_certificate_client(ours),
-        // A resource that says it can use certificates has read them at the start.
-        (_, TlsMode::Certificate, None) => return machine.handle(Input::TlsFailed(texts::NO_CERTIFICATES)),
+    let side = match role {
+        TlsRole::Server => TlsSide::Server,
+        TlsRole::Client => TlsSide::Client,
     };
-    match started {
+    let secret = match (mode, &secrets.certificates) {
+        (TlsMode::Psk, _) => TlsSecret::Key(&secrets.key),
+        (TlsMode::Certificate, Some(ours)) => TlsSecret::Certificates(ours),
+        // A resource that says it can use certificates has read them at the start.
+        (TlsMode::Certificate, None) => return machine.handle(Input::TlsFailed(texts::NO_CERTIFICATES)),
+    };
+    match channel.start_tls(side, secret) {
         Ok(()) => machine.handle(Input::TlsReady),
         Err(error) => machine.handle(Input::TlsFailed(&error.to_string())),
     }

@@ -1,53 +1,22 @@
 //! Beginning and ending TLS.
 
 use super::Channel;
-use crate::tls::{Secret, Side};
-use crate::{Certificates, ChannelError, Fault};
+use crate::{ChannelError, Fault, TlsSecret, TlsSide};
 
 impl Channel {
-    /// Makes a TLS handshake as the side that sent `starttls`, with the key as it is (no decoding). What was received
-    /// behind the last frame belongs to the handshake. On a connection that has TLS already the new one takes its place;
-    /// the peer does the same.
+    /// Makes a TLS handshake. What was received behind the last frame belongs to it. On a connection that has TLS
+    /// already the new session takes the place of the old one; the peer does the same.
     ///
-    /// # Errors
-    /// After [`Fault::Handshake`] and [`Fault::HandshakeTimedOut`] clear frames can still be sent.
-    pub fn start_tls_psk_server(&mut self, key: &[u8]) -> Result<(), ChannelError> {
-        self.start_tls(Secret::Key(key), Side::Server)
-    }
-
-    /// Makes a TLS handshake as the side that received `starttls`; otherwise as [`Channel::start_tls_psk_server`].
-    ///
-    /// # Errors
-    /// As [`Channel::start_tls_psk_server`].
-    pub fn start_tls_psk_client(&mut self, key: &[u8]) -> Result<(), ChannelError> {
-        self.start_tls(Secret::Key(key), Side::Client)
-    }
-
-    /// Makes a TLS handshake with certificates as the side that sent `starttls`: the peer's must be signed by our
-    /// authorities and be on our list, if that is asked for.
+    /// With certificates, a client's must be signed by our authorities and be on our list, if that is asked for; a
+    /// server's must be for the host that we connected to.
     ///
     /// # Errors
     /// After [`Fault::Handshake`], [`Fault::HandshakeTimedOut`] and [`Fault::Certificate`] clear frames can still be
     /// sent.
-    pub fn start_tls_certificate_server(&mut self, ours: &Certificates) -> Result<(), ChannelError> {
-        let host = self.peer.host.clone();
-        self.start_tls(Secret::Certificates { ours, host: &host }, Side::Server)
-    }
-
-    /// Makes a TLS handshake with certificates as the side that received `starttls`: the peer's certificate must be for
-    /// the host that we connected to.
-    ///
-    /// # Errors
-    /// As [`Channel::start_tls_certificate_server`].
-    pub fn start_tls_certificate_client(&mut self, ours: &Certificates) -> Result<(), ChannelError> {
-        let host = self.peer.host.clone();
-        self.start_tls(Secret::Certificates { ours, host: &host }, Side::Client)
-    }
-
-    fn start_tls(&mut self, secret: Secret<'_>, side: Side) -> Result<(), ChannelError> {
+    pub fn start_tls(&mut self, side: TlsSide, secret: TlsSecret<'_>) -> Result<(), ChannelError> {
         self.usable()?;
         self.take_back();
-        let started = self.link.start_tls(secret, side, self.limits.handshake);
+        let started = self.link.start_tls(side, secret, &self.peer.host, self.limits.handshake);
         if let Err(Fault::Handshake { certificates, .. }) = &started {
             self.certificate_errors.clone_from(certificates);
         }

@@ -3,6 +3,7 @@
 mod handshake;
 
 use super::*;
+use crate::{TlsSecret, TlsSide};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
@@ -37,8 +38,8 @@ fn pair() -> (Channel, Channel) {
 fn tls_pair() -> (Channel, Channel) {
     let (mut server, mut client) = pair();
     thread::scope(|scope| {
-        scope.spawn(|| client.start_tls_psk_client(KEY).unwrap());
-        server.start_tls_psk_server(KEY).unwrap();
+        scope.spawn(|| client.start_tls(TlsSide::Client, TlsSecret::Key(KEY)).unwrap());
+        server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap();
     });
     (server, client)
 }
@@ -358,7 +359,7 @@ fn closing_delivers_everything_and_says_goodbye() {
             assert_eq!(all, b"\0\0\0\x04last\xff\xff\xff\xfc");
             tls.shutdown().unwrap();
         });
-        server.start_tls_psk_server(KEY).unwrap();
+        server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap();
         server.send(b"last").unwrap();
         server.signal(Signal::Terminate).unwrap();
         server.close().unwrap();

@@ -6,7 +6,7 @@ use super::*;
 fn a_handshake_takes_no_longer_than_was_said_last() {
     let (mut server, _silent) = raw_pair(limits());
     server.limit_handshake(MOMENT);
-    let error = server.start_tls_psk_server(KEY).unwrap_err();
+    let error = server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap_err();
     assert!(matches!(error.fault, Fault::HandshakeTimedOut { after } if after == MOMENT), "{error}");
 }
 
@@ -59,7 +59,7 @@ fn a_server_takes_what_the_client_has() {
                 tls.connect().unwrap();
                 tls.write_all(b"\0\0\0\x02ok").unwrap();
             });
-            server.start_tls_psk_server(KEY).unwrap();
+            server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap();
             assert!(server.cipher().unwrap().starts_with(expected), "{:?}", server.cipher());
             assert_eq!(data(&mut server), b"ok");
         });
@@ -75,7 +75,7 @@ fn a_client_accepts_a_server_of_tls_1_2() {
             tls.accept().unwrap();
             tls.write_all(b"\0\0\0\x02ok").unwrap();
         });
-        ours.start_tls_psk_client(KEY).unwrap();
+        ours.start_tls(TlsSide::Client, TlsSecret::Key(KEY)).unwrap();
         assert_eq!(ours.cipher().unwrap(), "TLSv1.2 PSK-AES256-CBC-SHA");
         assert_eq!(data(&mut ours), b"ok");
     });
@@ -86,14 +86,14 @@ fn a_wrong_key_fails_on_both_sides_and_clear_frames_follow() {
     let (mut server, mut client) = pair();
     thread::scope(|scope| {
         scope.spawn(|| {
-            let error = client.start_tls_psk_client(b"another key").unwrap_err();
+            let error = client.start_tls(TlsSide::Client, TlsSecret::Key(b"another key")).unwrap_err();
             // Which alert it is depends on the version of OpenSSL.
             let head = "[FE0064] TLS Connect failure. Check the passwords. ERR=error:0A0004";
             assert!(error.to_string().starts_with(head), "{error}");
             assert_eq!(data(&mut client), b"2999 Authentication failed.\n");
             assert_eq!(client.recv(SECONDS).unwrap(), Received::Signal(Signal::Terminate));
         });
-        let error = server.start_tls_psk_server(KEY).unwrap_err();
+        let error = server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap_err();
         assert!(matches!(error.fault, Fault::Handshake { .. }), "{error:?}");
         assert!(!server.is_encrypted());
         server.send(b"2999 Authentication failed.\n").unwrap();
@@ -106,7 +106,7 @@ fn a_wrong_key_fails_on_both_sides_and_clear_frames_follow() {
 fn garbage_instead_of_a_handshake_is_an_error_and_clear_frames_follow() {
     let (mut server, mut socket) = raw_pair(limits());
     socket.write_all(b"\0\0\0\x05hello and more").unwrap();
-    let error = server.start_tls_psk_server(KEY).unwrap_err();
+    let error = server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap_err();
     assert!(matches!(error.fault, Fault::Handshake { .. }), "{error:?}");
     server.send(b"2999 Authentication failed.\n").unwrap();
     server.flush().unwrap();
@@ -120,7 +120,7 @@ fn garbage_instead_of_a_handshake_is_an_error_and_clear_frames_follow() {
 #[test]
 fn a_stalled_handshake_ends() {
     let (mut server, mut socket) = raw_pair(Limits { handshake: MOMENT, ..limits() });
-    let error = server.start_tls_psk_server(KEY).unwrap_err();
+    let error = server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap_err();
     assert!(matches!(error.fault, Fault::HandshakeTimedOut { after: MOMENT }), "{error:?}");
     server.send(b"2999 Authentication failed.\n").unwrap();
     server.flush().unwrap();
@@ -129,7 +129,7 @@ fn a_stalled_handshake_ends() {
     assert_eq!(answer, *b"\0\0\0\x1c2999 Authentication failed.\n");
     let (mut server, socket) = raw_pair(limits());
     drop(socket);
-    assert!(matches!(server.start_tls_psk_server(KEY).unwrap_err().fault, Fault::Closed));
+    assert!(matches!(server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap_err().fault, Fault::Closed));
 }
 
 #[test]
@@ -138,14 +138,14 @@ fn tls_starts_behind_bytes_that_were_read_ahead() {
     thread::scope(|scope| {
         scope.spawn(|| {
             client.send(b"last clear frame").unwrap();
-            client.start_tls_psk_client(KEY).unwrap();
+            client.start_tls(TlsSide::Client, TlsSecret::Key(KEY)).unwrap();
             client.send(b"first secret frame").unwrap();
             client.flush().unwrap();
         });
         assert_eq!(data(&mut server), b"last clear frame");
         let before = server.wire_stats().bytes_in;
         assert!(before > 20, "ClientHello did not come along: {before}");
-        server.start_tls_psk_server(KEY).unwrap();
+        server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap();
         assert_eq!(data(&mut server), b"first secret frame");
     });
     // The clear frame with the ClientHello, the end of the handshake, the secret frame.
@@ -167,8 +167,8 @@ fn clear_frames_follow_the_last_record_when_tls_is_dropped() {
     assert_eq!(server.recv(SECONDS).unwrap(), Received::Signal(Signal::Eod));
     // And TLS can start again with the sides changed, as after ISALIVE.
     thread::scope(|scope| {
-        scope.spawn(|| client.start_tls_psk_server(KEY).unwrap());
-        server.start_tls_psk_client(KEY).unwrap();
+        scope.spawn(|| client.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap());
+        server.start_tls(TlsSide::Client, TlsSecret::Key(KEY)).unwrap();
         server.send(b"again").unwrap();
         server.flush().unwrap();
     });
@@ -186,8 +186,8 @@ fn a_second_handshake_takes_the_place_of_the_first() {
     client.flush().unwrap();
     assert_eq!(data(&mut server), b"starttls");
     thread::scope(|scope| {
-        let other = scope.spawn(|| client.start_tls_psk_server(b"another key"));
-        server.start_tls_psk_client(b"another key").unwrap();
+        let other = scope.spawn(|| client.start_tls(TlsSide::Server, TlsSecret::Key(b"another key")));
+        server.start_tls(TlsSide::Client, TlsSecret::Key(b"another key")).unwrap();
         other.join().unwrap().unwrap();
     });
     server.send(b"within").unwrap();

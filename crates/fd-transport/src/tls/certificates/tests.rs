@@ -15,7 +15,7 @@ use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 use openssl::x509::{X509, X509Name};
 
 use super::*;
-use crate::{Channel, Fault, Limits, Peer, PeerKind};
+use crate::{Channel, Fault, Limits, Peer, PeerKind, TlsSecret, TlsSide};
 
 const SECONDS: Duration = Duration::from_secs(20);
 
@@ -136,14 +136,16 @@ fn shake(server: &CertificateFiles, client: &CertificateFiles, host: &str) -> [R
     let mut theirs = Channel::over(socket, peer, limits).unwrap();
     std::thread::scope(|scope| {
         let server = scope.spawn(move || {
-            let shaken = ours.start_tls_certificate_server(&server).and_then(|()| {
+            let shaken = ours.start_tls(TlsSide::Server, TlsSecret::Certificates(&server)).and_then(|()| {
                 ours.send(b"hello")?;
                 ours.flush()
             });
             let kept = shaken.is_ok().then_some(ours);
             (shaken.map_err(|error| error.fault), kept)
         });
-        let shaken = theirs.start_tls_certificate_client(&client).and_then(|()| theirs.recv(SECONDS).map(|_| ()));
+        let shaken = theirs
+            .start_tls(TlsSide::Client, TlsSecret::Certificates(&client))
+            .and_then(|()| theirs.recv(SECONDS).map(|_| ()));
         // What it sent must arrive before the connection goes.
         let (answered, ours) = server.join().unwrap();
         drop((ours, theirs));
