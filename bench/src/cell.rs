@@ -1,4 +1,5 @@
-//! What is measured: cells of a tree, a level and a variant, each with its name, and choosing among them by words.
+//! What is measured: cells of a tree, a level and a variant, each with its name, and choosing among
+//! them by words.
 
 use std::fmt;
 
@@ -106,8 +107,8 @@ impl Variant {
         signature.into_iter().chain(more.iter().copied()).collect()
     }
 
-    /// Whether two daemons' volumes are equal byte by byte. Compressed blocks come from different encoders, and keys of
-    /// encrypted data are random; there, the catalog's rows are compared.
+    /// Whether two daemons' volumes are equal byte by byte. Compressed blocks come from different
+    /// encoders, and keys of encrypted data are random; there, the catalog's rows are compared.
     pub fn same_bytes(self) -> bool {
         !matches!(self, Self::Gzip6 | Self::Lzo | Self::Zstd) && !self.is_encrypted()
     }
@@ -186,14 +187,16 @@ impl Cell {
         cells
     }
 
-    /// Whether all words are among the cell's: its three words, and the tree's name without its scale.
+    /// Whether all words are among the cell's: its three words, and the tree's name without its
+    /// scale.
     fn has(&self, words: &[&str]) -> bool {
         let tree = self.tree.to_string();
         let known = [tree.as_str(), self.tree.kind.name(), self.level.name(), self.variant.name()];
         words.iter().all(|word| known.contains(word))
     }
 
-    /// The cells that a choice such as `"manyfiles10 full, mixed incr"` names; all for an empty one.
+    /// The cells that a choice such as `"manyfiles10 full, mixed incr"` names; all for an empty
+    /// one.
     pub fn choose(choice: &str) -> Result<Vec<Self>> {
         let all = Self::all();
         if choice.trim().is_empty() {

@@ -1,9 +1,11 @@
-//! How long the Director's connection to a File Daemon lasted, to the microsecond and without a capture: the kernel's
-//! trace point `sock:inet_sock_set_state` fires when a socket changes its state.
+//! How long the Director's connection to a File Daemon lasted, to the microsecond and without a
+//! capture: the kernel's trace point `sock:inet_sock_set_state` fires when a socket changes its
+//! state.
 //!
-//! The socket tables in `/proc/net/tcp` would have to be read about every millisecond; one reading takes seven
-//! milliseconds of CPU time on a machine with the usual number of hash buckets. Without root there is no trace point:
-//! then the File Daemon's open sockets are looked at every millisecond, which shows the time from accepting to closing.
+//! The socket tables in `/proc/net/tcp` would have to be read about every millisecond; one reading
+//! takes seven milliseconds of CPU time on a machine with the usual number of hash buckets. Without
+//! root there is no trace point: then the File Daemon's open sockets are looked at every
+//! millisecond, which shows the time from accepting to closing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,8 +39,8 @@ pub struct Trace {
 }
 
 impl Watch {
-    /// The best that this process may have. To be called while the process has one thread: what is mounted then is seen
-    /// by it and its children only.
+    /// The best that this process may have. To be called while the process has one thread: what is
+    /// mounted then is seen by it and its children only.
     pub fn best() -> Self {
         Trace::new().map_or(Self::Poll, Self::Trace)
     }
@@ -51,8 +53,8 @@ impl Watch {
         }
     }
 
-    /// Does `work` and gives how long the connection to the daemon `pid` on `port` stood meanwhile; the longest if there
-    /// were several.
+    /// Does `work` and gives how long the connection to the daemon `pid` on `port` stood meanwhile;
+    /// the longest if there were several.
     pub fn during<T>(&self, pid: u32, port: u16, work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
         match self {
             Self::Trace(trace) => {
@@ -111,8 +113,8 @@ impl Drop for Trace {
     }
 }
 
-/// From the first packet of a connection to the first packet that ends it, the longest of those in a trace. `None`
-/// while one of them has not ended, or none has begun.
+/// From the first packet of a connection to the first packet that ends it, the longest of those in
+/// a trace. `None` while one of them has not ended, or none has begun.
 fn longest_life(trace: &str) -> Option<Duration> {
     let (mut begun, mut longest) = (None, None);
     for line in trace.lines().filter(|line| !line.starts_with('#')) {

@@ -1,8 +1,10 @@
-//! The floor: a File Daemon that reads no file. It sends a stream that is ready in memory, so what its job takes is what
-//! Director and Storage Daemon need for themselves, and no File Daemon can be faster.
+//! The floor: a File Daemon that reads no file. It sends a stream that is ready in memory, so what
+//! its job takes is what Director and Storage Daemon need for themselves, and no File Daemon can be
+//! faster.
 //!
-//! The stream is made from the volume of a real job: a record there was one packet on the wire. It logs in and encrypts
-//! as the daemons do by default; packets are not compressed (what that would save the line costs the peer more).
+//! The stream is made from the volume of a real job: a record there was one packet on the wire. It
+//! logs in and encrypts as the daemons do by default; packets are not compressed (what that would
+//! save the line costs the peer more).
 
 mod line;
 
@@ -14,7 +16,8 @@ use bed::{FD_PASSWORD, Record, Result};
 
 use line::{Line, problem};
 
-/// What a job sends to the Storage Daemon between `append data` and the last EOD, and the counts that it reports.
+/// What a job sends to the Storage Daemon between `append data` and the last EOD, and the counts
+/// that it reports.
 #[derive(Debug, Default)]
 pub struct Stream {
     wire: Vec<u8>,

@@ -1,7 +1,8 @@
-//! The cells of one tree and variant on one bed: stock and ours in turn, replica after replica, each a job of its own.
+//! The cells of one tree and variant on one bed: stock and ours in turn, replica after replica,
+//! each a job of its own.
 //!
-//! Before each job the page cache is brought to the same state, because the stock daemon drops what it reads. After the
-//! first replica of a cell what both have made is compared.
+//! Before each job the page cache is brought to the same state, because the stock daemon drops what
+//! it reads. After the first replica of a cell what both have made is compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -240,7 +241,8 @@ impl<'a> Group<'a> {
     /// Fails if the two daemons have not made the same.
     fn compare(&self, cell: Cell, samples: &[Sample], results: &[(Side, JobResult)], whole: bool) -> Result<()> {
         let [(_, stock), (_, ours), ..] = results else { return Ok(()) };
-        // What a restore has read is what is on the volume, which may be compressed by another encoder.
+        // What a restore has read is what is on the volume, which may be compressed by another
+        // encoder.
         let counts = |result: &JobResult| {
             let read = if cell.level == Level::Restore { 0 } else { result.row.read_bytes };
             (result.row.files, read)
@@ -306,7 +308,8 @@ impl<'a> Group<'a> {
         Ok(differences)
     }
 
-    /// Makes room of what the next replica does not need: the Full before this one, a restored tree.
+    /// Makes room of what the next replica does not need: the Full before this one, a restored
+    /// tree.
     fn tidy(&mut self, cell: Cell, side: Side, result: JobResult) -> Result<()> {
         if cell.level == Level::Restore {
             return self.restored.empty(side.name());
@@ -325,14 +328,15 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Which beds have a client that sends what was recorded: those whose Full is saved with all defaults.
+/// Which beds have a client that sends what was recorded: those whose Full is saved with all
+/// defaults.
 fn has_floor(cell: Cell) -> bool {
     cell.variant == Variant::Default
         && matches!(cell.tree.kind, Kind::Manyfiles | Kind::Media | Kind::Mixed | Kind::Empty)
 }
 
-/// A row of the catalog as text. The stock daemon of Debian does not compress with ZSTD, so for that the last number of
-/// `LStat`, which names the data's stream, is left out.
+/// A row of the catalog as text. The stock daemon of Debian does not compress with ZSTD, so for
+/// that the last number of `LStat`, which names the data's stream, is left out.
 fn shown(row: &FileRow, zstd: bool) -> String {
     let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
     let lstat = text(&row.lstat);
@@ -355,7 +359,8 @@ fn key_pair(folder: &Path) -> Result<PathBuf> {
     Ok(pair)
 }
 
-/// CPU time from the process's own clock: ended threads count, and it is finer than the kernel's ticks.
+/// CPU time from the process's own clock: ended threads count, and it is finer than the kernel's
+/// ticks.
 fn used(pid: u32) -> Result<Used> {
     let raw = i32::try_from(pid).map_err(|error| BedError::Usage(error.to_string()))?;
     let now = clock_getcpuclockid(Pid::from_raw(raw)).and_then(ClockId::now);

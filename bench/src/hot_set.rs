@@ -1,5 +1,6 @@
-//! Whether a backup leaves the page cache as it found it: a file that the host uses, in memory before the job, is part
-//! of what is saved; how much of it is there afterwards, and of a file that was not in use how much was left behind.
+//! Whether a backup leaves the page cache as it found it: a file that the host uses, in memory
+//! before the job, is part of what is saved; how much of it is there afterwards, and of a file that
+//! was not in use how much was left behind.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -78,8 +79,8 @@ pub fn markdown(found: &[Residency]) -> String {
     text
 }
 
-/// A process that maps a file and touches all of it: perl's `:mmap` layer, which every Debian has. It must not reach the
-/// file's end, where perl would give the mapping back.
+/// A process that maps a file and touches all of it: perl's `:mmap` layer, which every Debian has.
+/// It must not reach the file's end, where perl would give the mapping back.
 fn map(path: &Path, folder: &Path) -> Result<Process> {
     let program = "open(my $file, '<:mmap', $ARGV[0]) or die $!; my $rest = (-s $file) - 1; my $bytes; \
                    while ($rest > 0) { my $got = read($file, $bytes, $rest > 1048576 ? 1048576 : $rest) or die; $rest -= $got } \

@@ -1,7 +1,8 @@
 //! `bench`: ferrofd beside the stock File Daemon, measured with a real Director and Storage Daemon.
 //!
-//! Not here: whether ferrofd works; the suites of `tests/` show that. The bench fails when a job fails or the two daemons
-//! do not make the same, and never because of times, unless `--check` compares them with the promises.
+//! Not here: whether ferrofd works; the suites of `tests/` show that. The bench fails when a job
+//! fails or the two daemons do not make the same, and never because of times, unless `--check`
+//! compares them with the promises.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -50,7 +51,8 @@ enum Command {
         /// So many replicas.
         #[arg(long, conflicts_with = "quick")]
         replicas: Option<u32>,
-        /// Words that choose cells, such as "manyfiles10 full, mixed incr"; default: `BENCH_CELLS`, else all.
+        /// Words that choose cells, such as "manyfiles10 full, mixed incr"; default: `BENCH_CELLS`,
+        /// else all.
         #[arg(long, env = "BENCH_CELLS", default_value = "")]
         cells: String,
         /// Where results go; samples are added to those that are there.
@@ -129,7 +131,8 @@ fn watch_signals() -> Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-/// Measures; whether every job was good and both daemons made the same, and whether the promises are kept.
+/// Measures; whether every job was good and both daemons made the same, and whether the promises
+/// are kept.
 fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>) -> Result<(bool, bool)> {
     let cells = Cell::choose(choice)?;
     // Before any thread: what it mounts is seen by this process and its children only.

@@ -1,4 +1,5 @@
-//! The four figures of the comparison as SVG: medians with their intervals, 90th percentiles, ratios, growth.
+//! The four figures of the comparison as SVG: medians with their intervals, 90th percentiles,
+//! ratios, growth.
 
 use std::fmt::Write as _;
 

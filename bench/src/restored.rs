@@ -1,7 +1,9 @@
-//! Where restores go: a new folder each time. What was restored is emptied and stays until the bench ends.
+//! Where restores go: a new folder each time. What was restored is emptied and stays until the
+//! bench ends.
 //!
-//! ext4 passes over inodes that were freed in the last minutes, one by one, whenever it searches a free one. With the
-//! tree of the restore before just removed, the next one's files cost the daemon up to ten times the system time.
+//! ext4 passes over inodes that were freed in the last minutes, one by one, whenever it searches a
+//! free one. With the tree of the restore before just removed, the next one's files cost the daemon
+//! up to ten times the system time.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! One job's figures, and the raw file that keeps all of them: one line a job, written as soon as it has ended.
+//! One job's figures, and the raw file that keeps all of them: one line a job, written as soon as
+//! it has ended.
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -11,7 +11,8 @@ pub fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// The quantile of a sorted list between its neighbours, as most programs compute it; 0 for an empty list.
+/// The quantile of a sorted list between its neighbours, as most programs compute it; 0 for an
+/// empty list.
 fn quantile(sorted: &[f64], thousandths: usize) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let place = last * thousandths;
@@ -48,8 +49,9 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// What a statistic of pairs of replicas may be if the replicas are drawn anew from themselves (bootstrap). The pairs stay
-/// together: what disturbed the machine disturbed both. The draws are the same on every call.
+/// What a statistic of pairs of replicas may be if the replicas are drawn anew from themselves
+/// (bootstrap). The pairs stay together: what disturbed the machine disturbed both. The draws are
+/// the same on every call.
 pub fn bootstrap(pairs: &[(f64, f64)], statistic: impl Fn(&[f64], &[f64]) -> f64) -> Estimate {
     let split = |pairs: &[(f64, f64)]| -> f64 {
         let (left, right): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();

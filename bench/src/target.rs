@@ -1,4 +1,5 @@
-//! The promises about ferrofd's performance as limits of ratios, and whether samples are within them.
+//! The promises about ferrofd's performance as limits of ratios, and whether samples are within
+//! them.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,9 @@
-//! The trees that are saved. The same tree comes out of every run: sizes, content, names and times depend on its name
-//! only. They are kept between runs, with a mark that says that they are complete.
+//! The trees that are saved. The same tree comes out of every run: sizes, content, names and times
+//! depend on its name only. They are kept between runs, with a mark that says that they are
+//! complete.
 //!
-//! Access times are in the future, so that reading does not change them and both daemons see the same attributes.
+//! Access times are in the future, so that reading does not change them and both daemons see the
+//! same attributes.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -31,7 +33,8 @@ pub enum Kind {
     Manyfiles,
     /// 8 files of 8 to 56 MiB that do not compress, 256 MiB together; times the scale.
     Media,
-    /// Small, middle and large files, empty files and directories, links; about 150 MiB times the scale.
+    /// Small, middle and large files, empty files and directories, links; about 150 MiB times the
+    /// scale.
     Mixed,
     /// So many thousand files of 512 bytes.
     Tiny,
@@ -120,8 +123,8 @@ impl Standing {
         Ok(())
     }
 
-    /// Reads all of it once, so that it is in the page cache as far as there is room. The file that is one hole is left
-    /// out: there is nothing on a disk to be read.
+    /// Reads all of it once, so that it is in the page cache as far as there is room. The file that
+    /// is one hole is left out: there is nothing on a disk to be read.
     pub fn warm(&self, kind: Kind) -> Result<()> {
         if kind == Kind::Hole { Ok(()) } else { warm(&self.path) }
     }
@@ -226,11 +229,12 @@ impl Builder {
         Ok(())
     }
 
-    /// A size with a fair coin for each of twelve doublings: the median is half the mean, the largest of many thousand
-    /// about fifty times the mean.
+    /// A size with a fair coin for each of twelve doublings: the median is half the mean, the
+    /// largest of many thousand about fifty times the mean.
     fn long_tailed(&mut self, mean: usize) -> usize {
         let doublings = (self.noise.number() & 0xfff).count_ones();
-        // 1.5¹² = 129.746 is the mean of 2 to the power of the doublings; `fine` is 1000 on average.
+        // 1.5¹² = 129.746 is the mean of 2 to the power of the doublings; `fine` is 1000 on
+        // average.
         let fine = self.noise.below(1001) + 500;
         ((mean << doublings) * fine) / 129_746
     }

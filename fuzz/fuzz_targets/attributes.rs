@@ -1,5 +1,6 @@
 #![no_main]
-//! Attribute records and their LStat: what is understood writes itself so that it is understood the same again.
+//! Attribute records and their LStat: what is understood writes itself so that it is understood the
+//! same again.
 
 use fd_records::{Attributes, AttributesRecord, LStat, PluginName};
 use libfuzzer_sys::fuzz_target;

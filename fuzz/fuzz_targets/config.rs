@@ -1,6 +1,6 @@
 #![no_main]
-//! `bacula-fd.conf` (and `bacula-fd.toml`): any file parses to a configuration or to an error that can say itself, with includes, programs and
-//! host names answered in memory.
+//! `bacula-fd.conf` (and `bacula-fd.toml`): any file parses to a configuration or to an error that
+//! can say itself, with includes, programs and host names answered in memory.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;

@@ -1,6 +1,7 @@
 #![no_main]
-//! The machines of authentication and of the Storage Daemon's dialogue, against a peer that says anything in any
-//! order. Each list of actions ends with one that is answered or that ends the machine, and nothing follows an end.
+//! The machines of authentication and of the Storage Daemon's dialogue, against a peer that says
+//! anything in any order. Each list of actions ends with one that is answered or that ends the
+//! machine, and nothing follows an end.
 
 use std::fmt::Debug;
 

@@ -1,5 +1,6 @@
 #![no_main]
-//! CRAM-MD5: no answer from outside upsets the check, only the right one passes, and ours always does.
+//! CRAM-MD5: no answer from outside upsets the check, only the right one passes, and ours always
+//! does.
 
 use fd_bsock::cram;
 use libfuzzer_sys::fuzz_target;

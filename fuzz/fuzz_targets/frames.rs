@@ -1,6 +1,6 @@
 #![no_main]
-//! A byte stream cut into frames: whatever arrives, in one piece or byte by byte, gives the same frames, and each
-//! frame encodes back to the bytes it came from.
+//! A byte stream cut into frames: whatever arrives, in one piece or byte by byte, gives the same
+//! frames, and each frame encodes back to the bytes it came from.
 
 use fd_bsock::{Encoder, HEADER_LEN, MAX_PAYLOAD, Parsed, Signal, parse};
 use libfuzzer_sys::fuzz_target;

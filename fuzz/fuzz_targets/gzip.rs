@@ -1,5 +1,6 @@
 #![no_main]
-//! GZIP records: any record inflates within the limit or is refused, and what we compress comes back.
+//! GZIP records: any record inflates within the limit or is refused, and what we compress comes
+//! back.
 
 use fd_compress::{Compressor, Decompressor};
 use fd_records::Compression;

@@ -1,5 +1,6 @@
 #![no_main]
-//! Compressed frames: any block decompresses within the bound or is refused, and what we compress comes back.
+//! Compressed frames: any block decompresses within the bound or is refused, and what we compress
+//! comes back.
 
 use fd_bsock::{Encoder, Parsed, decompress, lz4, parse};
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,6 @@
 #![no_main]
-//! LZO records with their header: any record decompresses within the limit or is refused, and what we compress comes
-//! back.
+//! LZO records with their header: any record decompresses within the limit or is refused, and what
+//! we compress comes back.
 
 use fd_compress::{Compressor, Decompressor};
 use fd_records::{Compression, CompressionHeader};

@@ -1,6 +1,6 @@
 #![no_main]
-//! Encrypted data: blocks come back as they went in, however the records are cut; and whatever is taken for encrypted data
-//! ends with blocks that are no longer than it, or with an error.
+//! Encrypted data: blocks come back as they went in, however the records are cut; and whatever is
+//! taken for encrypted data ends with blocks that are no longer than it, or with an error.
 
 use std::sync::LazyLock;
 

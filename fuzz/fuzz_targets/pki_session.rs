@@ -1,5 +1,6 @@
 #![no_main]
-//! Session records of encrypted files: what opens has a key that fits or is refused, and nothing else happens.
+//! Session records of encrypted files: what opens has a key that fits or is refused, and nothing
+//! else happens.
 
 use std::sync::LazyLock;
 

@@ -1,11 +1,13 @@
 #![no_main]
-//! Read sessions of one job after the other into a real directory: whatever the records say, in whatever order, each
-//! restore ends, nothing appears outside its directory, and nothing outside of it changes.
+//! Read sessions of one job after the other into a real directory: whatever the records say, in
+//! whatever order, each restore ends, nothing appears outside its directory, and nothing outside of
+//! it changes.
 //!
-//! The input is a list of records: two bytes of stream number, two of length, and so many bytes of data. A stream number
-//! with its highest bit is a frame of its own, so that headers may be missing or wrong. The number 0x7fff begins the next
-//! job, to which what the one before made is old. FIFOs and devices are made like anything else: below `where` no data
-//! goes to them. The place keeps what earlier inputs made of it, for a while.
+//! The input is a list of records: two bytes of stream number, two of length, and so many bytes of
+//! data. A stream number with its highest bit is a frame of its own, so that headers may be missing
+//! or wrong. The number 0x7fff begins the next job, to which what the one before made is old. FIFOs
+//! and devices are made like anything else: below `where` no data goes to them. The place keeps
+//! what earlier inputs made of it, for a while.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -87,7 +89,8 @@ fn lay_out(place: &Path) {
     fs::write(place.join("f"), b"in place").expect("a file");
 }
 
-/// Waits until what was made so far is older than what begins now: the file systems' clock has steps.
+/// Waits until what was made so far is older than what begins now: the file systems' clock has
+/// steps.
 fn let_it_be_old(place: &Path) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
     let probe = place.join("../probe");

@@ -1,9 +1,10 @@
 #![no_main]
-//! A whole session of a Director: hello, login, and then commands in any order with the lists that belong to them, and
-//! the dialogues with a Storage Daemon that they begin. The loop is the daemon's without its sockets and without the work.
+//! A whole session of a Director: hello, login, and then commands in any order with the lists that
+//! belong to them, and the dialogues with a Storage Daemon that they begin. The loop is the
+//! daemon's without its sockets and without the work.
 //!
-//! Whatever is said, the session comes to an end: each frame is used once, what is kept of them is never more than they
-//! were, states follow their rule, and the last word is one line.
+//! Whatever is said, the session comes to an end: each frame is used once, what is kept of them is
+//! never more than they were, states follow their rule, and the last word is one line.
 
 use std::ffi::CStr;
 

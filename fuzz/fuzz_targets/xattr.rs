@@ -1,5 +1,6 @@
 #![no_main]
-//! The record of extended attributes: what is read before the damage writes itself back, byte for byte.
+//! The record of extended attributes: what is read before the damage writes itself back, byte for
+//! byte.
 
 use fd_records::xattr;
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! The bed: one Director, one Storage Daemon, a console and any number of File Daemons on ports of their own, in a
-//! folder of their own.
+//! The bed: one Director, one Storage Daemon, a console and any number of File Daemons on ports of
+//! their own, in a folder of their own.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -280,7 +280,8 @@ impl Bed {
         }
     }
 
-    /// Queues a job with a console command such as `run job=backup-stock yes` and returns its `JobId`.
+    /// Queues a job with a console command such as `run job=backup-stock yes` and returns its
+    /// `JobId`.
     pub fn queue(&self, command: &str) -> Result<u32> {
         let answer = self.console(&[command])?;
         let id = answer.rsplit_once("JobId=").and_then(|(_, rest)| {

@@ -1,6 +1,7 @@
 //! The Director's catalog (SQLite): made by the package's own script, read back for the tests.
 //!
-//! It is read with the root's `sqlite3` program, every column in hexadecimal: names may hold any byte.
+//! It is read with the root's `sqlite3` program, every column in hexadecimal: names may hold any
+//! byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ pub struct JobRow {
     pub id: u32,
     /// The unique name, `<name>.<date>_<time>_<n>`.
     pub job: String,
-    /// State: `T` good, `W` good with warnings, `E` error, `f` fatal, `A` canceled, `I` incomplete …
+    /// State: `T` good, `W` good with warnings, `E` error, `f` fatal, `A` canceled, `I` incomplete
+    /// …
     pub status: char,
     /// `F`, `I`, `D`, blank …
     pub level: char,
@@ -60,7 +62,8 @@ impl Catalog {
         let catalog = Self { root: root.clone(), database: directory.join("bacula.db") };
         let script = root.inside("usr/share/bacula-director/make_sqlite3_tables");
         let text = fs::read_to_string(&script).map_err(BedError::file("read", &script))?;
-        // The script changes to /var/lib/bacula of the host and calls the host's sqlite3: only its SQL is used.
+        // The script changes to /var/lib/bacula of the host and calls the host's sqlite3: only its
+        // SQL is used.
         let sql = text
             .split_once("<<END-OF-DATA\n")
             .and_then(|(_, rest)| rest.split_once("\nEND-OF-DATA"))
@@ -152,7 +155,8 @@ impl Catalog {
             .collect()
     }
 
-    /// The job's log: everything that Director, Storage Daemon and File Daemon said about it, in order.
+    /// The job's log: everything that Director, Storage Daemon and File Daemon said about it, in
+    /// order.
     pub fn log(&self, job: u32) -> Result<String> {
         let rows = self.rows(&["LogText"], &format!("FROM Log WHERE JobId = {job} ORDER BY LogId"))?;
         // The Director stores each text with a backslash behind its final newline.

@@ -9,7 +9,8 @@ use crate::root::Root;
 pub const DIRECTOR: &str = "bed-dir";
 const STORAGE: &str = "bed-sd";
 
-/// The password between Director and File Daemons. It guards a loopback port for a minute and is no secret.
+/// The password between Director and File Daemons. It guards a loopback port for a minute and is no
+/// secret.
 pub const FD_PASSWORD: &str = "bed fd password";
 const CONSOLE_PASSWORD: &str = "bed console password";
 /// The password between Director and Storage Daemon.

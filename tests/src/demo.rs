@@ -1,5 +1,6 @@
-//! The demonstration: ferrofd in the place of the stock File Daemon, under an unmodified Director, Storage Daemon and
-//! console. Every claim is checked, and the exit status says whether all of them held.
+//! The demonstration: ferrofd in the place of the stock File Daemon, under an unmodified Director,
+//! Storage Daemon and console. Every claim is checked, and the exit status says whether all of them
+//! held.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -117,7 +117,8 @@ impl BedError {
     }
 }
 
-/// The same text as for a human: this is what the test harness prints when a test ends with an error.
+/// The same text as for a human: this is what the test harness prints when a test ends with an
+/// error.
 impl fmt::Debug for BedError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, out)

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{BedError, Result};
 
-/// A new folder below the temporary directory, readable by its owner only. Dropping it removes it with everything in
-/// it, unless `BED_KEEP=1` is set.
+/// A new folder below the temporary directory, readable by its owner only. Dropping it removes it
+/// with everything in it, unless `BED_KEEP=1` is set.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -48,7 +48,8 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if env::var_os("BED_KEEP").is_none_or(|value| value != "1") {
-            // What can't be removed now (say, an immutable file left by a test) must not hide the test's own result.
+            // What can't be removed now (say, an immutable file left by a test) must not hide the
+            // test's own result.
             let _ = fs::remove_dir_all(&self.path);
         }
     }

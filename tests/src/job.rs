@@ -35,15 +35,16 @@ impl JobResult {
             .collect()
     }
 
-    /// The log's lines from the given daemon, without its name and the job's number: `Error: …`, `Connected to …`.
+    /// The log's lines from the given daemon, without its name and the job's number: `Error: …`,
+    /// `Connected to …`.
     pub fn messages_of(&self, daemon: &str) -> Vec<String> {
         let head = format!("{daemon} JobId {}: ", self.row.id);
         let of_daemon = |line: &str| line.split_once(&head).map(|(_, text)| text.to_owned());
         self.log.lines().filter_map(of_daemon).collect()
     }
 
-    /// The job's messages without times, names and numbers of the job, to be compared with those of the same job of
-    /// another client; the report is left out.
+    /// The job's messages without times, names and numbers of the job, to be compared with those of
+    /// the same job of another client; the report is left out.
     pub fn plain_messages(&self, client: &str) -> Vec<String> {
         let text = self.log.split("bed-dir 15.0.3").next().unwrap_or_default();
         let number = format!(" JobId {}: ", self.row.id);
@@ -87,8 +88,9 @@ const DEPENDS_ON_CHANCE: [&str; 15] = [
     "sd: Recycled volume",
 ];
 
-/// Which part of the report must be the same when two File Daemons saved the same tree. Not in it: names, numbers and
-/// times of the job itself, and the ratio of the line compression, which depends on the skill of the LZ4 encoder.
+/// Which part of the report must be the same when two File Daemons saved the same tree. Not in it:
+/// names, numbers and times of the job itself, and the ratio of the line compression, which depends
+/// on the skill of the LZ4 encoder.
 pub const COUNTS_OF_A_REPORT: [&str; 12] = [
     "Backup Level",
     "FileSet",

@@ -1,9 +1,11 @@
-//! The bed: an unmodified Bacula 15.0.3 Director, Storage Daemon and console on loopback, in a folder of their own, with
-//! the stock File Daemon, ferrofd, or both as clients; and what is needed to judge what they did: the catalog, the
-//! volumes record by record, trees, and what a daemon used.
+//! The bed: an unmodified Bacula 15.0.3 Director, Storage Daemon and console on loopback, in a
+//! folder of their own, with the stock File Daemon, ferrofd, or both as clients; and what is needed
+//! to judge what they did: the catalog, the volumes record by record, trees, and what a daemon
+//! used.
 //!
 //! Everything blocks, and everything ends with its value: dropping a [`Bed`] kills its daemons and
-//! removes its folder. Nothing here is part of the product, and nothing here uses the product's code.
+//! removes its folder. Nothing here is part of the product, and nothing here uses the product's
+//! code.
 
 mod bed;
 mod catalog;

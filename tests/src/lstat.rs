@@ -1,5 +1,5 @@
-//! The attributes of a file as they are on a volume and in the catalog: numbers in Bacula's base 64, with blanks
-//! between them (reference 04 §6.2, §6.3).
+//! The attributes of a file as they are on a volume and in the catalog: numbers in Bacula's base
+//! 64, with blanks between them (reference 04 §6.2, §6.3).
 
 /// Those that the tests use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

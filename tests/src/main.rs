@@ -1,4 +1,5 @@
-//! `bed`: sets the bed up, raises one for a human, or shows that ferrofd can replace the stock daemon.
+//! `bed`: sets the bed up, raises one for a human, or shows that ferrofd can replace the stock
+//! daemon.
 
 mod demo;
 mod matching;
@@ -30,7 +31,8 @@ enum Command {
         #[arg(value_enum, default_values = ["stock"])]
         clients: Vec<Which>,
     },
-    /// Show that ferrofd takes the stock daemon's place: save, restore, compare everything, measure both.
+    /// Show that ferrofd takes the stock daemon's place: save, restore, compare everything, measure
+    /// both.
     Demo {
         /// A small tree made for it instead of a real one.
         #[arg(long)]

@@ -1,6 +1,6 @@
-//! What a FileSet with a thousand patterns costs: both File Daemons estimate the same 100,000 files, in turns, without
-//! patterns and with wild-cards, regular expressions, or both, of which none matches. What is measured is the daemon's
-//! CPU time, beside that of the clock.
+//! What a FileSet with a thousand patterns costs: both File Daemons estimate the same 100,000
+//! files, in turns, without patterns and with wild-cards, regular expressions, or both, of which
+//! none matches. What is measured is the daemon's CPU time, beside that of the clock.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,7 +14,8 @@ const FILES: usize = 100_000;
 const IN_ONE_DIRECTORY: usize = 100;
 const CLIENTS: [&str; 2] = ["stock", "ours"];
 
-/// Measures `rounds` estimates of each, and says the medians. `true` if both daemons counted the same.
+/// Measures `rounds` estimates of each, and says the medians. `true` if both daemons counted the
+/// same.
 pub(crate) fn run(patterns: usize, rounds: usize) -> Result<bool> {
     bed::setup::root(&mut |step| say(step))?;
     let mut options = BedOptions::new("matching", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
@@ -101,7 +102,8 @@ fn expressions(count: usize) -> Vec<String> {
     (0..count).map(|at| format!("Regex File = \"{}\"", pattern(at))).collect()
 }
 
-/// One estimate: the Director's last word about it, the daemon's CPU time, and the time by the clock.
+/// One estimate: the Director's last word about it, the daemon's CPU time, and the time by the
+/// clock.
 fn estimate(bed: &mut Bed, client: &str, file_set: &str) -> Result<(String, Duration, Duration)> {
     let pid = bed.client(client)?.pid()?;
     let before = usage(pid)?;

@@ -31,7 +31,8 @@ impl Usage {
 /// Reads the use of a process.
 pub fn usage(pid: u32) -> Result<Usage> {
     let stat = read(pid, "stat")?;
-    // The program's name is in parentheses and may hold anything; the fields begin behind the last one.
+    // The program's name is in parentheses and may hold anything; the fields begin behind the last
+    // one.
     let fields: Vec<&str> =
         stat.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace().collect()).unwrap_or_default();
     let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u32::try_from(ticks).ok()).unwrap_or(100);

@@ -37,7 +37,8 @@ impl Fd {
     }
 }
 
-/// The program under development: `FERROFD_BIN`, else the newest `bacula-fd` of the target directory.
+/// The program under development: `FERROFD_BIN`, else the newest `bacula-fd` of the target
+/// directory.
 pub fn our_program() -> Result<PathBuf> {
     if let Some(path) = env::var_os("FERROFD_BIN").filter(|path| !path.is_empty()) {
         return Ok(PathBuf::from(path));
@@ -76,7 +77,8 @@ pub struct ClientOptions {
     pub fd: Fd,
     /// More directives for its `FileDaemon` resource, one a line.
     pub file_daemon: Vec<String>,
-    /// More directives for the `Director` resource of its configuration. `@director-port@` becomes the Director's port.
+    /// More directives for the `Director` resource of its configuration. `@director-port@` becomes
+    /// the Director's port.
     pub fd_director: Vec<String>,
     /// More directives for its `Client` resource in the Director.
     pub dir_client: Vec<String>,
@@ -155,7 +157,8 @@ pub struct FileSet {
 }
 
 impl FileSet {
-    /// One Include with one Options block (directives such as `"Signature = MD5"`) and the given paths.
+    /// One Include with one Options block (directives such as `"Signature = MD5"`) and the given
+    /// paths.
     pub fn new(name: &str, options: &[&str], paths: &[&Path]) -> Self {
         let mut lines = vec!["Include {".to_owned(), "Options {".to_owned()];
         lines.extend(options.iter().map(|&line| line.to_owned()));
@@ -171,21 +174,22 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Everything about a bed that is not the same for all. Making it makes the bed's folder, so that a test can lay its
-/// trees there before the daemons start.
+/// Everything about a bed that is not the same for all. Making it makes the bed's folder, so that a
+/// test can lay its trees there before the daemons start.
 #[derive(Debug)]
 pub struct BedOptions {
     /// The bed's folder.
     pub folder: Folder,
     /// Its File Daemons.
     pub clients: Vec<ClientOptions>,
-    /// `FileSets`; the first is that of all backup jobs unless a run says otherwise. Without any, there is one named
-    /// `Source` that takes the directory `source` of the folder with MD5, ACLs and extended attributes.
+    /// `FileSets`; the first is that of all backup jobs unless a run says otherwise. Without any,
+    /// there is one named `Source` that takes the directory `source` of the folder with MD5, ACLs
+    /// and extended attributes.
     pub file_sets: Vec<FileSet>,
     /// More directives for the Director's own resource.
     pub director: Vec<String>,
-    /// Whole resources for the Director's configuration, one directive a line. `@port-of-NAME@` becomes the port of that
-    /// client, for a second way to reach it.
+    /// Whole resources for the Director's configuration, one directive a line. `@port-of-NAME@`
+    /// becomes the port of that client, for a second way to reach it.
     pub director_resources: Vec<String>,
     /// More directives for the Storage Daemon's own resource.
     pub storage: Vec<String>,
@@ -193,12 +197,14 @@ pub struct BedOptions {
     pub device: Vec<String>,
     /// More directives for every pool.
     pub pool: Vec<String>,
-    /// The port of 127.0.0.1 that Director and File Daemons use for the Storage Daemon, if not its own: that
-    /// of a relay.
+    /// The port of 127.0.0.1 that Director and File Daemons use for the Storage Daemon, if not its
+    /// own: that of a relay.
     pub storage_port: Option<u16>,
-    /// TLS-PSK between all daemons, as Bacula 15 does when nothing is said. `false` says `TLS PSK Enable = no`.
+    /// TLS-PSK between all daemons, as Bacula 15 does when nothing is said. `false` says
+    /// `TLS PSK Enable = no`.
     pub tls_psk: bool,
-    /// The File Daemons also report each file that is saved or skipped, and the catalog's log keeps it.
+    /// The File Daemons also report each file that is saved or skipped, and the catalog's log keeps
+    /// it.
     pub every_message: bool,
 }
 
@@ -220,7 +226,8 @@ impl BedOptions {
         })
     }
 
-    /// A bed with the stock daemon as client `reference` and the daemon under test as client `test`.
+    /// A bed with the stock daemon as client `reference` and the daemon under test as client
+    /// `test`.
     pub fn side_by_side(label: &str) -> Result<Self> {
         let reference = ClientOptions::new(Fd::Stock).named("reference");
         Self::new(label, [reference, ClientOptions::new(Fd::under_test()?).named("test")])

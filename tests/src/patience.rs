@@ -5,14 +5,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::error::{BedError, Result};
 
-/// The limit for anything that a healthy daemon does at once. It decides no result; it only ends a hopeless wait.
+/// The limit for anything that a healthy daemon does at once. It decides no result; it only ends a
+/// hopeless wait.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Time between two questions.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Asks `probe` until it gives a value. It returns `Err(text)` with what it found instead; after `limit` that text becomes
-/// part of the error.
+/// Asks `probe` until it gives a value. It returns `Err(text)` with what it found instead; after
+/// `limit` that text becomes part of the error.
 pub fn wait_for<T>(
     what: &str,
     limit: Duration,
@@ -30,7 +31,8 @@ pub fn wait_for<T>(
     }
 }
 
-/// Waits until the clock shows a later second than now, so that what was done before is older than what comes.
+/// Waits until the clock shows a later second than now, so that what was done before is older than
+/// what comes.
 pub fn next_second() -> Result<()> {
     let seconds = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let start = seconds();

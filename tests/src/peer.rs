@@ -1,7 +1,8 @@
-//! A scripted peer: speaks Bacula's frames (reference 01 §1) and its login (01 §8, §9) over plain TCP, sends exactly what
-//! a test gives it, and closes when the test does.
+//! A scripted peer: speaks Bacula's frames (reference 01 §1) and its login (01 §8, §9) over plain
+//! TCP, sends exactly what a test gives it, and closes when the test does.
 //!
-//! Without TLS: a daemon that is to be talked to this way has `TLS PSK Enable = no` or at least does not require it.
+//! Without TLS: a daemon that is to be talked to this way has `TLS PSK Enable = no` or at least
+//! does not require it.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -29,7 +30,8 @@ pub enum Frame {
     Closed,
 }
 
-/// The key between the job of a scripted Director and a scripted Storage Daemon, in the form of real ones.
+/// The key between the job of a scripted Director and a scripted Storage Daemon, in the form of
+/// real ones.
 pub const SD_KEY: &str = "FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC";
 
 /// The first packet of a Director.
@@ -37,7 +39,8 @@ pub fn hello(director: &str) -> String {
     format!("Hello Director {director} calling 10002 tlspsk=0\n")
 }
 
-/// Logs in as the bed's Director at a File Daemon's port and names a job; 0 stands for a console's command.
+/// Logs in as the bed's Director at a File Daemon's port and names a job; 0 stands for a console's
+/// command.
 pub fn director_session(port: u16, job: u32) -> Result<Peer> {
     let mut peer = Peer::connect("FD", port)?;
     peer.send(hello(DIRECTOR).as_bytes())?;

@@ -1,8 +1,10 @@
-//! Ports of loopback: reserved for one bed without a race, and a look at which ports have a listener.
+//! Ports of loopback: reserved for one bed without a race, and a look at which ports have a
+//! listener.
 //!
-//! A reservation is a socket that is bound but does not listen. Linux gives such a port to no process that asks for "any
-//! port", but lets a daemon that sets `SO_REUSEADDR` (all of Bacula's do) bind and listen on it. So beds side by side
-//! never choose the same port, and nothing has to be tried twice.
+//! A reservation is a socket that is bound but does not listen. Linux gives such a port to no
+//! process that asks for "any port", but lets a daemon that sets `SO_REUSEADDR` (all of Bacula's
+//! do) bind and listen on it. So beds side by side never choose the same port, and nothing has to
+//! be tried twice.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -37,8 +39,9 @@ impl ReservedPort {
     }
 }
 
-/// Whether a process listens on this port of 127.0.0.1 or of all addresses. Read from `/proc`, so the daemon never
-/// sees a connection that says nothing (which the stock daemons report as a security matter).
+/// Whether a process listens on this port of 127.0.0.1 or of all addresses. Read from `/proc`, so
+/// the daemon never sees a connection that says nothing (which the stock daemons report as a
+/// security matter).
 pub fn is_listening(port: u16) -> Result<bool> {
     const LISTEN: &str = "0A";
     let path = Path::new("/proc/net/tcp");

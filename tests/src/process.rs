@@ -1,5 +1,5 @@
-//! Child processes that belong to the bed: stopped, killed and waited for through the handle of what started
-//! them, and ended by the kernel when the test process dies for any reason.
+//! Child processes that belong to the bed: stopped, killed and waited for through the handle of
+//! what started them, and ended by the kernel when the test process dies for any reason.
 //!
 //! Not here: the programs' configuration (`config`) and their place (`root`).
 
@@ -29,8 +29,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `argv` with its output (both streams) appended to `output`. The program gets `SIGKILL` from the kernel
-    /// when this process ends.
+    /// Starts `argv` with its output (both streams) appended to `output`. The program gets
+    /// `SIGKILL` from the kernel when this process ends.
     pub fn start(name: &str, argv: &[OsString], output: &Path) -> Result<Self> {
         let file = File::options().append(true).create(true).open(output).map_err(BedError::file("open", output))?;
         let again = file.try_clone().map_err(BedError::file("open", output))?;
@@ -64,7 +64,8 @@ impl Process {
         wait_for(&what, limit, || Ok(self.try_exit()?.ok_or_else(|| "still running".to_owned())))
     }
 
-    /// Sends a signal. The process is our child and not yet waited for, so its number can't belong to another one.
+    /// Sends a signal. The process is our child and not yet waited for, so its number can't belong
+    /// to another one.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
         if self.try_exit()?.is_some() {
             return Err(self.problem(format!("has ended already: {}", self.output())));
@@ -124,7 +125,8 @@ impl Adopted {
         prctl::set_child_subreaper(true).map_err(BedError::system("PR_SET_CHILD_SUBREAPER"))
     }
 
-    /// Takes over a process that has been inherited. Any other is refused, so no foreign process is ever signalled.
+    /// Takes over a process that has been inherited. Any other is refused, so no foreign process is
+    /// ever signalled.
     pub fn take(pid: u32) -> Result<Self> {
         let path = Path::new("/proc").join(pid.to_string()).join("status");
         let status = fs::read_to_string(&path).map_err(BedError::file("read", &path))?;
@@ -158,7 +160,8 @@ impl Adopted {
 impl Drop for Adopted {
     fn drop(&mut self) {
         if self.ended.is_none() {
-            // Not waited for yet, so the number is still this child's; both fail only when it has ended.
+            // Not waited for yet, so the number is still this child's; both fail only when it has
+            // ended.
             let _ = kill(self.pid, Signal::SIGKILL);
             let _ = waitpid(self.pid, None);
         }
@@ -194,7 +197,8 @@ pub fn run(argv: &[OsString], input: &[u8]) -> Result<Finished> {
     let output = thread::scope(|scope| {
         scope.spawn(move || {
             use std::io::Write as _;
-            // A program that ends without reading all of its input is judged by its status, not by this.
+            // A program that ends without reading all of its input is judged by its status, not by
+            // this.
             stdin.map(|mut pipe| pipe.write_all(input))
         });
         child.wait_with_output()
@@ -203,7 +207,8 @@ pub fn run(argv: &[OsString], input: &[u8]) -> Result<Finished> {
     Ok(Finished { status: output.status, stdout: output.stdout, stderr: output.stderr })
 }
 
-/// The arguments with `setpriv --pdeathsig KILL` before them: the kernel kills the program when its parent dies.
+/// The arguments with `setpriv --pdeathsig KILL` before them: the kernel kills the program when its
+/// parent dies.
 fn dying_with_us(argv: &[OsString]) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).args(argv);
@@ -217,15 +222,17 @@ pub fn argv<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Vec<OsString
 
 type Order = (Command, mpsc::Sender<std::io::Result<Child>>);
 
-/// Starts a child from one thread that lives as long as the process does. The death signal is bound to the *thread*
-/// that forked; a test's own thread may end (or be a short-lived helper) before the bed does.
+/// Starts a child from one thread that lives as long as the process does. The death signal is bound
+/// to the *thread* that forked; a test's own thread may end (or be a short-lived helper) before the
+/// bed does.
 fn spawn(command: Command) -> std::io::Result<Child> {
     static SPAWNER: OnceLock<Mutex<mpsc::Sender<Order>>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {
         let (sender, orders) = mpsc::channel::<Order>();
         thread::spawn(move || {
             for (mut command, reply) in orders {
-                // The answer has no receiver only if the asking thread died; the child then ends by Drop.
+                // The answer has no receiver only if the asking thread died; the child then ends by
+                // Drop.
                 let _ = reply.send(command.spawn());
             }
         });

@@ -1,4 +1,5 @@
-//! A relay between two daemons that keeps what went over each connection, and may change what the caller says.
+//! A relay between two daemons that keeps what went over each connection, and may change what the
+//! caller says.
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
@@ -42,11 +43,12 @@ impl Recorded {
         Some(f64::from(bytes) / end.duration_since(*start).as_secs_f64())
     }
 
-    /// The cipher suite that the called side chose as a TLS server, from its `ServerHello`: 0x1301 to 0x1303 are those of
-    /// TLS 1.3.
+    /// The cipher suite that the called side chose as a TLS server, from its `ServerHello`: 0x1301
+    /// to 0x1303 are those of TLS 1.3.
     pub fn cipher_chosen_by_called(&self) -> Option<u16> {
         let start = self.received.windows(3).position(|window| window == [0x16, 3, 3])?;
-        // Record header, handshake header, version and random number come before the session's length.
+        // Record header, handshake header, version and random number come before the session's
+        // length.
         let hello = self.received.get(start + 43..)?;
         let session = usize::from(*hello.first()?);
         let cipher = hello.get(1 + session..3 + session)?;
@@ -107,8 +109,9 @@ impl Relay {
         self.target.store(port, Ordering::Relaxed);
     }
 
-    /// From now on a text of the caller becomes another one, which has the same length because a frame's header has it, if
-    /// it comes in one piece, as a line does. What is kept is what the caller said.
+    /// From now on a text of the caller becomes another one, which has the same length because a
+    /// frame's header has it, if it comes in one piece, as a line does. What is kept is what the
+    /// caller said.
     pub fn change(&self, from: &str, to: &str) {
         lock(&self.changes).push((from.into(), to.into()));
     }

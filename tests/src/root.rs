@@ -1,7 +1,7 @@
 //! Where the unmodified Bacula 15.0.3 is, and how its programs are run on a host with another libc.
 //!
-//! An unpacked root is not entered by chroot: its programs run through the root's own dynamic loader with the root's
-//! own libraries. So they see the host's file system, and need no privilege.
+//! An unpacked root is not entered by chroot: its programs run through the root's own dynamic
+//! loader with the root's own libraries. So they see the host's file system, and need no privilege.
 
 use std::env;
 use std::ffi::OsString;
@@ -21,7 +21,8 @@ pub struct Root {
 }
 
 impl Root {
-    /// Takes an existing directory (`/` for a host that has Bacula installed) after a check of the version.
+    /// Takes an existing directory (`/` for a host that has Bacula installed) after a check of the
+    /// version.
     pub fn open(path: &Path) -> Result<Self> {
         let root = Self { path: path.to_owned() };
         let wrong = |problem: String| BedError::Root { root: path.to_owned(), problem };

@@ -1,5 +1,5 @@
-//! Builds the unpacked Debian 13 root that holds Bacula 15.0.3. Done once per host: two at a time don't collide, a
-//! broken attempt leaves nothing behind, and a finished root is only checked.
+//! Builds the unpacked Debian 13 root that holds Bacula 15.0.3. Done once per host: two at a time
+//! don't collide, a broken attempt leaves nothing behind, and a finished root is only checked.
 
 use std::env;
 use std::ffi::OsStr;
@@ -25,7 +25,8 @@ const PACKAGES: &str =
 const NAME: &str = "trixie-15.0.3";
 
 impl Root {
-    /// The root named by `BACULA_ROOT`, else the one in the cache; sets the latter up when it is not there yet.
+    /// The root named by `BACULA_ROOT`, else the one in the cache; sets the latter up when it is
+    /// not there yet.
     pub fn find() -> Result<Self> {
         root(&mut |_| {})
     }
@@ -108,7 +109,8 @@ fn build(cache: &Path, path: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
     fs::rename(&unfinished, path).map_err(BedError::file("rename to", path))
 }
 
-/// Lets every user of this host read the packages' default configuration: its passwords are not used.
+/// Lets every user of this host read the packages' default configuration: its passwords are not
+/// used.
 fn readable_configuration(root: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let file = root.join("etc/bacula/bacula-fd.conf");

@@ -1,8 +1,8 @@
-//! Builds trees to be saved: one with every kind of file that Linux has, and one with many plain files. The same call
-//! gives the same tree; only inode numbers and change times are new.
+//! Builds trees to be saved: one with every kind of file that Linux has, and one with many plain
+//! files. The same call gives the same tree; only inode numbers and change times are new.
 //!
-//! All access times are in the future: Linux's `relatime` then leaves them alone when files are read, so two backups of
-//! one tree send the same attributes.
+//! All access times are in the future: Linux's `relatime` then leaves them alone when files are
+//! read, so two backups of one tree send the same attributes.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -18,18 +18,21 @@ use nix::unistd::{Gid, Uid, fchownat, geteuid, mkfifo};
 
 use crate::error::{BedError, Result};
 
-/// The largest piece that the daemons read at once; files just below, at and above it are the interesting ones.
+/// The largest piece that the daemons read at once; files just below, at and above it are the
+/// interesting ones.
 const NETWORK_BUFFER: usize = 65536;
 
 /// 2035-06-07: later than any change time, so `relatime` has no reason to set it.
 const ATIME: i64 = 2_064_787_200;
-/// 2023-11-14: the first entry's modification time; each later entry is a day and some nanoseconds older.
+/// 2023-11-14: the first entry's modification time; each later entry is a day and some nanoseconds
+/// older.
 const MTIME: i64 = 1_700_000_000;
 
 /// What a tree holds beyond what every user may make everywhere.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeOptions {
-    /// Length in bytes of the longest absolute path, at most 4095. A restore below another directory makes it longer.
+    /// Length in bytes of the longest absolute path, at most 4095. A restore below another
+    /// directory makes it longer.
     pub longest_path: usize,
     /// Bytes of the largest file.
     pub large_file: usize,
@@ -96,8 +99,8 @@ struct Builder {
     noise: Noise,
 }
 
-/// Makes a tree with every type of file below `base` (created when missing). What only root may make (devices, other
-/// owners, `trusted.` attributes) is left out for others.
+/// Makes a tree with every type of file below `base` (created when missing). What only root may
+/// make (devices, other owners, `trusted.` attributes) is left out for others.
 pub fn build_every_type(base: &Path, options: &TreeOptions) -> Result<()> {
     let mut tree = Builder::new(base, 1)?;
     tree.regular_files(options)?;
@@ -111,7 +114,8 @@ pub fn build_every_type(base: &Path, options: &TreeOptions) -> Result<()> {
     tree.set_times()
 }
 
-/// Makes `files` plain files of up to `largest` bytes, some in words and some noise, in a tree of directories.
+/// Makes `files` plain files of up to `largest` bytes, some in words and some noise, in a tree of
+/// directories.
 pub fn build_many_files(base: &Path, seed: u64, files: usize, largest: usize) -> Result<()> {
     let mut tree = Builder::new(base, seed)?;
     for number in 0..files {
@@ -360,8 +364,8 @@ impl Builder {
     }
 }
 
-/// Gives an entry the times that it has in a built tree: done to the directory above built trees, it makes that one
-/// independent of the clock too.
+/// Gives an entry the times that it has in a built tree: done to the directory above built trees,
+/// it makes that one independent of the clock too.
 pub fn set_fixed_times(path: &Path) -> Result<()> {
     Builder { base: path.to_owned(), entries: vec![path.to_owned()], noise: Noise::new(0) }.set_times()
 }

@@ -78,7 +78,8 @@ struct Facts {
     mtime: (i64, i64),
     atime: (i64, i64),
     target: Option<PathBuf>,
-    /// The alphabetically first path of the same inode within the tree, for files with several names.
+    /// The alphabetically first path of the same inode within the tree, for files with several
+    /// names.
     first_name: Option<PathBuf>,
     attributes: BTreeMap<OsString, Vec<u8>>,
     holes: Vec<(u64, u64)>,
@@ -87,7 +88,8 @@ struct Facts {
 /// How many differences are put into words; more don't help.
 const TOLD: usize = 50;
 
-/// The differences between two trees in words, none if they agree. Reading is what it does to both, nothing else.
+/// The differences between two trees in words, none if they agree. Reading is what it does to both,
+/// nothing else.
 pub fn compare_trees(left: &Path, right: &Path, rules: TreeRules) -> Result<Vec<String>> {
     let (one, other) = (survey(left, rules)?, survey(right, rules)?);
     let mut differences = Vec::new();
@@ -133,8 +135,8 @@ pub fn measure_tree(tree: &Path) -> Result<(u64, u64)> {
     Ok((facts.len() as u64, bytes))
 }
 
-/// Touches every entry as a backup does, so that `relatime` has set all access times that it is going to set, and a
-/// backup after it sees what the backup before it saw.
+/// Touches every entry as a backup does, so that `relatime` has set all access times that it is
+/// going to set, and a backup after it sees what the backup before it saw.
 pub fn read_once(tree: &Path) -> Result<()> {
     let mut first = [0];
     for (path, kind, _) in entries(tree)? {

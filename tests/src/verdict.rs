@@ -1,4 +1,5 @@
-//! Comparing two lists of lines in side-by-side suites: the differences must be those that are expected.
+//! Comparing two lists of lines in side-by-side suites: the differences must be those that are
+//! expected.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,8 @@ impl Expect {
     }
 }
 
-/// The lines that only the stock daemon or only ours has, or both in another order; `what` begins each text.
+/// The lines that only the stock daemon or only ours has, or both in another order; `what` begins
+/// each text.
 pub fn line_differences(what: &str, stock: &[String], ours: &[String]) -> Vec<String> {
     let mut differences = Vec::new();
     if stock == ours {

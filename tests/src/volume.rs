@@ -1,5 +1,6 @@
-//! Reads a volume of the Storage Daemon record by record (reference 04 Appendix A, layout BB03), independent of the
-//! product's own code: every block's checksum is verified and split records are put together again.
+//! Reads a volume of the Storage Daemon record by record (reference 04 Appendix A, layout BB03),
+//! independent of the product's own code: every block's checksum is verified and split records are
+//! put together again.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -40,7 +41,8 @@ const END_OF_SESSION: i32 = -5;
 /// A label's text; behind it version and `JobId`, then the time in microseconds.
 const LABEL_START: &[u8] = b"Bacula 1.0 immortal\n\0";
 const LABEL_TIME_AT: usize = 8;
-/// Bit 0 of the options word: the block carries a checksum. Any other bit means encryption, which the bed never uses.
+/// Bit 0 of the options word: the block carries a checksum. Any other bit means encryption, which
+/// the bed never uses.
 const WITH_CHECKSUM: u32 = 1;
 /// Bacula's largest possible block; a length above it is damage.
 const LARGEST_BLOCK: usize = 20_000_000;
@@ -98,8 +100,8 @@ impl Records {
         })
     }
 
-    /// How long the Storage Daemon says that the session took, from its label at the start to that at the end; known
-    /// when all records have been read.
+    /// How long the Storage Daemon says that the session took, from its label at the start to that
+    /// at the end; known when all records have been read.
     pub fn elapsed(&self) -> Option<Duration> {
         Some(Duration::from_micros(self.ended?.checked_sub(self.begun?)?))
     }
@@ -249,8 +251,9 @@ impl Volume {
     }
 }
 
-/// Changes a volume in place: `change` gets each record that is whole in one block, labels included, with its session,
-/// its file index, its stream and its bytes. Checksums are made again, so that the Storage Daemon sends what it finds.
+/// Changes a volume in place: `change` gets each record that is whole in one block, labels
+/// included, with its session, its file index, its stream and its bytes. Checksums are made again,
+/// so that the Storage Daemon sends what it finds.
 pub fn rewrite_volume(path: &Path, mut change: impl FnMut(Session, i32, &mut i32, &mut [u8])) -> Result<()> {
     let mut bytes = std::fs::read(path).map_err(BedError::file("read", path))?;
     let mut rest = bytes.as_mut_slice();

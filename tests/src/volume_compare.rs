@@ -1,5 +1,5 @@
-//! Compares what two File Daemons sent for the same tree: record by record, every byte. Session ids and times are not
-//! part of a record; everything else must be equal.
+//! Compares what two File Daemons sent for the same tree: record by record, every byte. Session ids
+//! and times are not part of a record; everything else must be equal.
 
 use std::fmt::Write as _;
 
@@ -38,7 +38,8 @@ impl Comparison {
 /// What may differ.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RecordRules {
-    /// Leave out the access time in `LStat`, for a tree that was read in between on a host that notes each access.
+    /// Leave out the access time in `LStat`, for a tree that was read in between on a host that
+    /// notes each access.
     pub mask_atime: bool,
 }
 

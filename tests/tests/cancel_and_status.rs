@@ -1,7 +1,8 @@
-//! Jobs whose status is asked for, that are canceled, or that lose the other daemons while they run.
+//! Jobs whose status is asked for, that are canceled, or that lose the other daemons while they
+//! run.
 //!
-//! The job reads a FIFO that the test writes: it is in the middle of its file for exactly as long as the test holds
-//! it there, and nothing depends on a clock.
+//! The job reads a FIFO that the test writes: it is in the middle of its file for exactly as long
+//! as the test holds it there, and nothing depends on a clock.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test fails the test, like the test itself")]
 
@@ -70,7 +71,8 @@ impl Held {
         (0..pieces).try_for_each(|_| self.writer.write_all(&self.noise.bytes(PIECE)))
     }
 
-    /// Gives data until the daemon does not read any more; a healthy daemon that has lost its storage stops soon.
+    /// Gives data until the daemon does not read any more; a healthy daemon that has lost its
+    /// storage stops soon.
     fn feed_until_refused(&mut self) {
         for _ in 0..4096 {
             match self.feed(1) {
@@ -157,7 +159,8 @@ fn a_lost_storage_daemon_fails_only_that_job() -> Result<()> {
         let log = bed.catalog().log(held.job)?;
         Ok(if log.contains(fatal) { Ok(()) } else { Err(log) })
     })?;
-    // This Director goes on waiting for the lost Storage Daemon's word about the job; a new one does not.
+    // This Director goes on waiting for the lost Storage Daemon's word about the job; a new one
+    // does not.
     bed.director().kill()?;
     bed.storage().start()?;
     bed.director().start()?;
@@ -170,7 +173,8 @@ fn the_daemon_serves_on_after_a_lost_director() -> Result<()> {
     let mut held = Held::begin(&bed, &fifo)?;
     held.feed(20).unwrap();
     bed.director().kill()?;
-    // Whether the Storage Daemon still takes the rest is up to it; the daemon under test reads on or stops, and ends.
+    // Whether the Storage Daemon still takes the rest is up to it; the daemon under test reads on
+    // or stops, and ends.
     let _ = held.feed(20);
     let (job, writer) = (held.job, held.writer);
     drop(writer);
@@ -335,7 +339,8 @@ fn the_status_has_the_layout_of_the_stock_daemon_s() -> Result<()> {
 fn shape(status: &str) -> String {
     let line = |line: &str| -> Option<String> {
         let keep = |words: usize| line.split(' ').take(words).collect::<Vec<_>>().join(" ");
-        // Each line's own volatile part; the Director's two lines about connecting are not the client's.
+        // Each line's own volatile part; the Director's two lines about connecting are not the
+        // client's.
         Some(match line.trim_start().split([' ', ':']).next()? {
             // Plugins are a matter of what is installed.
             "Connecting" | "status" | "quit" | "Plugin" => return None,

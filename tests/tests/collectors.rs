@@ -1,4 +1,5 @@
-//! Statistics resources: what both daemons write to files and to Graphite servers, and what they report about it.
+//! Statistics resources: what both daemons write to files and to Graphite servers, and what they
+//! report about it.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -75,8 +76,8 @@ fn stage(server: u16, later: u16) -> Result<Bed> {
     Ok(bed)
 }
 
-/// Without names, moments and values, and without the reason why a server could not be reached: the stock daemon's
-/// differs from time to time.
+/// Without names, moments and values, and without the reason why a server could not be reached: the
+/// stock daemon's differs from time to time.
 fn normal(text: &str, client: &str) -> String {
     let text = ["Connection refused", "Interrupted system call"]
         .iter()
@@ -127,9 +128,10 @@ fn wait_for_status(bed: &Bed, client: &str, wanted: &[&str]) -> Result<String> {
     })
 }
 
-/// What a daemon writes to its log of collectors that can't go on. Dates and names are left out; sorted, because which
-/// collector is first is chance. Of two messages at the same time the stock daemon may lose one, as it did in one of
-/// 24 starts: it is started again until it has written each.
+/// What a daemon writes to its log of collectors that can't go on. Dates and names are left out;
+/// sorted, because which collector is first is chance. Of two messages at the same time the stock
+/// daemon may lose one, as it did in one of 24 starts: it is started again until it has written
+/// each.
 fn logged(bed: &mut Bed, client: &str) -> Result<Vec<String>> {
     let log = bed.client(client)?.work.join("all.log");
     let stock = client == CLIENTS[0] || Fd::under_test()? == Fd::Stock;

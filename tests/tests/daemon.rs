@@ -1,4 +1,5 @@
-//! The daemon as a daemon: command line, pid file, signals, background, and Debian's own configuration unchanged.
+//! The daemon as a daemon: command line, pid file, signals, background, and Debian's own
+//! configuration unchanged.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -205,7 +206,8 @@ fn systemd_is_notified_of_ready_alive_and_ending() -> Result<()> {
     Ok(())
 }
 
-/// A FIFO as state file held up the start of the stock daemon, one as trace file every login; links led its writes away.
+/// A FIFO as state file held up the start of the stock daemon, one as trace file every login; links
+/// led its writes away.
 #[test]
 fn foreign_files_in_the_working_directory_block_nothing() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
@@ -245,8 +247,9 @@ fn foreign_files_in_the_working_directory_block_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Debian's package as installed, in a world of its own: a private copy of the root (over a memory file system) and a
-/// private loopback, so that port 9102 and `/run/bacula` belong to it. Arguments: root, mount point, daemon or nothing.
+/// Debian's package as installed, in a world of its own: a private copy of the root (over a memory
+/// file system) and a private loopback, so that port 9102 and `/run/bacula` belong to it.
+/// Arguments: root, mount point, daemon or nothing.
 const INSTALLED: &str = r#"
 set -e
 mount -t tmpfs bed "$2"

@@ -1,5 +1,6 @@
-//! `FileSet`s and accurate lists that are truncated, huge, or in the wrong order, as a Director sends them: the daemon
-//! answers what the stock daemon answers where that one survives, holds nothing afterwards, and serves the next Director.
+//! `FileSet`s and accurate lists that are truncated, huge, or in the wrong order, as a Director
+//! sends them: the daemon answers what the stock daemon answers where that one survives, holds
+//! nothing afterwards, and serves the next Director.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -48,7 +49,8 @@ fn session_with_level(port: u16) -> Result<Peer> {
     Ok(peer)
 }
 
-/// What a daemon says from here on, up to its end or to the text of `last`; without times and its own name.
+/// What a daemon says from here on, up to its end or to the text of `last`; without times and its
+/// own name.
 fn transcript(peer: &mut Peer, client: &str, last: &str) -> Result<Vec<String>> {
     let mut said = Vec::new();
     loop {
@@ -241,7 +243,8 @@ fn lstat_of(path: &Path) -> String {
     ])
 }
 
-/// Gives a `FileSet` of the source and the list, and asks for an estimate; what the daemon says to it.
+/// Gives a `FileSet` of the source and the list, and asks for an estimate; what the daemon says to
+/// it.
 fn estimate(port: u16, client: &str, source: &Path, command: &[u8], list: &[Vec<u8>]) -> Result<Vec<String>> {
     let mut peer = session_with_level(port)?;
     let file = format!("F {}", source.display());
@@ -307,15 +310,16 @@ fn odd_accurate_lists_are_taken_as_by_the_stock_daemon() -> Result<()> {
     let mut peer = session_with_level(bed.client("test")?.port())?;
     peer.send_bytes(&[packet(normal), packet(&known("one"))[..9].to_vec()].concat())?;
     drop(peer);
-    // A count that no table could have: a hint, and taken as one. The stock daemon reserves as much.
+    // A count that no table could have: a hint, and taken as one. The stock daemon reserves as
+    // much.
     let port = bed.client("test")?.port();
     let said = estimate(port, "test", &source, b"accurate files=4000000000\n", &[known("one")])?;
     assert!(said.iter().any(|text| text.starts_with("2000 OK estimate files=")), "{said:?}");
     wait_until_back(bed.client("test")?.pid()?, before.unwrap_or_default(), 16 << 20)
 }
 
-/// How many files the accurate list has whose memory is measured: enough that what a session costs besides counts for
-/// little. `ACCURATE_FILES` names another number.
+/// How many files the accurate list has whose memory is measured: enough that what a session costs
+/// besides counts for little. `ACCURATE_FILES` names another number.
 const FILES: u64 = 500_000;
 
 #[test]

@@ -1,6 +1,6 @@
-//! Trees that are unpleasant to walk: names that are no text, paths as long as the kernel takes, directories that are
-//! deep or wide, one file with thousands of names, files that change while they are saved. What lands on the volume and
-//! in the catalog is what the stock daemon sends.
+//! Trees that are unpleasant to walk: names that are no text, paths as long as the kernel takes,
+//! directories that are deep or wide, one file with thousands of names, files that change while
+//! they are saved. What lands on the volume and in the catalog is what the stock daemon sends.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -13,11 +13,12 @@ use bed::{
     build_every_type, compare_records, descriptors, run, set_fixed_times, usage, wait_for,
 };
 
-/// What ferrofd may take at most, whatever the tree: the memory of a job's stream (48 MiB at most) and 16
-/// for the program and the names of the tree that it has to remember.
+/// What ferrofd may take at most, whatever the tree: the memory of a job's stream (48 MiB at most)
+/// and 16 for the program and the names of the tree that it has to remember.
 const MOST_MEMORY: u64 = 64 << 20;
 
-/// Saves a tree with both daemons, and says what it cost them; records, catalog rows and the daemons' messages must be equal, and so many.
+/// Saves a tree with both daemons, and says what it cost them; records, catalog rows and the
+/// daemons' messages must be equal, and so many.
 #[expect(clippy::print_stderr, reason = "the memory of both daemons is printed for the reader")]
 fn must_be_equal(label: &str, build: impl FnOnce(&Path) -> Result<()>, files: u64) -> Result<()> {
     let mut options = BedOptions::side_by_side(label)?;
@@ -110,7 +111,8 @@ fn sixty_thousand_links_of_one_file_are_saved_alike() -> Result<()> {
     must_be_equal("names-of-one", build, 60_011)
 }
 
-/// A bed whose daemons need seconds for a large file, with `FileSets` that name these files of its source one by one.
+/// A bed whose daemons need seconds for a large file, with `FileSets` that name these files of its
+/// source one by one.
 fn slow_bed(label: &str, sets: &[&[&str]]) -> Result<Bed> {
     let mut options = BedOptions::side_by_side(label)?;
     let source = options.source()?;
@@ -136,8 +138,8 @@ fn slow_bed(label: &str, sets: &[&[&str]]) -> Result<Bed> {
     Bed::start(options)
 }
 
-/// Bytes of a large file: twelve seconds at 4 MB/s, so that one daemon still reads when the other begins late on a busy
-/// host.
+/// Bytes of a large file: twelve seconds at 4 MB/s, so that one daemon still reads when the other
+/// begins late on a busy host.
 const LARGE: usize = 48_000_000;
 /// What is left of it after something has cut it: more than is read in the first ten seconds.
 const SHRUNK: usize = 46_000_000;
@@ -187,8 +189,8 @@ fn files_that_grow_shrink_vanish_and_lose_their_modes_while_they_are_read() -> R
 /// Name, stream and bytes of a record.
 type Content = (Vec<u8>, i32, Vec<u8>);
 
-/// The stock daemon reads an entry's attributes in its turn; ours has read them before, and reads them again when it is
-/// open.
+/// The stock daemon reads an entry's attributes in its turn; ours has read them before, and reads
+/// them again when it is open.
 #[test]
 fn a_file_that_changed_before_it_is_read_is_saved_as_it_is() -> Result<()> {
     let mut bed = slow_bed("ahead", &[&["held", "gone", "rewritten", "kept"]])?;

@@ -1,5 +1,5 @@
-//! A job that the operator stops or cancels in the middle of a file, and how it goes on: by the stock daemon and by the
-//! one under test, on the same tree.
+//! A job that the operator stops or cancels in the middle of a file, and how it goes on: by the
+//! stock daemon and by the one under test, on the same tree.
 //!
 //! The file is a FIFO that the test writes, so the test decides where the job is.
 
@@ -73,7 +73,8 @@ impl Stage {
         let job = self.bed.queue(&format!("run job=backup-{client} fileset=held yes"))?;
         let mut writer = self.writer()?;
         writer.write_all(&Noise::new(1).bytes(PIECES * PIECE)).unwrap();
-        // What the daemon has read may not have reached the Storage Daemon yet; the files before the FIFO have.
+        // What the daemon has read may not have reached the Storage Daemon yet; the files before
+        // the FIFO have.
         let fifo = self.fifo.to_string_lossy();
         wait_for("the FIFO in the status", PATIENCE, || {
             let status = self.bed.console(&[&format!("status client={client}-fd")])?;
@@ -103,8 +104,8 @@ impl Stage {
             .replace("You have messages.\n", "")
     }
 
-    /// The rows of the daemon's history, without what is the job's own: its number, how much of the FIFO had been read,
-    /// and the time.
+    /// The rows of the daemon's history, without what is the job's own: its number, how much of the
+    /// FIFO had been read, and the time.
     fn history(&self, client: &str) -> Result<String> {
         let status = wait_for("the daemon's own end of the job", PATIENCE, || {
             let status = self.bed.console(&[&format!("status client={client}-fd")])?;
@@ -118,7 +119,8 @@ impl Stage {
         Ok(rows.map(words).collect::<Vec<_>>().join("\n"))
     }
 
-    /// The records, one a line: of the FIFO its name only, and none of the data that it was stopped in.
+    /// The records, one a line: of the FIFO its name only, and none of the data that it was stopped
+    /// in.
     fn records(&self, job: &JobResult, client: &str) -> Result<String> {
         let mut text = String::new();
         let fifo = self.fifo.to_string_lossy().into_owned();
@@ -146,8 +148,8 @@ impl Stage {
     }
 }
 
-/// What the stock daemon says of what the operator has done to its job: that the daemon's own thread was interrupted, and
-/// that its own hand has closed the connection.
+/// What the stock daemon says of what the operator has done to its job: that the daemon's own
+/// thread was interrupted, and that its own hand has closed the connection.
 const NOISE: [&str; 3] =
     [". ERR=Interrupted system call", "Bsock send while terminated=1", "Network send error to SD. ERR=I/O Error"];
 
@@ -165,14 +167,16 @@ fn undated(line: &str) -> String {
 
 fn facts_of(job: &JobResult, client: &str) -> Facts {
     let row = &job.row;
-    // A job that was cut short: how much of the FIFO had been read, and in which of its lines the Storage Daemon notices.
+    // A job that was cut short: how much of the FIFO had been read, and in which of its lines the
+    // Storage Daemon notices.
     let whole = row.status == 'T';
     let counts = COUNTS_OF_A_REPORT.iter().filter(|name| whole || !OF_THE_WHOLE.contains(name));
     let report = job.report();
     let counts: Vec<_> = counts.map(|name| format!("{name}: {:?}", report.get(*name))).collect();
     let messages =
         job.plain_messages(client).into_iter().filter(|line| !NOISE.iter().any(|noise| line.contains(noise)));
-    // Whether it notices within a frame. The log of a resumed job begins with that of the stopped one.
+    // Whether it notices within a frame. The log of a resumed job begins with that of the stopped
+    // one.
     let messages = messages.filter(|line| !line.contains("sd: Error: bsock.c:571 Read expected"));
     let messages: Vec<_> = messages
         .map(

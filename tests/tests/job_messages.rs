@@ -1,5 +1,6 @@
-//! What a File Daemon's own Messages resource does with a job's messages: files, mail and the operator. The commands are
-//! a script that keeps its arguments and its input; both daemons' are compared.
+//! What a File Daemon's own Messages resource does with a job's messages: files, mail and the
+//! operator. The commands are a script that keeps its arguments and its input; both daemons' are
+//! compared.
 
 #![expect(clippy::unwrap_used, reason = "a failed step of a test ends it")]
 
@@ -16,7 +17,8 @@ out="$0.$1.$$"
 mv "$out-new" "$out"
 "#;
 
-/// The letters of a kind, each with what is different in each job or daemon left out, in their order by content.
+/// The letters of a kind, each with what is different in each job or daemon left out, in their
+/// order by content.
 fn letters(folder: &Path, kind: &str, name: &str) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     let wanted = format!("keeper-{name}.{kind}.");

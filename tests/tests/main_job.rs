@@ -1,7 +1,8 @@
-//! The main job: what the daemon under test saves is, byte by byte, what the stock daemon saves; and each restores what
-//! the other saved.
+//! The main job: what the daemon under test saves is, byte by byte, what the stock daemon saves;
+//! and each restores what the other saved.
 //!
-//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the comparison itself is sound.
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the
+//! comparison itself is sound.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, FileTimes};
@@ -112,7 +113,8 @@ fn below(to: &Path, path: &Path) -> PathBuf {
 const SAVED: Duration = Duration::from_secs(1_600_000_000);
 const AGE: Duration = Duration::from_secs(1000);
 
-/// The saved files; in their place there is one that is older, one of the same age, a newer one, and none.
+/// The saved files; in their place there is one that is older, one of the same age, a newer one,
+/// and none.
 const NAMES: [&str; 4] = ["missing", "older", "same", "newer"];
 
 /// Writes a file, or a directory when `content` is nothing, with a time.
@@ -163,7 +165,8 @@ fn the_four_replace_modes_are_those_of_the_stock_daemon() -> Result<()> {
             assert_eq!(replaced, wanted.iter().copied().collect(), "{mode} in {}", top.display());
             tops.push(top);
         }
-        // Also modes, owners and times must be the same. The directory has the time of the restore if it was left alone.
+        // Also modes, owners and times must be the same. The directory has the time of the restore
+        // if it was left alone.
         let rules = TreeRules { times: Times::Ignored, ..TreeRules::restored() };
         assert_eq!(compare_trees(&tops[0], &tops[1], rules)?, Vec::<String>::new(), "{mode}");
         let seconds = |path: PathBuf| path.metadata().unwrap().mtime();

@@ -1,4 +1,5 @@
-//! Commands and answers that no current Director sends or gets, and what the two daemons do. Each test shows both.
+//! Commands and answers that no current Director sends or gets, and what the two daemons do. Each
+//! test shows both.
 
 #![expect(clippy::expect_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -13,8 +14,8 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-/// The ports of the stock daemon and of ours, which send Directors everything, and their bed; nothing if there is no
-/// second daemon.
+/// The ports of the stock daemon and of ours, which send Directors everything, and their bed;
+/// nothing if there is no second daemon.
 fn both(label: &str, file_sets: Vec<FileSet>) -> Result<Option<([u16; 2], Bed)>> {
     if Fd::under_test()? == Fd::Stock {
         return Ok(None);
@@ -56,8 +57,8 @@ fn stranger(port: u16, first: &[u8]) -> Result<Vec<String>> {
     rest(&mut peer)
 }
 
-/// The Director's session of a job, 0 for a console's: these packets, and nothing more. Gives what the daemon says
-/// after it has accepted the job.
+/// The Director's session of a job, 0 for a console's: these packets, and nothing more. Gives what
+/// the daemon says after it has accepted the job.
 fn session(port: u16, job: u32, packets: &[&[u8]]) -> Result<Vec<String>> {
     let mut peer = Peer::connect("FD", port)?;
     peer.send(hello(DIRECTOR).as_bytes())?;
@@ -148,7 +149,8 @@ fn only_ours_reports_its_activity() -> Result<()> {
     let mut writer =
         wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
     fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty())).expect("a blocking end");
-    // More than a pipe and the daemon hold back: the file has been begun when this has been written.
+    // More than a pipe and the daemon hold back: the file has been begun when this has been
+    // written.
     writer.write_all(&Noise::new(3).bytes(20 * 65536)).expect("a reader");
     let row = wait_for("the file in the activity", PATIENCE, || {
         let said = ask(ports[1])?.concat().replace('\0', "");

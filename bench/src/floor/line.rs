@@ -1,4 +1,5 @@
-//! A connection of the floor: packets over TCP, from some moment on over TLS with a pre-shared key (reference 01 §11.2).
+//! A connection of the floor: packets over TCP, from some moment on over TLS with a pre-shared key
+//! (reference 01 §11.2).
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -8,7 +9,8 @@ use bed::{BedError, PATIENCE, Result};
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContextBuilder, SslMethod, SslOptions, SslStream};
 
-/// Bytes that are gathered before they go to the kernel; OpenSSL alone would write each record of 16 KiB.
+/// Bytes that are gathered before they go to the kernel; OpenSSL alone would write each record of
+/// 16 KiB.
 const GATHERED: usize = 256 << 10;
 
 /// Which side sent `starttls`.

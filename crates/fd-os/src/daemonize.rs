@@ -1,4 +1,5 @@
-//! What a daemon's start needs and the standard library can't do: going to the background, keeping one capability.
+//! What a daemon's start needs and the standard library can't do: going to the background, keeping
+//! one capability.
 //!
 //! No policy: when this is called is up to the program.
 
@@ -19,12 +20,12 @@ const DAC_READ_SEARCH: u32 = 1 << 2;
 /// `_LINUX_CAPABILITY_VERSION_3`.
 const CAPABILITY_VERSION: u32 = 0x2008_0522;
 
-/// Forks, and makes the child a daemon: a session of its own, every descriptor from `first_closed` up closed, standard
-/// input, output and error read-only on `/dev/null` as far as they are among these, and at least the bits 026 in the
-/// umask. The working directory stays (reference 06 §5.1).
+/// Forks, and makes the child a daemon: a session of its own, every descriptor from `first_closed`
+/// up closed, standard input, output and error read-only on `/dev/null` as far as they are among
+/// these, and at least the bits 026 in the umask. The working directory stays (reference 06 §5.1).
 ///
-/// To be called at the start of the program, before there is a second thread and before anything is opened: the child
-/// has only the calling thread, and loses the descriptors.
+/// To be called at the start of the program, before there is a second thread and before anything is
+/// opened: the child has only the calling thread, and loses the descriptors.
 ///
 /// # Errors
 /// When there are other threads already, or the system refuses to fork or to open `/dev/null`.
@@ -32,8 +33,8 @@ pub fn into_background(first_closed: u32) -> io::Result<Role> {
     if fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1) {
         return Err(io::Error::other("there are other threads already"));
     }
-    // SAFETY: fork has no arguments. The process has one thread (checked where /proc is mounted, else promised by the
-    // caller), so that no lock is held by a thread that the child lacks.
+    // SAFETY: fork has no arguments. The process has one thread (checked where /proc is mounted,
+    // else promised by the caller), so that no lock is held by a thread that the child lacks.
     match unsafe { libc::fork() } {
         -1 => return Err(io::Error::last_os_error()),
         0 => {}
@@ -43,7 +44,8 @@ pub fn into_background(first_closed: u32) -> io::Result<Role> {
     unsafe { libc::setsid() };
     close_from(first_closed);
     for _ in first_closed..3 {
-        // SAFETY: the path is a C string that lives for ever; the lowest free descriptors are those just closed.
+        // SAFETY: the path is a C string that lives for ever; the lowest free descriptors are those
+        // just closed.
         if unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY) } < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -56,8 +58,8 @@ pub fn into_background(first_closed: u32) -> io::Result<Role> {
 }
 
 fn close_from(first: u32) {
-    // SAFETY: three numbers; closing descriptors touches no memory. Nothing in this process owns one yet, by the promise
-    // of the only caller.
+    // SAFETY: three numbers; closing descriptors touches no memory. Nothing in this process owns
+    // one yet, by the promise of the only caller.
     let closed = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0_u32) };
     if closed == 0 {
         return;
@@ -83,7 +85,8 @@ struct CapabilityData {
     inheritable: u32,
 }
 
-/// Keeps exactly `CAP_DAC_READ_SEARCH`, permitted and effective, in the calling thread and those that it starts.
+/// Keeps exactly `CAP_DAC_READ_SEARCH`, permitted and effective, in the calling thread and those
+/// that it starts.
 ///
 /// # Errors
 /// The system's, usually `EPERM` when the capability is not permitted any more.
@@ -92,7 +95,8 @@ pub fn keep_only_read_capability() -> io::Result<()> {
     let kept = CapabilityData { effective: DAC_READ_SEARCH, permitted: DAC_READ_SEARCH, inheritable: 0 };
     let none = CapabilityData { effective: 0, permitted: 0, inheritable: 0 };
     let data = [kept, none];
-    // SAFETY: version 3 reads one header and two data structs of exactly these layouts; both live during the call.
+    // SAFETY: version 3 reads one header and two data structs of exactly these layouts; both live
+    // during the call.
     let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,9 +1,10 @@
-//! The system's words for an error number: the one place that makes them, so that all messages have the C library's.
+//! The system's words for an error number: the one place that makes them, so that all messages have
+//! the C library's.
 
 use std::io;
 
-/// What `strerror` says in the locale of the process, without Rust's `(os error 2)`. Other tables, such as that of
-/// `nix`, have words of their own for some numbers.
+/// What `strerror` says in the locale of the process, without Rust's `(os error 2)`. Other tables,
+/// such as that of `nix`, have words of their own for some numbers.
 pub fn error_text(number: i32) -> String {
     let mut text = io::Error::from_raw_os_error(number).to_string();
     if let Some(end) = text.rfind(" (os error ") {

@@ -1,7 +1,8 @@
 //! The few system calls that need `unsafe`, each behind a safe function. No policy.
 //!
 //! - `regex`: POSIX regular expressions of the C library, and what one costs before it is compiled;
-//! - `error_text`, `resolver`: the words of error numbers; this is the only place that asks for them;
+//! - `error_text`, `resolver`: the words of error numbers; this is the only place that asks for
+//!   them;
 //! - `local_time`, `locale`: the C library's view of time zone and locale;
 //! - `memory`, `wiping`: the allocator;
 //! - `page_cache`, `priority`, `low_water`, `daemonize`: the kernel.

@@ -1,12 +1,15 @@
-//! The local time of a moment, by the C library: the zone of the daemon, as the stock daemon prints it.
+//! The local time of a moment, by the C library: the zone of the daemon, as the stock daemon prints
+//! it.
 
 use fd_records::listing::LocalTime;
 
-/// The local time of `seconds` since 1970. A moment that the C library can't express gives 1970-01-01 00:00:00.
+/// The local time of `seconds` since 1970. A moment that the C library can't express gives
+/// 1970-01-01 00:00:00.
 pub fn local_time(seconds: i64) -> LocalTime {
     // SAFETY: `tm` is plain old data for which all bytes zero is a valid value.
     let mut broken_down: libc::tm = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live local variables of the right types; localtime_r writes the second only.
+    // SAFETY: both pointers are to live local variables of the right types; localtime_r writes the
+    // second only.
     let ok = unsafe { libc::localtime_r(&raw const seconds, &raw mut broken_down) };
     if ok.is_null() {
         return LocalTime { year: 1970, month: 1, day: 1, hour: 0, minute: 0, second: 0 };

@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// From now on a receiver of this socket sleeps until `bytes` of data are there, its timeout has passed or the peer has
-/// ended; 1 is what a new socket has.
+/// From now on a receiver of this socket sleeps until `bytes` of data are there, its timeout has
+/// passed or the peer has ended; 1 is what a new socket has.
 ///
 /// # Errors
 /// What the kernel says.

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::page_cache::page_size;
 
-/// As much freed memory as an area of the C library may keep at its end, bytes: what a small job needs, so that the next
-/// one does not get it from the system again, page by page.
+/// As much freed memory as an area of the C library may keep at its end, bytes: what a small job
+/// needs, so that the next one does not get it from the system again, page by page.
 #[cfg(target_env = "gnu")]
 const KEPT: libc::c_int = 3 << 19;
 /// As large as a piece may be that comes from such an area, bytes.
@@ -17,8 +17,9 @@ const MUCH: u64 = 8 << 20;
 /// The least that the process had since memory was given back last, bytes.
 static LEAST: AtomicU64 = AtomicU64::new(0);
 
-/// Lets the C library keep little of what is freed. Left to itself it keeps up to 64 MiB in each of eight areas for every
-/// processor, and [`give_back`] does not reach the ends of these areas. To be called before there is a second thread.
+/// Lets the C library keep little of what is freed. Left to itself it keeps up to 64 MiB in each of
+/// eight areas for every processor, and [`give_back`] does not reach the ends of these areas. To be
+/// called before there is a second thread.
 pub fn keep_little() {
     #[cfg(target_env = "gnu")]
     for (number, bytes) in [(libc::M_TRIM_THRESHOLD, KEPT), (libc::M_TOP_PAD, KEPT), (libc::M_MMAP_THRESHOLD, LARGE)] {
@@ -27,16 +28,18 @@ pub fn keep_little() {
     }
 }
 
-/// Gives freed memory back to the system, where the C library can do so and where there is much of it: where the process
-/// has 8 MiB more than it has had since the last time. To be called when something has ended. It may take some
-/// milliseconds, and the next job pays again for what it needs: a small one leaves everything where it is.
+/// Gives freed memory back to the system, where the C library can do so and where there is much of
+/// it: where the process has 8 MiB more than it has had since the last time. To be called when
+/// something has ended. It may take some milliseconds, and the next job pays again for what it
+/// needs: a small one leaves everything where it is.
 pub fn give_back() {
     let Some(resident) = resident() else { return };
     if resident.saturating_sub(LEAST.fetch_min(resident, Ordering::Relaxed)) < MUCH {
         return;
     }
     #[cfg(target_env = "gnu")]
-    // SAFETY: `malloc_trim` may be called at any time by any thread; it only touches memory that is free.
+    // SAFETY: `malloc_trim` may be called at any time by any thread; it only touches memory that is
+    // free.
     unsafe {
         libc::malloc_trim(0)
     };
@@ -45,7 +48,8 @@ pub fn give_back() {
     }
 }
 
-/// Memory that is allocated from the C library now, bytes; 0 where it does not say. It reads all areas, so it is for tests.
+/// Memory that is allocated from the C library now, bytes; 0 where it does not say. It reads all
+/// areas, so it is for tests.
 pub fn in_use() -> usize {
     #[cfg(target_env = "gnu")]
     {

@@ -28,8 +28,8 @@ struct Answer {
     recently_evicted: u64,
 }
 
-/// How many pages of a regular file's bytes from `offset` on, `len` of them, are in memory. Where the kernel does not
-/// tell that (up to Linux 6.4) of a file that is not ours, all of them count.
+/// How many pages of a regular file's bytes from `offset` on, `len` of them, are in memory. Where
+/// the kernel does not tell that (up to Linux 6.4) of a file that is not ours, all of them count.
 ///
 /// # Errors
 /// What the kernel says; `offset` must be a multiple of the page size.
@@ -40,8 +40,8 @@ pub fn resident_pages(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result
     cached_pages(file, offset, len).or_else(|_| mapped_pages(file, offset, len))
 }
 
-/// Whether nearly all pages of a regular file's first `len` bytes are in memory, fifteen of sixteen at least, as far as
-/// [`resident_pages`] can tell.
+/// Whether nearly all pages of a regular file's first `len` bytes are in memory, fifteen of sixteen
+/// at least, as far as [`resident_pages`] can tell.
 ///
 /// # Errors
 /// What the kernel says.
@@ -58,7 +58,8 @@ pub fn append(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u6
     append_with(file, out, most, position, 0)
 }
 
-/// As [`append`], and the kernel forgets the pages that it had to read from the disk for that (Linux 6.14).
+/// As [`append`], and the kernel forgets the pages that it had to read from the disk for that
+/// (Linux 6.14).
 ///
 /// # Errors
 /// As [`append`]; `EOPNOTSUPP`, `EINVAL` or `ENOSYS` where the kernel or the file system can't.
@@ -78,7 +79,8 @@ fn append_with(
     let most = most.min(out.spare_capacity_mut().len());
     let start = out.spare_capacity_mut().as_mut_ptr().cast::<libc::c_void>();
     let result = if flags == 0 {
-        // SAFETY: the kernel writes at most `most` bytes from `start` on, which are there and belong to `out`.
+        // SAFETY: the kernel writes at most `most` bytes from `start` on, which are there and
+        // belong to `out`.
         unsafe { libc::pread(file.as_raw_fd(), start, most, offset) }
     } else {
         let place = libc::iovec { iov_base: start, iov_len: most };
@@ -87,7 +89,8 @@ fn append_with(
     };
     let len = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
     let end = out.len().saturating_add(len.min(most));
-    // SAFETY: the kernel has written the first `len` bytes behind the end, and there was room for `most`.
+    // SAFETY: the kernel has written the first `len` bytes behind the end, and there was room for
+    // `most`.
     unsafe { out.set_len(end) };
     Ok(len)
 }
@@ -96,7 +99,8 @@ fn cached_pages(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<u64> 
     let range = Range { offset, len };
     let mut answer = Answer::default();
     let flags: libc::c_uint = 0;
-    // SAFETY: the kernel reads `range` and writes `answer`, which live here and have the layout of its interface.
+    // SAFETY: the kernel reads `range` and writes `answer`, which live here and have the layout of
+    // its interface.
     let result = unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut answer, flags) };
     if result == 0 { Ok(answer.cached) } else { Err(io::Error::last_os_error()) }
 }

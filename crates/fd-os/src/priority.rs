@@ -1,4 +1,5 @@
-//! How much of the processors and disks the calling thread gets beside others. Threads that it starts begin with the same.
+//! How much of the processors and disks the calling thread gets beside others. Threads that it
+//! starts begin with the same.
 
 use std::io;
 

@@ -1,6 +1,8 @@
-//! POSIX extended regular expressions of the C library: leftmost-longest, in the locale of the process.
+//! POSIX extended regular expressions of the C library: leftmost-longest, in the locale of the
+//! process.
 //!
-//! A FileSet and `RegexWhere` are written for this dialect, and no other engine matches it exactly (reference 03 §4.5).
+//! A FileSet and `RegexWhere` are written for this dialect, and no other engine matches it exactly
+//! (reference 03 §4.5).
 
 mod automaton;
 mod set;
@@ -55,8 +57,8 @@ pub struct PosixRegex {
     compiled: Box<libc::regex_t>,
 }
 
-// SAFETY: glibc's regexec takes a `const regex_t *` and locks its own internal state; POSIX requires it to be usable by
-// several threads at once.
+// SAFETY: glibc's regexec takes a `const regex_t *` and locks its own internal state; POSIX
+// requires it to be usable by several threads at once.
 unsafe impl Send for PosixRegex {}
 // SAFETY: as above; no method changes the compiled form.
 unsafe impl Sync for PosixRegex {}
@@ -68,8 +70,8 @@ impl std::fmt::Debug for PosixRegex {
 }
 
 impl PosixRegex {
-    /// Compiles `pattern`, if it is light enough for a process that must not die ([`weigh`]); what comes after a NUL byte
-    /// in it does not count, as in C.
+    /// Compiles `pattern`, if it is light enough for a process that must not die ([`weigh`]); what
+    /// comes after a NUL byte in it does not count, as in C.
     ///
     /// # Errors
     /// The C library's words; of a heavy one those for an expression that is too big.
@@ -80,7 +82,8 @@ impl PosixRegex {
         Self::of_any_weight(pattern, options)
     }
 
-    /// Compiles `pattern`, whatever that costs: memory, stack, and later time. For a process that may die.
+    /// Compiles `pattern`, whatever that costs: memory, stack, and later time. For a process that
+    /// may die.
     ///
     /// # Errors
     /// The C library's words.
@@ -97,7 +100,8 @@ impl PosixRegex {
             flags |= libc::REG_NEWLINE;
         }
         let mut compiled: Box<MaybeUninit<libc::regex_t>> = Box::new(MaybeUninit::zeroed());
-        // SAFETY: the first pointer is to a regex_t that regcomp fills, the second to a C string that lives long enough.
+        // SAFETY: the first pointer is to a regex_t that regcomp fills, the second to a C string
+        // that lives long enough.
         let code = unsafe { libc::regcomp(compiled.as_mut_ptr(), pattern.as_ptr(), flags) };
         if code != 0 {
             return Err(RegexError { text: describe(code, compiled.as_ptr()) });
@@ -107,7 +111,8 @@ impl PosixRegex {
         Ok(Self { compiled })
     }
 
-    /// Whether the expression matches anywhere in `text`. What comes after a NUL byte does not count.
+    /// Whether the expression matches anywhere in `text`. What comes after a NUL byte does not
+    /// count.
     pub fn is_match(&self, text: &[u8]) -> bool {
         self.captures_of::<0>(text).is_ok_and(|found| found.is_some())
     }
@@ -120,8 +125,8 @@ impl PosixRegex {
         self.execute(text, &mut [])
     }
 
-    /// The first match, leftmost and then longest: the whole and its nine groups, as places in `text`. A group that took
-    /// no part is `None`.
+    /// The first match, leftmost and then longest: the whole and its nine groups, as places in
+    /// `text`. A group that took no part is `None`.
     ///
     /// # Errors
     /// The C library's words: there was no memory to find out.
@@ -146,8 +151,8 @@ impl PosixRegex {
     }
 
     fn execute(&self, text: &CStr, places: &mut [libc::regmatch_t]) -> Result<bool, RegexError> {
-        // SAFETY: the regex_t was made by regcomp and lives as long as `self`; the text is a C string; `places` has the
-        // length that is said.
+        // SAFETY: the regex_t was made by regcomp and lives as long as `self`; the text is a C
+        // string; `places` has the length that is said.
         let code =
             unsafe { libc::regexec(&raw const *self.compiled, text.as_ptr(), places.len(), places.as_mut_ptr(), 0) };
         match code {
@@ -167,7 +172,8 @@ impl Drop for PosixRegex {
 
 fn describe(code: libc::c_int, compiled: *const libc::regex_t) -> String {
     let mut buffer = [0_u8; 256];
-    // SAFETY: the buffer has the length that is said; regerror writes a C string into it and only reads the regex_t.
+    // SAFETY: the buffer has the length that is said; regerror writes a C string into it and only
+    // reads the regex_t.
     unsafe { libc::regerror(code, compiled, buffer.as_mut_ptr().cast(), buffer.len()) };
     let text = buffer.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()

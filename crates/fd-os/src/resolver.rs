@@ -4,8 +4,8 @@ use std::io;
 
 use crate::error_text;
 
-/// What `gai_strerror` says, as `Name or service not known`, without what Rust puts before it. An error of the system
-/// has the system's words; any other keeps its own.
+/// What `gai_strerror` says, as `Name or service not known`, without what Rust puts before it. An
+/// error of the system has the system's words; any other keeps its own.
 pub fn resolver_text(error: &io::Error) -> String {
     if let Some(number) = error.raw_os_error() {
         return error_text(number);

@@ -1,7 +1,8 @@
 //! An allocator that overwrites what threads free that have handled secrets.
 //!
-//! A password or a key passes through many pieces of memory on its way: the file or frame that it stood in, the words of
-//! that, the buffers that grew meanwhile. Types that overwrite themselves cover the ends of the way; this covers the way.
+//! A password or a key passes through many pieces of memory on its way: the file or frame that it
+//! stood in, the words of that, the buffers that grew meanwhile. Types that overwrite themselves
+//! cover the ends of the way; this covers the way.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,8 +14,8 @@ thread_local! {
     static WIPES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on this thread overwrites whatever it frees, until it ends. For threads that handle secrets, and do not work on
-/// the contents of files: it costs what writing that memory costs.
+/// From now on this thread overwrites whatever it frees, until it ends. For threads that handle
+/// secrets, and do not work on the contents of files: it costs what writing that memory costs.
 pub fn wipe_what_this_thread_frees() {
     WIPES.with(|wipes| wipes.set(true));
 }
@@ -32,12 +33,13 @@ pub struct Wiping;
 /// # Safety
 /// `size` bytes at `piece` are allocated, and there is no other reference to them.
 unsafe fn wipe(piece: *mut u8, size: usize) {
-    // SAFETY: the caller owns the piece; for bytes of `MaybeUninit` it does not matter what they held.
+    // SAFETY: the caller owns the piece; for bytes of `MaybeUninit` it does not matter what they
+    // held.
     unsafe { std::slice::from_raw_parts_mut(piece.cast::<std::mem::MaybeUninit<u8>>(), size) }.zeroize();
 }
 
-// SAFETY: each call is handed to the system's allocator with the layout that it came with; a piece that moves is
-// allocated, copied and freed as the contract of `realloc` demands.
+// SAFETY: each call is handed to the system's allocator with the layout that it came with; a piece
+// that moves is allocated, copied and freed as the contract of `realloc` demands.
 unsafe impl GlobalAlloc for Wiping {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
@@ -63,7 +65,8 @@ unsafe impl GlobalAlloc for Wiping {
             // SAFETY: the caller keeps the contract of `realloc`.
             return unsafe { System.realloc(piece, layout, new_size) };
         }
-        // SAFETY: the caller says that the new size, rounded up to the alignment, is a possible one and not 0.
+        // SAFETY: the caller says that the new size, rounded up to the alignment, is a possible one
+        // and not 0.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         // SAFETY: the new layout is a good one and not empty.
         let new = unsafe { System.alloc(new_layout) };
@@ -81,8 +84,9 @@ unsafe impl GlobalAlloc for Wiping {
 mod tests {
     use super::*;
 
-    /// That nothing stays is for the test of the whole daemon (`secrets_do_not_stay_in_memory`): no code may read memory
-    /// that is freed. Here a piece of the test's own is overwritten, and what grows and shrinks keeps its contents.
+    /// That nothing stays is for the test of the whole daemon (`secrets_do_not_stay_in_memory`): no
+    /// code may read memory that is freed. Here a piece of the test's own is overwritten, and what
+    /// grows and shrinks keeps its contents.
     #[test]
     fn freed_memory_is_zero_and_moved_memory_is_kept() {
         let layout = Layout::array::<u8>(64).unwrap();

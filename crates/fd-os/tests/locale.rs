@@ -1,4 +1,5 @@
-//! The dialect of regular expressions in two locales, as seen on the stock daemon (reference 03 §4.5).
+//! The dialect of regular expressions in two locales, as seen on the stock daemon (reference 03
+//! §4.5).
 
 #![expect(clippy::expect_used, reason = "what helps a test fails the test, like the test itself")]
 

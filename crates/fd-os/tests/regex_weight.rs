@@ -1,5 +1,5 @@
-//! What is said of an expression's weight, held against the memory and the time that the C library takes. One test, so
-//! that nothing else in this process takes memory meanwhile.
+//! What is said of an expression's weight, held against the memory and the time that the C library
+//! takes. One test, so that nothing else in this process takes memory meanwhile.
 
 use fd_os::memory::in_use;
 use fd_os::regex::{PosixRegex, RegexOptions, weigh};

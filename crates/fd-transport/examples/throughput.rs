@@ -1,4 +1,5 @@
-//! What the way through a channel costs: CPU seconds per GB and MB per second on loopback, sender and receiver apart.
+//! What the way through a channel costs: CPU seconds per GB and MB per second on loopback, sender
+//! and receiver apart.
 //!
 //! `cargo run --release -p fd-transport --example throughput [GB]`
 #![expect(clippy::print_stdout, reason = "a program for people to run")]

@@ -30,7 +30,8 @@ pub use receive::{Gathered, Received, wait_for_either};
 pub struct Limits {
     /// A whole TLS handshake.
     pub handshake: Duration,
-    /// A write without any progress. Long, because a Storage Daemon may wait for an operator to change a tape.
+    /// A write without any progress. Long, because a Storage Daemon may wait for an operator to
+    /// change a tape.
     pub write_stall: Duration,
     /// The peer's good-bye after ours.
     pub goodbye: Duration,
@@ -54,8 +55,8 @@ enum Health {
 
 /// A connection that carries frames, in clear or in TLS. Blocking; one thread owns it.
 ///
-/// What is sent is gathered, and leaves when there is enough of it, with [`Channel::flush`], and whenever
-/// [`Channel::recv`] waits for the peer.
+/// What is sent is gathered, and leaves when there is enough of it, with [`Channel::flush`], and
+/// whenever [`Channel::recv`] waits for the peer.
 #[derive(Debug)]
 pub struct Channel {
     peer: Peer,
@@ -117,16 +118,16 @@ impl Channel {
         self.encoder.set_compress(on);
     }
 
-    /// Whether the peer is about to send much. If so, a receiver is woken for 64 KiB, not for each frame; the
-    /// last frames come a few milliseconds late.
+    /// Whether the peer is about to send much. If so, a receiver is woken for 64 KiB, not for each
+    /// frame; the last frames come a few milliseconds late.
     pub fn expect_many(&mut self, many: bool) {
         if let Some(wire) = self.link.wire_mut() {
             wire.receive_in_bulk(many);
         }
     }
 
-    /// From now on a frame whose header announces more than this many bytes ends the connection: nothing of it is read or
-    /// decompressed. At first, and at most, it is [`MAX_PAYLOAD`].
+    /// From now on a frame whose header announces more than this many bytes ends the connection:
+    /// nothing of it is read or decompressed. At first, and at most, it is [`MAX_PAYLOAD`].
     pub const fn limit_frames(&mut self, largest: usize) {
         self.largest = largest;
     }

@@ -27,7 +27,8 @@ pub struct ConnectPlan {
     pub retry_every: Duration,
     /// When to give up: `SD Connect Timeout`, 15 s towards a Director.
     pub give_up_after: Duration,
-    /// Idle time before TCP sends keepalives (`Heartbeat Interval`); `None` leaves it to the kernel.
+    /// Idle time before TCP sends keepalives (`Heartbeat Interval`); `None` leaves it to the
+    /// kernel.
     pub keep_idle: Option<Duration>,
     /// `Maximum Network Buffer Size` in bytes; the kernel may take less.
     pub send_buffer: Option<usize>,
@@ -38,12 +39,14 @@ pub trait ConnectWatch {
     /// Whether to stop; asked several times a second.
     fn cancelled(&self) -> bool;
 
-    /// A try failed and there will be another; `text` is for a warning. Not called at the first failure.
+    /// A try failed and there will be another; `text` is for a warning. Not called at the first
+    /// failure.
     fn retrying(&self, text: &str);
 }
 
 impl Channel {
-    /// Connects, with retries until the plan's time is up. Every try goes through all addresses of the host.
+    /// Connects, with retries until the plan's time is up. Every try goes through all addresses of
+    /// the host.
     ///
     /// # Errors
     /// See [`ConnectError`].

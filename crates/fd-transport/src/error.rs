@@ -26,8 +26,8 @@ pub enum Fault {
         /// How long we waited.
         after: Duration,
     },
-    /// The peer has sent the signal TERMINATE, or announced an impossible frame: nothing can be sent any more. No
-    /// message is due for it.
+    /// The peer has sent the signal TERMINATE, or announced an impossible frame: nothing can be
+    /// sent any more. No message is due for it.
     Terminated,
     /// An earlier error has ended the connection; that one was reported already.
     HasErrors,
@@ -44,7 +44,8 @@ pub enum Fault {
     },
     /// A frame arrived that can't be decoded.
     Frame(FrameError),
-    /// A frame larger than any peer accepts was to be sent. Nothing was sent; the connection can be used further.
+    /// A frame larger than any peer accepts was to be sent. Nothing was sent; the connection can be
+    /// used further.
     Oversized {
         /// Length of its payload in bytes.
         len: usize,
@@ -56,15 +57,17 @@ pub enum Fault {
         /// Why.
         source: io::Error,
     },
-    /// The TLS handshake failed; the socket still takes clear frames. With a pre-shared key it means as a rule that
-    /// the passwords differ.
+    /// The TLS handshake failed; the socket still takes clear frames. With a pre-shared key it
+    /// means as a rule that the passwords differ.
     Handshake {
         /// OpenSSL's text.
         reason: String,
-        /// What is wrong with the peer's certificates, in the stock daemon's words; empty with a pre-shared key.
+        /// What is wrong with the peer's certificates, in the stock daemon's words; empty with a
+        /// pre-shared key.
         certificates: Vec<String>,
     },
-    /// The handshake succeeded, but the peer's certificate is not acceptable. The socket takes clear frames.
+    /// The handshake succeeded, but the peer's certificate is not acceptable. The socket takes
+    /// clear frames.
     Certificate {
         /// In the stock daemon's words.
         reason: String,

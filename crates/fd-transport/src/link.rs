@@ -103,8 +103,9 @@ impl Link {
         }
     }
 
-    /// Starts TLS; the bytes received so far belong to the handshake. After a failure the connection is clear again. Where
-    /// there is TLS already, the new one takes its place on the socket.
+    /// Starts TLS; the bytes received so far belong to the handshake. After a failure the
+    /// connection is clear again. Where there is TLS already, the new one takes its place on the
+    /// socket.
     pub(crate) fn start_tls(
         &mut self,
         side: TlsSide,
@@ -129,15 +130,16 @@ impl Link {
             }
             Err(failure) => {
                 *self = failure.wire.map_or(Self::Gone, Self::Clear);
-                // The peer waits for our alert, or for the last flight of a handshake that we then did not like. If it
-                // can't be sent the next frame says so.
+                // The peer waits for our alert, or for the last flight of a handshake that we then
+                // did not like. If it can't be sent the next frame says so.
                 let _shows_at_the_next_frame = self.flush();
                 Err(failure.fault)
             }
         }
     }
 
-    /// Goes back to clear without telling the peer. Bytes behind the last TLS record are clear frames.
+    /// Goes back to clear without telling the peer. Bytes behind the last TLS record are clear
+    /// frames.
     pub(crate) fn drop_tls(&mut self) -> Result<(), Fault> {
         self.flush()?;
         *self = match std::mem::replace(self, Self::Gone) {
@@ -166,7 +168,8 @@ impl Link {
             self.consume(n);
             match self.fill(wait) {
                 Ok(Some(1..)) => {}
-                // The end, a peer that takes too long, or one that has reset the connection: all is said in any case.
+                // The end, a peer that takes too long, or one that has reset the connection: all is
+                // said in any case.
                 Ok(Some(0) | None) | Err(_) => return,
             }
         }

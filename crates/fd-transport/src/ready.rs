@@ -6,8 +6,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// Waits until the socket shows one of these events, has an error or is closed, but no longer than so. Gives what it
-/// shows: nothing if the time was up, or a signal came.
+/// Waits until the socket shows one of these events, has an error or is closed, but no longer than
+/// so. Gives what it shows: nothing if the time was up, or a signal came.
 pub(crate) fn wait_for(socket: impl AsFd, events: PollFlags, longest: Duration) -> Result<PollFlags, Errno> {
     let longest = Timespec::try_from(longest).map_err(|_| Errno::INVAL)?;
     let mut asked = [PollFd::new(&socket, events)];

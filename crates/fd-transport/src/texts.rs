@@ -1,4 +1,5 @@
-//! Every text of this crate that an operator may see, in the words of the stock daemon (reference 01 §18.4, §20).
+//! Every text of this crate that an operator may see, in the words of the stock daemon (reference
+//! 01 §18.4, §20).
 
 use std::error::Error;
 use std::fmt;
@@ -73,7 +74,8 @@ impl fmt::Display for ChannelError {
 }
 
 impl ChannelError {
-    /// What belongs behind `ERR=` in a message about this error, such as `Network send error to SD. ERR=Broken pipe`.
+    /// What belongs behind `ERR=` in a message about this error, such as
+    /// `Network send error to SD. ERR=Broken pipe`.
     pub fn cause(&self) -> String {
         match &self.fault {
             Fault::Read(source) | Fault::Write { source, .. } => io_error_text(source),
@@ -120,7 +122,8 @@ pub(crate) fn retrying(peer: &Peer, error: &io::Error) -> String {
 /// TLS was asked for on a connection that cannot start it.
 pub(crate) const TLS_NOT_POSSIBLE: &str = "TLS is not possible in this state of the connection";
 
-/// OpenSSL's words for what went wrong in TLS: `error:0A00041B:SSL routines::tlsv1 alert decrypt error`.
+/// OpenSSL's words for what went wrong in TLS:
+/// `error:0A00041B:SSL routines::tlsv1 alert decrypt error`.
 pub(crate) fn tls_text(error: &openssl::ssl::Error) -> String {
     if let Some(source) = error.io_error() {
         return io_error_text(source);
@@ -146,7 +149,8 @@ fn numbered(entry: &openssl::error::Error) -> String {
     if entry.code() & OF_THE_SYSTEM != 0 { error_text(number) } else { format!("reason({number})") }
 }
 
-/// What could not be done with a certificate's file, as the stock daemon begins its line (reference 06 §6.1).
+/// What could not be done with a certificate's file, as the stock daemon begins its line (reference
+/// 06 §6.1).
 pub(crate) const NO_CONTEXT: &str = "Error initializing SSL context";
 pub(crate) const AUTHORITIES: &str = "Error loading certificate verification stores";
 pub(crate) const CERTIFICATE: &str = "Error loading certificate file";

@@ -1,7 +1,7 @@
 //! The TLS handshake, by OpenSSL (reference 01 §11): with a pre-shared key or with certificates.
 //!
-//! A key means TLS 1.3 with an external key and SHA-256, or TLS 1.2 with `PSK-AES256-CBC-SHA`. Certificates are judged
-//! in `certificates`.
+//! A key means TLS 1.3 with an external key and SHA-256, or TLS 1.2 with `PSK-AES256-CBC-SHA`.
+//! Certificates are judged in `certificates`.
 
 mod certificates;
 mod contexts;
@@ -80,7 +80,8 @@ pub(crate) struct Failure {
     pub(crate) fault: Fault,
 }
 
-/// Makes the handshake, in at most `limit`. On failure the wire comes back, with the alert in its output.
+/// Makes the handshake, in at most `limit`. On failure the wire comes back, with the alert in its
+/// output.
 pub(crate) fn handshake(
     mut wire: Wire,
     side: TlsSide,

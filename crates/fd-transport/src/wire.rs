@@ -1,7 +1,7 @@
 //! The socket with its two buffers: what is below TLS.
 //!
-//! A read takes what the kernel has, a write is as large as [`OUTPUT_MAX`]. A read that has to wait first sends the
-//! output buffer, so the peer never waits for bytes that are still here.
+//! A read takes what the kernel has, a write is as large as [`OUTPUT_MAX`]. A read that has to wait
+//! first sends the output buffer, so the peer never waits for bytes that are still here.
 
 mod buffer;
 mod pace;
@@ -29,8 +29,8 @@ pub(crate) const OUTPUT_MAX: usize = 256 * 1024;
 const DIALOGUE: usize = 16 * 1024;
 /// While bulk data is expected, a read waits for so many bytes …
 const BULK: i32 = 64 * 1024;
-/// … but no longer than this, which the kernel rounds up to its ticks. If nothing has come by then, it waits for the
-/// first byte.
+/// … but no longer than this, which the kernel rounds up to its ticks. If nothing has come by then,
+/// it waits for the first byte.
 const BULK_WAIT: Duration = Duration::from_millis(2);
 /// Longest time between two checks of the bandwidth limit while waiting for it.
 const PACE_STEP: Duration = Duration::from_millis(500);
@@ -114,7 +114,8 @@ impl Wire {
         self.pacer.set_limit(limit);
     }
 
-    /// One read into the input buffer; 0 is the end. [`io::ErrorKind::WouldBlock`] when the wait was too long.
+    /// One read into the input buffer; 0 is the end. [`io::ErrorKind::WouldBlock`] when the wait
+    /// was too long.
     pub(crate) fn fill(&mut self, wait: Wait) -> io::Result<usize> {
         let flags = match wait {
             Wait::No => RecvFlags::DONTWAIT,
@@ -168,8 +169,9 @@ impl Wire {
         self.wait_for_bandwidth();
     }
 
-    /// The stock daemons send with Nagle's algorithm: they hold a small packet back until the last one is
-    /// acknowledged. Without this the kernel takes 40 ms to do so in the middle of a dialogue.
+    /// The stock daemons send with Nagle's algorithm: they hold a small packet back until the last
+    /// one is acknowledged. Without this the kernel takes 40 ms to do so in the middle of a
+    /// dialogue.
     fn acknowledge_at_once(&self) {
         if self.last_read <= DIALOGUE {
             // Only speed depends on it.
@@ -177,8 +179,8 @@ impl Wire {
         }
     }
 
-    /// Sets the socket's timeout for a read that may wait until `deadline`. As a rule the one in force is good enough: one
-    /// that ends too early is looked at again then.
+    /// Sets the socket's timeout for a read that may wait until `deadline`. As a rule the one in
+    /// force is good enough: one that ends too early is looked at again then.
     fn set_read_deadline(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         let mut wanted = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if self.bulk == Bulk::On && wanted.is_none_or(|wanted| wanted > BULK_WAIT) {
@@ -246,8 +248,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Waits until the limit lets the next byte through. Ends early when the connection is gone, so that the next call
-    /// on the socket says so.
+    /// Waits until the limit lets the next byte through. Ends early when the connection is gone, so
+    /// that the next call on the socket says so.
     fn wait_for_bandwidth(&self) {
         loop {
             let wait = self.pacer.wait(Instant::now());

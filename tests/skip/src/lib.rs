@@ -1,7 +1,7 @@
 //! How a test says that it, or a part of it, can't run here. Else it would count as passed.
 //!
-//! `make test` counts what was said and `.ci/run` ends badly over what is not on its list (docs/testing.md). Only for
-//! tests: each crate and the bed has it, and it uses nothing.
+//! `make test` counts what was said and `.ci/run` ends badly over what is not on its list
+//! (docs/testing.md). Only for tests: each crate and the bed has it, and it uses nothing.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -33,7 +33,8 @@ pub fn test<G: Given>(reason: &str) -> G {
     G::PASSED
 }
 
-/// Ends a test that only does something when another test starts it, in a process of its own. That is no skip.
+/// Ends a test that only does something when another test starts it, in a process of its own. That
+/// is no skip.
 pub fn unasked<G: Given>() -> G {
     G::PASSED
 }

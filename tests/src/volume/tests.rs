@@ -78,7 +78,8 @@ fn a_changed_volume_is_a_good_one_with_other_content() {
 
 #[test]
 fn the_header_of_the_reference_has_the_checksum_of_the_reference() {
-    // Reference 04 §19.1 gives this header; a body of its length with another content must be refused.
+    // Reference 04 §19.1 gives this header; a body of its length with another content must be
+    // refused.
     let mut bytes = vec![0, 0, 0, 1, 0, 0, 0, 0xe2, 0, 0, 0, 0];
     bytes.extend(b"BB03");
     bytes.extend([0, 0, 0, 0x0a, 0x6b, 0, 0xfc, 0x7f, 0xf6, 0xc6, 0xfc, 0xf2, 0x78, 0xef, 0x75, 0x64]);

@@ -1,5 +1,5 @@
-//! `setdebug … hangup=N`: the connection to the Storage Daemon ends where it does with the stock daemon, and the incomplete job
-//! goes on later.
+//! `setdebug … hangup=N`: the connection to the Storage Daemon ends where it does with the stock
+//! daemon, and the incomplete job goes on later.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -18,7 +18,8 @@ struct Seen {
     records: Vec<String>,
 }
 
-/// The heads of the records that went over the line, with the number of packets of each, and what came last.
+/// The heads of the records that went over the line, with the number of packets of each, and what
+/// came last.
 fn records(mut sent: &[u8]) -> Vec<String> {
     let mut records: Vec<String> = Vec::new();
     let (mut open, mut packets) = (None, 0);

@@ -1,5 +1,5 @@
-//! Regular expressions that may cost any memory, stack or time: they match as in the stock daemon, are refused when they
-//! cost too much, and never harm the daemon or another job.
+//! Regular expressions that may cost any memory, stack or time: they match as in the stock daemon,
+//! are refused when they cost too much, and never harm the daemon or another job.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -24,7 +24,8 @@ fn bed_in_clear(label: &str, files: &[&str]) -> Result<Bed> {
     Bed::start(options)
 }
 
-/// A session with a `FileSet` of the source that leaves out what the expressions match; and what is said of it.
+/// A session with a `FileSet` of the source that leaves out what the expressions match; and what is
+/// said of it.
 fn session(port: u16, source: &Path, expressions: &[&str]) -> Result<(Peer, String)> {
     let mut peer = director_session(port, JOB)?;
     peer.send(FULL.as_bytes())?;
@@ -103,7 +104,8 @@ fn expensive_expressions_are_refused_and_the_daemon_stays_up() -> Result<()> {
     let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
     for expression in ["((a{1,200}){1,200}){1,20}", "((a?){1,300}){1,300}\\1", &nested(400_000)] {
         let (mut peer, said) = session(port, &source, &[expression])?;
-        // Which of its bounds the other process meets first is its own affair. A message is cut when it is long.
+        // Which of its bounds the other process meets first is its own affair. A message is cut
+        // when it is long.
         let refused = ["Memory exhausted", "Regular expression too big"]
             .map(|words| format!("REGEX {expression} compile error. ERR={words}\n"));
         let is_cut = said.len() > 4000 && refused[0].starts_with(said.trim_end());

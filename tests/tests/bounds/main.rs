@@ -1,5 +1,5 @@
-//! Everything that a job waits for or works at ends: by a cancel, by its own bounds, or by `setdebug`. Its secrets don't
-//! outlast it.
+//! Everything that a job waits for or works at ends: by a cancel, by its own bounds, or by
+//! `setdebug`. Its secrets don't outlast it.
 
 mod cancel_reaches;
 mod hang_ups;

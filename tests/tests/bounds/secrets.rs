@@ -1,5 +1,6 @@
-//! What stays in the memory of a daemon when a job has ended: nothing of the password as it was written, nothing of the
-//! key between the job's daemons, and the password's digest once, which the next login needs.
+//! What stays in the memory of a daemon when a job has ended: nothing of the password as it was
+//! written, nothing of the key between the job's daemons, and the password's digest once, which the
+//! next login needs.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -12,7 +13,8 @@ use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, wait_for};
 /// `Password` of the Director resource in the configuration of the bed's File Daemons.
 const PASSWORD: &str = "bed fd password";
 
-/// Whether this has the form of the key between the daemons of a job: `FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC`.
+/// Whether this has the form of the key between the daemons of a job:
+/// `FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC`.
 fn is_key(text: &[u8]) -> bool {
     let fits = |(at, byte): (usize, &u8)| if at % 5 == 4 { *byte == b'-' } else { (b'A'..=b'P').contains(byte) };
     text.len() == KEY && text.iter().enumerate().all(fits)

@@ -1,5 +1,5 @@
-//! Several beds side by side, each with its share of the rows: the jobs of one bed wait for one Director and for one
-//! device of each client.
+//! Several beds side by side, each with its share of the rows: the jobs of one bed wait for one
+//! Director and for one device of each client.
 
 use std::thread;
 
@@ -120,7 +120,8 @@ fn run_phase(bed: &mut Bed, plan: &Plan, rows: &[Row], phase: usize) -> Result<V
     let jobs = ids.chunks(plan.clients.len()).map(<[u32]>::to_vec);
     let mut done: Vec<_> = batch.iter().zip(jobs).map(|((row, _), jobs)| Done { row: *row, phase, jobs }).collect();
     if rows.iter().any(|row| row.status == 'f') {
-        // Told that a job has failed before it came to the Storage Daemon, that one takes up to two minutes to give way.
+        // Told that a job has failed before it came to the Storage Daemon, that one takes up to two
+        // minutes to give way.
         bed.wait_for_messages(&ids, "Bad response to Include command")?;
         bed.storage().kill()?;
     }

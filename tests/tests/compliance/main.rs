@@ -1,9 +1,10 @@
-//! The compliance matrix: options of a `FileSet` × trees × levels. Each row is saved by the stock daemon and by the daemon
-//! under test; what lands on the volume, in the catalog and in the job's log is compared, line by line and byte by byte.
-//! Then each of the two restores what the other saved, and the trees are compared.
+//! The compliance matrix: options of a `FileSet` × trees × levels. Each row is saved by the stock
+//! daemon and by the daemon under test; what lands on the volume, in the catalog and in the job's
+//! log is compared, line by line and byte by byte. Then each of the two restores what the other
+//! saved, and the trees are compared.
 //!
-//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the comparison itself is sound; only the
-//! rows that differ on purpose are then equal.
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the
+//! comparison itself is sound; only the rows that differ on purpose are then equal.
 
 #![expect(
     clippy::unwrap_used,
@@ -85,7 +86,8 @@ fn one_worker_and_eight_give_the_volumes_of_the_stock_daemon() -> Result<()> {
     judge(&Plan { label: "workers", rows, clients: clients(test), beds: 2, restores: false })
 }
 
-/// `AllowedBackupDirectories` and their like are in the File Daemon's own configuration, so each choice of them is a bed.
+/// `AllowedBackupDirectories` and their like are in the File Daemon's own configuration, so each
+/// choice of them is a bed.
 #[test]
 fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()> {
     let fd = Fd::under_test()?;

@@ -2,11 +2,12 @@
 
 use crate::row::{Row, Tree, row};
 
-/// Rows in which ferrofd does what it should not, each with the reason. The test sees to it that they still differ.
+/// Rows in which ferrofd does what it should not, each with the reason. The test sees to it that
+/// they still differ.
 pub(crate) const KNOWN_FAULTS: &[(&str, &str)] = &[];
 
-/// Whether a row is also run with one worker and with eight: what is read, transformed and put in order depends on them,
-/// what is selected does not.
+/// Whether a row is also run with one worker and with eight: what is read, transformed and put in
+/// order depends on them, what is selected does not.
 pub(crate) fn has_all_worker_counts(row: &Row) -> bool {
     let names = ["incremental-gzip", "accurate-chain", "accurate-5-gzip", "accurate-all-letters", "base-sha1-gzip"];
     matches!(row.tree, Tree::Types | Tree::Links) || names.contains(&row.name)
@@ -440,7 +441,8 @@ fn bases() -> Vec<Row> {
     ]
 }
 
-/// Rows under directives of the File Daemon's Director resource, `@` being the tree (reference 03 §4.3, §1.5.1).
+/// Rows under directives of the File Daemon's Director resource, `@` being the tree (reference 03
+/// §4.3, §1.5.1).
 pub(crate) fn allowed_rows() -> Vec<(&'static [&'static str], Vec<Row>)> {
     let tree = |name| row(name, Tree::Allowed).options("Signature = MD5");
     // `/ab` for `/a`.

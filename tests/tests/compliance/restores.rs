@@ -1,4 +1,5 @@
-//! Cross-restores: what a row saved through one daemon is restored through the other, and the trees are compared.
+//! Cross-restores: what a row saved through one daemon is restored through the other, and the trees
+//! are compared.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -26,8 +27,8 @@ fn job_name(client: &str) -> String {
     format!("restore-from-{client}")
 }
 
-/// The restore job for what a client saved. One at a time: the Storage Daemon lets a second reader of a volume
-/// ask again in 30 s, whereas the Director begins the next job of its queue at once.
+/// The restore job for what a client saved. One at a time: the Storage Daemon lets a second reader
+/// of a volume ask again in 30 s, whereas the Director begins the next job of its queue at once.
 pub(crate) fn job(client: &str, file_set: &str) -> Vec<String> {
     let lines = [
         "Job {",
@@ -44,7 +45,8 @@ pub(crate) fn job(client: &str, file_set: &str) -> Vec<String> {
     lines.map(str::to_owned).to_vec()
 }
 
-/// Restores each row's jobs both ways and notes in its verdict how many files came back and what differs.
+/// Restores each row's jobs both ways and notes in its verdict how many files came back and what
+/// differs.
 pub(crate) fn cross(bed: &Bed, rows: &[Row], done: &[Done], verdicts: &mut [Verdict]) -> Result<()> {
     let begin = now();
     let mut pairs = Vec::new();
@@ -104,9 +106,9 @@ fn pair(bed: &Bed, number: usize, row: &Row, done: &[Done]) -> Result<Option<Pai
     Ok(Some(Pair { row: number, sides }))
 }
 
-/// Gives fixed times to the directories that have the time of the restore when the stock daemon (on the right) has
-/// restored them: those that no job holds, and those into which it put something later. If only ferrofd left that time
-/// on a directory, it still is a difference.
+/// Gives fixed times to the directories that have the time of the restore when the stock daemon (on
+/// the right) has restored them: those that no job holds, and those into which it put something
+/// later. If only ferrofd left that time on a directory, it still is a difference.
 fn settle(left: &Path, right: &Path, begin: i64) -> Result<()> {
     for entry in fs::read_dir(left).unwrap() {
         let entry = entry.unwrap();

@@ -1,4 +1,5 @@
-//! One row of the matrix: a `FileSet`, the tree that it is about, the jobs that are run with it, and what is expected.
+//! One row of the matrix: a `FileSet`, the tree that it is about, the jobs that are run with it,
+//! and what is expected.
 
 use std::path::Path;
 
@@ -56,7 +57,8 @@ pub(crate) struct Row {
     pub(crate) alone: bool,
     /// The state in which its jobs end.
     pub(crate) status: char,
-    /// A stream that only ferrofd sends: counted, and then taken for what the stock daemon sends in its place.
+    /// A stream that only ferrofd sends: counted, and then taken for what the stock daemon sends in
+    /// its place.
     pub(crate) beyond: Option<i32>,
 }
 

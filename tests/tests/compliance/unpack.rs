@@ -1,5 +1,5 @@
-//! Undoes compression in records, with decoders that are not the product's, so that volumes of two encoders can be
-//! compared.
+//! Undoes compression in records, with decoders that are not the product's, so that volumes of two
+//! encoders can be compared.
 
 use std::io::Read as _;
 
@@ -22,8 +22,8 @@ const ZSTD: &[u8] = b"LZOY";
 /// What stays in front of the content of a compressed block: its header without the length.
 pub(crate) const FRONT: usize = 8;
 
-/// The record with its content unpacked. What precedes the compressed bytes and does not depend on the
-/// encoder stays in front.
+/// The record with its content unpacked. What precedes the compressed bytes and does not depend on
+/// the encoder stays in front.
 pub(crate) fn unpack(mut record: Record) -> Result<Record, String> {
     let at = match record.stream & 0x7ff {
         SPARSE_GZIP | SPARSE_COMPRESSED => ADDRESS,

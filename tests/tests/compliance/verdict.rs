@@ -42,8 +42,8 @@ pub(crate) fn sessions(bed: &Bed, client: &str) -> Result<Sessions> {
     Ok(sessions)
 }
 
-/// Compares the jobs of two clients for a row, the stock daemon's first; each with the name of its client and all that
-/// its volumes hold.
+/// Compares the jobs of two clients for a row, the stock daemon's first; each with the name of its
+/// client and all that its volumes hold.
 pub(crate) fn compare(bed: &Bed, row: &Row, sides: [(&str, &JobResult, &Sessions); 2]) -> Result<Verdict> {
     let jobs = sides.map(|(_, job, _)| job);
     let sessions = sides.map(|(_, _, sessions)| sessions);
@@ -86,8 +86,8 @@ pub(crate) fn compare(bed: &Bed, row: &Row, sides: [(&str, &JobResult, &Sessions
     Ok(verdict)
 }
 
-/// Takes out a stream that the stock daemon does not have, or turns it into the plain data that it sends instead, and
-/// says how often.
+/// Takes out a stream that the stock daemon does not have, or turns it into the plain data that it
+/// sends instead, and says how often.
 fn as_stock(records: &mut Vec<Record>, stream: i32) -> usize {
     let is_beyond = |record: &Record| record.stream == stream;
     let count = records.iter().filter(|record| is_beyond(record)).count();

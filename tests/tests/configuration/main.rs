@@ -1,8 +1,8 @@
-//! Configuration files as people and their tools write them: both programs, `bacula-fd -t` and `bfdjson`, print the
-//! same for each as the stock ones.
+//! Configuration files as people and their tools write them: both programs, `bacula-fd -t` and
+//! `bfdjson`, print the same for each as the stock ones.
 //!
-//! The rows are those of reference 06 §15, from the recorded corpus of `fd-config`. Not here: the whole corpus, which
-//! that crate runs against the recording.
+//! The rows are those of reference 06 §15, from the recorded corpus of `fd-config`. Not here: the
+//! whole corpus, which that crate runs against the recording.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -89,7 +89,8 @@ impl Programs {
         }
         if with_json {
             let (stock, ours) = (self.json(Fd::Stock, args)?, self.json(self.under_test, args)?);
-            // Where the stock program writes what no JSON reader accepts, ours writes what was meant.
+            // Where the stock program writes what no JSON reader accepts, ours writes what was
+            // meant.
             let broken = stock.stdout.contains(",}") || stock.stdout.contains("]}");
             if !broken && !stock.stdout.contains("ABORTING") && stock != ours {
                 return Ok(Some(format!("{what}, JSON:\n stock {stock:#?}\n ours  {ours:#?}")));
@@ -177,8 +178,8 @@ fn every_row_of_the_table_is_answered_as_the_stock_programs_answer_it() -> Resul
     Ok(())
 }
 
-/// The rows whose input is a file that does not exist, or that needs more than `-t`. Standard output is
-/// compared; `@` is replaced by the file.
+/// The rows whose input is a file that does not exist, or that needs more than `-t`. Standard
+/// output is compared; `@` is replaced by the file.
 #[test]
 fn failed_starts_print_the_stock_words() -> Result<()> {
     let folder = Folder::new("starts")?;

@@ -67,7 +67,8 @@ fn every_address_is_bound_and_calls_have_their_source_address() -> Result<()> {
         }
     }
     back_up_and_restore(&bed)?;
-    // Two backups and a restore by File Daemons, beside what the Director says to the Storage Daemon.
+    // Two backups and a restore by File Daemons, beside what the Director says to the Storage
+    // Daemon.
     let from_there = relay.recorded().iter().filter(|line| line.from == Some(SOURCE)).count();
     assert_eq!(from_there, 3);
     Ok(())

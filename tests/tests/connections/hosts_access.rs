@@ -6,7 +6,8 @@ use std::path::Path;
 use bed::peer::{Frame, Peer, key_of_password, packet};
 use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Result, argv, run};
 
-/// `hosts.allow`, `hosts.deny`, and whether 127.0.0.1 may connect. The name of both daemons is put in for `@`.
+/// `hosts.allow`, `hosts.deny`, and whether 127.0.0.1 may connect. The name of both daemons is put
+/// in for `@`.
 const RULES: [(&str, &str, bool); 20] = [
     ("", "", true),
     ("", "ALL: ALL\n", false),

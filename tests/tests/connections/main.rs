@@ -1,5 +1,5 @@
-//! The directions of calls: the File Daemon calls the Director, the Storage Daemon calls the File Daemon. With the stock daemon
-//! beside the one under test.
+//! The directions of calls: the File Daemon calls the Director, the Storage Daemon calls the File
+//! Daemon. With the stock daemon beside the one under test.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -26,7 +26,8 @@ fn fill(options: &BedOptions) -> Result<()> {
     read_once(&source)
 }
 
-/// Backs up with both clients, compares the volumes, and restores what the one under test has saved.
+/// Backs up with both clients, compares the volumes, and restores what the one under test has
+/// saved.
 fn back_up_and_restore(bed: &Bed) -> Result<()> {
     let [reference, test] = CLIENTS.map(|client| bed.backup(client, "").and_then(bed::JobResult::must_be_good));
     let (reference, test) = (reference?, test?);
@@ -70,7 +71,8 @@ fn an_unreachable_client_calls_the_director() -> Result<()> {
         wait_until_registered(&bed, client)?;
     }
     back_up_and_restore(&bed)?;
-    // Status while a job could run: each use takes the connection, and the next one is there at once.
+    // Status while a job could run: each use takes the connection, and the next one is there at
+    // once.
     for _ in 0..10 {
         let status = bed.console(&["status client=test-fd"])?;
         assert!(status.contains("Daemon started "), "{status}");
@@ -95,7 +97,8 @@ fn a_storage_daemon_that_calls_the_client_gets_the_data() -> Result<()> {
     back_up_and_restore(&bed)
 }
 
-/// `tls.require`, in each direction of calls: unmodified Directors and Storage Daemons encrypt, so nothing changes for them.
+/// `tls.require`, in each direction of calls: unmodified Directors and Storage Daemons encrypt, so
+/// nothing changes for them.
 #[test]
 fn calls_of_clients_work_where_encryption_is_required() -> Result<()> {
     let client = |name: &str| {

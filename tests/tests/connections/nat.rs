@@ -1,8 +1,8 @@
-//! Clients behind a router that lets no call in, and that forgets connections: each File Daemon in a network namespace of
-//! its own, from which ways lead out to the Director and the Storage Daemon.
+//! Clients behind a router that lets no call in, and that forgets connections: each File Daemon in
+//! a network namespace of its own, from which ways lead out to the Director and the Storage Daemon.
 //!
-//! A way forgets like a firewall whose entry is gone: what is sent is lost for a moment, the far end is not notified, and
-//! a daemon that sends on later gets a reset.
+//! A way forgets like a firewall whose entry is gone: what is sent is lost for a moment, the far
+//! end is not notified, and a daemon that sends on later gets a reset.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -24,7 +24,8 @@ use nix::unistd::{geteuid, mkfifo};
 
 use super::{CLIENTS, back_up_and_restore, fill, wait_until_registered};
 
-/// What happens first in a namespace. The keepalive interval of TCP on an idle connection is not set by the daemons.
+/// What happens first in a namespace. The keepalive interval of TCP on an idle connection is not
+/// set by the daemons.
 const PREPARE: &str =
     "ip link set lo up && echo 1 >/proc/sys/net/ipv4/tcp_keepalive_intvl && echo up; exec sleep infinity";
 
@@ -87,7 +88,8 @@ impl Inside {
             setns(network, CloneFlags::CLONE_NEWNET).map_err(|source| BedError::System { what: "setns", source })?;
             Ok(TcpListener::bind(("127.0.0.1", port)).unwrap())
         };
-        // The thread stays inside, so it is one that ends; the socket that it made stays inside, too.
+        // The thread stays inside, so it is one that ends; the socket that it made stays inside,
+        // too.
         let listener = thread::spawn(enter).join().unwrap()?;
         let way = Way::default();
         let lines = Arc::clone(&way.lines);
@@ -144,7 +146,8 @@ impl Line {
         Self { inner, outer, passing }
     }
 
-    /// Closed without a good-bye; what the system still says of it is lost, because the loopback is down.
+    /// Closed without a good-bye; what the system still says of it is lost, because the loopback is
+    /// down.
     fn vanish(self) {
         let abort = nix::libc::linger { l_onoff: 1, l_linger: 0 };
         setsockopt(&*self.inner, sockopt::Linger, &abort).unwrap();

@@ -1,5 +1,6 @@
-//! A console that reaches the Director only through a File Daemon (`proxy`), and a Director that takes such a connection over.
-//! Everything is sent to the stock daemon as well, and the answers are compared.
+//! A console that reaches the Director only through a File Daemon (`proxy`), and a Director that
+//! takes such a connection over. Everything is sent to the stock daemon as well, and the answers
+//! are compared.
 
 use std::net::TcpListener;
 use std::thread;
@@ -20,7 +21,8 @@ const MAIN_PROMPT: i32 = -18;
 /// The Director uses the connection itself.
 const FD_CALLED: i32 = -30;
 
-/// A resource in lines that follow the `FileDaemon` resource, which they end. The last one is ended by the next.
+/// A resource in lines that follow the `FileDaemon` resource, which they end. The last one is ended
+/// by the next.
 fn another(kind: &str, name: &str, more: &[&str]) -> Vec<String> {
     let head = ["}", &format!("{kind} {{"), &format!("Name = {name}")].map(ToOwned::to_owned);
     head.into_iter().chain(more.iter().map(ToString::to_string)).collect()
@@ -278,7 +280,8 @@ fn calls_back(console: &mut Peer, director: &mut Peer) -> Result<Heard> {
     }
     let far = rest(director)?;
     assert!(far.len() > 5 && far.iter().any(|line| line.starts_with("2800 End Job TermCode=")), "{far:#?}");
-    // Each daemon has its own name, machine and plugins, and the lengths of all count; a message holds the time.
+    // Each daemon has its own name, machine and plugins, and the lengths of all count; a message
+    // holds the time.
     let alike = |line: String| {
         let text = line.split(" CommBytes=").next().unwrap_or_default();
         let text = text.rsplit("-fd JobId 7: ").next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! A host that works against the restore: another user's process swaps directories, and a user's quota is used up.
+//! A host that works against the restore: another user's process swaps directories, and a user's
+//! quota is used up.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -125,7 +126,8 @@ fn an_exhausted_quota_fails_one_file_with_a_message() -> Result<()> {
     let mut bed = Bed::start(options)?;
     let (fd, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     let to = bed.folder().join("to");
-    // Quotas don't bind root on a local disk, but on a network's; and not every kernel has them. So strace injects the error.
+    // Quotas don't bind root on a local disk, but on a network's; and not every kernel has them. So
+    // strace injects the error.
     let helper = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e", "inject=write:error=EDQUOT", "-P"])
         .arg(to.join("two"))

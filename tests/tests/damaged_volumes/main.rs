@@ -1,6 +1,7 @@
-//! Damaged volumes: a scripted Storage Daemon sends the daemon under test every kind of record in every kind of damage, over
-//! the wire, on behalf of a scripted Director. Whatever comes, the daemon ends the job with an `End Job` that has its
-//! status, restores what was not damaged, reports what is wrong, writes nowhere else, and serves the next job.
+//! Damaged volumes: a scripted Storage Daemon sends the daemon under test every kind of record in
+//! every kind of damage, over the wire, on behalf of a scripted Director. Whatever comes, the
+//! daemon ends the job with an `End Job` that has its status, restores what was not damaged,
+//! reports what is wrong, writes nowhere else, and serves the next job.
 
 #![expect(
     clippy::unwrap_used,
@@ -138,7 +139,8 @@ fn restore(fd: u16, job: usize, to: &Path, session: Vec<u8>, ends: bool) -> Resu
     Ok(Outcome { messages, end })
 }
 
-/// Everything below a directory but access times and the changing of directories: path, mode, size, time, content.
+/// Everything below a directory but access times and the changing of directories: path, mode, size,
+/// time, content.
 fn survey(top: &Path) -> BTreeMap<String, (u32, i64, Vec<u8>)> {
     let mut found = BTreeMap::new();
     for entry in WalkDir::new(top) {
@@ -244,7 +246,8 @@ fn damaged_records_fail_only_what_was_damaged_with_a_message() -> Result<()> {
     Ok(())
 }
 
-/// Waits until the daemon has as many descriptors as before, or one more for what it keeps; says how many.
+/// Waits until the daemon has as many descriptors as before, or one more for what it keeps; says
+/// how many.
 fn idle_again(pid: u32, held: usize) -> Result<usize> {
     bed::wait_for("descriptors to be where they were", bed::PATIENCE, || {
         let open = descriptors(pid)?;
@@ -283,7 +286,8 @@ fn a_full_disk_and_too_few_descriptors_fail_only_what_needs_them() -> Result<()>
     }
     assert_eq!((told.field("TermCode"), told.field("JobFiles")), (69, 3), "{told:?}");
 
-    // One descriptor less each time, from plenty to almost none: the job ends, and says why files are missing.
+    // One descriptor less each time, from plenty to almost none: the job ends, and says why files
+    // are missing.
     let idle = idle_again(pid, held)?;
     let mut ended = 0;
     for spare in (2..12).rev() {
@@ -305,7 +309,8 @@ fn a_full_disk_and_too_few_descriptors_fail_only_what_needs_them() -> Result<()>
         let named = outcome.messages.iter().filter(|(_, text)| text.contains("Too many open files")).count();
         println!("{spare} descriptors: {missing} files missing, {named} messages");
         assert!(named >= missing, "{outcome:?}");
-        // An error that nothing was said behind comes too late for the status, and counts all the same.
+        // An error that nothing was said behind comes too late for the status, and counts all the
+        // same.
         assert_eq!(missing == 0, outcome.field("Errors") == 0, "{outcome:?}");
         assert!(matches!(outcome.field("TermCode"), 69 | 84), "{outcome:?}");
     }

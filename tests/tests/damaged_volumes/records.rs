@@ -1,4 +1,5 @@
-//! Records as a Storage Daemon sends them (reference 05 §2.2, 04), written by hand, and how they are damaged.
+//! Records as a Storage Daemon sends them (reference 05 §2.2, 04), written by hand, and how they
+//! are damaged.
 
 use std::io::Write as _;
 

@@ -1,5 +1,5 @@
-//! Peers that are wrong, slow, or gone: whatever they do, the daemon answers as the reference says (01 §20, §21.6), and
-//! serves the next one as before.
+//! Peers that are wrong, slow, or gone: whatever they do, the daemon answers as the reference says
+//! (01 §20, §21.6), and serves the next one as before.
 //!
 //! No delay of the daemon is part of any expectation.
 
@@ -20,7 +20,8 @@ use bed::{
 };
 use script::{director_script, storage_script, whole_job};
 
-/// A bed with one client, named `test`, of the daemon under test, and without TLS so that scripts can talk to it.
+/// A bed with one client, named `test`, of the daemon under test, and without TLS so that scripts
+/// can talk to it.
 fn bed_in_clear(label: &str) -> Result<Bed> {
     let mut options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?;
     options.tls_psk = false;
@@ -35,7 +36,8 @@ type Footprint = (usize, usize);
 fn footprint_when_idle(bed: &mut Bed) -> Result<Footprint> {
     assert_serves(bed)?;
     let pid = bed.client("test")?.pid()?;
-    // Connections of the status command may still be closing: what stays for a while is the idle state.
+    // Connections of the status command may still be closing: what stays for a while is the idle
+    // state.
     let mut last = (0, 0, 0);
     wait_for("the daemon to be idle", PATIENCE, || {
         let now = (descriptors(pid)?.len(), threads(pid)?);
@@ -66,8 +68,8 @@ fn assert_unharmed(bed: &mut Bed, before: Footprint) -> Result<()> {
     })
 }
 
-/// What a daemon sent until it closed, as text; queued daemon messages for the Director left out (they are about other
-/// connections).
+/// What a daemon sent until it closed, as text; queued daemon messages for the Director left out
+/// (they are about other connections).
 fn rest_as_text(peer: &mut Peer) -> Result<Vec<String>> {
     let text = |frame: Frame| match frame {
         Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -258,7 +260,8 @@ fn listen() -> (TcpListener, u16) {
     (listener, port)
 }
 
-/// How many scripted peers are at work at a time; each takes a place in the daemon's own limit of 20.
+/// How many scripted peers are at work at a time; each takes a place in the daemon's own limit
+/// of 20.
 const AT_A_TIME: usize = 8;
 
 /// Runs the tasks, a few at a time.
@@ -342,7 +345,8 @@ fn the_daemon_survives_a_storage_daemon_lost_at_every_point() -> Result<()> {
             storage.join().unwrap()?;
             let place = format!("storage gone after step {count}, half of the next: {half}");
             let end: Vec<_> = said.iter().filter(|text| text.starts_with("2800 End Job TermCode=")).collect();
-            // Lost in the login the job was only created, lost before or after it the job has failed.
+            // Lost in the login the job was only created, lost before or after it the job has
+            // failed.
             let code = match count {
                 2..=9 => 67,
                 _ if count < closing => 102,

@@ -32,7 +32,8 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// Plays the first `count` steps and, if the next one is a packet, `half` of it; then goes away.
+    /// Plays the first `count` steps and, if the next one is a packet, `half` of it; then goes
+    /// away.
     pub(crate) fn play(&self, mut peer: Peer, count: usize, half: bool) -> Result<()> {
         let mut heard = String::new();
         for step in self.steps.iter().take(count) {
@@ -158,8 +159,8 @@ pub(crate) fn storage_script() -> Script {
     Script { key: SD_KEY.to_owned(), steps }
 }
 
-/// Plays the Director up to the storage command, then orders the backup if the daemon got that far; gives everything
-/// that it said from there on.
+/// Plays the Director up to the storage command, then orders the backup if the daemon got that far;
+/// gives everything that it said from there on.
 pub(crate) fn whole_job(peer: &mut Peer, script: &Script) -> Result<Vec<String>> {
     let mut heard = String::new();
     for step in &script.steps {

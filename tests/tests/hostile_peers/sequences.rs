@@ -1,4 +1,5 @@
-//! Whole sessions of a Director that sends all commands in any order, with signals in between, and leaves in the middle.
+//! Whole sessions of a Director that sends all commands in any order, with signals in between, and
+//! leaves in the middle.
 //!
 //! The orders are drawn from fixed seeds; `SESSIONS=20000` draws more of them.
 
@@ -10,7 +11,8 @@ use bed::{BedError, DIRECTOR, FD_PASSWORD, Fd, Noise, Result};
 
 use super::{assert_unharmed, bed_in_clear, footprint_when_idle};
 
-/// What a Director sends, and what is similar. Nothing here makes the daemon wait for a Storage Daemon.
+/// What a Director sends, and what is similar. Nothing here makes the daemon wait for a Storage
+/// Daemon.
 const LINES: [&[u8]; 48] = [
     b"JobId=0 Job=-Console-.2026-01-01_00.00.00_00 SDid=0 SDtime=0 Authorization=dummy",
     b"JobId=7 Job=seq.2026-01-01_00.00.00_07 SDid=1 SDtime=1 Authorization=FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC",

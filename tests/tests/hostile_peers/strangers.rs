@@ -1,5 +1,5 @@
-//! Peers that reach a port, or a place between two daemons, without a password. The stock daemon beside ours shows
-//! what they can do to it.
+//! Peers that reach a port, or a place between two daemons, without a password. The stock daemon
+//! beside ours shows what they can do to it.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -7,16 +7,18 @@ use std::time::Duration;
 use bed::peer::{Frame, Peer, director_session, hello, key_of_password};
 use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Relay, Result, usage, wait_for};
 
-/// A Director of the File Daemon's configuration that is called, and in whose place a stranger answers.
+/// A Director of the File Daemon's configuration that is called, and in whose place a stranger
+/// answers.
 const CALLED: &str = "called-dir";
 
-/// The reference and the daemon under test, with TLS as it is when nothing is said; nothing if there is no second daemon.
+/// The reference and the daemon under test, with TLS as it is when nothing is said; nothing if
+/// there is no second daemon.
 fn both(label: &str) -> Result<Option<BedOptions>> {
     if Fd::under_test()? == Fd::Stock { Ok(None) } else { BedOptions::side_by_side(label).map(Some) }
 }
 
-/// What follows a `FileDaemon` resource, which it ends: a Director that the daemon calls at this port. The resource that
-/// comes next ends it.
+/// What follows a `FileDaemon` resource, which it ends: a Director that the daemon calls at this
+/// port. The resource that comes next ends it.
 fn called(port: u16) -> Vec<String> {
     let port = format!("DIR Port = {port}");
     ["}", "Director {", &format!("Name = {CALLED}"), "Password = \"nobody knows it\"", "Connect To Director = yes"]
@@ -26,7 +28,8 @@ fn called(port: u16) -> Vec<String> {
         .collect()
 }
 
-/// The stranger's two connections: the daemon's own challenge of one is sent back to it on the other.
+/// The stranger's two connections: the daemon's own challenge of one is sent back to it on the
+/// other.
 ///
 /// What the daemon says last: that it has let the stranger in, or why not.
 fn reflect(port: u16, listener: &TcpListener) -> Result<String> {
@@ -99,7 +102,8 @@ fn a_relay_that_strips_tls_reads_everything_unless_tls_is_required() -> Result<(
         relay.aim(bed.client(name)?.port());
         relay.change("tlspsk=100", "tlspsk=000");
     }
-    // What a File Daemon says to the Storage Daemon, whose key the relay has read on its way from the Director.
+    // What a File Daemon says to the Storage Daemon, whose key the relay has read on its way from
+    // the Director.
     storage.change("tlspsk=100", "tlspsk=000");
     storage.change("tlspsk=200", "tlspsk=000");
     for (name, relay) in names.into_iter().zip(&relays).take(2) {
@@ -161,7 +165,8 @@ fn unauthenticated_hellos_lock_the_director_out_of_the_stock_daemon_only() -> Re
     let mut waiting = stranger(ports[0])?;
     let mut sessions = (0..SERVED).map(|_| director_session(ports[1], 0)).collect::<Result<Vec<_>>>()?;
     waiting.must_be_silent(Duration::from_secs(1))?;
-    // A Director that has logged in when all places are taken waits, as with the stock daemon, and keeps its place.
+    // A Director that has logged in when all places are taken waits, as with the stock daemon, and
+    // keeps its place.
     let mut next = stranger(ports[1])?;
     next.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
     for _ in 0..STRANGERS {
@@ -205,7 +210,8 @@ fn a_login_takes_no_longer_than_the_setting_says() -> Result<()> {
 
 /// A frame of 16 KB that unpacks to nearly four million zeros, announced as compressed.
 fn bomb() -> Vec<u8> {
-    // One literal, then the longest match with it that the block has room for, then the literals that end every block.
+    // One literal, then the longest match with it that the block has room for, then the literals
+    // that end every block.
     let mut block = vec![0x1f, 0, 1, 0];
     block.resize(15_600, 0xff);
     block.extend([0, 0x50, 0, 0, 0, 0, 0]);

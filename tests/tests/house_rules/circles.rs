@@ -1,11 +1,12 @@
 //! Which file of a crate uses which other, and the circles among them.
 //!
-//! A file uses another if it names an item that is defined there: in an import, or by a path in code. A re-export
-//! counts as the file that defines the item. A `mod` declaration and a `pub use` are no use, so a parent that only
-//! declares and re-exports is free. What only a test build sees is left out.
+//! A file uses another if it names an item that is defined there: in an import, or by a path in
+//! code. A re-export counts as the file that defines the item. A `mod` declaration and a `pub use`
+//! are no use, so a parent that only declares and re-exports is free. What only a test build sees
+//! is left out.
 //!
-//! A method that is called on `self` or by its type's name counts as the file of its `impl` block. A call on another
-//! value is not seen.
+//! A method that is called on `self` or by its type's name counts as the file of its `impl` block.
+//! A call on another value is not seen.
 
 #![expect(clippy::indexing_slicing, reason = "a module's name is never empty")]
 
@@ -49,7 +50,8 @@ pub(crate) fn circles(sources: &[Source]) -> Vec<Circle> {
 
 type Name = Vec<String>;
 
-/// The modules of a crate. The first word of a module's name is its target's (`lib`, `main`, a test's name).
+/// The modules of a crate. The first word of a module's name is its target's (`lib`, `main`, a
+/// test's name).
 #[derive(Default)]
 struct Tree {
     modules: BTreeMap<Name, Module>,
@@ -101,8 +103,8 @@ impl Tree {
         self.modules.insert(name.to_owned(), module);
     }
 
-    /// Follows a path from a module as far as it leads through modules, and gives what is left of it. `seen` ends imports
-    /// that lead back to themselves.
+    /// Follows a path from a module as far as it leads through modules, and gives what is left of
+    /// it. `seen` ends imports that lead back to themselves.
     fn resolve<'p>(
         &self,
         from: &Name,
@@ -258,7 +260,8 @@ impl Reader {
         self.module.imports.push((alias, path));
     }
 
-    /// The paths in a macro's arguments: those with `::`, and single words that only a type or a constant can be.
+    /// The paths in a macro's arguments: those with `::`, and single words that only a type or a
+    /// constant can be.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Name = Vec::new();
         let mut colons = 0;

@@ -12,8 +12,8 @@ pub(crate) struct Literal {
     pub(crate) text: String,
 }
 
-/// The text literals of a file, those inside macro calls included, those of attributes (and so of doc comments and
-/// of error types) not.
+/// The text literals of a file, those inside macro calls included, those of attributes (and so of
+/// doc comments and of error types) not.
 pub(crate) fn literals(file: &File) -> Vec<Literal> {
     let mut finder = Literals::default();
     finder.visit_file(file);
@@ -75,8 +75,8 @@ pub(crate) fn method_calls(file: &File, name: &'static str) -> Vec<usize> {
     calls.1
 }
 
-/// Every path that a file names, with its line: imports spelled out (`use std::{fs, io}` is two), paths in code and
-/// in macro calls as they stand.
+/// Every path that a file names, with its line: imports spelled out (`use std::{fs, io}` is two),
+/// paths in code and in macro calls as they stand.
 pub(crate) fn named_paths(file: &File) -> Vec<(usize, String)> {
     let mut finder = Paths::default();
     finder.visit_file(file);
@@ -145,8 +145,9 @@ impl<'a> Visit<'a> for Paths {
     }
 }
 
-/// Where a file makes the value `Signal::Eod` in order to send it: the line, and the function around it. Patterns and
-/// comparisons only look at one, and `Some(Signal::Eod)` or `Ok(…)` hands over one that was received.
+/// Where a file makes the value `Signal::Eod` in order to send it: the line, and the function
+/// around it. Patterns and comparisons only look at one, and `Some(Signal::Eod)` or `Ok(…)` hands
+/// over one that was received.
 pub(crate) fn sent_end_of_data(file: &File) -> Vec<(usize, Option<String>)> {
     let mut finder = EndsOfData::default();
     finder.visit_file(file);
@@ -288,7 +289,8 @@ impl<'a> Visit<'a> for Tests {
     }
 }
 
-/// The `return`s in functions with `#[test]` that end the test as if it had passed, and say nothing.
+/// The `return`s in functions with `#[test]` that end the test as if it had passed, and say
+/// nothing.
 pub(crate) fn silent_returns(file: &File) -> Vec<(String, usize)> {
     let mut finder = TestReturns::default();
     finder.visit_file(file);

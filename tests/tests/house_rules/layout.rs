@@ -1,4 +1,5 @@
-//! Rules of the layout: where modules and unit tests are, and one name, one dependency, one way for one thing.
+//! Rules of the layout: where modules and unit tests are, and one name, one dependency, one way for
+//! one thing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,8 @@ use crate::sources::{Outcome, crates, crates_and_tests, is_test_only, read, rust
 
 /// Longest block of unit tests inside the file that they test, in lines.
 const INLINE_TESTS: usize = 80;
-/// The crate that uses both `nix` and `rustix`: only `nix` has users and groups, only `rustix` extended attributes.
+/// The crate that uses both `nix` and `rustix`: only `nix` has users and groups, only `rustix`
+/// extended attributes.
 const USES_BOTH: &str = "fd-metadata";
 
 #[test]
@@ -128,7 +130,8 @@ fn every_dependency_of_the_workspace_is_used() -> Outcome<()> {
     Ok(())
 }
 
-/// A test that moved would otherwise fail in continuous integration only, on a machine that lacks something.
+/// A test that moved would otherwise fail in continuous integration only, on a machine that lacks
+/// something.
 #[test]
 fn every_permitted_skip_names_unit_tests_that_exist() -> Outcome<()> {
     const LIST: &str = ".ci/may-skip";
@@ -157,7 +160,8 @@ fn every_permitted_skip_names_unit_tests_that_exist() -> Outcome<()> {
     Ok(())
 }
 
-/// The head of the program lists its rooms from the top; what runs on lower ones can be read without the upper ones.
+/// The head of the program lists its rooms from the top; what runs on lower ones can be read
+/// without the upper ones.
 #[test]
 fn a_room_of_the_program_uses_lower_rooms_only() -> Outcome<()> {
     let head = read("crates/bacula-fd/src/main.rs")?;
@@ -179,6 +183,22 @@ fn a_room_of_the_program_uses_lower_rooms_only() -> Outcome<()> {
             let used = used.and_then(|used| rooms.get_key_value(used)).filter(|(used, _)| *used != room);
             if let Some((used, _)) = used.filter(|(_, below)| *below <= level) {
                 problems.push(format!("{}:{line}: {room} uses {used}, which is not below it", source.path.display()));
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+#[test]
+fn comments_have_at_most_100_columns() -> Outcome<()> {
+    const COLUMNS: usize = 100;
+    let mut problems = Vec::new();
+    for path in rust_files()? {
+        for (at, line) in read(&path.to_string_lossy())?.lines().enumerate() {
+            let columns = line.chars().count();
+            if line.trim_start().starts_with("//") && columns > COLUMNS {
+                problems.push(format!("{}:{}: {columns} columns", path.display(), at + 1));
             }
         }
     }

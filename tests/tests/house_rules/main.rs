@@ -1,7 +1,9 @@
-//! The house rules that neither the compiler nor clippy checks, one test each. `make lint` runs them alone.
+//! The house rules that neither the compiler nor clippy checks, one test each. `make lint` runs
+//! them alone.
 //!
-//! They read the sources (with the tests taken out where a rule speaks of the program only), the pages of `docs/`,
-//! and `cargo metadata`. Not here: whether the program works; that is what the other tests are for.
+//! They read the sources (with the tests taken out where a rule speaks of the program only), the
+//! pages of `docs/`, and `cargo metadata`. Not here: whether the program works; that is what the
+//! other tests are for.
 
 mod circles;
 mod citations;
@@ -22,7 +24,8 @@ use code::{
 use packages::packages;
 use sources::{Outcome, Source, crates, crates_and_tests, files, read, root, rust_files};
 
-/// May hold `unsafe`: the system calls, the plugin ABI, and the multi-buffer kernels of the digests.
+/// May hold `unsafe`: the system calls, the plugin ABI, and the multi-buffer kernels of the
+/// digests.
 const UNSAFE_PLACES: [&str; 3] = ["crates/fd-os/", "crates/fd-plugins/", "crates/fd-crypto/src/multi_buffer"];
 /// Packages beside the sixteen: they test or measure them, and nothing is built on them.
 const BESIDE: [&str; 4] = ["bed", "bench", "ferrofd-fuzz", SKIP];
@@ -41,7 +44,8 @@ fn table_rows(page: &str) -> Vec<Vec<&str>> {
         .collect()
 }
 
-/// The floor of each crate, as docs/architecture.md draws it: rows that begin with a number and a name.
+/// The floor of each crate, as docs/architecture.md draws it: rows that begin with a number and a
+/// name.
 fn floors() -> Outcome<BTreeMap<String, u32>> {
     let page = read("docs/architecture.md")?;
     let rows = table_rows(&page);
@@ -88,7 +92,8 @@ fn a_crate_uses_lower_floors_only() -> Outcome<()> {
     Ok(())
 }
 
-/// Files of one crate that use each other can only be read together; what they share belongs in a file below them.
+/// Files of one crate that use each other can only be read together; what they share belongs in a
+/// file below them.
 #[test]
 fn no_crate_has_circles_of_files() -> Outcome<()> {
     let members = crates_and_tests()?;
@@ -99,7 +104,8 @@ fn no_crate_has_circles_of_files() -> Outcome<()> {
     Ok(())
 }
 
-/// The rooms of each crate, as docs/architecture.md names them: a room is a module with files of its own.
+/// The rooms of each crate, as docs/architecture.md names them: a room is a module with files of
+/// its own.
 #[test]
 fn the_table_of_rooms_names_every_room() -> Outcome<()> {
     let mut built: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -178,9 +184,9 @@ fn floors_0_and_1_use_no_file_socket_thread_or_clock() -> Outcome<()> {
     Ok(())
 }
 
-/// A sequence of frames ends with `BNET_EOD`; if it is forgotten on one path, its reader hangs. So each kind
-/// of channel has one function that sends it and nothing else does: to see every place that ends a sequence, look for
-/// the callers of these two.
+/// A sequence of frames ends with `BNET_EOD`; if it is forgotten on one path, its reader hangs. So
+/// each kind of channel has one function that sends it and nothing else does: to see every place
+/// that ends a sequence, look for the callers of these two.
 #[test]
 fn end_of_data_is_sent_by_one_function_a_channel() -> Outcome<()> {
     // The end of a dialogue's or a list's frames, and of one stream of records.
@@ -209,7 +215,8 @@ fn end_of_data_is_sent_by_one_function_a_channel() -> Outcome<()> {
     Ok(())
 }
 
-/// The status is a decimal character code that may be followed by anything; read wrongly, a failed job looks good.
+/// The status is a decimal character code that may be followed by anything; read wrongly, a failed
+/// job looks good.
 #[test]
 fn the_close_status_is_parsed_in_one_place_that_has_its_own_test() -> Outcome<()> {
     const REPLY: &str = "3000 OK close Status = ";
@@ -221,7 +228,8 @@ fn the_close_status_is_parsed_in_one_place_that_has_its_own_test() -> Outcome<()
                 parsers.push((member.name.clone(), source.path.clone()));
             }
             for (name, literals) in test_functions(&source.whole) {
-                // A test of the parser, not one that uses the reply on the way: it tries several statuses.
+                // A test of the parser, not one that uses the reply on the way: it tries several
+                // statuses.
                 let tries = literals.iter().filter(|text| text.contains(REPLY.trim_end())).count();
                 if tries >= 3 && name.contains("close_status") {
                     tested.insert(member.name.clone());
@@ -234,12 +242,14 @@ fn the_close_status_is_parsed_in_one_place_that_has_its_own_test() -> Outcome<()
     Ok(())
 }
 
-/// Whether a literal is something that we say to an operator or a peer, in the shapes that the stock daemon's texts have.
+/// Whether a literal is something that we say to an operator or a peer, in the shapes that the
+/// stock daemon's texts have.
 fn is_said(literal: &Literal) -> bool {
     let text = literal.text.as_str();
     let words = text.split_whitespace().count();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    // A reply of ours: 2000 OK …, 2999 Invalid command. (1xxx and 3xxx are the peers' and only parsed.)
+    // A reply of ours: 2000 OK …, 2999 Invalid command. (1xxx and 3xxx are the peers' and only
+    // parsed.)
     let reply = digits == 4 && text.starts_with('2') && text.as_bytes().get(4).is_some_and(|b| b" -".contains(b));
     // A job message: it carries the system's words, or is a sentence with its newline.
     let sentence = words >= 3 && text.ends_with('\n') && text.bytes().next().is_some_and(|b| b.is_ascii_uppercase());
@@ -281,8 +291,8 @@ fn texts_for_users_are_in_one_table_a_crate() -> Outcome<()> {
     Ok(())
 }
 
-/// `texts.rs`; the Hello's words, which fd-bsock both says and reads; and the pages of a status, where the words can't
-/// be told from their places.
+/// `texts.rs`; the Hello's words, which fd-bsock both says and reads; and the pages of a status,
+/// where the words can't be told from their places.
 fn is_text_table(source: &Source) -> bool {
     source.path.ends_with("src/texts.rs")
         || source.path == Path::new("crates/fd-bsock/src/hello.rs")
@@ -308,7 +318,8 @@ fn unsafe_is_in_its_places_with_a_safety_comment() -> Outcome<()> {
     Ok(())
 }
 
-/// Whether the comment lines directly above `line` (1-based), or the statement's first line above it, say SAFETY.
+/// Whether the comment lines directly above `line` (1-based), or the statement's first line above
+/// it, say SAFETY.
 fn is_justified(text: &str, line: usize) -> bool {
     let lines: Vec<&str> = text.lines().collect();
     let above = lines.get(..line).unwrap_or_default();
@@ -414,7 +425,8 @@ fn every_dependency_has_its_reason() -> Outcome<()> {
     Ok(())
 }
 
-/// docs/differences.md names a test for each difference; a test that is renamed or gone leaves a claim without proof.
+/// docs/differences.md names a test for each difference; a test that is renamed or gone leaves a
+/// claim without proof.
 #[test]
 fn every_difference_names_a_test_that_exists() -> Outcome<()> {
     let mut known = BTreeSet::new();

@@ -1,4 +1,5 @@
-//! The workspace's own sources, parsed: which files make each crate, and their code with the tests taken out.
+//! The workspace's own sources, parsed: which files make each crate, and their code with the tests
+//! taken out.
 //!
 //! Not here: any rule.
 

@@ -1,6 +1,8 @@
-//! A job sends as much per second to the Storage Daemon as its limit says, wherever that is set, within five percent.
+//! A job sends as much per second to the Storage Daemon as its limit says, wherever that is set,
+//! within five percent.
 //!
-//! A relay takes the time. What is compared is a rate and not a time: a limited daemon sleeps nearly always.
+//! A relay takes the time. What is compared is a rate and not a time: a limited daemon sleeps
+//! nearly always.
 
 use std::fs;
 
@@ -8,14 +10,16 @@ use bed::{Bed, BedOptions, ClientOptions, Fd, JobResult, JobRow, Noise, PATIENCE
 
 /// What a job sends.
 const SIZE: usize = 6_000_000;
-/// The first part, which may come at once, and the last, which may not come in one piece, are not counted.
+/// The first part, which may come at once, and the last, which may not come in one piece, are not
+/// counted.
 const COUNTED: (usize, usize) = (1_200_000, 5_800_000);
 /// After this much the operator changes the limit.
 const CHANGE: usize = 1_500_000;
 /// Of how much the rate may be off.
 const TOLERANCE: f64 = 0.05;
 
-/// A client whose daemon has a limit in its own configuration, and one of whose jobs the Director limits.
+/// A client whose daemon has a limit in its own configuration, and one of whose jobs the Director
+/// limits.
 fn client(fd: Fd, name: &str) -> ClientOptions {
     let mut client = ClientOptions::new(fd).named(name);
     client.file_daemon = vec!["Maximum Bandwidth Per Job = 700 kb/s".to_owned()];
@@ -25,7 +29,8 @@ fn client(fd: Fd, name: &str) -> ClientOptions {
     client
 }
 
-/// Two clients of each daemon: one whose `FileDaemon` resource limits, and one where the Director resource does.
+/// Two clients of each daemon: one whose `FileDaemon` resource limits, and one where the Director
+/// resource does.
 fn stage(fds: &[(&str, Fd)], tls_psk: bool) -> Result<(Bed, Relay)> {
     let clients = fds.iter().flat_map(|&(name, fd)| [client(fd, name), client(fd, &format!("{name}-dir"))]);
     let mut options = BedOptions::new("bandwidth", clients)?;

@@ -33,7 +33,8 @@ impl Form {
             Ok(text) => {
                 Self { jobs: text.parse().unwrap(), at_a_time: [12, 3, 3, 2], slack: 16 << 20, environment: Vec::new() }
             }
-            // A C library that spreads its memory over one area after the other hides what a few jobs leave behind.
+            // A C library that spreads its memory over one area after the other hides what a few
+            // jobs leave behind.
             Err(_) => Self {
                 jobs: 3,
                 at_a_time: [3, 1, 1, 1],

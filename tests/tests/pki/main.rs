@@ -1,5 +1,6 @@
-//! Encrypted and signed backups (reference 04 §12, 05 §11): what one daemon encrypts the other decrypts, whatever the
-//! cipher, the digest, the compression; volumes hold the same once they are decrypted; damage and wrong keys cause a message.
+//! Encrypted and signed backups (reference 04 §12, 05 §11): what one daemon encrypts the other
+//! decrypts, whatever the cipher, the digest, the compression; volumes hold the same once they are
+//! decrypted; damage and wrong keys cause a message.
 //!
 //! With `FD_UNDER_TEST=stock` a second stock daemon takes its place.
 
@@ -46,9 +47,10 @@ fn client(fd: Fd, name: &str, keys: &Keys, masters: &[&Keys], more: &[&str]) -> 
     client.file_daemon.extend(masters.iter().map(|master| file("PKI Master Key", &master.certificate)));
     client.file_daemon.extend(more.iter().map(|&line| line.to_owned()));
     if fd == Fd::Stock {
-        // Backup jobs that begin at the same moment share the stock daemon's place in its list of master keys: session
-        // records then lack recipients, or name some twice (5 of 180 jobs with 8 master keys on two processors, none of
-        // 180 one after the other). Such a client runs one backup at a time.
+        // Backup jobs that begin at the same moment share the stock daemon's place in its list of
+        // master keys: session records then lack recipients, or name some twice (5 of 180 jobs with
+        // 8 master keys on two processors, none of 180 one after the other). Such a client runs one
+        // backup at a time.
         client.job.push("Maximum Concurrent Jobs = 1".to_owned());
     }
     client
@@ -205,7 +207,8 @@ fn jobs_side_by_side_encrypt_for_every_recipient() -> Result<()> {
     Ok(())
 }
 
-/// Two volumes hold the same; the stock daemon uses one initialisation vector for all files, ours one for each.
+/// Two volumes hold the same; the stock daemon uses one initialisation vector for all files, ours
+/// one for each.
 fn compare(what: &str, left: (Vec<Item>, usize), right: (Vec<Item>, usize), fd: Fd) {
     let ((left, left_vectors), (right, right_vectors)) = (left, right);
     let sessions = left.iter().filter(|item| item.stream == volume::SESSION).count();
@@ -226,8 +229,8 @@ fn restore_onto(bed: &Bed, job: u32, from: &str, onto: &str) -> Result<(JobResul
     Ok((result, to))
 }
 
-/// The texts of a restore's messages, without the lines that OpenSSL words differently in each version, and how often
-/// each came.
+/// The texts of a restore's messages, without the lines that OpenSSL words differently in each
+/// version, and how often each came.
 fn told(result: &JobResult, client: &str, to: &Path) -> BTreeMap<String, usize> {
     let mut told = BTreeMap::new();
     for line in result.messages_of(&format!("{client}-fd")) {
@@ -294,8 +297,8 @@ fn encrypted_data_is_restored_with_the_right_keys_only() -> Result<()> {
             assert_eq!(by_reference.row.status, by_test.row.status, "{what}\n{}\n{}", by_reference.log, by_test.log);
             let (one, other) = (below(&one, &source), below(&other, &source));
             if fs::exists(&one).unwrap() {
-                // What was given up has the times of the restore. The stock daemon reads what it has restored once more
-                // to check a signature, which changes the access times.
+                // What was given up has the times of the restore. The stock daemon reads what it
+                // has restored once more to check a signature, which changes the access times.
                 let times = if by_test.row.status == 'T' { Times::Seconds } else { Times::Ignored };
                 let rules = TreeRules { times, access_times: false, ..TreeRules::restored() };
                 assert_eq!(compare_trees(&one, &other, rules)?, Vec::<String>::new(), "{what}");
@@ -334,8 +337,8 @@ fn a_signature_of_a_file_with_holes_is_good() -> Result<()> {
     Ok(())
 }
 
-/// Ours keeps signatures in its working directory; whatever becomes of that file, the volume is that of the stock daemon,
-/// which signs everything each time.
+/// Ours keeps signatures in its working directory; whatever becomes of that file, the volume is
+/// that of the stock daemon, which signs everything each time.
 #[test]
 fn signatures_of_an_earlier_backup_change_nothing_on_the_volume() -> Result<()> {
     const FILES: usize = 300;

@@ -1,4 +1,5 @@
-//! What an encrypted job put on its volume, opened with the private key: independent of the product's own code.
+//! What an encrypted job put on its volume, opened with the private key: independent of the
+//! product's own code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -35,8 +36,8 @@ pub(crate) enum Content {
         key_len: usize,
         recipients: Vec<Vec<u8>>,
     },
-    /// Encrypted data: its blocks as they were read from the file. The lengths of the records are the same for both
-    /// where nothing is compressed.
+    /// Encrypted data: its blocks as they were read from the file. The lengths of the records are
+    /// the same for both where nothing is compressed.
     Data {
         blocks: Vec<Vec<u8>>,
         record_lens: Vec<usize>,
@@ -65,7 +66,8 @@ fn tags(pieces: &[(u8, &[u8])]) -> Vec<u8> {
     pieces.iter().map(|(tag, _)| *tag).collect()
 }
 
-/// A session record, taken apart field by field (reference 04 §12.3); its key is decrypted with our private key.
+/// A session record, taken apart field by field (reference 04 §12.3); its key is decrypted with our
+/// private key.
 fn session(record: &[u8], id: &[u8], private: &PKey<Private>) -> (Content, Vec<u8>, Vec<u8>) {
     let outer = der(record);
     assert_eq!(tags(&outer), [0x30]);
@@ -131,7 +133,8 @@ struct Sealed {
     record_lens: Vec<usize>,
 }
 
-/// Everything that a job put on its volume. Also gives how many different initialisation vectors there are.
+/// Everything that a job put on its volume. Also gives how many different initialisation vectors
+/// there are.
 pub(crate) fn open(
     records: impl Iterator<Item = Result<Record>>,
     id: &[u8],

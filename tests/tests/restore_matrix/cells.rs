@@ -1,5 +1,5 @@
-//! What is saved, and what is in its place when it is restored: kinds × situations, one directory (a cell) for each
-//! pair, `<situation>/<kind>/x`.
+//! What is saved, and what is in its place when it is restored: kinds × situations, one directory
+//! (a cell) for each pair, `<situation>/<kind>/x`.
 
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt as _;
@@ -380,7 +380,8 @@ pub(crate) fn build_source(source: &Path) {
     set_time(source, SAVED);
 }
 
-/// Lays out what a restore finds at `top`; flags and read-only mounts come with [`Flagged::set`] and [`freeze`].
+/// Lays out what a restore finds at `top`; flags and read-only mounts come with [`Flagged::set`]
+/// and [`freeze`].
 pub(crate) fn build_target(top: &Path, flagged: &mut Flagged, mounts: &mut Mounts) -> Result<()> {
     for situation in Situation::ALL {
         let here = top.join(situation.name());

@@ -22,7 +22,8 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
         found: &["a/b: missing on the right"],
         text: "Makes every directory that `where` goes through, also those that a `..` behind them leaves again.",
     },
-    // The first name is a link that was there before and stays; the second becomes another name of it.
+    // The first name is a link that was there before and stays; the second becomes another name of
+    // it.
     Documented { rows: "ifolder dangling-link hard-link", found: LINKED_LINK, text: TIMES_THROUGH_A_LINK },
     Documented { rows: "never dangling-link hard-link", found: LINKED_LINK, text: TIMES_THROUGH_A_LINK },
     Documented { rows: "ifolder link-to-directory hard-link", found: LINKED_VICTIM, text: TIMES_THROUGH_A_LINK },

@@ -12,7 +12,8 @@ const SAVED: i64 = crate::cells::SAVED;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Form {
     pub(crate) name: &'static str,
-    /// The console's arguments. `@` is the restore's own place, `SRC` the tree's path, `BED` the bed's folder.
+    /// The console's arguments. `@` is the restore's own place, `SRC` the tree's path, `BED` the
+    /// bed's folder.
     arguments: &'static str,
     /// What is done to its place before.
     ground: Ground,

@@ -1,9 +1,11 @@
-//! The restore matrix: replace modes × what is saved × what is in its place, and the forms of names. Each restore is
-//! done by the stock daemon and by the daemon under test, from a backup by the stock one, onto the same tree; the trees
-//! that result (content, mode, owner, times to the nanosecond, links, ACLs, attributes, holes), the job's messages and its
-//! report are compared, cell by cell.
+//! The restore matrix: replace modes × what is saved × what is in its place, and the forms of
+//! names. Each restore is done by the stock daemon and by the daemon under test, from a backup by
+//! the stock one, onto the same tree; the trees that result (content, mode, owner, times to the
+//! nanosecond, links, ACLs, attributes, holes), the job's messages and its report are compared,
+//! cell by cell.
 //!
-//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the comparison itself is sound.
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the
+//! comparison itself is sound.
 //!
 //! Needs root: owners, devices, flags and mounts are half of it.
 
@@ -50,7 +52,8 @@ struct Ground {
 impl Ground {
     fn raise() -> Result<Self> {
         let mut options = BedOptions::side_by_side("restores")?;
-        // With three workers another thread receives. What one does alone the compliance suite shows, which has two.
+        // With three workers another thread receives. What one does alone the compliance suite
+        // shows, which has two.
         options.clients = options.clients.into_iter().map(|client| client.with_workers(3)).collect();
         let limits = options.folder.path().join("allowed");
         let limited = |client: ClientOptions| {

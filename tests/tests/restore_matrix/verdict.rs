@@ -54,8 +54,9 @@ impl Table {
         self.rows.entry(row).or_default().extend(differences);
     }
 
-    /// The stock daemon takes its umask away while it sets attributes, and two restores at a time can lose it for good:
-    /// what it makes from then on without a record is writable by all users. `lost` says of which side that was seen.
+    /// The stock daemon takes its umask away while it sets attributes, and two restores at a time
+    /// can lose it for good: what it makes from then on without a record is writable by all users.
+    /// `lost` says of which side that was seen.
     pub(crate) fn forgive_lost_umasks(&mut self, lost: [bool; 2]) {
         let excuses = ["mode 0777 against 0755", "mode 0755 against 0777"];
         for differences in self.rows.values_mut() {

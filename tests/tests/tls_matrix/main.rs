@@ -1,9 +1,10 @@
-//! Every pair of daemons, and how their connection is protected: pre-shared key, certificates, both or none; possible or required; right, wrong
-//! and missing credentials; TLS 1.3 and 1.2. The File Daemon is called by the real Director, and calls real Storage
-//! Daemons. Relays in between see whether anything went over the line in clear.
+//! Every pair of daemons, and how their connection is protected: pre-shared key, certificates, both
+//! or none; possible or required; right, wrong and missing credentials; TLS 1.3 and 1.2. The File
+//! Daemon is called by the real Director, and calls real Storage Daemons. Relays in between see
+//! whether anything went over the line in clear.
 //!
-//! The stock daemon goes through the same rows. What its operator reads must be the same; [`talks_in_clear`] has the difference
-//! that is on purpose.
+//! The stock daemon goes through the same rows. What its operator reads must be the same;
+//! [`talks_in_clear`] has the difference that is on purpose.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -65,8 +66,8 @@ const ACCEPTED: &str = "2000 OK Hello";
 /// What only the owner of the connection may say.
 const COMMAND: &str = "JobId=";
 
-/// Whether the daemon itself said more in clear than the login. The stock daemon does, as a server that requires
-/// certificates: it leaves the refusal to the client (reference 01 §10.3).
+/// Whether the daemon itself said more in clear than the login. The stock daemon does, as a server
+/// that requires certificates: it leaves the refusal to the client (reference 01 §10.3).
 fn talks_in_clear(outcome: &Outcome) -> bool {
     outcome.lines.iter().any(|line| line.shows(ACCEPTED))
 }
@@ -89,7 +90,8 @@ fn check(side: &str, stock: bool, row: &Row, outcome: &Outcome) -> std::result::
     if good { Ok(()) } else { Err(format!("{side} {row:?}: {outcome:?}, cipher {cipher:x?}")) }
 }
 
-/// The library's words for an alert change with its version; the two daemons need not have the same.
+/// The library's words for an alert change with its version; the two daemons need not have the
+/// same.
 fn without_alert(text: &str) -> String {
     text.split("ERR=").next().unwrap_or_default().to_owned()
 }

@@ -36,8 +36,9 @@ pub(crate) const STATES: [State; 7] = [
     state("bothreq", true, true, true),
 ];
 
-/// How a connection ends: rows are the servers of the hello, columns the clients, in the order of [`STATES`]
-/// (reference 01 §10.3). `c` is clear, `t` TLS with certificates, `p` with the key, `x` a refusal by either side.
+/// How a connection ends: rows are the servers of the hello, columns the clients, in the order of
+/// [`STATES`] (reference 01 §10.3). `c` is clear, `t` TLS with certificates, `p` with the key, `x`
+/// a refusal by either side.
 const TABLE: [&str; 7] = ["ccxccxx", "cttctxt", "xttxtxt", "ccxpppp", "cttptpt", "xxxpppp", "xttptpt"];
 
 /// How a connection ends.

@@ -35,7 +35,8 @@ impl Storage {
         Ok(Self { name: name.to_owned(), lines, port, relay, process: None })
     }
 
-    /// Writes its configuration and starts it. One whose name says so gets a variable: it supports nothing newer than TLS 1.2.
+    /// Writes its configuration and starts it. One whose name says so gets a variable: it supports
+    /// nothing newer than TLS 1.2.
     pub(crate) fn start(&mut self, folder: &Path, root: &Root, old: &(String, String)) -> Result<()> {
         let Self { name, port, .. } = self;
         let (work, archive) = (folder.join(format!("work/sd-{name}")), folder.join(format!("volumes/sd-{name}")));
@@ -119,7 +120,8 @@ impl Row {
         format!("run job=backup-{side}-{client} storage={storage} pool={storage} yes")
     }
 
-    /// Whether the job ended as expected, and nothing of it went over the lines in clear that must not.
+    /// Whether the job ended as expected, and nothing of it went over the lines in clear that must
+    /// not.
     pub(crate) fn check(&self, job: &JobResult, lines: &[Recorded]) -> std::result::Result<(), String> {
         let cipher = lines.iter().find_map(Recorded::cipher_chosen_by_called);
         let of_key = matches!(cipher, Some(0x1301 | 0x1303 | 0x008d));
@@ -142,8 +144,9 @@ impl Row {
     }
 }
 
-/// Every pair of states, and certificates of another host and another authority. A refusal takes the daemons many seconds
-/// (the stock one makes them wait for each other), so the stock daemon shows a few of them only.
+/// Every pair of states, and certificates of another host and another authority. A refusal takes
+/// the daemons many seconds (the stock one makes them wait for each other), so the stock daemon
+/// shows a few of them only.
 pub(crate) fn rows() -> Vec<Row> {
     const REFUSED_BY_STOCK: [(&str, &str); 3] = [("none", "certreq"), ("pskreq", "none"), ("stranger", "certreq")];
     const REFUSED: End = End::Refused("Bad response to Storage command: wanted 2000 OK storage");

@@ -1,5 +1,5 @@
-//! The same conversation with both File Daemons: for each action of a Director, a console or a tool, what goes over the
-//! connection is recorded and compared, without times, numbers and names.
+//! The same conversation with both File Daemons: for each action of a Director, a console or a
+//! tool, what goes over the connection is recorded and compared, without times, numbers and names.
 //!
 //! Not here: what goes to the Storage Daemon (the compliance matrix compares volumes), and TLS.
 
@@ -67,7 +67,8 @@ impl Stage {
         Ok(Self { bed, recorders })
     }
 
-    /// What both File Daemons and their Director said during one action: the conversations one after the other.
+    /// What both File Daemons and their Director said during one action: the conversations one
+    /// after the other.
     fn transcripts(&self, action: &Action) -> Result<Vec<[String; 2]>> {
         // Both at once: most of the time goes by while a Director waits.
         thread::scope(|scope| {
@@ -88,8 +89,8 @@ impl Stage {
         Ok(both)
     }
 
-    /// What the File Daemon wrote to a file of its own. The bed's looks at its port have no first frame, and what is
-    /// said of them is left out.
+    /// What the File Daemon wrote to a file of its own. The bed's looks at its port have no first
+    /// frame, and what is said of them is left out.
     fn log(&self, name: &str) -> Result<String> {
         let path = log_of(&self.bed, name);
         wait_for_ends(&path)?;

@@ -4,7 +4,8 @@ use bed::peer::Frame;
 
 use crate::recorder::Conversation;
 
-/// What precedes a run of characters that differs, which characters these are, and what they become.
+/// What precedes a run of characters that differs, which characters these are, and what they
+/// become.
 const RUNS: [(&str, &str, &str); 39] = [
     ("JobId=", DIGITS, "N"),
     ("JobId ", DIGITS, "N"),
@@ -61,7 +62,8 @@ pub(crate) fn lines(conversation: &Conversation, client: &str) -> (Vec<String>, 
     (behind(director, login(director, b"1000 OK auth")), behind(daemon, login(daemon, b"2000 OK Hello")))
 }
 
-/// One frame as a line; `None` for the line of the plugins, which are a matter of what is installed.
+/// One frame as a line; `None` for the line of the plugins, which are a matter of what is
+/// installed.
 pub(crate) fn line(frame: &Frame, client: &str) -> Option<String> {
     Some(match frame {
         Frame::Data(payload) if payload.starts_with(b" Plugin: ") => return None,

@@ -1,5 +1,6 @@
-//! What is reported about plugins where there are none: without a `Plugin Directory`, and with an empty one. Here nothing about
-//! plugins is left out of the comparison, as it is elsewhere because the stock daemon of the bed has one.
+//! What is reported about plugins where there are none: without a `Plugin Directory`, and with an
+//! empty one. Here nothing about plugins is left out of the comparison, as it is elsewhere because
+//! the stock daemon of the bed has one.
 
 use std::fs;
 
@@ -18,8 +19,8 @@ const QUESTIONS: [&[u8]; 6] = [
     b".status header api=2 api_opts=o",
 ];
 
-/// A bed whose clients' Plugin Directory depends on the end of their names: none (`no`), an empty one (`an`), or the
-/// packages' one.
+/// A bed whose clients' Plugin Directory depends on the end of their names: none (`no`), an empty
+/// one (`an`), or the packages' one.
 fn options<'c>(label: &str, clients: impl IntoIterator<Item = (&'c str, Fd)>) -> Result<BedOptions> {
     let mut options = BedOptions::new(label, clients.into_iter().map(|(name, fd)| ClientOptions::new(fd).named(name)))?;
     let empty = options.folder.make("plugins")?;
@@ -179,7 +180,8 @@ fn told_of_plugins(bed: &Bed, client: &str, set: &str, job: u32) -> Result<Strin
     Ok(std::iter::once(head.as_str()).chain(lines).collect::<Vec<_>>().join("\n"))
 }
 
-/// Each daemon without a Plugin Directory, with an empty one, and with one that holds another plugin.
+/// Each daemon without a Plugin Directory, with an empty one, and with one that holds another
+/// plugin.
 #[test]
 fn a_file_set_with_plugins_fails_in_the_stock_daemon_s_words() -> Result<()> {
     let fd = Fd::under_test()?;
@@ -193,7 +195,8 @@ fn a_file_set_with_plugins_fails_in_the_stock_daemon_s_words() -> Result<()> {
     let commands: Vec<_> =
         runs.iter().map(|(set, name)| format!("run job=backup-{name} fileset={set} level=Full yes")).collect();
     let jobs = bed.queue_all(&commands)?;
-    // Told that a job has failed before it came to the Storage Daemon, that one takes up to two minutes to give way.
+    // Told that a job has failed before it came to the Storage Daemon, that one takes up to two
+    // minutes to give way.
     let is_early = |(set, name): &(&str, &String)| set.ends_with("commands") && name.ends_with("-no");
     let (early, late): (Vec<_>, Vec<_>) = jobs.iter().zip(&runs).partition(|(_, run)| is_early(run));
     let numbers = |jobs: Vec<(&u32, _)>| jobs.into_iter().map(|(job, _)| *job).collect::<Vec<_>>();

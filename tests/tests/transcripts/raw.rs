@@ -1,5 +1,5 @@
-//! What a tool may send a File Daemon and no current Director does: bad syntax, old forms, wrong order, and the
-//! Directors that may do little.
+//! What a tool may send a File Daemon and no current Director does: bad syntax, old forms, wrong
+//! order, and the Directors that may do little.
 
 use bed::peer::{EOD, Frame, Peer, TERMINATE, key_of_password};
 use bed::{DIRECTOR, FD_PASSWORD, Result};

@@ -1,7 +1,8 @@
 //! A proxy between a Director and a File Daemon that records every frame, in clear text.
 //!
-//! Each connection is a conversation of its own. What one side sends after the other has closed is recorded, too. A
-//! connection begins when the log has the end of the one before; otherwise the order of a daemon's events is chance.
+//! Each connection is a conversation of its own. What one side sends after the other has closed is
+//! recorded, too. A connection begins when the log has the end of the one before; otherwise the
+//! order of a daemon's events is chance.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -1,9 +1,11 @@
-//! A host that is in use while it is saved: a database, a mail spool, files that editors and caches replace by rename,
-//! logs that are appended to and rotated, temporary files; a few hundred changes a second, and a Storage Daemon to which
-//! the connection is slow, so that much changes between a file's attributes and its data.
+//! A host that is in use while it is saved: a database, a mail spool, files that editors and caches
+//! replace by rename, logs that are appended to and rotated, temporary files; a few hundred changes
+//! a second, and a Storage Daemon to which the connection is slow, so that much changes between a
+//! file's attributes and its data.
 //!
-//! Files that are replaced say in their first line which size, time and owner they have. So each file on the volume shows
-//! whether its attributes are those of its data. `LIVING_HOST_ROUNDS=20` runs that many Fulls and Incrementals of each daemon.
+//! Files that are replaced say in their first line which size, time and owner they have. So each
+//! file on the volume shows whether its attributes are those of its data. `LIVING_HOST_ROUNDS=20`
+//! runs that many Fulls and Incrementals of each daemon.
 
 #![expect(
     clippy::unwrap_used,
@@ -129,7 +131,8 @@ impl Program {
         self.directory.join(name)
     }
 
-    /// A new file of up to `most` bytes that says what it is, moved to its name when it is complete.
+    /// A new file of up to `most` bytes that says what it is, moved to its name when it is
+    /// complete.
     fn put(&mut self, name: &str, most: usize) {
         let size = 100 + self.noise.below(most);
         let uid = 1000 + self.noise.below(50);
@@ -271,7 +274,8 @@ impl Score {
     }
 }
 
-/// Restores what these clients' jobs have saved by both daemons, and adds what came of it to their scores.
+/// Restores what these clients' jobs have saved by both daemons, and adds what came of it to their
+/// scores.
 fn restore(bed: &Bed, jobs: &[(usize, JobResult)], scores: &mut [Score; 2]) -> Result<()> {
     let mut queued = Vec::new();
     for (side, job) in jobs {

@@ -1,4 +1,5 @@
-//! What is saved is what was there, and what is restored is what was saved: of trees that change, by jobs in a row.
+//! What is saved is what was there, and what is restored is what was saved: of trees that change,
+//! by jobs in a row.
 
 mod living_host;
 mod metadata_updates;

@@ -1,5 +1,6 @@
-//! Accurate jobs that send only the attributes of a file whose data has not changed (`Accurate = …o5`, reference 04 §6.8):
-//! whatever the letters and whatever the type of a file, the newest state comes back whole, through either daemon.
+//! Accurate jobs that send only the attributes of a file whose data has not changed
+//! (`Accurate = …o5`, reference 04 §6.8): whatever the letters and whatever the type of a file, the
+//! newest state comes back whole, through either daemon.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,12 +21,14 @@ use nix::unistd::mkfifo;
 use walkdir::WalkDir;
 
 const CLIENTS: [&str; 2] = ["reference", "test"];
-/// Values of `Accurate`: each letter alone, with the digest, and with the digest to confirm; and some in company.
+/// Values of `Accurate`: each letter alone, with the digest, and with the digest to confirm; and
+/// some in company.
 const ALONE: [&str; 12] = ["i", "p", "n", "u", "g", "s", "a", "m", "c", "M", "d", "A"];
 const COMPANY: [&str; 7] = ["mcs", "5", "o5", "mcso5", "pinugsamcMdo5", "pinugsamcMd5", "pinugsmo5"];
 /// What changes on every entry, so that these letters see each change; the others see some.
 const SEES_ALL: &str = "pugamcMA";
-/// The first file of the FileSet, alone in its directory: what the stock daemon does there depends on no entry before.
+/// The first file of the FileSet, alone in its directory: what the stock daemon does there depends
+/// on no entry before.
 const FIRST: &str = "first";
 /// Later than any change time, so that `relatime` leaves it alone.
 const ATIME: i64 = 2_064_787_200;
@@ -103,8 +106,8 @@ fn build(top: &Path, seed: u64) {
     touch(top, 0);
 }
 
-/// Removes of each pair of names the one that a walk meets first, to which the record of the other one is a link; or puts
-/// another file in its place.
+/// Removes of each pair of names the one that a walk meets first, to which the record of the other
+/// one is a link; or puts another file in its place.
 fn orphan(top: &Path) {
     let names: Vec<_> = fs::read_dir(top).unwrap().map(|entry| entry.unwrap().path()).collect();
     for kind in ORPHANS {
@@ -119,7 +122,8 @@ fn orphan(top: &Path) {
     }
 }
 
-/// An ACL (`system.posix_acl_access`, version 2) that lets one more user read: tag, permissions and number of each entry.
+/// An ACL (`system.posix_acl_access`, version 2) that lets one more user read: tag, permissions and
+/// number of each entry.
 fn access_list() -> Vec<u8> {
     const NOBODY: u32 = u32::MAX;
     let entries: [(u16, u16, u32); 5] =
@@ -201,7 +205,8 @@ fn lacks(source: &Path, restored: &Path) -> Result<Vec<String>> {
                 () if !sees_all && EDITED.contains(&name) => !is(&["missing", "type"]),
                 () if !sees_all && name.starts_with("orphan-renamed") && field == "size 12 against 3" => true,
                 () if !sees_all && (name.contains("linked") || name.contains("renamed")) => is(&["hard link"]),
-                // The mode of a symbolic link never changes, so `p` does not see that the rest does.
+                // The mode of a symbolic link never changes, so `p` does not see that the rest
+                // does.
                 () => ["p", "p5", "po5"].contains(&letters.as_str()) && name.contains("symlink"),
             };
             if !known {
@@ -295,8 +300,9 @@ fn restores_are_complete_after_updates_of_attributes() -> Result<()> {
         }
     }
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
-    // The stock daemon loses what is new or changed behind an update, and links whose first name has gone; and it writes
-    // the data of a file that was updated before over that of the job before.
+    // The stock daemon loses what is new or changed behind an update, and links whose first name
+    // has gone; and it writes the data of a file that was updated before over that of the job
+    // before.
     for known in ["mo5: new-1: missing", "mo5: grown: size", "s: orphan-data-", "shortened: size 33 against 3000"] {
         assert!(lost.iter().any(|text| text.starts_with(known)), "{known}: not lost by the stock daemon\n{lost:#?}");
     }

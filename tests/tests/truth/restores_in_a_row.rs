@@ -1,4 +1,5 @@
-//! Restores by real daemons that come one after the other, and the Director's word for the end of one.
+//! Restores by real daemons that come one after the other, and the Director's word for the end of
+//! one.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -78,7 +79,8 @@ fn consecutive_restores_write_nothing_outside_of_where() -> Result<()> {
     fs::create_dir(&live).unwrap();
     fs::write(live.join("x"), b"kept").unwrap();
     fs::set_permissions(live.join("x"), fs::Permissions::from_mode(0o600)).unwrap();
-    // The first backup has a link, the second one a directory with a program in its place, and another name of a file.
+    // The first backup has a link, the second one a directory with a program in its place, and
+    // another name of a file.
     let [link, program, first, second, fifo] =
         ["l", "l/x", "stays/first", "moves/second", "fifo"].map(|name| source.join(name));
     symlink(&live, &link).unwrap();

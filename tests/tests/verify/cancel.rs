@@ -1,5 +1,5 @@
-//! A Verify that is cancelled in the middle of a file: ours ends at once and goes on with the next job. The stock daemon
-//! reads the file to its end first.
+//! A Verify that is cancelled in the middle of a file: ours ends at once and goes on with the next
+//! job. The stock daemon reads the file to its end first.
 //!
 //! The file is a hole of a tebibyte: no daemon reads it to its end while a test waits.
 

@@ -1,7 +1,8 @@
-//! What is done to the records of a row on its volume. Each file of the tree `data` has one kind of damage.
+//! What is done to the records of a row on its volume. Each file of the tree `data` has one kind of
+//! damage.
 //!
-//! Not among them: an attribute record that is none. The stock daemon then prints what its memory happens to hold, or ends
-//! with a segmentation violation.
+//! Not among them: an attribute record that is none. The stock daemon then prints what its memory
+//! happens to hold, or ends with a segmentation violation.
 
 use std::collections::HashMap;
 use std::fs;

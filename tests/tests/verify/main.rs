@@ -1,9 +1,9 @@
-//! Verify jobs of all levels: the Director's report, the job's log and its status after a Verify by the stock daemon and
-//! by the daemon under test, of the same tree or of volumes with the same records, in one bed. Trees, volumes and catalog
-//! are first as they were saved, then changed.
+//! Verify jobs of all levels: the Director's report, the job's log and its status after a Verify by
+//! the stock daemon and by the daemon under test, of the same tree or of volumes with the same
+//! records, in one bed. Trees, volumes and catalog are first as they were saved, then changed.
 //!
-//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the comparison itself is sound; every
-//! row is then equal.
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the
+//! comparison itself is sound; every row is then equal.
 
 #![expect(
     clippy::unwrap_used,
@@ -44,7 +44,8 @@ struct Ran {
     jobs: [u32; 2],
 }
 
-/// Runs one phase of all rows: what reads no volume at once, the rest so that no device has two readers.
+/// Runs one phase of all rows: what reads no volume at once, the rest so that no device has two
+/// readers.
 fn run_phase(bed: &Bed, rows: &[Row], phase: Phase) -> Result<Vec<Ran>> {
     let all = || rows.iter().enumerate().flat_map(|(row, of)| of.levels(phase).map(move |level| (row, level)));
     let mut rounds = vec![all().filter(|(_, level)| !level.reads()).collect::<Vec<_>>()];

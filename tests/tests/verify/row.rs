@@ -70,8 +70,8 @@ impl Level {
         matches!(self, Self::Volume | Self::Data)
     }
 
-    /// The row's job that runs it. `init` and `catalog` belong to a job of their own: the Director uses the last
-    /// `init` under the same name.
+    /// The row's job that runs it. `init` and `catalog` belong to a job of their own: the Director
+    /// uses the last `init` under the same name.
     fn job(self) -> &'static str {
         match self {
             Self::Backup => "backup",

@@ -1,4 +1,5 @@
-//! What a Verify job reported: its messages, the Director's report, and what the catalog has of the job.
+//! What a Verify job reported: its messages, the Director's report, and what the catalog has of the
+//! job.
 
 use bed::{FileRow, JobResult};
 
@@ -39,8 +40,9 @@ pub(crate) fn kept(file: &FileRow) -> String {
 
 /// Everything that should be the same for the two jobs.
 ///
-/// How long a compressed record is depends on the encoder that made it. A Verify that ends at the first record that can't
-/// be unpacked closes the connection to the Storage Daemon: whether that was still sending is chance.
+/// How long a compressed record is depends on the encoder that made it. A Verify that ends at the
+/// first record that can't be unpacked closes the connection to the Storage Daemon: whether that
+/// was still sending is chance.
 pub(crate) fn told(job: &JobResult, client: &str, row: &Row, phase: Phase) -> Vec<String> {
     let mut lines = job.plain_messages(client);
     lines.retain(|line| !DEPENDS_ON_CHANCE.iter().any(|part| line.contains(part)));

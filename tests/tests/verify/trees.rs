@@ -32,7 +32,8 @@ const DISK: [&str; 13] = [
     "becomes a directory",
 ];
 
-/// A time that reading does not change: access times lie in the future (see `bed::set_fixed_times`).
+/// A time that reading does not change: access times lie in the future (see
+/// `bed::set_fixed_times`).
 const SAVED: Duration = Duration::from_secs(2_064_787_200);
 
 pub(crate) fn build(source: &Path) -> Result<()> {
@@ -80,7 +81,8 @@ fn holes(path: &Path) {
     file.write_all_at(b"back", 400_000).unwrap();
 }
 
-/// Changes the tree `disk`: content with the same size and times, mode, owner, and so on, by the files' names.
+/// Changes the tree `disk`: content with the same size and times, mode, owner, and so on, by the
+/// files' names.
 pub(crate) fn tamper(source: &Path) {
     let disk = source.join("disk");
     let path = |name: &str| disk.join(name);
@@ -121,8 +123,9 @@ fn set_times(path: &Path, accessed: SystemTime, modified: SystemTime) {
     File::open(path).unwrap().set_times(times).unwrap();
 }
 
-/// Changes what the catalog has of a job: one file under another name, one gone, one with another digest, one with
-/// a text that is no digest, one with the mark for no digest, one with another size.
+/// Changes what the catalog has of a job: one file under another name, one gone, one with another
+/// digest, one with a text that is no digest, one with the mark for no digest, one with another
+/// size.
 pub(crate) fn forge(catalog: &Catalog, job: u32) -> Result<()> {
     let of = |name: &str| format!("WHERE JobId = {job} AND Filename = '{name}'");
     catalog.change(&format!("UPDATE File SET Filename = 'never saved' {};", of("ghost")))?;

@@ -1,5 +1,5 @@
-//! MD5 of one block of eight messages. AVX-512 has single instructions for what takes two or three in
-//! AVX2.
+//! MD5 of one block of eight messages. AVX-512 has single instructions for what takes two or three
+//! in AVX2.
 
 use std::arch::x86_64::{
     __m256i as Register, _mm256_add_epi32 as add, _mm256_rol_epi32 as rotate_left, _mm256_set1_epi32 as splat,

@@ -14,7 +14,9 @@ use crate::texts;
 /// # use fd_fileset::{Parser, Regex, RegexCompiler};
 /// # struct NoRegex;
 /// # impl RegexCompiler for NoRegex {
-/// #     fn compile(&self, _: &[u8], _: bool) -> Result<Box<dyn Regex>, String> { Err("none".to_owned()) }
+/// #     fn compile(&self, _: &[u8], _: bool) -> Result<Box<dyn Regex>, String> {
+/// #         Err("none".to_owned())
+/// #     }
 /// # }
 /// let mut parser = Parser::new(&NoRegex);
 /// for line in [b"I\n".as_slice(), b"O MZ6\n", b"N\n", b"F /home", b"N\n", b"N\n"] {

@@ -1,4 +1,5 @@
-//! The automaton that the C library makes of an expression, each repetition copied, with a bound for each step.
+//! The automaton that the C library makes of an expression, each repetition copied, with a bound
+//! for each step.
 
 use std::collections::HashSet;
 
@@ -7,14 +8,16 @@ use super::tree::Tree;
 
 /// Most nodes of the automaton; repetitions count as often as they are copied.
 const MOST_NODES: usize = 4000;
-/// Most nodes that can be reached without reading, summed over all nodes. The C library keeps lists of them.
+/// Most nodes that can be reached without reading, summed over all nodes. The C library keeps lists
+/// of them.
 const MOST_REACHED: usize = 500_000;
 /// Most states of the automaton that reads.
 const MOST_STATES: usize = 2000;
 /// Most steps to find them.
 const MOST_WORK: usize = 1_000_000;
 
-/// Bytes of a state that the C library makes while it matches, about: its tables, and its lists for each node in it.
+/// Bytes of a state that the C library makes while it matches, about: its tables, and its lists for
+/// each node in it.
 const BYTES_OF_STATE: usize = 6144;
 const BYTES_OF_STATE_S_NODE: usize = 24;
 
@@ -98,7 +101,8 @@ impl Builder {
 }
 
 impl Automaton {
-    /// `None` if it has more nodes, or more of them are reached without reading, than an expression may have.
+    /// `None` if it has more nodes, or more of them are reached without reading, than an expression
+    /// may have.
     pub(super) fn of(tree: &Tree) -> Option<Self> {
         let mut builder = Builder::default();
         let end = builder.add(None, Vec::new())?;
@@ -117,8 +121,8 @@ impl Automaton {
         self.reached.total
     }
 
-    /// Memory of all states of the automaton that reads one byte after the other, about, in bytes; `None` if there are
-    /// too many.
+    /// Memory of all states of the automaton that reads one byte after the other, about, in bytes;
+    /// `None` if there are too many.
     pub(super) fn memory_of_states(&self) -> Option<usize> {
         let bytes = self.distinct_bytes();
         let mut known = HashSet::new();

@@ -34,7 +34,8 @@ impl Set {
         set
     }
 
-    /// Which letters belong together is for the locale to say beyond ASCII, and there even `k` has a third form.
+    /// Which letters belong together is for the locale to say beyond ASCII, and there even `k` has
+    /// a third form.
     pub(super) fn fold_case(&mut self) {
         for byte in 0..=u8::MAX {
             if self.has(byte) && byte.is_ascii_alphabetic() {

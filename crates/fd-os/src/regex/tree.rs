@@ -22,7 +22,8 @@ pub(super) enum Tree {
     },
 }
 
-/// Reads an expression up to its end; errors in it are the C library's to find. `None`: too deep, or a back-reference.
+/// Reads an expression up to its end; errors in it are the C library's to find. `None`: too deep,
+/// or a back-reference.
 pub(super) fn read(pattern: &[u8], ignore_case: bool) -> Option<Tree> {
     Reader { rest: pattern, depth: 0, ignore_case }.alternatives()
 }

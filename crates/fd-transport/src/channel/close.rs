@@ -7,8 +7,8 @@ use crate::ChannelError;
 use crate::link::Link;
 use crate::wire::Wait;
 
-/// A connection that has sent everything; the peer has still to close. If it is dropped too early, bytes that the peer
-/// has not read yet may be lost.
+/// A connection that has sent everything; the peer has still to close. If it is dropped too early,
+/// bytes that the peer has not read yet may be lost.
 #[derive(Debug)]
 #[must_use = "the peer may lose what was sent last"]
 pub struct Farewell {
@@ -26,8 +26,8 @@ impl Farewell {
 }
 
 impl Channel {
-    /// Sends the rest, says good-bye (`close_notify` in TLS), and waits a little until the peer has closed too. A
-    /// channel that is only dropped loses what was not flushed.
+    /// Sends the rest, says good-bye (`close_notify` in TLS), and waits a little until the peer has
+    /// closed too. A channel that is only dropped loses what was not flushed.
     ///
     /// # Errors
     /// What was sent last could not be handed to the kernel. How the peer leaves is no error.
@@ -35,7 +35,8 @@ impl Channel {
         self.leave().map(Farewell::wait)
     }
 
-    /// As [`Channel::close`], but leaves the waiting to the caller, which may have other work to do first.
+    /// As [`Channel::close`], but leaves the waiting to the caller, which may have other work to do
+    /// first.
     ///
     /// # Errors
     /// As [`Channel::close`].

@@ -6,8 +6,8 @@ use fd_bsock::{FrameError, decompress_behind};
 
 use crate::wire::ReadBuffer;
 
-/// The payloads of frames, where they came in: the memory is that of the connection, which gets another one for it. It
-/// serves again when the frames are forgotten.
+/// The payloads of frames, where they came in: the memory is that of the connection, which gets
+/// another one for it. It serves again when the frames are forgotten.
 #[derive(Default, Debug)]
 pub struct Frames {
     /// What came, or what may be traded for it.
@@ -49,7 +49,8 @@ impl Frames {
         self.total
     }
 
-    /// The payload of the frame with this number, counted from 0, once [`Channel::deliver`] was called.
+    /// The payload of the frame with this number, counted from 0, once [`Channel::deliver`] was
+    /// called.
     ///
     /// [`Channel::deliver`]: crate::Channel::deliver
     pub fn get(&self, number: usize) -> Option<&[u8]> {

@@ -4,15 +4,16 @@ use super::Channel;
 use crate::{ChannelError, Fault, TlsSecret, TlsSide};
 
 impl Channel {
-    /// Makes a TLS handshake. What was received behind the last frame belongs to it. On a connection that has TLS
-    /// already the new session takes the place of the old one; the peer does the same.
+    /// Makes a TLS handshake. What was received behind the last frame belongs to it. On a
+    /// connection that has TLS already the new session takes the place of the old one; the peer
+    /// does the same.
     ///
-    /// With certificates, a client's must be signed by our authorities and be on our list, if that is asked for; a
-    /// server's must be for the host that we connected to.
+    /// With certificates, a client's must be signed by our authorities and be on our list, if that
+    /// is asked for; a server's must be for the host that we connected to.
     ///
     /// # Errors
-    /// After [`Fault::Handshake`], [`Fault::HandshakeTimedOut`] and [`Fault::Certificate`] clear frames can still be
-    /// sent.
+    /// After [`Fault::Handshake`], [`Fault::HandshakeTimedOut`] and [`Fault::Certificate`] clear
+    /// frames can still be sent.
     pub fn start_tls(&mut self, side: TlsSide, secret: TlsSecret<'_>) -> Result<(), ChannelError> {
         self.usable()?;
         self.take_back();
@@ -30,13 +31,14 @@ impl Channel {
         })
     }
 
-    /// What is wrong with the chain of certificates of a failed handshake, in the stock daemon's words.
+    /// What is wrong with the chain of certificates of a failed handshake, in the stock daemon's
+    /// words.
     pub fn certificate_errors(&self) -> &[String] {
         &self.certificate_errors
     }
 
-    /// Leaves TLS without `close_notify`, as the peer does; the next frames are clear (reference 01 §11.5). Does
-    /// nothing on a clear connection.
+    /// Leaves TLS without `close_notify`, as the peer does; the next frames are clear (reference 01
+    /// §11.5). Does nothing on a clear connection.
     ///
     /// # Errors
     /// The connection is of no use any more.

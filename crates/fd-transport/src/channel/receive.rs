@@ -32,8 +32,9 @@ pub enum Gathered {
     Signal(Signal),
 }
 
-/// Waits until there is something to receive on one of two channels, at most this long. Both must have been emptied with
-/// [`Channel::try_recv`] before; a channel that has failed counts as one with something to receive.
+/// Waits until there is something to receive on one of two channels, at most this long. Both must
+/// have been emptied with [`Channel::try_recv`] before; a channel that has failed counts as one
+/// with something to receive.
 pub fn wait_for_either(one: &Channel, other: &Channel, longest: Duration) {
     let longest = rustix::event::Timespec::try_from(longest).ok();
     let sockets = [one, other].map(|channel| channel.link.wire().and_then(|wire| wire.socket().upgrade()));
@@ -59,8 +60,9 @@ impl Channel {
     /// Waits for one frame, after flushing. The payload is lent until the next call.
     ///
     /// # Errors
-    /// [`Fault::TimedOut`] leaves the connection as it was, a frame that has begun included. [`Fault::Closed`] is the
-    /// end between two frames. After anything else, too, nothing more can be received.
+    /// [`Fault::TimedOut`] leaves the connection as it was, a frame that has begun included.
+    /// [`Fault::Closed`] is the end between two frames. After anything else, too, nothing more can
+    /// be received.
     pub fn recv(&mut self, timeout: Duration) -> Result<Received<'_>, ChannelError> {
         self.flush()?;
         match self.next_frame(Some(timeout))? {
@@ -81,7 +83,8 @@ impl Channel {
         }
     }
 
-    /// The next whole frame; without a timeout only one that is there. The clock is read only to wait.
+    /// The next whole frame; without a timeout only one that is there. The clock is read only to
+    /// wait.
     fn next_frame(&mut self, timeout: Option<Duration>) -> Result<Option<Frame>, ChannelError> {
         self.take_back();
         let mut wait = None;
@@ -111,9 +114,10 @@ impl Channel {
         }
     }
 
-    /// Appends one frame to `frames`, where it came in; otherwise as [`Channel::recv`], and without a timeout as
-    /// [`Channel::try_recv`]. Its content is available after [`Channel::deliver`], which comes before anything else that
-    /// receives. A caller that gathers more than 256 KiB may find the connection's buffer full.
+    /// Appends one frame to `frames`, where it came in; otherwise as [`Channel::recv`], and without
+    /// a timeout as [`Channel::try_recv`]. Its content is available after [`Channel::deliver`],
+    /// which comes before anything else that receives. A caller that gathers more than 256 KiB may
+    /// find the connection's buffer full.
     ///
     /// # Errors
     /// As [`Channel::recv`].

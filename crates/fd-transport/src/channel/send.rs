@@ -9,7 +9,8 @@ impl Channel {
     /// Sends one frame with this payload.
     ///
     /// # Errors
-    /// [`Fault::Oversized`] above [`fd_bsock::MAX_PAYLOAD`]; otherwise the connection is of no use any more.
+    /// [`Fault::Oversized`] above [`fd_bsock::MAX_PAYLOAD`]; otherwise the connection is of no use
+    /// any more.
     pub fn send(&mut self, payload: &[u8]) -> Result<(), ChannelError> {
         self.encode(|encoder, output| encoder.data(output, payload))
     }

@@ -1,6 +1,7 @@
 //! Certificates for TLS: reading them, and judging those of a peer (reference 01 §11.3).
 //!
-//! Not here: the handshake itself (`tls`), and the decision whether certificates are needed (`fd-session`).
+//! Not here: the handshake itself (`tls`), and the decision whether certificates are needed
+//! (`fd-session`).
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -41,8 +42,8 @@ pub struct CertificateFiles {
     pub dh: Option<PathBuf>,
     /// `TLS Verify Peer`: the peer must have a certificate that our authorities have signed.
     pub verify_peer: bool,
-    /// `TLS Allowed CN`: common names of clients, compared without regard to case; empty: any. Without effect if the
-    /// peer is not verified.
+    /// `TLS Allowed CN`: common names of clients, compared without regard to case; empty: any.
+    /// Without effect if the peer is not verified.
     pub allowed_cn: Vec<Vec<u8>>,
 }
 
@@ -99,7 +100,8 @@ impl Certificates {
         Ok((ssl, failures))
     }
 
-    /// Whether the certificate of a client that finished its handshake is on our list, if there is one.
+    /// Whether the certificate of a client that finished its handshake is on our list, if there is
+    /// one.
     pub(crate) fn judge_client(&self, peer: Option<&X509Ref>) -> Result<(), String> {
         if !self.verify_peer || self.allowed_cn.is_empty() {
             return Ok(());

@@ -15,14 +15,17 @@ const SUITES_WITH_AES: &str = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA2
 const SUITES_WITHOUT_AES: &str = "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256";
 /// Suites of TLS 1.3 that go with certificates only.
 const MORE_SUITES: &str = ":TLS_AES_256_GCM_SHA384";
-/// Ciphers of TLS 1.2 with certificates: the stock daemon's list without suites that don't authenticate.
+/// Ciphers of TLS 1.2 with certificates: the stock daemon's list without suites that don't
+/// authenticate.
 const CERTIFICATE_CIPHERS: &str = "ALL:!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXP:!MD5:@STRENGTH";
 /// The one suite of TLS 1.2 that the stock daemons offer here.
 const SUITE_OF_1_2: &str = "PSK-AES256-CBC-SHA";
 
-/// What all sessions with a pre-shared key have in common: the settings, and where a session keeps its key.
+/// What all sessions with a pre-shared key have in common: the settings, and where a session keeps
+/// its key.
 pub(super) struct Shared {
-    /// For accepted connections: what was received is overwritten once it is read, because Directors send keys.
+    /// For accepted connections: what was received is overwritten once it is read, because
+    /// Directors send keys.
     pub(super) server: SslContext,
     /// For connections that we make.
     pub(super) client: SslContext,

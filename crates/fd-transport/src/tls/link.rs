@@ -109,7 +109,8 @@ impl TlsLink {
             }
             Err(error) if error.code() == ErrorCode::ZERO_RETURN => Ok(Some(0)),
             Err(error) if error.code() == ErrorCode::WANT_READ => Ok(None),
-            // A close without `close_notify` is no error: whether something is missing shows in the frames.
+            // A close without `close_notify` is no error: whether something is missing shows in the
+            // frames.
             Err(_) if self.wire().is_some_and(|wire| wire.eof) => Ok(Some(0)),
             Err(error) => Err(match error.into_io_error() {
                 Ok(source) => Fault::Read(source),

@@ -6,7 +6,8 @@ const FIRST: usize = 16 * 1024;
 const EAGER_MAX: usize = 256 * 1024;
 /// Up to this size it grows to hold one frame, in bytes. More than the largest frame.
 const MAX: usize = 1024 * 1024;
-/// Up to this size it grows while it keeps what was used, for callers that stop at [`EAGER_MAX`] bytes.
+/// Up to this size it grows while it keeps what was used, for callers that stop at [`EAGER_MAX`]
+/// bytes.
 const KEPT_MAX: usize = MAX + EAGER_MAX + EAGER_MAX;
 
 /// A queue of bytes in one piece: filled at the back, used at the front.

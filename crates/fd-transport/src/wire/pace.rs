@@ -11,7 +11,8 @@ const PIECE_MIN: u64 = 512;
 /// What may be sent at once after a quiet time, as time.
 const BURST: Duration = Duration::from_millis(PIECE_MILLIS);
 
-/// A limit in bytes per second that any thread may change at any time; clones share it. 0 is no limit.
+/// A limit in bytes per second that any thread may change at any time; clones share it. 0 is no
+/// limit.
 #[derive(Clone, Default, Debug)]
 pub struct Bandwidth(Arc<AtomicU64>);
 

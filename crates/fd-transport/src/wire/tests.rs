@@ -60,7 +60,8 @@ fn bulk_reads_gather_small_frames_and_return_the_last_ones() {
     let deadline = start + Duration::from_millis(30);
     assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     assert!(start.elapsed() >= Duration::from_millis(30), "the timeout is the caller's again");
-    // A reader that waits for bulk data and gets nothing is not woken all the time, but at the first byte.
+    // A reader that waits for bulk data and gets nothing is not woken all the time, but at the
+    // first byte.
     wire.receive_in_bulk(true);
     let deadline = Instant::now() + Duration::from_millis(30);
     assert_eq!(wire.fill(Wait::Until(Some(deadline))).unwrap_err().kind(), io::ErrorKind::WouldBlock);

@@ -1,7 +1,9 @@
-//! A throw-away host: a copy of an unpacked Debian, entered by `chroot` in process and mount namespaces of its own. The
-//! network is this machine's, so that the bed's Director reaches the daemon.
+//! A throw-away host: a copy of an unpacked Debian, entered by `chroot` in process and mount
+//! namespaces of its own. The network is this machine's, so that the bed's Director reaches the
+//! daemon.
 //!
-//! It has no systemd: services are started and stopped by init scripts, as the packages do where systemd does not run.
+//! It has no systemd: services are started and stopped by init scripts, as the packages do where
+//! systemd does not run.
 
 use std::collections::BTreeMap;
 use std::fs;

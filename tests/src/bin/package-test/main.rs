@@ -1,12 +1,14 @@
-//! Installs, upgrades and removes the Debian packages on throw-away hosts, with the bed's Director as their Director.
+//! Installs, upgrades and removes the Debian packages on throw-away hosts, with the bed's Director
+//! as their Director.
 //!
-//! `package-test ROOT DEB NEWER` takes an unpacked Debian (`scripts/package-root`) and two builds of the package. It
-//! goes the way of an administrator: stock daemon, ferrofd over it, an upgrade while a job runs, ferrofd removed, the
-//! stock daemon again; and once more, with the stock package's leftovers purged. At every stop a backup must work, and
-//! restores of what either daemon saved, and `/etc/bacula` must be what it was, byte for byte.
+//! `package-test ROOT DEB NEWER` takes an unpacked Debian (`scripts/package-root`) and two builds
+//! of the package. It goes the way of an administrator: stock daemon, ferrofd over it, an upgrade
+//! while a job runs, ferrofd removed, the stock daemon again; and once more, with the stock
+//! package's leftovers purged. At every stop a backup must work, and restores of what either daemon
+//! saved, and `/etc/bacula` must be what it was, byte for byte.
 //!
-//! The init script of the stock package can only stop a daemon on its default port, so this runs in a network of its own
-//! (`unshare --net`), where no other daemon has that port.
+//! The init script of the stock package can only stop a daemon on its default port, so this runs in
+//! a network of its own (`unshare --net`), where no other daemon has that port.
 //!
 //! Not here: how packages are made (`packaging/`), and what a backup holds (the other suites).
 
@@ -117,18 +119,21 @@ impl Road {
         self.switch("/ferrofd-newer.deb")?;
         self.leftovers_are_purged()?;
         self.apt("install bacula-fd")?;
-        // With its leftovers the stock package has forgotten that it knew the file, so it lays its own beside it.
+        // With its leftovers the stock package has forgotten that it knew the file, so it lays its
+        // own beside it.
         self.host.sh("rm /etc/bacula/bacula-fd.conf.ucf-dist")?;
         self.look("the stock package without its leftovers", false)
     }
 
     /// A host as it is found: the stock daemon, configured.
     fn stock_first(&mut self) -> Result<()> {
-        // Not started with the configuration of the package, whose port may be somebody else's here.
+        // Not started with the configuration of the package, whose port may be somebody else's
+        // here.
         self.host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")?;
         self.host.sh("chmod 755 /usr/sbin/policy-rc.d")?;
         self.apt("install bacula-client")?;
-        // Without systemd and without a word from the administrator, invoke-rc.d would start nothing.
+        // Without systemd and without a word from the administrator, invoke-rc.d would start
+        // nothing.
         self.host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 0\n")?;
         let configuration = format!(
             "# Configured by hand.\nDirector {{ Name = {DIRECTOR}; Password = \"{FD_PASSWORD}\" }}\n\
@@ -175,7 +180,8 @@ impl Road {
         self.look("upgraded while a job ran, which ended well", true)
     }
 
-    /// `apt purge '~c'` is a habit of tidy people. The stock package then deletes its configuration, which is ours.
+    /// `apt purge '~c'` is a habit of tidy people. The stock package then deletes its
+    /// configuration, which is ours.
     fn leftovers_are_purged(&mut self) -> Result<()> {
         // What came after the installation counts, from the next start of the daemon on.
         let file = self.host.path("/etc/bacula/bacula-fd.conf");
@@ -213,8 +219,8 @@ impl Road {
         self.look("ferrofd purged beside it", false)
     }
 
-    /// One stop: the right daemon runs, remembers its jobs, saves, restores what both daemons saved, and the
-    /// configuration is untouched.
+    /// One stop: the right daemon runs, remembers its jobs, saves, restores what both daemons
+    /// saved, and the configuration is untouched.
     fn look(&mut self, stop: &str, ours: bool) -> Result<()> {
         wait_for("the daemon to listen", PATIENCE, || {
             Ok(if is_listening(PORT)? { Ok(()) } else { Err(format!("no listener on port {PORT}")) })
@@ -294,7 +300,8 @@ fn apt(host: &Host, command: &str) -> Result<String> {
     host.sh(&format!("apt-get -y --no-install-recommends {command}"))
 }
 
-/// A host that never had Bacula: everything is made, nothing is guessable, and a purge leaves nothing.
+/// A host that never had Bacula: everything is made, nothing is guessable, and a purge leaves
+/// nothing.
 fn fresh(root: &Path, deb: &Path) -> Result<()> {
     let mut passwords = Vec::new();
     for _ in 0..2 {
