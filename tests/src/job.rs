@@ -60,12 +60,23 @@ impl JobResult {
                 .replace(&format!("{client}-"), "client-")
                 .replace(&format!("-{client}"), "-client")
         };
-        text.lines().map(plain).filter(|line| !DEPENDS_ON_CHANCE.iter().any(|part| line.contains(part))).collect()
+        leave_out(text.lines().map(plain), &DEPENDS_ON_CHANCE)
     }
 
     fn problem(&self, problem: &str) -> BedError {
         BedError::Usage(format!("job {}: {problem}; status {}, log:\n{}", self.row.job, self.row.status, self.log))
     }
+}
+
+/// The lines without those that contain one of `parts`, and without the blank lines that such a
+/// message may end in.
+pub fn leave_out(lines: impl IntoIterator<Item = String>, parts: &[&str]) -> Vec<String> {
+    let mut is_out = false;
+    let mut stays = |line: &String| {
+        is_out = parts.iter().any(|part| line.contains(part)) || is_out && line.is_empty();
+        !is_out
+    };
+    lines.into_iter().filter(|line| stays(line)).collect()
 }
 
 /// Messages of the Director and the Storage Daemon with the volume of a job, or its duration.

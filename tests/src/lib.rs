@@ -37,7 +37,7 @@ pub use certificates::Authority;
 pub use config::{DIRECTOR, FD_PASSWORD, STORAGE_PASSWORD};
 pub use error::{BedError, Result};
 pub use folder::Folder;
-pub use job::{COUNTS_OF_A_REPORT, JobResult};
+pub use job::{COUNTS_OF_A_REPORT, JobResult, leave_out};
 pub use lstat::LStat;
 pub use measure::{Usage, descriptors, reset_peak, resident, threads, umask, usage};
 pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program};

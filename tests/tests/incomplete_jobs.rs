@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use bed::{
     Bed, BedError, BedOptions, COUNTS_OF_A_REPORT, Fd, FileRow, FileSet, JobResult, Noise, PATIENCE, Record, Result,
-    read_once, set_fixed_times, wait_for,
+    leave_out, read_once, set_fixed_times, wait_for,
 };
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::Mode;
@@ -153,6 +153,10 @@ impl Stage {
 const NOISE: [&str; 3] =
     [". ERR=Interrupted system call", "Bsock send while terminated=1", "Network send error to SD. ERR=I/O Error"];
 
+/// Whether the Storage Daemon notices the end within a frame depends on chance. The log of a
+/// resumed job begins with that of the stopped one.
+const WITHIN_A_FRAME: &str = "sd: Error: bsock.c:571 Read expected";
+
 /// What both daemons' jobs must have in common, by name.
 type Facts = Vec<(&'static str, String)>;
 
@@ -173,12 +177,9 @@ fn facts_of(job: &JobResult, client: &str) -> Facts {
     let counts = COUNTS_OF_A_REPORT.iter().filter(|name| whole || !OF_THE_WHOLE.contains(name));
     let report = job.report();
     let counts: Vec<_> = counts.map(|name| format!("{name}: {:?}", report.get(*name))).collect();
-    let messages =
-        job.plain_messages(client).into_iter().filter(|line| !NOISE.iter().any(|noise| line.contains(noise)));
-    // Whether it notices within a frame. The log of a resumed job begins with that of the stopped
-    // one.
-    let messages = messages.filter(|line| !line.contains("sd: Error: bsock.c:571 Read expected"));
+    let messages = leave_out(leave_out(job.plain_messages(client), &NOISE), &[WITHIN_A_FRAME]);
     let messages: Vec<_> = messages
+        .into_iter()
         .map(
             |line| {
                 if line.starts_with("sd: Fatal error: append.c:") { "sd: noticed".to_owned() } else { undated(&line) }

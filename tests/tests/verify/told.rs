@@ -1,7 +1,7 @@
 //! What a Verify job reported: its messages, the Director's report, and what the catalog has of the
 //! job.
 
-use bed::{FileRow, JobResult};
+use bed::{FileRow, JobResult, leave_out};
 
 use crate::row::{Phase, Row};
 
@@ -44,8 +44,7 @@ pub(crate) fn kept(file: &FileRow) -> String {
 /// first record that can't be unpacked closes the connection to the Storage Daemon: whether that
 /// was still sending is chance.
 pub(crate) fn told(job: &JobResult, client: &str, row: &Row, phase: Phase) -> Vec<String> {
-    let mut lines = job.plain_messages(client);
-    lines.retain(|line| !DEPENDS_ON_CHANCE.iter().any(|part| line.contains(part)));
+    let mut lines = leave_out(job.plain_messages(client), &DEPENDS_ON_CHANCE);
     let report = job.report();
     let counts = report.iter().filter(|(key, _)| !NAMES_AND_TIMES.contains(&key.as_str()));
     lines.extend(counts.map(|(key, value)| format!("report {key}: {value}")));
