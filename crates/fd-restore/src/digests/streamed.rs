@@ -2,7 +2,7 @@
 //! them while the job's own thread writes: that saves no processor time, but the job's thread need
 //! not wait for MD5, which takes longer than the rest of the restore.
 
-use std::thread;
+use std::thread::Builder;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use fd_crypto::{DigestSet, Digesters};
@@ -22,7 +22,7 @@ pub(super) struct StreamedDigests {
     digesters: Digesters,
     /// Bytes of the current file so far.
     length: u64,
-    helper: Option<Helper>,
+    thread: Option<DigestThread>,
     is_lent: bool,
 }
 
@@ -40,16 +40,16 @@ impl StreamedDigests {
     pub(super) fn update(&mut self, data: &[u8]) {
         self.length = self.length.saturating_add(data.len() as u64);
         if self.length > LONG && !self.is_lent {
-            if self.helper.is_none() {
-                self.helper = Helper::start();
+            if self.thread.is_none() {
+                self.thread = DigestThread::start();
             }
-            if let Some(helper) = &mut self.helper {
-                helper.lend(std::mem::take(&mut self.digesters));
+            if let Some(thread) = &mut self.thread {
+                thread.lend(std::mem::take(&mut self.digesters));
                 self.is_lent = true;
             }
         }
-        match self.helper.as_mut().filter(|_| self.is_lent) {
-            Some(helper) => helper.digest(data),
+        match self.thread.as_mut().filter(|_| self.is_lent) {
+            Some(thread) => thread.digest(data),
             None => self.digesters.update(data),
         }
     }
@@ -64,9 +64,9 @@ impl StreamedDigests {
     pub(super) fn take_back(&mut self) {
         if std::mem::take(&mut self.is_lent) {
             // Only a panic of the thread leaves none.
-            match self.helper.as_mut().and_then(Helper::give_back) {
+            match self.thread.as_mut().and_then(DigestThread::give_back) {
                 Some(digesters) => self.digesters = digesters,
-                None => self.helper = None,
+                None => self.thread = None,
             }
         }
     }
@@ -80,7 +80,7 @@ enum Order {
 
 /// The channels of the thread, which ends when this is dropped. The thread is given digesters and
 /// data, and gives the digesters back.
-struct Helper {
+struct DigestThread {
     orders: Sender<Order>,
     used: Receiver<Vec<u8>>,
     back: Receiver<Digesters>,
@@ -88,14 +88,14 @@ struct Helper {
     block: Vec<u8>,
 }
 
-impl Helper {
+impl DigestThread {
     /// Starts the thread; `None` where there can be none.
     fn start() -> Option<Self> {
         let (orders, to_do) = bounded(WAITING);
         let (empty, used) = bounded(WAITING + 2);
         let (give, back) = bounded(1);
         let work = move || work(&to_do, &empty, &give);
-        thread::Builder::new().name("digests".to_owned()).spawn(work).ok()?;
+        Builder::new().name("digests".to_owned()).spawn(work).ok()?;
         Some(Self { orders, used, back, block: Vec::new() })
     }
 
