@@ -1,1 +1,22 @@
-//! fd-plugins
+//! Plugins: programs that save and restore what is not in the file system, such as databases
+//! (reference 07).
+//!
+//! - `api`: the interface. A [`Plugin`] is loaded once; an [`Instance`] is its context in one job;
+//!   a [`Host`] is what the daemon offers a plugin during a call. Other crates, and plugins in
+//!   Rust, implement these traits.
+//! - `job_plugins`: all plugins of one job: which of them a command means, and what becomes of
+//!   those that fail.
+//!
+//! Not here: records, the FileSet, and when a job calls what.
+
+mod api;
+mod job_plugins;
+
+pub use api::call::{Called, Gone, Io, IoDone, Status};
+pub use api::event::Event;
+pub use api::host::{AccurateAttributes, FileEvent, FileSetChange, Host, JobFacts, Value, Variable};
+pub use api::packets::{
+    CreateStatus, ListedFile, MetadataPacket, PluginObject, Query, RestoreFile, RestoreObject, SaveObject, SavePacket,
+};
+pub use api::plugin::{Canceller, Instance, Offers, Plugin, PluginInfo};
+pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, command_name};

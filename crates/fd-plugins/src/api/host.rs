@@ -1,0 +1,250 @@
+//! What the daemon offers a plugin (`bFuncs`, reference 07 §3.5, §3.6).
+
+use fd_messages::MessageType;
+use fd_records::Stat;
+
+use super::call::Status;
+use super::packets::SavePacket;
+
+/// What the daemon offers during one call. Each place that calls plugins has its own: a job that
+/// has no FileSet can't add to it, and a restore compares no changes. Functions that a place does
+/// not offer answer as the stock daemon's do there.
+pub trait Host {
+    /// What is the same at every place of the job.
+    fn facts(&self) -> &dyn JobFacts;
+
+    /// A message of the plugin to the operator (`JobMessage`), in its order among the others.
+    fn message(&mut self, kind: MessageType, text: &[u8]);
+
+    /// Output for debugging (`DebugMessage`), with its level.
+    fn debug(&mut self, level: i32, text: &[u8]) {
+        self.facts().debug(level, text);
+    }
+
+    /// A variable's value (`getBaculaValue`).
+    fn value(&mut self, variable: Variable) -> Option<Value> {
+        self.facts().value(variable)
+    }
+
+    /// The catalog's record of this file counts as seen (`setBaculaValue`, variable 10).
+    fn mark_seen(&mut self, _name: &[u8]) -> Status {
+        Status::Error
+    }
+
+    /// A change of the FileSet by the plugin of this file. Each plugin of a job has an Exclude block
+    /// of its own.
+    fn change_fileset(&mut self, _plugin: &[u8], _change: FileSetChange<'_>) -> Status {
+        Status::Error
+    }
+
+    /// Whether a file has changed: [`Status::Ok`] if it has, [`Status::Seen`] if not. Sets
+    /// `delta_seq` and `accurate_found`.
+    fn check_changes(&mut self, _file: &mut SavePacket) -> Status {
+        Status::Ok
+    }
+
+    /// Whether the FileSet takes a file: [`Status::Ok`] or [`Status::Skip`].
+    fn accept_file(&mut self, _file: &SavePacket) -> Status {
+        Status::Ok
+    }
+
+    /// The catalog's record of a file, in an accurate job.
+    fn accurate_attributes(&mut self, _name: &[u8]) -> Option<AccurateAttributes> {
+        None
+    }
+
+    /// Something that the plugin has found in a file.
+    fn add_file_event(&mut self, _event: FileEvent) -> Status {
+        Status::Ok
+    }
+}
+
+/// What is the same at every place of a job. Any thread may ask.
+pub trait JobFacts: Send + Sync + std::fmt::Debug {
+    /// A variable's value; `None` if it has none here.
+    fn value(&self, variable: Variable) -> Option<Value>;
+
+    /// Whether the job was canceled.
+    fn is_canceled(&self) -> bool;
+
+    /// `Allowed Script Directories`; any program may run if there is none.
+    fn allowed_programs(&self) -> &[Vec<u8>];
+
+    /// Output for debugging.
+    fn debug(&self, level: i32, text: &[u8]);
+
+    /// Sets variable 22, which says that a person waits.
+    fn set_interactive(&self) {}
+}
+
+/// A variable of the daemon (`bVar…`, reference 07 §3.6): one that has a value on Linux.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Variable {
+    /// Number of the job (1).
+    JobId,
+    /// Name of the `FileDaemon` resource (2).
+    FdName,
+    /// Letter of the level (3).
+    Level,
+    /// Letter of the kind of job (4).
+    Type,
+    /// Name of the client (5).
+    Client,
+    /// Unique name of the job (6).
+    JobName,
+    /// Letter of the job's status (7).
+    JobStatus,
+    /// Since when files count as changed, seconds since 1970 (8).
+    SinceTime,
+    /// Whether the job is accurate (9).
+    Accurate,
+    /// The working directory (13).
+    WorkingDir,
+    /// The plugin directory (14).
+    PluginDir,
+    /// `where` of a restore (15).
+    Where,
+    /// `regexwhere` of a restore (16).
+    RegexWhere,
+    /// The directory of the program, with a final slash (17).
+    ExePath,
+    /// Version and date (18).
+    Version,
+    /// The distribution (19).
+    DistName,
+    /// The job before (20).
+    PrevJobName,
+    /// A flag of the restore (21).
+    PrefixLinks,
+    /// Whether a person waits (22).
+    InteractiveSession,
+    /// Files so far (23).
+    FileIndex,
+    /// The replace mode (24).
+    Replace,
+    /// Largest block of deduplication (25).
+    MaxDedupBlockSize,
+    /// Smallest block of deduplication (26).
+    MinDedupBlockSize,
+    /// Whether the job was canceled (27).
+    IsCanceled,
+    /// The directory of the configuration, with a final slash (28).
+    SysConfigPath,
+    /// Whether it is an estimate (29).
+    Estimate,
+}
+
+impl Variable {
+    const NUMBERED: [(i32, Self); 26] = [
+        (1, Self::JobId),
+        (2, Self::FdName),
+        (3, Self::Level),
+        (4, Self::Type),
+        (5, Self::Client),
+        (6, Self::JobName),
+        (7, Self::JobStatus),
+        (8, Self::SinceTime),
+        (9, Self::Accurate),
+        (13, Self::WorkingDir),
+        (14, Self::PluginDir),
+        (15, Self::Where),
+        (16, Self::RegexWhere),
+        (17, Self::ExePath),
+        (18, Self::Version),
+        (19, Self::DistName),
+        (20, Self::PrevJobName),
+        (21, Self::PrefixLinks),
+        (22, Self::InteractiveSession),
+        (23, Self::FileIndex),
+        (24, Self::Replace),
+        (25, Self::MaxDedupBlockSize),
+        (26, Self::MinDedupBlockSize),
+        (27, Self::IsCanceled),
+        (28, Self::SysConfigPath),
+        (29, Self::Estimate),
+    ];
+
+    /// The variable of this number.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::NUMBERED.iter().find(|(known, _)| *known == number).map(|(_, variable)| *variable)
+    }
+
+    /// Its number.
+    pub fn number(self) -> i32 {
+        Self::NUMBERED.iter().find(|(_, variable)| *variable == self).map_or(0, |(number, _)| *number)
+    }
+}
+
+/// A variable's value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// A number.
+    Number(i32),
+    /// A text; `None` for no text (a null pointer).
+    Text(Option<Vec<u8>>),
+}
+
+/// A change of the FileSet (reference 07 §3.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileSetChange<'a> {
+    /// `AddExclude`: a name to be left out.
+    Exclude(&'a [u8]),
+    /// `AddInclude`: a name to be saved.
+    Include(&'a [u8]),
+    /// `AddOptions`: letters of options.
+    Options(&'a [u8]),
+    /// `AddRegex`: an expression, and its kind: a space, `D` or `F`.
+    Regex(&'a [u8], u8),
+    /// `AddWild`: a pattern, and its kind: a space, `D`, `F` or `B`.
+    Wild(&'a [u8], u8),
+    /// `NewOptions`.
+    NewOptions,
+    /// `NewInclude`.
+    NewInclude,
+    /// `NewPreInclude`.
+    NewPreInclude,
+    /// `AddPlugin`: a command.
+    Plugin(&'a [u8]),
+}
+
+/// The catalog's record of a file (`accurate_attribs_pkt`).
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct AccurateAttributes {
+    /// Its attributes.
+    pub stat: Stat,
+    /// Its digest as the catalog has it.
+    pub checksum: Option<Vec<u8>>,
+    /// Number of the delta.
+    pub delta_seq: i32,
+    /// Whether this job has it already.
+    pub seen: bool,
+}
+
+/// What a plugin has found in a file (`fileevent_pkt`, reference 07 §5.10).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileEvent {
+    /// The file, as the plugin numbers it.
+    pub file_index: i32,
+    /// A letter; `a` for a virus.
+    pub kind: u8,
+    /// From 0 on.
+    pub severity: i32,
+    /// What found it.
+    pub source: Vec<u8>,
+    /// What was found.
+    pub description: Vec<u8>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_variable_has_its_number() {
+        for number in 0..31 {
+            let variable = Variable::from_number(number);
+            assert_eq!(variable.is_some(), !matches!(number, 0 | 10..=12 | 30), "{number}");
+            assert!(variable.is_none_or(|variable| variable.number() == number));
+        }
+    }
+}

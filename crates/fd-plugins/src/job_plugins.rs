@@ -1,0 +1,292 @@
+//! The plugins of one job: their contexts, and which of them a command means (reference 07 §4).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fd_messages::MessageType;
+
+use crate::api::call::{Called, Gone};
+use crate::api::event::Event;
+use crate::api::host::Host;
+use crate::api::plugin::{Canceller, Instance, Offers, Plugin, PluginInfo};
+
+/// A command with one of these names is for every plugin.
+const EVERYBODY: [&[u8]; 2] = [b"job", b"*all*"];
+
+/// The plugins of one job, in the order in which they were loaded.
+#[derive(Default)]
+pub struct JobPlugins {
+    members: Vec<Member>,
+    canceled: AtomicBool,
+}
+
+/// A plugin in the job.
+struct Member {
+    plugin: Arc<dyn Plugin>,
+    /// What cancels it; `None` if it could not begin.
+    canceller: Option<Arc<dyn Canceller>>,
+    state: Mutex<State>,
+}
+
+/// What there is of a plugin.
+enum State {
+    /// It can be called.
+    Ready(Box<dyn Instance>),
+    /// It has refused this job. It is only ended.
+    Disabled(Box<dyn Instance>),
+    /// It is gone, or was ended.
+    Gone,
+}
+
+/// The plugin that a command means.
+pub enum Lookup<'j> {
+    /// This one.
+    Found(NamedPlugin<'j>),
+    /// It takes no part in this job: nothing happens, and nothing is said.
+    Disabled,
+    /// It has failed in this job, which has been told.
+    Failed,
+    /// None of the plugins has this name.
+    NotFound,
+    /// There are no plugins at all.
+    NoPlugins,
+    /// The command has no name: nothing happens.
+    Nameless,
+    /// The command has a space before any colon.
+    Malformed,
+}
+
+/// A plugin that can be called, for as long as this is held.
+pub struct NamedPlugin<'j> {
+    member: &'j Member,
+    state: MutexGuard<'j, State>,
+}
+
+/// A plugin command with a space before any colon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a plugin command needs a colon after the plugin's name")]
+pub struct Malformed;
+
+/// The name in a plugin command: `Ok(None)` if there is none (reference 07 §4).
+///
+/// # Errors
+/// The command is malformed.
+pub fn command_name(command: &[u8]) -> Result<Option<&[u8]>, Malformed> {
+    match command.iter().position(|byte| *byte == b':') {
+        Some(0) => Ok(None),
+        Some(end) => Ok(command.get(..end)),
+        None if command.is_empty() => Ok(None),
+        None if command.contains(&b' ') => Err(Malformed),
+        None => Ok(Some(command)),
+    }
+}
+
+impl JobPlugins {
+    /// Begins each plugin's context. A plugin that fails is reported.
+    pub fn begin(plugins: &[Arc<dyn Plugin>], host: &mut dyn Host) -> Self {
+        let begin = |plugin: &Arc<dyn Plugin>| {
+            let (canceller, state) = match plugin.begin(host) {
+                Ok((instance, status)) => {
+                    let canceller = instance.canceller();
+                    let state = if status.is_ok() { State::Ready(instance) } else { State::Disabled(instance) };
+                    (Some(canceller), state)
+                }
+                Err(gone) => {
+                    report(host, &gone);
+                    (None, State::Gone)
+                }
+            };
+            Member { plugin: Arc::clone(plugin), canceller, state: Mutex::new(state) }
+        };
+        Self { members: plugins.iter().map(begin).collect(), canceled: AtomicBool::new(false) }
+    }
+
+    /// Whether there is no plugin.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// What the plugins say of themselves.
+    pub fn infos(&self) -> impl Iterator<Item = &PluginInfo> {
+        self.members.iter().map(|member| member.plugin.info())
+    }
+
+    /// The first plugin that this command names.
+    pub fn named(&self, command: &[u8]) -> Lookup<'_> {
+        let name = match command_name(command) {
+            Ok(Some(name)) => name,
+            Ok(None) => return Lookup::Nameless,
+            Err(Malformed) => return Lookup::Malformed,
+        };
+        if self.is_empty() {
+            return Lookup::NoPlugins;
+        }
+        let Some(member) = self.members.iter().find(|member| member.is_named(name)) else { return Lookup::NotFound };
+        let state = member.lock();
+        match &*state {
+            State::Ready(_) => Lookup::Found(NamedPlugin { member, state }),
+            State::Disabled(_) => Lookup::Disabled,
+            State::Gone => Lookup::Failed,
+        }
+    }
+
+    /// Delivers an event to each plugin. Answers are ignored; a plugin that fails is reported.
+    pub fn tell_all(&self, host: &mut dyn Host, event: &Event<'_>) {
+        self.each(host, |_, instance, host| instance.event(host, event).map(drop), event.outlives_cancel());
+    }
+
+    /// Delivers an event to each plugin that the command names. Answers are ignored; a plugin that
+    /// fails is reported.
+    ///
+    /// # Errors
+    /// The command is malformed.
+    pub fn tell_named(&self, host: &mut dyn Host, command: &[u8], event: &Event<'_>) -> Result<(), Malformed> {
+        let Some(name) = command_name(command)? else { return Ok(()) };
+        let deliver = |member: &Member, instance: &mut dyn Instance, host: &mut dyn Host| {
+            if member.is_named(name) { instance.event(host, event).map(drop) } else { Ok(()) }
+        };
+        self.each(host, deliver, event.outlives_cancel());
+        Ok(())
+    }
+
+    /// Calls a function of each plugin that can be called. A plugin that fails is reported, and not
+    /// called again.
+    pub fn call_each(
+        &self,
+        host: &mut dyn Host,
+        mut call: impl FnMut(&PluginInfo, Offers, &mut dyn Instance, &mut dyn Host) -> Called<()>,
+    ) {
+        let call = |member: &Member, instance: &mut dyn Instance, host: &mut dyn Host| {
+            call(member.plugin.info(), member.plugin.offers(), instance, host)
+        };
+        self.each(host, call, false);
+    }
+
+    fn each(
+        &self,
+        host: &mut dyn Host,
+        mut call: impl FnMut(&Member, &mut dyn Instance, &mut dyn Host) -> Called<()>,
+        also_canceled: bool,
+    ) {
+        for member in &self.members {
+            if !also_canceled && host.facts().is_canceled() {
+                return;
+            }
+            let mut state = member.lock();
+            let State::Ready(instance) = &mut *state else { continue };
+            if let Err(gone) = call(member, instance.as_mut(), host) {
+                *state = State::Gone;
+                report(host, &gone);
+            }
+        }
+    }
+
+    /// Tells each plugin once that the job is canceled. Any thread may do so, also while another one
+    /// is in a call.
+    pub fn cancel(&self, host: &mut dyn Host) {
+        if self.canceled.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        for canceller in self.members.iter().filter_map(|member| member.canceller.as_ref()) {
+            canceller.cancel(host);
+        }
+    }
+
+    /// Ends each plugin's context, also that of a disabled one. Done once; later calls do nothing.
+    pub fn end(&self, host: &mut dyn Host) {
+        for member in &self.members {
+            let state = std::mem::replace(&mut *member.lock(), State::Gone);
+            if let State::Ready(instance) | State::Disabled(instance) = state
+                && let Err(gone) = instance.end(host)
+            {
+                report(host, &gone);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for JobPlugins {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.infos().map(|info| String::from_utf8_lossy(info.name()))).finish()
+    }
+}
+
+impl Member {
+    fn is_named(&self, name: &[u8]) -> bool {
+        EVERYBODY.contains(&name) || self.plugin.info().name() == name
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // An instance whose thread has panicked is not called again by that job.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NamedPlugin<'_> {
+    /// What the plugin says of itself.
+    pub fn info(&self) -> &PluginInfo {
+        self.member.plugin.info()
+    }
+
+    /// Which functions it has.
+    pub fn offers(&self) -> Offers {
+        self.member.plugin.offers()
+    }
+
+    /// Calls one of its functions. After an error it is not called again in this job; the caller
+    /// reports it.
+    ///
+    /// # Errors
+    /// It can't be reached.
+    pub fn call<T>(&mut self, call: impl FnOnce(&mut dyn Instance) -> Called<T>) -> Called<T> {
+        let State::Ready(instance) = &mut *self.state else {
+            return Err(Gone { text: Vec::new(), canceled: false });
+        };
+        let called = call(instance.as_mut());
+        if called.is_err() {
+            *self.state = State::Gone;
+        }
+        called
+    }
+}
+
+impl std::fmt::Debug for NamedPlugin<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("NamedPlugin").field(&String::from_utf8_lossy(self.info().name())).finish()
+    }
+}
+
+impl std::fmt::Debug for Lookup<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Found(_) => "Found",
+            Self::Disabled => "Disabled",
+            Self::Failed => "Failed",
+            Self::NotFound => "NotFound",
+            Self::NoPlugins => "NoPlugins",
+            Self::Nameless => "Nameless",
+            Self::Malformed => "Malformed",
+        })
+    }
+}
+
+fn report(host: &mut dyn Host, gone: &Gone) {
+    if !gone.canceled {
+        host.message(MessageType::Error, &gone.text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_ends_at_the_first_colon() {
+        assert_eq!(command_name(b"bpipe:/a:b c:d"), Ok(Some(b"bpipe".as_slice())));
+        assert_eq!(command_name(b"bpipe"), Ok(Some(b"bpipe".as_slice())));
+        assert_eq!(command_name(b":x"), Ok(None));
+        assert_eq!(command_name(b""), Ok(None));
+        assert_eq!(command_name(b"bpipe x"), Err(Malformed));
+        assert_eq!(command_name(b"a b:c"), Ok(Some(b"a b".as_slice())));
+    }
+}
