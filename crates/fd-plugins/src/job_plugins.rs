@@ -181,8 +181,8 @@ impl JobPlugins {
         }
     }
 
-    /// Tells each plugin once that the job is canceled. Any thread may do so, also while another one
-    /// is in a call.
+    /// Tells each plugin once that the job is canceled. Any thread may do so, also while another
+    /// one is in a call.
     pub fn cancel(&self, host: &mut dyn Host) {
         if self.canceled.swap(true, Ordering::Relaxed) {
             return;

@@ -4,6 +4,7 @@
 //! - `api`: the interface. A [`Plugin`] is loaded once; an [`Instance`] is its context in one job;
 //!   a [`Host`] is what the daemon offers a plugin during a call. Other crates, and plugins in
 //!   Rust, implement these traits.
+//! - `library`: third-party plugins with the stock daemon's C interface.
 //! - `job_plugins`: all plugins of one job: which of them a command means, and what becomes of
 //!   those that fail.
 //!
@@ -11,6 +12,8 @@
 
 mod api;
 mod job_plugins;
+#[allow(unsafe_code, reason = "the C interface has pointers, and functions of libraries")]
+mod library;
 
 pub use api::call::{Called, Gone, Io, IoDone, Status};
 pub use api::event::Event;

@@ -31,8 +31,8 @@ pub trait Host {
         Status::Error
     }
 
-    /// A change of the FileSet by the plugin of this file. Each plugin of a job has an Exclude block
-    /// of its own.
+    /// A change of the FileSet by the plugin of this file. Each plugin of a job has an Exclude
+    /// block of its own.
     fn change_fileset(&mut self, _plugin: &[u8], _change: FileSetChange<'_>) -> Status {
         Status::Error
     }

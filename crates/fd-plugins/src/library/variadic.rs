@@ -1,0 +1,283 @@
+//! The daemon's three variadic functions (reference 07 §3.1, §3.5). Rust can't define such
+//! functions: a few instructions make a `va_list` of the registers and the stack, and pass it on.
+
+use std::arch::naked_asm;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+use super::abi::Context;
+
+/// Bytes of a formatted text, the final NUL included; longer ones are cut off.
+const LONGEST_TEXT: usize = 2000;
+/// The most events in one call.
+const MOST_EVENTS: usize = 64;
+
+/// What the functions do, once their arguments are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handlers {
+    /// `registerBaculaEvents`: the numbers.
+    pub(crate) register_events: fn(*mut Context, &[u32]),
+    /// `JobMessage`: its type and its text.
+    pub(crate) job_message: fn(*mut Context, c_int, &[u8]),
+    /// `DebugMessage`: its level and its text.
+    pub(crate) debug_message: fn(*mut Context, c_int, &[u8]),
+}
+
+static HANDLERS: OnceLock<Handlers> = OnceLock::new();
+
+/// Sets what the functions do. Later calls change nothing.
+pub(crate) fn set_handlers(handlers: Handlers) {
+    HANDLERS.get_or_init(|| handlers);
+}
+
+/// The address of `registerBaculaEvents`.
+pub(crate) fn register_events_address() -> *const c_void {
+    register_events as *const c_void
+}
+
+/// The address of `JobMessage`.
+pub(crate) fn job_message_address() -> *const c_void {
+    job_message as *const c_void
+}
+
+/// The address of `DebugMessage`.
+pub(crate) fn debug_message_address() -> *const c_void {
+    debug_message as *const c_void
+}
+
+/// The arguments of a call: registers as System V's `reg_save_area` has them, then the `va_list`
+/// for the arguments behind the named ones.
+#[repr(C)]
+struct Frame {
+    general: [u64; 6],
+    vectors: [[u64; 2]; 8],
+    rest: VaList,
+}
+
+/// One element of System V's `va_list`.
+#[repr(C)]
+struct VaList {
+    gp_offset: u32,
+    fp_offset: u32,
+    overflow: *mut c_void,
+    registers: *mut c_void,
+}
+
+unsafe extern "C" {
+    fn vsnprintf(buffer: *mut c_char, size: usize, format: *const c_char, arguments: *mut VaList) -> c_int;
+}
+
+/// The body of a variadic function that has `$named` arguments of integers or pointers before the
+/// others: stores a [`Frame`], and calls `$target` with its address.
+macro_rules! variadic {
+    ($named:literal, $target:ident) => {
+        naked_asm!(
+            "sub rsp, 200",
+            "mov [rsp], rdi",
+            "mov [rsp + 8], rsi",
+            "mov [rsp + 16], rdx",
+            "mov [rsp + 24], rcx",
+            "mov [rsp + 32], r8",
+            "mov [rsp + 40], r9",
+            "test al, al",
+            "je 2f",
+            "movaps [rsp + 48], xmm0",
+            "movaps [rsp + 64], xmm1",
+            "movaps [rsp + 80], xmm2",
+            "movaps [rsp + 96], xmm3",
+            "movaps [rsp + 112], xmm4",
+            "movaps [rsp + 128], xmm5",
+            "movaps [rsp + 144], xmm6",
+            "movaps [rsp + 160], xmm7",
+            "2:",
+            "mov dword ptr [rsp + 176], {used}",
+            "mov dword ptr [rsp + 180], 48",
+            "lea rax, [rsp + 208]",
+            "mov [rsp + 184], rax",
+            "mov [rsp + 192], rsp",
+            "mov rdi, rsp",
+            "call {target}",
+            "add rsp, 200",
+            "xor eax, eax",
+            "ret",
+            used = const $named * 8,
+            target = sym $target,
+        )
+    };
+}
+
+/// `registerBaculaEvents(ctx, …, 0)`.
+#[unsafe(naked)]
+unsafe extern "C" fn register_events() {
+    variadic!(1, register_events_frame)
+}
+
+/// `JobMessage(ctx, file, line, type, mtime, fmt, …)`.
+#[unsafe(naked)]
+unsafe extern "C" fn job_message() {
+    variadic!(6, job_message_frame)
+}
+
+/// `DebugMessage(ctx, file, line, level, fmt, …)`.
+#[unsafe(naked)]
+unsafe extern "C" fn debug_message() {
+    variadic!(5, debug_message_frame)
+}
+
+unsafe extern "C" fn register_events_frame(frame: *mut Frame) {
+    // SAFETY: the shim passes its own frame.
+    let frame = unsafe { &mut *frame };
+    let mut events = [0; MOST_EVENTS];
+    let mut count = 0;
+    for event in &mut events {
+        // SAFETY: the caller ends its arguments with a 0, and nothing is read behind it.
+        *event = unsafe { frame.rest.next_u32() };
+        if *event == 0 {
+            break;
+        }
+        count += 1;
+    }
+    if let (Some(handlers), Some(events)) = (HANDLERS.get(), events.get(..count)) {
+        (handlers.register_events)(frame.context(), events);
+    }
+}
+
+unsafe extern "C" fn job_message_frame(frame: *mut Frame) {
+    // SAFETY: the shim passes its own frame.
+    let frame = unsafe { &mut *frame };
+    let mut buffer = [0; LONGEST_TEXT];
+    // SAFETY: the sixth argument is the format of the rest.
+    let text = unsafe { frame.text(5, &mut buffer) };
+    if let Some(handlers) = HANDLERS.get() {
+        (handlers.job_message)(frame.context(), frame.number(3), text);
+    }
+}
+
+unsafe extern "C" fn debug_message_frame(frame: *mut Frame) {
+    // SAFETY: the shim passes its own frame.
+    let frame = unsafe { &mut *frame };
+    let mut buffer = [0; LONGEST_TEXT];
+    // SAFETY: the fifth argument is the format of the rest.
+    let text = unsafe { frame.text(4, &mut buffer) };
+    if let Some(handlers) = HANDLERS.get() {
+        (handlers.debug_message)(frame.context(), frame.number(3), text);
+    }
+}
+
+impl Frame {
+    fn register(&self, index: usize) -> u64 {
+        self.general.get(index).copied().unwrap_or_default()
+    }
+
+    fn context(&self) -> *mut Context {
+        self.register(0) as *mut Context
+    }
+
+    /// An argument that is an `int`: the lower half of its register.
+    fn number(&self, index: usize) -> c_int {
+        let [first, second, third, fourth, ..] = self.register(index).to_le_bytes();
+        c_int::from_le_bytes([first, second, third, fourth])
+    }
+
+    /// The text that the format in this register makes of the rest.
+    ///
+    /// # Safety
+    /// The register has the address of a format, or null, and the rest are its arguments.
+    unsafe fn text<'b>(&mut self, index: usize, buffer: &'b mut [c_char; LONGEST_TEXT]) -> &'b [u8] {
+        let format = self.register(index) as *const c_char;
+        if format.is_null() {
+            return &[];
+        }
+        // SAFETY: the caller vouches for the format and its arguments; the buffer has this length.
+        unsafe { vsnprintf(buffer.as_mut_ptr(), LONGEST_TEXT, format, &raw mut self.rest) };
+        *buffer.last_mut().unwrap_or(&mut 0) = 0;
+        // SAFETY: the last byte of the buffer is a NUL.
+        unsafe { CStr::from_ptr(buffer.as_ptr()) }.to_bytes()
+    }
+}
+
+impl VaList {
+    /// The next argument, an `unsigned int`.
+    ///
+    /// # Safety
+    /// There is one.
+    unsafe fn next_u32(&mut self) -> u32 {
+        const END_OF_GENERAL: u32 = 48;
+        if self.gp_offset < END_OF_GENERAL {
+            // SAFETY: the registers are saved up to this end.
+            let place = unsafe { self.registers.byte_add(self.gp_offset as usize) };
+            self.gp_offset += 8;
+            // SAFETY: each has eight bytes.
+            return unsafe { place.cast::<u32>().read() };
+        }
+        let place = self.overflow;
+        // SAFETY: the caller vouches for an argument here, which has eight bytes.
+        self.overflow = unsafe { place.byte_add(8) };
+        // SAFETY: as above.
+        unsafe { place.cast::<u32>().read() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    thread_local! {
+        static SEEN: RefCell<Vec<(usize, c_int, Vec<u8>)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    fn note(context: *mut Context, number: c_int, text: &[u8]) {
+        SEEN.with_borrow_mut(|seen| seen.push((context as usize, number, text.to_vec())));
+    }
+
+    type Variadic = unsafe extern "C" fn(usize, ...) -> c_int;
+
+    fn variadic(address: *const c_void) -> Variadic {
+        // SAFETY: the shims are variadic functions with a context before the rest.
+        unsafe { std::mem::transmute::<*const c_void, Variadic>(address) }
+    }
+
+    #[test]
+    fn arguments_in_registers_and_on_the_stack_are_read() {
+        set_handlers(Handlers {
+            register_events: |context, events| {
+                let text: Vec<u8> = events.iter().map(|event| *event as u8).collect();
+                note(context, 0, &text);
+            },
+            job_message: note,
+            debug_message: note,
+        });
+        let (register, job, debug) =
+            (variadic(register_events_address()), variadic(job_message_address()), variadic(debug_message_address()));
+        let format = c"%s %d %5.2f %llu %c %x %g %s";
+        // SAFETY: arguments as the functions and the format want them.
+        unsafe {
+            register(7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0);
+            job(
+                8,
+                c"file.c".as_ptr(),
+                12 as c_int,
+                7 as c_int,
+                0_i64,
+                format.as_ptr(),
+                c"text".as_ptr(),
+                -3 as c_int,
+                2.5_f64,
+                u64::MAX,
+                c_int::from(b'x'),
+                255 as c_int,
+                0.125_f64,
+                c"end".as_ptr(),
+            );
+            debug(9, c"file.c".as_ptr(), 12 as c_int, 150 as c_int, c"%s and %.1f\n".as_ptr(), c"a".as_ptr(), 1.5_f64);
+            debug(9, c"file.c".as_ptr(), 12 as c_int, 1 as c_int, c"%5000d".as_ptr(), 1 as c_int);
+        }
+        let seen = SEEN.take();
+        assert_eq!(seen[0], (7, 0, (1..=12).collect()));
+        assert_eq!(seen[1], (8, 7, b"text -3  2.50 18446744073709551615 x ff 0.125 end".to_vec()));
+        assert_eq!(seen[2], (9, 150, b"a and 1.5\n".to_vec()));
+        assert_eq!(seen[3].2.len(), LONGEST_TEXT - 1);
+    }
+}
