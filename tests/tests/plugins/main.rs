@@ -1,0 +1,33 @@
+//! The plugins of `tests/plugins/` in the stock daemon and in the daemon under test: what they are
+//! told, in which order, what comes on the volumes and into the catalog, and what is restored.
+//!
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes the place of ours, which shows that the
+//! comparison itself is sound.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "what helps a test fails the test, like the test itself"
+)]
+
+mod rows;
+mod stage;
+mod told;
+
+use bed::Result;
+use stage::Stage;
+
+#[test]
+fn backups_with_plugins_are_those_of_the_stock_daemon() -> Result<()> {
+    let stage = Stage::set(&rows::backups())?;
+    let mut wrong = Vec::new();
+    for level in ["Full", "Incremental"] {
+        for (row, jobs) in stage.run_all(level)? {
+            wrong.extend(stage.differences(&format!("{} {level}", row.name), &jobs)?);
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+    Ok(())
+}
