@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
+use crate::snapshots::ReadAt;
+
 /// Bytes of each read.
 const CHUNK: usize = 64 * 1024;
 
@@ -73,11 +75,17 @@ impl Directory {
         self.descriptor.as_ref().map(AsFd::as_fd)
     }
 
-    /// Appends the next name to `path`, which is the path of the directory with a final slash.
+    /// Appends the next name to `path`, which is the path of the directory with a final
+    /// slash, and which is read at `read_at`.
     /// `false` at the end, and from then on.
-    pub(crate) fn next_name(&mut self, path: &mut Vec<u8>, scratch: &mut Scratch) -> Result<bool, Errno> {
+    pub(crate) fn next_name(
+        &mut self,
+        path: &mut Vec<u8>,
+        read_at: &ReadAt,
+        scratch: &mut Scratch,
+    ) -> Result<bool, Errno> {
         if self.descriptor.is_none() {
-            self.open_again(path);
+            self.open_again(&read_at.of(path));
         }
         if self.next >= self.names.len() {
             self.names.clear();

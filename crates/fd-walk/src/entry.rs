@@ -1,5 +1,6 @@
 //! One entry of the walk.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use fd_fileset::EffectiveOptions;
@@ -9,11 +10,12 @@ use crate::attributes::Nanoseconds;
 use crate::links::LinkSlot;
 use crate::names::{RecordNames, record_names};
 use crate::root::Root;
+use crate::snapshots::ReadAt;
 
 /// An entry to be saved, counted or verified.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Path for system calls and messages: a directory's without a final slash, but a name of the
+    /// Path for records and messages: a directory's without a final slash, but a name of the
     /// FileSet as it is written there.
     pub path: Vec<u8>,
     /// Type. Directories are [`FileType::Directory`], also those that the walk did not enter.
@@ -35,6 +37,8 @@ pub struct Entry {
     pub token: Option<u64>,
     /// The directory of the FileSet's name that it was found below, to open it later.
     pub(crate) root: Option<Arc<Root>>,
+    /// Where the FileSet's name is read.
+    pub(crate) read_at: ReadAt,
 }
 
 /// Role of an entry whose inode has several names.
@@ -53,6 +57,12 @@ pub enum HardLink {
 }
 
 impl Entry {
+    /// Path for system calls, and for messages about its contents: in a snapshot of the file
+    /// system, if there is one.
+    pub fn read_path(&self) -> Cow<'_, [u8]> {
+        self.read_at.of(&self.path)
+    }
+
     /// Name and link for the record: a directory with its slash, leading components stripped if the
     /// options ask for that.
     pub fn record_names(&self) -> RecordNames<'_> {

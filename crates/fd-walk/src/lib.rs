@@ -9,6 +9,7 @@
 //! - `limits`, `fs_types`: what decides whether an entry belongs to the job.
 //! - `directory`, `attributes`, `names`, `links`: what the walk reads and remembers.
 //! - `entry`, `root`, `reach`: an entry, and how it is opened after the walk has passed it.
+//! - `snapshots`: where it is read.
 //!
 //! Not here: reading file contents, ACLs and extended attributes; sending; the FileIndex, which the
 //! consumer counts.
@@ -24,6 +25,7 @@ mod names;
 mod reach;
 mod root;
 mod settings;
+mod snapshots;
 pub mod texts;
 mod walk;
 
@@ -35,4 +37,5 @@ pub use links::{LinkSlot, LinkState};
 pub use names::{RecordNames, split_path};
 pub use reach::{Identity, reopen};
 pub use settings::{Candidate, Comparison, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
+pub use snapshots::{Snapshots, path_in_snapshot};
 pub use walk::walk;

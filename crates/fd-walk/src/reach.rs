@@ -48,7 +48,7 @@ impl Entry {
     }
 
     fn open_with(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
-        self.root.as_ref().ok_or(Errno::NOENT)?.open(&self.path, flags)
+        self.root.as_ref().ok_or(Errno::NOENT)?.open(&self.read_path(), flags)
     }
 
     /// A handle (`O_PATH`) of the very inode that the walk has found, of any type.
@@ -58,8 +58,8 @@ impl Entry {
     pub fn handle(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = match &self.root {
-            Some(root) => root.open(&self.path, flags),
-            None => openat(CWD, self.path.as_slice(), flags, Mode::empty()),
+            Some(root) => root.open(&self.read_path(), flags),
+            None => openat(CWD, &*self.read_path(), flags, Mode::empty()),
         }?;
         let (stat, _) = stat_of(handle.as_fd())?;
         if self.is_inode(&stat) { Ok(handle) } else { Err(Errno::NOENT) }

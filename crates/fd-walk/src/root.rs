@@ -20,7 +20,8 @@ pub(crate) struct Root {
     handle: Option<OwnedFd>,
     /// Device and inode, to recognize the directory when it is opened again.
     identity: (u64, u64),
-    /// Length of the directory's path, with its slash, in the paths of its entries.
+    /// Length of the directory's path, with its slash, in the paths at which its entries are
+    /// read.
     prefix: usize,
     /// The kernel can refuse links on the way (`openat2`, Linux 5.6).
     refuses_links: bool,
@@ -60,7 +61,7 @@ impl Root {
                 .is_ok_and(|found| (found.st_dev, found.st_ino) == self.identity)
     }
 
-    /// Opens the file at `path`, the whole path of an entry.
+    /// Opens the file at `path`, the whole path at which an entry is read.
     pub(crate) fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
         let found;
         let directory = if let Some(handle) = &self.handle {

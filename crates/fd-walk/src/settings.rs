@@ -9,6 +9,7 @@ use fd_records::{FileType, Stat};
 
 use crate::limits::DirectoryLimits;
 use crate::names::record_names;
+use crate::snapshots::Snapshots;
 
 /// The purpose of the walk. It decides what counts as an entry, and the messages (reference 03 §8,
 /// §9).
@@ -37,6 +38,8 @@ pub struct WalkSettings {
     pub since: i64,
     /// Which directories the Director may read.
     pub limits: DirectoryLimits,
+    /// Which names are read in snapshots.
+    pub snapshots: Arc<Snapshots>,
 }
 
 /// Answers the questions of a walk. All methods are called on the walk's thread.

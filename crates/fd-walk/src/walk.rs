@@ -22,6 +22,7 @@ use crate::links::LinkTable;
 use crate::names::without_slashes;
 use crate::root::Root;
 use crate::settings::{Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
+use crate::snapshots::ReadAt;
 use crate::texts;
 use examine::{Level, Walker};
 use judge::Judge;
@@ -56,6 +57,9 @@ impl<'w> Walker<'w> {
         for include in self.judge.fileset.includes() {
             for name in include.names() {
                 self.top_level(include, name)?;
+                for mounted in self.judge.settings.snapshots.sub_mounts(name) {
+                    self.top_level(include, mounted)?;
+                }
             }
             for command in include.plugins() {
                 self.report.give(WalkEvent::Plugin(command))?;
@@ -67,8 +71,9 @@ impl<'w> Walker<'w> {
     /// A name of the FileSet and everything below it.
     fn top_level(&mut self, include: &'w Include, name: &[u8]) -> Result<(), WalkEnd> {
         let mut path = name.to_vec();
+        let read_at = self.judge.settings.snapshots.reader(name);
         self.judge.real_top = self.judge.settings.limits.real_top(name);
-        let place = Place { include, top: name, path: &path, name_at: 0, parent: None, root: None };
+        let place = Place { include, top: name, path: &path, name_at: 0, parent: None, root: None, read_at: &read_at };
         let counted = self.report.summary.entries;
         let Some(level) = self.entry(&place)? else {
             let is_counted = self.report.summary.entries > counted;
@@ -76,13 +81,13 @@ impl<'w> Walker<'w> {
         };
         path.truncate(without_slashes(name).len());
         path.push(b'/');
-        let root =
-            level.directory.descriptor().and_then(|top| Root::new(top, level.prefix, &self.roots).ok()).map(Arc::new);
+        let prefix = read_at.of(&path).len();
+        let root = level.directory.descriptor().and_then(|top| Root::new(top, prefix, &self.roots).ok()).map(Arc::new);
         let mut levels = vec![level];
         while let Some(level) = levels.last_mut() {
             let prefix = level.prefix;
             path.truncate(prefix);
-            if self.limit_reached() || !self.next_name(level, &mut path)? {
+            if self.limit_reached() || !self.next_name(level, &mut path, &read_at)? {
                 path.truncate(prefix.saturating_sub(1));
                 if let Some(level) = levels.pop() {
                     self.leave(level, if levels.is_empty() { name } else { &path })?;
@@ -92,7 +97,15 @@ impl<'w> Walker<'w> {
             // A directory whose name was read is open.
             let Some(directory) = level.directory.descriptor() else { continue };
             let parent = Some((directory, level.dev));
-            let place = Place { include, top: name, path: &path, name_at: prefix, parent, root: root.as_ref() };
+            let place = Place {
+                include,
+                top: name,
+                path: &path,
+                name_at: prefix,
+                parent,
+                root: root.as_ref(),
+                read_at: &read_at,
+            };
             if let Some(below) = self.entry(&place)? {
                 path.push(b'/');
                 levels.push(below);
@@ -104,8 +117,8 @@ impl<'w> Walker<'w> {
 
     /// Appends the next name of the directory to its path. A read error is reported; the stock
     /// daemon takes it for the end of the directory.
-    fn next_name(&mut self, level: &mut Level, path: &mut Vec<u8>) -> Result<bool, WalkEnd> {
-        level.directory.next_name(path, &mut self.scratch).or_else(|errno| {
+    fn next_name(&mut self, level: &mut Level, path: &mut Vec<u8>, read_at: &ReadAt) -> Result<bool, WalkEnd> {
+        level.directory.next_name(path, read_at, &mut self.scratch).or_else(|errno| {
             let path = path.strip_suffix(b"/").filter(|path| !path.is_empty()).unwrap_or(path);
             self.report.could_not(path, texts::READ_DIRECTORY, errno).map(|()| false)
         })

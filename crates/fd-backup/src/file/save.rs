@@ -145,7 +145,7 @@ impl<'j> Saver<'j> {
                 Some(source)
             }
             Content::NotOpened(errno) => {
-                let text = texts::cannot_open(&entry.path, errno);
+                let text = texts::cannot_open(&entry.read_path(), errno);
                 self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
                 return Ok(Saved::NotOpened);
             }
@@ -330,7 +330,7 @@ impl<'j> Saver<'j> {
         match end {
             DataEnd::Complete => {}
             DataEnd::ReadError(errno) => {
-                self.emitter.note(Event::ReadError { text: texts::read_error(&entry.path, errno) });
+                self.emitter.note(Event::ReadError { text: texts::read_error(&entry.read_path(), errno) });
             }
         }
         self.emitter.close_stream();
@@ -344,7 +344,7 @@ impl<'j> Saver<'j> {
     /// reported (reference 04 §14.1).
     fn check_changes(&mut self, entry: &Entry) {
         let (path, before) = (&entry.path, &entry.stat);
-        let (kind, text) = match rustix::fs::lstat(path.as_slice()) {
+        let (kind, text) = match rustix::fs::lstat(&*entry.read_path()) {
             Err(errno) => (MessageType::Warning, texts::cannot_stat(path, errno)),
             Ok(now) if now.st_mtime != before.mtime => (MessageType::Error, texts::mtime_changed(path)),
             Ok(now) if now.st_ctime != before.ctime => (MessageType::Error, texts::ctime_changed(path)),
@@ -363,7 +363,8 @@ impl<'j> Saver<'j> {
             return Ok(());
         }
         let handle = || entry.handle().ok();
-        let place = source.map_or(Place::Handle(&entry.path, &handle), |source| Place::File(source.descriptor()));
+        let path = entry.read_path();
+        let place = source.map_or(Place::Handle(&path, &handle), |source| Place::File(source.descriptor()));
         let found = &mut self.found;
         let warnings = self.metadata.read(place, &entry.path, entry.file_type, entry.stat.dev, wanted, found);
         for (kind, text) in [(MetadataKind::Acl, warnings.acl), (MetadataKind::Xattr, warnings.xattr)] {

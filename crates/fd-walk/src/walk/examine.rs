@@ -133,7 +133,7 @@ impl<'w> Walker<'w> {
                 }
             }
         }
-        let root = if place.is_top() { self.root_of_name(path) } else { place.root.cloned() };
+        let root = if place.is_top() { self.root_of_name(&place.read_path()) } else { place.root.cloned() };
         self.report.begin(path)?;
         let entry = place.entry(file_type, found, options, token);
         Ok(self.report.entry(Entry { link, hard_link, root, ..entry })?)
@@ -178,7 +178,7 @@ impl<'w> Walker<'w> {
         let Stat { dev, ino, .. } = entry.stat;
         let barrier = barrier(place, dev, &entry.options);
         let (at, name) = place.target();
-        let opened = barrier.is_none().then(|| Directory::open(at, name, (dev, ino), &mut self.scratch));
+        let opened = barrier.is_none().then(|| Directory::open(at, &name, (dev, ino), &mut self.scratch));
         // Another directory, or a file system that is mounted on access.
         if matches!(opened, Some(Err(Errno::STALE))) && !is_last {
             return Err(Broken::Again);
@@ -239,7 +239,7 @@ impl<'w> Walker<'w> {
     fn file_system_is_allowed(&mut self, place: &Place<'w, '_>) -> Result<bool, WalkEnd> {
         let options = place.include.top_level();
         if !options.fs_types.is_empty() {
-            let name = fs_types::of(place.path);
+            let name = fs_types::of(&place.read_path());
             if !fs_types::is_listed(&options.fs_types, name) {
                 let name = name.unwrap_or("unknown");
                 self.report.say(MessageType::Info, |text| texts::unlisted_fstype(text, place.path, name))?;
@@ -253,7 +253,7 @@ impl<'w> Walker<'w> {
         Ok(true)
     }
 
-    /// The root of a name of the FileSet that is not a directory.
+    /// The root of a name of the FileSet that is not a directory, by the path where it is read.
     fn root_of_name(&mut self, name: &[u8]) -> Option<Arc<Root>> {
         if !self.root_of_names.as_ref().is_some_and(|root| root.is_parent(name)) {
             self.root_of_names = Root::of_parent(name, &self.roots).ok().map(Arc::new);

@@ -53,8 +53,9 @@ impl<'w> Judge<'w> {
             self.fileset.judge(include, place.path, is_directory)
         };
         let limits = self.settings.limits.check(place.path, &self.real_top);
+        let is_hidden = !place.is_top() && self.settings.snapshots.hides(place.path, place.read_at);
         Judgement {
-            accepted: verdict.accepted && limits.is_ok(),
+            accepted: verdict.accepted && limits.is_ok() && !is_hidden,
             options: verdict.options,
             out_of_limits: is_directory && limits == Err(OutOfLimits::NotAllowed),
         }
@@ -85,7 +86,8 @@ pub(super) fn barrier(place: &Place<'_, '_>, dev: u64, options: &EffectiveOption
         None
     } else if !options.has(Flags::MULTI_FS) {
         Some(Barrier::OtherFileSystem)
-    } else if !options.fs_types.is_empty() && !fs_types::is_listed(&options.fs_types, fs_types::of(place.path)) {
+    } else if !options.fs_types.is_empty() && !fs_types::is_listed(&options.fs_types, fs_types::of(&place.read_path()))
+    {
         Some(Barrier::FileSystemType)
     } else {
         None

@@ -1,5 +1,6 @@
 //! The position of an entry in the tree, and the system calls about it.
 
+use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::directory::stat_at;
 use crate::entry::Entry;
 use crate::names::without_slashes;
 use crate::root::Root;
+use crate::snapshots::ReadAt;
 
 /// Longest path that the kernel takes, in bytes, without the NUL.
 const LONGEST_PATH: usize = 4095;
@@ -30,6 +32,8 @@ pub(super) struct Place<'w, 'p> {
     pub(super) parent: Option<(BorrowedFd<'p>, u64)>,
     /// The root of the FileSet's name that it is below, if that is a directory.
     pub(super) root: Option<&'p Arc<Root>>,
+    /// Where the FileSet's name is read.
+    pub(super) read_at: &'p ReadAt,
 }
 
 impl<'p> Place<'_, 'p> {
@@ -39,11 +43,16 @@ impl<'p> Place<'_, 'p> {
 
     /// Descriptor and path for a system call: relative to the directory, which is fast and can't be
     /// redirected.
-    pub(super) fn target(&self) -> (BorrowedFd<'p>, &'p [u8]) {
+    pub(super) fn target(&self) -> (BorrowedFd<'p>, Cow<'p, [u8]>) {
         match self.parent {
-            Some((descriptor, _)) => (descriptor, self.path.get(self.name_at..).unwrap_or_default()),
-            None => (CWD, self.path),
+            Some((descriptor, _)) => (descriptor, Cow::Borrowed(self.path.get(self.name_at..).unwrap_or_default())),
+            None => (CWD, self.read_path()),
         }
+    }
+
+    /// Its path for system calls.
+    pub(super) fn read_path(&self) -> Cow<'p, [u8]> {
+        self.read_at.of(self.path)
     }
 
     /// An entry at this place, without a link.
@@ -65,6 +74,7 @@ impl<'p> Place<'_, 'p> {
             top_level: self.is_top(),
             token,
             root: self.root.cloned(),
+            read_at: self.read_at.clone(),
         }
     }
 
@@ -73,14 +83,14 @@ impl<'p> Place<'_, 'p> {
             return Err(Errno::NAMETOOLONG);
         }
         let (at, path) = self.target();
-        stat_at(at, path).map(|found| convert(&found))
+        stat_at(at, &path).map(|found| convert(&found))
     }
 
     /// The target of a symbolic link with these attributes. `None` if another entry has taken its
     /// place; `is_last` accepts that.
     pub(super) fn link_target(&self, stat: &Stat, is_last: bool) -> Result<Option<Vec<u8>>, Errno> {
         let (at, path) = self.target();
-        match rustix::fs::readlinkat(at, path, Vec::new()) {
+        match rustix::fs::readlinkat(at, &*path, Vec::new()) {
             Ok(target) => {
                 let target = target.into_bytes();
                 // Some file systems have no length of links.
@@ -95,7 +105,7 @@ impl<'p> Place<'_, 'p> {
     /// Whether the directory holds a file of this name, symbolic links followed (reference 03
     /// §5.10).
     pub(super) fn holds(&self, name: &[u8]) -> bool {
-        let path = [without_slashes(self.path), b"/", name].concat();
+        let path = [without_slashes(&self.read_path()), b"/", name].concat();
         rustix::fs::statat(CWD, path, AtFlags::empty()).is_ok()
     }
 
@@ -103,7 +113,7 @@ impl<'p> Place<'_, 'p> {
     pub(super) fn is_no_dump(&self) -> bool {
         let (at, path) = self.target();
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-        let opened = rustix::fs::openat(at, path, flags, Mode::empty());
+        let opened = rustix::fs::openat(at, &*path, flags, Mode::empty());
         opened.is_ok_and(|file| rustix::fs::ioctl_getflags(&file).is_ok_and(|flags| flags.contains(IFlags::NODUMP)))
     }
 }

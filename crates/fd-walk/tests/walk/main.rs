@@ -13,6 +13,7 @@ mod errors;
 mod links;
 mod matching;
 mod purposes;
+mod snapshots;
 mod tree;
 
 use std::cell::Cell;
