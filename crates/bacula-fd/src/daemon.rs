@@ -2,7 +2,6 @@
 
 pub(crate) mod bfdjson;
 pub(crate) mod cli;
-pub(crate) mod getopt;
 pub(crate) mod host;
 pub(crate) mod listener;
 pub(crate) mod log;

@@ -6,11 +6,10 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use fd_config::{JsonOptions, StockMessage};
+use fd_config::{JsonOptions, StockMessage, getopt};
 use fd_os::regex::{PosixRegex, RegexOptions};
 
 use crate::daemon::cli::{self, CliError};
-use crate::daemon::getopt;
 use crate::daemon::host::Host;
 use crate::print::{print, say};
 use crate::texts;

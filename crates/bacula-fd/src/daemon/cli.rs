@@ -5,9 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-use fd_config::StockMessage;
-
-use crate::daemon::getopt;
+use fd_config::{StockMessage, getopt};
 
 /// Where a configuration file without `/` in its name is looked for; packagers set
 /// `FERROFD_SYSCONFDIR` at build time.

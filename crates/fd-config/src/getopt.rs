@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStringExt as _;
 
 /// A command line, taken apart.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// Options in their order, with their values.
-    pub(crate) options: Vec<(u8, Vec<u8>)>,
+    pub options: Vec<(u8, Vec<u8>)>,
     /// What is no option.
-    pub(crate) positional: Vec<Vec<u8>>,
+    pub positional: Vec<Vec<u8>>,
 }
 
 /// Takes apart a command line whose first word is the program's name. `valued` are the letters with
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 /// # Errors
 /// The complaint of `getopt` about the first letter that is unknown or has no value, without LF;
 /// empty for `-?`.
-pub(crate) fn take_apart(
+pub fn take_apart(
     arguments: impl IntoIterator<Item = OsString>,
     valued: &[u8],
     flags: &[u8],
