@@ -137,6 +137,7 @@ fuzz_target!(|data: &[u8]| {
             check_digests: true,
             keys: None,
             processor: Processor::chosen(),
+            plugins: None,
         };
         let (progress, cancel) = (Progress::default(), CancelToken::new());
         let mut state = RestoreState::new(&plan);

@@ -16,6 +16,7 @@
 //! - `file`: how one file is made, and how its data gets into it; `output_file`: the open file.
 //! - `tree`: the directories on the way to a file, reached through handles.
 //! - `digests`: digests of what was restored, for digest records and signatures.
+//! - `plugins`: files that a plugin has made.
 //! - `report`: the order of messages; `texts`: their words.
 //!
 //! Not here: the conversation with the Director and the Storage Daemon, and the status of the job.
@@ -25,6 +26,7 @@ mod file;
 mod names;
 mod output_file;
 mod plan;
+mod plugins;
 mod report;
 mod round;
 mod stream;
@@ -34,6 +36,7 @@ pub mod verify;
 
 pub use names::{CompileName, NameRegex, OutputNames, RegexWhere};
 pub use plan::RestorePlan;
+pub use plugins::PluginAccess;
 pub use report::QueuedMessage;
 pub use round::{Outcome, RestoreState, run};
 pub use stream::{End, RecordSource, SequenceError, SourceError};

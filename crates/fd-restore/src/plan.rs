@@ -7,6 +7,7 @@ use fd_crypto::processor::Processor;
 use fd_records::Replace;
 
 use crate::names::OutputNames;
+use crate::plugins::PluginAccess;
 
 /// A `restore` command.
 #[derive(Debug)]
@@ -23,4 +24,6 @@ pub struct RestorePlan {
     pub keys: Option<Arc<KeyRing>>,
     /// The instructions that digests may use; the results do not depend on them.
     pub processor: Processor,
+    /// The plugins of the job; `None` where there are none.
+    pub plugins: Option<PluginAccess>,
 }

@@ -40,7 +40,11 @@ pub fn records(records: Result<Records>) -> Result<Vec<String>> {
         };
         let kept = &record.data[..record.data.len().saturating_sub(filler)];
         let shown = if kept.len() > 400 {
-            format!("{}… {:?}", kept[..100].escape_ascii(), openssl::hash::hash(openssl::hash::MessageDigest::md5(), kept).unwrap())
+            format!(
+                "{}… {:?}",
+                kept[..100].escape_ascii(),
+                openssl::hash::hash(openssl::hash::MessageDigest::md5(), kept).unwrap()
+            )
         } else {
             kept.escape_ascii().to_string()
         };
@@ -74,15 +78,31 @@ pub fn catalog(catalog: &Catalog, job: u32) -> Result<Vec<String>> {
         (
             "RestoreObject",
             &[
-                "ObjectName", "RestoreObject", "PluginName", "ObjectLength", "ObjectFullLength", "ObjectIndex",
-                "ObjectType", "FileIndex", "ObjectCompression",
+                "ObjectName",
+                "RestoreObject",
+                "PluginName",
+                "ObjectLength",
+                "ObjectFullLength",
+                "ObjectIndex",
+                "ObjectType",
+                "FileIndex",
+                "ObjectCompression",
             ],
         ),
         (
             "Object",
             &[
-                "Path", "Filename", "PluginName", "ObjectCategory", "ObjectType", "ObjectName", "ObjectSource",
-                "ObjectUUID", "ObjectSize", "ObjectStatus", "ObjectCount",
+                "Path",
+                "Filename",
+                "PluginName",
+                "ObjectCategory",
+                "ObjectType",
+                "ObjectName",
+                "ObjectSource",
+                "ObjectUUID",
+                "ObjectSize",
+                "ObjectStatus",
+                "ObjectCount",
             ],
         ),
         ("FileEvents", &["SourceJobId = JobId", "FileIndex", "Type", "Description", "Severity", "Source"]),

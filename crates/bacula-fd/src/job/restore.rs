@@ -34,7 +34,15 @@ pub(crate) fn plan(
             OutputNames::Regex(RegexWhere::parse_with(expressions, compile).ok_or_else(|| expressions.clone())?)
         }
     };
-    Ok(RestorePlan { output, prelinks, replace, check_digests: true, keys, processor: Processor::chosen() })
+    Ok(RestorePlan {
+        output,
+        prelinks,
+        replace,
+        check_digests: true,
+        keys,
+        processor: Processor::chosen(),
+        plugins: None,
+    })
 }
 
 /// Whether the Director may restore there: `AllowedRestoreDirectories` (reference 05 §1.3). The

@@ -52,13 +52,14 @@ pub(crate) fn of_volume(
     };
     job.change_status(JobStatus::Running);
     let mut source = Records { storage };
-    let mut parts = VerifyJob { progress: &job.progress, log: outbox, cancel: &job.cancel, source: &mut source };
+    let mut parts =
+        VerifyJob { progress: &job.progress, log: outbox, cancel: &job.cancel, source: &mut source, plugins: None };
     let verified = match level {
         VolumeLevel::Files => verify::volume(&mut parts, checks, &mut outbox.clone()),
         VolumeLevel::Data(list) => {
             let mut catalog = list.map(Catalog);
             let catalog = catalog.as_mut().map(|catalog| catalog as &mut dyn CatalogList);
-            verify::data(&mut parts, checks, catalog)
+            verify::data(&mut parts, checks, catalog, &mut outbox.clone())
         }
     };
     conclude(job, outbox, verified);

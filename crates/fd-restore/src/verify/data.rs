@@ -6,7 +6,7 @@
 //! FileSet's.
 
 use fd_crypto::Digester;
-use fd_messages::MessageType;
+use fd_messages::{MessageType, PacketSink};
 use fd_records::{AttributesRecord, FileType, Stream, StreamClass, digest_text};
 
 use super::checks::Checks;
@@ -35,7 +35,7 @@ pub trait CatalogList {
 }
 
 /// Compares the data of every file on the volume with its digest and size, and with the catalog if
-/// there is a list.
+/// there is a list. What plugins find in files is sent to the Director.
 ///
 /// # Errors
 ///
@@ -44,6 +44,7 @@ pub fn data(
     job: &mut VerifyJob<'_>,
     checks: Checks,
     catalog: Option<&mut dyn CatalogList>,
+    _director: &mut dyn PacketSink,
 ) -> Result<VerifyOutcome, VerifyError> {
     let mut verify = Verify {
         checks,

@@ -2,6 +2,7 @@
 
 use fd_messages::{CancelToken, Progress, SendError};
 
+use crate::plugins::PluginAccess;
 use crate::report::QueuedMessage;
 use crate::stream::RecordSource;
 use crate::stream::{End, SequenceError};
@@ -16,6 +17,8 @@ pub struct VerifyJob<'a> {
     pub cancel: &'a CancelToken,
     /// The records.
     pub source: &'a mut dyn RecordSource,
+    /// The plugins of the job, which may look at the data; `None` where there are none.
+    pub plugins: Option<&'a PluginAccess>,
 }
 
 /// What a verify found that was not fatal.
@@ -45,4 +48,7 @@ pub enum VerifyError {
     /// Data could not be unpacked; the stock daemon ends here.
     #[error("damaged data of {0:?}")]
     Data(String),
+    /// A plugin has ended it.
+    #[error("a plugin ended the job at {0:?}")]
+    Plugin(String),
 }

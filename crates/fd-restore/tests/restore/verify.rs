@@ -56,7 +56,7 @@ fn with_job(
     let log = Log { messages: Mutex::default(), restored: true };
     let (progress, cancel) = (Progress::default(), CancelToken::new());
     let mut source = Reader { frames: volume.frames.iter(), cancel: &cancel };
-    let mut job = VerifyJob { progress: &progress, log: &log, cancel: &cancel, source: &mut source };
+    let mut job = VerifyJob { progress: &progress, log: &log, cancel: &cancel, source: &mut source, plugins: None };
     let outcome = work(&mut job, director);
     Verified {
         outcome,
@@ -72,7 +72,7 @@ pub(crate) fn verify_volume(volume: &Volume) -> Verified {
 }
 
 pub(crate) fn verify_data(volume: &Volume, checks: Checks, catalog: Option<&mut dyn CatalogList>) -> Verified {
-    with_job(volume, &mut Director::default(), |job, _director| verify::data(job, checks, catalog))
+    with_job(volume, &mut Director::default(), |job, director| verify::data(job, checks, catalog, director))
 }
 
 pub(crate) const MD5: Checks = Checks { size: true, digest: Some(DigestKind::Md5), unsigned: false };
