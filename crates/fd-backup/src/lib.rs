@@ -23,7 +23,6 @@ mod texts;
 pub use accurate::{AccurateLevel, AccurateList, ListedFile};
 pub use digests::protect::Protection;
 pub use digests::signature_file::SignatureFile;
-pub use file::plugins::PluginNames;
 pub use jobs::backup::run;
 pub use jobs::estimate::{EstimatePlan, EstimateTotals, estimate};
 pub use jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};

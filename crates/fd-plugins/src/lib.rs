@@ -17,7 +17,7 @@ mod library;
 
 pub use api::call::{Called, Gone, Io, IoDone, Status};
 pub use api::event::Event;
-pub use api::host::{AccurateAttributes, FileEvent, FileSetChange, Host, JobFacts, Value, Variable};
+pub use api::host::{AccurateAttributes, FileEvent, FileSetChange, Host, JobFacts, NoFacts, Value, Variable};
 pub use api::packets::{
     CreateStatus, ListedFile, MetadataPacket, PluginObject, Query, RestoreFile, RestoreObject, SaveObject, SavePacket,
 };

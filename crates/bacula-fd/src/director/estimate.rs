@@ -84,7 +84,8 @@ impl Conversation<'_> {
             fileset: self.fileset.clone().unwrap_or_default(),
             walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..self.walk_settings() },
             accurate: self.accurate.clone(),
-            plugins: self.daemon.installed_plugins(),
+            plugins: Arc::default(),
+            facts: Arc::new(fd_plugins::NoFacts),
             listing,
         };
         let (line, lines) = bounded(WAITING);

@@ -29,7 +29,6 @@ pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSe
     plan.files_before = file_index;
     plan.max_job_errors = config.max_job_error_count;
     plan.protection.clone_from(&daemon.protection);
-    plan.plugins = daemon.installed_plugins();
     plan.signature_file = signatures::for_backup(daemon, !plan.walk.incremental);
     let settings = &daemon.settings.job;
     if let Some(workers) = settings.workers {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fd_backup::{PluginNames, Protection};
+use fd_backup::Protection;
 use fd_config::{Config, Settings, Tls};
 use fd_session::Need;
 use fd_session::authenticate::{Challenges, Credentials};
@@ -134,12 +134,12 @@ impl Daemon {
     }
 
     /// The plugins that the Plugin Directory holds, all of which the stock daemon would load.
-    pub(crate) fn installed_plugins(&self) -> PluginNames {
+    pub(crate) fn installed_plugins(&self) -> Vec<Vec<u8>> {
         let directory = self.config().file_daemon.plugin_directory.as_deref();
         let files = directory.and_then(|directory| std::fs::read_dir(directory).ok()).into_iter().flatten().flatten();
         let name =
             |file: std::fs::DirEntry| file.file_name().as_encoded_bytes().strip_suffix(b"-fd.so").map(<[u8]>::to_vec);
-        PluginNames::new(files.filter_map(name))
+        files.filter_map(name).collect()
     }
 
     /// The plugins that are loaded: none yet.

@@ -8,13 +8,14 @@ use fd_crypto::Digesters;
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType};
 use fd_metadata::NameCache;
+use fd_plugins::{JobFacts, JobPlugins};
 use fd_records::FileType;
 use fd_walk::{Candidate, Comparison, Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::accurate::AccurateList;
 use crate::file::compare::{Comparer, Decision, Finding};
 use crate::file::listing::saved_line;
-use crate::file::plugins::PluginNames;
+use crate::file::plugins::missing_command;
 use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::{BackupError, block_len};
 use crate::pipeline::piece::Event;
@@ -29,8 +30,10 @@ pub struct EstimatePlan {
     pub walk: WalkSettings,
     /// The catalog's files, in an accurate job.
     pub accurate: Option<Arc<AccurateList>>,
-    /// Names of the plugins in the Plugin Directory.
-    pub plugins: PluginNames,
+    /// The job's plugins.
+    pub plugins: Arc<JobPlugins>,
+    /// What plugins may ask about the job.
+    pub facts: Arc<dyn JobFacts>,
     /// Whether each entry gets a line.
     pub listing: bool,
 }
@@ -71,7 +74,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
             }
             WalkEvent::Message(message) => log.message(message.kind, message.text),
             WalkEvent::Plugin(command) => {
-                log.message(MessageType::Fatal, &plan.plugins.missing_command(PluginPlace::Estimate, command));
+                log.message(MessageType::Fatal, &missing_command(&plan.plugins, PluginPlace::Estimate, command));
             }
             WalkEvent::Entry(_) => {}
         }

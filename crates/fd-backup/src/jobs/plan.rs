@@ -6,13 +6,13 @@ use std::time::Duration;
 use fd_bsock::{CommCount, MAX_PAYLOAD};
 use fd_crypto::processor::Processor;
 use fd_fileset::FileSet;
+use fd_plugins::{JobFacts, JobPlugins, NoFacts};
 use fd_walk::WalkSettings;
 use rustix::system::sysinfo;
 
 use crate::accurate::AccurateList;
 use crate::digests::protect::Protection;
 use crate::digests::signature_file::SignatureFile;
-use crate::file::plugins::PluginNames;
 use crate::pipeline::pace::HostShare;
 
 /// What stays the same for the duration of a backup.
@@ -41,8 +41,10 @@ pub struct BackupPlan {
     pub fifo_timeout: Duration,
     /// Encryption and signatures, if they are configured.
     pub protection: Option<Arc<Protection>>,
-    /// Names of the plugins in the Plugin Directory.
-    pub plugins: PluginNames,
+    /// The job's plugins.
+    pub plugins: Arc<JobPlugins>,
+    /// What plugins may ask about the job.
+    pub facts: Arc<dyn JobFacts>,
     /// Holds signatures of earlier jobs, and gets this job's.
     pub signature_file: Option<Arc<SignatureFile>>,
     /// The job's share of the host.
@@ -68,7 +70,8 @@ impl BackupPlan {
             max_job_errors: 1000,
             fifo_timeout: Duration::from_secs(60),
             protection: None,
-            plugins: PluginNames::default(),
+            plugins: Arc::default(),
+            facts: Arc::new(NoFacts),
             signature_file: None,
             host_share: HostShare::default(),
             report_times: false,

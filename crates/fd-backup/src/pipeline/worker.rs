@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::digests::protect::ProtectionError;
 use crate::file::kinds::is_read;
-use crate::file::plugins::options_plugin;
+use crate::file::plugins::{missing_command, missing_options, options_plugin};
 use crate::file::prepare::{Fate, Prepared, Preparer};
 use crate::file::save::{Content, Inherited, Saved, Saver};
 use crate::file::source::{Source, open_regular, open_special};
@@ -79,7 +79,7 @@ impl<'j> Worker<'j> {
                 Item::Plugin(command) => {
                     // Entries before the command in the FileSet are saved.
                     self.saver.emitter.publish()?;
-                    let text = self.job.plan.plugins.missing_command(PluginPlace::Command, &command);
+                    let text = missing_command(&self.job.plan.plugins, PluginPlace::Command, &command);
                     self.saver.emitter.note(Event::Fatal { text });
                 }
             }
@@ -186,7 +186,7 @@ impl<'j> Worker<'j> {
     fn end_without_plugin(&mut self, plugin: Option<Arc<[u8]>>) -> Result<(), Stopped> {
         let Some(command) = plugin else { return Ok(()) };
         self.saver.emitter.publish()?;
-        let (first, last) = self.job.plan.plugins.missing_options(&command);
+        let (first, last) = missing_options(&self.job.plan.plugins, &command);
         if let Some(text) = first {
             self.saver.emitter.note(Event::Message { kind: MessageType::Fatal, text, failed: false });
         }

@@ -6,17 +6,19 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_plugins::NoFacts;
 use fd_walk::{Purpose, WalkSettings};
 
 use super::support::{Bed, Log};
-use crate::{BackupError, EstimatePlan, EstimateTotals, PluginNames, estimate};
+use crate::{BackupError, EstimatePlan, EstimateTotals, estimate};
 
 fn run(bed: &Bed, listing: bool, limit: u64) -> (EstimateTotals, Vec<String>) {
     let plan = EstimatePlan {
         fileset: Arc::clone(&bed.plan.fileset),
         walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..WalkSettings::default() },
         accurate: None,
-        plugins: PluginNames::default(),
+        plugins: Arc::default(),
+        facts: Arc::new(NoFacts),
         listing,
     };
     let log = Log::new(Arc::new(Progress::default()));
@@ -49,7 +51,8 @@ fn a_cancelled_estimate_has_no_result() {
         fileset: Arc::clone(&bed.plan.fileset),
         walk: WalkSettings::default(),
         accurate: None,
-        plugins: PluginNames::default(),
+        plugins: Arc::default(),
+        facts: Arc::new(NoFacts),
         listing: false,
     };
     let cancel = CancelToken::new();

@@ -5,7 +5,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
 use super::support::{self, Bed, Collector, Record, hex, noise};
-use crate::PluginNames;
 use fd_messages::MessageType;
 use fd_records::{FileType, Stream};
 
@@ -330,20 +329,15 @@ fn a_missing_plugin_of_the_options_ends_the_job_after_the_file() {
     let lines = ["I", "O M", "W *.none", "N", "O M", "G rot13", "N", "F @", "N", "N"];
     let not_loaded = "fd_plugins.c:584 Command plugin \"rot13\" requested, but is not loaded.\n";
     let not_found = "fd_plugins.c:630 Options plugin \"rot13\" not found.\n";
-    let cases: [(&[&str], &[&str]); 3] =
-        [(&[], &[not_loaded, not_found]), (&["bpipe"], &[not_found]), (&["rot13", "bpipe"], &[not_loaded, not_found])];
-    for (names, told) in cases {
-        let mut bed = Bed::with_lines(&lines);
-        for name in ["a", "b", "c"] {
-            bed.file(name, HELLO);
-        }
-        bed.plan.plugins = PluginNames::new(names.iter().map(|name| name.as_bytes().to_vec()));
-        let outcome = bed.run_with(Collector::default());
-        assert!(outcome.result.is_err());
-        assert_eq!(outcome.texts(MessageType::Fatal), told);
-        assert_eq!(outcome.sink.records().iter().filter(|record| record.stream == 1).count(), 1);
-        assert_eq!(outcome.progress.files(), 1);
+    let bed = Bed::with_lines(&lines);
+    for name in ["a", "b", "c"] {
+        bed.file(name, HELLO);
     }
+    let outcome = bed.run_with(Collector::default());
+    assert!(outcome.result.is_err());
+    assert_eq!(outcome.texts(MessageType::Fatal), [not_loaded, not_found]);
+    assert_eq!(outcome.sink.records().iter().filter(|record| record.stream == 1).count(), 1);
+    assert_eq!(outcome.progress.files(), 1);
     let bed = Bed::with_lines(&lines);
     fs::create_dir(bed.path("directory")).unwrap();
     assert!(bed.run_with(Collector::default()).result.is_ok(), "nothing for a plugin");

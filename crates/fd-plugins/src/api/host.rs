@@ -77,6 +77,26 @@ pub trait JobFacts: Send + Sync + std::fmt::Debug {
     fn set_interactive(&self) {}
 }
 
+/// The facts of a job without plugins: none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct NoFacts;
+
+impl JobFacts for NoFacts {
+    fn value(&self, _variable: Variable) -> Option<Value> {
+        None
+    }
+
+    fn is_canceled(&self) -> bool {
+        false
+    }
+
+    fn allowed_programs(&self) -> &[Vec<u8>] {
+        &[]
+    }
+
+    fn debug(&self, _level: i32, _text: &[u8]) {}
+}
+
 /// A variable of the daemon (`bVar…`, reference 07 §3.6): one that has a value on Linux.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Variable {
