@@ -155,6 +155,18 @@ pub trait Instance: Send {
         Ok(IoDone::error(0))
     }
 
+    /// Reads at most `most` bytes to the end of `room`, as [`Io::Read`] does: the daemon's buffer,
+    /// so that no copy is needed. What is behind the bytes that [`IoDone::status`] counts is cut
+    /// off by the caller.
+    ///
+    /// # Errors
+    /// It can't be reached.
+    fn read_to(&mut self, host: &mut dyn Host, room: &mut Vec<u8>, most: usize) -> Called<IoDone> {
+        let start = room.len();
+        room.resize(start.saturating_add(most), 0);
+        self.io(host, Io::Read { buffer: room.get_mut(start..).unwrap_or_default() })
+    }
+
     /// `handleXACLdata` in a backup: appends the next bytes to `content`. Nothing appended: there
     /// are no more.
     ///
