@@ -1,5 +1,6 @@
 //! Numbers, digests, names and lines as text.
 
+pub(crate) mod c_text;
 pub(crate) mod decimal;
 pub mod digest_text;
 pub mod listing;
