@@ -31,8 +31,8 @@ pub use resources::{
     PasswordKey, Pki, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
 pub use settings::{
-    ConnectionSettings, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings, SETTINGS_FILE, Settings,
-    SettingsError, TlsSettings,
+    Bpipe, ConnectionSettings, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings, PluginHostSettings,
+    PluginSettings, SETTINGS_FILE, Settings, SettingsError, TlsSettings,
 };
 pub use stock_message::StockMessage;
 pub use syntax::document::Document;

@@ -6,6 +6,7 @@
 use core::fmt;
 use core::net::SocketAddr;
 use core::num::NonZeroU16;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,10 @@ const LEAST_URGENT: u8 = 19;
 const LEAST_IO_LEVEL: u8 = 7;
 /// Least memory of one job, in bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
+/// Least memory of a plugin host, in bytes.
+const LEAST_PLUGIN_MEMORY: u64 = 64 << 20;
+/// Longest time for a call of a plugin, in seconds: a week.
+const LONGEST_CALL: u32 = 7 * 24 * 3600;
 /// Least size of a file with signatures, in bytes, if there is to be one.
 const LEAST_SIGNATURES: u64 = 1 << 20;
 
@@ -44,6 +49,67 @@ pub struct Settings {
     pub tls: TlsSettings,
     /// Numbers for monitoring systems.
     pub metrics: MetricsSettings,
+    /// How plugins run.
+    pub plugins: PluginSettings,
+}
+
+/// `[plugins]`
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PluginSettings {
+    /// Which `bpipe` there is.
+    pub bpipe: Bpipe,
+    /// `[plugins.settings.NAME]`: what a plugin of this name gets, which is that of its file before
+    /// `-fd.so`.
+    pub settings: BTreeMap<String, PluginHostSettings>,
+}
+
+/// `plugins.bpipe`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bpipe {
+    /// The daemon's own.
+    #[default]
+    Builtin,
+    /// The `bpipe-fd.so` of the plugin directory, in a plugin host.
+    Library,
+    /// None.
+    Off,
+}
+
+/// `[plugins.settings.NAME]`: the process that a plugin runs in.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PluginHostSettings {
+    /// The user that it runs as; `None`: the daemon's.
+    pub user: Option<String>,
+    /// The group that it runs as; `None`: the user's, or the daemon's.
+    pub group: Option<String>,
+    /// Most memory in bytes, at least 64 MiB; `None`: no limit.
+    #[serde(deserialize_with = "plugin_memory")]
+    pub memory: Option<u64>,
+    /// Whether it can reach the network.
+    pub network: bool,
+    /// Seconds that it may take to load, 1 to 3600.
+    #[serde(deserialize_with = "start_timeout")]
+    pub start_timeout: u16,
+    /// Seconds that a call may take, 1 to 604,800; `None`: as long as it likes.
+    #[serde(deserialize_with = "call_timeout")]
+    pub call_timeout: Option<u32>,
+}
+
+impl Default for PluginHostSettings {
+    fn default() -> Self {
+        Self { user: None, group: None, memory: None, network: true, start_timeout: 30, call_timeout: None }
+    }
+}
+
+impl PluginSettings {
+    /// What the plugin of this name gets, without a final `-fd.so`.
+    pub fn of(&self, name: &[u8]) -> PluginHostSettings {
+        let found = self.settings.iter().find(|(known, _)| known.as_bytes() == name);
+        found.map(|(_, settings)| settings.clone()).unwrap_or_default()
+    }
 }
 
 /// `[metrics]`
@@ -185,7 +251,7 @@ fn login<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D, key: &str) -> Result<u16, D::Error> {
     let number = i64::deserialize(deserializer)?;
     let seconds = u16::try_from(number).ok().filter(|seconds| (1..=LONGEST_SILENCE).contains(seconds));
-    seconds.ok_or_else(|| D::Error::custom(texts::seconds_out_of_range(key, number, LONGEST_SILENCE)))
+    seconds.ok_or_else(|| D::Error::custom(texts::seconds_out_of_range(key, number, LONGEST_SILENCE.into())))
 }
 
 fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
@@ -237,6 +303,23 @@ impl Visitor<'_> for Share {
 fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let bytes = deserializer.deserialize_any(Size)?;
     if bytes >= LEAST_MEMORY { Ok(Some(bytes)) } else { Err(D::Error::custom(texts::too_little_memory(LEAST_MEMORY))) }
+}
+
+fn plugin_memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    match deserializer.deserialize_any(Size)? {
+        bytes @ LEAST_PLUGIN_MEMORY.. => Ok(Some(bytes)),
+        _ => Err(D::Error::custom(texts::too_little_memory(LEAST_PLUGIN_MEMORY))),
+    }
+}
+
+fn start_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    seconds(deserializer, "start_timeout")
+}
+
+fn call_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let seconds = u32::try_from(number).ok().filter(|seconds| (1..=LONGEST_CALL).contains(seconds));
+    seconds.map(Some).ok_or_else(|| D::Error::custom(texts::seconds_out_of_range("call_timeout", number, LONGEST_CALL)))
 }
 
 fn kept_signatures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {

@@ -375,7 +375,7 @@ pub(crate) fn workers_out_of_range(number: i64, most: u16) -> String {
     format!("workers must be 1 to {most}, not {number}")
 }
 
-pub(crate) fn seconds_out_of_range(key: &str, number: i64, most: u16) -> String {
+pub(crate) fn seconds_out_of_range(key: &str, number: i64, most: u32) -> String {
     format!("{key} must be 1 to {most} seconds, not {number}")
 }
 

@@ -43,6 +43,28 @@ fn everything_can_be_set() {
 }
 
 #[test]
+fn a_plugin_has_settings_of_its_own_or_the_defaults() {
+    let plugins = parse("").unwrap().plugins;
+    assert_eq!((plugins.bpipe, plugins.of(b"bpipe")), (Bpipe::Builtin, PluginHostSettings::default()));
+    for (text, bpipe) in [("library", Bpipe::Library), ("off", Bpipe::Off), ("builtin", Bpipe::Builtin)] {
+        assert_eq!(parse(&format!("plugins.bpipe = \"{text}\"")).unwrap().plugins.bpipe, bpipe);
+    }
+    let text = "[plugins.settings.tp]\nuser = \"nobody\"\ngroup = \"nogroup\"\nmemory = \"1 GiB\"\nnetwork = false\n\
+                start_timeout = 5\ncall_timeout = 600\n";
+    let plugins = parse(text).unwrap().plugins;
+    let (user, group) = (Some("nobody".to_owned()), Some("nogroup".to_owned()));
+    let tp = PluginHostSettings {
+        user,
+        group,
+        memory: Some(1 << 30),
+        network: false,
+        start_timeout: 5,
+        call_timeout: Some(600),
+    };
+    assert_eq!((plugins.of(b"tp"), plugins.of(b"tp2")), (tp, PluginHostSettings::default()));
+}
+
+#[test]
 fn mistakes_name_file_line_and_what_was_expected() {
     let cases = [
         ("[job]\nworker = 4", "unknown field `worker`"),
@@ -54,6 +76,11 @@ fn mistakes_name_file_line_and_what_was_expected() {
         ("[connection]\nfirst_packet = 0", "first_packet must be 1 to 3600 seconds, not 0"),
         ("[connection]\nlogin = 3601", "login must be 1 to 3600 seconds, not 3601"),
         ("[tls]\nrequire = 1", "invalid type"),
+        ("[plugins]\nbpipe = \"no\"", "unknown variant `no`"),
+        ("[plugins.tp]\nuser = \"x\"", "unknown field `tp`"),
+        ("[plugins.settings.tp]\nmemory = 1000", "must be at least 67108864 bytes"),
+        ("[plugins.settings.tp]\ncall_timeout = 0", "call_timeout must be 1 to 604800 seconds, not 0"),
+        ("[plugins.settings.tp]\ngroups = \"x\"", "unknown field `groups`"),
         ("[tls]\nrequired = true", "unknown field `required`"),
         ("[job]\nmemory = -1", "a number of bytes"),
         ("[job]\nmemory = \"1 MiB\"", "must be at least 4194304 bytes"),
