@@ -65,6 +65,12 @@ impl FileSet {
         fileset
     }
 
+    /// A FileSet of Includes with nothing but the options for their names.
+    pub(crate) fn of_options(options: impl Iterator<Item = EffectiveOptions>) -> Self {
+        let include = |options| Include { top_level: Arc::new(options), ..Include::default() };
+        Self { includes: options.map(include).collect(), excludes: Vec::new() }
+    }
+
     /// The Include blocks, in the order received.
     pub fn includes(&self) -> &[Include] {
         &self.includes
