@@ -1,7 +1,6 @@
 //! What runs: backups, restores, verify jobs, and the programs that run for them.
 
 pub(crate) mod backup;
-pub(crate) mod child;
 pub(crate) mod hang_up;
 pub(crate) mod matcher;
 pub(crate) mod outbox;

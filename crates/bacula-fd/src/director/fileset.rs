@@ -22,10 +22,10 @@ use fd_transport::{IDLE_LIMIT, Received};
 use nix::fcntl::OFlag;
 
 use super::conversation::{Conversation, Flow};
-use crate::job::child::{Group, Program, Wanted, Watched, is_unwanted};
 use crate::job::matcher::Matcher;
 use crate::job::program::{self, NotRun};
 use crate::texts::NO_PROGRAM;
+use fd_os::process::{Group, Program, Wanted, Watched, is_unwanted};
 
 /// How long a list that is a FIFO may be without a writer.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(600);

@@ -25,9 +25,9 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 
-use crate::job::child::{Group, Program, Wanted, Watched, is_unwanted};
 use crate::shared::job::Job;
 use crate::texts;
+use fd_os::process::{Group, Program, Wanted, Watched, is_unwanted};
 
 /// The name under which this program is a guest.
 const GUEST: &str = "bacula-fd-regex";

@@ -13,9 +13,9 @@ use fd_session::JobStatus;
 use fd_session::command::RunScript;
 use fd_session::texts;
 
-use crate::job::child::{Group, Program, Watched, is_unwanted};
 use crate::job::program::{self, NotRun};
 use crate::shared::job::Job;
+use fd_os::process::{Group, Program, Watched, is_unwanted};
 
 /// Longest piece of output that makes one message, in bytes.
 const LINE_MAX: u64 = 499;

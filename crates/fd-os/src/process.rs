@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Returns whether a wait is to go on.
-pub(crate) type Wanted<'w> = &'w dyn Fn() -> bool;
+pub type Wanted<'w> = &'w dyn Fn() -> bool;
 
 /// The error of a read that is not wanted any more.
 fn unwanted() -> io::Error {
@@ -34,12 +34,12 @@ fn unwanted() -> io::Error {
 }
 
 /// Whether a read ended because it was not wanted any more.
-pub(crate) fn is_unwanted(error: &io::Error) -> bool {
+pub fn is_unwanted(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionAborted
 }
 
 /// A pipe or file whose reads end when they are not wanted any more.
-pub(crate) struct Watched<'w, R> {
+pub struct Watched<'w, R> {
     inner: R,
     wanted: Wanted<'w>,
     looked: Instant,
@@ -49,12 +49,13 @@ pub(crate) struct Watched<'w, R> {
 
 impl<'w, R: Read + AsFd> Watched<'w, R> {
     /// Reads `inner`, as long as `wanted`.
-    pub(crate) fn new(inner: R, wanted: Wanted<'w>) -> Self {
+    pub fn new(inner: R, wanted: Wanted<'w>) -> Self {
         Self { inner, wanted, looked: Instant::now(), first_byte: None }
     }
 
     /// With a bound for the time until there is something to read, or a writer has closed it.
-    pub(crate) fn with_patience(mut self, patience: Duration) -> Self {
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
         self.first_byte = Instant::now().checked_add(patience);
         self
     }
@@ -102,7 +103,7 @@ impl<R: Read + AsFd> Read for Watched<'_, R> {
 
 /// What happens to processes that a program has left behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Group {
+pub enum Group {
     /// They end with it: a list is of no use without its reader.
     Ends,
     /// They stay if the program itself has ended: it may have started a service.
@@ -111,7 +112,7 @@ pub(crate) enum Group {
 
 /// A running program, in a process group of its own. Dropped, it is ended and reaped.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub struct Program {
     child: Option<Child>,
     group: Group,
 }
@@ -121,26 +122,36 @@ impl Program {
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn start(command: &mut Command, group: Group) -> io::Result<Self> {
+    pub fn start(command: &mut Command, group: Group) -> io::Result<Self> {
         let child = command.process_group(0).spawn()?;
         Ok(Self { child: Some(child), group })
     }
 
     /// Its standard output, once, if it is piped.
-    pub(crate) fn take_output(&mut self) -> Option<std::process::ChildStdout> {
+    pub fn take_output(&mut self) -> Option<std::process::ChildStdout> {
         self.child.as_mut().and_then(|child| child.stdout.take())
     }
 
     /// Its standard input, once, if it is piped.
-    pub(crate) fn take_input(&mut self) -> Option<std::process::ChildStdin> {
+    pub fn take_input(&mut self) -> Option<std::process::ChildStdin> {
         self.child.as_mut().and_then(|child| child.stdin.take())
+    }
+
+    /// Its error output, once, if it is piped.
+    pub fn take_errors(&mut self) -> Option<std::process::ChildStderr> {
+        self.child.as_mut().and_then(|child| child.stderr.take())
+    }
+
+    /// Whether it has ended. It stays to be reaped.
+    pub fn has_ended(&self) -> bool {
+        self.child.as_ref().is_none_or(|child| has_ended(Pid::from_raw(child.id().cast_signed())))
     }
 
     /// Waits for its end; one that is not wanted any more is ended.
     ///
     /// # Errors
     /// The system's; also when it can't be ended, because the kernel holds it.
-    pub(crate) fn wait(mut self, wanted: Wanted<'_>) -> io::Result<ExitStatus> {
+    pub fn wait(mut self, wanted: Wanted<'_>) -> io::Result<ExitStatus> {
         let Some(mut child) = self.child.take() else { return Err(unwanted()) };
         let mut pause = FIRST_PAUSE;
         loop {
@@ -156,7 +167,7 @@ impl Program {
     }
 
     /// Ends it now; its status, if the kernel releases it.
-    pub(crate) fn end(mut self) -> Option<ExitStatus> {
+    pub fn end(mut self) -> Option<ExitStatus> {
         self.child.take().and_then(|child| end(child, self.group))
     }
 }
