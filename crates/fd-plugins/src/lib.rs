@@ -7,13 +7,16 @@
 //! - `library`: third-party plugins with the stock daemon's C interface.
 //! - `job_plugins`: all plugins of one job: which of them a command means, and what becomes of
 //!   those that fail.
+//! - `bpipe`: [`Bpipe`], which saves what programs print.
 //!
 //! Not here: records, the FileSet, and when a job calls what.
 
 mod api;
+mod bpipe;
 mod job_plugins;
 #[allow(unsafe_code, reason = "the C interface has pointers, and functions of libraries")]
 mod library;
+mod texts;
 
 pub use api::call::{Called, Gone, Io, IoDone, Status};
 pub use api::event::Event;
@@ -22,4 +25,5 @@ pub use api::packets::{
     CreateStatus, ListedFile, MetadataPacket, PluginObject, Query, RestoreFile, RestoreObject, SaveObject, SavePacket,
 };
 pub use api::plugin::{Canceller, Instance, Offers, Plugin, PluginInfo};
+pub use bpipe::Bpipe;
 pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, command_name};

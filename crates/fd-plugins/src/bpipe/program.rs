@@ -1,0 +1,230 @@
+//! A reader or writer that runs (reference 07 §10.2, §10.3).
+
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use fd_os::process::{Group, Program};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::output::{Output, enlarge, never_wait};
+use super::shell::{NotRun, prepare};
+use crate::api::host::Host;
+
+/// How often a wait checks whether the job was canceled, and a busy reader whether there are
+/// messages.
+const STEP: Duration = Duration::from_millis(100);
+/// The same in milliseconds, for the kernel.
+const STEP_MS: u16 = 100;
+
+/// Added to the exit code of a program (reference 07 §10.2).
+const EXITED: i32 = 1 << 28;
+/// Added to the signal that a program died of.
+const KILLED: i32 = 1 << 27;
+
+/// A program, with its data and its messages.
+#[derive(Debug)]
+pub(crate) struct Running {
+    program: Program,
+    data: Data,
+    output: Output<PipeReader>,
+    looked: Instant,
+}
+
+/// Our end of the pipe of data.
+#[derive(Debug)]
+enum Data {
+    From(PipeReader),
+    To(PipeWriter),
+    Ended,
+}
+
+/// How a read or write failed.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// The program was not opened for this.
+    NotOpen,
+    /// The job was canceled, and the program was ended.
+    Canceled,
+    /// The system's error.
+    Io(io::Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Errno> for Failed {
+    fn from(error: Errno) -> Self {
+        Self::Io(error.into())
+    }
+}
+
+impl Running {
+    /// Starts a program that prints the data; what it says comes by its error output.
+    pub(crate) fn reader(line: &[u8], allowed: &[Vec<u8>]) -> Result<Self, NotRun> {
+        let mut command = prepare(line, allowed)?;
+        let mut start = || {
+            let (output, errors) = io::pipe()?;
+            let (data, print) = io::pipe()?;
+            enlarge(&data);
+            never_wait(&data)?;
+            command.stdin(Stdio::null()).stdout(print).stderr(errors);
+            Ok((Program::start(&mut command, Group::Ends)?, Data::From(data), Output::new(output)?))
+        };
+        Self::started(start())
+    }
+
+    /// Starts a program that takes the data; what it says comes by both outputs.
+    pub(crate) fn writer(line: &[u8], allowed: &[Vec<u8>]) -> Result<Self, NotRun> {
+        let mut command = prepare(line, allowed)?;
+        let mut start = || {
+            let (output, print) = io::pipe()?;
+            let (input, data) = io::pipe()?;
+            enlarge(&data);
+            never_wait(&data)?;
+            command.stdin(input).stdout(print.try_clone()?).stderr(print);
+            Ok((Program::start(&mut command, Group::Ends)?, Data::To(data), Output::new(output)?))
+        };
+        Self::started(start())
+    }
+
+    fn started(started: io::Result<(Program, Data, Output<PipeReader>)>) -> Result<Self, NotRun> {
+        let (program, data, output) = started.map_err(|error| NotRun::from_io(&error))?;
+        Ok(Self { program, data, output, looked: Instant::now() })
+    }
+
+    /// Number of our end of the data's pipe.
+    pub(crate) fn descriptor(&self) -> i32 {
+        match &self.data {
+            Data::From(pipe) => pipe.as_raw_fd(),
+            Data::To(pipe) => pipe.as_raw_fd(),
+            Data::Ended => -1,
+        }
+    }
+
+    /// Fills the buffer, or less of it at the end of the data.
+    pub(crate) fn read(&mut self, host: &mut dyn Host, file: &[u8], buffer: &mut [u8]) -> Result<usize, Failed> {
+        let mut filled = 0;
+        if self.looked.elapsed() >= STEP {
+            self.look(host, file)?;
+        }
+        loop {
+            let Data::From(data) = &mut self.data else { return Err(Failed::NotOpen) };
+            let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) else { return Ok(filled) };
+            match data.read(rest) {
+                Ok(0) => return Ok(filled),
+                Ok(count) => {
+                    filled += count;
+                    if filled == buffer.len() {
+                        return Ok(filled);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+            // The pipe was just emptied.
+            self.wait(host, file)?;
+        }
+    }
+
+    /// Writes all of it.
+    pub(crate) fn write(&mut self, host: &mut dyn Host, file: &[u8], mut bytes: &[u8]) -> Result<(), Failed> {
+        self.look(host, file)?;
+        while !bytes.is_empty() {
+            let Data::To(data) = &mut self.data else { return Err(Failed::NotOpen) };
+            match data.write(bytes) {
+                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(host, file)?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until data can be moved; what is said meanwhile is passed on.
+    fn wait(&mut self, host: &mut dyn Host, file: &[u8]) -> Result<(), Failed> {
+        loop {
+            let data = match &self.data {
+                Data::From(pipe) => PollFd::new(pipe.as_fd(), PollFlags::POLLIN),
+                Data::To(pipe) => PollFd::new(pipe.as_fd(), PollFlags::POLLOUT),
+                Data::Ended => return Ok(()),
+            };
+            let (ready, talks) = poll_two(data, self.output.pipe())?;
+            if talks || self.looked.elapsed() >= STEP {
+                self.look(host, file)?;
+            }
+            if ready {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes on what was said, and checks whether the job is still wanted.
+    fn look(&mut self, host: &mut dyn Host, file: &[u8]) -> Result<(), Failed> {
+        self.looked = Instant::now();
+        if host.facts().is_canceled() {
+            return Err(Failed::Canceled);
+        }
+        self.output.forward(host, file);
+        Ok(())
+    }
+
+    /// Closes the pipe of data, passes on what is said until the program has ended, and tells how it
+    /// did: 0, or the number of its failure. `None` if it was ended because nobody wants it any
+    /// more: a reader that is closed before its data ends, or any program of a canceled job.
+    pub(crate) fn close(mut self, host: &mut dyn Host, file: &[u8]) -> Option<i32> {
+        let unread = match std::mem::replace(&mut self.data, Data::Ended) {
+            Data::From(mut pipe) => !matches!(pipe.read(&mut [0]), Ok(0)),
+            Data::To(_) | Data::Ended => false,
+        };
+        while !unread && !host.facts().is_canceled() {
+            let ended = self.program.has_ended();
+            let said = self.output.forward(host, file);
+            // Processes that it has left behind may keep the pipe open.
+            if ended && !said {
+                self.output.say_rest(host, file);
+                return self.program.wait(&|| true).ok().map(number);
+            }
+            match self.output.pipe() {
+                Some(pipe) => drop(poll_two(PollFd::new(pipe, PollFlags::POLLIN), None)),
+                None => return self.program.wait(&|| !host.facts().is_canceled()).ok().map(number),
+            }
+        }
+        let _status = self.program.end();
+        None
+    }
+}
+
+/// Waits one step for one or two pipes. Which of them are ready.
+fn poll_two(first: PollFd<'_>, second: Option<BorrowedFd<'_>>) -> Result<(bool, bool), Errno> {
+    let is_ready = |asked: &PollFd<'_>| asked.revents().is_none_or(|events| !events.is_empty());
+    let both = if let Some(second) = second {
+        let mut asked = [first, PollFd::new(second, PollFlags::POLLIN)];
+        poll(&mut asked, PollTimeout::from(STEP_MS)).map(|_| (is_ready(&asked[0]), is_ready(&asked[1])))
+    } else {
+        let mut asked = [first];
+        poll(&mut asked, PollTimeout::from(STEP_MS)).map(|_| (is_ready(&asked[0]), false))
+    };
+    match both {
+        Err(Errno::EINTR) => Ok((false, false)),
+        both => both,
+    }
+}
+
+/// How a program ended, as a number.
+fn number(status: ExitStatus) -> i32 {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => 0,
+        (Some(code), _) => code | EXITED,
+        (None, Some(signal)) => signal | KILLED,
+        (None, None) => -1,
+    }
+}
