@@ -1,12 +1,12 @@
-//! The few system calls that need `unsafe`, each behind a safe function, and programs that run for a
-//! job. No policy.
+//! The few system calls that need `unsafe`, each behind a safe function, and programs that run for
+//! a job. No policy.
 //!
 //! - `regex`: POSIX regular expressions of the C library, and what one costs before it is compiled;
 //! - `error_text`, `resolver`: the words of error numbers; this is the only place that asks for
 //!   them;
 //! - `local_time`, `locale`: the C library's view of time zone and locale;
 //! - `memory`, `wiping`: the allocator;
-//! - `process`: programs in process groups of their own, which end when they are not wanted any more;
+//! - `process`: programs in process groups of their own, which end when nobody wants them any more;
 //! - `page_cache`, `priority`, `low_water`, `daemonize`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 

@@ -1,7 +1,7 @@
 //! Programs that run for a job, and reads from them or from a FIFO, which end when they are not
 //! wanted any more.
 //!
-//! Every wait checks its [`Wanted`] ten times a second.
+//! Every wait checks its [`IsWanted`] ten times a second.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Returns whether a wait is to go on.
-pub type Wanted<'w> = &'w dyn Fn() -> bool;
+pub type IsWanted<'w> = &'w dyn Fn() -> bool;
 
 /// The error of a read that is not wanted any more.
 fn unwanted() -> io::Error {
@@ -41,7 +41,7 @@ pub fn is_unwanted(error: &io::Error) -> bool {
 /// A pipe or file whose reads end when they are not wanted any more.
 pub struct Watched<'w, R> {
     inner: R,
-    wanted: Wanted<'w>,
+    wanted: IsWanted<'w>,
     looked: Instant,
     /// Until when the first byte, or the end, must have come.
     first_byte: Option<Instant>,
@@ -49,7 +49,7 @@ pub struct Watched<'w, R> {
 
 impl<'w, R: Read + AsFd> Watched<'w, R> {
     /// Reads `inner`, as long as `wanted`.
-    pub fn new(inner: R, wanted: Wanted<'w>) -> Self {
+    pub fn new(inner: R, wanted: IsWanted<'w>) -> Self {
         Self { inner, wanted, looked: Instant::now(), first_byte: None }
     }
 
@@ -151,7 +151,7 @@ impl Program {
     ///
     /// # Errors
     /// The system's; also when it can't be ended, because the kernel holds it.
-    pub fn wait(mut self, wanted: Wanted<'_>) -> io::Result<ExitStatus> {
+    pub fn wait(mut self, wanted: IsWanted<'_>) -> io::Result<ExitStatus> {
         let Some(mut child) = self.child.take() else { return Err(unwanted()) };
         let mut pause = FIRST_PAUSE;
         loop {

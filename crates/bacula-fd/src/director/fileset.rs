@@ -25,7 +25,7 @@ use super::conversation::{Conversation, Flow};
 use crate::job::matcher::Matcher;
 use crate::job::program::{self, NotRun};
 use crate::texts::NO_PROGRAM;
-use fd_os::process::{Group, Program, Wanted, Watched, is_unwanted};
+use fd_os::process::{Group, IsWanted, Program, Watched, is_unwanted};
 
 /// How long a list that is a FIFO may be without a writer.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -106,7 +106,12 @@ impl Conversation<'_> {
         }
     }
 
-    fn read_list(&mut self, parser: &mut Parser<'_>, request: &ListRequest, wanted: Wanted<'_>) -> Result<(), ListEnd> {
+    fn read_list(
+        &mut self,
+        parser: &mut Parser<'_>,
+        request: &ListRequest,
+        wanted: IsWanted<'_>,
+    ) -> Result<(), ListEnd> {
         match request.kind {
             ListKind::File => read_list_file(parser, request, wanted),
             ListKind::Program => self.run_list_program(parser, request, wanted),
@@ -117,7 +122,7 @@ impl Conversation<'_> {
         &mut self,
         parser: &mut Parser<'_>,
         request: &ListRequest,
-        wanted: Wanted<'_>,
+        wanted: IsWanted<'_>,
     ) -> Result<(), ListEnd> {
         let command = self.expanded(&request.argument);
         let cannot_start = |error: &str| ListFailure::CannotStart { error: error.to_owned() };
@@ -158,7 +163,7 @@ impl Conversation<'_> {
 }
 
 /// A list that is a FIFO is read to its end, whenever its writer comes.
-fn read_list_file(parser: &mut Parser<'_>, request: &ListRequest, wanted: Wanted<'_>) -> Result<(), ListEnd> {
+fn read_list_file(parser: &mut Parser<'_>, request: &ListRequest, wanted: IsWanted<'_>) -> Result<(), ListEnd> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(OFlag::O_NONBLOCK.bits());
     match options.open(OsStr::from_bytes(&request.argument)) {
@@ -191,7 +196,7 @@ fn feed(parser: &mut Parser<'_>, mut list: impl Read) -> Result<(), ListEnd> {
 /// The C library's regular expressions, with the FileSet's options.
 struct PosixCompiler<'w> {
     matcher: Arc<Matcher>,
-    wanted: Wanted<'w>,
+    wanted: IsWanted<'w>,
 }
 
 impl RegexCompiler for PosixCompiler<'_> {

@@ -27,7 +27,7 @@ use nix::sys::signal::Signal;
 
 use crate::shared::job::Job;
 use crate::texts;
-use fd_os::process::{Group, Program, Wanted, Watched, is_unwanted};
+use fd_os::process::{Group, IsWanted, Program, Watched, is_unwanted};
 
 /// The name under which this program is a guest.
 const GUEST: &str = "bacula-fd-regex";
@@ -125,7 +125,7 @@ impl Matcher {
         self: &Arc<Self>,
         pattern: &[u8],
         options: RegexOptions,
-        wanted: Wanted<'_>,
+        wanted: IsWanted<'_>,
     ) -> Result<Expression, String> {
         let until_nul = pattern.split(|byte| *byte == 0).next().unwrap_or_default();
         let mut expression = Expression {
@@ -216,7 +216,7 @@ impl Expression {
         None
     }
 
-    fn number(&self, inner: &mut Inner, wanted: Wanted<'_>) -> Result<usize, Failure> {
+    fn number(&self, inner: &mut Inner, wanted: IsWanted<'_>) -> Result<usize, Failure> {
         if let Some(number) = self.number.get() {
             return Ok(*number);
         }
@@ -248,7 +248,7 @@ impl NameRegex for Expression {
 
 impl Inner {
     /// Has the guest compile one more; its number.
-    fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: Wanted<'_>) -> Result<usize, Failure> {
+    fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: IsWanted<'_>) -> Result<usize, Failure> {
         let compiled = self.guest(wanted).and_then(|guest| guest.compile(pattern, options, wanted));
         match compiled {
             Ok(()) => {}
@@ -266,13 +266,13 @@ impl Inner {
         number: usize,
         text: &[u8],
         groups: bool,
-        wanted: Wanted<'_>,
+        wanted: IsWanted<'_>,
     ) -> Result<Option<Captures>, Failure> {
         self.guest(wanted)?.find(number, text, groups, wanted)
     }
 
     /// The guest, which is started when it is needed.
-    fn guest(&mut self, wanted: Wanted<'_>) -> Result<&mut Guest, Failure> {
+    fn guest(&mut self, wanted: IsWanted<'_>) -> Result<&mut Guest, Failure> {
         let guest = if let Some(guest) = self.guest.take() {
             guest
         } else {
@@ -308,7 +308,7 @@ impl Guest {
         }
     }
 
-    fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: Wanted<'_>) -> Result<(), Failure> {
+    fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: IsWanted<'_>) -> Result<(), Failure> {
         let mut flags = 0;
         if options.ignore_case {
             flags |= IGNORE_CASE;
@@ -330,7 +330,7 @@ impl Guest {
         number: usize,
         text: &[u8],
         groups: bool,
-        wanted: Wanted<'_>,
+        wanted: IsWanted<'_>,
     ) -> Result<Option<Captures>, Failure> {
         let number = u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes();
         self.send(&[&[MATCH, u8::from(groups)], number.as_slice()].concat(), text)?;
