@@ -4,7 +4,8 @@
 //! - `values`: each type of value with its own rules
 //! - `resources`: the typed resources, with their defaults, as one [`Config`]
 //! - `checks`: the start-up checks, so that a [`Config`] refers to nothing that does not exist
-//! - `settings`: `bacula-fd.toml`; `json`: the view that `bfdjson` prints; `getopt`: a command line, taken apart
+//! - `settings`: `bacula-fd.toml`; `json`: the view that `bfdjson` prints
+//! - `getopt`: a command line, taken apart
 //!
 //! An error is a value with the stock daemon's text, byte for byte, and an explanation of our own.
 //!

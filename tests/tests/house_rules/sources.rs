@@ -19,7 +19,8 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 pub(crate) struct Source {
     /// From the repository's root, for messages.
     pub(crate) path: PathBuf,
-    /// Its module's name, after that of its target (`lib`, `main`, or a test's).
+    /// Its module's name, after that of its target (`lib`, `main`, or a program's or a
+    /// test's).
     pub(crate) module: Vec<String>,
     pub(crate) text: String,
     /// The file without what only a test build sees.
@@ -65,7 +66,7 @@ pub(crate) fn crates_and_tests() -> Outcome<Vec<Crate>> {
     Ok(found)
 }
 
-/// The library and the program of a package.
+/// The library and the programs of a package.
 fn package(directory: &Path) -> Outcome<Crate> {
     let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut sources = Vec::new();
@@ -73,6 +74,18 @@ fn package(directory: &Path) -> Outcome<Crate> {
         let file = directory.join(format!("src/{target}.rs"));
         if file.exists() {
             follow(&file, &directory.join("src"), &[target.to_owned()], &mut sources)?;
+        }
+    }
+    let mut programs: Vec<PathBuf> = match fs::read_dir(directory.join("src/bin")) {
+        Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?,
+        Err(_) => Vec::new(),
+    };
+    programs.sort();
+    for program in programs {
+        let file = program.join("main.rs");
+        if file.exists() {
+            let target = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            follow(&file, &program, &[target], &mut sources)?;
         }
     }
     Ok(Crate { name, sources })

@@ -1,0 +1,82 @@
+//! The actions, and which backend does them (reference 07 §12.7).
+
+mod actions;
+mod btrfs;
+mod lvm;
+mod names;
+mod privately;
+mod simulator;
+mod work;
+mod zfs;
+
+use crate::answer::Answer;
+use crate::backend::actions::Backend;
+use crate::failure::Failure;
+use crate::mounts::Mounts;
+use crate::request::{Action, Request};
+
+pub(crate) use work::Work;
+
+/// By the type, else by the file system.
+fn backend(request: &Request) -> Option<&'static dyn Backend> {
+    match request.kind.to_str() {
+        Some("btrfs") => return Some(&btrfs::Btrfs),
+        Some("lvm") => return Some(&lvm::Lvm),
+        Some("zfs") => return Some(&zfs::Zfs),
+        Some("simulator") => return Some(&simulator::Simulator),
+        Some("") => {}
+        _ => return None,
+    }
+    match request.file_system.to_str()? {
+        "btrfs" => Some(&btrfs::Btrfs),
+        "tmpfs" => Some(&simulator::Simulator),
+        "ext3" | "ext4" | "xfs" => Some(&lvm::Lvm),
+        "zfs" | "fuse.zfs" => Some(&zfs::Zfs),
+        _ => None,
+    }
+}
+
+/// Does one action.
+pub(crate) fn run(work: &Work<'_>, action: Action) -> Answer {
+    let Some(backend) = backend(work.request) else {
+        // Not a failure: the daemon asks about every file system.
+        return Answer::new().bare("status", "0").error(&Failure::NoBackend).end_line();
+    };
+    let done = match action {
+        Action::Subvolumes => backend.subvolumes(work),
+        Action::Support | Action::Check => work.must_not_be_skipped().and_then(|()| backend.support(work)),
+        Action::Create => work.must_not_be_skipped().and_then(|()| backend.create(work)),
+        Action::Mount => backend.mount(work),
+        Action::Unmount => backend.unmount(work),
+        Action::Delete => backend.delete(work),
+        Action::List => backend.list(work),
+        Action::Query => backend.query(work),
+    };
+    done.unwrap_or_else(|failure| Answer::failed(action, work.settings.fail_job_on_error, &failure))
+}
+
+/// `-t`: one line for each mounted file system that a backend is for.
+pub(crate) fn check_all(work: &Work<'_>) -> Answer {
+    let mounts = match Mounts::read(work.tools) {
+        Ok(mounts) => mounts,
+        Err(failure) => return Answer::failed(Action::Check, true, &failure),
+    };
+    let mut answer = Answer::new();
+    for mount in mounts.all() {
+        let request = Request {
+            device: mount.source.clone(),
+            file_system: mount.kind.clone(),
+            mount_point: mount.at.clone(),
+            ..Request::default()
+        };
+        if let Some(backend) = backend(&request).filter(|backend| backend.name() != "simulator") {
+            let about = Answer::new().quoted("mountpoint", &mount.at).quoted("fstype", &mount.kind);
+            let about = about.bare("backend", backend.name());
+            answer = answer.and(&about).and(&run(&Work { request: &request, ..*work }, Action::Check));
+        }
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests;

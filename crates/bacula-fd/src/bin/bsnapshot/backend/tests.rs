@@ -1,0 +1,133 @@
+//! LVM and ZFS through recorded tools: programs in a folder that log their arguments and answer in
+//! the real ones' form.
+
+mod host;
+mod lvm;
+mod zfs;
+
+use std::fs;
+
+use host::{Host, NAME};
+
+#[test]
+fn a_file_system_without_a_backend_is_no_failure() {
+    let host = Host::new("nfs4");
+    let answer = host.run("support");
+    assert_eq!(answer.text(), b"status=0 error=\"Unable to detect snapshot backend\"\n");
+    assert!(answer.is_success());
+}
+
+#[test]
+fn a_missing_program_is_named_with_its_package() {
+    let mut host = Host::new("zfs");
+    fs::remove_file(host.path("bin/zfs")).unwrap();
+    assert_eq!(host.error("support"), "zfs: command not found: install zfsutils-linux");
+    host.request.device = "tank/data".into();
+    assert_eq!(host.run("create").text(), b"status=0 error=\"zfs: command not found: install zfsutils-linux\"\n");
+    host.settings.fail_job_on_error = false;
+    assert_eq!(host.run("create").text(), b"status=2 error=\"zfs: command not found: install zfsutils-linux\"\n");
+}
+
+#[test]
+fn a_skipped_volume_has_no_snapshots() {
+    let mut host = Host::new("tmpfs");
+    assert!(host.run("support").is_success());
+    host.settings.skip_volume.push(host.request.mount_point.clone().into());
+    let wanted = format!("{} is in skip_volume of the configuration", host.request.mount_point.display());
+    assert_eq!((host.error("support"), host.error("create")), (wanted.clone(), wanted));
+}
+
+#[test]
+fn a_name_that_is_a_path_is_refused() {
+    for kind in ["tmpfs", "zfs"] {
+        for name in ["", "..", "a/b", "../../etc"] {
+            let mut host = Host::new(kind);
+            host.request.device = "tank".into();
+            host.request.name = name.into();
+            assert_eq!(
+                host.error("create"),
+                format!("SNAPSHOT_NAME={name:?}: it must be the name of one file"),
+                "{kind}"
+            );
+            assert_eq!(host.log(), "");
+        }
+    }
+}
+
+#[test]
+fn the_simulator_links_to_the_live_files() {
+    let mut host = Host::new("tmpfs");
+    let top = host.request.mount_point.clone();
+    let wanted = format!("status=1 device=\"{}\" type=simulator\n", top.display());
+    assert_eq!(host.run("support").text(), wanted.as_bytes());
+    let created = String::from_utf8(host.run("create").text().to_vec()).unwrap();
+    let volume = top.join(".snapshots").join(NAME);
+    assert!(created.starts_with(&format!("status=1 volume=\"{}\" createtdate=", volume.display())), "{created}");
+    assert_eq!(fs::read_link(&volume).unwrap(), top);
+    host.request.volume = volume.clone().into();
+    let (at, directory) = (volume.display(), top.join(".snapshots"));
+    let wanted = format!("status=1 snapmountpoint=\"{at}\" snapdirectory=\"{}\"\n", directory.display());
+    assert_eq!(host.run("mount").text(), wanted.as_bytes());
+    assert_eq!((host.run("unmount").text(), host.run("delete").text()), (&b"status=1\n"[..], &b"status=1\n"[..]));
+    assert!(fs::symlink_metadata(&volume).is_err());
+    // What it has not made stays.
+    fs::write(&volume, "").unwrap();
+    assert_eq!(host.error("delete"), format!("{}: refused: it is no link of this program", volume.display()));
+    assert!(volume.exists());
+}
+
+#[test]
+fn a_snapshot_directory_of_another_user_or_a_link_is_refused() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let host = Host::new("tmpfs");
+    let directory = host.request.mount_point.join(".snapshots");
+    let elsewhere = host.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, &directory).unwrap();
+    let error = host.error("create");
+    assert!(error.contains("it is no directory, or a link; remove it, or name another one as snapshot_dir"), "{error}");
+    fs::remove_file(&directory).unwrap();
+    fs::create_dir(&directory).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(host.error("create"), format!("{}: refused: other users may write it; chmod go-w", directory.display()));
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(host.run("create").is_success());
+}
+
+#[test]
+fn a_path_with_a_link_in_it_is_refused() {
+    let mut host = Host::new("tmpfs");
+    let link = host.path("link");
+    std::os::unix::fs::symlink(&host.request.mount_point, &link).unwrap();
+    host.request.mount_point = link.clone();
+    assert_eq!(host.error("create"), format!("can't open {}: Not a directory", link.display()));
+    host.request.mount_point = "relative".into();
+    assert_eq!(host.error("create"), "relative: refused: it is not an absolute path");
+    host.request.mount_point = host.path("mnt/../mnt");
+    assert!(host.error("create").ends_with("refused: it has \"..\" in it"));
+}
+
+#[test]
+fn a_program_that_prints_without_end_or_is_killed_is_reported() {
+    let mut host = Host::new("zfs");
+    host.script("zfs", "kill -9 $$");
+    assert_eq!(host.error("support"), "zfs: it ended with signal: 9 (SIGKILL)");
+    host.script("zfs", "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done");
+    assert_eq!(host.error("support"), "zfs: it prints more than 16777216 bytes");
+    host.request.device = "tank".into();
+    host.script("zfs", "printf 'a\\nERROR: b\\n\\n' >&2; exit 1");
+    assert_eq!(host.error("create"), "zfs: a; b");
+}
+
+#[test]
+fn each_file_system_is_checked_at_once() {
+    let host = Host::new("");
+    let plain = "1 0 8:1 / /boot rw - ext4 /dev/sda1 rw\n2 0 0:5 / /proc rw - proc proc rw\n3 0 0:6 / /run rw - tmpfs tmpfs rw\n";
+    fs::write(host.path("mountinfo"), plain).unwrap();
+    let answer = host.check();
+    let text = String::from_utf8_lossy(answer.text()).into_owned();
+    assert!(text.starts_with("mountpoint=\"/boot\" fstype=\"ext4\" backend=lvm status=0 error=\""), "{text}");
+    assert_eq!(text.lines().count(), 1);
+    assert!(!answer.is_success());
+}

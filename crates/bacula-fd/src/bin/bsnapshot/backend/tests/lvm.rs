@@ -1,0 +1,257 @@
+//! LVM.
+
+use std::fs;
+
+use super::host::{Host, NAME};
+
+const ROOT: &str = "  vg0|root|/dev/vg0/root|/dev/mapper/vg0-root|10737418240|owi-aos---|||@ROOT@|1700000000\n";
+const SNAPSHOT: &str = "  vg0|root_Nightly.2026-11-21_02.13.24_12|/dev/vg0/root_Nightly.2026-11-21_02.13.24_12|\
+    /dev/mapper/vg0-root_Nightly.2026--11--21_02.13.24_12|1073741824|swi-aos---|root||254|7|1763691204\n";
+const OTHERS: &str = "  vg0|swap|/dev/vg0/swap|/dev/mapper/vg0-swap|1073741824|-wi-ao----|||254|1|1700000001\n  \
+    vg0|[pool_tdata]||/dev/mapper/vg0-pool_tdata|1073741824|Twi-ao----|||254|3|1700000001\n  \
+    vg0|pool|/dev/vg0/pool||1073741824|twi-aotz--|||254|4|1700000001\n  \
+    vg0|thin|/dev/vg0/thin|/dev/mapper/vg0-thin|5368709120|Vwi-aotz--||pool|254|5|1700000001\n  \
+    vg0|hand|/dev/vg0/hand|/dev/mapper/vg0-hand|1073741824|swi-a-s---|root||254|6|1700000001\n";
+
+/// ext4 on /dev/vg0/root.
+fn host() -> Host {
+    let mut host = Host::new("ext4");
+    let numbers = host.is_lvm();
+    host.answers("lvs", &format!("{}{OTHERS}{SNAPSHOT}", ROOT.replace("@ROOT@", &numbers)));
+    host.answers("vgs", "  5368709120\n");
+    host.request.device = "/dev/vg0/root".into();
+    host.request.volume = format!("/dev/vg0/root_{NAME}").into();
+    host
+}
+
+#[test]
+fn a_volume_goes_through_all_actions() {
+    let mut host = host();
+    let top = host.request.mount_point.clone();
+    // As /proc/mounts has it.
+    host.request.device = "/dev/mapper/vg0-root".into();
+    assert_eq!(host.good("support"), "status=1 device=\"/dev/vg0/root\" type=lvm\n");
+    let columns =
+        "vg_name,lv_name,lv_path,lv_dm_path,lv_size,lv_attr,origin,pool_lv,lv_kernel_major,lv_kernel_minor,lv_time";
+    let config = "[--config] [report { time_format=\"%s\" }]";
+    let form = "[--noheadings] [--nosuffix] [--units] [b] [--separator] [|]";
+    assert_eq!(host.log(), format!("lvs {form} {config} [-o] [{columns}]\n"));
+    host.request.device = "/dev/vg0/root".into();
+    let created = host.good("create");
+    let volume = format!("/dev/vg0/root_{NAME}");
+    assert!(created.starts_with(&format!("status=1 volume=\"{volume}\" createtdate=\"")), "{created}");
+    assert!(created.ends_with("\" type=lvm\n"));
+    let directory = top.join(".snapshots");
+    let at = directory.join(NAME);
+    let mounted = format!("status=1 snapmountpoint=\"{}\" snapdirectory=\"{}\"\n", at.display(), directory.display());
+    assert_eq!(host.good("mount"), mounted);
+    assert!(at.is_dir());
+    host.request.snapshot_mount_point = at.clone();
+    fs::write(host.path("mountinfo"), format!("1 0 254:7 / {} ro - ext4 x ro\n", at.display())).unwrap();
+    assert_eq!(host.good("unmount"), "status=1\n");
+    assert!(!at.exists());
+    // Once more changes nothing.
+    fs::write(host.path("mountinfo"), "").unwrap();
+    assert_eq!(host.good("unmount"), "status=1\n");
+    assert_eq!(host.good("delete"), "status=1\n");
+    let wanted = [
+        format!("lvcreate [-s] [-n] [root_{NAME}] [-L] [1073741824b] [/dev/vg0/root]"),
+        format!("mount [-o] [ro] [-t] [ext4] [{volume}] [{}]", at.display()),
+        format!("umount [--] [{}]", at.display()),
+        format!("lvremove [-f] [{volume}]"),
+    ];
+    assert_eq!(host.changes(), wanted);
+}
+
+#[test]
+fn a_file_system_on_no_volume_is_not_detected() {
+    let mut host = Host::new("xfs");
+    host.request.device = "/dev/sda1".into();
+    assert_eq!(host.error("support"), "Not detected as LVM");
+    assert_eq!(host.log(), "", "no program has to be asked");
+    // LUKS is of the device mapper, too; and lvs may know nothing of a device of LVM.
+    let _ = host.is_lvm();
+    assert_eq!(host.error("support"), "Not detected as LVM");
+    assert_eq!(host.run("subvolumes").text(), b"");
+    assert!(!host.run("subvolumes").is_success());
+    fs::remove_file(host.path("bin/lvs")).unwrap();
+    assert_eq!(host.error("support"), "lvs: command not found: install lvm2");
+}
+
+#[test]
+fn xfs_is_mounted_without_its_number_and_with_what_is_configured() {
+    let mut host = host();
+    host.request.file_system = "xfs".into();
+    host.settings.mountopts = vec![
+        (None, "nouuid".into()),
+        (None, "noatime".into()),
+        (Some("/dev/vg0/root".into()), "nosuid,norecovery".into()),
+        (Some("/dev/vg0/home".into()), "nodev".into()),
+    ];
+    host.good("mount");
+    let options = "mount [-o] [ro,nouuid,noatime,nosuid,norecovery] [-t] [xfs] ";
+    assert!(host.changes()[0].starts_with(options), "{:?}", host.changes());
+}
+
+#[test]
+fn a_size_is_taken_from_the_configuration() {
+    use crate::settings::SnapshotSize::{Bytes, Percent};
+    for (named, size, bytes) in [
+        ("/dev/vg0/root", Percent(5), 536_870_912_u64),
+        ("/dev/mapper/vg0-root", Bytes(1_000_000), 999_936),
+        ("/dev/vg0/root", Bytes(1), 512),
+        ("/dev/vg0/other", Percent(5), 1_073_741_824),
+    ] {
+        let mut host = host();
+        host.settings.lvm_snapshot_size = vec![(named.into(), size)];
+        host.good("create");
+        assert!(host.changes()[0].contains(&format!(" [-L] [{bytes}b] ")), "{:?}", host.changes());
+    }
+}
+
+#[test]
+fn a_full_group_is_reported_with_what_to_do() {
+    let mut host = host();
+    host.answers("vgs", "  4194304\n");
+    let wanted = "volume group vg0 has 4194304 bytes free, and a snapshot of /dev/vg0/root needs 1073741824: extend the group \
+                  (vgextend), or set a smaller lvm_snapshot_size";
+    assert_eq!(host.error("create"), wanted);
+    host.settings.fail_job_on_error = false;
+    assert_eq!(host.run("create").text(), format!("status=2 error=\"{wanted}\"\n").as_bytes());
+    assert_eq!(host.changes(), [""; 0]);
+    host.answers("vgs", "nonsense\n");
+    host.settings.fail_job_on_error = true;
+    assert_eq!(host.error("create"), "vgs: no free space of vg0 in its output");
+}
+
+#[test]
+fn a_thin_volume_takes_its_space_from_the_pool() {
+    let mut host = host();
+    host.request.device = "/dev/vg0/thin".into();
+    host.answers("vgs", "  0\n");
+    host.good("create");
+    let wanted = format!("lvcreate [-s] [-n] [thin_{NAME}] [-k] [n] [-a] [y] [/dev/vg0/thin]");
+    assert_eq!(host.changes(), [wanted]);
+}
+
+#[test]
+fn what_can_have_no_snapshot_is_named() {
+    for (device, why) in [("/dev/vg0/hand", "it is itself a snapshot"), ("/dev/vg0/pool", "it is a pool")] {
+        let mut host = host();
+        host.request.device = device.into();
+        assert_eq!(host.error("create"), format!("{device}: refused: {why}"));
+    }
+    let mut host = host();
+    host.request.device = "/dev/vg0/none".into();
+    assert_eq!(host.error("create"), "SNAPSHOT_DEVICE=\"/dev/vg0/none\": it is no logical volume");
+}
+
+#[test]
+fn what_this_program_has_not_made_is_not_removed() {
+    for (volume, why) in [
+        ("/dev/vg0/root", "it is no snapshot"),
+        ("/dev/vg0/swap", "it is no snapshot"),
+        ("/dev/vg0/hand", "its name does not begin with that of its origin"),
+        ("/dev/vg0/none", "there is no such logical volume"),
+        ("/dev/sda", "there is no such logical volume"),
+    ] {
+        let mut host = host();
+        host.request.volume = volume.into();
+        for action in ["delete", "mount", "query"] {
+            let error = host.error(action);
+            assert!(error.contains(why), "{volume}: {error}");
+        }
+        assert_eq!(host.changes(), [""; 0]);
+    }
+    let mut host = host();
+    host.request.name = "Other.2026-11-21_02.13.24_13".into();
+    assert!(host.error("delete").contains("it is not the name of the volume"));
+}
+
+#[test]
+fn a_busy_volume_is_tried_again() {
+    let host = host();
+    host.answers("lvremove.err", "  Logical volume vg0/root_x contains a filesystem in use.\n");
+    host.answers("lvremove.err.2", "  Logical volume vg0/root_x in use.\n");
+    assert_eq!(host.good("delete"), "status=1\n");
+    assert_eq!(host.changes().len(), 3);
+}
+
+#[test]
+fn a_failed_mount_leaves_no_directory() {
+    let host = host();
+    host.answers("mount.err", "mount: wrong fs type, bad option, bad superblock\n");
+    assert_eq!(host.error("mount"), "mount: mount: wrong fs type, bad option, bad superblock");
+    assert_eq!(fs::read_dir(host.request.mount_point.join(".snapshots")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_system_of_another_user_is_mounted_in_a_directory_of_ours() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut host = host();
+    // Any user may exchange what is in it.
+    fs::set_permissions(&host.request.mount_point, fs::Permissions::from_mode(0o777)).unwrap();
+    let mounted = host.good("mount");
+    let private = fs::read_dir(host.path("run/bsnapshot")).unwrap().next().unwrap().unwrap().path();
+    assert!(private.file_name().unwrap().to_string_lossy().starts_with(&format!("{NAME}.")), "{private:?}");
+    let directory = host.request.mount_point.join(".snapshots");
+    let wanted =
+        format!("status=1 snapmountpoint=\"{}\" snapdirectory=\"{}\"\n", private.display(), directory.display());
+    assert_eq!(mounted, wanted);
+    host.request.snapshot_mount_point = private.clone();
+    fs::write(host.path("mountinfo"), format!("1 0 254:7 / {} ro - ext4 x ro\n", private.display())).unwrap();
+    host.answers("umount.err", "umount: target is busy.\n");
+    assert_eq!(host.good("unmount"), "status=1\n");
+    assert!(!private.exists());
+    assert_eq!(
+        host.changes()[1..],
+        [format!("umount [--] [{}]", private.display()), format!("umount [--] [{}]", private.display())]
+    );
+}
+
+#[test]
+fn snapshots_are_listed_with_their_state() {
+    let mut host = host();
+    let entry = format!(
+        "volume=\"/dev/vg0/root_{NAME}\" name=\"{NAME}\" device=\"/dev/vg0/root\" createtdate=\"1763691204\" size=1073741824 "
+    );
+    assert_eq!(host.good("list"), format!("{entry}status=1 error=\"\" type=lvm\n"));
+    assert_eq!(host.good("query"), "status=1 error=\"\" size=1073741824 createtdate=\"1763691204\" type=lvm\n");
+    host.answers(
+        "lvs",
+        &format!("{}{}", ROOT.replace("@ROOT@", "254|0"), SNAPSHOT.replace("swi-aos---", "swi-Ios---")),
+    );
+    let full =
+        "status=0 error=\"the snapshot is full, and its data is lost: set a larger lvm_snapshot_size\" type=lvm\n";
+    assert_eq!(host.good("list"), format!("{entry}{full}"));
+    host.request.device = "/dev/vg0/swap".into();
+    assert!(host.error("list").contains("it is no logical volume"));
+}
+
+#[test]
+fn long_and_odd_names_become_permitted_ones() {
+    let mut host = host();
+    host.request.name = format!("A very, very long-winded name {}.2026-11-21_02.13.24_12", "x".repeat(80)).into();
+    host.good("create");
+    let made = host.changes()[0].split('[').nth(3).unwrap().trim_end_matches("] ").to_owned();
+    assert!(made.starts_with("root__name_xxxxx") && made.ends_with(".2026-11-21_02.13.24_12"), "{made}");
+    assert!(made.len() < 120);
+}
+
+#[test]
+fn nonsense_of_the_programs_is_no_volume() {
+    for odd in [
+        "",
+        "\n\n",
+        "||||||||||\n",
+        "vg0|root\n",
+        "vg0|root|relative|x|1|o|||1|1|1\n",
+        "vg0|root|/dev/vg0/root|x|much|o|||1|1|1\n",
+        "\u{fffd}|\n",
+    ] {
+        let host = host();
+        host.answers("lvs", odd);
+        assert_eq!(host.error("support"), "Not detected as LVM", "{odd:?}");
+        assert_eq!(host.error("create"), "SNAPSHOT_DEVICE=\"/dev/vg0/root\": it is no logical volume");
+    }
+}

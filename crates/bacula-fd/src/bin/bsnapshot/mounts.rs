@@ -1,0 +1,120 @@
+//! The table of mounts, `/proc/self/mountinfo`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, Outcome};
+use crate::tools::Tools;
+
+/// One mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mount {
+    /// What of the file system is mounted: `/`, or the path of a subvolume or of a bind mount.
+    pub(crate) root: PathBuf,
+    /// Where.
+    pub(crate) at: PathBuf,
+    /// Which kind of file system.
+    pub(crate) kind: OsString,
+    /// Device or dataset.
+    pub(crate) source: OsString,
+}
+
+/// All mounts, in their order: a later one covers an earlier one at the same place.
+#[derive(Debug)]
+pub(crate) struct Mounts(Vec<Mount>);
+
+impl Mounts {
+    /// Reads the table.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub(crate) fn read(tools: &Tools<'_>) -> Outcome<Self> {
+        let path = &tools.mountinfo;
+        let text = std::fs::read(path);
+        let text = text.map_err(|error| Failure::File { doing: "can't read", path: path.clone(), error })?;
+        Ok(Self(text.split(|byte| *byte == b'\n').filter_map(parse).collect()))
+    }
+
+    /// Every mount.
+    pub(crate) fn all(&self) -> &[Mount] {
+        &self.0
+    }
+
+    /// What is mounted at a path.
+    pub(crate) fn at(&self, path: &Path) -> Option<&Mount> {
+        self.0.iter().rev().find(|mount| mount.at == path)
+    }
+
+    /// The mount that a path is in.
+    pub(crate) fn containing(&self, path: &Path) -> Option<&Mount> {
+        path.ancestors().find_map(|above| self.at(above))
+    }
+}
+
+/// `36 35 98:0 /root /at options shared:1 - ext4 /dev/root options`.
+fn parse(line: &[u8]) -> Option<Mount> {
+    let mut words = line.split(|byte| *byte == b' ');
+    let root = unescape(words.nth(3)?).into();
+    let at = unescape(words.next()?).into();
+    let mut behind = words.skip_while(|word| word != b"-").skip(1);
+    Some(Mount { root, at, kind: unescape(behind.next()?), source: unescape(behind.next()?) })
+}
+
+/// Spaces and the like are three octal digits behind a backslash.
+fn unescape(word: &[u8]) -> OsString {
+    let mut plain = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        let digits = behind.get(..3).filter(|digits| byte == b'\\' && digits.iter().all(|d| (b'0'..=b'7').contains(d)));
+        let value =
+            digits.and_then(|digits| digits.iter().try_fold(0_u8, |sum, d| sum.checked_mul(8)?.checked_add(d - b'0')));
+        match value {
+            Some(value) => {
+                plain.push(value);
+                rest = behind.get(3..).unwrap_or_default();
+            }
+            None => plain.push(byte),
+        }
+    }
+    OsString::from_vec(plain)
+}
+
+/// A path below the top of a file system, without its first `/`.
+pub(crate) fn inside(path: &Path) -> &OsStr {
+    let bytes = path.as_os_str().as_bytes();
+    OsStr::from_bytes(bytes.strip_prefix(b"/").unwrap_or(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_kernel_is_read() {
+        let line = b"43 27 0:39 /@home /mnt/a\\040b\\134 rw,relatime shared:5 master:1 - btrfs /dev/loop0 rw,subvol=/";
+        let mount =
+            Mount { root: "/@home".into(), at: "/mnt/a b\\".into(), kind: "btrfs".into(), source: "/dev/loop0".into() };
+        assert_eq!(parse(line), Some(mount));
+        for short in [&b""[..], b"43 27", b"43 27 0:39 / /mnt rw", b"43 27 0:39 / /mnt rw - ext4"] {
+            assert_eq!(parse(short), None);
+        }
+    }
+
+    #[test]
+    fn odd_escapes_stand_for_themselves() {
+        assert_eq!(unescape(b"a\\1"), "a\\1");
+        assert_eq!(unescape(b"\\777\\011"), "\\777\t");
+    }
+
+    #[test]
+    fn the_last_mount_of_a_place_counts() {
+        let mount =
+            |at: &str, kind: &str| Mount { root: "/".into(), at: at.into(), kind: kind.into(), source: "x".into() };
+        let mounts = Mounts(vec![mount("/", "ext4"), mount("/a", "xfs"), mount("/a", "btrfs")]);
+        assert_eq!(mounts.at(Path::new("/a")).unwrap().kind, "btrfs");
+        assert_eq!(mounts.containing(Path::new("/a/b/c")).unwrap().at, Path::new("/a"));
+        assert_eq!(mounts.containing(Path::new("/ab")).unwrap().kind, "ext4");
+    }
+}

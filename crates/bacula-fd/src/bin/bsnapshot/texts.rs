@@ -1,0 +1,20 @@
+//! What the program says about itself. Errors have their texts where they are defined.
+
+/// Standard error of a wrong use.
+pub(crate) const USAGE: &str = "\
+Usage: bsnapshot [-d LEVEL] [-o LOGFILE] [-c CONFFILE] [-V VOLUME] [-T TYPE] [-stv]
+
+Makes snapshots for bacula-fd, which says in environment variables what to do:
+SNAPSHOT_ACTION is subvolumes, support, create, mount, unmount, delete, list or query.
+
+  -c CONFFILE  configuration, instead of /etc/bacula/bsnapshot.conf
+  -d LEVEL     write what is done into the log, above 0
+  -o LOGFILE   the log
+  -s           run the tools with sudo
+  -t           say of each mounted file system whether snapshots of it can be made
+  -T TYPE      btrfs, lvm, zfs or simulator, instead of SNAPSHOT_TYPE
+  -v           as -d 1; twice for more
+  -V VOLUME    instead of SNAPSHOT_VOLUME
+  -?           print this message
+See bsnapshot(8).
+";
