@@ -107,23 +107,34 @@ macro_rules! variadic {
 }
 
 /// `registerBaculaEvents(ctx, …, 0)`.
+///
+/// # Safety
+/// The caller passes these arguments, by the rules of C.
 #[unsafe(naked)]
 unsafe extern "C" fn register_events() {
     variadic!(1, register_events_frame)
 }
 
 /// `JobMessage(ctx, file, line, type, mtime, fmt, …)`.
+///
+/// # Safety
+/// The caller passes these arguments, by the rules of C.
 #[unsafe(naked)]
 unsafe extern "C" fn job_message() {
     variadic!(6, job_message_frame)
 }
 
 /// `DebugMessage(ctx, file, line, level, fmt, …)`.
+///
+/// # Safety
+/// The caller passes these arguments, by the rules of C.
 #[unsafe(naked)]
 unsafe extern "C" fn debug_message() {
     variadic!(5, debug_message_frame)
 }
 
+/// # Safety
+/// `frame` is the shim's own, with the arguments of its caller.
 unsafe extern "C" fn register_events_frame(frame: *mut Frame) {
     // SAFETY: the shim passes its own frame.
     let frame = unsafe { &mut *frame };
@@ -142,6 +153,8 @@ unsafe extern "C" fn register_events_frame(frame: *mut Frame) {
     }
 }
 
+/// # Safety
+/// `frame` is the shim's own, with the arguments of its caller.
 unsafe extern "C" fn job_message_frame(frame: *mut Frame) {
     // SAFETY: the shim passes its own frame.
     let frame = unsafe { &mut *frame };
@@ -153,6 +166,8 @@ unsafe extern "C" fn job_message_frame(frame: *mut Frame) {
     }
 }
 
+/// # Safety
+/// `frame` is the shim's own, with the arguments of its caller.
 unsafe extern "C" fn debug_message_frame(frame: *mut Frame) {
     // SAFETY: the shim passes its own frame.
     let frame = unsafe { &mut *frame };
