@@ -7,6 +7,7 @@ pub(crate) mod listener;
 pub(crate) mod log;
 pub(crate) mod notify;
 pub(crate) mod pid_file;
+pub(crate) mod plugins;
 pub(crate) mod privileges;
 pub(crate) mod probe;
 pub(crate) mod registration;

@@ -3,8 +3,10 @@
 pub(crate) mod collectors;
 pub(crate) mod daemon;
 pub(crate) mod debug;
+pub(crate) mod facts;
 pub(crate) mod job;
 pub(crate) mod platform;
+pub(crate) mod plugins;
 pub(crate) mod pulses;
 pub(crate) mod slots;
 pub(crate) mod state_file;

@@ -176,6 +176,16 @@ pub(crate) fn key_type_hint(file: &Path) -> String {
     format!("{}: PKI needs RSA keys; openssl req -x509 -newkey rsa:2048 makes one", file.display())
 }
 
+/// The plugins in a status.
+pub(crate) fn plugins(names: &[Vec<u8>]) -> String {
+    format!(" Plugin: {} \n", String::from_utf8_lossy(&names.join(&b" "[..])))
+}
+
+/// A plugin is there.
+pub(crate) fn plugin_loaded(file: &[u8]) -> Vec<u8> {
+    [b"Loaded plugin: ", file, b"\n"].concat()
+}
+
 /// The directory of the plugins can't be opened.
 pub(crate) fn no_plugin_directory(daemon: &str, directory: &Path, error: &str) -> String {
     format!("{daemon} ERROR TERMINATION\nFailed to open Plugin directory {}: ERR={error}\n", directory.display())

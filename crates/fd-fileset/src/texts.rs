@@ -37,6 +37,12 @@ pub fn no_plugin_directory(command: &[u8]) -> Vec<u8> {
     join(&[b"Plugin Directory not defined. Cannot use plugin: \"", command, b"\""])
 }
 
+/// Error, the job continues: a plugin command with a space before any colon. The source place is
+/// part of the reference's text.
+pub fn malformed_plugin_command(command: &[u8]) -> Vec<u8> {
+    join(&[b"fd_plugins.c:464 Malformed plugin command: ", command])
+}
+
 /// Fatal: the FileSet takes too much memory. The reference has no bound.
 pub fn too_large(most: usize) -> Vec<u8> {
     let mut text = String::new();

@@ -92,6 +92,8 @@ pub const BAD_STATISTICS: &[u8] = b"2900 Bad statistics command, missing argumen
 pub const BAD_QUERY: &[u8] = b"2992 Bad query command\n";
 /// Reply to a `query` for a plugin that is not there; no newline.
 pub const PLUGIN_NOT_FOUND: &[u8] = b"error=plugin not found";
+/// Reply to a `query` that the plugin has failed; no newline.
+pub const PLUGIN_PROTOCOL_ERROR: &[u8] = b"error=plugin protocol error";
 /// To the Storage Daemon, about a `testnetwork` that does not scan.
 pub const BAD_TEST_NETWORK: &[u8] = b"2999 testnetwork command error\n";
 /// The `proxy` command has reached the Director.
@@ -255,8 +257,15 @@ pub fn read_open(vol_session_id: u32, vol_session_time: u32) -> Vec<u8> {
 
 /// Reply to `JobId=`: no newline. `platform` is `<host os>,<distribution>,<version>`, `plugins` a
 /// comma list.
-pub fn ok_job(platform: &str, plugins: &str) -> Vec<u8> {
-    format!("2000 OK Job {VERSION} ({SHORT_DATE}) {platform};{plugins}").into_bytes()
+pub fn ok_job(platform: &str, plugins: &[u8]) -> Vec<u8> {
+    let mut reply = format!("2000 OK Job {VERSION} ({SHORT_DATE}) {platform};").into_bytes();
+    reply.extend_from_slice(plugins);
+    reply
+}
+
+/// Answer to `PluginFeatures` for one plugin: its file, and what it says of itself.
+pub fn plugin_features(file: &[u8], features: &[u8]) -> Vec<u8> {
+    [b"2000 plugin=", file, b" features=", features, b"\n"].concat()
 }
 
 /// Reply to `cancel` (or `stop`) of a running job.
@@ -621,7 +630,7 @@ mod tests {
     #[test]
     fn the_reply_to_job_has_no_newline() {
         assert_eq!(
-            ok_job("x86_64-pc-linux-gnu,debian,trixie/sid", "bpipe(2)"),
+            ok_job("x86_64-pc-linux-gnu,debian,trixie/sid", b"bpipe(2)"),
             b"2000 OK Job 15.0.3 (25Mar25) x86_64-pc-linux-gnu,debian,trixie/sid;bpipe(2)"
         );
     }

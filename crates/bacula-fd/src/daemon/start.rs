@@ -1,16 +1,17 @@
 //! From the command line to a daemon that listens, and its end (reference 06 §5.1, §5.6).
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use fd_config::{Config, LogLevel, LogSettings, Settings, StockMessage, Tls};
+use fd_config::{Config, FileDaemon, LogLevel, LogSettings, Settings, StockMessage, Tls};
 use fd_messages::MessageType;
 use fd_os::daemonize::{Role, into_background};
 use fd_os::io_error_text;
@@ -24,6 +25,7 @@ use crate::daemon::listener;
 use crate::daemon::log;
 use crate::daemon::notify::Manager;
 use crate::daemon::pid_file::PidFile;
+use crate::daemon::plugins::{self, Loaded};
 use crate::daemon::privileges::drop_privileges;
 use crate::daemon::probe::Probe;
 use crate::daemon::registration;
@@ -36,6 +38,8 @@ use crate::security::certificates::ResourceCertificates;
 use crate::security::pki_keys;
 use crate::shared::daemon::Daemon;
 use crate::shared::debug::Debug;
+use crate::shared::facts::{DaemonFacts, directory_of};
+use crate::shared::platform::Platform;
 use crate::texts;
 
 /// Between two tries to bind an address.
@@ -99,6 +103,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     if let Some(manager) = &manager {
         manager.stopping();
     }
+    daemon.unload_plugins();
     daemon.save_state();
     report_event(&daemon, "FD0002", "shutdown");
     daemon.supervisor.finish_local();
@@ -131,9 +136,13 @@ fn daemon(cli: &Cli, config: Config, debug: Arc<Debug>, settings: Settings) -> R
         print(&mut io::stderr(), problem.lines.join("\n").as_bytes());
         Ended(1)
     })?;
-    check_plugin_directory(&config)?;
+    let Loaded { plugins, said } = load_plugins(&config, &settings)?;
     debug.settle(&config.file_daemon.name, &config.file_daemon.working_directory);
-    let daemon = Daemon::new(config, certificates, protection, debug, settings);
+    let facts = facts(&cli.config_file, &config.file_daemon, &debug);
+    let daemon = Daemon::new(config, certificates, protection, debug, settings, plugins, facts);
+    for (kind, text) in said {
+        daemon.supervisor.announce(kind, "plugins.c", &text);
+    }
     drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&daemon.config().file_daemon.name)))?;
     Ok(daemon)
@@ -169,12 +178,27 @@ fn check_requirement(cli: &Cli, settings: &Settings, config: &Config) -> Result<
     }
 }
 
+/// What plugins may ask about the daemon.
+fn facts(config_file: &OsStr, own: &FileDaemon, debug: &Arc<Debug>) -> DaemonFacts {
+    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+    let program = std::env::current_exe().unwrap_or_default();
+    DaemonFacts {
+        name: own.name.clone().into_bytes(),
+        working_directory: bytes(&own.working_directory),
+        plugin_directory: own.plugin_directory.as_deref().map(bytes),
+        program_directory: bytes(&directory_of(&program)),
+        configuration_directory: bytes(&directory_of(Path::new(config_file))),
+        distribution: Platform::detect().distribution().into_bytes(),
+        debug: Arc::clone(debug),
+    }
+}
+
 /// A plugin directory that can't be opened ends the start (reference 06 §6.2), whatever would be in
 /// it.
-fn check_plugin_directory(config: &Config) -> Result<(), Ended> {
+fn load_plugins(config: &Config, settings: &Settings) -> Result<Loaded, Ended> {
     let own = &config.file_daemon;
-    let Some(directory) = &own.plugin_directory else { return Ok(()) };
-    std::fs::read_dir(directory).map(drop).map_err(|error| {
+    let Some(directory) = &own.plugin_directory else { return Ok(Loaded::default()) };
+    plugins::load(directory, &settings.plugins).map_err(|error| {
         let text = texts::no_plugin_directory(&own.name, directory, &io_error_text(&error));
         print(&mut io::stdout(), format!("{} {text}", clock::short_date(clock::seconds())).as_bytes());
         Ended(1)

@@ -105,6 +105,7 @@ impl Conversation<'_> {
                 self.queue(&end);
             }
         }
+        self.end_plugins();
         self.event("FC0001", "connection", "Director disconnection");
         self.deliver_daemon_messages();
         if !self.is_lost() {

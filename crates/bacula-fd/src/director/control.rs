@@ -8,6 +8,7 @@ use fd_session::texts;
 
 use super::conversation::{Conversation, Flow};
 use crate::shared::job::{Identity, Job};
+use crate::shared::plugins::names;
 
 impl Conversation<'_> {
     pub(super) fn name_job(&mut self, new: NewJob) -> Flow {
@@ -17,8 +18,10 @@ impl Conversation<'_> {
             return self.refuse(second);
         }
         self.take_key(&authorization);
+        self.begin_plugins();
         let platform = self.daemon.platform.with_commas();
-        self.replied(&texts::ok_job(&platform, ""))
+        let plugins = names(&self.daemon.plugins()).join(b",".as_slice());
+        self.replied(&texts::ok_job(&platform, &plugins))
     }
 
     pub(super) fn set_bandwidth(&mut self, wanted: &SetBandwidth) -> Flow {
@@ -40,11 +43,15 @@ impl Conversation<'_> {
 
     /// `cancel` and `stop`.
     pub(super) fn abort_job(&mut self, name: &[u8], stop: bool) -> Flow {
-        match self.daemon.supervisor.job(name) {
-            Some(job) => {
+        let session = self.daemon.supervisor.session_of(name);
+        match session.as_ref().and_then(|session| Some((session, session.job.get()?))) {
+            Some((session, job)) => {
                 let text = format!("Cancel jobid={} job={}", job.identity.job_id, job.name());
                 self.event("FC0003", "command", &text);
                 job.abort(stop);
+                if let Some(plugged) = session.plugged.get() {
+                    plugged.cancel();
+                }
                 self.queue(&texts::marked(name, stop));
             }
             None => self.queue(&texts::JOB_NOT_FOUND.of(name)),

@@ -14,11 +14,12 @@ use fd_session::JobStatus;
 use fd_session::command::{LevelFlags, Refusal, RunScript};
 use fd_transport::{Channel, ChannelError, Farewell, IDLE_LIMIT, Received};
 
-use super::job_codes::job_codes;
 use crate::clock;
 use crate::connection::storage::StorageConnection;
 use crate::delivery::local::Expand;
+use crate::job::job_codes::job_codes;
 use crate::job::outbox::Loss;
+use crate::job::plugin_host::OpenFileSet;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Identity, Job, Phase, Words, status_words};
 use crate::shared::supervisor::Session;
@@ -54,7 +55,12 @@ pub(super) struct Conversation<'d> {
     pub(super) key: Vec<u8>,
     pub(super) multi_storage: bool,
     pub(super) level: LevelSoFar,
+    /// The FileSet, as long as plugins may change it.
+    pub(super) open_fileset: Option<OpenFileSet>,
+    /// The FileSet, complete.
     pub(super) fileset: Option<Arc<FileSet>>,
+    /// Options for the plugins of a Verify job.
+    pub(super) plugin_options: Vec<Vec<u8>>,
     pub(super) accurate: Option<Arc<AccurateList>>,
     pub(super) scripts: Vec<RunScript>,
     pub(super) storage: Option<StorageConnection>,
@@ -84,7 +90,9 @@ impl<'d> Conversation<'d> {
             key: Vec::new(),
             multi_storage: false,
             level: LevelSoFar::default(),
+            open_fileset: None,
             fileset: None,
+            plugin_options: Vec::new(),
             accurate: None,
             scripts: Vec::new(),
             storage: None,
@@ -207,8 +215,11 @@ impl<'d> Conversation<'d> {
         }
     }
 
-    /// Says what a restore has left for the next message.
+    /// Says what a restore has left for the next message, and what plugins have said on other
+    /// threads.
     pub(super) fn tell_waiting(&mut self) {
+        let said = self.session.plugged.get().map(|plugged| plugged.take_said()).unwrap_or_default();
+        self.waiting.extend(said);
         for (kind, text) in std::mem::take(&mut self.waiting) {
             self.tell(kind, &text);
         }
@@ -252,16 +263,12 @@ impl<'d> Conversation<'d> {
         self.flush();
     }
 
-    /// Reads and forgets the frames up to a signal.
-    pub(super) fn skip_list(&mut self) {
-        while let Ok(Received::Data(_) | Received::Empty) = self.channel.recv(IDLE_LIMIT) {}
-    }
-
-    /// A command line with its job codes replaced.
-    pub(super) fn expanded(&self, command: &[u8]) -> Vec<u8> {
-        let job = self.job();
-        let words = job.words();
-        expand_job_codes(command, &self.codes(&job, &words))
+    /// The FileSet, which is complete from now on.
+    pub(super) fn complete_fileset(&mut self) -> Arc<FileSet> {
+        if let Some(open) = self.open_fileset.take() {
+            self.fileset = Some(Arc::new(open.draft.complete()));
+        }
+        self.fileset.clone().unwrap_or_default()
     }
 
     /// An operator's command with the codes of the job (reference 06 §7.8). Two codes are those of

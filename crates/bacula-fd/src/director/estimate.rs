@@ -9,6 +9,7 @@ use fd_backup::{AccurateLevel, AccurateList, EstimatePlan};
 use fd_config::Messages;
 use fd_fileset::FileSet;
 use fd_messages::{JobLog, MessageType};
+use fd_plugins::{JobFacts, NoFacts};
 use fd_session::JobStatus;
 use fd_session::command::{BackupLevel, EstimateOrder};
 use fd_session::texts;
@@ -29,12 +30,13 @@ impl Conversation<'_> {
         let level = self.job().level();
         let full = level == BackupLevel::Full.letter() || level == BackupLevel::Base.letter();
         self.level.flags.accurate = true;
+        self.tell_facts(|told| told.accurate = true);
         // Only a Verify job has a list and no level yet.
         let mut list = if level == b' ' {
             AccurateList::for_verify(announced)
         } else {
             let level = AccurateLevel { full, rerun: self.level.flags.rerunning };
-            AccurateList::new(level, announced, self.fileset.as_deref().unwrap_or(&FileSet::default()))
+            AccurateList::new(level, announced, &self.fileset_outline())
         };
         self.channel.expect_many(announced >= MANY);
         let received = self.receive_accurate_list(&mut list);
@@ -46,6 +48,11 @@ impl Conversation<'_> {
         list.complete();
         self.accurate = Some(Arc::new(list));
         Flow::GoOn
+    }
+
+    /// What the FileSet has so far of options.
+    fn fileset_outline(&self) -> FileSet {
+        self.open_fileset.as_ref().map(|open| open.draft.outline()).unwrap_or_default()
     }
 
     fn receive_accurate_list(&mut self, list: &mut AccurateList) -> Result<(), ChannelError> {
@@ -80,12 +87,14 @@ impl Conversation<'_> {
         let EstimateOrder { listing, limit } = order;
         let job = self.job();
         job.change_status(JobStatus::Running);
+        self.tell_facts(|told| told.estimate = true);
+        let access = self.plugin_access();
         let plan = EstimatePlan {
-            fileset: self.fileset.clone().unwrap_or_default(),
+            fileset: self.complete_fileset(),
             walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..self.walk_settings() },
             accurate: self.accurate.clone(),
-            plugins: Arc::default(),
-            facts: Arc::new(fd_plugins::NoFacts),
+            plugins: access.as_ref().map(|access| Arc::clone(&access.plugins)).unwrap_or_default(),
+            facts: access.map_or_else(|| Arc::new(NoFacts) as Arc<dyn JobFacts>, |access| access.facts),
             listing,
         };
         let (line, lines) = bounded(WAITING);

@@ -5,8 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
+use fd_backup::BackupPlan;
 use fd_bsock::Signal;
 use fd_messages::MessageType;
+use fd_plugins::Event;
 use fd_restore::{NameRegex, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::{RestoreOrder, Where};
@@ -43,8 +45,12 @@ impl Conversation<'_> {
         };
         self.reply(texts::OK_BACKUP);
         self.event("FJ0001", "job", &format!("Job Start {about}"));
-        let mut plan = backup::plan(self.daemon, self.fileset.as_ref(), self.walk_settings(), file_index);
+        let mut plan = backup::plan(self.daemon, self.walk_settings(), file_index);
         plan.accurate.clone_from(&self.accurate);
+        if let Some(access) = self.plugin_access() {
+            (plan.plugins, plan.facts) = (access.plugins, access.facts);
+        }
+        let (events, mut open) = (self.job_events(), self.open_fileset.take());
         plan.comm_compression = storage.is_compressed();
         let scripts = self.late_scripts();
         let watch = LineWatch {
@@ -52,7 +58,13 @@ impl Conversation<'_> {
             hang_up: HangUp::new(self.daemon.debug.hang_up()),
         };
         self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {
-            backup::run(job, &plan, outbox, storage, watch, || scripts.run(job, outbox));
+            let prepare = |plan: &mut BackupPlan| {
+                scripts.run(job, outbox);
+                events.tell(job, outbox, open.as_mut(), &Event::StartBackupJob);
+                plan.fileset = Arc::new(open.map(|open| open.draft.complete()).unwrap_or_default());
+            };
+            let end = || events.tell(job, outbox, None, &Event::EndBackupJob);
+            backup::run(job, plan, outbox, storage, watch, prepare, end);
         });
         self.event("FJ0002", "job", &format!("Job End {about}"));
         Flow::End
@@ -74,26 +86,37 @@ impl Conversation<'_> {
         let mut compile = |pattern: &[u8], options| -> Option<Box<dyn NameRegex>> {
             Some(Box::new(matcher.compile(pattern, options, &wanted).ok()?))
         };
-        let plan = match restore::plan(*replace, *prelinks, place, keys, &mut compile) {
+        let mut plan = match restore::plan(*replace, *prelinks, place, keys, &mut compile) {
             Ok(plan) => plan,
             Err(expression) => {
                 self.say(MessageType::Fatal, &texts::BAD_WHERE_REGEX.of(&expression));
                 return Flow::End;
             }
         };
+        plan.plugins = self.plugin_access();
+        self.tell_facts(|told| {
+            match place {
+                Where::Folder(folder) => told.place = Some(folder.clone()),
+                Where::Regex(expressions) => told.regex_where = Some(expressions.clone()),
+            }
+            (told.prefix_links, told.replace) = (*prelinks, replace.letter());
+        });
         self.reply(texts::OK_RESTORE);
         job.set_kind(JobKind::Restore);
         job.progress.set_files_expected(*files);
         job.change_status(JobStatus::Blocked);
+        self.tell_plugins(&Event::StartRestoreJob);
         match self.storage.take() {
             None => self.say(MessageType::Fatal, texts::IMPROPER_SEQUENCE),
             Some(storage) => {
                 // This round may change what earlier rounds have created.
                 let mut state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
                 let mut waiting = std::mem::take(&mut self.waiting);
+                let events = self.job_events();
                 self.storage = self.run_job(&job, Some(RESTORE_TICK), storage, |job, outbox, storage| {
                     let before = std::mem::take(&mut waiting);
                     waiting = restore::run(job, &plan, &mut state, before, outbox, storage);
+                    events.tell(job, outbox, None, &Event::EndRestoreJob);
                 });
                 self.waiting = waiting;
                 self.restored = Some(state);

@@ -2,6 +2,7 @@
 
 use fd_bsock::Signal;
 use fd_messages::MessageType;
+use fd_plugins::Event;
 use fd_session::clock::{ClockSync, parse_btime};
 use fd_session::command::{BackupLevel, Level, LevelFlags, Since};
 use fd_session::texts;
@@ -15,9 +16,12 @@ impl Conversation<'_> {
         let known = &mut self.level.flags;
         known.accurate |= flags.accurate;
         known.rerunning |= flags.rerunning;
+        let accurate = known.accurate;
+        self.tell_facts(|told| told.accurate = accurate);
         match level {
             Level::Whole(level) => {
                 self.job().set_level(level.letter());
+                self.tell_plugins(&Event::Level(level.letter()));
                 self.replied(texts::OK_LEVEL)
             }
             Level::Awaiting(level) => {
@@ -58,7 +62,12 @@ impl Conversation<'_> {
             let kind = if adjustment.abs() > 600 { MessageType::Warning } else { MessageType::Info };
             self.say(kind, &texts::clocks_differ(adjustment));
         }
-        self.level.since = Some(since.time.saturating_add(adjustment));
+        let since = since.time.saturating_add(adjustment);
+        self.level.since = Some(since);
+        let previous_job = self.level.previous_job.clone();
+        self.tell_facts(|told| (told.since, told.previous_job) = (since, previous_job));
+        self.tell_plugins(&Event::Since(since));
+        self.tell_plugins(&Event::Level(self.job().level()));
         self.end_of_data();
         self.replied(texts::OK_LEVEL)
     }

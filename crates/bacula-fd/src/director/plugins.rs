@@ -1,9 +1,11 @@
-//! What the Director sends to plugins (reference 02 §4.13 to §4.16, §4.22, §4.23). Without plugins
-//! it is read and checked, and goes nowhere, as in a stock daemon whose plugin is not loaded.
+//! What the Director sends to plugins (reference 02 §4.13 to §4.16, §4.22, §4.23; 07 §7.2, §7.3,
+//! §8). What is for a plugin that is not there is read and checked, and goes nowhere.
 
 use fd_compress::Decompressor;
 use fd_messages::MessageType;
-use fd_session::command::{PluginCommand, PluginQuery, RestoreObject};
+use fd_plugins::{Event, ListedFile, Lookup, Query, RestoreObject, Status};
+use fd_records::AccurateEntry;
+use fd_session::command::{PluginCommand, PluginQuery, RestoreObject as ObjectOrder};
 use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 
@@ -15,47 +17,117 @@ const SLACK: usize = 100;
 impl Conversation<'_> {
     pub(super) fn serve_plugins(&mut self, command: PluginCommand) -> Flow {
         match command {
-            PluginCommand::Components => {
-                self.skip_list();
-                self.replied(texts::OK_COMPONENT)
-            }
-            // There is no plugin to list.
-            PluginCommand::Features => {
-                self.end_of_data();
-                Flow::GoOn
-            }
-            PluginCommand::FileList(plugin) => {
-                tracing::debug!(plugin = %plugin.escape_ascii(), "a list of files for a plugin that is not there");
-                self.skip_list();
-                Flow::GoOn
-            }
+            PluginCommand::Components => self.read_components(),
+            PluginCommand::Features => self.plugin_features(),
+            PluginCommand::FileList(file) => self.read_file_list(&file),
             PluginCommand::Object(object) => self.read_restore_object(&object),
-            PluginCommand::ObjectsEnd => self.replied(texts::OK_RESTORE_OBJECTS),
-            PluginCommand::Options(options) => self.plugin_options(&options),
+            PluginCommand::ObjectsEnd => {
+                self.tell_plugins(&Event::RestoreObject(None));
+                self.replied(texts::OK_RESTORE_OBJECTS)
+            }
+            PluginCommand::Options(options) => self.plugin_options(options),
             PluginCommand::Query(query) => self.query_plugin(&query),
+        }
+    }
+
+    fn read_components(&mut self) -> Flow {
+        loop {
+            match self.channel.recv(IDLE_LIMIT) {
+                Ok(Received::Data(line)) => {
+                    let line = line.to_vec();
+                    self.tell_plugins(&Event::ComponentInfo(&line));
+                }
+                Ok(Received::Empty) => {}
+                Ok(Received::Signal(_)) | Err(_) => break,
+            }
+        }
+        self.replied(texts::OK_COMPONENT)
+    }
+
+    fn plugin_features(&mut self) -> Flow {
+        let mut lines = Vec::new();
+        self.with_plugins(|plugins, host| {
+            plugins.call_each(host, |info, _, instance, host| {
+                let features = instance.features(host)?;
+                lines.extend(features.map(|features| texts::plugin_features(&info.file, &features)));
+                Ok(())
+            });
+        });
+        for line in lines {
+            self.queue(&line);
+        }
+        self.end_of_data();
+        Flow::GoOn
+    }
+
+    /// The files that were chosen, for the plugin of this file. There is no reply.
+    fn read_file_list(&mut self, plugin: &[u8]) -> Flow {
+        loop {
+            let file = match self.channel.recv(IDLE_LIMIT) {
+                Ok(Received::Data(frame)) => match listed_file(frame) {
+                    Some(file) => Some(file),
+                    None => continue,
+                },
+                Ok(Received::Empty | Received::Signal(_)) => None,
+                Err(_) => return Flow::GoOn,
+            };
+            let is_last = file.is_none();
+            self.with_plugins(|plugins, host| {
+                plugins.call_each(host, |info, offers, instance, host| {
+                    if offers.restore_file_list && info.file == plugin {
+                        instance.restore_file_list(host, file.as_ref())?;
+                    }
+                    Ok(())
+                });
+            });
+            if is_last {
+                return Flow::GoOn;
+            }
         }
     }
 
     /// Takes the two frames that follow: the object's name and its bytes. No reply, unless they
     /// don't come.
-    fn read_restore_object(&mut self, object: &RestoreObject) -> Flow {
+    fn read_restore_object(&mut self, order: &ObjectOrder) -> Flow {
         // The second one is not awaited if the first one does not come.
         let name = self.frame_of_object();
         let Some((name, bytes)) = name.and_then(|name| Some((name, self.frame_of_object()?))) else {
             self.reply(texts::BAD_RESTORE_OBJECT);
             return Flow::End;
         };
-        if object.compression == 1 {
-            let wanted = usize::try_from(object.full_length).unwrap_or(0);
-            let limit = wanted.saturating_add(SLACK).min(fd_compress::DEFAULT_LIMIT);
-            let mut unpacked = Vec::new();
-            let done = Decompressor::new(limit).zlib(&bytes, &mut unpacked);
-            if done.is_err() || unpacked.len() != wanted {
-                let text = texts::object_not_unpacked(object.full_length, unpacked.len(), &name);
-                self.say(MessageType::Error, &text);
+        let data = if order.compression == 1 { self.unpacked(order, &name, &bytes) } else { bytes };
+        let object = RestoreObject {
+            name,
+            data,
+            command: order.plugin.clone(),
+            object_type: order.object_type,
+            full_length: order.full_length,
+            index: order.index,
+            compression: order.compression,
+            job_id: order.job_id,
+        };
+        self.with_plugins(|plugins, host| {
+            let event = Event::RestoreObject(Some(&object));
+            if object.command.is_empty() {
+                plugins.tell_all(host, &event);
+            } else {
+                // A name that can't be read is none.
+                let _nobody = plugins.tell_named(host, &object.command, &event);
             }
-        }
+        });
         Flow::GoOn
+    }
+
+    fn unpacked(&mut self, order: &ObjectOrder, name: &[u8], bytes: &[u8]) -> Vec<u8> {
+        let wanted = usize::try_from(order.full_length).unwrap_or(0);
+        let limit = wanted.saturating_add(SLACK).min(fd_compress::DEFAULT_LIMIT);
+        let mut unpacked = Vec::new();
+        let done = Decompressor::new(limit).zlib(bytes, &mut unpacked);
+        if done.is_err() || unpacked.len() != wanted {
+            let text = texts::object_not_unpacked(order.full_length, unpacked.len(), name);
+            self.say(MessageType::Error, &text);
+        }
+        unpacked
     }
 
     fn frame_of_object(&mut self) -> Option<Vec<u8>> {
@@ -66,22 +138,82 @@ impl Conversation<'_> {
         }
     }
 
-    /// Options for a plugin, of which there is none.
-    fn plugin_options(&mut self, options: &[u8]) -> Flow {
+    /// Options for the plugins of a Verify job, which get them when the volume is read.
+    fn plugin_options(&mut self, options: Vec<u8>) -> Flow {
         self.reply(texts::OK_PLUGIN_OPTIONS);
-        self.say(MessageType::Fatal, &texts::PLUGIN_NOT_LOADED.of(options));
+        let plugged = self.session.plugged.get().cloned();
+        let is_loaded = plugged.is_some_and(|plugged| {
+            matches!(plugged.plugins.named(&options), Lookup::Found(_) | Lookup::Disabled | Lookup::Failed)
+        });
+        if is_loaded {
+            self.plugin_options.push(options);
+        } else {
+            self.say(MessageType::Fatal, &texts::PLUGIN_NOT_LOADED.of(&options));
+        }
         Flow::GoOn
     }
 
-    /// `query`: there is no plugin to answer it.
+    /// Asks a plugin until it has no more answers.
     fn query_plugin(&mut self, query: &PluginQuery) -> Flow {
-        let (parameter, plugin) = (query.parameter.escape_ascii(), query.plugin.escape_ascii());
-        tracing::debug!(%parameter, %plugin, "no plugin answers this query");
-        // Where there are no plugins at all the stock daemon looks for none, and says nothing.
-        if !self.daemon.installed_plugins().is_empty() {
-            self.queue(texts::PLUGIN_NOT_FOUND);
+        let PluginQuery { parameter, plugin } = query;
+        let query = Query { parameter, command: plugin };
+        loop {
+            let mut result = Vec::new();
+            let mut answer = Answer::Silence;
+            self.with_plugins(|plugins, host| {
+                answer = match plugins.named(plugin) {
+                    Lookup::NoPlugins | Lookup::Nameless | Lookup::Malformed => Answer::Silence,
+                    Lookup::Found(mut named) if named.offers().query => {
+                        match named.call(|instance| instance.query(host, query, &mut result)) {
+                            Ok(Status::Ok) => Answer::Last,
+                            Ok(Status::More) => Answer::More,
+                            Ok(_) => Answer::Error,
+                            Err(gone) => {
+                                host.message(MessageType::Error, &gone.text);
+                                Answer::Error
+                            }
+                        }
+                    }
+                    Lookup::Failed => Answer::Error,
+                    Lookup::Found(_) | Lookup::Disabled | Lookup::NotFound => Answer::NotFound,
+                };
+            });
+            match answer {
+                Answer::Last | Answer::More => self.queue(&result),
+                Answer::Error => self.queue(texts::PLUGIN_PROTOCOL_ERROR),
+                Answer::NotFound => self.queue(texts::PLUGIN_NOT_FOUND),
+                Answer::Silence => {}
+            }
+            if answer != Answer::More || self.is_lost() || self.job().cancel.is_cancelled() {
+                break;
+            }
         }
         self.end_of_data();
         Flow::GoOn
     }
+}
+
+/// What comes of a query.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// A result, and there are more.
+    More,
+    /// The last result.
+    Last,
+    Error,
+    NotFound,
+    Silence,
+}
+
+/// The stock daemon loses the number of the delta.
+fn listed_file(frame: &[u8]) -> Option<ListedFile> {
+    let entry = AccurateEntry::parse(frame)?;
+    let attributes = entry.lstat().unwrap_or_default();
+    Some(ListedFile {
+        name: entry.name.to_vec(),
+        stat: attributes.stat,
+        link_fi: attributes.link_fi,
+        delta_seq: entry.delta_seq.into(),
+        checksum: entry.digest.to_vec(),
+    })
 }

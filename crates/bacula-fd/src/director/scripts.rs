@@ -7,7 +7,7 @@ use fd_session::texts;
 use fd_transport::Canceller;
 
 use super::conversation::{Conversation, Flow};
-use super::job_codes::job_codes;
+use crate::job::job_codes::job_codes;
 use crate::job::outbox::Outbox;
 use crate::job::runscript::{self, Moment, Surroundings};
 use crate::shared::job::{Job, Phase};

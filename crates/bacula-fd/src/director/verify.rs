@@ -2,6 +2,7 @@
 
 use fd_backup::VerifyPlan;
 use fd_messages::MessageType;
+use fd_plugins::Event;
 use fd_restore::verify::Checks;
 use fd_session::JobStatus;
 use fd_session::command::VerifyLevel;
@@ -18,6 +19,8 @@ impl Conversation<'_> {
         let job = self.job();
         job.set_kind(JobKind::Verify);
         job.set_level(level.letter());
+        self.tell_plugins(&Event::Level(level.letter()));
+        self.tell_plugins(&Event::StartVerifyJob);
         self.reply(texts::OK_VERIFY);
         let has_packets = match level {
             VerifyLevel::Init | VerifyLevel::Catalog | VerifyLevel::DiskToCatalog => {
@@ -37,12 +40,16 @@ impl Conversation<'_> {
         job.change_status(JobStatus::Running);
         let buffer = self.daemon.config().file_daemon.max_network_buffer_size;
         let plan = VerifyPlan {
-            fileset: self.fileset.clone().unwrap_or_default(),
+            fileset: self.complete_fileset(),
             walk: WalkSettings { purpose: Purpose::Verify, ..self.walk_settings() },
             network_buffer: usize::try_from(buffer).unwrap_or(0),
         };
         // As in the stock daemon there are no heartbeats: the packets keep the connection alive.
-        self.run_job(&job, None, (), |job, outbox, ()| verify::of_disk(job, &plan, outbox));
+        let events = self.job_events();
+        self.run_job(&job, None, (), |job, outbox, ()| {
+            verify::of_disk(job, &plan, outbox);
+            events.tell(job, outbox, None, &Event::EndVerifyJob);
+        });
     }
 
     /// `false`: there was no session, so that there are no packets and no end of them
@@ -54,14 +61,18 @@ impl Conversation<'_> {
             return false;
         };
         job.change_status(JobStatus::Blocked);
-        let checks = self.fileset.as_deref().map(Checks::of).unwrap_or_default();
+        let checks = Checks::of(&self.complete_fileset());
         let list = self.accurate.clone();
+        let (events, options) = (self.job_events(), std::mem::take(&mut self.plugin_options));
+        let access = self.plugin_access();
         let ran = self.run_job(&job, Some(RESTORE_TICK), (storage, true), |job, outbox, (storage, opened)| {
             let level = match level {
                 VerifyLevel::Data => VolumeLevel::Data(list.as_deref()),
                 _ => VolumeLevel::Files,
             };
-            *opened = verify::of_volume(job, checks, level, outbox, storage);
+            let begin = || events.tell_options(job, outbox, &options);
+            *opened = verify::of_volume(job, checks, level, outbox, storage, access.as_ref(), begin);
+            events.tell(job, outbox, None, &Event::EndVerifyJob);
         });
         let Some((storage, opened)) = ran else { return true };
         self.storage = Some(storage);

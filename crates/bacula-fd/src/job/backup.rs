@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use fd_backup::{BackupError, BackupPlan, FrameSink, HostShare, SinkError};
 use fd_bsock::CommCount;
-use fd_fileset::FileSet;
 use fd_messages::{JobLog, MessageType};
 use fd_session::JobStatus;
 use fd_session::storage::StorageError;
@@ -22,9 +21,9 @@ use crate::shared::daemon::Daemon;
 use crate::shared::job::Job;
 
 /// What the configuration and the Director's commands come to.
-pub(crate) fn plan(daemon: &Daemon, fileset: Option<&Arc<FileSet>>, walk: WalkSettings, file_index: u32) -> BackupPlan {
+pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> BackupPlan {
     let config = &daemon.config().file_daemon;
-    let mut plan = BackupPlan::new(fileset.cloned().unwrap_or_default(), walk);
+    let mut plan = BackupPlan::new(Arc::default(), walk);
     plan.network_buffer = usize::try_from(config.max_network_buffer_size).unwrap_or(0);
     plan.files_before = file_index;
     plan.max_job_errors = config.max_job_error_count;
@@ -51,25 +50,27 @@ pub(crate) struct LineWatch {
     pub hang_up: Option<HangUp>,
 }
 
-/// Runs the backup; errors become messages and the job's status. `before_files` is done when the
-/// Storage Daemon is ready.
+/// Runs the backup; errors become messages and the job's status. `prepare` is done when the Storage
+/// Daemon is ready, and gives the plan its FileSet; `end` when all files were looked at.
 pub(crate) fn run(
     job: &Job,
-    plan: &BackupPlan,
+    mut plan: BackupPlan,
     outbox: &Outbox,
     storage: &mut StorageConnection,
     watch: LineWatch,
-    before_files: impl FnOnce(),
+    prepare: impl FnOnce(&mut BackupPlan),
+    end: impl FnOnce(),
 ) {
     let ticket = match storage.open_append() {
         Ok(ticket) => ticket,
         Err(error) => return fail(job, outbox, &error),
     };
-    before_files();
+    prepare(&mut plan);
     job.change_status(JobStatus::Running);
     let mut sink = Sink { job, outbox, storage, watch, hung_up: false };
-    let outcome = fd_backup::run(plan, &job.progress, outbox, &job.cancel, &mut sink);
+    let outcome = fd_backup::run(&plan, &job.progress, outbox, &job.cancel, &mut sink);
     let hung_up = sink.hung_up;
+    end();
     if let Some(file) = &plan.signature_file {
         signatures::report(file);
     }

@@ -3,6 +3,7 @@
 use fd_backup::{AccurateList, VerifyDiskError, VerifyPlan};
 use fd_messages::{JobLog as _, MessageType};
 use fd_records::digest_text;
+use fd_restore::PluginAccess;
 use fd_restore::verify::{self, CatalogFile, CatalogList, Checks, VerifyError, VerifyJob, VerifyOutcome};
 use fd_session::JobStatus;
 
@@ -32,13 +33,15 @@ pub(crate) enum VolumeLevel<'l> {
     Data(Option<&'l AccurateList>),
 }
 
-/// Looks at a volume. `false`: the Storage Daemon did not open the session.
+/// Looks at a volume; `begin` is done when its records come. `false`: the Storage Daemon did not open the session.
 pub(crate) fn of_volume(
     job: &Job,
     checks: Checks,
     level: VolumeLevel<'_>,
     outbox: &Outbox,
     storage: &mut StorageConnection,
+    plugins: Option<&PluginAccess>,
+    begin: impl FnOnce(),
 ) -> bool {
     let ticket = match storage.open_read(job) {
         Ok(ticket) => ticket,
@@ -51,9 +54,10 @@ pub(crate) fn of_volume(
         }
     };
     job.change_status(JobStatus::Running);
+    begin();
     let mut source = Records { storage };
     let mut parts =
-        VerifyJob { progress: &job.progress, log: outbox, cancel: &job.cancel, source: &mut source, plugins: None };
+        VerifyJob { progress: &job.progress, log: outbox, cancel: &job.cancel, source: &mut source, plugins };
     let verified = match level {
         VolumeLevel::Files => verify::volume(&mut parts, checks, &mut outbox.clone()),
         VolumeLevel::Data(list) => {

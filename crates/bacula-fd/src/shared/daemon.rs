@@ -2,11 +2,12 @@
 //! limits and counters. It starts nothing.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fd_backup::Protection;
 use fd_config::{Config, Settings, Tls};
+use fd_plugins::Plugin;
 use fd_session::Need;
 use fd_session::authenticate::{Challenges, Credentials};
 use fd_transport::Bandwidth;
@@ -16,6 +17,7 @@ use crate::security::certificates::ResourceCertificates;
 use crate::security::places::Places;
 use crate::shared::collectors::Collectors;
 use crate::shared::debug::Debug;
+use crate::shared::facts::DaemonFacts;
 use crate::shared::platform::Platform;
 use crate::shared::pulses::Pulses;
 use crate::shared::slots::Slots;
@@ -40,6 +42,9 @@ pub(crate) struct Daemon {
     pub certificates: ResourceCertificates,
     /// The settings that the stock daemon does not have.
     pub settings: Settings,
+    plugins: Mutex<Vec<Arc<dyn Plugin>>>,
+    /// What plugins may ask about the daemon.
+    pub facts: Arc<DaemonFacts>,
     state_file: PathBuf,
     /// Bytes per second of a job that has no limit of its own; a Director may change it.
     pub default_bandwidth: Bandwidth,
@@ -69,6 +74,8 @@ impl Daemon {
         protection: Option<Protection>,
         debug: Arc<Debug>,
         settings: Settings,
+        plugins: Vec<Arc<dyn Plugin>>,
+        facts: DaemonFacts,
     ) -> Self {
         let daemon = &config.file_daemon;
         let state_file = state_file::path(&daemon.working_directory, daemon.port());
@@ -82,6 +89,8 @@ impl Daemon {
             platform: Platform::detect(),
             certificates,
             settings,
+            plugins: Mutex::new(plugins),
+            facts: Arc::new(facts),
             state_file,
             default_bandwidth,
             debug,
@@ -133,19 +142,14 @@ impl Daemon {
         if self.settings.tls.require { need.required() } else { need }
     }
 
-    /// The plugins that the Plugin Directory holds, all of which the stock daemon would load.
-    pub(crate) fn installed_plugins(&self) -> Vec<Vec<u8>> {
-        let directory = self.config().file_daemon.plugin_directory.as_deref();
-        let files = directory.and_then(|directory| std::fs::read_dir(directory).ok()).into_iter().flatten().flatten();
-        let name =
-            |file: std::fs::DirEntry| file.file_name().as_encoded_bytes().strip_suffix(b"-fd.so").map(<[u8]>::to_vec);
-        files.filter_map(name).collect()
+    /// The plugins that are loaded, in the order in which they are told of events.
+    pub(crate) fn plugins(&self) -> Vec<Arc<dyn Plugin>> {
+        self.plugins.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The plugins that are loaded: none yet.
-    #[expect(clippy::unused_self, reason = "the plugin host will be a part of the daemon")]
-    pub(crate) const fn plugin_names(&self) -> &'static [&'static str] {
-        &[]
+    /// The daemon ends: connections get no plugins any more.
+    pub(crate) fn unload_plugins(&self) {
+        self.plugins.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// A session is over: history, state file, log files.

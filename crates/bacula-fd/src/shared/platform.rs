@@ -46,6 +46,11 @@ impl Platform {
         format!("{},{},{}", self.host, self.distribution, self.release)
     }
 
+    /// For plugins: the distribution and its release.
+    pub(crate) fn distribution(&self) -> String {
+        format!("{} {}", self.distribution, self.release)
+    }
+
     /// For the status header: the same with blanks.
     pub(crate) fn spaced(&self) -> String {
         format!("{} {} {}", self.host, self.distribution, self.release)

@@ -11,6 +11,7 @@ use fd_messages::MessageType;
 use crate::clock;
 use crate::delivery::local::{self, Expand, LocalDestinations};
 use crate::shared::job::{Job, JobKind};
+use crate::shared::plugins::Plugged;
 use crate::shared::state_file::FinishedJob;
 use crate::texts;
 
@@ -31,6 +32,8 @@ pub(crate) struct Session {
     pub encrypted: bool,
     /// The job, as soon as `JobId=` named it.
     pub job: OnceLock<Arc<Job>>,
+    /// Its plugins, as soon as they know of the job.
+    pub plugged: OnceLock<Arc<Plugged>>,
 }
 
 /// A message without a job.
@@ -86,7 +89,8 @@ impl Supervisor {
     /// A Director has authenticated.
     pub(crate) fn enter(&self, encrypted: bool) -> Arc<Session> {
         let number = self.next_number();
-        let session = Session { number, connected: clock::seconds(), encrypted, job: OnceLock::new() };
+        let session =
+            Session { number, connected: clock::seconds(), encrypted, job: OnceLock::new(), plugged: OnceLock::new() };
         let session = Arc::new(session);
         lock(&self.sessions).insert(number, Arc::clone(&session));
         session
@@ -123,11 +127,13 @@ impl Supervisor {
 
     /// The running job of this full name.
     pub(crate) fn job(&self, name: &[u8]) -> Option<Arc<Job>> {
-        lock(&self.sessions)
-            .values()
-            .filter_map(|session| session.job.get())
-            .find(|job| job.identity.name == name)
-            .cloned()
+        self.session_of(name)?.job.get().cloned()
+    }
+
+    /// The session of the running job of this full name.
+    pub(crate) fn session_of(&self, name: &[u8]) -> Option<Arc<Session>> {
+        let is_meant = |session: &&Arc<Session>| session.job.get().is_some_and(|job| job.identity.name == name);
+        lock(&self.sessions).values().find(is_meant).cloned()
     }
 
     /// The jobs that ended, oldest first, at most ten.

@@ -10,6 +10,7 @@ use crate::clock;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Job, JobKind};
 use crate::shared::platform::Platform;
+use crate::shared::plugins::names;
 use crate::shared::state_file::FinishedJob;
 use crate::shared::supervisor::Session;
 
@@ -31,7 +32,7 @@ pub(crate) fn header(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     out.number("trace", u8::from(debug.traces()));
     out.list("tags", &debug.tag_names());
     out.number("bwlimit", daemon.default_bandwidth.get());
-    out.list("plugins", daemon.plugin_names());
+    out.list("plugins", &names(&daemon.plugins()));
     out.number("pkiencryption", u8::from(pki.encryption));
     out.number("pkisignature", u8::from(pki.encryption || pki.signatures));
     out.text("pkicipher", b"");

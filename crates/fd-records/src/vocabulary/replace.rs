@@ -14,6 +14,16 @@ pub enum Replace {
 }
 
 impl Replace {
+    /// Its letter in the `restore` command.
+    pub const fn letter(self) -> u8 {
+        match self {
+            Self::Always => b'a',
+            Self::IfNewer => b'w',
+            Self::IfOlder => b'o',
+            Self::Never => b'n',
+        }
+    }
+
     /// The mode of a letter of the `restore` command. Unknown letters are [`Self::Always`], as in
     /// the reference.
     pub const fn from_letter(letter: u8) -> Self {

@@ -61,13 +61,13 @@ pub struct RestoreObject {
     pub compression: i32,
     /// The record's FileIndex.
     pub file_index: i32,
-    /// The plugin; empty if not said.
+    /// The command of the FileSet that has saved it; empty if not said.
     pub plugin: Vec<u8>,
 }
 
 impl RestoreObject {
-    /// `restoreobject JobId=%u %d,%d,%d,%d,%d,%d,%s`; the plugin's name may be missing, and its
-    /// comma with it.
+    /// `restoreobject JobId=%u %d,%d,%d,%d,%d,%d,%s`; the plugin's command may be missing, and
+    /// its comma with it. The stock daemon cuts it after 1,000 bytes.
     fn parse(frame: &[u8]) -> Option<Self> {
         let mut scan = Lenient::new(frame);
         let job_id = scan.text("restoreobject JobId=")?.u32();
@@ -77,7 +77,7 @@ impl RestoreObject {
         let object_type = scan.text(",")?.i32();
         let compression = scan.text(",")?.i32();
         let file_index = scan.text(",")?.i32();
-        let plugin = scan.text(",").map(|scan| unbash_spaces(scan.word(JOB_MAX))).unwrap_or_default();
+        let plugin = scan.text(",").map(|scan| unbash_spaces(scan.word(usize::MAX))).unwrap_or_default();
         Some(Self { job_id, length, full_length, index, object_type, compression, file_index, plugin })
     }
 }

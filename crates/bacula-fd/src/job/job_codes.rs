@@ -5,7 +5,7 @@ use fd_messages::JobCodes;
 use crate::shared::job::{Job, Words};
 
 /// The codes of `job`; `words` are its own.
-pub(super) fn job_codes<'a>(
+pub(crate) fn job_codes<'a>(
     job: &'a Job,
     words: &'a Words,
     client: &'a [u8],

@@ -1,0 +1,152 @@
+//! Lists of names that stand on this host: files, and what programs print (reference 03 §1.5).
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fd_fileset::{Draft, LineError, ListFailure, ListKind, ListRequest, Regex, RegexCompiler};
+use fd_messages::expand_job_codes;
+use fd_os::io_error_text;
+use fd_os::process::{Group, IsWanted, Program, Watched, is_unwanted};
+use fd_os::regex::RegexOptions;
+use nix::fcntl::OFlag;
+
+use crate::job::job_codes::job_codes;
+use crate::job::matcher::Matcher;
+use crate::job::program::{self, NotRun};
+use crate::shared::job::Job;
+use crate::texts::NO_PROGRAM;
+
+/// How long a list that is a FIFO may be without a writer.
+const WRITER_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Why a list is not whole.
+pub(crate) enum ListEnd {
+    /// The operator is told.
+    Told(LineError),
+    /// The job was canceled, or its Director has gone.
+    Unwanted,
+}
+
+impl From<LineError> for ListEnd {
+    fn from(error: LineError) -> Self {
+        Self::Told(error)
+    }
+}
+
+/// Reads lists for one job.
+#[derive(Clone, Debug)]
+pub(crate) struct ListReader {
+    /// The job.
+    pub job: Arc<Job>,
+    /// Name of the client.
+    pub client: Vec<u8>,
+    /// Name of the Director.
+    pub director: Vec<u8>,
+    /// The job before.
+    pub previous_job: Vec<u8>,
+    /// *Allowed Script Directories*.
+    pub allowed: Vec<Vec<u8>>,
+}
+
+impl ListReader {
+    /// Reads the list that was asked for into the FileSet.
+    pub(crate) fn read(&self, draft: &mut Draft, request: &ListRequest, wanted: IsWanted<'_>) -> Result<(), ListEnd> {
+        match request.kind {
+            ListKind::File => read_list_file(draft, request, wanted),
+            ListKind::Program => self.run_list_program(draft, request, wanted),
+        }
+    }
+
+    fn run_list_program(&self, draft: &mut Draft, request: &ListRequest, wanted: IsWanted<'_>) -> Result<(), ListEnd> {
+        let words = self.job.words();
+        let codes = job_codes(&self.job, &words, &self.client, &self.director, &self.previous_job);
+        let command = expand_job_codes(&request.argument, &codes);
+        let cannot_start = |error: &str| ListFailure::CannotStart { error: error.to_owned() };
+        let started = match program::prepare(&command, &self.allowed) {
+            // Whatever ends the reading ends the program, too.
+            Ok(mut process) => Program::start(process.stdin(Stdio::null()).stdout(Stdio::piped()), Group::Ends),
+            Err(NotRun::Exec(error)) => Err(error),
+            Err(NotRun::Refused(refused)) => return Ok(draft.list_failed(cannot_start(&refused.to_string()))?),
+            Err(NotRun::Empty) => return Ok(draft.list_failed(cannot_start(NO_PROGRAM))?),
+        };
+        let mut child = match started {
+            Ok(child) => child,
+            Err(error) => {
+                let status = program::exec_status(&error);
+                let error = io_error_text(&error);
+                return Ok(draft.list_failed(ListFailure::Status { status, error })?);
+            }
+        };
+        if let Some(output) = child.take_output() {
+            feed(draft, Watched::new(output, wanted))?;
+        }
+        let ended = child.wait(wanted);
+        if !wanted() {
+            return Err(ListEnd::Unwanted);
+        }
+        match ended {
+            Ok(status) if status.success() => draft.list_end()?,
+            Ok(status) => {
+                let number = status.code().or_else(|| status.signal()).unwrap_or(-1);
+                draft.list_failed(ListFailure::Status { status: number, error: program::describe(status) })?;
+            }
+            Err(error) => {
+                draft.list_failed(ListFailure::Status { status: -1, error: io_error_text(&error) })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A list that is a FIFO is read to its end, whenever its writer comes.
+fn read_list_file(draft: &mut Draft, request: &ListRequest, wanted: IsWanted<'_>) -> Result<(), ListEnd> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(OFlag::O_NONBLOCK.bits());
+    match options.open(OsStr::from_bytes(&request.argument)) {
+        Ok(file) => {
+            feed(draft, Watched::new(file, wanted).with_patience(WRITER_TIMEOUT))?;
+            draft.list_end()?;
+        }
+        Err(error) => draft.list_failed(ListFailure::CannotStart { error: io_error_text(&error) })?,
+    }
+    Ok(())
+}
+
+/// Gives the FileSet all of a list. The caller decides whether that is a good end.
+fn feed(draft: &mut Draft, mut list: impl Read) -> Result<(), ListEnd> {
+    let mut buffer = [0; 4096];
+    loop {
+        match list.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(n) => draft.list_data(buffer.get(..n).unwrap_or(&[]))?,
+            Err(error) if is_unwanted(&error) => return Err(ListEnd::Unwanted),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                let error = io_error_text(&error);
+                return Ok(draft.list_failed(ListFailure::CannotStart { error })?);
+            }
+        }
+    }
+}
+
+/// The C library's regular expressions, with the FileSet's options.
+pub(crate) struct PosixCompiler<'w> {
+    /// The job's expressions.
+    pub matcher: Arc<Matcher>,
+    /// Whether they are still wanted.
+    pub wanted: IsWanted<'w>,
+}
+
+impl RegexCompiler for PosixCompiler<'_> {
+    fn compile(&self, pattern: &[u8], ignore_case: bool) -> Result<Box<dyn Regex>, String> {
+        let options = RegexOptions { ignore_case, newline: false };
+        Ok(Box::new(self.matcher.compile(pattern, options, self.wanted)?))
+    }
+}

@@ -1,0 +1,133 @@
+//! What the daemon offers plugins outside the walk and the records: when a job begins and ends, and
+//! when the Director has said something (reference 07 §3.5).
+
+use std::sync::Arc;
+
+use fd_fileset::{Added, Addition, Draft, LineError, RegexCompiler as _, texts as fileset_texts};
+use fd_messages::MessageType;
+use fd_os::process::IsWanted;
+use fd_plugins::{Event, FileSetChange, Host, JobFacts, JobPlugins, Malformed, Status};
+
+use crate::job::matcher::Matcher;
+use crate::job::name_lists::{ListEnd, ListReader, PosixCompiler};
+use crate::shared::facts::Facts;
+
+/// A FileSet whose files are not yet looked for.
+#[derive(Debug)]
+pub(crate) struct OpenFileSet {
+    /// What it holds so far.
+    pub draft: Draft,
+    /// The job's expressions.
+    pub matcher: Arc<Matcher>,
+    /// Reads the lists that it names.
+    pub lists: ListReader,
+}
+
+/// The FileSet that plugins may change.
+pub(crate) struct FileSetInReach<'h> {
+    /// What it holds so far.
+    pub draft: &'h mut Draft,
+    /// The job's expressions.
+    pub matcher: &'h Arc<Matcher>,
+    /// Reads the lists that it names.
+    pub lists: &'h ListReader,
+    /// Whether lists and expressions are still wanted.
+    pub wanted: IsWanted<'h>,
+}
+
+impl OpenFileSet {
+    /// For plugins to change.
+    pub(crate) const fn in_reach<'h>(&'h mut self, wanted: IsWanted<'h>) -> FileSetInReach<'h> {
+        FileSetInReach { draft: &mut self.draft, matcher: &self.matcher, lists: &self.lists, wanted }
+    }
+}
+
+/// The host of a call.
+pub(crate) struct PluginHost<'h> {
+    /// What is the same at every place of the job.
+    pub facts: &'h Facts,
+    /// Says something to the operator.
+    pub say: &'h mut dyn FnMut(MessageType, &[u8]),
+    /// The FileSet, while it can be changed.
+    pub fileset: Option<FileSetInReach<'h>>,
+}
+
+impl PluginHost<'_> {
+    /// Tells plugins of the commands that are new in the FileSet (event 20), also of those that
+    /// they add meanwhile.
+    pub(crate) fn tell_commands(&mut self, plugins: &JobPlugins) {
+        loop {
+            let Some(fileset) = &mut self.fileset else { return };
+            let commands = fileset.draft.new_commands();
+            if commands.is_empty() {
+                return;
+            }
+            for command in commands {
+                let told = plugins.tell_named(self, &command, &Event::PluginCommand(&command));
+                if told == Err(Malformed) && !plugins.is_empty() {
+                    (self.say)(MessageType::Error, &fileset_texts::malformed_plugin_command(&command));
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, plugin: &[u8], change: FileSetChange<'_>) -> Result<Status, LineError> {
+        let Some(fileset) = &mut self.fileset else { return Ok(Status::Error) };
+        let draft = &mut *fileset.draft;
+        let done = |done: bool| if done { Status::Ok } else { Status::Error };
+        Ok(match change {
+            FileSetChange::Include(name) => return self.add(plugin, Addition::Include, name),
+            FileSetChange::Exclude(name) => return self.add(plugin, Addition::Exclude, name),
+            FileSetChange::Plugin(name) => return self.add(plugin, Addition::Command, name),
+            FileSetChange::Options(letters) => match draft.add_options(letters) {
+                None => Status::Error,
+                Some(unknown) => {
+                    for letter in unknown {
+                        (self.say)(MessageType::Error, &fileset_texts::unknown_letter(letter));
+                    }
+                    Status::Ok
+                }
+            },
+            FileSetChange::Regex(pattern, sort) => {
+                let compiler = PosixCompiler { matcher: Arc::clone(fileset.matcher), wanted: fileset.wanted };
+                done(draft.add_regex(pattern, sort, |ignore_case| compiler.compile(pattern, ignore_case))?)
+            }
+            FileSetChange::Wild(pattern, sort) => done(draft.add_wild(pattern, sort)?),
+            FileSetChange::NewOptions => done(draft.new_options()?),
+            FileSetChange::NewInclude => draft.new_include(plugin, false).map(|()| Status::Ok)?,
+            FileSetChange::NewPreInclude => draft.new_include(plugin, true).map(|()| Status::Ok)?,
+        })
+    }
+
+    fn add(&mut self, plugin: &[u8], addition: Addition, name: &[u8]) -> Result<Status, LineError> {
+        let Some(fileset) = &mut self.fileset else { return Ok(Status::Error) };
+        match fileset.draft.add(plugin, addition, name)? {
+            Added::Done => Ok(Status::Ok),
+            Added::NoBlock => Ok(Status::Error),
+            Added::List(request) => match fileset.lists.read(fileset.draft, &request, fileset.wanted) {
+                Ok(()) => Ok(Status::Ok),
+                Err(ListEnd::Told(error)) => Err(error),
+                Err(ListEnd::Unwanted) => Ok(Status::Error),
+            },
+        }
+    }
+}
+
+impl Host for PluginHost<'_> {
+    fn facts(&self) -> &dyn JobFacts {
+        self.facts
+    }
+
+    fn message(&mut self, kind: MessageType, text: &[u8]) {
+        (self.say)(kind, text);
+    }
+
+    fn change_fileset(&mut self, plugin: &[u8], change: FileSetChange<'_>) -> Status {
+        let is_regex = matches!(change, FileSetChange::Regex(..));
+        self.change(plugin, change).unwrap_or_else(|error| {
+            (self.say)(MessageType::Fatal, &error.text());
+            // As the stock daemon: the message is all that tells of a bad expression.
+            if is_regex { Status::Ok } else { Status::Error }
+        })
+    }
+}

@@ -1,0 +1,202 @@
+//! What plugins may ask about a job (reference 07 §3.6).
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fd_plugins::{JobFacts, Value, Variable};
+use fd_session::texts::{LONG_DATE, VERSION};
+
+use crate::shared::debug::Debug;
+use crate::shared::job::Job;
+
+/// What is the same in all jobs.
+#[derive(Debug)]
+pub(crate) struct DaemonFacts {
+    /// The name of the daemon.
+    pub name: Vec<u8>,
+    /// Its working directory.
+    pub working_directory: Vec<u8>,
+    /// Its plugin directory.
+    pub plugin_directory: Option<Vec<u8>>,
+    /// The directory of the program, with a final slash.
+    pub program_directory: Vec<u8>,
+    /// The directory of the configuration file, with a final slash.
+    pub configuration_directory: Vec<u8>,
+    /// The distribution and its release.
+    pub distribution: Vec<u8>,
+    /// Where debug output goes.
+    pub debug: Arc<Debug>,
+}
+
+/// A path's directory, with a final slash.
+pub(crate) fn directory_of(path: &Path) -> PathBuf {
+    path.parent().map(|directory| directory.join("")).unwrap_or_default()
+}
+
+/// What plugins may ask about one job.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    daemon: Arc<DaemonFacts>,
+    job: Arc<Job>,
+    allowed_programs: Vec<Vec<u8>>,
+    interactive: AtomicBool,
+    told: Mutex<Told>,
+}
+
+/// What the Director's commands have said.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Told {
+    /// Since when files count as changed, seconds since 1970.
+    pub since: i64,
+    /// Whether the job is accurate.
+    pub accurate: bool,
+    /// The job before.
+    pub previous_job: Vec<u8>,
+    /// `where` of a restore.
+    pub place: Option<Vec<u8>>,
+    /// `regexwhere` of a restore.
+    pub regex_where: Option<Vec<u8>>,
+    /// Whether links are prefixed.
+    pub prefix_links: bool,
+    /// The replace mode, a letter.
+    pub replace: u8,
+    /// Largest and smallest block of deduplication, by the Storage Daemon.
+    pub dedup_blocks: (i32, i32),
+    /// Whether it is an estimate.
+    pub estimate: bool,
+}
+
+impl Facts {
+    /// The facts of this job, which may run these programs; any if there are none.
+    pub(crate) fn new(daemon: Arc<DaemonFacts>, job: Arc<Job>, allowed_programs: Vec<Vec<u8>>) -> Self {
+        let (interactive, told) = (AtomicBool::new(false), Mutex::default());
+        Self { daemon, job, allowed_programs, interactive, told }
+    }
+
+    /// Notes what the Director has said.
+    pub(crate) fn tell(&self, change: impl FnOnce(&mut Told)) {
+        change(&mut self.told());
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self, variable: Variable) -> Option<i32> {
+        let told = self.told();
+        Some(match variable {
+            // As the plugin's 32 bits take it.
+            Variable::JobId => self.job.identity.job_id.cast_signed(),
+            Variable::Level => self.job.level().into(),
+            Variable::Type => self.job.kind().code().into(),
+            Variable::JobStatus => self.job.status().code().into(),
+            Variable::SinceTime => truncated(told.since),
+            Variable::Accurate => told.accurate.into(),
+            Variable::PrefixLinks => told.prefix_links.into(),
+            Variable::InteractiveSession => self.interactive.load(Ordering::Relaxed).into(),
+            Variable::FileIndex => self.job.progress.files().cast_signed(),
+            Variable::Replace => told.replace.into(),
+            Variable::MaxDedupBlockSize => told.dedup_blocks.0,
+            Variable::MinDedupBlockSize => told.dedup_blocks.1,
+            Variable::IsCanceled => self.is_canceled().into(),
+            Variable::Estimate => told.estimate.into(),
+            _ => return None,
+        })
+    }
+
+    fn text(&self, variable: Variable) -> Option<Vec<u8>> {
+        let daemon = &self.daemon;
+        match variable {
+            Variable::FdName | Variable::Client => Some(daemon.name.clone()),
+            Variable::JobName => Some(self.job.identity.name.clone()),
+            Variable::WorkingDir => Some(daemon.working_directory.clone()),
+            Variable::PluginDir => daemon.plugin_directory.clone(),
+            Variable::ExePath => Some(daemon.program_directory.clone()),
+            Variable::SysConfigPath => Some(daemon.configuration_directory.clone()),
+            Variable::Version => Some(format!("{VERSION} ({LONG_DATE})").into_bytes()),
+            Variable::DistName => Some(daemon.distribution.clone()),
+            Variable::Where => self.told().place.clone(),
+            Variable::RegexWhere => self.told().regex_where.clone(),
+            Variable::PrevJobName => Some(self.told().previous_job.clone()).filter(|name| !name.is_empty()),
+            _ => None,
+        }
+    }
+}
+
+/// The low 32 bits, as the stock daemon hands a time to plugins.
+fn truncated(time: i64) -> i32 {
+    let [a, b, c, d, ..] = time.to_le_bytes();
+    i32::from_le_bytes([a, b, c, d])
+}
+
+impl JobFacts for Facts {
+    fn value(&self, variable: Variable) -> Option<Value> {
+        Some(self.number(variable).map_or_else(|| Value::Text(self.text(variable)), Value::Number))
+    }
+
+    fn is_canceled(&self) -> bool {
+        self.job.cancel.is_cancelled()
+    }
+
+    fn allowed_programs(&self) -> &[Vec<u8>] {
+        &self.allowed_programs
+    }
+
+    fn debug(&self, level: i32, text: &[u8]) {
+        let debug = &self.daemon.debug;
+        if level <= debug.level() {
+            let end: &[u8] = if text.ends_with(b"\n") { b"" } else { b"\n" };
+            debug.write(&[debug.name().as_bytes(), b": ", text, end].concat());
+        }
+    }
+
+    fn set_interactive(&self) {
+        self.interactive.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::level_filters::LevelFilter;
+
+    use super::*;
+    use crate::shared::job::{Identity, JobKind};
+
+    #[test]
+    fn variables_follow_the_job_and_the_director_s_commands() {
+        let daemon = DaemonFacts {
+            name: b"x-fd".to_vec(),
+            working_directory: b"/w".to_vec(),
+            plugin_directory: Some(b"/p".to_vec()),
+            program_directory: b"/usr/sbin/".to_vec(),
+            configuration_directory: b"/etc/bacula/".to_vec(),
+            distribution: b"debian trixie".to_vec(),
+            debug: Arc::new(Debug::new(LevelFilter::WARN, None, b"", false, false)),
+        };
+        let identity = Identity { job_id: 7, name: b"j.1".to_vec(), ..Identity::default() };
+        let job = Arc::new(Job::new(identity, 0));
+        let facts = Facts::new(Arc::new(daemon), Arc::clone(&job), Vec::new());
+        let number = |variable| match facts.value(variable) {
+            Some(Value::Number(number)) => number,
+            other => panic!("{other:?}"),
+        };
+        let text = |variable| match facts.value(variable) {
+            Some(Value::Text(text)) => text.map(|text| String::from_utf8(text).unwrap()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((number(Variable::JobId), number(Variable::Level), number(Variable::Type)), (7, 32, 73));
+        assert_eq!((text(Variable::Where), text(Variable::PrevJobName)), (None, None));
+        assert_eq!(text(Variable::ExePath).as_deref(), Some("/usr/sbin/"));
+        assert_eq!(text(Variable::Version).as_deref(), Some("15.0.3 (25 March 2025)"));
+        job.set_kind(JobKind::Restore);
+        job.progress.set_files(3);
+        facts.tell(|told| (told.place, told.since) = (Some(Vec::new()), (1 << 32) + 5));
+        assert_eq!((number(Variable::Type), number(Variable::FileIndex), number(Variable::SinceTime)), (82, 3, 5));
+        assert_eq!(text(Variable::Where).as_deref(), Some(""));
+        facts.set_interactive();
+        assert_eq!(number(Variable::InteractiveSession), 1);
+        job.cancel.cancel();
+        assert_eq!(number(Variable::IsCanceled), 1);
+    }
+}

@@ -1,0 +1,71 @@
+//! The plugins that are loaded, and those of a connection.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fd_messages::MessageType;
+use fd_plugins::{Host, JobFacts, JobPlugins, Plugin};
+
+use crate::shared::facts::Facts;
+
+/// Most messages of plugins that wait because a cancel is told on another thread.
+const MOST_WAITING: usize = 100;
+
+/// `name(version)` of each plugin.
+pub(crate) fn names(plugins: &[Arc<dyn Plugin>]) -> Vec<Vec<u8>> {
+    let name = |plugin: &Arc<dyn Plugin>| {
+        let info = plugin.info();
+        [info.name(), b"(", &info.version, b")"].concat()
+    };
+    plugins.iter().map(name).collect()
+}
+
+/// The plugins of one connection, which may be a job's.
+#[derive(Debug)]
+pub(crate) struct Plugged {
+    /// Their contexts.
+    pub plugins: Arc<JobPlugins>,
+    /// What they may ask.
+    pub facts: Arc<Facts>,
+    /// What they have said while a cancel was told.
+    said: Mutex<Vec<(MessageType, Vec<u8>)>>,
+}
+
+impl Plugged {
+    /// These plugins.
+    pub(crate) fn new(plugins: JobPlugins, facts: Arc<Facts>) -> Self {
+        Self { plugins: Arc::new(plugins), facts, said: Mutex::default() }
+    }
+
+    /// Tells them once that the job is canceled. Any thread may do so.
+    pub(crate) fn cancel(&self) {
+        let mut host = Aside { facts: &self.facts, said: Vec::new() };
+        self.plugins.cancel(&mut host);
+        let said = host.said;
+        let mut waiting = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MOST_WAITING.saturating_sub(waiting.len());
+        waiting.extend(said.into_iter().take(room));
+    }
+
+    /// Takes what they have said meanwhile.
+    pub(crate) fn take_said(&self) -> Vec<(MessageType, Vec<u8>)> {
+        std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The host of calls on another thread than the connection's.
+struct Aside<'f> {
+    facts: &'f Facts,
+    said: Vec<(MessageType, Vec<u8>)>,
+}
+
+impl Host for Aside<'_> {
+    fn facts(&self) -> &dyn JobFacts {
+        self.facts
+    }
+
+    fn message(&mut self, kind: MessageType, text: &[u8]) {
+        if self.said.len() < MOST_WAITING {
+            self.said.push((kind, text.to_vec()));
+        }
+    }
+}
