@@ -108,17 +108,18 @@ UNUSED static void trace(struct bp_context *context, const char *format, ...)
     close(descriptor);
 }
 
+/* Without the time of access of files that are read by several jobs. */
 UNUSED static const char *stat_text(const struct stat *stat)
 {
     static __thread char texts[4][300];
     static __thread unsigned next;
     char *text = texts[next++ % 4];
 
-    snprintf(text, sizeof texts[0], "[%o %u:%u size=%lld blocks=%lld/%lld dev=%llx ino=%llu n=%llu rdev=%llx %lld %lld %lld]",
+    snprintf(text, sizeof texts[0], "[%o %u:%u size=%lld blocks=%lld/%lld dev=%llx ino=%llu n=%llu rdev=%llx atime%s %lld %lld]",
              stat->st_mode, stat->st_uid, stat->st_gid, (long long)stat->st_size,
              (long long)stat->st_blocks, (long long)stat->st_blksize, (unsigned long long)stat->st_dev,
              (unsigned long long)stat->st_ino, (unsigned long long)stat->st_nlink,
-             (unsigned long long)stat->st_rdev, (long long)stat->st_atime, (long long)stat->st_mtime,
+             (unsigned long long)stat->st_rdev, stat->st_atime == stat->st_mtime ? " is" : " before or after", (long long)stat->st_mtime,
              (long long)stat->st_ctime);
     return text;
 }

@@ -7,12 +7,13 @@
  * `raw`, `deleted`, `file` (with `type`), `object`, `pluginobject`, `metafile`; else it is about the
  * command as a whole. Keys of a file at a backup:
  *
- *   data=TEXT size=N block=N             content: a text, or N bytes of a pattern; bytes a read
+ *   data=TEXT size=N zeros=N block=N     content: a text, N bytes of a pattern, N zeros; bytes a read
+ *   only=LEVEL                           handed over only at this level (F, I)
  *   mode uid gid statsize mtime link     attributes
  *   noread update portable=0             members of the packet
  *   offsets=STEP sparse delta=N          flags; each block lies STEP bytes behind the last
- *   blob=TEXT blobsize=N mail=1          metadata packets, may be repeated; badmeta=TYPE
- *   acl=TEXT xattr=TEXT                  answers to handleXACLdata, may be repeated; xaclrc=N
+ *   blob=TEXT blobsize=N mail=1          metadata packets, may be repeated; badmeta=TYPE emptymeta
+ *   acl=TEXT xattr=TEXT                  answers to handleXACLdata, may be repeated; aclrc=N xattrrc=N
  *   streamword=N streamrc=N              answer to checkStream
  *   startrc=N endrc=N                    answers of startBackupFile and endBackupFile
  *   openrc openstatus openerrno readrc readerrno   answers of pluginIO
@@ -45,6 +46,7 @@ struct state {
     int next;                   /* the step to hand over next */
     struct step *file;          /* the step of the present file */
     bool listing;
+    int level;
     /* The present file's data. */
     char *content;
     long length, at;
@@ -86,9 +88,16 @@ static struct state *state_of(struct bp_context *context)
     return context->plugin;
 }
 
+static bool is_wanted(const struct state *state, const struct step *step)
+{
+    const char *only = text_of(step, "only");
+
+    return kind_of(step) >= 0 && (!only || *only == state->level);
+}
+
 static void skip_to_file(struct state *state)
 {
-    while (state->next < state->steps.count && kind_of(&state->steps.step[state->next]) < 0)
+    while (state->next < state->steps.count && !is_wanted(state, &state->steps.step[state->next]))
         state->next++;
 }
 
@@ -136,6 +145,7 @@ static int handle_event(struct bp_context *context, struct b_event *event, void 
         parse_steps(&state->steps, value);
         state->file = &none;
         state->next = 0;
+        daemon_functions->get_value(context, VAR_LEVEL, &state->level);
         state->listing = state->steps.count && text_of(&state->steps.step[0], "listing");
         if (number_of_any(&state->steps, "vars", 0))
             trace_variables(context, "command");
@@ -170,8 +180,10 @@ static void fill_content(struct state *state)
     const char *text = text_of(state->file, "data");
 
     free(state->content);
-    state->length = text ? (long)strlen(text) : number_of(state->file, "size", 0);
+    state->length = text ? (long)strlen(text) : number_of(state->file, "size", number_of(state->file, "zeros", 0));
     state->content = text ? strdup(text) : pattern(state->length);
+    if (text_of(state->file, "zeros"))
+        memset(state->content, 0, state->length);
     state->at = 0;
 }
 
@@ -304,6 +316,24 @@ static void call_the_daemon(struct bp_context *context, struct step *file, struc
               daemon_functions->set_value(context, VAR_FILE_SEEN, (void *)text_of(file, "seen")));
 }
 
+/* Two files below the listed path. */
+static int list(struct state *state, struct save_pkt *save)
+{
+    const char *path = text_of(&state->steps.step[0], "listing");
+
+    if (state->next++ > 1)
+        return RC_STOP;
+    free(state->fname);
+    state->fname = malloc(strlen(path) + 20);
+    sprintf(state->fname, "%s%s", path, state->next == 1 ? "listed" : "listed-dir/");
+    fill_attributes(state, save, state->next == 1 ? 0 : 2);
+    save->fname = state->fname;
+    save->link = state->fname;
+    save->type = state->next == 1 ? FT_REG : FT_DIREND;
+    save->statp.st_size = 10;
+    return RC_OK;
+}
+
 static int start_backup_file(struct bp_context *context, struct save_pkt *save)
 {
     struct state *state = state_of(context);
@@ -316,6 +346,8 @@ static int start_backup_file(struct bp_context *context, struct save_pkt *save)
           save->accurate_found, save->type, (unsigned long long)save->flags, save->delta_seq,
           save->plug_meta ? "set" : "-");
     skip_to_file(state);
+    if (state->listing)
+        return list(state, save);
     if (state->next >= state->steps.count)
         return RC_STOP;
     state->file = &state->steps.step[state->next++];
@@ -353,6 +385,8 @@ static int end_backup_file(struct bp_context *context)
 
     daemon_functions->get_value(context, VAR_FILE_INDEX, &index);
     trace(context, "endBackupFile index=%d", index);
+    if (state->listing)
+        return RC_MORE;
     skip_to_file(state);
     return number_of(state->file, "endrc", state->next < state->steps.count ? RC_MORE : RC_OK);
 }
@@ -585,7 +619,7 @@ static int handle_xacl_data(struct bp_context *context, struct xacl_pkt *packet)
     packet->content = (char *)text;
     packet->count = text ? strlen(text) : 0;
     trace(context, "xacl size=%d/%d func=%d gives %d", packet->pkt_size, packet->pkt_end, packet->func, packet->count);
-    return number_of(state->file, "xaclrc", RC_OK);
+    return number_of(state->file, is_acl ? "aclrc" : "xattrrc", RC_OK);
 }
 
 static int restore_file_list(struct bp_context *context, struct restore_filelist_pkt *packet)

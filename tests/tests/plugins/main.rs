@@ -16,17 +16,25 @@ mod rows;
 mod stage;
 mod told;
 
+use std::collections::HashMap;
+
 use bed::Result;
 use stage::Stage;
 
 #[test]
-fn backups_with_plugins_are_those_of_the_stock_daemon() -> Result<()> {
+fn backups_and_restores_with_plugins_are_those_of_the_stock_daemon() -> Result<()> {
     let stage = Stage::set(&rows::backups())?;
     let mut wrong = Vec::new();
+    let mut saved = HashMap::new();
     for level in ["Full", "Incremental"] {
         for (row, jobs) in stage.run_all(level)? {
             wrong.extend(stage.differences(&format!("{} {level}", row.name), &jobs)?);
+            saved.insert((row.name, level), jobs);
         }
+    }
+    for restore in rows::restores() {
+        let backups = &saved[&(restore.row, restore.level)];
+        wrong.extend(stage.differences_of_restores(&restore, backups)?);
     }
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
     Ok(())

@@ -2,71 +2,194 @@
 
 /// A FileSet and what is special about its jobs.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub(crate) struct Row {
     /// The FileSet's name.
-    pub name: &'static str,
-    /// The lines of its Include, one directive (or brace) each; `TREE` is the tree of files.
-    pub lines: Vec<String>,
+    pub(crate) name: &'static str,
+    /// The lines of the FileSet, one directive (or brace) each; `TREE` is the tree of files.
+    pub(crate) lines: Vec<String>,
     /// Whether the jobs are accurate.
-    pub is_accurate: bool,
+    pub(crate) is_accurate: bool,
+    /// Levels at which it is saved.
+    pub(crate) levels: &'static [&'static str],
 }
 
-/// A row with these options and plugin commands.
-fn row(name: &'static str, options: &str, commands: &[&str]) -> Row {
-    let options = options.split("; ").map(ToOwned::to_owned);
-    let commands = commands.iter().map(|command| match command.strip_prefix("File ") {
+impl Row {
+    fn accurate(mut self) -> Self {
+        self.is_accurate = true;
+        self
+    }
+
+    fn once(mut self) -> Self {
+        self.levels = &["Full"];
+        self
+    }
+}
+
+/// One Include: its blocks of options, with directives separated by `; `, then plugin commands, or
+/// files when they begin with `File `.
+fn row(name: &'static str, blocks: &[&str], commands: &[&str]) -> Row {
+    let block = |block: &&str| {
+        let directives = block.split("; ").map(ToOwned::to_owned);
+        ["Options {".to_owned()].into_iter().chain(directives).chain(["}".to_owned()]).collect::<Vec<_>>()
+    };
+    let command = |command: &&str| match command.strip_prefix("File ") {
         Some(path) => format!("File = \"{path}\""),
         None => format!("Plugin = \"{command}\""),
-    });
-    let mut lines = vec!["Options {".to_owned()];
-    lines.extend(options);
+    };
+    let mut lines = vec!["Include {".to_owned()];
+    lines.extend(blocks.iter().flat_map(block));
+    lines.extend(commands.iter().map(command));
     lines.push("}".to_owned());
-    lines.extend(commands);
-    Row { name, lines, is_accurate: false }
+    Row { name, lines, is_accurate: false, levels: &["Full", "Incremental"] }
 }
 
-/// What is saved with both daemons at the levels Full and Incremental.
-pub fn backups() -> Vec<Row> {
-    let files = [
-        "tp:reg=/@tp/file1,data=hello,mode=0640,uid=7,gid=8",
-        "tp:reg=/@tp/big,size=200000;reg=/@tp/small-blocks,size=5000,block=777;empty=/@tp/empty;reg=/@tp/unread,data=x,noread",
-        "tp:dir=/@tp/d/,link=/@tp/d/,noread;dir=/@tp/d2,link=/@tp/d2/,data=of-a-directory;lnk=/@tp/lnk,link=target,noread;hard=/@tp/hard,link=/@tp/file1,linkfi=1,noread",
-        "tp:spec=/@tp/null,noread;fifo=/@tp/fifo,noread;raw=/@tp/raw,data=raw;deleted=/@tp/deleted",
-        "tp:reg=/@tp/holes,size=3000,block=1000,offsets=100000;reg=/@tp/delta,data=delta,delta=4;reg=/@tp/both,size=2000,block=500,offsets=1000,delta=0;reg=/@tp/sparse,size=100,sparse",
-        "tp:reg=/@tp/updated,data=update,update;reg=/@tp/updated-only,data=update,update,noread;reg=/@tp/unportable,data=x,portable=0",
-        "tp:reg=/@tp/xacl,data=x,acl=one,acl=two,xattr=three;dir=/@tp/xacl-dir/,link=/@tp/xacl-dir/,acl=of-dir,noread;lnk=/@tp/xacl-link,link=x,xattr=of-link,noread",
-        "tp:reg=/@tp/metadata,data=x,blob=first,blob=second;reg=/@tp/mail,data=x,mail=1;reg=/@tp/after,data=x",
-        "tp:reg=/@tp/stream,data=x,streamword=4194304;reg=/@tp/stream-refused,data=x,streamword=4194304,streamrc=2",
-        "tp:reg=/@tp/size,data=hello,statsize=-1;reg=/@tp/size0,data=hello,statsize=0;reg=/@tp/size2,data=hello,statsize=2",
-    ];
-    let objects = [
-        "tp:object=small,data=hello object,type=27,index=3;reg=/@tp/file,data=x;object=report,data={a},type=30;pluginobject=vm name,path=/@tp/with space,category=Virtual Machine,kind=VMWare,source=src,uuid=u-1,size=12345,status=T,count=7;pluginobject=bare,path=/@tp/bare",
-        "tp:object=small,data=hello,type=25,index=3;reg=/@tp/no-digest,data=x;object=big,size=5000,type=25,index=4;object=thousand,size=1000,type=27;object=thousand-one,size=1001,type=27",
-    ];
-    let errors = [
-        "tp:reg=/@tp/no-open,data=x,openerrno=13;reg=/@tp/no-read,size=2000,block=1000,readerrno=5;reg=/@tp/bad-open,data=x,openrc=2;reg=/@tp/bad-read,data=x,readrc=2",
-        "tp:reg=/@tp/close,data=x,closestatus=5;reg=/@tp/close-rc,data=x,closerc=2;reg=/@tp/xaclrc,data=x,acl=a,xaclrc=2",
-        "tp:file=/@tp/noaccess,type=7;file=/@tp/nofollow,type=8;file=/@tp/nostat,type=9;file=/@tp/nochg,type=10;file=/@tp/dirnochg,type=11;file=/@tp/isarch,type=12",
-        "tp:file=/@tp/norecurse/,type=13,link=/@tp/norecurse/;file=/@tp/nofschg/,type=14,link=/@tp/nofschg/;file=/@tp/noopen,type=15;file=/@tp/dirbegin,type=18;file=/@tp/invalidfs/,type=19,link=/@tp/invalidfs/;file=/@tp/invaliddt,type=20;file=/@tp/reparse,type=21,link=x;file=/@tp/junction,type=26,link=y",
-        "tp:file=/@tp/plugin,type=22;file=/@tp/base,type=24;file=/@tp/filled,type=28;file=/@tp/unknown,type=31;file=/@tp/far,type=1000",
-        "tp:reg=/@tp/said,data=x,say=7:info,say=6:no;reg=/@tp/warned,data=x,say=6:a warning;reg=/@tp/wrong,data=x,say=5:an error",
-        "tp:reg=/@tp/ends,data=x,endrc=1;reg=/@tp/never,data=x",
-        "tp:reg=/@tp/start-fails,data=x,startrc=2;reg=/@tp/never2,data=x",
-        "tp:event9=2;reg=/@tp/never3,data=x",
-        "nothing",
-    ];
-    let events = [
-        "tp:reg=/@tp/event,data=x,event=100/some source A/good description",
-        "tp:reg=/@tp/plain,data=x",
-        "tp:reg=/@tp/events,data=x,event=1/s/one,event=2/s/two",
-    ];
-    let malformed = ["tp x", ":x", "tp:reg=/@tp/present,data=x", " tp:reg=/@tp/space,data=x"];
+/// Files of each type, with each flag and each kind of record.
+const FILES: [&str; 10] = [
+    "tp:reg=/@tp/file1,data=hello,mode=0640,uid=7,gid=8",
+    "tp:reg=/@tp/big,size=200000;reg=/@tp/small-blocks,size=5000,block=777;empty=/@tp/empty",
+    "tp:dir=/@tp/d/,link=/@tp/d/,noread;dir=/@tp/d2,link=/@tp/d2/,data=of-a-directory;lnk=/@tp/lnk,link=target,noread;hard=/@tp/hard,link=/@tp/file1,linkfi=1,noread",
+    "tp:spec=/@tp/null,noread;fifo=/@tp/fifo,noread;raw=/@tp/raw,data=raw;deleted=/@tp/deleted",
+    "tp:reg=/@tp/holes,size=3000,block=1000,offsets=100000;reg=/@tp/delta,data=delta,delta=4;reg=/@tp/both,size=2000,block=500,offsets=1000,delta=0",
+    "tp:reg=/@tp/sparse,size=100,sparse;reg=/@tp/sparse-zeros,zeros=300000,sparse;reg=/@tp/zeros,zeros=300000;reg=/@tp/sparse-offsets,size=3000,block=1000,offsets=4000,sparse",
+    "tp:reg=/@tp/updated,data=update,update;reg=/@tp/updated-only,data=update,update,noread;dir=/@tp/updated-dir/,link=/@tp/updated-dir/,update,noread;reg=/@tp/unportable,data=x,portable=0",
+    "tp:reg=/@tp/xacl,data=x,acl=one,acl=two,xattr=three;dir=/@tp/xacl-dir/,link=/@tp/xacl-dir/,acl=of-dir,noread;lnk=/@tp/xacl-link,link=x,xattr=of-link,noread",
+    "tp:reg=/@tp/metadata,data=x,blob=first,blob=second;reg=/@tp/after,data=x;dir=/@tp/meta-dir/,link=/@tp/meta-dir/,blob=of-dir,noread;empty=/@tp/meta-empty,blob=empty",
+    "tp:reg=/@tp/stream,data=x,streamword=4194304;reg=/@tp/stream-refused,data=x,streamword=4194304,streamrc=2",
+];
+
+/// Those that a restore does not wait for.
+const PACKED: [&str; 7] = [FILES[0], FILES[1], FILES[2], FILES[4], FILES[5], FILES[6], FILES[7]];
+
+/// Whether data is read though the packet says `no_read`, and sizes that are not those of the data.
+const SIZES: [&str; 2] = [
+    "tp:reg=/@tp/unread,data=x,noread;empty=/@tp/unread-empty,noread;reg=/@tp/unread0,data=x,noread,statsize=0;reg=/@tp/unread-1,data=x,noread,statsize=-1;raw=/@tp/unread-raw,data=raw,noread,statsize=0;fifo=/@tp/unread-fifo,data=fifo,noread",
+    "tp:reg=/@tp/size,data=hello,statsize=-1;reg=/@tp/size0,data=hello,statsize=0;reg=/@tp/size2,data=hello,statsize=2;empty=/@tp/not-empty,data=hello;lnk=/@tp/link-data,link=x,data=hello;spec=/@tp/spec-data,data=hello",
+];
+
+const OBJECTS: [&str; 2] = [
+    "tp:object=small,data=hello object,type=27,index=3;reg=/@tp/file,data=x;object=report,data={a},type=30;pluginobject=vm name,path=/@tp/with space,category=Virtual Machine,kind=VMWare,source=src,uuid=u-1,size=12345,status=T,count=7;pluginobject=bare,path=/@tp/bare",
+    "tp:object=first,data=hello,type=25,index=3;reg=/@tp/no-digest,data=x;object=big,size=5000,type=25,index=4;object=thousand,size=1000,type=25;object=thousand-one,size=1001,type=27",
+];
+
+/// Failures that leave the job going on.
+const ERRORS: [&str; 9] = [
+    "tp:reg=/@tp/no-open,data=x,openerrno=13;reg=/@tp/no-read,size=2000,block=1000,readerrno=5;reg=/@tp/bad-open,data=x,openrc=2;reg=/@tp/bad-read,data=x,readrc=2",
+    "tp:reg=/@tp/close,data=x,closestatus=5;reg=/@tp/close-rc,data=x,closerc=2;reg=/@tp/aclrc,data=x,acl=a,aclrc=2;reg=/@tp/xattrrc,data=x,xattr=a,xattrrc=2",
+    "tp:file=/@tp/noaccess,type=7;file=/@tp/nofollow,type=8;file=/@tp/nostat,type=9;file=/@tp/nochg,type=10;file=/@tp/dirnochg,type=11;file=/@tp/isarch,type=12",
+    "tp:file=/@tp/norecurse/,type=13,link=/@tp/norecurse/;file=/@tp/nofschg/,type=14,link=/@tp/nofschg/;file=/@tp/noopen,type=15;file=/@tp/dirbegin,type=18;file=/@tp/invalidfs/,type=19,link=/@tp/invalidfs/;file=/@tp/invaliddt,type=20;file=/@tp/reparse,type=21,link=x;file=/@tp/junction,type=26,link=y",
+    "tp:file=/@tp/plugin,type=22;file=/@tp/base,type=24;file=/@tp/unknown,type=31;file=/@tp/far,type=1000;file=/@tp/negative,type=-3",
+    "tp:reg=/@tp/said,data=x,say=7:info;reg=/@tp/warned,data=x,say=6:a warning;reg=/@tp/wrong,data=x,say=5:an error;reg=/@tp/notsaved,data=x,say=9:not saved;reg=/@tp/skipped,data=x,say=10:skipped;reg=/@tp/security,data=x,say=15:security",
+    "tp:reg=/@tp/ends,data=x,endrc=1;reg=/@tp/never,data=x",
+    "tp:reg=/@tp/start-fails,data=x,startrc=2;reg=/@tp/never2,data=x",
+    "tp:event9=2;reg=/@tp/never3,data=x",
+];
+
+const METADATA: [&str; 2] = [
+    "tp:reg=/@tp/fits,data=x,blobsize=2999976;reg=/@tp/too-big,data=x,blobsize=2999977;reg=/@tp/then,data=x",
+    "tp:reg=/@tp/no-packets,data=x,emptymeta;reg=/@tp/then2,data=x",
+];
+
+/// Each FileEvent is sent with its own file; the stock daemon repeats it with all later ones.
+const EVENTS: [&str; 1] =
+    ["tp:reg=/@tp/plain,data=x;reg=/@tp/event,data=x,event=100/some source A/good description,event=2/s/two"];
+
+const ACCURATE: [&str; 4] = [
+    "tp:reg=/@tp/kept,data=x,check=1,attribs;reg=/@tp/changed,data=x,check=1,attribs,only=F;reg=/@tp/changed,data=xy,check=1,attribs,only=I;reg=/@tp/gone,data=x,only=F;reg=/@tp/held,data=x,only=F",
+    "tp:dir=/@tp/dir/,link=/@tp/dir/,noread;dir=/@tp/unslashed,link=/@tp/unslashed/,noread;reg=/@tp/seen-otherwise,data=x,only=F;reg=/@tp/seer,data=x,seen=/@tp/seen-otherwise",
+    "tp:reg=/@tp/delta,data=one,delta=0,check=2,attribs,only=F;reg=/@tp/delta,data=two,delta=1,check=2,attribs,only=I;reg=/@tp/ends,data=x,endrc=1",
+    "tp:object=object,data=o,type=27;reg=/@tp/update,data=x,update,only=I;reg=/@tp/update,data=x,only=F;checkfile=/@tp/held",
+];
+
+/// What is restored: each status of createFile, each failure of a call.
+const RESTORED: [&str; 9] = [
+    "tp:reg=/@r/plain,data=hello,mode=0640,uid=7,gid=8,acl=a,xattr=b,blob=m;dir=/@r/dir/,link=/@r/dir/,noread,acl=d;lnk=/@r/lnk,link=target,noread,xattr=l;spec=/@r/spec,noread;reg=/@r/big,size=200000;empty=/@r/empty",
+    "tp:reg=/@r/cf1,data=x,cf=1;reg=/@r/cf2,data=x,cf=2;reg=/@r/cf4,data=x,cf=4;reg=/@r/cf5,data=xyz,cf=5;reg=/@r/cf5set,data=xyz,cf=5,setcf=5;reg=/@r/cf9,data=x,cf=9;reg=/@r/cf0,data=x,cf=0;dir=/@r/cfdir/,link=/@r/cfdir/,cf=5,setcf=5,noread;lnk=/@r/cflnk,link=t,cf=5,setcf=5,noread",
+    "tp:reg=/@r/cfrc,data=x,cf=3,cfrc=2;reg=/@r/cfrc7,data=x,cf=3,cfrc=7;reg=/@r/setrc,data=x,setrc=2;reg=/@r/wopen,data=x,wopenerrno=13;reg=/@r/closed,data=x,closestatus=5;reg=/@r/xaclrc,data=x,acl=a,xattr=b,xaclrestorerc=2",
+    "tp:reg=/@r/metarc7,data=x,blob=m,metarc=7;reg=/@r/after7,data=x",
+    "tp:reg=/@r/writeshort,size=200000,writeshort;reg=/@r/writeerr,size=200000,writeerrno=28;reg=/@r/writerc,size=10,writerc=2",
+    "tp:event10=2;reg=/@r/event10,data=x,acl=a,blob=m",
+    "tp:startrestore=2;reg=/@r/startrestore,data=x,acl=a,blob=m",
+    "tp:endrestore=2;reg=/@r/endrestore,data=x",
+    "tp:reg=/@r/offsets,size=3000,block=1000,offsets=100000;reg=/@r/sparse,zeros=300000,sparse;reg=/@r/size,data=hello,statsize=2;reg=/@r/update,data=x,update;reg=/@r/update2,size=200000,update",
+];
+
+/// What is saved with both daemons.
+pub(crate) fn backups() -> Vec<Row> {
+    let md5 = ["Signature = MD5"];
     vec![
-        row("files", "Signature = MD5", &files),
-        row("packed", "Signature = SHA1; Compression = GZIP6; Sparse = yes", &files[..5]),
-        row("objects", "Signature = MD5", &objects),
-        row("errors", "Signature = MD5", &errors[..9]),
-        row("events", "Signature = MD5", &events),
-        row("malformed", "Signature = MD5", &malformed),
+        row("files", &md5, &FILES),
+        row("packed", &["Signature = SHA1; Compression = GZIP6; Sparse = yes"], &PACKED),
+        row("stripped", &["Signature = MD5; Strip Path = 1"], &[
+            "tp:reg=/@tp/strip,link=/@tp/strip,data=x;reg=/@tp/unstripped,data=x;dir=/dir/sub/,link=/dir/sub/,noread;lnk=/@tp/lnk,link=target,noread",
+        ]).once(),
+        row("sizes", &md5, &SIZES).once(),
+        row("objects", &md5, &OBJECTS),
+        row("errors", &md5, &ERRORS).once(),
+        row("metadata", &md5, &METADATA).once(),
+        row("events", &md5, &EVENTS).once(),
+        row("malformed", &md5, &["tp x", ":x", "tp:reg=/@tp/present,data=x", "tp"]).once(),
+        row("programs", &md5, &["\\\\|cat TREE/commands", "\\\\<TREE/commands"]).once(),
+        row("inherited", &["Signature = SHA1; WildFile = \"*/z\"", "Signature = MD5"], &["File TREE/digests", "tp:reg=/@tp/after-files,data=x"]).once(),
+        row("inherited-none", &["Signature = SHA1; WildFile = \"*/z\"", "Signature = MD5"], &["tp:reg=/@tp/no-files,data=x"]).once(),
+        row("option-plugin", &["Signature = MD5; Plugin = \"opt:some:args\""], &["File TREE/opt", "tp:reg=/@tp/beside,data=x"]),
+        row("option-packed", &["Signature = MD5; Sparse = yes; Compression = GZIP; Plugin = \"opt:x\""], &["File TREE/opt"]).once(),
+        row("option-malformed", &["Signature = MD5; Plugin = \"opt x\""], &["File TREE/opt/a.ok"]).once(),
+        row("accurate", &["Signature = MD5; Accurate = mcs5"], &ACCURATE).accurate(),
+        row("added", &md5, &["File TREE/inc", "inc:exclude=TREE/inc/excluded;include=TREE/opt/a.ok;plugin=tp:reg=/@tp/by-plugin~data=x"]),
+        row("new-include", &md5, &["File TREE/inc", "inc:newinclude;newoptions;options=S;include=TREE/digests;exclude=TREE/digests/z;plugin=tp:reg=/@tp/by-plugin2~data=x"]).once(),
+        row("pre-include", &md5, &["inc:newpre;options=S;include=TREE/digests;plugin=tp:reg=/@tp/by-plugin3~data=x", "File TREE/inc"]).once(),
+        row("new-options", &md5, &["File TREE/inc", "inc:newoptions;options=e;wild=*.wild,type=F;regex=\\\\.regex$,type=F;wild=base.*,type=B;wild=*/sub,type=D"]).once(),
+        row("questions", &md5, &["File TREE/inc", "inc:accept=TREE/inc/plain;accept=TREE/opt/b.skip;check=TREE/inc/plain;attribs=TREE/inc/plain;seen=TREE/inc/plain;set=22;set=1;message;longmessage;memory"]).accurate(),
+        row("restored", &md5, &RESTORED).once(),
+        row("restored-metadata", &md5, &["tp:reg=/@r/metarc2,data=x,blob=m,metarc=2;reg=/@r/after2,data=x"]).once(),
+        row("wrong-question", &md5, &["inc:wrong", "tp:reg=/@tp/never,data=x"]).once(),
+        row("no-type", &md5, &["tp:file=/@tp/x,type=0"]).once(),
+        row("no-object-name", &md5, &["tp:reg=/@tp/before,data=x;object=x,type=25,noname,data=x;reg=/@tp/behind,data=x"]).once(),
+        row("no-file-name", &md5, &["tp:reg=/@tp/x,nofname,data=x"]).once(),
+        row("filled", &md5, &["tp:object=filled,type=28,data=x;reg=/@tp/x,data=x"]).once(),
+        row("bad-metadata", &md5, &["tp:reg=/@tp/x,data=x,badmeta=7;reg=/@tp/y,data=x"]).once(),
+        row("absent", &md5, &["tp:reg=/@tp/x,data=x", "nope:x", "tp:reg=/@tp/y,data=x"]).once(),
+        row("fatal", &md5, &["tp:reg=/@tp/x,data=x;reg=/@tp/y,data=x,say=4:fatal;reg=/@tp/z,data=x", "tp:reg=/@tp/w,data=x"]).once(),
+        row("no-option-plugin", &["Signature = MD5; Plugin = \"nope:x\""], &["File TREE/digests"]).once(),
+    ]
+}
+
+/// A restore of what each daemon saved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Restore {
+    /// Which row's backup, and of which level.
+    pub(crate) row: &'static str,
+    pub(crate) level: &'static str,
+    /// The ends of the names of the clients that restore it; see [`crate::stage::NAMES`].
+    pub(crate) onto: &'static str,
+    /// Each restores what the other one saved.
+    pub(crate) is_crossed: bool,
+    /// Switches of the plugins.
+    pub(crate) switches: &'static [&'static str],
+}
+
+impl Restore {
+    /// A name of its own.
+    pub(crate) fn label(&self) -> String {
+        let crossed = if self.is_crossed { "-crossed" } else { "" };
+        format!("{}{}{crossed}{}", self.row, self.onto, self.switches.join("").replace('.', "-"))
+    }
+}
+
+/// A restore for each way that plugins take part in it.
+pub(crate) fn restores() -> Vec<Restore> {
+    let plain = |row| Restore { row, level: "Full", onto: "", is_crossed: false, switches: &[] };
+    vec![
+        Restore { switches: &["tp.features"], ..plain("restored") },
+        Restore { is_crossed: true, ..plain("restored") },
+        Restore { onto: "-opt", ..plain("restored") },
+        Restore { onto: "-bare", ..plain("restored") },
+        Restore { switches: &["tp.disabled"], ..plain("restored") },
+        plain("restored-metadata"),
+        plain("objects"),
+        Restore { is_crossed: true, ..plain("packed") },
+        Restore { is_crossed: true, ..plain("option-plugin") },
+        Restore { onto: "-bare", ..plain("option-plugin") },
+        Restore { level: "Incremental", is_crossed: true, ..plain("accurate") },
     ]
 }

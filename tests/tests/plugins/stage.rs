@@ -1,48 +1,53 @@
 //! A bed with both daemons and the test plugins.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Plugins, Result, build_plugin, line_differences,
     set_fixed_times,
 };
 
-use crate::rows::Row;
+use crate::rows::{Restore, Row};
 use crate::told;
 
-/// The clients' names: as long as each other, so that lengths are the same.
-pub const NAMES: [&str; 2] = ["refer", "under"];
+/// The clients' names: as long as each other, so that lengths are the same. With `-opt` behind they
+/// are those of clients that have only the option plugin, with `-bare` those without any.
+pub(crate) const NAMES: [&str; 2] = ["refer", "under"];
 
-pub struct Stage {
-    pub bed: Bed,
+pub(crate) struct Stage {
+    pub(crate) bed: Bed,
     rows: Vec<Row>,
 }
 
 impl Stage {
     /// Builds the plugins and raises the bed.
-    pub fn set(rows: &[Row]) -> Result<Self> {
+    pub(crate) fn set(rows: &[Row]) -> Result<Self> {
         let daemons = [Fd::Stock, Fd::under_test()?];
-        let clients = daemons.into_iter().zip(NAMES).map(|(fd, name)| ClientOptions::new(fd).named(name));
-        let mut options = BedOptions::new("plugins", clients)?;
+        let clients = ["", "-opt", "-bare"].map(|end| {
+            daemons.into_iter().zip(NAMES).map(move |(fd, name)| ClientOptions::new(fd).named(&format!("{name}{end}")))
+        });
+        let mut options = BedOptions::new("test-plugins", clients.into_iter().flatten())?;
         options.every_message = true;
         let plugins = options.folder.make("plugins")?;
-        build_plugin("tp", &[], &plugins.join("tp-fd.so"))?;
-        for (client, name) in options.clients.iter_mut().zip(NAMES) {
-            client.plugins = Plugins::In(plugins.clone());
-            options.folder.make(&format!("work/{name}/trace"))?;
+        for name in ["tp", "opt", "ver", "inc"] {
+            build_plugin(name, &[], &plugins.join(format!("{name}-fd.so")))?;
+        }
+        let (only_opt, bare) = (options.folder.make("plugins-opt")?, options.folder.make("plugins-bare")?);
+        fs::copy(plugins.join("opt-fd.so"), only_opt.join("opt-fd.so")).unwrap();
+        for client in &mut options.clients {
+            let directory = match client.name.rsplit('-').next() {
+                Some("opt") => &only_opt,
+                Some("bare") => &bare,
+                _ => &plugins,
+            };
+            client.plugins = Plugins::In(directory.clone());
+            options.folder.make(&format!("work/{}/trace", client.name))?;
         }
         let tree = options.source()?;
-        for name in ["one.txt", "two.dat", "three.txt"] {
-            fs::write(tree.join(name), name).unwrap();
-        }
-        set_fixed_times(&tree)?;
+        plant(&tree)?;
         let here = |line: &String| line.replace("TREE", &tree.to_string_lossy());
-        let set = |row: &Row| {
-            let inside = row.lines.iter().map(here);
-            let lines = ["Include {".to_owned()].into_iter().chain(inside).chain(["}".to_owned()]);
-            FileSet { name: row.name.to_owned(), lines: lines.collect() }
-        };
+        let set = |row: &Row| FileSet { name: row.name.to_owned(), lines: row.lines.iter().map(here).collect() };
         options.file_sets = rows.iter().map(set).collect();
         for (row, name) in rows.iter().flat_map(|row| NAMES.map(|name| (row, name))) {
             let accurate = if row.is_accurate { "yes" } else { "no" };
@@ -56,38 +61,138 @@ impl Stage {
         Ok(Self { bed: Bed::start(options)?, rows: rows.to_vec() })
     }
 
-    /// Runs all rows at one level with both daemons, all at once.
-    pub fn run_all(&self, level: &str) -> Result<Vec<(&Row, [JobResult; 2])>> {
-        let command = |row: &Row| NAMES.map(|name| format!("run job={name}-{} level={level} yes", row.name));
-        let jobs = self.bed.queue_all(&self.rows.iter().flat_map(command).collect::<Vec<_>>())?;
+    /// Runs all rows that have this level with both daemons, all at once.
+    pub(crate) fn run_all(&self, level: &str) -> Result<Vec<(&Row, [JobResult; 2])>> {
+        let rows: Vec<_> = self.rows.iter().filter(|row| row.levels.contains(&level)).collect();
+        let command = |row: &&Row| NAMES.map(|name| format!("run job={name}-{} level={level} yes", row.name));
+        let jobs = self.bed.queue_all(&rows.iter().flat_map(command).collect::<Vec<_>>())?;
         self.bed.wait_for_reports(&jobs)?;
-        let pairs = self.rows.iter().zip(jobs.chunks(2));
+        let pairs = rows.into_iter().zip(jobs.chunks(2));
         pairs.map(|(row, pair)| Ok((row, [self.bed.result(pair[0])?, self.bed.result(pair[1])?]))).collect()
     }
 
+    /// Restores what both daemons saved in these jobs, and says by which client and where to.
+    fn restore(&self, restore: &Restore, backups: &[JobResult; 2]) -> Result<[(String, JobResult, PathBuf); 2]> {
+        let label = restore.label();
+        let clients = NAMES.map(|name| format!("{name}{}", restore.onto));
+        let places = [0, 1].map(|side| self.bed.folder().join(format!("restored-{label}-{side}")));
+        let command = |side: usize| {
+            let saved = side ^ usize::from(restore.is_crossed);
+            bed::Restore {
+                job: backups[saved].row.id,
+                from: NAMES[saved],
+                onto: &clients[side],
+                to: &places[side],
+                replace: "always",
+            }
+            .command()
+        };
+        let switches = || {
+            let each = restore.switches.iter().flat_map(|switch| clients.iter().map(move |client| (client, switch)));
+            each.map(|(client, switch)| self.bed.folder().join("work").join(client).join("trace").join(switch))
+        };
+        switches().for_each(|switch| fs::write(switch, "").unwrap());
+        let jobs = self.bed.queue_all(&[command(0), command(1)])?;
+        self.bed.wait_for_reports(&jobs)?;
+        switches().for_each(|switch| fs::remove_file(switch).unwrap());
+        let ran = [self.bed.result(jobs[0])?, self.bed.result(jobs[1])?];
+        let mut sides = clients.into_iter().zip(ran).zip(places).map(|((client, job), place)| (client, job, place));
+        Ok([sides.next().unwrap(), sides.next().unwrap()])
+    }
+
+    /// Restores what both daemons saved in these jobs, and says what differs.
+    pub(crate) fn differences_of_restores(&self, restore: &Restore, backups: &[JobResult; 2]) -> Result<Vec<String>> {
+        let mut sides = Vec::new();
+        for (side, (name, job, place)) in self.restore(restore, backups)?.into_iter().enumerate() {
+            let saved = backups[side ^ usize::from(restore.is_crossed)].row.id;
+            let shown = |lines: Vec<String>| {
+                let plain = |line: String| {
+                    line.replace(&*place.to_string_lossy(), "WHERE").replace(&format!("job={saved} "), "job=SAVED ")
+                };
+                lines.into_iter().map(plain).collect::<Vec<_>>()
+            };
+            let trace = told::plain_trace(&self.trace(&name, job.row.id), &job, &name);
+            sides.push(vec![
+                shown(told::messages(&job, &name)),
+                shown(trace),
+                told::tree(&place),
+                told::report_of_restore(&job),
+            ]);
+        }
+        let what = format!("restore {}", restore.label());
+        Ok(differences(&what, &["messages", "trace", "tree", "report"], sides.try_into().unwrap()))
+    }
+
     /// The trace of a job's plugins.
-    pub fn trace(&self, name: &str, job: u32) -> Vec<String> {
+    pub(crate) fn trace(&self, name: &str, job: u32) -> Vec<String> {
         let path: PathBuf = self.bed.folder().join("work").join(name).join(format!("trace/job-{job}"));
         let text = fs::read(path).unwrap_or_default();
         String::from_utf8_lossy(&text).lines().map(ToOwned::to_owned).collect()
     }
 
     /// What differs between a backup by the stock daemon and the same one by the other.
-    pub fn differences(&self, what: &str, jobs: &[JobResult; 2]) -> Result<Vec<String>> {
+    pub(crate) fn differences(&self, what: &str, jobs: &[JobResult; 2]) -> Result<Vec<String>> {
         let mut sides = Vec::new();
         for (name, job) in NAMES.iter().zip(jobs) {
             let trace = told::plain_trace(&self.trace(name, job.row.id), job, name);
             let records = told::records(self.bed.records(&job.row, name))?;
             let rows = told::catalog(self.bed.catalog(), job.row.id)?;
-            sides.push([job.plain_messages(name), trace, records, rows, told::report(job)]);
+            sides.push(vec![told::messages(job, name), trace, records, rows, told::report(job)]);
         }
-        if std::env::var_os("PLUGIN_LOGS").is_some() {
-            for part in &sides[0] {
-                println!("{what}\n{}", part.join("\n"));
-            }
+        // Of a job that failed it is chance what the Storage Daemon still wrote.
+        if jobs.iter().any(|job| job.row.status != 'T') && sides.iter().any(|side| side[2] == ["no records"]) {
+            sides.iter_mut().for_each(|side| side[2].clear());
         }
         let names = ["messages", "trace", "records", "catalog", "report"];
-        let parts = names.iter().zip(sides[0].iter().zip(&sides[1]));
-        Ok(parts.flat_map(|(part, (stock, ours))| line_differences(&format!("{what}: {part}"), stock, ours)).collect())
+        Ok(differences(what, &names, sides.try_into().unwrap()))
     }
+}
+
+/// What differs in any part. `PLUGIN_LOGS` names a folder for all of it.
+fn differences(what: &str, parts: &[&str], sides: [Vec<Vec<String>>; 2]) -> Vec<String> {
+    if let Some(folder) = std::env::var_os("PLUGIN_LOGS") {
+        for (name, parts) in NAMES.iter().zip(&sides) {
+            let text = parts.iter().map(|part| part.join("\n")).collect::<Vec<_>>().join("\n----\n");
+            fs::write(Path::new(&folder).join(format!("{what}.{name}")), text).unwrap();
+        }
+    }
+    let pairs = parts.iter().zip(sides[0].iter().zip(&sides[1]));
+    pairs.flat_map(|(part, (stock, ours))| line_differences(&format!("{what}: {part}"), stock, ours)).collect()
+}
+
+/// The files of the bed, all with fixed times.
+fn plant(tree: &Path) -> Result<()> {
+    let files = [
+        ("opt/a.ok", "Hello Option"),
+        ("opt/b.skip", "skipped"),
+        ("opt/c.core", "left to the core"),
+        ("opt/d.error", "also"),
+        ("opt/e.more", "also"),
+        ("opt/empty.ok", ""),
+        ("opt/f.offsets", "offsets"),
+        ("opt/g.sparse", "sparse"),
+        ("opt/h.lies", "lies"),
+        ("opt/i.noopen", "not opened"),
+        ("digests/a", "a"),
+        ("digests/z", "z"),
+        ("inc/plain", "plain"),
+        ("inc/excluded", "excluded"),
+        ("inc/a.wild", "wild"),
+        ("inc/b.regex", "regex"),
+        ("inc/base.x", "base"),
+        ("inc/sub/below", "below"),
+        ("commands", "tp:reg=/@tp/by-file,data=x\n\ntp:reg=/@tp/last,data=x\n"),
+    ];
+    for (name, text) in files {
+        let path = tree.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    std::os::unix::fs::symlink("a.ok", tree.join("opt/link.ok")).unwrap();
+    for (name, _) in files {
+        let path = tree.join(name);
+        set_fixed_times(&path)?;
+        set_fixed_times(path.parent().unwrap())?;
+    }
+    set_fixed_times(&tree.join("opt/link.ok"))
 }

@@ -1,6 +1,9 @@
 //! What a job left, as lines without what two jobs never have in common.
 
-use bed::{COUNTS_OF_A_REPORT, Catalog, JobResult, Record, Records, Result, stream_name};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use bed::{COUNTS_OF_A_REPORT, Catalog, JobResult, Record, Records, Result, leave_out, stream_name};
 
 /// Times since 2020 are of the job, not of a test plugin's file.
 const RECENT: u64 = 1_577_836_800;
@@ -20,30 +23,110 @@ fn without_times(text: &str) -> String {
     result + rest
 }
 
+/// The messages of a job without those about the volume, which many jobs write at once, and without
+/// what the stock daemon leaves to chance.
+pub(crate) fn messages(job: &JobResult, name: &str) -> Vec<String> {
+    let of_volume = [
+        "Warning: For Volume",
+        "The sizes do not match!",
+        "Correcting Catalog",
+        "dir: Bacula",
+        "dir: Error: Bacula",
+        "dir: Restoring files from JobId",
+        "sd: Forward spacing",
+        "sd: Ready to read from volume",
+    ];
+    let id = job.row.id;
+    // Of a failed handleXACLdata the stock daemon tells what happens to be in a buffer.
+    let by_chance = format!("{name}-fd JobId {id}: Warning: JobId={id} Job={}", job.row.job);
+    // A message that was cut has no end of line.
+    let cut = |text: String, daemon: &str| {
+        text.replace(&format!("mmmm{daemon} JobId {id}: "), &format!("mmmm\n{daemon} JobId {id}: "))
+    };
+    let log = cut(cut(job.log.replace(&by_chance, ""), &format!("{name}-fd")), "bed-sd");
+    let plain = JobResult { log, row: job.row.clone() }.plain_messages(name);
+    let lines = plain.iter().map(|line| without_times(&without_jobs(line))).map(|line| without_address(&line));
+    leave_out(lines, &of_volume)
+}
+
+/// A write error without the number of the byte and block: the stock daemon tells those of the last
+/// file that it wrote itself.
+fn without_address(line: &str) -> String {
+    match line
+        .split_once(" error at byte=")
+        .and_then(|(head, rest)| Some((head, rest.split_once(' ')?.1.split_once(' ')?.1)))
+    {
+        Some((head, rest)) => format!("{head} error at B {rest}"),
+        None => line.to_owned(),
+    }
+}
+
+/// An `LStat` without the time of access, which changes when a file of the tree is read.
+fn without_atime(lstat: &[u8]) -> Vec<u8> {
+    let mut numbers: Vec<&[u8]> = lstat.split(|&byte| byte == b' ').collect();
+    if numbers.len() == 16 {
+        numbers[10] = b"-";
+    }
+    numbers.join(&b' ')
+}
+
+/// The text with `JOB` for each name of a job, as `backup.2026-11-21_02.19.56_04`.
+fn without_jobs(text: &str) -> String {
+    let time = "0000-00-00_00.00.00_";
+    let is_time = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .zip(time.bytes())
+            .all(|(&byte, form)| if form == b'0' { byte.is_ascii_digit() } else { byte == form })
+    };
+    let mut rest = text.as_bytes();
+    let mut result = Vec::new();
+    while let Some(place) = rest.windows(time.len()).position(is_time) {
+        result.extend_from_slice(&rest[..place]);
+        result.extend_from_slice(b"TIME");
+        let behind = &rest[place + time.len()..];
+        rest = &behind[behind.iter().take_while(|byte| byte.is_ascii_digit()).count()..];
+    }
+    result.extend_from_slice(rest);
+    String::from_utf8_lossy(&result).into_owned()
+}
+
 /// A trace without names, numbers and times of the job.
-pub fn plain_trace(lines: &[String], job: &JobResult, name: &str) -> Vec<String> {
-    let number = format!("JobId={} ", job.row.id);
+pub(crate) fn plain_trace(lines: &[String], job: &JobResult, name: &str) -> Vec<String> {
+    let number = job.row.id;
     let plain = |line: &String| {
-        let line = line.replace(&job.row.job, "JOB").replace(&number, "JobId=N ");
-        without_times(&line.replace(&format!("{name}-"), "client-").replace(&format!("/{name}/"), "/client/"))
+        // JobId, working directory, and the directory of the program.
+        let (head, value) = line.split_once(" = ").unwrap_or((line, ""));
+        let variable = head.contains(" variable at ").then(|| head.rsplit(' ').next().unwrap_or_default());
+        let line = match variable {
+            Some("1") => line.replace(&format!("= {number}, "), "= N, "),
+            Some("17") => format!("{head} = {}", if value.starts_with("\"/") { "EXECUTABLE" } else { value }),
+            _ => line.replace(&job.row.job, "JOB").replace(&format!("JobId={number} "), "JobId=N "),
+        };
+        without_times(
+            &without_jobs(&line).replace(&format!("{name}-"), "client-").replace(&format!("/{name}"), "/client"),
+        )
     };
     lines.iter().map(plain).collect()
 }
 
 /// A job's records, each a line. Bytes that the stock daemon leaves to chance are cut off.
-pub fn records(records: Result<Records>) -> Result<Vec<String>> {
+pub(crate) fn records(records: Result<Records>) -> Result<Vec<String>> {
     let line = |record: Record| {
         let filler = match record.stream & 0x7ff {
             28 => 1,
             35 | 36 => 8,
             _ => 0,
         };
-        let kept = &record.data[..record.data.len().saturating_sub(filler)];
+        let parts = record.data[..record.data.len().saturating_sub(filler)].split(|&byte| byte == 0);
+        let has_lstat = matches!(record.stream, 1 | 37);
+        let kept: Vec<_> = parts.map(|part| if has_lstat { without_atime(part) } else { part.to_vec() }).collect();
+        let kept = kept.join(&0);
         let shown = if kept.len() > 400 {
             format!(
                 "{}… {:?}",
                 kept[..100].escape_ascii(),
-                openssl::hash::hash(openssl::hash::MessageDigest::md5(), kept).unwrap()
+                openssl::hash::hash(openssl::hash::MessageDigest::md5(), &kept).unwrap()
             )
         } else {
             kept.escape_ascii().to_string()
@@ -58,7 +141,7 @@ pub fn records(records: Result<Records>) -> Result<Vec<String>> {
 }
 
 /// What the catalog holds of a job.
-pub fn catalog(catalog: &Catalog, job: u32) -> Result<Vec<String>> {
+pub(crate) fn catalog(catalog: &Catalog, job: u32) -> Result<Vec<String>> {
     let files = catalog.files(job)?;
     let mut lines: Vec<_> = files
         .iter()
@@ -68,7 +151,7 @@ pub fn catalog(catalog: &Catalog, job: u32) -> Result<Vec<String>> {
                 "File {} {} {} {} {}",
                 file.file_index,
                 text(&file.path),
-                text(&file.lstat),
+                text(&without_atime(&file.lstat)),
                 text(&file.digest),
                 file.delta_seq
             )
@@ -118,9 +201,48 @@ pub fn catalog(catalog: &Catalog, job: u32) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// The counts of the Director's report.
-pub fn report(job: &JobResult) -> Vec<String> {
+/// The counts of the Director's report. Of a job that failed it depends on chance what the Storage
+/// Daemon had written, and whether its last words are heard.
+pub(crate) fn report(job: &JobResult) -> Vec<String> {
     let report = job.report();
-    let counts = COUNTS_OF_A_REPORT.iter().filter(|key| **key != "FileSet");
-    counts.map(|key| format!("{key}: {}", report.get(*key).map_or("-", String::as_str))).collect()
+    let by_chance = ["SD Files Written", "Software Compression", "Non-fatal FD errors"];
+    let is_told = |key: &&str| *key != "FileSet" && (job.row.status == 'T' || !by_chance.contains(key));
+    let told = |key: &str| report.get(key).and_then(|value| value.split(", since=").next()).unwrap_or("-").to_owned();
+    let counts = COUNTS_OF_A_REPORT.iter().copied().filter(is_told);
+    counts.map(|key| format!("{key}: {}", told(key))).collect()
+}
+
+/// What a restore's report says of the File Daemon.
+pub(crate) fn report_of_restore(job: &JobResult) -> Vec<String> {
+    let report = job.report();
+    let keys =
+        ["Files Expected", "Files Restored", "Bytes Restored", "FD Errors", "FD termination status", "Termination"];
+    keys.map(|key| format!("{key}: {}", report.get(key).map_or("-", String::as_str))).to_vec()
+}
+
+/// What lies below a folder: everything but the times of what has no time of its own.
+pub(crate) fn tree(place: &Path) -> Vec<String> {
+    let mut lines: Vec<_> = walkdir::WalkDir::new(place)
+        .into_iter()
+        .filter_map(std::result::Result::ok)
+        .map(|entry| {
+            let facts = entry.metadata().unwrap();
+            let target = std::fs::read_link(entry.path()).unwrap_or_default();
+            let content = if facts.is_file() { std::fs::read(entry.path()).unwrap() } else { Vec::new() };
+            let sum = openssl::hash::hash(openssl::hash::MessageDigest::md5(), &content).unwrap();
+            let time =
+                if facts.mtime() > RECENT.try_into().unwrap() { "now".to_owned() } else { facts.mtime().to_string() };
+            format!(
+                "{} {:o} {}:{} {} {time} {} {sum:x?}",
+                entry.path().strip_prefix(place).unwrap().display(),
+                facts.mode(),
+                facts.uid(),
+                facts.gid(),
+                if facts.is_dir() { 0 } else { facts.size() },
+                target.display(),
+            )
+        })
+        .collect();
+    lines.sort();
+    lines
 }
