@@ -8,6 +8,6 @@ mod replace;
 mod special;
 
 pub(crate) use create::{Created, Creator};
-pub(crate) use data::{DataPath, Destination};
+pub(crate) use data::{DataPath, Destination, Sink};
 pub(crate) use encryption::Encryption;
 pub(crate) use item::RestoreItem;

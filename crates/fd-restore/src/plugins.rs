@@ -1,5 +1,10 @@
 //! Plugins in a restore or a Verify job (reference 07 §7.4, §9).
 
 mod access;
+mod current;
+mod host;
+mod section;
 
 pub use access::PluginAccess;
+pub(crate) use current::{Creation, CurrentPlugin, MetadataAnswer};
+pub(crate) use section::Section;

@@ -27,6 +27,7 @@ pub(crate) struct Report<'a> {
     held: Vec<Held>,
     /// Bytes of the texts in it.
     held_bytes: usize,
+    is_fatal: bool,
 }
 
 /// What is held until a digest is known.
@@ -44,7 +45,7 @@ impl<'a> Report<'a> {
 
     /// A round that begins with these messages in the queue.
     pub(crate) fn going_on(log: &'a dyn JobLog, queue: Vec<QueuedMessage>) -> Self {
-        Self { log, queue, held: Vec::new(), held_bytes: 0 }
+        Self { log, queue, held: Vec::new(), held_bytes: 0, is_fatal: false }
     }
 
     /// Whether messages of this type go anywhere.
@@ -54,11 +55,17 @@ impl<'a> Report<'a> {
 
     /// Delivers the queued messages, then this one.
     pub(crate) fn now(&mut self, kind: MessageType, text: &[u8]) {
+        self.is_fatal |= kind == MessageType::Fatal;
         if self.held.is_empty() {
             self.tell(kind, text);
         } else {
             self.hold(Held::Now(kind, text.to_vec()), text.len());
         }
+    }
+
+    /// Whether there was a fatal message, which ends the job.
+    pub(crate) const fn is_fatal(&self) -> bool {
+        self.is_fatal
     }
 
     /// Queues this until the next [`Self::now`].

@@ -3,16 +3,18 @@
 mod attributes;
 mod findings;
 mod metadata;
+mod named;
 mod state;
 
-use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_metadata::{Target, pin};
+use fd_metadata::Target;
 use fd_os::local_time::local_time;
+use fd_plugins::MetadataPacket;
 use fd_records::{
-    AttributesRecord, DigestKind, DigestValue, FileType, MetadataKind, PluginName, Stat, Stream, StreamClass, listing,
+    AttributesRecord, DigestKind, DigestValue, FileType, MetadataKind, PluginMetadata, PluginName, Stream, StreamClass,
+    listing,
 };
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstatat;
@@ -22,9 +24,10 @@ pub use self::state::RestoreState;
 use self::findings::Findings;
 use self::metadata::{HeldMetadata, MetadataTime};
 use crate::digests::Recorded;
-use crate::file::{Created, Creator, Destination, RestoreItem};
+use crate::file::{Created, Creator, DataPath, Destination, Encryption, RestoreItem, Sink};
 use crate::output_file::OutputFile;
 use crate::plan::RestorePlan;
+use crate::plugins::{Creation, MetadataAnswer, Section};
 use crate::report::{QueuedMessage, Report};
 use crate::stream::{End, Next, RecordSource, SequenceError, next_record};
 use crate::texts;
@@ -54,8 +57,9 @@ pub struct Outcome {
 ///
 /// # Errors
 ///
-/// Where the sequence of records is damaged, so that what follows has no meaning. The current file
-/// is then left as it is, readable only by its owner, and the error has been reported.
+/// Where the sequence of records is damaged, so that what follows has no meaning, or where a plugin
+/// ends the restore. The current file is then left as it is, readable only by its owner, and the
+/// error has been reported.
 pub fn run(
     plan: &RestorePlan,
     state: &mut RestoreState,
@@ -73,15 +77,19 @@ pub fn run(
         state,
         item: None,
         file: None,
+        section: Section::Outside,
+        ends_early: false,
         is_complete: false,
         recorded: None,
         wrong_digest: None,
         metadata: HeldMetadata::default(),
+        xacls: HeldMetadata::default(),
         previous: Stream::NONE,
         failed_parent: None,
         ignored: Ignored::default(),
     };
     let end = round.records(source);
+    round.leave_plugin();
     round.settle();
     round.state.directories.leave_all();
     round.summarize();
@@ -94,6 +102,8 @@ struct Ignored {
     data_streams: u64,
     resource_forks: u64,
     finder_info: u64,
+    /// Files that came after their plugin had failed.
+    lost: u64,
 }
 
 struct Round<'a> {
@@ -106,6 +116,10 @@ struct Round<'a> {
     item: Option<RestoreItem>,
     /// Its file, while its data is restored.
     file: Option<OutputFile>,
+    /// Whether a plugin has saved the records that come, and which one restores them.
+    section: Section<'a>,
+    /// A plugin has ended the restore.
+    ends_early: bool,
     /// Whether its digest has come, and is right as far as that is known: it is the last record of
     /// a file, so nothing of it is missing.
     is_complete: bool,
@@ -115,13 +129,15 @@ struct Round<'a> {
     wrong_digest: Option<Vec<u8>>,
     /// ACLs and extended attributes that are applied after the attributes.
     metadata: HeldMetadata,
+    /// Those that a plugin has saved in its own form.
+    xacls: HeldMetadata,
     /// The stream of the record before, without flag bits.
     previous: Stream,
     failed_parent: Option<OutputPath>,
     ignored: Ignored,
 }
 
-impl Round<'_> {
+impl<'a> Round<'a> {
     /// Takes all records.
     fn records(&mut self, source: &mut dyn RecordSource) -> Result<End, SequenceError> {
         loop {
@@ -130,8 +146,15 @@ impl Round<'_> {
                 Ok(Next::Record(stream, record)) => {
                     self.record(stream, record);
                     self.previous = stream.kind();
+                    if self.ends_early || self.report.is_fatal() {
+                        self.give_up_early();
+                        return Err(SequenceError::Plugin);
+                    }
                 }
                 Ok(Next::End(end)) => {
+                    if end != End::EndOfData && !self.is_complete && self.section.is_open() {
+                        self.give_up_early();
+                    }
                     self.close();
                     if let End::ConnectionLost(error) = &end {
                         self.report.now(MessageType::Error, &texts::connection_lost(error));
@@ -163,7 +186,9 @@ impl Round<'_> {
             StreamClass::Metadata(kind) => self.metadata(kind, stream, record),
             StreamClass::Digest(kind) => self.digest(kind, record),
             StreamClass::PluginName => self.plugin_name(record),
-            StreamClass::PluginMetadata | StreamClass::RestoreObject | StreamClass::Ignored => {}
+            StreamClass::PluginMetadata => self.plugin_metadata(record),
+            StreamClass::PluginXacl(kind) => self.plugin_xacl(kind, stream, record),
+            StreamClass::RestoreObject | StreamClass::Ignored => {}
             StreamClass::PluginData | StreamClass::PluginObject | StreamClass::Unknown => {
                 self.close();
                 self.report.now(MessageType::Warning, &texts::unexpected_stream(stream));
@@ -188,34 +213,73 @@ impl Round<'_> {
             }
             return;
         }
-        let item = RestoreItem::new(&parsed, stream, self.plan);
+        let item = RestoreItem::new(&parsed, stream, self.section.is_of_plugin(), self.plan);
         self.progress.add_files_examined(1);
         self.progress.set_current_file(&item.output);
         if self.state.digest.has_long() && self.changes_long_file(&item) {
             self.settle();
         }
-        let created = Creator {
-            directories: &mut self.state.directories,
-            report: &mut self.report,
-            replace: self.plan.replace,
-            cancel: self.cancel,
-            failed_parent: &mut self.failed_parent,
-        }
-        .create(&item);
+        let creation = self.create_by_plugin(&item, &parsed, stream);
+        let created = match creation {
+            Creation::Core => self.create(&item),
+            Creation::Open | Creation::Made => Created::Made,
+            Creation::Nothing => Created::Skipped,
+        };
         if matches!(created, Created::Open(_) | Created::Made) {
             self.report_restored(&item);
         }
         self.progress.add_file();
         match created {
             Created::Open(file) => {
+                if let Some(plugin) = self.section.plugin() {
+                    plugin.left_to_core();
+                }
                 let file = self.file.insert(file);
                 self.state.data.begin();
-                self.state.digest.begin(item.stat.size, file);
+                self.state.digest.begin(item.stat.size, Some(file));
             }
-            Created::Made => attributes::set_without_data(&mut self.state.directories, &item),
+            Created::Made if creation == Creation::Open => {
+                self.state.data.begin();
+                self.state.digest.begin(item.stat.size, None);
+            }
+            Created::Made => {
+                let by_core = self.section.plugin().is_none_or(|plugin| plugin.set_attributes(&mut self.report));
+                match creation {
+                    Creation::Core if by_core => attributes::set_without_data(&mut self.state.directories, &item),
+                    Creation::Made if by_core => attributes::set_by_name(&mut self.state.directories, &item),
+                    _ => {}
+                }
+            }
             Created::Skipped | Created::Failed => {}
         }
         self.item = Some(item);
+    }
+
+    /// Makes an object as the daemon does.
+    fn create(&mut self, item: &RestoreItem) -> Created {
+        Creator {
+            directories: &mut self.state.directories,
+            report: &mut self.report,
+            replace: self.plan.replace,
+            cancel: self.cancel,
+            failed_parent: &mut self.failed_parent,
+        }
+        .create(item)
+    }
+
+    /// Lets the current plugin make an object, if there is one.
+    fn create_by_plugin(&mut self, item: &RestoreItem, record: &AttributesRecord<'_>, stream: Stream) -> Creation {
+        if self.section.is_lost() {
+            self.ignored.lost += 1;
+            return Creation::Nothing;
+        }
+        match (self.section.plugin(), &self.plan.plugins) {
+            (Some(plugin), Some(access)) => {
+                let file = item.for_plugin(record, stream, self.plan.replace, access);
+                plugin.create(file, &mut self.report)
+            }
+            _ => Creation::Core,
+        }
     }
 
     /// Whether the job is about to change a file whose digest is still to be made: afterwards this
@@ -251,25 +315,45 @@ impl Round<'_> {
     fn data(&mut self, stream: Stream, record: &[u8]) {
         let follows = match self.previous.class() {
             StreamClass::Attributes | StreamClass::SessionData | StreamClass::PluginMetadata => true,
+            // The stock daemon drops the first record, which only a plugin can have saved.
+            StreamClass::AttributesUpdate => self.section.is_open(),
             _ => self.previous == stream.kind(),
         };
-        let (Some(file), Some(item), true) = (self.file.as_mut(), self.item.as_ref(), follows) else { return };
-        self.progress.add_read_bytes(record.len() as u64);
-        let RestoreState { data, digest, encryption, .. } = &mut *self.state;
-        let mut to = Destination { file, item, digest, progress: self.progress, report: &mut self.report };
-        if data.record(stream, record, encryption, &mut to).is_err() {
+        if !follows {
+            return;
+        }
+        let mut is_lost = false;
+        if let Some((data, encryption, mut to)) = self.destination() {
+            to.progress.add_read_bytes(record.len() as u64);
+            is_lost = data.record(stream, record, encryption, &mut to).is_err();
+        }
+        if is_lost {
             self.give_up();
         }
     }
 
     /// The end of the data, which only the next record shows.
     fn end_data(&mut self) {
-        let (Some(file), Some(item)) = (self.file.as_mut(), self.item.as_ref()) else { return };
+        if let Some((data, encryption, mut to)) = self.destination() {
+            data.end(encryption, &mut to);
+        }
+    }
+
+    /// Where the data of the current file goes, if it is restored.
+    fn destination(&mut self) -> Option<(&mut DataPath, &mut Encryption, Destination<'_, 'a, 'a>)> {
+        let sink = match (&mut self.file, &mut self.section) {
+            (Some(file), _) => Sink::File(file),
+            (None, Section::Plugin(plugin)) if plugin.is_open() => Sink::Plugin(plugin),
+            _ => return None,
+        };
+        let item = self.item.as_ref()?;
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
-        data.end(
-            encryption,
-            &mut Destination { file, item, digest, progress: self.progress, report: &mut self.report },
-        );
+        Some((data, encryption, Destination { sink, item, digest, progress: self.progress, report: &mut self.report }))
+    }
+
+    /// Whether data of the current file is restored.
+    fn is_open(&self) -> bool {
+        self.file.is_some() || self.section.is_open()
     }
 
     /// The keys of an encrypted file.
@@ -279,14 +363,14 @@ impl Round<'_> {
             // It is out of place: its file is complete.
             self.close();
         }
-        if self.file.is_some() && self.state.encryption.session(record, &mut self.report).is_err() {
+        if self.is_open() && self.state.encryption.session(record, &mut self.report).is_err() {
             self.give_up();
         }
     }
 
     /// A signature: of the data that was just restored. It is checked when the file is complete.
     fn signature(&mut self, record: &[u8]) {
-        if let (Some(_file), Some(item)) = (&self.file, &self.item) {
+        if let (true, Some(item)) = (self.is_open(), &self.item) {
             self.state.encryption.signature(record, &item.output, &mut self.report);
         }
     }
@@ -296,8 +380,15 @@ impl Round<'_> {
         self.compare_now();
         self.report_wrong_digest();
         self.file = None;
+        if let Some(plugin) = self.section.plugin() {
+            if self.report.is_fatal() {
+                plugin.cancel(&mut self.report);
+            }
+            plugin.abandon(&mut self.report);
+        }
         self.is_complete = false;
         self.metadata = HeldMetadata::default();
+        self.xacls = HeldMetadata::default();
         self.state.digest.abandon();
         self.state.encryption.forget();
     }
@@ -306,7 +397,8 @@ impl Round<'_> {
     fn digest(&mut self, kind: DigestKind, record: &[u8]) {
         self.compare_now();
         self.end_data();
-        let (Some(file), Some(item)) = (&self.file, &self.item) else { return };
+        let (true, Some(item)) = (self.is_open(), &self.item) else { return };
+        let file = self.file.as_ref();
         self.is_complete = true;
         let digest = &mut self.state.digest;
         if self.state.encryption.has_known_signature() {
@@ -329,9 +421,9 @@ impl Round<'_> {
 
     /// Compares the digest of the current file now.
     fn compare_now(&mut self) {
-        let (Some(file), Some(item), Some(recorded)) = (&self.file, &self.item, self.recorded.take()) else { return };
+        let (true, Some(item), Some(recorded)) = (self.is_open(), &self.item, self.recorded.take()) else { return };
         let kind = recorded.kind();
-        let restored = self.state.digest.make_now(kind, file);
+        let restored = self.state.digest.make_now(kind, self.file.as_ref());
         if let Some(restored) = restored.filter(|restored| *restored != recorded) {
             self.wrong_digest = Some(texts::digest_differs(kind, &item.output, recorded.as_bytes(), &restored));
             self.is_complete = false;
@@ -374,18 +466,77 @@ impl Round<'_> {
         }
     }
 
-    /// The start or end of a plugin's files.
+    /// The start or end of a plugin's files (reference 07 §7.4).
     fn plugin_name(&mut self, record: &[u8]) {
         self.close();
-        if let Some(PluginName::Start { command, .. }) = PluginName::parse(record) {
-            self.report.now(MessageType::Warning, &texts::plugin_not_found(command));
+        match PluginName::parse(record) {
+            Some(PluginName::Start { command, .. }) => {
+                if let Some(plugin) = self.section.plugin() {
+                    let text = plugin.second_start(command);
+                    self.report.now(MessageType::Fatal, &text);
+                    return;
+                }
+                self.section = Section::begin(self.plan.plugins.as_ref(), command, &mut self.report);
+            }
+            Some(PluginName::End { .. }) => self.leave_plugin(),
+            None => {}
+        }
+    }
+
+    /// Ends the files of the current plugin.
+    fn leave_plugin(&mut self) {
+        if self.section.is_open() {
+            self.give_up_early();
+        }
+        if let Section::Plugin(plugin) = std::mem::replace(&mut self.section, Section::Outside) {
+            plugin.end(&mut self.report);
+        }
+    }
+
+    /// Gives the current file up because the restore ends. A program that a plugin feeds must not
+    /// take this for the end of its data.
+    fn give_up_early(&mut self) {
+        if let Some(plugin) = self.section.plugin() {
+            plugin.cancel(&mut self.report);
+        }
+        self.give_up();
+    }
+
+    /// Metadata that a plugin has saved with a file.
+    fn plugin_metadata(&mut self, record: &[u8]) {
+        let (Some(plugin), Some(item)) = (self.section.plugin(), &self.item) else { return };
+        let PluginMetadata { total_size, total_count, kind, index, data } = match PluginMetadata::parse(record) {
+            Ok(packet) => packet,
+            Err(error) => {
+                self.report.now(MessageType::Error, &texts::damaged_metadata(&item.output, &error));
+                return self.give_up();
+            }
+        };
+        let packet = MetadataPacket { total_size, total_count, kind, index, data: data.to_vec() };
+        match plugin.restore_metadata(&packet, &mut self.report) {
+            MetadataAnswer::Taken => {}
+            MetadataAnswer::Skip => self.give_up(),
+            MetadataAnswer::End => self.ends_early = true,
+        }
+    }
+
+    /// An ACL or extended attributes in a plugin's own form.
+    fn plugin_xacl(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
+        let (Some(plugin), Some(item)) = (self.section.plugin(), &self.item) else { return };
+        if !plugin.has_made_it() {
+            return;
+        }
+        if item.file_type == Some(FileType::Directory) {
+            plugin.write_xacl(kind, record, &mut self.report);
+        } else if !self.xacls.hold(kind, stream, record) {
+            self.report.now(MessageType::Warning, &texts::too_much_metadata(&item.output));
         }
     }
 
     /// An ACL or extended attributes (reference 05 §9.1, §10).
     fn metadata(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
         let Some(item) = &self.item else { return };
-        match MetadataTime::of(item, kind, record, self.file.is_some()) {
+        match MetadataTime::of(item, kind, record, self.is_open()) {
             MetadataTime::Never => {}
             MetadataTime::Now => self.apply_to_directory(kind, stream, record),
             MetadataTime::AtClose => {
@@ -413,53 +564,62 @@ impl Round<'_> {
     fn close(&mut self) {
         self.end_data();
         let metadata = std::mem::take(&mut self.metadata);
+        let xacls = std::mem::take(&mut self.xacls);
         let (recorded, wrong_digest) = (self.recorded.take(), self.wrong_digest.take());
+        let was_open = self.is_open();
         self.is_complete = false;
         let Some(item) = &self.item else { return };
-        let Some(mut file) = self.file.take() else {
-            if !metadata.is_empty() {
-                self.apply_by_name(&metadata);
-            }
-            return;
-        };
-        let RestoreState { digest, encryption, writer, usual, .. } = &mut *self.state;
         let report = &mut self.report;
-        let signature = encryption.take_known_signature();
-        // Data of another length has another digest, so the length alone is reported.
-        if let Some(restored) = wrong_length(item, &mut file) {
-            report.now(MessageType::Error, &texts::wrong_size(&item.output, item.stat.size, restored));
-        } else if let Some(text) = wrong_digest {
-            report.now(MessageType::Error, &text);
-        } else if let (Some(recorded), None) = (recorded, &signature) {
-            findings::check(recorded.kind(), Recorded::Digest(recorded), item, &file, digest, encryption, report);
+        let RestoreState { digest, encryption, writer, usual, directories, .. } = &mut *self.state;
+        let mut file = self.file.take();
+        let mut signature = None;
+        if was_open {
+            signature = encryption.take_known_signature();
+            let restored = file.as_mut().and_then(|file| wrong_length(item, file));
+            // Data of another length has another digest, so the length alone is reported.
+            if let Some(restored) = restored {
+                report.now(MessageType::Error, &texts::wrong_size(&item.output, item.stat.size, restored));
+            } else if let Some(text) = wrong_digest {
+                report.now(MessageType::Error, &text);
+            } else if let (Some(recorded), None) = (recorded, &signature) {
+                let kind = recorded.kind();
+                let recorded = Recorded::Digest(recorded);
+                findings::check(kind, recorded, item, file.as_ref(), digest, encryption, report);
+            }
+            let by_core = self.section.plugin().is_none_or(|plugin| {
+                let by_core = plugin.set_attributes(report);
+                plugin.close(report);
+                by_core
+            });
+            match &file {
+                Some(file) if by_core => attributes::set_of_file(report, file, item, usual),
+                None if by_core => attributes::set_by_name(directories, item),
+                _ => {}
+            }
         }
-        attributes::set_of_file(report, &file, item, usual);
-        metadata.apply(writer, report, item, &Target::Open(file.descriptor()));
+        match &file {
+            Some(file) => metadata.apply(writer, report, item, &Target::Open(file.descriptor())),
+            None if metadata.is_empty() => {}
+            None => metadata.apply_by_name(directories, writer, report, item),
+        }
+        if let Some(plugin) = self.section.plugin() {
+            for (kind, _, content) in xacls.records() {
+                plugin.write_xacl(*kind, content, report);
+            }
+        }
+        if !was_open {
+            return;
+        }
         match signature {
             Some((kind, signature)) => {
-                findings::check(kind, Recorded::Signature(signature), item, &file, digest, encryption, report);
+                let recorded = Recorded::Signature(signature);
+                findings::check(kind, recorded, item, file.as_ref(), digest, encryption, report);
             }
-            None => encryption.report_unsigned(wants_signature(item, &file), &item.output, report),
+            None => encryption.report_unsigned(wants_signature(item, file.as_ref()), &item.output, report),
         }
         digest.leave();
         digest.abandon();
         encryption.forget();
-    }
-
-    /// Applies held metadata to a link, or to a file of which only the attributes were updated.
-    fn apply_by_name(&mut self, metadata: &HeldMetadata) {
-        let Some(item) = &self.item else { return };
-        let (Ok(path), Some(name)) = (&item.path, item.last_name()) else { return };
-        let Some((parent, _name)) = path.split() else { return };
-        // A second handle, so that the file is not in the way of the next one's directories.
-        let Ok(directory) = self.state.directories.open_aside(&parent) else { return };
-        let Ok(pinned) = pin(directory.as_fd(), name) else { return };
-        let target = Target::Pinned(pinned.as_fd());
-        let is_link = |mode: u32| mode & Stat::MODE_TYPE == Stat::MODE_SYMLINK;
-        let wants_link = item.file_type == Some(FileType::Symlink);
-        if target.stat().is_ok_and(|stat| is_link(stat.st_mode) == wants_link) {
-            metadata.apply(&mut self.state.writer, &mut self.report, item, &target);
-        }
     }
 
     /// The summary of a round (reference 05 §14.3).
@@ -468,7 +628,10 @@ impl Round<'_> {
         for text in metadata {
             self.report.now(MessageType::Warning, &text);
         }
-        let Ignored { data_streams, resource_forks, finder_info } = self.ignored;
+        let Ignored { data_streams, resource_forks, finder_info, lost } = self.ignored;
+        if lost > 0 {
+            self.report.now(MessageType::Error, &texts::lost_with_plugin(lost));
+        }
         if data_streams > 1 {
             self.report.now(MessageType::Warning, &texts::ignored_data_streams(data_streams));
         }
@@ -489,10 +652,10 @@ fn wrong_length(item: &RestoreItem, file: &mut OutputFile) -> Option<i64> {
 /// Whether what was restored must be signed where signatures are checked. What comes out of a fifo
 /// is signed by no backup; where signatures are needed it is reported as unsigned. An update of
 /// attributes has no data to sign.
-fn wants_signature(item: &RestoreItem, file: &OutputFile) -> bool {
+fn wants_signature(item: &RestoreItem, file: Option<&OutputFile>) -> bool {
     match item.file_type {
         Some(FileType::EmptyFile | FileType::Regular | FileType::Raw) => !item.is_update,
-        Some(FileType::Fifo) => file.reach_with(0) > 0,
+        Some(FileType::Fifo) => file.is_some_and(|file| file.reach_with(0) > 0),
         _ => false,
     }
 }

@@ -7,7 +7,7 @@
 use fd_compress::DecompressError;
 use fd_crypto::pki::{DataError, SessionError};
 use fd_os::error_text;
-use fd_records::{DigestKind, DigestValue, FileType, Stat, Stream, digest_text};
+use fd_records::{DigestKind, DigestValue, FileType, MetadataKind, PluginMetadataError, Stat, Stream, digest_text};
 use nix::errno::Errno;
 
 use crate::stream::SequenceError;
@@ -46,6 +46,8 @@ pub(crate) fn sequence(error: &SequenceError, lines: &SequenceLines) -> Vec<u8> 
         SequenceError::Size { actual, announced } => {
             format!("{of_size} Actual data size {actual} not same as header {announced}\n").into_bytes()
         }
+        // It has been reported.
+        SequenceError::Plugin => Vec::new(),
     }
 }
 
@@ -64,6 +66,35 @@ pub(crate) fn unexpected_stream(stream: Stream) -> Vec<u8> {
 
 pub(crate) fn plugin_not_found(command: &[u8]) -> Vec<u8> {
     join(&[b"fd_plugins.c:1118 Plugin=", command, b" not found."])
+}
+
+pub(crate) fn malformed_command(command: &[u8]) -> Vec<u8> {
+    join(&[b"fd_plugins.c:464 Malformed plugin command: ", command])
+}
+
+pub(crate) fn second_start(file: &[u8], command: &[u8]) -> Vec<u8> {
+    join(&[b"fd_plugins.c:1106 Second call to startRestoreFile. plugin=", file, b" cmd=", command])
+}
+
+pub(crate) fn unbalanced_create() -> Vec<u8> {
+    b"fd_plugins.c:1193 Unbalanced call to createFile=1 1\n".to_vec()
+}
+
+pub(crate) fn create_failed(status: i32, path: &[u8]) -> Vec<u8> {
+    let before = format!("fd_plugins.c:1200 Plugin createFile call failed. Stat={status} file=");
+    join(&[before.as_bytes(), path])
+}
+
+pub(crate) fn create_refused(path: &[u8]) -> Vec<u8> {
+    join(&[b"fd_plugins.c:1205 Plugin createFile call failed. Returned CF_ERROR file=", path])
+}
+
+pub(crate) fn plugin_open_failed(path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("fd_plugins.c:1235 Could not create ", path, errno)
+}
+
+pub(crate) fn metadata_failed(status: i32) -> Vec<u8> {
+    format!("Plugin metadataRestore call failed, err: {status}\n").into_bytes()
 }
 
 /// Why a file is skipped.
@@ -205,6 +236,11 @@ pub(crate) fn write_failed(failed: &FailedWrite, path: &[u8]) -> Vec<u8> {
     let FailedWrite { written, block, length, errno } = failed;
     let before = format!("restore.c:1524 Write error at byte={written} block={block} write_len={length} lerror=0 on ");
     with_error(&before, path, *errno)
+}
+
+/// A plugin has taken a part of a block.
+pub(crate) fn wrong_write_size(wanted: usize, wrote: usize) -> Vec<u8> {
+    format!("restore.c:1520 Wrong write size error at byte=0 block=0 wanted={wanted} wrote={wrote}\n").into_bytes()
 }
 
 pub(crate) fn windows_write_failed(path: &[u8], errno: Errno) -> Vec<u8> {
@@ -490,4 +526,30 @@ pub(crate) fn short_address(path: &[u8], length: usize) -> Vec<u8> {
 /// More ACLs and extended attributes than any file has.
 pub(crate) fn too_much_metadata(path: &[u8]) -> Vec<u8> {
     join(&[b"More ACL and extended attribute records than expected for ", path, b"; the rest is ignored."])
+}
+
+/// A plugin could not end a file, and has not said why.
+pub(crate) fn plugin_close_failed(path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("Plugin could not close ", path, errno)
+}
+
+/// A plugin could not restore an ACL or extended attributes, and has not said why.
+pub(crate) fn xacl_failed(kind: MetadataKind, path: &[u8], status: i32) -> Vec<u8> {
+    let before = format!("Plugin could not restore the {} of ", kind.name());
+    join(&[before.as_bytes(), path, format!(": status {status}").as_bytes()])
+}
+
+/// Metadata of a plugin that makes no sense.
+pub(crate) fn damaged_metadata(path: &[u8], error: &PluginMetadataError) -> Vec<u8> {
+    join(&[b"Damaged plugin metadata of ", path, b": ERR=", error.to_string().as_bytes()])
+}
+
+/// The file that a plugin had in hand when it failed.
+pub(crate) fn file_of_failed_plugin(path: &[u8]) -> Vec<u8> {
+    join(&[b"File ", path, b" not restored: its plugin has failed."])
+}
+
+/// Later files of plugins that have failed in the job.
+pub(crate) fn lost_with_plugin(count: u64) -> Vec<u8> {
+    format!("{count} more files were not restored because their plugin has failed.\n").into_bytes()
 }

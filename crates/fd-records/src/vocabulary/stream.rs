@@ -37,7 +37,9 @@ pub enum StreamClass {
     PluginObject,
     /// Metadata of a plugin, between the attributes and the data.
     PluginMetadata,
-    /// Programs of old versions, events, and metadata for plugins: a restore skips them.
+    /// An ACL or extended attributes of a plugin's file, in the plugin's form.
+    PluginXacl(MetadataKind),
+    /// Programs of old versions, and events: a restore skips them.
     Ignored,
     /// An unknown stream.
     Unknown,
@@ -228,9 +230,9 @@ streams! {
     /// Access ACL of a Linux file.
     LINUX_ACCESS_ACL = 1008, Some("Linux Access ACL attribs"), metadata(MetadataKind::Acl);
     /// ACL of a plugin's file.
-    PLUGIN_ACL = 1020, None, StreamClass::Ignored;
+    PLUGIN_ACL = 1020, None, StreamClass::PluginXacl(MetadataKind::Acl);
     /// Extended attributes of a plugin's file.
-    PLUGIN_XATTR = 1988, None, StreamClass::Ignored;
+    PLUGIN_XATTR = 1988, None, StreamClass::PluginXacl(MetadataKind::Xattr);
     /// Extended attributes of a Linux file.
     LINUX_XATTR = 1998, Some("Linux Extended attribs"), metadata(MetadataKind::Xattr);
 }

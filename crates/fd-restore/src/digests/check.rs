@@ -23,6 +23,11 @@ use crate::output_file::OutputFile;
 /// little.
 const RECORDED: [DigestKind; 4] = [DigestKind::Md5, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
 
+/// The same for data that is not in a file, so that no other kind can be made of it later: also
+/// the other common one.
+const RECORDED_OF_PLUGIN: [DigestKind; 5] =
+    [DigestKind::Md5, DigestKind::Sha1, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
+
 /// What a signature can be over, the default of `PKI Digest` first (reference 04 §12.4).
 const SIGNED: [DigestKind; 3] = [DigestKind::Sha256, DigestKind::Md5, DigestKind::Sha1];
 
@@ -134,11 +139,12 @@ impl DigestCheck {
         self.expected().iter().chain(self.signed.kinds()).copied().collect()
     }
 
-    /// A file with this size in its attributes begins.
-    pub(crate) fn begin(&mut self, size: i64, file: &OutputFile) {
+    /// A file with this size in its attributes begins; `None` if a plugin takes its data.
+    pub(crate) fn begin(&mut self, size: i64, file: Option<&OutputFile>) {
+        self.recorded.first = if file.is_some() { &RECORDED } else { &RECORDED_OF_PLUGIN };
         self.abandon();
         let size = u64::try_from(size).unwrap_or(u64::MAX);
-        self.is_readable = size <= AGAIN;
+        self.is_readable = size <= AGAIN && file.is_some();
         self.without = self.without.saturating_add(1);
         let can_be_left = || self.expected().first().is_some_and(|kind| self.long.can_take(*kind, size));
         if !self.expects_signature && (!self.records_count || self.without > PATIENCE) {
@@ -146,7 +152,7 @@ impl DigestCheck {
         } else if size <= SMALL {
             self.small.begin(self.all_expected());
             self.basis = Basis::Kept;
-        } else if size <= MOST_LEFT && can_be_left() && file.can_be_read_later() {
+        } else if size <= MOST_LEFT && can_be_left() && file.is_some_and(OutputFile::can_be_read_later) {
             self.basis = Basis::Left;
         } else {
             self.stream();
@@ -169,11 +175,12 @@ impl DigestCheck {
 
     /// The next bytes of the current file, before they are written. `in_order`: whether they are
     /// appended unchanged to those before.
-    pub(crate) fn update(&mut self, data: &[u8], in_order: bool, file: &OutputFile) {
+    pub(crate) fn update(&mut self, data: &[u8], in_order: bool, file: Option<&OutputFile>) {
         if self.basis == Basis::Left && !in_order {
             self.stream();
             let before = self.length;
-            if before > 0 && file.read_again(|data| self.streamed.update(data)).ok() != Some(before) {
+            let again = file.and_then(|file| file.read_again(|data| self.streamed.update(data)).ok());
+            if before > 0 && again != Some(before) {
                 self.basis = Basis::Nothing;
             }
         }
@@ -201,7 +208,13 @@ impl DigestCheck {
 
     /// Digests the current file, all of which is written, to compare it with what the volume
     /// records.
-    pub(crate) fn check(&mut self, kind: DigestKind, recorded: Recorded, name: &[u8], file: &OutputFile) -> Answer {
+    pub(crate) fn check(
+        &mut self,
+        kind: DigestKind,
+        recorded: Recorded,
+        name: &[u8],
+        file: Option<&OutputFile>,
+    ) -> Answer {
         if matches!(recorded, Recorded::Signature(_)) {
             self.signed.last = Some(kind);
         }
@@ -210,7 +223,7 @@ impl DigestCheck {
             self.small.add(ticket, kind, recorded, name);
         } else if self.basis == Basis::Left
             && self.long.can_take(kind, self.length)
-            && let Ok(reader) = file.reader()
+            && let Some(Ok(reader)) = file.map(OutputFile::reader)
         {
             self.long.add(ticket, reader, self.length, kind, recorded, name);
         } else {
@@ -222,11 +235,11 @@ impl DigestCheck {
     }
 
     /// The digest of the current file, if it can be made. It can be made only once.
-    pub(crate) fn make_now(&mut self, kind: DigestKind, file: &OutputFile) -> Option<DigestValue> {
+    pub(crate) fn make_now(&mut self, kind: DigestKind, file: Option<&OutputFile>) -> Option<DigestValue> {
         let length = self.length;
         let again = || {
             let mut digester = Digester::new(kind).ok()?;
-            let found = file.read_again(|data| digester.update(data)).ok()?;
+            let found = file?.read_again(|data| digester.update(data)).ok()?;
             digester.finish().ok().filter(|_| found == length)
         };
         match std::mem::replace(&mut self.basis, Basis::Nothing) {

@@ -10,6 +10,7 @@ use super::encryption::{DataLost, Encryption};
 use super::item::RestoreItem;
 use crate::digests::DigestCheck;
 use crate::output_file::OutputFile;
+use crate::plugins::CurrentPlugin;
 use crate::report::Report;
 use crate::stream::{UnpackError, Unpacker, Win32Stream};
 use crate::texts::{self, FailedWrite};
@@ -20,27 +21,61 @@ pub(crate) struct DataPath {
     win32: Win32Stream,
 }
 
-/// The file that data goes to, and what that involves.
-pub(crate) struct Destination<'a, 'r> {
-    pub(crate) file: &'a mut OutputFile,
+/// What takes the data.
+pub(crate) enum Sink<'a, 'j> {
+    /// A file.
+    File(&'a mut OutputFile),
+    /// A plugin.
+    Plugin(&'a mut CurrentPlugin<'j>),
+}
+
+impl Sink<'_, '_> {
+    /// The file, which can be read again.
+    pub(crate) fn file(&self) -> Option<&OutputFile> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Plugin(_) => None,
+        }
+    }
+}
+
+/// What takes the data of a file, and what that involves.
+pub(crate) struct Destination<'a, 'r, 'j> {
+    pub(crate) sink: Sink<'a, 'j>,
     pub(crate) item: &'a RestoreItem,
     pub(crate) digest: &'a mut DigestCheck,
     pub(crate) progress: &'a Progress,
     pub(crate) report: &'a mut Report<'r>,
 }
 
-impl Destination<'_, '_> {
-    /// Writes the next bytes; the error is the message.
-    fn write(&mut self, data: &[u8], failed: impl Fn(&FailedWrite, &[u8]) -> Vec<u8>) -> Result<(), Vec<u8>> {
-        if let Some(most) = self.item.most_data().filter(|most| self.file.reach_with(data.len()) > *most) {
-            return Err(texts::too_much_data(&self.item.output, self.item.stat.size, most));
+impl Destination<'_, '_, '_> {
+    /// Writes the next bytes; the error is the message, if there is one.
+    fn write(&mut self, data: &[u8], failed: impl Fn(&FailedWrite, &[u8]) -> Vec<u8>) -> Result<(), Option<Vec<u8>>> {
+        let name = &self.item.output;
+        let file = match &mut self.sink {
+            Sink::File(file) => file,
+            Sink::Plugin(plugin) => return plugin.write(data, self.report, |error| failed(error, name)),
+        };
+        if let Some(most) = self.item.most_data().filter(|most| file.reach_with(data.len()) > *most) {
+            return Err(Some(texts::too_much_data(name, self.item.stat.size, most)));
         }
-        self.file.write(data).map_err(|error| failed(&error, &self.item.output))
+        file.write(data).map_err(|error| Some(failed(&error, name)))
+    }
+
+    /// The next data goes to this address; the error is the message, if there is one.
+    fn go_to(&mut self, address: u64) -> Result<(), Option<Vec<u8>>> {
+        let name = &self.item.output;
+        match &mut self.sink {
+            Sink::File(file) => file.go_to(address).map_err(|errno| Some(texts::seek_failed(address, name, errno))),
+            Sink::Plugin(plugin) => plugin.go_to(address, name, self.report),
+        }
     }
 
     /// Reports why data can't be written.
-    fn lose(&mut self, text: &[u8]) -> DataLost {
-        self.report.now(MessageType::Error, text);
+    fn lose(&mut self, text: Option<&[u8]>) -> DataLost {
+        if let Some(text) = text {
+            self.report.now(MessageType::Error, text);
+        }
         DataLost
     }
 }
@@ -61,7 +96,7 @@ impl DataPath {
         stream: Stream,
         record: &[u8],
         encryption: &mut Encryption,
-        to: &mut Destination<'_, '_>,
+        to: &mut Destination<'_, '_, '_>,
     ) -> Result<(), DataLost> {
         if !stream.layout().is_encrypted {
             return self.write(stream, record, to);
@@ -71,14 +106,18 @@ impl DataPath {
     }
 
     /// All records have come: writes what the cipher's last block contains.
-    pub(crate) fn end(&mut self, encryption: &mut Encryption, to: &mut Destination<'_, '_>) {
+    pub(crate) fn end(&mut self, encryption: &mut Encryption, to: &mut Destination<'_, '_, '_>) {
         if encryption.finish(&to.item.output, to.report) && self.write_decrypted(encryption, to).is_ok() {
             encryption.check_rest(&to.item.output, to.report);
         }
     }
 
     /// Writes the blocks that have been decrypted.
-    fn write_decrypted(&mut self, encryption: &mut Encryption, to: &mut Destination<'_, '_>) -> Result<(), DataLost> {
+    fn write_decrypted(
+        &mut self,
+        encryption: &mut Encryption,
+        to: &mut Destination<'_, '_, '_>,
+    ) -> Result<(), DataLost> {
         let stream = encryption.stream();
         while let Some(block) = encryption.next_block(&to.item.output, to.report)? {
             self.write(stream, block, to)?;
@@ -87,35 +126,39 @@ impl DataPath {
     }
 
     /// Writes one record, or one block of encrypted data once it is decrypted.
-    fn write(&mut self, stream: Stream, record: &[u8], to: &mut Destination<'_, '_>) -> Result<(), DataLost> {
+    fn write(&mut self, stream: Stream, record: &[u8], to: &mut Destination<'_, '_, '_>) -> Result<(), DataLost> {
         let mut layout = stream.layout();
         // The patches of a delta are not in parts.
         layout.is_win32 &= !(to.item.delta_seq > 0 && stream.has(Stream::BIT_OFFSETS));
         let path = &to.item.output;
         let unpacked = match self.unpacker.unpack(layout, record) {
             Ok(unpacked) => unpacked,
-            Err(UnpackError::ShortAddress) => return Err(to.lose(&texts::short_address(path, record.len()))),
+            Err(UnpackError::ShortAddress) => return Err(to.lose(Some(&texts::short_address(path, record.len())))),
             Err(UnpackError::Compression(error)) => {
                 to.report.later(MessageType::Error, texts::decompression(&error, path));
                 return Err(DataLost);
             }
         };
         if let Some(address) = unpacked.address
-            && let Err(errno) = to.file.go_to(address)
+            && let Err(text) = to.go_to(address)
         {
-            return Err(to.lose(&texts::seek_failed(address, path, errno)));
+            return Err(to.lose(text.as_deref()));
         }
         let data = unpacked.data;
-        to.digest.update(data, unpacked.address.is_none() && !layout.is_win32, to.file);
+        to.digest.update(data, unpacked.address.is_none() && !layout.is_win32, to.sink.file());
         let written =
             if layout.is_win32 { write_win32(&mut self.win32, data, to) } else { to.write(data, texts::write_failed) };
-        written.map_err(|text| to.lose(&text))?;
+        written.map_err(|text| to.lose(text.as_deref()))?;
         to.progress.add_job_bytes(data.len() as u64);
         Ok(())
     }
 }
 
-fn write_win32(parts: &mut Win32Stream, mut data: &[u8], to: &mut Destination<'_, '_>) -> Result<(), Vec<u8>> {
+fn write_win32(
+    parts: &mut Win32Stream,
+    mut data: &[u8],
+    to: &mut Destination<'_, '_, '_>,
+) -> Result<(), Option<Vec<u8>>> {
     while let Some(piece) = parts.next_data(&mut data) {
         to.write(piece, |failed, path| texts::windows_write_failed(path, failed.errno))?;
     }

@@ -1,9 +1,11 @@
 //! The attribute record of the current file, with what it means for this restore.
 
-use fd_records::{AttributesRecord, FileType, Stat, Stream};
+use fd_plugins::{RestoreFile, Value, Variable};
+use fd_records::{AttributesRecord, FileType, Replace, Stat, Stream};
 
 use crate::names::{OutputName, OutputNames};
 use crate::plan::RestorePlan;
+use crate::plugins::PluginAccess;
 use crate::tree::{OutputPath, PathError};
 
 /// The data of a file may be this many times as long as its attributes say,
@@ -37,10 +39,12 @@ pub(crate) struct RestoreItem {
     /// Whether it is a hard link that expressions rename, but not the file that it links to: it
     /// would become a name of a file that is not restored.
     pub(crate) leads_out: bool,
+    /// Whether a plugin has saved it: its attributes need not tell how much data it has.
+    pub(crate) is_of_plugin: bool,
 }
 
 impl RestoreItem {
-    pub(crate) fn new(record: &AttributesRecord<'_>, stream: Stream, plan: &RestorePlan) -> Self {
+    pub(crate) fn new(record: &AttributesRecord<'_>, stream: Stream, is_of_plugin: bool, plan: &RestorePlan) -> Self {
         let stat = record.lstat.stat;
         let file_type = record.file_type();
         let output = plan.output.output(record.name, stat.mtime);
@@ -54,6 +58,7 @@ impl RestoreItem {
             && link.text == record.link;
         Self {
             leads_out,
+            is_of_plugin,
             file_type,
             type_code: record.type_code,
             name: record.name.to_vec(),
@@ -64,6 +69,36 @@ impl RestoreItem {
             data_stream: record.lstat.data_stream,
             delta_seq: record.delta_seq,
             is_update: stream.kind() == Stream::ATTRIBUTES_UPDATE,
+        }
+    }
+
+    /// What a plugin is told of it.
+    pub(crate) fn for_plugin(
+        &self,
+        record: &AttributesRecord<'_>,
+        stream: Stream,
+        replace: Replace,
+        access: &PluginAccess,
+    ) -> RestoreFile {
+        let text = |variable| match access.facts.value(variable) {
+            Some(Value::Text(text)) => text,
+            Some(Value::Number(_)) | None => None,
+        };
+        RestoreFile {
+            stream: i32::try_from(stream.kind().number()).unwrap_or_default(),
+            data_stream: i32::try_from(self.data_stream.number()).unwrap_or_default(),
+            file_type: i32::from(self.type_code),
+            file_index: i32::try_from(record.file_index).unwrap_or_default(),
+            link_fi: record.lstat.link_fi,
+            uid: self.stat.uid,
+            stat: self.stat,
+            attr_ex: record.attr_ex.to_vec(),
+            name: self.output.clone(),
+            link: Some(self.link.text.clone()),
+            place: text(Variable::Where),
+            regex_where: text(Variable::RegexWhere),
+            replace: replace.letter(),
+            delta_seq: u32::try_from(self.delta_seq).unwrap_or_default(),
         }
     }
 
@@ -87,11 +122,11 @@ impl RestoreItem {
     }
 
     /// How many bytes its data may have; `None` if that is unknown. A file that grew during the
-    /// backup is longer than its attributes say, but not by this much. What a plugin makes has the
-    /// size -1, and devices and fifos have 0.
+    /// backup is longer than its attributes say, but not by this much. What a plugin has saved may
+    /// have any size in its attributes, and devices and fifos have 0.
     pub(crate) fn most_data(&self) -> Option<u64> {
         match self.file_type {
-            Some(FileType::Regular | FileType::EmptyFile) => {
+            Some(FileType::Regular | FileType::EmptyFile) if !self.is_of_plugin => {
                 let size = u64::try_from(self.stat.size).ok()?;
                 Some(size.saturating_mul(MOST_TIMES).saturating_add(MOST_BEYOND))
             }

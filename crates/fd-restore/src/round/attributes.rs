@@ -12,6 +12,8 @@ use crate::report::Report;
 use crate::texts;
 use crate::tree::Directories;
 
+use super::named::with_named;
+
 /// Sets the attributes of a file whose data has come.
 pub(super) fn set_of_file(report: &mut Report<'_>, file: &OutputFile, item: &RestoreItem, usual: &mut UsualOwner) {
     let target = Target::Open(file.descriptor());
@@ -47,6 +49,12 @@ pub(super) fn set_without_data(directories: &mut Directories, item: &RestoreItem
     } else if let Ok(pinned) = pin(directory, name) {
         set_of_pinned(&Target::Pinned(pinned.as_fd()), item);
     }
+}
+
+/// Sets the attributes of what a plugin has made and left to the daemon, if it is of the record's
+/// type. Failures are silent, as those of what has no data.
+pub(super) fn set_by_name(directories: &mut Directories, item: &RestoreItem) {
+    with_named(directories, item, |target| set_of_pinned(target, item));
 }
 
 /// Sets the attributes of what was just made where others can change names: what stands there now

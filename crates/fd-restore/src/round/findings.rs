@@ -34,7 +34,7 @@ pub(super) fn check(
     kind: DigestKind,
     recorded: Recorded,
     item: &RestoreItem,
-    file: &OutputFile,
+    file: Option<&OutputFile>,
     digest: &mut DigestCheck,
     encryption: &Encryption,
     report: &mut Report<'_>,

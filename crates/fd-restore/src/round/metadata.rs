@@ -3,10 +3,13 @@
 
 use fd_messages::MessageType;
 use fd_metadata::{MetadataWriter, Target, WriterWarning};
-use fd_records::{FileType, MetadataKind, Stream};
+use fd_records::{FileType, MetadataKind, Stat, Stream};
 
 use crate::file::RestoreItem;
 use crate::report::Report;
+use crate::tree::Directories;
+
+use super::named::with_named;
 
 /// The most ACL and attribute records that one file may have. A backup writes three.
 const MOST_HELD: usize = 64;
@@ -40,6 +43,29 @@ impl HeldMetadata {
 
     pub(super) const fn is_empty(&self) -> bool {
         self.records.is_empty()
+    }
+
+    /// What is held, in its order.
+    pub(super) fn records(&self) -> impl Iterator<Item = &(MetadataKind, Stream, Vec<u8>)> {
+        self.records.iter()
+    }
+
+    /// Applies what is held to a link, to a file of which only the attributes were updated, or to
+    /// one that a plugin has made.
+    pub(super) fn apply_by_name(
+        &self,
+        directories: &mut Directories,
+        writer: &mut MetadataWriter,
+        report: &mut Report<'_>,
+        item: &RestoreItem,
+    ) {
+        with_named(directories, item, |target| {
+            let is_link = |mode: u32| mode & Stat::MODE_TYPE == Stat::MODE_SYMLINK;
+            let wants_link = item.file_type == Some(FileType::Symlink);
+            if target.stat().is_ok_and(|stat| is_link(stat.st_mode) == wants_link) {
+                self.apply(writer, report, item, target);
+            }
+        });
     }
 
     /// Applies what is held.

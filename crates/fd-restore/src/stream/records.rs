@@ -34,6 +34,9 @@ pub enum SequenceError {
         /// Length in the header.
         announced: i64,
     },
+    /// A plugin has ended the restore.
+    #[error("a plugin has ended the restore")]
+    Plugin,
 }
 
 /// What comes next.

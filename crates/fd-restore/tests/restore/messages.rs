@@ -127,18 +127,6 @@ fn records_behind_an_unsupported_file_do_not_hit_the_one_before() {
 }
 
 #[test]
-fn a_missing_plugin_is_reported_and_its_files_are_restored() {
-    let place = Place::new();
-    let mut volume = Volume::new();
-    volume.record(Stream::PLUGIN_NAME, b"2 1 1 bpipe:/bp/test:cat:dd\0").file("/bp/test", b"x");
-    volume.record(Stream::PLUGIN_NAME, b"2 0");
-    let finished = place.job().run(&volume);
-    let text = "fd_plugins.c:1118 Plugin=bpipe:/bp/test:cat:dd not found.\n";
-    assert_eq!(finished.only(), (MessageType::Warning, text));
-    assert_eq!(place.read("bp/test"), b"x");
-}
-
-#[test]
 fn a_wrong_size_is_reported_and_the_attributes_are_set() {
     let place = Place::new();
     let mut saved = Saved::file("/f");

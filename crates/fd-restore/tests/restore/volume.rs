@@ -218,7 +218,7 @@ impl Job {
         self.run_round_with(&mut RestoreState::new(&self.plan), cancel, volume)
     }
 
-    fn run_round_with(&self, state: &mut RestoreState, cancel: &CancelToken, volume: &Volume) -> Finished {
+    pub(crate) fn run_round_with(&self, state: &mut RestoreState, cancel: &CancelToken, volume: &Volume) -> Finished {
         let log = Log { messages: Mutex::default(), restored: self.restored_lines };
         let progress = Progress::default();
         let mut reader = Reader { frames: volume.frames.iter(), cancel };
@@ -256,6 +256,7 @@ pub(crate) fn job_below(below: &str) -> Job {
 }
 
 /// A directory to restore to, which is not on the way of any link of the system.
+#[derive(Debug)]
 pub(crate) struct Place {
     folder: tempfile::TempDir,
 }

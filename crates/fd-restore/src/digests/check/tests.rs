@@ -18,9 +18,9 @@ fn data(length: usize) -> Vec<u8> {
 /// Restores a file; it can be opened for reading, or not.
 fn restore(check: &mut DigestCheck, data: &[u8], in_order: bool, is_readable: bool) -> OutputFile {
     let mut file = OutputFile::empty(tempfile::tempfile().unwrap().into(), is_readable);
-    check.begin(i64::try_from(data.len()).unwrap(), &file);
+    check.begin(i64::try_from(data.len()).unwrap(), Some(&file));
     for piece in data.chunks(70_001) {
-        check.update(piece, in_order, &file);
+        check.update(piece, in_order, Some(&file));
         file.write(piece).unwrap();
     }
     file
@@ -28,7 +28,7 @@ fn restore(check: &mut DigestCheck, data: &[u8], in_order: bool, is_readable: bo
 
 /// What comes out for the file that was restored last.
 fn finding(check: &mut DigestCheck, kind: DigestKind, recorded: Recorded, file: &OutputFile) -> Finding {
-    match check.check(kind, recorded, b"name", file) {
+    match check.check(kind, recorded, b"name", Some(file)) {
         Answer::Now(_, finding) => finding,
         Answer::Later(ticket) => {
             check.leave();
@@ -109,11 +109,11 @@ fn a_file_that_was_left_is_digested_when_its_order_changes() {
         for (written, is_checked) in [(400_000, true), (399_999, false)] {
             let mut check = DigestCheck::new(true, false, processor);
             let mut file = OutputFile::empty(tempfile::tempfile().unwrap().into(), true);
-            check.begin(i64::try_from(LONG).unwrap(), &file);
+            check.begin(i64::try_from(LONG).unwrap(), Some(&file));
             assert_eq!(check.basis, Basis::Left);
-            check.update(&data[..400_000], true, &file);
+            check.update(&data[..400_000], true, Some(&file));
             file.write(&data[..written]).unwrap();
-            check.update(&data[400_000..], false, &file);
+            check.update(&data[400_000..], false, Some(&file));
             let expected = if is_checked { Finding::Has(digest(DigestKind::Md5, &data)) } else { Finding::None };
             assert_eq!(found(&mut check, DigestKind::Md5, &file), expected);
         }
@@ -129,7 +129,7 @@ fn a_file_of_another_length_than_came_is_not_checked_by_reading_it() {
         let mut check = DigestCheck::new(true, false, processor);
         let mut file = restore(&mut check, &data(LONG), true, true);
         file.write(b"more").unwrap();
-        assert_eq!(check.make_now(DigestKind::Sha512, &file), None);
+        assert_eq!(check.make_now(DigestKind::Sha512, Some(&file)), None);
     }
 }
 
@@ -138,7 +138,7 @@ fn a_file_is_not_read_again_if_it_is_too_long_or_of_unknown_length() {
     for processor in Processor::variants() {
         for size in [-1, i64::MAX] {
             let mut check = DigestCheck::new(true, false, processor);
-            check.begin(size, &OutputFile::empty(tempfile::tempfile().unwrap().into(), true));
+            check.begin(size, Some(&OutputFile::empty(tempfile::tempfile().unwrap().into(), true)));
             assert!(!check.is_readable);
             assert_eq!(check.basis, Basis::Streamed);
         }
@@ -212,11 +212,11 @@ fn digests_of_many_small_files_are_each_that_of_their_file() {
             for (number, size) in sizes.into_iter().enumerate() {
                 let data: Vec<u8> = (0..size).map(|at: usize| (at * 7 + number).to_le_bytes()[0]).collect();
                 let kind = if number % 5 == 2 { DigestKind::Sha256 } else { DigestKind::Md5 };
-                check.begin(0, &file);
-                data.chunks(65_536).for_each(|piece| check.update(piece, true, &file));
+                check.begin(0, Some(&file));
+                data.chunks(65_536).for_each(|piece| check.update(piece, true, Some(&file)));
                 check.expect_record(DigestKind::Md5);
                 let recorded = Recorded::Digest(digest(DigestKind::Md5, b""));
-                match check.check(kind, recorded, number.to_string().as_bytes(), &file) {
+                match check.check(kind, recorded, number.to_string().as_bytes(), Some(&file)) {
                     Answer::Later(ticket) => expected.push((ticket, number, Finding::Has(digest(kind, &data)))),
                     Answer::Now(_, finding) => {
                         assert!(size > 524_288, "{size}");
@@ -225,8 +225,8 @@ fn digests_of_many_small_files_are_each_that_of_their_file() {
                 }
             }
             // In the middle of a file.
-            check.begin(0, &file);
-            check.update(b"one", true, &file);
+            check.begin(0, Some(&file));
+            check.update(b"one", true, Some(&file));
             let mut settled = Vec::new();
             check.settle(|checked| {
                 let name = String::from_utf8(checked.name.to_vec()).unwrap();
@@ -235,8 +235,8 @@ fn digests_of_many_small_files_are_each_that_of_their_file() {
             settled.sort_unstable_by_key(|(ticket, ..)| *ticket);
             assert_eq!(settled, expected);
             assert!(!check.has_small());
-            check.update(b"more", true, &file);
-            let value = check.make_now(DigestKind::Md5, &file);
+            check.update(b"more", true, Some(&file));
+            let value = check.make_now(DigestKind::Md5, Some(&file));
             assert_eq!(value, Some(digest(DigestKind::Md5, b"onemore")));
         }
     }
