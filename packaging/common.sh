@@ -4,6 +4,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$top"
 target=${CARGO_TARGET_DIR:-$top/target}
 # What `build` makes, and where the packages go.
+programs="bacula-fd bsnapshot"
 built=$target/packaging/program
 packages=${PACKAGES:-$target/packages}
 
@@ -32,7 +33,16 @@ settle() {
     find "$1" -print0 | xargs -0 touch --no-dereference --date="@$SOURCE_DATE_EPOCH"
 }
 
-# The highest version of the C library that the program asks for.
+# Lays the debug information of the programs below $1, where debuggers look for it.
+stage_debug() {
+    local name id
+    for name in $programs; do
+        id=$(cat "$built/$name.build-id")
+        install -D -m 644 "$built/$name.debug" "$1/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+    done
+}
+
+# The highest version of the C library that the programs ask for.
 glibc_floor() {
-    objdump -T "$built/bacula-fd" | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
+    for name in $programs; do objdump -T "$built/$name"; done | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
 }

@@ -32,6 +32,8 @@ use host::{Host, Snapshot};
 const DATA: &str = "/srv/data";
 const CLIENT: &str = "host";
 const PORT: u16 = 9102;
+/// An administrator's own helper for snapshots, which has the name of ours.
+const OWN_HELPER: &str = "#!/bin/sh\n# Our own.\n";
 
 fn main() -> ExitCode {
     let words: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
@@ -145,6 +147,7 @@ impl Road {
         fs::write(self.host.path("/etc/bacula/bacula-fd.conf"), configuration)
             .map_err(|error| BedError::Usage(format!("bacula-fd.conf: {error}")))?;
         self.configuration = self.host.snapshot("/etc/bacula")?;
+        self.host.write("/usr/sbin/bsnapshot", OWN_HELPER)?;
         self.host.sh("invoke-rc.d bacula-fd start")?;
         let version = self.host.sh("dpkg-query -W -f '${Version}' bacula-fd")?;
         self.look(&format!("stock bacula-fd {version}, configured"), false)
@@ -239,6 +242,10 @@ impl Road {
             must(known(job), || format!("{stop}: job {job} is forgotten\n{status}"))?;
         }
 
+        let helper = fs::read(self.host.path("/usr/sbin/bsnapshot")).unwrap_or_default();
+        must(helper == OWN_HELPER.as_bytes(), || format!("{stop}: the helper is not the administrator's own"))?;
+        must(self.host.path("/usr/sbin/bsnapshot.ferrofd").exists() == ours, || format!("{stop}: our helper"))?;
+
         let job = self.bed.backup(CLIENT, "")?.must_be_good()?.row.id;
         self.saved.push(job);
         self.jobs.push(job);
@@ -312,7 +319,7 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
         apt(&host, "install /ferrofd.deb")?;
         let modes = host.sh("stat -c '%a %U:%G %n' /etc/bacula/* /var/lib/bacula /run/bacula /var/log/bacula")?;
         let expected = "600 root:root /etc/bacula/common_default_passwords\n640 root:bacula /etc/bacula/bacula-fd.conf\n\
-                        640 root:bacula /etc/bacula/bacula-fd.toml\n755 root:root /etc/bacula/scripts\n700 bacula:bacula /var/lib/bacula\n\
+                        640 root:bacula /etc/bacula/bacula-fd.toml\n644 root:root /etc/bacula/bsnapshot.conf\n755 root:root /etc/bacula/scripts\n700 bacula:bacula /var/lib/bacula\n\
                         2775 bacula:bacula /run/bacula\n750 bacula:adm /var/log/bacula\n";
         let sorted = |text: &str| {
             let mut lines: Vec<_> = text.lines().map(ToOwned::to_owned).collect();
@@ -322,6 +329,8 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
         must(sorted(&modes) == sorted(expected), || format!("made on a fresh host:\n{modes}"))?;
         host.sh("bacula-fd -t -c /etc/bacula/bacula-fd.conf && id bacula")?;
         host.sh("grep -qx 'require = true' /etc/bacula/bacula-fd.toml")?;
+        // Reads its configuration, and finds no file system that it could do anything for.
+        host.sh("SNAPSHOT_ACTION=support SNAPSHOT_FSTYPE=nfs bsnapshot | grep -qx 'status=0 error=\"Unable to detect snapshot backend\"'")?;
         let said = host.sh("sed -n 's/.*Password = \"\\(.*\\)\"/\\1/p' /etc/bacula/bacula-fd.conf")?;
         passwords.extend(said.lines().map(ToOwned::to_owned));
         // The init script is ours here.
