@@ -89,6 +89,18 @@ impl FileSet {
     /// that matches decides, even against the Exclude blocks; an entry that nothing matches is
     /// accepted with the options of the last block.
     pub fn judge<'f>(&self, include: &'f Include, path: &[u8], is_directory: bool) -> Verdict<'f> {
+        self.judge_also(include, path, is_directory, |_| false)
+    }
+
+    /// As [`Self::judge`], with further Exclude blocks: what plugins have excluded since the FileSet
+    /// was complete (reference 07 §3.5).
+    pub fn judge_also<'f>(
+        &self,
+        include: &'f Include,
+        path: &[u8],
+        is_directory: bool,
+        is_excluded: impl FnOnce(&[u8]) -> bool,
+    ) -> Verdict<'f> {
         let mut options = &include.top_level;
         for (block, effective) in &include.options {
             options = effective;
@@ -99,7 +111,8 @@ impl FileSet {
                 return Verdict { accepted: false, options };
             }
         }
-        Verdict { accepted: !self.excludes.iter().any(|exclude| exclude.matches(path)), options }
+        let excluded = self.excludes.iter().any(|exclude| exclude.matches(path)) || is_excluded(path);
+        Verdict { accepted: !excluded, options }
     }
 
     /// Whether `path` is literally a name of any Include or Exclude block: then no message is sent
@@ -163,6 +176,11 @@ impl Include {
 }
 
 impl Exclude {
+    /// A block of these names without options.
+    pub fn of_names(names: Vec<Vec<u8>>) -> Self {
+        Self::from_block(Block { is_exclude: true, names, ..Block::default() })
+    }
+
     fn from_block(mut block: Block) -> Self {
         for options in &mut block.options {
             options.seal();
@@ -178,7 +196,8 @@ impl Exclude {
         &self.names
     }
 
-    fn matches(&self, path: &[u8]) -> bool {
+    /// Whether it excludes a path.
+    pub fn matches(&self, path: &[u8]) -> bool {
         self.options.iter().any(|options| options.excludes(path)) || self.patterns.is_match(path)
     }
 }

@@ -57,6 +57,23 @@ pub enum HardLink {
 }
 
 impl Entry {
+    /// A file of a plugin: it is not on the disk.
+    pub fn of_plugin(path: Vec<u8>, file_type: FileType, stat: Stat, options: Arc<EffectiveOptions>) -> Self {
+        Self {
+            path,
+            file_type,
+            stat,
+            nanoseconds: Nanoseconds::default(),
+            link: Vec::new(),
+            hard_link: None,
+            options,
+            top_level: true,
+            token: None,
+            root: None,
+            read_at: ReadAt::default(),
+        }
+    }
+
     /// Path for system calls, and for messages about its contents: in a snapshot of the file
     /// system, if there is one.
     pub fn read_path(&self) -> Cow<'_, [u8]> {

@@ -1,5 +1,8 @@
 //! The events that the walk passes to its sink.
 
+use std::sync::Arc;
+
+use fd_fileset::EffectiveOptions;
 use fd_messages::MessageType;
 
 use crate::entry::Entry;
@@ -12,7 +15,21 @@ pub enum WalkEvent<'a> {
     /// A message to the operator.
     Message(Message<'a>),
     /// A plugin command of an Include. They follow the names of the Include.
-    Plugin(&'a [u8]),
+    Plugin(PluginCommand<'a>),
+}
+
+/// A plugin command, and what its files have from the walk.
+#[derive(Clone, Copy, Debug)]
+pub struct PluginCommand<'a> {
+    /// The command.
+    pub command: &'a [u8],
+    /// Number of its Include in the FileSet, from 0 on.
+    pub include: usize,
+    /// The options of the entry before it, accepted or not, or else of the names of its Include
+    /// (reference 07 §5.3).
+    pub options: &'a Arc<EffectiveOptions>,
+    /// A plugin has added it since the FileSet was complete.
+    pub is_added: bool,
 }
 
 /// A message of the walk.

@@ -78,6 +78,11 @@ impl DirectoryLimits {
         RealTop { real: (real != written).then_some(real), written: written.len() }
     }
 
+    /// Whether the limits accept a path that is not walked.
+    pub fn accepts(&self, path: &[u8]) -> bool {
+        self.check(path, &RealTop::default()).is_ok()
+    }
+
     /// Whether the limits accept this path, which is `top` or below it.
     pub(crate) fn check(&self, path: &[u8], top: &RealTop) -> Result<(), OutOfLimits> {
         if self.allowed.is_empty() && self.excluded.is_empty() {

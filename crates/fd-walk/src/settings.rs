@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use fd_fileset::EffectiveOptions;
+use fd_fileset::{EffectiveOptions, Flags};
 use fd_messages::MessageType;
 use fd_records::{FileType, Stat};
 
@@ -42,6 +42,13 @@ pub struct WalkSettings {
     pub snapshots: Arc<Snapshots>,
 }
 
+impl WalkSettings {
+    /// Whether the times say that a file did not change (reference 03 §6).
+    pub fn is_old(&self, stat: &Stat, options: &EffectiveOptions) -> bool {
+        self.incremental && stat.mtime < self.since && (options.has(Flags::MTIME_ONLY) || stat.ctime < self.since)
+    }
+}
+
 /// Answers the questions of a walk. All methods are called on the walk's thread.
 pub trait WalkHost {
     /// Whether the job was canceled. Called before each entry, so it must be cheap.
@@ -65,6 +72,23 @@ pub trait WalkHost {
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
         let _ = candidate;
         Comparison::ByTime
+    }
+
+    /// Whether a plugin has excluded this path since the FileSet was complete.
+    fn excludes(&self, path: &[u8]) -> bool {
+        let _ = path;
+        false
+    }
+
+    /// The Include with this number is next.
+    fn begins_include(&self, include: usize) {
+        let _ = include;
+    }
+
+    /// Takes the next plugin command that a plugin has added to the present Include since the
+    /// FileSet was complete.
+    fn added_command(&self) -> Option<Vec<u8>> {
+        None
     }
 }
 

@@ -11,12 +11,13 @@ mod judge;
 mod place;
 mod report;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use fd_fileset::{FileSet, Include};
 
 use crate::directory::Scratch;
-use crate::event::{Flow, WalkEvent};
+use crate::event::{Flow, PluginCommand, WalkEvent};
 use crate::limits::RealTop;
 use crate::links::LinkTable;
 use crate::names::without_slashes;
@@ -42,7 +43,7 @@ pub fn walk(
     let purpose = settings.purpose;
     let mut walker = Walker {
         report: Report { purpose, host, sink, text: Vec::new(), summary: WalkSummary::default() },
-        judge: Judge { fileset, settings, host, real_top: RealTop::default() },
+        judge: Judge { fileset, settings, host, real_top: RealTop::default(), last_options: Cell::new(None) },
         links: LinkTable::default(),
         scratch: Scratch::new(),
         roots: Arc::default(),
@@ -54,7 +55,10 @@ pub fn walk(
 
 impl<'w> Walker<'w> {
     fn includes(&mut self) -> Result<(), WalkEnd> {
-        for include in self.judge.fileset.includes() {
+        let (fileset, host) = (self.judge.fileset, self.judge.host);
+        for (number, include) in fileset.includes().iter().enumerate() {
+            host.begins_include(number);
+            self.judge.last_options.set(None);
             for name in include.names() {
                 self.top_level(include, name)?;
                 for mounted in self.judge.settings.snapshots.sub_mounts(name) {
@@ -62,10 +66,18 @@ impl<'w> Walker<'w> {
                 }
             }
             for command in include.plugins() {
-                self.report.give(WalkEvent::Plugin(command))?;
+                self.plugin(number, include, command, false)?;
+            }
+            while let Some(command) = host.added_command() {
+                self.plugin(number, include, &command, true)?;
             }
         }
         Ok(())
+    }
+
+    fn plugin(&mut self, number: usize, include: &Include, command: &[u8], is_added: bool) -> Result<(), WalkEnd> {
+        let options = self.judge.last_options.get().unwrap_or(include.top_level());
+        self.report.give(WalkEvent::Plugin(PluginCommand { command, include: number, options, is_added }))
     }
 
     /// A name of the FileSet and everything below it.

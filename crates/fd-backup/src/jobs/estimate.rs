@@ -73,8 +73,8 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
                 }
             }
             WalkEvent::Message(message) => log.message(message.kind, message.text),
-            WalkEvent::Plugin(command) => {
-                log.message(MessageType::Fatal, &missing_command(&plan.plugins, PluginPlace::Estimate, command));
+            WalkEvent::Plugin(plugin) => {
+                log.message(MessageType::Fatal, &missing_command(&plan.plugins, PluginPlace::Estimate, plugin.command));
             }
             WalkEvent::Entry(_) => {}
         }

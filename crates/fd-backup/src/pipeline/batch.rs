@@ -57,7 +57,7 @@ impl Batcher {
                 let fd_walk::Message { kind, text, error } = message;
                 (Item::Event(Event::Message { kind, text: text.to_vec(), failed: error }), 0)
             }
-            WalkEvent::Plugin(command) => (Item::Plugin(command.to_vec()), 0),
+            WalkEvent::Plugin(plugin) => (Item::Plugin(plugin.command.to_vec()), 0),
         };
         if bytes >= LARGE {
             self.finish(&mut submit)?;

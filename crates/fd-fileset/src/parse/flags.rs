@@ -109,6 +109,12 @@ impl Flags {
         self.0
     }
 
+    /// The set without the options of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// The options of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {

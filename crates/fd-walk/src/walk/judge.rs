@@ -1,6 +1,7 @@
 //! Decides about entries: by the Director's limits, the FileSet, the accurate list or the times,
 //! and the file system.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use fd_fileset::{EffectiveOptions, FileSet, Flags, Verdict};
@@ -18,6 +19,8 @@ pub(super) struct Judge<'w> {
     pub(super) host: &'w dyn WalkHost,
     /// For the limits: the real path of the FileSet's name that is being walked.
     pub(super) real_top: RealTop,
+    /// The options of the last entry that the FileSet has judged; of none since the Include began.
+    pub(super) last_options: Cell<Option<&'w Arc<EffectiveOptions>>>,
 }
 
 /// The decision of the FileSet and the limits.
@@ -50,7 +53,10 @@ impl<'w> Judge<'w> {
         let verdict = if place.is_top() {
             Verdict { accepted: true, options: include.top_level() }
         } else {
-            self.fileset.judge(include, place.path, is_directory)
+            let excluded = |path: &[u8]| self.host.excludes(path);
+            let verdict = self.fileset.judge_also(include, place.path, is_directory, excluded);
+            self.last_options.set(Some(verdict.options));
+            verdict
         };
         let limits = self.settings.limits.check(place.path, &self.real_top);
         let is_hidden = !place.is_top() && self.settings.snapshots.hides(place.path, place.read_at);
@@ -67,11 +73,11 @@ impl<'w> Judge<'w> {
             Comparison::Unchanged => Changed::No,
             Comparison::Changed { token } => Changed::Yes { token },
             Comparison::ByTime => {
-                let since = self.settings.since;
-                let unchanged = self.settings.incremental
-                    && stat.mtime < since
-                    && (judgement.options.has(Flags::MTIME_ONLY) || stat.ctime < since);
-                if unchanged { Changed::No } else { Changed::Yes { token: None } }
+                if self.settings.is_old(stat, judgement.options) {
+                    Changed::No
+                } else {
+                    Changed::Yes { token: None }
+                }
             }
         }
     }

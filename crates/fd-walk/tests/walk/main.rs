@@ -12,6 +12,7 @@ mod changes;
 mod errors;
 mod links;
 mod matching;
+mod plugins;
 mod purposes;
 mod snapshots;
 mod tree;

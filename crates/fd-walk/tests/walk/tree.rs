@@ -134,7 +134,7 @@ impl Tree {
                     let text = self.short(message.text);
                     format!("[{mark}{:?} {}]", message.kind, text.strip_suffix('\n').expect("a final newline"))
                 }
-                WalkEvent::Plugin(command) => self.short(command),
+                WalkEvent::Plugin(plugin) => self.short(plugin.command),
             });
             Flow::Continue
         });
