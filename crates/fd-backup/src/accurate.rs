@@ -11,8 +11,9 @@ mod varint;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fd_fileset::{EffectiveOptions, FileSet, Flags};
-use fd_records::{AccurateEntry, FileType, Stat};
+use fd_fileset::{EffectiveOptions, FileSet, Flags, Include};
+use fd_plugins::AccurateAttributes;
+use fd_records::{AccurateEntry, FileType, Stat, digest_text};
 use fd_walk::{Candidate, Comparison, WalkSettings};
 
 use attributes::Fields;
@@ -65,7 +66,9 @@ impl AccurateList {
     /// An empty list. `announced` is the number of the Director's `accurate files=` command, an
     /// estimate. The FileSet says which attributes will be compared.
     pub fn new(level: AccurateLevel, announced: u64, fileset: &FileSet) -> Self {
-        let fields = if level.full && !level.rerun {
+        let has_plugins = |include: &Include| !include.plugins().is_empty() || include.top_level().plugin.is_some();
+        let fields = if level.full && !level.rerun || fileset.includes().iter().any(has_plugins) {
+            // They are sent again, or given to plugins that ask for them.
             Fields::ALL
         } else {
             fileset.includes().iter().fold(Fields::default(), |all, include| {
@@ -111,11 +114,37 @@ impl AccurateList {
 
     /// Passes the names of the files that were not seen to `each`, in the stock daemon's order.
     pub fn unseen(&self, mut each: impl FnMut(&[u8])) {
-        let named: Result<(), std::convert::Infallible> = self.tail(|record| {
-            each(record.path);
-            Ok(())
-        });
+        let named: Result<(), std::convert::Infallible> = self.tail(
+            |_| Ok(false),
+            |record| {
+                each(record.path);
+                Ok(())
+            },
+        );
         let Ok(()) = named;
+    }
+
+    /// A file of this name counts as seen. `false` if the list has none.
+    pub(crate) fn mark_seen(&self, name: &[u8]) -> bool {
+        let mut state = self.lock();
+        let found = state.list.find(name);
+        if let Some(id) = found {
+            state.list.set_seen(id);
+        }
+        found.is_some()
+    }
+
+    /// What the list has about the file of this name.
+    pub(crate) fn attributes(&self, name: &[u8]) -> Option<AccurateAttributes> {
+        let mut state = self.lock();
+        let id = state.list.find(name)?;
+        let known = state.list.get(id)?;
+        Some(AccurateAttributes {
+            stat: known.stat,
+            checksum: known.digest.map(digest_text::of),
+            delta_seq: known.delta_seq.into(),
+            seen: known.seen,
+        })
     }
 
     /// Compares an entry of the walk with the list (reference 04 §13.4).
@@ -222,20 +251,43 @@ impl AccurateList {
     }
 
     /// Passes each record after the last file to `each`, in the stock daemon's order: files that
-    /// are gone (reference 04 §13.6), or files that a base job has (§13.7).
-    pub(crate) fn tail<E>(&self, mut each: impl FnMut(TailRecord<'_>) -> Result<(), E>) -> Result<(), E> {
-        let state = self.lock();
-        let list = &state.list;
+    /// are gone (reference 04 §13.6), or files that a base job has (§13.7). What `exists` says of a
+    /// file that would count as gone decides.
+    pub(crate) fn tail<E>(
+        &self,
+        mut exists: impl FnMut(&[u8]) -> Result<bool, E>,
+        mut each: impl FnMut(TailRecord<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let (wanted, file_type) = match self.level {
             AccurateLevel { full: false, .. } => (false, FileType::Deleted),
             AccurateLevel { full: true, rerun: false } => (true, FileType::Base),
             AccurateLevel { full: true, rerun: true } => return Ok(()),
         };
+        let mut path = Vec::new();
+        for id in self.in_order(wanted) {
+            // The list is free while others are asked: a plugin may ask it, and mark files.
+            let Some(stat) = self.look(id, wanted, &mut path) else { continue };
+            if file_type == FileType::Deleted && exists(&path)? {
+                continue;
+            }
+            let stat = match file_type {
+                FileType::Deleted => Stat { mtime: stat.mtime, ctime: stat.ctime, ..Stat::default() },
+                _ => stat,
+            };
+            each(TailRecord { file_type, path: &path, stat })?;
+        }
+        Ok(())
+    }
+
+    /// The files that were seen, or those that were not, in the stock daemon's order.
+    fn in_order(&self, seen: bool) -> Vec<RecordId> {
+        let state = self.lock();
+        let list = &state.list;
         let order = TableOrder::new(self.announced, list.len() as u64);
         let mut path = Vec::new();
         let mut chosen: Vec<_> = (0..)
             .zip(list.iter())
-            .filter(|(_, id)| list.get(*id).is_some_and(|known| known.seen == wanted))
+            .filter(|(_, id)| list.get(*id).is_some_and(|known| known.seen == seen))
             .map(|(sequence, id)| {
                 path.clear();
                 list.push_path(id, &mut path);
@@ -243,17 +295,16 @@ impl AccurateList {
             })
             .collect();
         chosen.sort_unstable_by(|(one, _), (other, _)| order.compare(*one, *other));
-        for (_, id) in chosen {
-            let Some(known) = list.get(id) else { continue };
-            path.clear();
-            list.push_path(id, &mut path);
-            let stat = match file_type {
-                FileType::Deleted => Stat { mtime: known.stat.mtime, ctime: known.stat.ctime, ..Stat::default() },
-                _ => known.stat,
-            };
-            each(TailRecord { file_type, path: &path, stat })?;
-        }
-        Ok(())
+        chosen.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Attributes and path of a file, if it still counts as seen or not.
+    fn look(&self, id: RecordId, seen: bool, path: &mut Vec<u8>) -> Option<Stat> {
+        let state = self.lock();
+        let known = state.list.get(id).filter(|known| known.seen == seen)?;
+        path.clear();
+        state.list.push_path(id, path);
+        Some(known.stat)
     }
 
     /// Bytes that base jobs save, in a job on base jobs.

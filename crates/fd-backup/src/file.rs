@@ -8,7 +8,6 @@ pub(crate) mod emit;
 pub(crate) mod kinds;
 pub(crate) mod listing;
 pub(crate) mod page_cache;
-pub(crate) mod plugins;
 pub(crate) mod prepare;
 pub(crate) mod save;
 pub(crate) mod source;

@@ -7,6 +7,7 @@
 //!   order.
 //! - `file`: one entry on its way into the stream.
 //! - `digests`: digests of its data, and what PKI adds to it.
+//! - `plugins`: what plugins save.
 //! - `accurate`: the catalog's files, for accurate jobs.
 //!
 //! Not here: the dialogue around the stream, TLS, configuration, and what a walk finds.
@@ -16,6 +17,7 @@ mod digests;
 mod file;
 mod jobs;
 mod pipeline;
+mod plugins;
 #[cfg(test)]
 mod tests;
 mod texts;

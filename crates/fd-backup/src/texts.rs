@@ -122,6 +122,75 @@ pub(crate) fn plugin_not_found(place: PluginPlace, command: &[u8]) -> Vec<u8> {
     [b"fd_plugins.c:", line, b" ", kind, b" plugin \"", command, b"\" not found.\n"].concat()
 }
 
+/// A plugin command has a space before any colon.
+pub(crate) fn malformed_command(command: &[u8]) -> Vec<u8> {
+    [b"fd_plugins.c:464 Malformed plugin command: ", command, b"\n"].concat()
+}
+
+/// A plugin has failed earlier in the job; ferrofd's own.
+pub(crate) fn plugin_failed_before(command: &[u8]) -> Vec<u8> {
+    [b"Command plugin \"", command, b"\" can't be run: the plugin has failed before.\n"].concat()
+}
+
+/// A plugin has put no type into its packet.
+pub(crate) fn no_type(place: PluginPlace, command: &[u8]) -> Vec<u8> {
+    let line: &[u8] = if matches!(place, PluginPlace::Estimate) { b"891" } else { b"724" };
+    [b"fd_plugins.c:", line, b" Command plugin \"", command, b"\": no type in startBackupFile packet.\n"].concat()
+}
+
+/// A plugin has put no name of its object into its packet.
+pub(crate) fn no_object_name(command: &[u8]) -> Vec<u8> {
+    let rest: &[u8] = b"\": no object_name in startBackupFile packet.\n";
+    [b"fd_plugins.c:737 Command plugin \"", command, rest].concat()
+}
+
+/// A plugin has put no name of its file into its packet.
+pub(crate) fn no_name(place: PluginPlace, command: &[u8]) -> Vec<u8> {
+    let line: &[u8] = if matches!(place, PluginPlace::Estimate) { b"898" } else { b"763" };
+    [b"fd_plugins.c:", line, b" Command plugin \"", command, b"\": no fname in startBackupFile packet.\n"].concat()
+}
+
+/// A plugin asks whether a file without a name has changed.
+pub(crate) const PLUGIN_NO_NAME_TO_CHECK: &str =
+    "fd_plugins.c:2559 Command plugin: no fname in baculaCheckChanges packet.\n";
+
+/// What a plugin could not do with a file.
+pub(crate) const NO_ACCESS: &str = "Could not access";
+
+/// A plugin calls a file an archive.
+pub(crate) fn archive_not_saved(path: &[u8]) -> Vec<u8> {
+    [b"     Archive file not saved: ", path, b"\n"].concat()
+}
+
+/// A plugin says that the drive's type is not allowed.
+pub(crate) fn disallowed_drive_type(path: &[u8]) -> Vec<u8> {
+    [b"     Disallowed drive type. Will not descend into ", path, b"\n"].concat()
+}
+
+/// A plugin's file has a type that no file may have.
+pub(crate) fn unknown_type(code: i32, path: &[u8]) -> Vec<u8> {
+    [b"     Unknown file type ", code.to_string().as_bytes(), b"; not saved: ", path, b"\n"].concat()
+}
+
+/// A packet of metadata is too long: `len` bytes.
+pub(crate) fn metadata_too_long(len: usize) -> Vec<u8> {
+    format!("backup.c:261 Metadata size ({len}) is bigger then currently supported one (3MB)\n").into_bytes()
+}
+
+/// A packet of metadata has an unknown type.
+pub(crate) fn metadata_type(kind: i32) -> Vec<u8> {
+    format!("backup.c:291 Invalid metadata type: {kind}\n").into_bytes()
+}
+
+/// The metadata of a plugin's file can't be saved.
+pub(crate) fn metadata_failed(plugin: &[u8], path: &[u8]) -> Vec<u8> {
+    let head: &[u8] = b"fd_plugins.c:1315 Failed to backup metadata for plugin: \"";
+    [head, plugin, b"\" fname: ", path, b"\n"].concat()
+}
+
+/// A plugin's data has addresses, and the job encrypts.
+pub(crate) const ENCRYPTED_OFFSETS: &str = "crypto.c:39 Encrypting sparse or offset data not supported.\n";
+
 /// The connection to the Storage Daemon is lost. The line number is that of the most frequent
 /// place, a data block: frames are sent many at a time, so the failed one is unknown.
 pub(crate) fn network_send_error(error: &str) -> Vec<u8> {

@@ -162,6 +162,30 @@ impl JobPlugins {
         self.each(host, call, false);
     }
 
+    /// Calls a function of each plugin that can be called, until one has a result.
+    ///
+    /// # Errors
+    /// A plugin could not be reached. It is not called again in this job; the caller reports it.
+    pub fn find_map<T>(
+        &self,
+        host: &mut dyn Host,
+        mut call: impl FnMut(Offers, &mut dyn Instance, &mut dyn Host) -> Called<Option<T>>,
+    ) -> Called<Option<T>> {
+        for member in &self.members {
+            let mut state = member.lock();
+            let State::Ready(instance) = &mut *state else { continue };
+            match call(member.plugin.offers(), instance.as_mut(), host) {
+                Ok(None) => {}
+                Ok(found) => return Ok(found),
+                Err(gone) => {
+                    *state = State::Gone;
+                    return Err(gone);
+                }
+            }
+        }
+        Ok(None)
+    }
+
     fn each(
         &self,
         host: &mut dyn Host,

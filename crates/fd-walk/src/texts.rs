@@ -12,7 +12,12 @@ fn join(text: &mut Vec<u8>, parts: &[&[u8]]) {
 /// The five blanks before texts about single entries.
 const INDENT: &[u8] = b"     ";
 
-pub(crate) fn could_not(text: &mut Vec<u8>, purpose: Purpose, what: &str, path: &[u8], error: &str) {
+/// Something that could not be done with an entry in a backup.
+pub fn could_not(text: &mut Vec<u8>, what: &str, path: &[u8], error: &str) {
+    failed(text, Purpose::Backup, what, path, error);
+}
+
+pub(crate) fn failed(text: &mut Vec<u8>, purpose: Purpose, what: &str, path: &[u8], error: &str) {
     let quote: &[u8] = if purpose == Purpose::Verify { b"" } else { b"\"" };
     join(text, &[INDENT, what.as_bytes(), b" ", quote, path, quote, b": ERR=", error.as_bytes(), b"\n"]);
 }
@@ -21,19 +26,23 @@ pub(crate) fn unchanged(text: &mut Vec<u8>, path: &[u8]) {
     join(text, &[INDENT, b"Unchanged file skipped: ", path, b"\n"]);
 }
 
-pub(crate) fn socket(text: &mut Vec<u8>, path: &[u8]) {
+/// A socket is left out.
+pub fn socket(text: &mut Vec<u8>, path: &[u8]) {
     join(text, &[INDENT, b"Socket file skipped: ", path, b"\n"]);
 }
 
-pub(crate) fn no_recursion(text: &mut Vec<u8>, top: &[u8], path: &[u8]) {
+/// A directory is saved without its contents.
+pub fn no_recursion(text: &mut Vec<u8>, top: &[u8], path: &[u8]) {
     join(text, &[INDENT, b"Recursion turned off. Will not descend from ", top, b" into ", path, b"\n"]);
 }
 
-pub(crate) fn other_file_system(text: &mut Vec<u8>, top: &[u8], path: &[u8]) {
+/// A directory of another file system is saved without its contents.
+pub fn other_file_system(text: &mut Vec<u8>, top: &[u8], path: &[u8]) {
     join(text, &[INDENT, path, b" is a different filesystem. Will not descend from ", top, b" into it.\n"]);
 }
 
-pub(crate) fn disallowed_file_system(text: &mut Vec<u8>, top: &[u8], path: &[u8]) {
+/// A directory is saved without its contents: its file system has a type that is not allowed.
+pub fn disallowed_file_system(text: &mut Vec<u8>, top: &[u8], path: &[u8]) {
     join(text, &[INDENT, b"Disallowed filesystem. Will not descend from ", top, b" into ", path, b"\n"]);
 }
 
@@ -78,12 +87,15 @@ pub fn skipped_directories(count: u64) -> Vec<u8> {
 /// The stock daemon's message about an entry that has vanished since its directory was read.
 pub fn gone(path: &[u8], error: &str) -> Vec<u8> {
     let mut text = Vec::new();
-    could_not(&mut text, Purpose::Backup, STAT, path, error);
+    could_not(&mut text, STAT, path, error);
     text
 }
 
-pub(crate) const STAT: &str = "Could not stat";
-pub(crate) const FOLLOW: &str = "Could not follow link";
-pub(crate) const OPEN_DIRECTORY: &str = "Could not open directory";
+/// What could not be done: reading attributes.
+pub const STAT: &str = "Could not stat";
+/// What could not be done: reading the target of a link.
+pub const FOLLOW: &str = "Could not follow link";
+/// What could not be done: opening a directory.
+pub const OPEN_DIRECTORY: &str = "Could not open directory";
 /// ferrofd's own: the stock daemon takes a read error for the end of the directory.
 pub(crate) const READ_DIRECTORY: &str = "Could not read directory";

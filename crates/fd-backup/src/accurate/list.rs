@@ -38,6 +38,8 @@ pub(super) struct Known<'l> {
     pub(super) seen: bool,
     /// Its record is a hard link to another file of the list.
     pub(super) is_link: bool,
+    /// Number of its delta; only plugins have any.
+    pub(super) delta_seq: u16,
 }
 
 /// See the module.
@@ -65,6 +67,7 @@ const UNREADABLE_DIGEST: u8 = 8;
 const LINK: u8 = 16;
 /// The first name of an inode is still a name of that inode.
 const STANDS: u8 = 32;
+const HAS_DELTA: u8 = 64;
 
 impl List {
     /// An empty list that keeps these attributes, and always modification and change times.
@@ -101,6 +104,9 @@ impl List {
             let id = u32::try_from(self.records.len() / ALIGNMENT).ok().map(RecordId);
             self.first_names.entry(stat.ino).and_modify(|known| *known = None).or_insert(id);
         }
+        if entry.delta_seq != 0 {
+            flags |= HAS_DELTA;
+        }
         let out = &mut self.records;
         out.push(flags);
         varint::push(out, u64::from(directory));
@@ -109,6 +115,9 @@ impl List {
         if let (true, Some(digest)) = (flags & HAS_DIGEST != 0, &digest) {
             varint::push(out, digest.len() as u64);
             out.extend_from_slice(digest);
+        }
+        if entry.delta_seq != 0 {
+            varint::push(out, u64::from(entry.delta_seq));
         }
         let epoch = *self.epoch.get_or_insert(stat.mtime);
         self.classes.push_stat(out, &stat, self.fields, epoch);
@@ -219,8 +228,16 @@ impl List {
             digest = Some(bytes);
             rest = behind;
         }
+        let delta_seq = if head.flags & HAS_DELTA == 0 { 0 } else { varint::take(&mut rest) };
         let stat = self.classes.take_stat(&mut rest, self.fields, self.epoch.unwrap_or_default());
-        (Known { stat, digest, seen: head.flags & SEEN != 0, is_link: head.flags & LINK != 0 }, rest)
+        let known = Known {
+            stat,
+            digest,
+            seen: head.flags & SEEN != 0,
+            is_link: head.flags & LINK != 0,
+            delta_seq: u16::try_from(delta_seq).unwrap_or(u16::MAX),
+        };
+        (known, rest)
     }
 
     /// The next record.

@@ -69,7 +69,7 @@ impl Cut {
 
     /// Whether the block of `len` bytes at `position` is left out if it holds nothing but zeros
     /// (reference 04 §8.3).
-    fn may_leave_out(&self, position: u64, len: usize) -> bool {
+    pub(crate) fn may_leave_out(&self, position: u64, len: usize) -> bool {
         let full_and_not_last = len == self.block_len && position.saturating_add(len as u64) < self.size;
         let endless = matches!(self.file_type, FileType::Raw | FileType::Fifo) && self.size == 0;
         self.sparse && (full_and_not_last || endless)
@@ -180,7 +180,7 @@ pub(crate) fn read_blocks<E: From<Stopped>>(
 }
 
 /// Whether a block holds nothing but zeros.
-fn is_zero(block: &[u8]) -> bool {
+pub(crate) fn is_zero(block: &[u8]) -> bool {
     // Without branches in a chunk, so that the compiler uses vector instructions.
     block.chunks(256).all(|stretch| stretch.iter().fold(0, |all, byte| all | byte) == 0)
 }

@@ -138,7 +138,18 @@ impl Preparer<'_, '_> {
         Ok(())
     }
 
-    fn prepare_entry(&mut self, entry: &mut Entry) -> Result<Prepared, Stopped> {
+    /// Decides about an entry and opens it.
+    pub(crate) fn prepare_entry(&mut self, entry: &mut Entry) -> Result<Prepared, Stopped> {
+        let mut prepared = self.compare(entry)?;
+        if matches!(prepared.fate, Fate::InItsTurn) {
+            prepared.fate = self.open(entry)?;
+        }
+        Ok(prepared)
+    }
+
+    /// Decides about an entry without opening it for the stream: [`Fate::InItsTurn`] if it is to be
+    /// saved with its data.
+    pub(crate) fn compare(&mut self, entry: &mut Entry) -> Result<Prepared, Stopped> {
         let job = self.job;
         let is_stopped = || job.is_stopped();
         let mut comparer = Comparer {
@@ -148,10 +159,10 @@ impl Preparer<'_, '_> {
             record_len: job.record_len,
             open_limits: job.open_limits(&is_stopped),
         };
-        let Some(finding) = comparer.examine(entry)? else { return Ok(self.open(entry)?.into()) };
+        let Some(finding) = comparer.examine(entry)? else { return Ok(Fate::InItsTurn.into()) };
         let Finding { decision, events, read_bytes } = finding;
         let fate = match decision {
-            Decision::Save => self.open(entry)?,
+            Decision::Save => Fate::InItsTurn,
             Decision::Update(digest) => Fate::Update(digest),
             Decision::Skip => {
                 self.job.resolve(entry, LinkState::NotSaved);
@@ -163,7 +174,7 @@ impl Preparer<'_, '_> {
 
     /// Opens the file at the path of an entry. A file that has replaced the walk's is saved as it
     /// is now.
-    fn open(&self, entry: &mut Entry) -> Result<Fate, Stopped> {
+    pub(crate) fn open(&self, entry: &mut Entry) -> Result<Fate, Stopped> {
         if entry.file_type != FileType::Regular || !is_read(entry.file_type, &entry.stat) {
             return Ok(Fate::InItsTurn);
         }
@@ -190,6 +201,15 @@ impl Preparer<'_, '_> {
             Err(Errno::LOOP | Errno::NOTDIR | Errno::STALE | Errno::NXIO) => Fate::Gone(Errno::NOENT),
             Err(errno) => Fate::Gone(errno),
         })
+    }
+}
+
+/// As [`Preparer::prepare_links`], for an entry that is prepared afterwards.
+pub(crate) fn prepare_link(entry: &mut Entry) {
+    if let Some(HardLink::Later { slot, .. }) = &entry.hard_link
+        && slot.get() == LinkState::NotSaved
+    {
+        entry.become_own_file();
     }
 }
 

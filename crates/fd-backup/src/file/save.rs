@@ -62,23 +62,23 @@ pub(crate) enum Saved {
 /// Saves entries, one after the other. All buffers are used again, so that a file costs no
 /// allocation here.
 pub(crate) struct Saver<'j> {
-    job: &'j Job<'j>,
+    pub(crate) job: &'j Job<'j>,
     pub(crate) emitter: Emitter<'j>,
     pub(crate) digests: StreamedDigests<'j>,
-    compressors: Compressors,
+    pub(crate) compressors: Compressors,
     /// The file of the present batch, if its digests are computed ahead.
     pub(crate) ahead: Option<Arc<FileAhead>>,
     metadata: MetadataReader,
     found: FileMetadata,
-    names: NameCache,
+    pub(crate) names: NameCache,
     /// A block as it was read.
     pub(crate) block: Vec<u8>,
     /// The same block compressed.
-    compressed: Vec<u8>,
+    pub(crate) compressed: Vec<u8>,
     /// An attribute record.
-    record: Vec<u8>,
+    pub(crate) record: Vec<u8>,
     /// Set if the job encrypts.
-    encryption: Option<Encryption<'j>>,
+    pub(crate) encryption: Option<Encryption<'j>>,
     pub(crate) pace: Pace,
 }
 
@@ -155,7 +155,7 @@ impl<'j> Saver<'j> {
         self.send_digests(digests, inherited.digest, file_index)
     }
 
-    fn begin_digests(&mut self, digests: Digests) -> Result<(), Halt> {
+    pub(crate) fn begin_digests(&mut self, digests: Digests) -> Result<(), Halt> {
         let streamed = digests.streamed();
         let ahead = self.ahead.take();
         let follower = ahead.and_then(|file| self.job.digests_ahead.as_ref()?.follow(file, streamed));
@@ -164,7 +164,7 @@ impl<'j> Saver<'j> {
     }
 
     /// Sends the signature and the digest record, or reserves their places.
-    fn send_digests(
+    pub(crate) fn send_digests(
         &mut self,
         digests: Digests,
         inherited: Option<DigestValue>,
@@ -195,7 +195,7 @@ impl<'j> Saver<'j> {
     }
 
     /// The kind of digest to be signed. Its digester is ready then.
-    fn signs(&mut self, file_type: FileType) -> Result<Option<DigestKind>, Halt> {
+    pub(crate) fn signs(&mut self, file_type: FileType) -> Result<Option<DigestKind>, Halt> {
         let kind = self.job.protection.as_ref().and_then(|protection| protection.signs(file_type));
         if let Some(kind) = kind {
             self.digests.digesters.ready(kind).map_err(ProtectionError::from)?;
@@ -205,7 +205,7 @@ impl<'j> Saver<'j> {
 
     /// Sends the record with the keys of the file's data. It comes first, also where there is no
     /// data.
-    fn send_session(&mut self, entry: &Entry, file_index: i32) -> Result<(), Halt> {
+    pub(crate) fn send_session(&mut self, entry: &Entry, file_index: i32) -> Result<(), Halt> {
         let Some(encryption) = &mut self.encryption else { return Ok(()) };
         let record = encryption.begin_file()?;
         self.emitter.header(file_index, Stream::ENCRYPTED_SESSION_DATA, entry.stat.size)?;
@@ -270,7 +270,7 @@ impl<'j> Saver<'j> {
     }
 
     /// The kind of digest record. If OpenSSL refuses it, there is a warning and no record.
-    fn choose_digest(&mut self, entry: &Entry) -> Option<DigestKind> {
+    pub(crate) fn choose_digest(&mut self, entry: &Entry) -> Option<DigestKind> {
         if !is_digested(entry.file_type) {
             return None;
         }
@@ -342,7 +342,7 @@ impl<'j> Saver<'j> {
 
     /// Warns if a file has changed since its attributes were read; only the first difference is
     /// reported (reference 04 §14.1).
-    fn check_changes(&mut self, entry: &Entry) {
+    pub(crate) fn check_changes(&mut self, entry: &Entry) {
         let (path, before) = (&entry.path, &entry.stat);
         let (kind, text) = match rustix::fs::lstat(&*entry.read_path()) {
             Err(errno) => (MessageType::Warning, texts::cannot_stat(path, errno)),
@@ -357,7 +357,12 @@ impl<'j> Saver<'j> {
     }
 
     /// Sends ACLs and extended attributes (reference 04 §10, §11).
-    fn send_metadata(&mut self, entry: &Entry, file_index: i32, source: Option<&Source>) -> Result<(), Halt> {
+    pub(crate) fn send_metadata(
+        &mut self,
+        entry: &Entry,
+        file_index: i32,
+        source: Option<&Source>,
+    ) -> Result<(), Halt> {
         let wanted = Wanted { acl: entry.options.has(Flags::ACL), xattr: entry.options.has(Flags::XATTR) };
         if wanted == Wanted::default() {
             return Ok(());

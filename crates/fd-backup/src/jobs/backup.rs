@@ -1,12 +1,13 @@
 //! A backup: the threads of its pipeline from start to end.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
-use fd_walk::{Candidate, Comparison, Flow, WalkEnd, WalkHost, WalkSummary};
+use fd_walk::{Candidate, Comparison, Flow, WalkEnd, WalkEvent, WalkHost, WalkSummary};
 
 use crate::jobs::plan::{BackupError, BackupPlan, FrameSink};
 use crate::pipeline::batch::{Batch, Batcher};
@@ -47,7 +48,7 @@ pub fn run(
     }
     sender.finish(&walked);
     if let Some(list) = &plan.accurate {
-        sender.send_tail(list, job.piece_len)?;
+        sender.send_tail(list, &job)?;
     }
     if plan.report_times {
         log.message(MessageType::Info, &texts::stage_times(progress.stages(), plan.workers.max(1)));
@@ -64,7 +65,7 @@ fn run_threads<'j>(
     sender: &mut Sender<'_>,
 ) -> Result<WalkSummary, BackupError> {
     let pace = Mutex::new(Pace::new(&job.plan.host_share));
-    let host = Host { job, progress, log, pace };
+    let host = Host { job, progress, log, pace, include: AtomicUsize::new(0) };
     let result = thread::scope(|scope| {
         // A panic, also one of the sink, stops this job's threads and no others.
         let _stop = StopOnDrop(&job.exchange);
@@ -73,6 +74,10 @@ fn run_threads<'j>(
         let walker = start(scope, "walker", job, || walk(&host, worker_pool)).map_err(no_thread)?;
         let sent = sender.send_all(job);
         job.exchange.stop();
+        if sent.is_err() && job.in_plugin.load(Ordering::SeqCst) {
+            // A plugin may be waiting for something; nothing waits for it any more.
+            job.cancel_plugins();
+        }
         let ended = walker.join();
         let (summary, (started, failure)) = ended.map_err(|_| BackupError::Panicked)?;
         let panicked = started.into_iter().filter_map(|worker| worker.join().err()).count();
@@ -105,11 +110,15 @@ fn walk<'scope, 'j: 'scope>(
     };
     let begun = Instant::now();
     let summary = fd_walk::walk(&plan.fileset, &plan.walk, host, &mut |event| {
-        let pushed: Result<(), Stopped> = batcher.push(event, |batch| {
+        let is_command = matches!(event, WalkEvent::Plugin(_));
+        let pushed = batcher.push(event, host.include.load(Ordering::Relaxed), |batch| {
             worker_pool.grow(submit(batch)?)?;
             worker_pool.start_digests_ahead();
             Ok(())
         });
+        // What follows sees what the plugin does.
+        let pushed: Result<(), Stopped> =
+            if is_command { pushed.and_then(|()| exchange.wait_until_sent()) } else { pushed };
         if pushed.is_ok() { Flow::Continue } else { Flow::Stop }
     });
     let _stopped = batcher.finish(|batch| submit(batch).map(drop));
@@ -128,6 +137,8 @@ struct Host<'h> {
     log: &'h dyn JobLog,
     /// Used by the walker's thread only.
     pace: Mutex<Pace>,
+    /// Number of the Include that is walked.
+    include: AtomicUsize,
 }
 
 impl WalkHost for Host<'_> {
@@ -147,5 +158,18 @@ impl WalkHost for Host<'_> {
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
         let list = self.job.plan.accurate.as_ref();
         list.map_or(Comparison::ByTime, |list| list.compare(candidate, &self.job.plan.walk))
+    }
+
+    fn excludes(&self, path: &[u8]) -> bool {
+        self.job.changes.excludes(path)
+    }
+
+    fn begins_include(&self, include: usize) {
+        self.include.store(include, Ordering::Relaxed);
+        self.job.changes.begin_include(include);
+    }
+
+    fn added_command(&self) -> Option<Vec<u8>> {
+        self.job.changes.take_command()
     }
 }

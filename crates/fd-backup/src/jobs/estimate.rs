@@ -15,11 +15,12 @@ use fd_walk::{Candidate, Comparison, Entry, Flow, WalkEnd, WalkEvent, WalkHost, 
 use crate::accurate::AccurateList;
 use crate::file::compare::{Comparer, Decision, Finding};
 use crate::file::listing::saved_line;
-use crate::file::plugins::missing_command;
 use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::{BackupError, block_len};
 use crate::pipeline::piece::Event;
-use crate::texts::PluginPlace;
+use crate::plugins::changes::LateChanges;
+use crate::plugins::estimate::estimate_command;
+use crate::plugins::host::Surroundings;
 
 /// What is estimated.
 #[derive(Clone, Debug)]
@@ -52,7 +53,7 @@ pub struct EstimateTotals {
 /// # Errors
 /// [`BackupError::Cancelled`].
 pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> Result<EstimateTotals, BackupError> {
-    let host = Host { plan, log, cancel };
+    let host = Host { plan, log, cancel, changes: LateChanges::default() };
     let (leases, is_stopped) = (LeaseClock::default(), || cancel.is_cancelled());
     let mut comparer = Comparer {
         list: plan.accurate.as_deref(),
@@ -74,7 +75,21 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
             }
             WalkEvent::Message(message) => log.message(message.kind, message.text),
             WalkEvent::Plugin(plugin) => {
-                log.message(MessageType::Fatal, &missing_command(&plan.plugins, PluginPlace::Estimate, plugin.command));
+                let surroundings = Surroundings {
+                    facts: plan.facts.as_ref(),
+                    list: plan.accurate.as_deref(),
+                    fileset: &plan.fileset,
+                    walk: &plan.walk,
+                    changes: &host.changes,
+                };
+                let files = result.files;
+                let say = |kind, text: &[u8]| log.message(kind, text);
+                estimate_command(&plan.plugins, surroundings, plugin, files, &say, &mut |entry, counts| {
+                    result.add_of_plugin(entry, counts);
+                    if lists {
+                        log.message(MessageType::Info, &saved_line(entry, &mut names));
+                    }
+                });
             }
             WalkEvent::Entry(_) => {}
         }
@@ -87,6 +102,14 @@ impl EstimateTotals {
     fn add(&mut self, entry: &Entry) {
         self.files = self.files.saturating_add(1);
         if entry.file_type == FileType::Regular {
+            self.bytes = self.bytes.saturating_add(u64::try_from(entry.stat.size).unwrap_or_default());
+        }
+    }
+
+    /// Adds a file of a plugin (reference 07 §8.1).
+    fn add_of_plugin(&mut self, entry: &Entry, counts: bool) {
+        self.files = self.files.saturating_add(u64::from(counts));
+        if entry.file_type != FileType::HardLink {
             self.bytes = self.bytes.saturating_add(u64::try_from(entry.stat.size).unwrap_or_default());
         }
     }
@@ -109,6 +132,7 @@ struct Host<'h> {
     plan: &'h EstimatePlan,
     log: &'h dyn JobLog,
     cancel: &'h CancelToken,
+    changes: LateChanges,
 }
 
 impl WalkHost for Host<'_> {
@@ -123,5 +147,17 @@ impl WalkHost for Host<'_> {
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
         let list = self.plan.accurate.as_ref();
         list.map_or(Comparison::ByTime, |list| list.compare(candidate, &self.plan.walk))
+    }
+
+    fn excludes(&self, path: &[u8]) -> bool {
+        self.changes.excludes(path)
+    }
+
+    fn begins_include(&self, include: usize) {
+        self.changes.begin_include(include);
+    }
+
+    fn added_command(&self) -> Option<Vec<u8>> {
+        self.changes.take_command()
     }
 }

@@ -14,6 +14,8 @@ use crate::accurate::AccurateList;
 use crate::digests::protect::Protection;
 use crate::digests::signature_file::SignatureFile;
 use crate::pipeline::pace::HostShare;
+use crate::plugins::changes::LateChanges;
+use crate::plugins::host::Surroundings;
 
 /// What stays the same for the duration of a backup.
 #[derive(Clone, Debug)]
@@ -76,6 +78,19 @@ impl BackupPlan {
             host_share: HostShare::default(),
             report_times: false,
             processor: Processor::chosen(),
+        }
+    }
+}
+
+impl BackupPlan {
+    /// What plugins may ask about.
+    pub(crate) fn surroundings<'p>(&'p self, changes: &'p LateChanges) -> Surroundings<'p> {
+        Surroundings {
+            facts: self.facts.as_ref(),
+            list: self.accurate.as_deref(),
+            fileset: &self.fileset,
+            walk: &self.walk,
+            changes,
         }
     }
 }

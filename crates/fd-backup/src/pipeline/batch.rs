@@ -1,9 +1,11 @@
-//! Collects the walk's events to batches: small files together, each large file alone.
+//! Collects the walk's events to batches: small files together, each large file and each plugin
+//! command alone.
 
 use std::sync::Arc;
 
+use fd_fileset::EffectiveOptions;
 use fd_records::FileType;
-use fd_walk::{Entry, WalkEvent};
+use fd_walk::{Entry, HardLink, PluginCommand, WalkEvent};
 
 use crate::digests::ahead::FileAhead;
 use crate::pipeline::piece::Event;
@@ -21,6 +23,11 @@ pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
     /// The only file, if its digests are computed ahead.
     pub(crate) ahead: Option<Arc<FileAhead>>,
+    /// Its items are worked on when all earlier batches are sent, one after the other: plugins take
+    /// part.
+    pub(crate) in_turn: bool,
+    /// Number of the Include of a batch that is worked on in turn.
+    pub(crate) include: usize,
     bytes: u64,
 }
 
@@ -31,8 +38,20 @@ pub(crate) enum Item {
     Entry(Entry),
     /// A message.
     Event(Event),
-    /// A plugin command, for which there is no plugin.
-    Plugin(Vec<u8>),
+    /// A plugin command.
+    Plugin(Command),
+}
+
+/// A plugin command, and what its files have from the walk.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) text: Vec<u8>,
+    /// Number of its Include.
+    pub(crate) include: usize,
+    /// The options that its files inherit.
+    pub(crate) options: Arc<EffectiveOptions>,
+    /// A plugin has added it since the FileSet was complete.
+    pub(crate) is_added: bool,
 }
 
 /// Collects events until they make a batch.
@@ -42,23 +61,38 @@ pub(crate) struct Batcher {
 }
 
 impl Batcher {
-    /// Adds an event. Complete batches are passed to `submit`, in order.
+    /// Adds an event of the Include with this number. Complete batches are passed to `submit`, in
+    /// order.
     pub(crate) fn push<E>(
         &mut self,
         event: WalkEvent<'_>,
+        include: usize,
         mut submit: impl FnMut(Batch) -> Result<(), E>,
     ) -> Result<(), E> {
+        let mut in_turn = false;
         let (item, bytes) = match event {
             WalkEvent::Entry(entry) => {
-                let bytes = data_len(&entry);
+                in_turn = may_have_plugin(&entry);
+                let bytes = if in_turn { 0 } else { data_len(&entry) };
                 (Item::Entry(entry), bytes)
             }
             WalkEvent::Message(message) => {
                 let fd_walk::Message { kind, text, error } = message;
                 (Item::Event(Event::Message { kind, text: text.to_vec(), failed: error }), 0)
             }
-            WalkEvent::Plugin(plugin) => (Item::Plugin(plugin.command.to_vec()), 0),
+            WalkEvent::Plugin(plugin) => {
+                self.finish(&mut submit)?;
+                in_turn = true;
+                let options = Arc::clone(plugin.options);
+                let PluginCommand { include, is_added, .. } = plugin;
+                (Item::Plugin(Command { text: plugin.command.to_vec(), include, options, is_added }), 0)
+            }
         };
+        if in_turn && (!self.batch.in_turn || self.batch.include != include) {
+            self.finish(&mut submit)?;
+            self.batch.in_turn = true;
+            self.batch.include = include;
+        }
         if bytes >= LARGE {
             self.finish(&mut submit)?;
         }
@@ -91,8 +125,20 @@ impl Batch {
     }
 
     fn is_full(&self) -> bool {
-        self.items.len() >= MOST_ITEMS || self.bytes >= MOST_BYTES || self.bytes >= LARGE && self.items.len() == 1
+        matches!(self.items.as_slice(), [Item::Plugin(_)])
+            || self.items.len() >= MOST_ITEMS
+            || self.bytes >= MOST_BYTES
+            || self.bytes >= LARGE && self.items.len() == 1
     }
+}
+
+/// Whether the plugin of its Options may save an entry, now or as a file of its own.
+fn may_have_plugin(entry: &Entry) -> bool {
+    let own_type = match &entry.hard_link {
+        Some(HardLink::Later { own_type, .. }) => *own_type,
+        _ => entry.file_type,
+    };
+    entry.options.plugin.is_some() && matches!(own_type, FileType::Regular | FileType::EmptyFile)
 }
 
 /// Bytes of data of an entry, as far as its attributes say.

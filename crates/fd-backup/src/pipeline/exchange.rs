@@ -55,7 +55,7 @@ pub(crate) struct Exchange<B> {
     times: Arc<StageTimes>,
     /// Workers: a batch is waiting, or there are no more.
     work: Condvar,
-    /// Walker: the queue has room for batches.
+    /// Walker: the queue has room for batches, or all are sent.
     room: Condvar,
     /// Workers: pieces are free, or another slot is the first one.
     memory: Condvar,
@@ -63,7 +63,7 @@ pub(crate) struct Exchange<B> {
     ready: Condvar,
     /// Workers: the first FileIndex of more batches is known.
     numbers: Condvar,
-    /// Workers: a condition of [`Exchange::wait_for`] may hold now.
+    /// Workers: a condition of [`Exchange::wait_for`] may hold now, or another slot is the first.
     news: Condvar,
     stopped: AtomicBool,
 }
@@ -85,6 +85,7 @@ struct State<B> {
     no_more_batches: bool,
     idle_workers: usize,
     walker_waits: bool,
+    walker_waits_for_all: bool,
     sender_waits: bool,
     memory_waiters: usize,
     news_waiters: usize,
@@ -144,6 +145,7 @@ impl<B> Exchange<B> {
                 no_more_batches: false,
                 idle_workers: 0,
                 walker_waits: false,
+                walker_waits_for_all: false,
                 sender_waits: false,
                 memory_waiters: 0,
                 news_waiters: 0,
@@ -180,6 +182,31 @@ impl<B> Exchange<B> {
             self.work.notify_one();
         }
         Ok(state.batches.len().saturating_sub(state.idle_workers))
+    }
+
+    /// Walker: waits until all batches that were submitted are sent.
+    pub(crate) fn wait_until_sent(&self) -> Result<(), Stopped> {
+        let mut state = self.lock();
+        while !state.outputs.is_empty() && !self.is_stopped() {
+            state.walker_waits_for_all = true;
+            state = self.wait(&self.room, Stage::WalkWaits, state);
+        }
+        state.walker_waits_for_all = false;
+        if self.is_stopped() { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// Worker: waits until all slots before `slot` are sent.
+    pub(crate) fn wait_for_turn(&self, slot: Slot) -> Result<(), Stopped> {
+        let mut state = self.lock();
+        while state.first != slot.0 {
+            if self.is_stopped() {
+                return Err(Stopped);
+            }
+            state.news_waiters += 1;
+            state = self.wait(&self.news, Stage::WorkWaitsForSender, state);
+            state.news_waiters -= 1;
+        }
+        Ok(())
     }
 
     /// Walker: one more worker is being started. It counts as idle until it arrives.
@@ -320,6 +347,12 @@ impl<B> Exchange<B> {
                         state.first += 1;
                         if state.memory_waiters > 0 {
                             self.memory.notify_all();
+                        }
+                        if state.news_waiters > 0 {
+                            self.news.notify_all();
+                        }
+                        if state.walker_waits_for_all && state.outputs.is_empty() {
+                            self.room.notify_one();
                         }
                         continue;
                     }

@@ -5,6 +5,7 @@ use fd_compress::CompressError;
 use fd_crypto::DigestError;
 use fd_crypto::pki::DataError;
 use fd_messages::MessageType;
+use fd_plugins::Gone;
 use fd_records::DigestKind;
 
 use crate::digests::protect::ProtectionError;
@@ -27,6 +28,12 @@ pub(crate) enum Halt {
     FileIndex,
     /// A file can't be encrypted or signed as configured.
     Protection(ProtectionError),
+    /// A plugin is gone, or can't be reached any more.
+    Plugin(Gone),
+    /// This fatal message ends the job.
+    Fatal(Vec<u8>),
+    /// A fatal message with this text is in the stream already.
+    Ended(Vec<u8>),
 }
 
 impl Halt {
@@ -35,6 +42,13 @@ impl Halt {
     pub(crate) fn note(&self, path: &[u8], piece: &mut Piece) -> bool {
         let text = match self {
             Self::Stopped => return false,
+            Self::Plugin(gone) if gone.canceled => return false,
+            Self::Plugin(gone) => gone.text.clone(),
+            Self::Fatal(text) => text.clone(),
+            Self::Ended(text) => {
+                piece.note(Event::Ended { text: text.clone() });
+                return true;
+            }
             Self::Record(error) => texts::record_refused(path, error),
             Self::Compression(error) => texts::compression_failed(*error),
             Self::Digest(kind) => texts::digest_failed(*kind),
@@ -54,6 +68,12 @@ impl Halt {
 impl From<Stopped> for Halt {
     fn from(_: Stopped) -> Self {
         Self::Stopped
+    }
+}
+
+impl From<Gone> for Halt {
+    fn from(gone: Gone) -> Self {
+        Self::Plugin(gone)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the threads of one backup share.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
 use fd_walk::{Entry, HardLink, LinkState};
@@ -12,7 +13,9 @@ use crate::digests::protect::{JobProtection, ProtectionError};
 use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::{BackupPlan, block_len};
 use crate::pipeline::batch::Batch;
-use crate::pipeline::exchange::{Exchange, Limits};
+use crate::pipeline::exchange::{Exchange, Limits, Stopped};
+use crate::plugins::changes::LateChanges;
+use crate::plugins::host::{BackupHost, Surroundings};
 
 /// A piece is published when it holds this many bytes of frames.
 const PIECE_LEN: usize = 512 << 10;
@@ -30,6 +33,10 @@ pub(crate) struct Job<'j> {
     pub(crate) record_len: usize,
     pub(crate) piece_len: usize,
     pub(crate) leases: LeaseClock,
+    /// What plugins change in the FileSet.
+    pub(crate) changes: LateChanges,
+    /// A plugin is at work.
+    pub(crate) in_plugin: AtomicBool,
     /// The log takes the line of each saved file.
     pub(crate) wants_saved: bool,
     /// The log takes the line of each unchanged file.
@@ -60,6 +67,8 @@ impl<'j> Job<'j> {
             record_len,
             piece_len,
             leases: LeaseClock::default(),
+            changes: LateChanges::default(),
+            in_plugin: AtomicBool::new(false),
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),
             digests_ahead: DigestsAhead::new(record_len, plan.processor),
@@ -100,6 +109,22 @@ impl<'j> Job<'j> {
     /// Limits of the time that opening a file may take.
     pub(crate) fn open_limits<'p>(&'p self, is_stopped: &'p dyn Fn() -> bool) -> OpenLimits<'p> {
         OpenLimits { fifo: self.plan.fifo_timeout, is_stopped, leases: &self.leases }
+    }
+
+    /// Fails if the job is stopped or canceled.
+    pub(crate) fn go_on(&self) -> Result<(), Stopped> {
+        if self.is_stopped() { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// What plugins may ask about.
+    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
+        self.plan.surroundings(&self.changes)
+    }
+
+    /// Tells all plugins that the job is over: one of them is at work.
+    pub(crate) fn cancel_plugins(&self) {
+        let options = Arc::default();
+        self.plan.plugins.cancel(&mut BackupHost::new(self.surroundings(), 0, &options));
     }
 
     /// Whether the job is stopped or canceled.

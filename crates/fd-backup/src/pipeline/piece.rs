@@ -49,6 +49,15 @@ pub(crate) enum Event {
     MetadataWarning { kind: MetadataKind, text: Vec<u8> },
     /// A fatal error, which ends the job.
     Fatal { text: Vec<u8> },
+    /// Ends the job, because of a fatal message that has been delivered.
+    Ended { text: Vec<u8> },
+}
+
+impl Event {
+    /// A message about a file that is not saved: one more error of the job.
+    pub(crate) fn not_saved(text: Vec<u8>) -> Self {
+        Self::Message { kind: MessageType::NotSaved, text, failed: true }
+    }
 }
 
 impl Piece {

@@ -17,6 +17,7 @@ use crate::pipeline::job::Job;
 use crate::pipeline::pace::LoweredPriority;
 use crate::pipeline::piece::{Event, Piece, Tally};
 use crate::pipeline::tail::TailEncoder;
+use crate::plugins::check::{CheckError, FileCheck};
 use crate::texts;
 
 /// See the module.
@@ -116,6 +117,7 @@ impl<'s> Sender<'s> {
                 }
             }
             Event::Fatal { text } => return Err(self.fatal(&text)),
+            Event::Ended { text } => return Err(fatal_error(&text)),
         }
         Ok(())
     }
@@ -136,7 +138,7 @@ impl<'s> Sender<'s> {
 
     fn fatal(&self, text: &[u8]) -> BackupError {
         self.log.message(MessageType::Fatal, text);
-        BackupError::Fatal(String::from_utf8_lossy(text).trim_end().to_owned())
+        fatal_error(text)
     }
 
     /// Lowers the priority of this thread and of those that it starts. Warns if the kernel refuses.
@@ -168,22 +170,29 @@ impl<'s> Sender<'s> {
     }
 
     /// Sends the records after the last file of an accurate job.
-    pub(crate) fn send_tail(&mut self, list: &AccurateList, piece_len: usize) -> Result<(), BackupError> {
+    pub(crate) fn send_tail(&mut self, list: &AccurateList, job: &Job<'_>) -> Result<(), BackupError> {
         let mut tail = TailEncoder::new(self.plan.comm_compression);
         let mut names = NameCache::new();
-        list.tail(|record| {
-            let file_index = self.last_file.checked_add(1).and_then(|index| i32::try_from(index).ok());
-            let Some(file_index) = file_index else { return Err(self.fatal(&texts::too_many_files())) };
-            if self.cancel.is_cancelled() {
-                return Err(BackupError::Cancelled);
-            }
-            if self.log.wants(MessageType::Saved) {
-                self.log.message(MessageType::Saved, &saved_line_of_tail(&record, &mut names));
-            }
-            tail.push(&record, file_index).map_err(|error| self.fatal(&texts::record_refused(record.path, &error)))?;
-            self.count(Tally { files: 1, ..Tally::default() });
-            if tail.frames.len() >= piece_len { self.send_piece_of_tail(&mut tail) } else { Ok(()) }
-        })?;
+        let (log, cancel) = (self.log, self.cancel);
+        let mut check = FileCheck::new(&job.plan.plugins, job.surroundings(), log);
+        check.files = self.last_file;
+        list.tail(
+            |path| check.exists(path).map_err(|error| check_failed(log, cancel, error)),
+            |record| {
+                let file_index = self.last_file.checked_add(1).and_then(|index| i32::try_from(index).ok());
+                let Some(file_index) = file_index else { return Err(self.fatal(&texts::too_many_files())) };
+                if self.cancel.is_cancelled() {
+                    return Err(BackupError::Cancelled);
+                }
+                if self.log.wants(MessageType::Saved) {
+                    self.log.message(MessageType::Saved, &saved_line_of_tail(&record, &mut names));
+                }
+                tail.push(&record, file_index)
+                    .map_err(|error| self.fatal(&texts::record_refused(record.path, &error)))?;
+                self.count(Tally { files: 1, ..Tally::default() });
+                if tail.frames.len() >= job.piece_len { self.send_piece_of_tail(&mut tail) } else { Ok(()) }
+            },
+        )?;
         self.send_piece_of_tail(&mut tail)?;
         if let Some(bytes) = list.space_saved() {
             self.log.message(MessageType::Info, &texts::space_saved(bytes));
@@ -197,4 +206,20 @@ impl<'s> Sender<'s> {
         tail.frames.clear();
         Ok(())
     }
+}
+
+/// Why the job ends when a plugin can't say whether a file exists.
+fn check_failed(log: &dyn JobLog, cancel: &CancelToken, error: CheckError) -> BackupError {
+    match error {
+        CheckError::Gone(_) if cancel.is_cancelled() => BackupError::Cancelled,
+        CheckError::Gone(gone) => {
+            log.message(MessageType::Fatal, &gone.text);
+            fatal_error(&gone.text)
+        }
+        CheckError::Fatal(text) => fatal_error(&text),
+    }
+}
+
+fn fatal_error(text: &[u8]) -> BackupError {
+    BackupError::Fatal(String::from_utf8_lossy(text).trim_end().to_owned())
 }

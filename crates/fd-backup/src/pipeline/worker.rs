@@ -1,7 +1,7 @@
 //! A worker thread: takes a batch, turns it into records, takes the next one.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fd_messages::{MessageType, Stage};
@@ -11,8 +11,7 @@ use rustix::io::Errno;
 
 use crate::digests::protect::ProtectionError;
 use crate::file::kinds::is_read;
-use crate::file::plugins::{missing_command, missing_options, options_plugin};
-use crate::file::prepare::{Fate, Prepared, Preparer};
+use crate::file::prepare::{Fate, Prepared, Preparer, prepare_link};
 use crate::file::save::{Content, Inherited, Saved, Saver};
 use crate::file::source::{Source, open_regular, open_special};
 use crate::pipeline::batch::{Batch, Item};
@@ -20,7 +19,9 @@ use crate::pipeline::exchange::{Slot, Stopped};
 use crate::pipeline::halt::Halt;
 use crate::pipeline::job::Job;
 use crate::pipeline::piece::Event;
-use crate::texts::{self, PluginPlace};
+use crate::plugins::command::save_command;
+use crate::plugins::option::{Offered, offer, options_plugin};
+use crate::texts;
 
 /// Takes batches and saves their items.
 pub(crate) struct Worker<'j> {
@@ -57,7 +58,10 @@ impl<'j> Worker<'j> {
     /// `fates` is a buffer.
     fn work(&mut self, slot: Slot, mut batch: Batch, fates: &mut Vec<Prepared>) -> Result<(), Stopped> {
         let job = self.job;
-        let mut preparer = Preparer { job, digesters: &mut self.saver.digests.digesters, block: &mut self.saver.block };
+        if batch.in_turn {
+            return self.work_in_turn(slot, batch);
+        }
+        let mut preparer = self.preparer();
         preparer.prepare(&mut batch.items, fates)?;
         let mut file_index = job.exchange.first_file(slot)?;
         preparer.prepare_links(&mut batch.items, fates)?;
@@ -66,9 +70,7 @@ impl<'j> Worker<'j> {
         self.saver.ahead = batch.ahead;
         self.saver.emitter.open(slot)?;
         for (item, prepared) in batch.items.into_iter().zip(fates.drain(..)) {
-            if self.job.is_stopped() {
-                return Err(Stopped);
-            }
+            self.job.go_on()?;
             match item {
                 Item::Entry(entry) => {
                     if self.work_entry(entry, prepared, file_index)? {
@@ -76,26 +78,110 @@ impl<'j> Worker<'j> {
                     }
                 }
                 Item::Event(event) => self.saver.emitter.note(event),
-                Item::Plugin(command) => {
-                    // Entries before the command in the FileSet are saved.
-                    self.saver.emitter.publish()?;
-                    let text = missing_command(&self.job.plan.plugins, PluginPlace::Command, &command);
-                    self.saver.emitter.note(Event::Fatal { text });
-                }
+                // It has a batch that is worked on in turn.
+                Item::Plugin(_) => {}
             }
-            self.saver.emitter.make_room()?;
-            self.saver.pace.step(&|| self.job.is_stopped());
+            self.end_item()?;
         }
         self.saver.emitter.close();
         Ok(())
     }
 
-    /// Saves a prepared entry. `true` if it used its FileIndex.
-    fn work_entry(&mut self, mut entry: Entry, prepared: Prepared, file_index: u32) -> Result<bool, Stopped> {
-        for event in prepared.events {
+    /// Works on the items of a batch one after the other, when all earlier batches are sent: a
+    /// plugin decides about an entry when the entries before it are saved, and the number of a
+    /// command's files is known at its end.
+    fn work_in_turn(&mut self, slot: Slot, batch: Batch) -> Result<(), Stopped> {
+        let exchange = &self.job.exchange;
+        exchange.wait_for_turn(slot)?;
+        let first_file = exchange.first_file(slot)?;
+        let mut file_index = first_file;
+        self.saver.emitter.open(slot)?;
+        for item in batch.items {
+            self.job.go_on()?;
+            match item {
+                Item::Entry(entry) => {
+                    if self.work_entry_in_turn(entry, batch.include, file_index)? {
+                        file_index = file_index.saturating_add(1);
+                    }
+                }
+                Item::Event(event) => self.saver.emitter.note(event),
+                Item::Plugin(command) => {
+                    // Entries before the command in the FileSet are saved.
+                    self.saver.emitter.publish()?;
+                    self.job.in_plugin.store(true, Ordering::SeqCst);
+                    let saved = save_command(&mut self.saver, &command, file_index);
+                    self.job.in_plugin.store(false, Ordering::SeqCst);
+                    let files = saved.map_err(|halt| self.give_up(&halt, &command.text))?;
+                    file_index = file_index.saturating_add(files);
+                }
+            }
+            self.end_item()?;
+        }
+        self.job.exchange.count_files(slot, file_index.saturating_sub(first_file));
+        self.saver.emitter.close();
+        Ok(())
+    }
+
+    fn end_item(&mut self) -> Result<(), Stopped> {
+        self.saver.emitter.make_room()?;
+        self.saver.pace.step(&|| self.job.is_stopped());
+        Ok(())
+    }
+
+    /// Offers an entry to the plugin of its Options, or saves it. `true` if it used its FileIndex.
+    fn work_entry_in_turn(&mut self, mut entry: Entry, include: usize, file_index: u32) -> Result<bool, Stopped> {
+        prepare_link(&mut entry);
+        let Some(command) = options_plugin(&entry) else {
+            let prepared = self.preparer().prepare_entry(&mut entry)?;
+            return self.work_entry(entry, prepared, file_index);
+        };
+        let prepared = self.preparer().compare(&mut entry)?;
+        if !matches!(prepared.fate, Fate::InItsTurn) {
+            return self.work_entry(entry, prepared, file_index);
+        }
+        self.note(prepared.events, prepared.read_bytes);
+        self.job.in_plugin.store(true, Ordering::SeqCst);
+        let offered = offer(&mut self.saver, &command, &mut entry, include, file_index);
+        self.job.in_plugin.store(false, Ordering::SeqCst);
+        match offered.map_err(|halt| self.give_up(&halt, &entry.path))? {
+            Offered::Saved(digest) => {
+                let file_index = i32::try_from(file_index).unwrap_or(i32::MAX);
+                self.job.resolve(&entry, LinkState::Saved { file_index, digest });
+                Ok(true)
+            }
+            Offered::Skipped => {
+                self.job.resolve(&entry, LinkState::NotSaved);
+                Ok(false)
+            }
+            Offered::Declined => self.save_declined(entry, file_index),
+            Offered::Missing { first, last } => {
+                self.save_declined(entry, file_index)?;
+                Err(self.end_without_plugin(first, last)?)
+            }
+        }
+    }
+
+    /// Saves an entry that its plugin has left to the daemon.
+    fn save_declined(&mut self, mut entry: Entry, file_index: u32) -> Result<bool, Stopped> {
+        let fate = self.preparer().open(&mut entry)?;
+        self.work_entry(entry, fate.into(), file_index)
+    }
+
+    fn preparer(&mut self) -> Preparer<'_, 'j> {
+        Preparer { job: self.job, digesters: &mut self.saver.digests.digesters, block: &mut self.saver.block }
+    }
+
+    /// What came of comparing an entry's data.
+    fn note(&mut self, events: Vec<Event>, read_bytes: u64) {
+        for event in events {
             self.saver.emitter.note(event);
         }
-        self.saver.emitter.piece().tally.read_bytes += prepared.read_bytes;
+        self.saver.emitter.piece().tally.read_bytes += read_bytes;
+    }
+
+    /// Saves a prepared entry. `true` if it used its FileIndex.
+    fn work_entry(&mut self, mut entry: Entry, prepared: Prepared, file_index: u32) -> Result<bool, Stopped> {
+        self.note(prepared.events, prepared.read_bytes);
         let mut update = None;
         let mut opened = None;
         match prepared.fate {
@@ -119,7 +205,6 @@ impl<'j> Worker<'j> {
         }
         self.saver.emitter.set_current(&entry.path);
         let inherited = self.inherit(&mut entry)?;
-        let plugin = options_plugin(&entry);
         let content = if update.is_some() { Content::Nothing } else { self.content(&mut entry, opened) };
         let saved = i32::try_from(file_index)
             .map_err(|_| Halt::FileIndex)
@@ -127,11 +212,11 @@ impl<'j> Worker<'j> {
         match saved {
             Ok((file_index, Saved::Complete { digest })) => {
                 self.job.resolve(&entry, LinkState::Saved { file_index, digest });
-                self.end_without_plugin(plugin).map(|()| true)
+                Ok(true)
             }
             Ok((_, Saved::NotOpened)) => {
                 self.job.resolve(&entry, LinkState::NotSaved);
-                self.end_without_plugin(plugin).map(|()| true)
+                Ok(true)
             }
             Err(halt) => Err(self.give_up(&halt, &entry.path)),
         }
@@ -181,18 +266,16 @@ impl<'j> Worker<'j> {
         Ok((file, begun.elapsed()))
     }
 
-    /// Ends the job after an entry whose options name a plugin: there is none. The entry itself is
-    /// saved, as by the stock daemon.
-    fn end_without_plugin(&mut self, plugin: Option<Arc<[u8]>>) -> Result<(), Stopped> {
-        let Some(command) = plugin else { return Ok(()) };
+    /// Ends the job after an entry whose options name a plugin that is not there. The entry itself
+    /// is saved, as by the stock daemon.
+    fn end_without_plugin(&mut self, first: Option<Vec<u8>>, last: Vec<u8>) -> Result<Stopped, Stopped> {
         self.saver.emitter.publish()?;
-        let (first, last) = missing_options(&self.job.plan.plugins, &command);
         if let Some(text) = first {
             self.saver.emitter.note(Event::Message { kind: MessageType::Fatal, text, failed: false });
         }
         self.saver.emitter.note(Event::Fatal { text: last });
         self.saver.emitter.close();
-        Err(Stopped)
+        Ok(Stopped)
     }
 
     /// What the entry takes from the first name of its inode. If that one was not saved, the entry

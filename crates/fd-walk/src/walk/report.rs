@@ -72,7 +72,7 @@ impl Report<'_> {
             return Ok(());
         }
         let words = fd_os::error_text(errno.raw_os_error());
-        self.say(MessageType::NotSaved, |text| texts::could_not(text, purpose, what, path, &words))
+        self.say(MessageType::NotSaved, |text| texts::failed(text, purpose, what, path, &words))
     }
 
     /// A message. Its text is only built if its type is delivered or it counts as an error.

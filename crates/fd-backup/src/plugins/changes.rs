@@ -1,0 +1,121 @@
+//! What plugins change in the FileSet while it is walked (reference 07 §3.5).
+//!
+//! A path that is excluded, or a command that is added, counts from then on. Names and options can't
+//! be added any more: the walk has passed the place where they would stand.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fd_fileset::Exclude;
+use fd_plugins::{FileSetChange, Status};
+
+/// So many changes are accepted in a job.
+const MOST: usize = 10_000;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct LateChanges {
+    excludes: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    count: usize,
+    names: Vec<Vec<u8>>,
+    /// The block of `names`, once it is needed.
+    block: Option<Exclude>,
+    /// Commands, each with the number of its Include.
+    commands: VecDeque<(usize, Vec<u8>)>,
+    /// The Include that is walked.
+    include: usize,
+}
+
+impl LateChanges {
+    /// Makes a change, if that is still possible.
+    pub(crate) fn change(&self, change: FileSetChange<'_>) -> Status {
+        let mut state = self.lock();
+        if state.count >= MOST {
+            return Status::Error;
+        }
+        match change {
+            // A list or a program is read when the FileSet comes, not while it is walked.
+            FileSetChange::Exclude(name) if !name.starts_with(b"|") && !name.starts_with(b"<") => {
+                state.names.push(name.to_vec());
+                state.block = None;
+                self.excludes.store(true, Ordering::Relaxed);
+            }
+            FileSetChange::Plugin(command) => {
+                let include = state.include;
+                state.commands.push_back((include, command.to_vec()));
+            }
+            _ => return Status::Error,
+        }
+        state.count += 1;
+        Status::Ok
+    }
+
+    /// Whether a plugin has excluded this path.
+    pub(crate) fn excludes(&self, path: &[u8]) -> bool {
+        if !self.excludes.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut state = self.lock();
+        let State { names, block, .. } = &mut *state;
+        block.get_or_insert_with(|| Exclude::of_names(names.clone())).matches(path)
+    }
+
+    /// The Include with this number is walked next.
+    pub(crate) fn begin_include(&self, include: usize) {
+        self.lock().include = include;
+    }
+
+    /// Takes the next command that was added to the Include that is walked.
+    pub(crate) fn take_command(&self) -> Option<Vec<u8>> {
+        let mut state = self.lock();
+        let include = state.include;
+        let at = state.commands.iter().position(|(of, _)| *of == include)?;
+        state.commands.remove(at).map(|(_, command)| command)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excluded_paths_and_added_commands_count_from_then_on() {
+        let changes = LateChanges::default();
+        assert!(!changes.excludes(b"/a/b"));
+        for (change, expected) in [
+            (FileSetChange::Exclude(b"/a/*"), Status::Ok),
+            (FileSetChange::Exclude(b"/c"), Status::Ok),
+            (FileSetChange::Exclude(b"|program"), Status::Error),
+            (FileSetChange::Include(b"/d"), Status::Error),
+            (FileSetChange::NewOptions, Status::Error),
+        ] {
+            assert_eq!(changes.change(change), expected, "{change:?}");
+        }
+        assert!(changes.excludes(b"/a/b") && changes.excludes(b"/c") && !changes.excludes(b"/d"));
+        changes.begin_include(1);
+        assert_eq!(changes.change(FileSetChange::Plugin(b"p:1")), Status::Ok);
+        changes.begin_include(2);
+        assert_eq!(changes.take_command(), None);
+        changes.begin_include(1);
+        assert_eq!((changes.take_command(), changes.take_command()), (Some(b"p:1".to_vec()), None));
+    }
+
+    #[test]
+    fn the_number_of_changes_is_bounded() {
+        let changes = LateChanges::default();
+        for _ in 0..MOST {
+            assert_eq!(changes.change(FileSetChange::Plugin(b"p")), Status::Ok);
+        }
+        assert_eq!(changes.change(FileSetChange::Plugin(b"p")), Status::Error);
+    }
+}

@@ -1,0 +1,301 @@
+//! The files of a plugin command (reference 07 §5.4).
+
+use std::sync::Arc;
+
+use fd_fileset::EffectiveOptions;
+use fd_messages::MessageType;
+use fd_plugins::{Event as PluginEvent, SavePacket, Status};
+use fd_records::{FileType, Stat};
+use fd_walk::{Entry, texts as walk_texts};
+
+use crate::file::save::Saver;
+use crate::pipeline::batch::Command;
+use crate::pipeline::halt::Halt;
+use crate::pipeline::piece::Event;
+use crate::plugins::guest::{Guest, pass_on};
+use crate::plugins::host::BackupHost;
+use crate::plugins::missing::{Named, named};
+use crate::plugins::record::{
+    PluginFile, is_encrypted, send_end, send_events, send_file, send_plugin_object, send_restore_object, send_start,
+    with_packet,
+};
+use crate::texts::{self, PluginPlace};
+
+/// Saves everything that a plugin command names. The first file gets the FileIndex `first_file`.
+/// Returns the number of files and objects.
+pub(crate) fn save_command(saver: &mut Saver<'_>, item: &Command, first_file: u32) -> Result<u32, Halt> {
+    let job = saver.job;
+    let Command { text: command, include, options, is_added } = item;
+    let mut host = BackupHost::new(job.surroundings(), *include, options);
+    host.files = first_file.saturating_sub(1);
+    if *is_added {
+        // A malformed one is reported below.
+        let _reported = job.plan.plugins.tell_named(&mut host, command, &PluginEvent::PluginCommand(command));
+        pass_on(&mut host.messages, &mut saver.emitter)?;
+    }
+    let plugin = match named(&job.plan.plugins, PluginPlace::Command, command) {
+        Named::Plugin(plugin) => plugin,
+        Named::Silent => return Ok(0),
+        Named::Missing(MessageType::Fatal, text) => return Err(Halt::Fatal(text)),
+        Named::Missing(kind, text) => {
+            saver.emitter.note(Event::Message { kind, text, failed: false });
+            return Ok(0);
+        }
+    };
+    let guest = Guest::new(plugin, host);
+    if !guest.offers().backup {
+        return Ok(0);
+    }
+    let mut run = CommandRun { saver, guest, command, options: Variants::new(options), files: 0, first_file };
+    run.run()?;
+    Ok(run.files)
+}
+
+/// A command at work.
+struct CommandRun<'r, 'j, 'g, 'h> {
+    saver: &'r mut Saver<'j>,
+    guest: Guest<'g, 'h>,
+    command: &'r [u8],
+    options: Variants,
+    /// Files and objects so far.
+    files: u32,
+    first_file: u32,
+}
+
+impl CommandRun<'_, '_, '_, '_> {
+    fn run(&mut self) -> Result<(), Halt> {
+        let command = self.command;
+        let begun = self.guest.call(|instance, host| instance.event(host, &PluginEvent::BackupCommand(command)))?;
+        self.pass_on()?;
+        if !begun.is_ok() {
+            return Ok(());
+        }
+        while self.next()? {}
+        Ok(())
+    }
+
+    /// Saves the next file. `false` after the last one.
+    fn next(&mut self) -> Result<bool, Halt> {
+        self.saver.job.go_on()?;
+        let command = self.command;
+        let mut packet = SavePacket::empty();
+        self.guest.host.file_events.clear();
+        let started = self.guest.call(|instance, host| instance.start_backup_file(host, command, true, &mut packet))?;
+        self.pass_on()?;
+        if !started.is_ok() {
+            return Ok(false);
+        }
+        let ended = self.save(&packet)?;
+        self.pass_on()?;
+        if matches!(ended, Status::Ok | Status::More)
+            && let Some(list) = &self.saver.job.plan.accurate
+        {
+            // The catalog has a directory with its slash, which the plugin has in the link.
+            let names = [&packet.name, &packet.link];
+            for name in names.into_iter().flatten().take(if is_directory(&packet) { 2 } else { 1 }) {
+                list.mark_seen(name);
+            }
+        }
+        self.saver.emitter.make_room()?;
+        Ok(ended == Status::More)
+    }
+
+    /// Saves what the plugin has put into the packet, and tells it.
+    fn save(&mut self, packet: &SavePacket) -> Result<Status, Halt> {
+        let command = self.command;
+        let file_index = self.first_file.saturating_add(self.files);
+        let file_index = i32::try_from(file_index).map_err(|_| Halt::FileIndex)?;
+        if packet.file_type == 0 {
+            return Err(Halt::Fatal(texts::no_type(PluginPlace::Command, command)));
+        }
+        let kind = Kind::of(packet);
+        if let Kind::Object(file_type) = kind {
+            if packet.object.name.is_none() && file_type != FileType::PluginObject {
+                return Err(Halt::Fatal(texts::no_object_name(command)));
+            }
+            self.save_object(packet, file_type, file_index)?;
+            return self.end_file();
+        }
+        let Some(name) = &packet.name else {
+            return Err(Halt::Fatal(texts::no_name(PluginPlace::Command, command)));
+        };
+        self.saver.emitter.set_current(name);
+        let (announced, file_type) = self.announce(kind, name);
+        if let Some(event) = announced {
+            self.saver.emitter.note(event);
+        }
+        let Some(file_type) = file_type else { return self.end_file() };
+        self.save_file(packet, name, file_type, file_index)
+    }
+
+    fn save_object(&mut self, packet: &SavePacket, file_type: FileType, file_index: i32) -> Result<(), Halt> {
+        let Self { saver, guest, command, .. } = self;
+        send_start(saver, guest, command, packet.portable, file_index)?;
+        if file_type == FileType::PluginObject {
+            send_plugin_object(saver, command, packet, file_index)?;
+        } else {
+            send_restore_object(saver, command, packet, file_type, file_index)?;
+        }
+        self.files += 1;
+        self.guest.host.files += 1;
+        if file_type == FileType::RestoreFirst {
+            // As with the stock daemon, no option is left (reference 07 §5.3).
+            self.options.clear();
+        }
+        send_end(self.saver, file_index)
+    }
+
+    fn save_file(
+        &mut self,
+        packet: &SavePacket,
+        name: &[u8],
+        file_type: FileType,
+        file_index: i32,
+    ) -> Result<Status, Halt> {
+        let options = self.options.with(packet);
+        let mut entry = Entry::of_plugin(name.to_vec(), file_type, packet.stat, options);
+        entry.link = packet.link.clone().unwrap_or_default();
+        let is_encrypted = self.saver.encryption.is_some() && is_encrypted(&entry, packet, false);
+        let file = PluginFile {
+            command: self.command,
+            entry: &entry,
+            packet,
+            read_name: name,
+            file_index,
+            is_walked: false,
+            is_encrypted,
+        };
+        send_start(self.saver, &mut self.guest, file.command, packet.portable, file_index)?;
+        self.files += 1;
+        self.guest.host.files += 1;
+        send_file(self.saver, &mut self.guest, &file)?;
+        // What the plugin finds at the end of the file belongs to it, too.
+        let ended = self.end_file()?;
+        send_events(self.saver, &self.guest.host.file_events, file_index)?;
+        send_end(self.saver, file_index)?;
+        Ok(ended)
+    }
+
+    fn end_file(&mut self) -> Result<Status, Halt> {
+        self.saver.job.go_on()?;
+        let ended = self.guest.call(|instance, host| instance.end_backup_file(host))?;
+        self.pass_on_only()?;
+        Ok(ended)
+    }
+
+    /// Messages about a file of this kind, and the type of its record, if it has one: as for an
+    /// entry of the walk (reference 03 §8.1).
+    fn announce(&self, kind: Kind, name: &[u8]) -> (Option<Event>, Option<FileType>) {
+        let fileset = self.saver.job.plan.fileset.as_ref();
+        let say = |kind, build: &dyn Fn(&mut Vec<u8>)| {
+            let mut text = Vec::new();
+            build(&mut text);
+            Some(Event::Message { kind, text, failed: kind == MessageType::NotSaved })
+        };
+        // The plugin can't give the reason of its failure.
+        let reason = fd_os::error_text(0);
+        let could_not = |what| say(MessageType::NotSaved, &|text| walk_texts::could_not(text, what, name, &reason));
+        let directory = Some(FileType::Directory);
+        match kind {
+            Kind::Object(_) => (None, None),
+            Kind::Unknown(code) => (Some(Event::not_saved(texts::unknown_type(code, name))), None),
+            Kind::File(file_type) => match file_type {
+                FileType::NoAccess => (could_not(texts::NO_ACCESS), None),
+                FileType::NoFollow => (could_not(walk_texts::FOLLOW), None),
+                FileType::NoStat => (could_not(walk_texts::STAT), None),
+                FileType::NoOpen => (could_not(walk_texts::OPEN_DIRECTORY), None),
+                FileType::IsArchive => {
+                    let text = texts::archive_not_saved(name);
+                    (Some(Event::Message { kind: MessageType::NotSaved, text, failed: false }), None)
+                }
+                FileType::Unchanged | FileType::DirectoryUnchanged => {
+                    (say(MessageType::Skipped, &|text| text.extend(texts::unchanged(name))), None)
+                }
+                FileType::DirectoryBegin => (None, None),
+                FileType::NoRecurse => {
+                    (say(MessageType::Info, &|text| walk_texts::no_recursion(text, name, name)), directory)
+                }
+                FileType::OtherFileSystem if fileset.lists(name) => (None, directory),
+                FileType::OtherFileSystem => {
+                    (say(MessageType::Info, &|text| walk_texts::other_file_system(text, name, name)), directory)
+                }
+                FileType::InvalidFileSystem => {
+                    (say(MessageType::Info, &|text| walk_texts::disallowed_file_system(text, name, name)), directory)
+                }
+                FileType::InvalidDriveType => {
+                    (say(MessageType::Info, &|text| text.extend(texts::disallowed_drive_type(name))), directory)
+                }
+                other => (None, Some(other)),
+            },
+            Kind::Socket => (say(MessageType::Skipped, &|text| walk_texts::socket(text, name)), None),
+        }
+    }
+
+    /// Passes on the plugin's messages. A fatal one ends the job.
+    fn pass_on(&mut self) -> Result<(), Halt> {
+        self.pass_on_only()?;
+        self.guest.check()
+    }
+
+    fn pass_on_only(&mut self) -> Result<(), Halt> {
+        self.guest.pass_on(&mut self.saver.emitter)?;
+        Ok(())
+    }
+}
+
+/// What a packet describes.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// An object, with its type.
+    Object(FileType),
+    /// A file, with its type.
+    File(FileType),
+    Socket,
+    /// A type that no plugin may use.
+    Unknown(i32),
+}
+
+impl Kind {
+    fn of(packet: &SavePacket) -> Self {
+        let code = packet.file_type;
+        let Some(file_type) = u16::try_from(code).ok().and_then(FileType::from_code) else {
+            return Self::Unknown(code);
+        };
+        match file_type {
+            FileType::RestoreFirst | FileType::PluginConfig | FileType::PluginObject | FileType::SecurityObject => {
+                Self::Object(file_type)
+            }
+            FileType::Plugin | FileType::Base | FileType::PluginConfigFilled => Self::Unknown(code),
+            FileType::Special if packet.stat.mode_type() == Stat::MODE_SOCKET => Self::Socket,
+            other => Self::File(other),
+        }
+    }
+}
+
+fn is_directory(packet: &SavePacket) -> bool {
+    packet.stat.mode_type() == Stat::MODE_DIRECTORY
+}
+
+/// The options of a command's files: what they inherit, with those that the plugin sets for each
+/// (reference 07 §5.3).
+struct Variants {
+    inherited: Arc<EffectiveOptions>,
+    sparse: Option<Arc<EffectiveOptions>>,
+    plain: Option<Arc<EffectiveOptions>>,
+}
+
+impl Variants {
+    fn new(inherited: &Arc<EffectiveOptions>) -> Self {
+        Self { inherited: Arc::clone(inherited), sparse: None, plain: None }
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(&Arc::default());
+    }
+
+    fn with(&mut self, packet: &SavePacket) -> Arc<EffectiveOptions> {
+        let is_sparse = packet.flags & SavePacket::SPARSE != 0;
+        let variant = if is_sparse { &mut self.sparse } else { &mut self.plain };
+        Arc::clone(variant.get_or_insert_with(|| with_packet(&self.inherited, packet)))
+    }
+}

@@ -1,0 +1,151 @@
+//! The data of a plugin's file on its way into the stream (reference 07 §5.6).
+
+use std::time::{Duration, Instant};
+
+use fd_fileset::Flags;
+use fd_messages::Stage;
+use fd_plugins::{Io, IoDone, SavePacket};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::digests::protect::Encryption;
+use crate::file::blocks::{Cut, is_zero};
+use crate::file::data::Transform;
+use crate::file::save::Saver;
+use crate::pipeline::halt::Halt;
+use crate::pipeline::piece::Event;
+use crate::plugins::guest::Guest;
+use crate::plugins::record::PluginFile;
+use crate::texts;
+
+/// After a call that took so long, the Storage Daemon gets what is ready: the next call may take
+/// long, too.
+pub(crate) const LONG_CALL: Duration = Duration::from_millis(100);
+
+/// Opens the plugin's file, sends its data and closes it. `false` if it can't be opened, which is
+/// reported.
+pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &PluginFile<'_>) -> Result<bool, Halt> {
+    let no_atime = file.entry.options.has(Flags::NO_ATIME);
+    let flags = if no_atime { i32::try_from(OFlags::NOATIME.bits()).unwrap_or_default() } else { 0 };
+    let opened = call(saver, guest, Io::Open { name: file.read_name, flags, mode: 0 })?;
+    if opened.status < 0 {
+        let text = texts::cannot_open(&file.entry.path, Errno::from_raw_os_error(opened.errno));
+        saver.emitter.note(Event::not_saved(text));
+        return Ok(false);
+    }
+    saver.emitter.header(file.file_index, file.data_stream(), file.entry.stat.size)?;
+    let options = &file.entry.options;
+    let with_addresses = file.has_sparse_data() || file.has(SavePacket::OFFSETS);
+    let end = if options.compression.is_some() || file.is_encrypted || with_addresses {
+        send_transformed(saver, guest, file)?
+    } else {
+        send_in_place(saver, guest)?
+    };
+    if end.status < 0 {
+        let errno = Errno::from_raw_os_error(end.errno);
+        saver.emitter.note(Event::ReadError { text: texts::read_error(&file.entry.path, errno) });
+    }
+    saver.emitter.close_stream();
+    call(saver, guest, Io::Close)?;
+    Ok(true)
+}
+
+/// Sends data as it is: it is read directly to its place in the stream.
+fn send_in_place(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>) -> Result<IoDone, Halt> {
+    let most = saver.job.record_len;
+    loop {
+        let start = saver.emitter.begin_block(false);
+        let room = saver.emitter.block_room(false);
+        let payload = room.len();
+        let (done, spent) = read(guest, room, most)?;
+        let len = length(done, most);
+        room.truncate(if len == 0 { start } else { payload.saturating_add(len) });
+        if len > 0 {
+            saver.digests.update(room.get(payload..).unwrap_or_default());
+            saver.emitter.end_block(false, start)?;
+            let tally = &mut saver.emitter.piece().tally;
+            tally.read_bytes += len as u64;
+            tally.job_bytes += len as u64;
+            saver.emitter.make_room()?;
+        }
+        after_read(saver, guest, spent)?;
+        if len == 0 || guest.host.fatal.is_some() {
+            return Ok(done);
+        }
+    }
+}
+
+/// Compresses or encrypts data, or sends it with addresses.
+fn send_transformed(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &PluginFile<'_>) -> Result<IoDone, Halt> {
+    let options = &file.entry.options;
+    let sparse = file.has_sparse_data();
+    let offsets = file.has(SavePacket::OFFSETS);
+    let cut = Cut::new(file.entry.file_type, &file.entry.stat, sparse, saver.job.record_len);
+    let mut block = std::mem::take(&mut saver.block);
+    let mut position = 0_u64;
+    let end = loop {
+        block.clear();
+        let (done, spent) = read(guest, &mut block, cut.block_len)?;
+        let len = length(done, cut.block_len);
+        block.truncate(len);
+        if len > 0 && !(cut.may_leave_out(position, len) && is_zero(&block)) {
+            let address = if sparse { position } else { u64::from_be_bytes(done.offset.to_be_bytes()) };
+            let compressor = options.compression.map(|kind| saver.compressors.ready(kind)).transpose()?;
+            let mut transform = Transform {
+                digests: &mut saver.digests,
+                compressor,
+                compressed: &mut saver.compressed,
+                addresses: sparse || offsets,
+                batched: false,
+                encryptor: saver.encryption.as_mut().filter(|_| file.is_encrypted).map(Encryption::encryptor),
+            };
+            transform.send(&mut saver.emitter, address, &block)?;
+        }
+        position = position.saturating_add(len as u64);
+        after_read(saver, guest, spent)?;
+        if len == 0 || guest.host.fatal.is_some() {
+            break done;
+        }
+    };
+    saver.block = block;
+    if end.status >= 0
+        && let Some(encryption) = saver.encryption.as_mut().filter(|_| file.is_encrypted)
+    {
+        let rest = encryption.encryptor().finish()?;
+        saver.emitter.payload(&[rest])?;
+        saver.emitter.piece().tally.job_bytes += rest.len() as u64;
+    }
+    Ok(end)
+}
+
+/// Reads the next block to the end of `room`.
+fn read(guest: &mut Guest<'_, '_>, room: &mut Vec<u8>, most: usize) -> Result<(IoDone, Duration), Halt> {
+    let begun = Instant::now();
+    let done = guest.call(|instance, host| instance.read_to(host, room, most))?;
+    Ok((done, begun.elapsed()))
+}
+
+/// The bytes that were read; none after an error.
+fn length(done: IoDone, most: usize) -> usize {
+    usize::try_from(done.status).unwrap_or_default().min(most)
+}
+
+/// Passes on the plugin's messages, and keeps the pace.
+fn after_read(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, spent: Duration) -> Result<(), Halt> {
+    let job = saver.job;
+    job.times.add(Stage::Read, spent);
+    if !guest.pass_on(&mut saver.emitter)? && spent >= LONG_CALL {
+        saver.emitter.publish()?;
+    }
+    saver.pace.step(&|| job.is_stopped());
+    job.go_on()?;
+    Ok(())
+}
+
+/// Calls `pluginIO` for anything but reading.
+fn call(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, io: Io<'_>) -> Result<IoDone, Halt> {
+    saver.job.go_on()?;
+    let done = guest.call(|instance, host| instance.io(host, io))?;
+    guest.pass_on(&mut saver.emitter)?;
+    Ok(done)
+}

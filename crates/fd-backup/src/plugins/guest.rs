@@ -1,0 +1,64 @@
+//! A plugin and the host of its calls, together.
+
+use fd_messages::MessageType;
+use fd_plugins::{Called, Instance, NamedPlugin, Offers};
+
+use crate::file::emit::Emitter;
+use crate::pipeline::exchange::Stopped;
+use crate::pipeline::halt::Halt;
+use crate::pipeline::piece::Event;
+use crate::plugins::host::BackupHost;
+
+/// See the module.
+pub(crate) struct Guest<'g, 'h> {
+    plugin: NamedPlugin<'g>,
+    pub(crate) host: BackupHost<'h>,
+}
+
+impl<'g, 'h> Guest<'g, 'h> {
+    pub(crate) fn new(plugin: NamedPlugin<'g>, host: BackupHost<'h>) -> Self {
+        Self { plugin, host }
+    }
+
+    /// Which functions the plugin has.
+    pub(crate) fn offers(&self) -> Offers {
+        self.plugin.offers()
+    }
+
+    /// The plugin's file, `bpipe-fd.so`.
+    pub(crate) fn file(&self) -> &[u8] {
+        &self.plugin.info().file
+    }
+
+    /// Calls one of the plugin's functions.
+    pub(crate) fn call<T>(
+        &mut self,
+        call: impl FnOnce(&mut dyn Instance, &mut BackupHost<'h>) -> Called<T>,
+    ) -> Result<T, Halt> {
+        let Self { plugin, host } = self;
+        Ok(plugin.call(|instance| call(instance, host))?)
+    }
+
+    /// Puts the plugin's messages into the stream, and has them sent: the next call may take long.
+    /// `false` if there are none.
+    pub(crate) fn pass_on(&mut self, emitter: &mut Emitter<'_>) -> Result<bool, Stopped> {
+        pass_on(&mut self.host.messages, emitter)
+    }
+
+    /// Whether the plugin's own fatal message ends the job.
+    pub(crate) fn check(&mut self) -> Result<(), Halt> {
+        self.host.fatal.take().map_or(Ok(()), |text| Err(Halt::Ended(text)))
+    }
+}
+
+/// See [`Guest::pass_on`].
+pub(crate) fn pass_on(messages: &mut Vec<(MessageType, Vec<u8>)>, emitter: &mut Emitter<'_>) -> Result<bool, Stopped> {
+    if messages.is_empty() {
+        return Ok(false);
+    }
+    for (kind, text) in messages.drain(..) {
+        emitter.note(Event::Message { kind, text, failed: false });
+    }
+    emitter.publish()?;
+    Ok(true)
+}

@@ -1,0 +1,134 @@
+//! What a plugin may ask and change during a backup or an estimate (reference 07 §3.5, §3.6).
+
+use std::sync::Arc;
+
+use fd_fileset::{EffectiveOptions, FileSet};
+use fd_messages::MessageType;
+use fd_plugins::{AccurateAttributes, FileEvent, FileSetChange, Host, JobFacts, SavePacket, Status, Value, Variable};
+use fd_records::Stat;
+use fd_walk::{Candidate, Comparison, WalkSettings};
+
+use crate::accurate::AccurateList;
+use crate::plugins::changes::LateChanges;
+use crate::texts;
+
+/// So many events of one file are kept.
+const MOST_EVENTS: usize = 1000;
+
+/// What is the same for all calls of a job.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'h> {
+    pub(crate) facts: &'h dyn JobFacts,
+    pub(crate) list: Option<&'h AccurateList>,
+    pub(crate) fileset: &'h FileSet,
+    pub(crate) walk: &'h WalkSettings,
+    pub(crate) changes: &'h LateChanges,
+}
+
+/// See the module.
+pub(crate) struct BackupHost<'h> {
+    surroundings: Surroundings<'h>,
+    /// The number of the Include of the command or file.
+    include: usize,
+    /// Its options.
+    options: &'h Arc<EffectiveOptions>,
+    /// Files of the job so far.
+    pub(crate) files: u32,
+    /// Messages since they were taken last.
+    pub(crate) messages: Vec<(MessageType, Vec<u8>)>,
+    /// The text of the first fatal message: it ends the job.
+    pub(crate) fatal: Option<Vec<u8>>,
+    /// Events of the present file.
+    pub(crate) file_events: Vec<FileEvent>,
+}
+
+impl<'h> BackupHost<'h> {
+    pub(crate) fn new(surroundings: Surroundings<'h>, include: usize, options: &'h Arc<EffectiveOptions>) -> Self {
+        Self { surroundings, include, options, files: 0, messages: Vec::new(), fatal: None, file_events: Vec::new() }
+    }
+
+    /// The options of the present files.
+    pub(crate) fn options(&self) -> &Arc<EffectiveOptions> {
+        self.options
+    }
+
+    /// Whether the job is canceled.
+    pub(crate) fn is_canceled(&self) -> bool {
+        self.surroundings.facts.is_canceled()
+    }
+
+    /// Compares a file with the catalog's list, or its times with the job before. Where its data
+    /// would have to be compared, it has changed: only the plugin can read it.
+    fn is_changed(&self, name: &[u8], stat: &Stat) -> bool {
+        let Surroundings { list, walk, .. } = self.surroundings;
+        let candidate = Candidate { path: name, stat, options: self.options, accepted: true };
+        match list.map_or(Comparison::ByTime, |list| list.compare(&candidate, walk)) {
+            Comparison::ByTime => !walk.is_old(stat, self.options),
+            Comparison::Unchanged => false,
+            Comparison::Changed { .. } => true,
+        }
+    }
+}
+
+impl Host for BackupHost<'_> {
+    fn facts(&self) -> &dyn JobFacts {
+        self.surroundings.facts
+    }
+
+    fn message(&mut self, kind: MessageType, text: &[u8]) {
+        if kind == MessageType::Fatal && self.fatal.is_none() {
+            self.fatal = Some(text.to_vec());
+        }
+        self.messages.push((kind, text.to_vec()));
+    }
+
+    fn value(&mut self, variable: Variable) -> Option<Value> {
+        match variable {
+            Variable::FileIndex => Some(Value::Number(i32::try_from(self.files).unwrap_or(i32::MAX))),
+            other => self.surroundings.facts.value(other),
+        }
+    }
+
+    fn mark_seen(&mut self, name: &[u8]) -> Status {
+        if self.surroundings.list.is_some_and(|list| list.mark_seen(name)) { Status::Ok } else { Status::Error }
+    }
+
+    fn change_fileset(&mut self, _plugin: &[u8], change: FileSetChange<'_>) -> Status {
+        self.surroundings.changes.change(change)
+    }
+
+    fn check_changes(&mut self, file: &mut SavePacket) -> Status {
+        let Some(name) = file.name.as_deref() else {
+            self.message(MessageType::Fatal, texts::PLUGIN_NO_NAME_TO_CHECK.as_bytes());
+            return Status::Error;
+        };
+        let is_changed = self.is_changed(name, &file.stat);
+        let candidate = Candidate { path: name, stat: &file.stat, options: self.options, accepted: true };
+        let known = self.surroundings.list.and_then(|list| list.attributes(&candidate.key()));
+        file.accurate_found = known.is_some();
+        file.delta_seq = known.map_or(0, |known| u32::try_from(known.delta_seq).unwrap_or_default());
+        if is_changed { Status::Ok } else { Status::Seen }
+    }
+
+    fn accept_file(&mut self, file: &SavePacket) -> Status {
+        let Surroundings { fileset, walk, changes, .. } = self.surroundings;
+        let (Some(name), Some(include)) = (file.name.as_deref(), fileset.includes().get(self.include)) else {
+            return Status::Error;
+        };
+        let is_directory = file.stat.mode_type() == Stat::MODE_DIRECTORY;
+        let verdict = fileset.judge_also(include, name, is_directory, |path| changes.excludes(path));
+        if verdict.accepted && walk.limits.accepts(name) { Status::Ok } else { Status::Skip }
+    }
+
+    fn accurate_attributes(&mut self, name: &[u8]) -> Option<AccurateAttributes> {
+        self.surroundings.list.and_then(|list| list.attributes(name))
+    }
+
+    fn add_file_event(&mut self, event: FileEvent) -> Status {
+        if self.file_events.len() >= MOST_EVENTS {
+            return Status::Error;
+        }
+        self.file_events.push(event);
+        Status::Ok
+    }
+}

@@ -1,0 +1,32 @@
+//! Messages about plugins that are not there (reference 07 §4, §5.2).
+
+use fd_messages::MessageType;
+use fd_plugins::{JobPlugins, Lookup, NamedPlugin};
+
+use crate::texts::{self, PluginPlace};
+
+/// The plugin of a command, or what is said instead.
+pub(crate) enum Named<'j> {
+    /// This one.
+    Plugin(NamedPlugin<'j>),
+    /// None, and nothing is said: the command has no name, or its plugin takes no part in the job.
+    Silent,
+    /// None, and this is said.
+    Missing(MessageType, Vec<u8>),
+}
+
+/// The plugin of a command of the FileSet.
+pub(crate) fn named<'j>(plugins: &'j JobPlugins, place: PluginPlace, command: &[u8]) -> Named<'j> {
+    if plugins.is_empty() {
+        return Named::Missing(MessageType::Fatal, texts::plugin_not_loaded(place, command));
+    }
+    match plugins.named(command) {
+        Lookup::Found(plugin) => Named::Plugin(plugin),
+        Lookup::Disabled | Lookup::Nameless => Named::Silent,
+        Lookup::NotFound | Lookup::NoPlugins => {
+            Named::Missing(MessageType::Fatal, texts::plugin_not_found(place, command))
+        }
+        Lookup::Malformed => Named::Missing(MessageType::Error, texts::malformed_command(command)),
+        Lookup::Failed => Named::Missing(MessageType::Fatal, texts::plugin_failed_before(command)),
+    }
+}

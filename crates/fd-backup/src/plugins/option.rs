@@ -1,0 +1,108 @@
+//! A file of the walk that the plugin of its Options may save (reference 07 §5.7).
+
+use std::sync::Arc;
+
+use fd_messages::MessageType;
+use fd_plugins::{SavePacket, Status};
+use fd_records::{DigestValue, FileType};
+use fd_walk::Entry;
+
+use crate::file::save::Saver;
+use crate::pipeline::halt::Halt;
+use crate::pipeline::piece::Event;
+use crate::plugins::guest::Guest;
+use crate::plugins::host::BackupHost;
+use crate::plugins::missing::{Named, named};
+use crate::plugins::record::{PluginFile, is_encrypted, send_end, send_events, send_file, send_start, with_packet};
+use crate::texts::{self, PluginPlace};
+
+/// What became of the file.
+pub(crate) enum Offered {
+    /// It was saved, with this digest.
+    Saved(Option<DigestValue>),
+    /// It is not saved.
+    Skipped,
+    /// The daemon is to save it.
+    Declined,
+    /// There is no plugin: the daemon is to save it, and then the job ends.
+    Missing {
+        /// Said first, if there are no plugins at all.
+        first: Option<Vec<u8>>,
+        /// Said last.
+        last: Vec<u8>,
+    },
+}
+
+/// The plugin of the options that may save this entry: regular files only, and all of an Include if
+/// its last block with a plugin names it.
+pub(crate) fn options_plugin(entry: &Entry) -> Option<Arc<[u8]>> {
+    let plugin = entry.options.plugin.as_ref()?;
+    matches!(entry.file_type, FileType::Regular | FileType::EmptyFile).then(|| Arc::clone(plugin))
+}
+
+/// Offers an entry to the plugin of its options.
+pub(crate) fn offer(
+    saver: &mut Saver<'_>,
+    command: &[u8],
+    entry: &mut Entry,
+    include: usize,
+    file_index: u32,
+) -> Result<Offered, Halt> {
+    let job = saver.job;
+    let plugin = match named(&job.plan.plugins, PluginPlace::Options, command) {
+        Named::Plugin(plugin) => plugin,
+        Named::Silent => return Ok(Offered::Declined),
+        Named::Missing(MessageType::Fatal, text) if job.plan.plugins.is_empty() => {
+            let last = texts::plugin_not_found(PluginPlace::Options, command);
+            return Ok(Offered::Missing { first: Some(text), last });
+        }
+        Named::Missing(MessageType::Fatal, last) => return Ok(Offered::Missing { first: None, last }),
+        Named::Missing(kind, text) => {
+            saver.emitter.note(Event::Message { kind, text, failed: false });
+            return Ok(Offered::Declined);
+        }
+    };
+    let options = Arc::clone(&entry.options);
+    let mut host = BackupHost::new(job.surroundings(), include, &options);
+    host.files = file_index.saturating_sub(1);
+    let mut guest = Guest::new(plugin, host);
+    let known = job.plan.accurate.as_ref().and_then(|list| list.attributes(&entry.record_names().name));
+    let mut packet = SavePacket {
+        name: Some(entry.path.clone()),
+        snap_name: Some(entry.read_path().into_owned()),
+        link: Some(entry.link.clone()),
+        stat: entry.stat,
+        accurate_found: known.is_some(),
+        delta_seq: known.map_or(0, |known| u32::try_from(known.delta_seq).unwrap_or_default()),
+        ..SavePacket::empty()
+    };
+    job.go_on()?;
+    let status = guest.call(|instance, host| instance.handle_file(host, command, &mut packet))?;
+    guest.pass_on(&mut saver.emitter)?;
+    guest.check()?;
+    match status {
+        Status::Ok => {}
+        Status::Skip => return Ok(Offered::Skipped),
+        _ => return Ok(Offered::Declined),
+    }
+    let file_index = i32::try_from(file_index).map_err(|_| Halt::FileIndex)?;
+    entry.options = with_packet(&entry.options, &packet);
+    saver.emitter.set_current(&entry.path);
+    let read_name = entry.read_path();
+    let is_encrypted = saver.encryption.is_some() && is_encrypted(entry, &packet, true);
+    let file = PluginFile {
+        command,
+        entry,
+        packet: &packet,
+        read_name: &read_name,
+        file_index,
+        is_walked: true,
+        is_encrypted,
+    };
+    send_start(saver, &mut guest, command, packet.portable, file_index)?;
+    let digest = send_file(saver, &mut guest, &file)?;
+    send_events(saver, &guest.host.file_events, file_index)?;
+    send_end(saver, file_index)?;
+    guest.check()?;
+    Ok(Offered::Saved(digest))
+}
