@@ -17,6 +17,7 @@ mod text;
 mod vocabulary;
 
 pub use director::accurate::AccurateEntry;
+pub use director::file_event_packet::VerifyFileEvent;
 pub use director::verify_packet::{VerifyAttributes, VerifyDigest};
 pub use record::acl::{Acl, AclEntry, AclError, AclTag, InvalidAcl};
 pub use record::attributes::{Attributes, AttributesError, AttributesRecord};

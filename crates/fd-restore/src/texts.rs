@@ -367,6 +367,10 @@ pub(crate) fn director_lost(error: &str) -> Vec<u8> {
     join(&[b"Network error in send to Director: ERR=", error.as_bytes()])
 }
 
+pub(crate) fn events_not_sent(error: &str) -> Vec<u8> {
+    format!("verify_vol.c:284 Network send error to DIR. ERR={error}\n").into_bytes()
+}
+
 pub(crate) fn encrypted_not_verified() -> Vec<u8> {
     b"Verification of encrypted file data is not supported.\n".to_vec()
 }
@@ -552,4 +556,14 @@ pub(crate) fn file_of_failed_plugin(path: &[u8]) -> Vec<u8> {
 /// Later files of plugins that have failed in the job.
 pub(crate) fn lost_with_plugin(count: u64) -> Vec<u8> {
     format!("{count} more files were not restored because their plugin has failed.\n").into_bytes()
+}
+
+/// A plugin that looks at data has ended a Verify job.
+pub(crate) fn verify_ended_by_plugin(plugin: &[u8], name: &[u8], code: i32) -> Vec<u8> {
+    join(&[b"Plugin ", plugin, b" has ended the Verify job at ", name, format!(": status {code}").as_bytes()])
+}
+
+/// Plugins have found more than is kept.
+pub(crate) fn too_many_events(most: usize) -> Vec<u8> {
+    format!("Plugins have found more than {most} things; the rest is not sent to the Director.\n").into_bytes()
 }

@@ -7,6 +7,7 @@
 mod checks;
 mod data;
 mod job;
+mod scan;
 mod volume;
 
 pub use checks::Checks;

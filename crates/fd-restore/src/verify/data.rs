@@ -6,14 +6,14 @@
 //! FileSet's.
 
 use fd_crypto::Digester;
-use fd_messages::{MessageType, PacketSink};
+use fd_messages::{CancelToken, MessageType, PacketSink};
 use fd_records::{AttributesRecord, FileType, Stream, StreamClass, digest_text};
 
 use super::checks::Checks;
 use super::job::{VerifyError, VerifyJob, VerifyOutcome};
+use super::scan::{Ended, Scan};
 use crate::report::Report;
-use crate::stream::{Next, next_record};
-use crate::stream::{UnpackError, Unpacker, Win32Stream};
+use crate::stream::{End, Next, RecordSource, UnpackError, Unpacker, Win32Stream, next_record};
 use crate::texts;
 
 /// What the catalog has of a file.
@@ -44,7 +44,7 @@ pub fn data(
     job: &mut VerifyJob<'_>,
     checks: Checks,
     catalog: Option<&mut dyn CatalogList>,
-    _director: &mut dyn PacketSink,
+    director: &mut dyn PacketSink,
 ) -> Result<VerifyOutcome, VerifyError> {
     let mut verify = Verify {
         checks,
@@ -57,22 +57,20 @@ pub fn data(
         told: Told::default(),
         differs: false,
         damaged: false,
+        scan: Scan::new(job.plugins),
     };
     if checks.unsigned {
         verify.report.now(MessageType::Warning, &texts::no_signature());
     }
-    let end = loop {
-        match next_record(job.source, job.cancel) {
-            Ok(Next::Record(stream, record)) => verify.record(stream, record)?,
-            Ok(Next::End(end)) => break end,
-            Err(error) => {
-                verify.report.now(MessageType::Fatal, &texts::sequence(&error, &texts::VERIFY_LINES));
-                return Err(error.into());
-            }
-        }
-    };
-    verify.close();
+    let read = verify.read(job.source, job.cancel);
+    // What was found is worth telling, also if the volume is not read to its end.
+    let sent = verify.scan.packets().try_for_each(|packet| director.send(packet));
+    let end = read?;
     let missing = verify.tell_missing();
+    if let Err(error) = sent {
+        verify.report.now(MessageType::Fatal, &texts::events_not_sent(&error.0));
+        return Err(VerifyError::Director(error));
+    }
     Ok(VerifyOutcome {
         end,
         differs: verify.differs,
@@ -129,28 +127,58 @@ struct Verify<'a, 'c> {
     differs: bool,
     /// An attribute record could not be read.
     damaged: bool,
+    scan: Scan<'a>,
 }
 
 impl Verify<'_, '_> {
+    /// Takes all records.
+    fn read(&mut self, source: &mut dyn RecordSource, cancel: &CancelToken) -> Result<End, VerifyError> {
+        loop {
+            match next_record(source, cancel) {
+                Ok(Next::Record(stream, record)) => self.record(stream, record)?,
+                Ok(Next::End(end)) => {
+                    self.end_scan()?;
+                    self.close();
+                    return Ok(end);
+                }
+                Err(error) => {
+                    self.report.now(MessageType::Fatal, &texts::sequence(&error, &texts::VERIFY_LINES));
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    /// The data of the current file is complete for plugins.
+    fn end_scan(&mut self) -> Result<(), VerifyError> {
+        self.scan.close(&mut self.report).map_err(|Ended| self.ended_by_plugin())
+    }
+
+    fn ended_by_plugin(&self) -> VerifyError {
+        let name = self.file.as_ref().map_or(&b""[..], |file| &file.name);
+        VerifyError::Plugin(String::from_utf8_lossy(name).into_owned())
+    }
+
     fn record(&mut self, stream: Stream, record: &[u8]) -> Result<(), VerifyError> {
         match stream.class() {
-            StreamClass::Attributes => self.attributes(record),
+            StreamClass::Attributes => return self.attributes(stream, record),
             StreamClass::Data(layout) if layout.is_encrypted => self.encrypted(),
             StreamClass::Data(_) | StreamClass::PluginData => return self.content(stream, record),
-            StreamClass::Digest(_) => self.digest(stream, record),
+            StreamClass::Digest(_) => return self.digest(stream, record),
             _ => {}
         }
         Ok(())
     }
 
-    fn attributes(&mut self, record: &[u8]) {
+    fn attributes(&mut self, stream: Stream, record: &[u8]) -> Result<(), VerifyError> {
+        self.end_scan()?;
         self.close();
         let Ok(attributes) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
             self.progress.add_file();
             self.progress.add_files_examined(1);
             self.damaged = true;
-            return;
+            return Ok(());
         };
         self.report.now(MessageType::Verified, &texts::verifying(attributes.name));
         self.progress.add_file();
@@ -167,6 +195,8 @@ impl Verify<'_, '_> {
             computed: None,
             stage: Stage::Open,
         });
+        self.scan.open(stream, &attributes, &mut self.report);
+        Ok(())
     }
 
     fn encrypted(&mut self) {
@@ -200,6 +230,9 @@ impl Verify<'_, '_> {
         if let Some(digester) = &mut self.digester {
             digester.update(unpacked.data);
         }
+        if let Err(Ended) = self.scan.data(unpacked.data, &mut self.report) {
+            return Err(VerifyError::Plugin(String::from_utf8_lossy(&file.name).into_owned()));
+        }
         let length = if layout.is_win32 {
             let mut rest = unpacked.data;
             let mut length = 0;
@@ -216,10 +249,11 @@ impl Verify<'_, '_> {
     }
 
     /// The digest that was recorded with the file.
-    fn digest(&mut self, stream: Stream, record: &[u8]) {
-        let (Some(wanted), true) = (self.checks.digest, self.file.is_some()) else { return };
+    fn digest(&mut self, stream: Stream, record: &[u8]) -> Result<(), VerifyError> {
+        let (Some(wanted), true) = (self.checks.digest, self.file.is_some()) else { return Ok(()) };
+        self.end_scan()?;
         self.finish();
-        let Some(file) = &self.file else { return };
+        let Some(file) = &self.file else { return Ok(()) };
         if !file.is_encrypted && file.file_type != Some(FileType::HardLink) {
             if stream.digest_kind() == Some(wanted) {
                 let stored = digest_text::of(record);
@@ -236,6 +270,7 @@ impl Verify<'_, '_> {
             }
         }
         self.check_catalog();
+        Ok(())
     }
 
     /// The data of the current file is complete.

@@ -16,4 +16,5 @@ mod replace;
 mod types;
 mod verify;
 mod verify_damage;
+mod verify_plugins;
 mod volume;

@@ -7,6 +7,7 @@ use fd_crypto::Digester;
 use fd_messages::{CancelToken, MessageType, PacketSink, Progress, SendError};
 use fd_records::{DigestKind, FileType, Stream, digest_text};
 use fd_restore::End;
+use fd_restore::PluginAccess;
 use fd_restore::verify::{self, CatalogFile, CatalogList, Checks, VerifyError, VerifyJob, VerifyOutcome};
 
 use crate::volume::{Frame, Log, Reader, Saved, Volume};
@@ -50,13 +51,14 @@ impl PacketSink for Director {
 
 fn with_job(
     volume: &Volume,
+    plugins: Option<&PluginAccess>,
     director: &mut Director,
     work: impl FnOnce(&mut VerifyJob<'_>, &mut Director) -> Result<VerifyOutcome, VerifyError>,
 ) -> Verified {
     let log = Log { messages: Mutex::default(), restored: true };
     let (progress, cancel) = (Progress::default(), CancelToken::new());
     let mut source = Reader { frames: volume.frames.iter(), cancel: &cancel };
-    let mut job = VerifyJob { progress: &progress, log: &log, cancel: &cancel, source: &mut source, plugins: None };
+    let mut job = VerifyJob { progress: &progress, log: &log, cancel: &cancel, source: &mut source, plugins };
     let outcome = work(&mut job, director);
     Verified {
         outcome,
@@ -68,11 +70,16 @@ fn with_job(
 }
 
 pub(crate) fn verify_volume(volume: &Volume) -> Verified {
-    with_job(volume, &mut Director::default(), |job, director| verify::volume(job, Checks::default(), director))
+    with_job(volume, None, &mut Director::default(), |job, director| verify::volume(job, Checks::default(), director))
 }
 
 pub(crate) fn verify_data(volume: &Volume, checks: Checks, catalog: Option<&mut dyn CatalogList>) -> Verified {
-    with_job(volume, &mut Director::default(), |job, director| verify::data(job, checks, catalog, director))
+    with_job(volume, None, &mut Director::default(), |job, director| verify::data(job, checks, catalog, director))
+}
+
+pub(crate) fn verify_with_plugins(volume: &Volume, checks: Checks, plugins: &PluginAccess) -> Verified {
+    let director = &mut Director::default();
+    with_job(volume, Some(plugins), director, |job, director| verify::data(job, checks, None, director))
 }
 
 pub(crate) const MD5: Checks = Checks { size: true, digest: Some(DigestKind::Md5), unsigned: false };
@@ -117,7 +124,8 @@ fn the_director_gets_attributes_and_digests() {
 fn a_lost_director_ends_the_verify() {
     let mut director = Director { fails_after: Some(1), ..Director::default() };
     let volume = Volume::new().file("/a", b"x").file("/b", b"x").clone();
-    let verified = with_job(&volume, &mut director, |job, director| verify::volume(job, Checks::default(), director));
+    let verified =
+        with_job(&volume, None, &mut director, |job, director| verify::volume(job, Checks::default(), director));
     assert!(matches!(verified.outcome, Err(VerifyError::Director(_))));
     let text = "Network error in send to Director: ERR=Broken pipe\n";
     assert_eq!(verified.findings(), [(MessageType::Fatal, text)]);
