@@ -18,6 +18,44 @@ pub fn io_error_text(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), error_text)
 }
 
+/// The words for a signal, as the stock daemon has them.
+pub fn signal_words(signal: i32) -> &'static str {
+    const WORDS: [&str; 30] = [
+        "Hangup",
+        "Interrupt",
+        "Quit",
+        "Illegal instruction",
+        "Trace/Breakpoint trap",
+        "IOT trap",
+        "BUS error",
+        "Floating-point exception",
+        "Kill, unblockable",
+        "User-defined signal 1",
+        "Segmentation violation",
+        "User-defined signal 2",
+        "Broken pipe",
+        "Alarm clock",
+        "Termination",
+        "Stack fault",
+        "Child status has changed",
+        "Continue",
+        "Stop, unblockable",
+        "Keyboard stop",
+        "Background read from tty",
+        "Background write to tty",
+        "Urgent condition on socket",
+        "CPU limit exceeded",
+        "File size limit exceeded",
+        "Virtual alarm clock",
+        "Profiling alarm clock",
+        "Window size change",
+        "I/O now possible",
+        "Power failure restart",
+    ];
+    let place = usize::try_from(signal).ok().and_then(|number| number.checked_sub(1));
+    place.and_then(|place| WORDS.get(place)).copied().unwrap_or("Invalid signal number")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

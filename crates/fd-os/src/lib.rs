@@ -23,5 +23,5 @@ pub mod regex;
 mod resolver;
 pub mod wiping;
 
-pub use error_text::{error_text, io_error_text};
+pub use error_text::{error_text, io_error_text, signal_words};
 pub use resolver::resolver_text;

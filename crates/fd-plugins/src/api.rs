@@ -6,3 +6,4 @@ pub(crate) mod event;
 pub(crate) mod host;
 pub(crate) mod packets;
 pub(crate) mod plugin;
+mod stat_form;

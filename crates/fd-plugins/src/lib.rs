@@ -14,8 +14,7 @@
 mod api;
 mod bpipe;
 mod job_plugins;
-#[allow(unsafe_code, reason = "the C interface has pointers, and functions of libraries")]
-mod library;
+pub mod library;
 mod texts;
 
 pub use api::call::{Called, Gone, Io, IoDone, Status};

@@ -1,5 +1,30 @@
-//! Third-party plugins: libraries with the C interface of version 23 (reference 07 §3).
+//! The host of third-party plugins: libraries with the C interface, version 23, of which each runs
+//! in a process of its own (reference 07 §2, §3).
+//!
+//! The daemon's side:
+//! - `wire`: what both sides say, and how what the plugin host says is checked;
+//! - `conversation`: what it may say when;
+//! - `orders`: messages with descriptors;
+//! - `process`: starting, ordering about and ending the process;
+//! - `remote`: the plugin and its instances;
+//! - `settings`: how plugin hosts are run.
+//!
+//! The plugin host's side, with all the `unsafe` code:
+//! - `guest`: the process, and the calls in both directions;
+//! - `abi`, `variadic`: the structures of C, and its functions with any number of arguments.
 
-pub(crate) mod abi;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod variadic;
+mod abi;
+mod conversation;
+mod guest;
+mod orders;
+mod process;
+mod remote;
+mod settings;
+#[allow(unsafe_code, reason = "instructions, and what they make of registers and the stack")]
+mod variadic;
+mod wire;
+
+pub use self::guest::serve;
+pub use self::process::is_meant;
+pub use self::remote::Library;
+pub use self::settings::{Confinement, HostSettings, Output};

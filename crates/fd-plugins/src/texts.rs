@@ -41,3 +41,104 @@ pub(crate) fn user_command(command: &[u8]) -> Vec<u8> {
 pub(crate) const OPTIONS_NOT_READ: &[u8] = b"Unable to parse the User supplied restore options\n";
 /// A user's options without a restore command.
 pub(crate) const OPTIONS_NOT_VALID: &[u8] = b"User supplied restore options are not valid\n";
+
+/// A plugin host that has died; `end` is one of [`ended`].
+pub(crate) fn died(file: &[u8], function: &str, end: &str) -> Vec<u8> {
+    about(file, &format!("the plugin host died in {function}: {end}."))
+}
+
+/// How a process has ended: the signal, or else its exit status.
+pub(crate) fn ended(end: Result<i32, i32>) -> String {
+    match end {
+        Ok(signal) => format!("signal {signal} ({})", fd_os::signal_words(signal)),
+        Err(status) => format!("exit status {status}"),
+    }
+}
+
+/// A plugin host that has closed its line and goes on.
+pub(crate) fn hung_up(file: &[u8], function: &str) -> Vec<u8> {
+    about(file, &format!("the plugin host has closed its line in {function}, and was ended."))
+}
+
+/// A plugin host that has said what none may say.
+pub(crate) fn nonsense(file: &[u8], function: &str, what: &str) -> Vec<u8> {
+    about(file, &format!("the plugin host failed in {function}: {what}. It was ended."))
+}
+
+/// A function that does not return.
+pub(crate) fn late(file: &[u8], function: &str, seconds: u64) -> Vec<u8> {
+    about(file, &format!("{function} has not returned for {seconds} s. The plugin host was ended."))
+}
+
+/// A function that goes on after its job was canceled.
+pub(crate) fn still_runs(file: &[u8], function: &str, seconds: u64) -> Vec<u8> {
+    about(file, &format!("{function} has not returned {seconds} s after the job was canceled."))
+}
+
+/// A plugin host that could not be started.
+pub(crate) fn not_loaded(file: &[u8], why: &str) -> Vec<u8> {
+    about(file, &format!("it could not be loaded: {why}."))
+}
+
+/// Why: `loadPlugin` has returned an error.
+pub(crate) const LOAD_REFUSED: &str = "loadPlugin has returned an error";
+/// Why: `loadPlugin` does not return.
+pub(crate) const LOAD_LATE: &str = "loadPlugin does not return";
+
+fn about(file: &[u8], text: &str) -> Vec<u8> {
+    [b"Plugin ", file, b": ", text.as_bytes(), b"\n"].concat()
+}
+
+/// A library that can't be opened (reference 07 §2.4, like the next ones).
+pub(crate) fn dlopen_failed(path: &[u8], error: &str) -> Vec<u8> {
+    [b"dlopen plugin ", path, b" failed: ERR=", error.as_bytes(), b"\n"].concat()
+}
+
+/// A library without a function of a plugin.
+pub(crate) fn no_function(name: &str, path: &[u8]) -> Vec<u8> {
+    [b"Lookup of ", name.as_bytes(), b" in plugin ", path, b" failed: ERR=<NULL>\n"].concat()
+}
+
+/// A plugin for another program.
+pub(crate) fn wrong_magic(file: &[u8], got: &[u8]) -> Vec<u8> {
+    [b"Plugin magic wrong. Plugin=", file, b" wanted=*FDPluginData* got=", got, b"\n"].concat()
+}
+
+/// A plugin of another version.
+pub(crate) fn wrong_version(file: &[u8], got: u32) -> Vec<u8> {
+    [b"Plugin version incorrect. Plugin=", file, format!(" wanted=23 got={got}\n").as_bytes()].concat()
+}
+
+/// A plugin with another license.
+pub(crate) fn wrong_license(file: &[u8], license: &[u8]) -> Vec<u8> {
+    [b"Plugin license incompatible. Plugin=", file, b" license=", license, b"\n"].concat()
+}
+
+/// A plugin with another structure.
+pub(crate) fn wrong_size(file: &[u8], got: u32) -> Vec<u8> {
+    [b"Plugin size incorrect. Plugin=", file, format!(" wanted=56 got={got}\n").as_bytes()].concat()
+}
+
+/// A plugin without the structures that it is to return.
+pub(crate) fn no_structures(file: &[u8]) -> Vec<u8> {
+    about(file, "loadPlugin has set no pInfo or no pFuncs.")
+}
+
+/// A plugin that can't be confined; `what` is the setting.
+pub(crate) fn not_confined(file: &[u8], what: &str, error: &std::io::Error) -> Vec<u8> {
+    about(file, &format!("its setting \"{what}\" can't be kept: {}.", fd_os::io_error_text(error)))
+}
+
+/// A plugin that reads more than it may.
+pub(crate) fn read_too_much(file: &[u8], got: i32, most: i32) -> Vec<u8> {
+    about(file, &format!("pluginIO says that it has read {got} bytes of at most {most}."))
+}
+
+/// A plugin host that can't go on.
+pub(crate) fn host_failed(error: &std::io::Error) -> String {
+    format!("The plugin host can't go on: {}\n", fd_os::io_error_text(error))
+}
+
+/// `checkChanges` without a name, as the stock daemon says it.
+pub(crate) const NO_NAME_TO_CHECK: &[u8] =
+    b"fd_plugins.c:2559 Command plugin: no fname in baculaCheckChanges packet.\n";

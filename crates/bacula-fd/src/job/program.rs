@@ -61,46 +61,9 @@ pub(crate) fn exec_status(error: &io::Error) -> i32 {
 pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("Child exited with code {code}"),
-        (None, Some(signal)) => format!("Child died from signal {signal}: {}", signal_words(signal)),
+        (None, Some(signal)) => format!("Child died from signal {signal}: {}", fd_os::signal_words(signal)),
         (None, None) => "Unknown Error".to_owned(),
     }
-}
-
-fn signal_words(signal: i32) -> &'static str {
-    const WORDS: [&str; 30] = [
-        "Hangup",
-        "Interrupt",
-        "Quit",
-        "Illegal instruction",
-        "Trace/Breakpoint trap",
-        "IOT trap",
-        "BUS error",
-        "Floating-point exception",
-        "Kill, unblockable",
-        "User-defined signal 1",
-        "Segmentation violation",
-        "User-defined signal 2",
-        "Broken pipe",
-        "Alarm clock",
-        "Termination",
-        "Stack fault",
-        "Child status has changed",
-        "Continue",
-        "Stop, unblockable",
-        "Keyboard stop",
-        "Background read from tty",
-        "Background write to tty",
-        "Urgent condition on socket",
-        "CPU limit exceeded",
-        "File size limit exceeded",
-        "Virtual alarm clock",
-        "Profiling alarm clock",
-        "Window size change",
-        "I/O now possible",
-        "Power failure restart",
-    ];
-    let place = usize::try_from(signal).ok().and_then(|number| number.checked_sub(1));
-    place.and_then(|place| WORDS.get(place)).copied().unwrap_or("Invalid signal number")
 }
 
 #[cfg(test)]

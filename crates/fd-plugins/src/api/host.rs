@@ -2,9 +2,11 @@
 
 use fd_messages::MessageType;
 use fd_records::Stat;
+use serde::{Deserialize, Serialize};
 
 use super::call::Status;
 use super::packets::SavePacket;
+use super::stat_form::StatForm;
 
 /// What the daemon offers during one call. Each place that calls plugins has its own: a job that
 /// has no FileSet can't add to it, and a restore compares no changes. Functions that a place does
@@ -196,12 +198,12 @@ impl Variable {
 }
 
 /// A variable's value.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Value {
     /// A number.
     Number(i32),
     /// A text; `None` for no text (a null pointer).
-    Text(Option<Vec<u8>>),
+    Text(#[serde(with = "serde_bytes")] Option<Vec<u8>>),
 }
 
 /// A change of the FileSet (reference 07 §3.5).
@@ -228,11 +230,13 @@ pub enum FileSetChange<'a> {
 }
 
 /// The catalog's record of a file (`accurate_attribs_pkt`).
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct AccurateAttributes {
     /// Its attributes.
+    #[serde(with = "StatForm")]
     pub stat: Stat,
     /// Its digest as the catalog has it.
+    #[serde(with = "serde_bytes")]
     pub checksum: Option<Vec<u8>>,
     /// Number of the delta.
     pub delta_seq: i32,
@@ -241,7 +245,7 @@ pub struct AccurateAttributes {
 }
 
 /// What a plugin has found in a file (`fileevent_pkt`, reference 07 §5.10).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileEvent {
     /// The file, as the plugin numbers it.
     pub file_index: i32,
@@ -250,8 +254,10 @@ pub struct FileEvent {
     /// From 0 on.
     pub severity: i32,
     /// What found it.
+    #[serde(with = "serde_bytes")]
     pub source: Vec<u8>,
     /// What was found.
+    #[serde(with = "serde_bytes")]
     pub description: Vec<u8>,
 }
 

@@ -1,18 +1,25 @@
 //! What the daemon and its plugins say about files and objects (reference 07 §3.3).
 
 use fd_records::Stat;
+use serde::{Deserialize, Serialize};
+
+use super::stat_form::StatForm;
 
 /// A file or object that a plugin saves (`save_pkt`).
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "the fields of save_pkt")]
 pub struct SavePacket {
     /// The file's name.
+    #[serde(with = "serde_bytes")]
     pub name: Option<Vec<u8>>,
     /// Where its data is read: the path inside a snapshot. Set by the daemon for option plugins.
+    #[serde(with = "serde_bytes")]
     pub snap_name: Option<Vec<u8>>,
     /// Target of a link; for a directory its name with a final slash.
+    #[serde(with = "serde_bytes")]
     pub link: Option<Vec<u8>>,
     /// Its attributes; size −1 if unknown.
+    #[serde(with = "StatForm")]
     pub stat: Stat,
     /// Number of its type (`FileType::code`); 0 is an error.
     pub file_type: i32,
@@ -55,32 +62,41 @@ impl SavePacket {
 }
 
 /// An object that a plugin saves for its restores (`restore_object`).
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct SaveObject {
     /// Its name; one is needed.
+    #[serde(with = "serde_bytes")]
     pub name: Option<Vec<u8>>,
     /// Its bytes.
+    #[serde(with = "serde_bytes")]
     pub data: Vec<u8>,
     /// Its place among the plugin's objects.
     pub index: i32,
 }
 
 /// A description of what was saved, for the catalog (`plugin_object`).
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct PluginObject {
     /// Where it is.
+    #[serde(with = "serde_bytes")]
     pub path: Vec<u8>,
     /// The plugin's name.
+    #[serde(with = "serde_bytes")]
     pub plugin_name: Vec<u8>,
     /// For example `Database`.
+    #[serde(with = "serde_bytes")]
     pub category: Vec<u8>,
     /// For example `PostgreSQL`.
+    #[serde(with = "serde_bytes")]
     pub object_type: Vec<u8>,
     /// Its name.
+    #[serde(with = "serde_bytes")]
     pub name: Vec<u8>,
     /// What it was made of.
+    #[serde(with = "serde_bytes")]
     pub source: Vec<u8>,
     /// Its unique number.
+    #[serde(with = "serde_bytes")]
     pub uuid: Vec<u8>,
     /// Its size in bytes.
     pub size: u64,
@@ -91,7 +107,7 @@ pub struct PluginObject {
 }
 
 /// Metadata of a file (`meta_pkt`).
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct MetadataPacket {
     /// Bytes of all packets of the file, as the plugin counts them.
     pub total_size: u32,
@@ -102,11 +118,12 @@ pub struct MetadataPacket {
     /// Its place among the file's packets.
     pub index: u16,
     /// Its bytes.
+    #[serde(with = "serde_bytes")]
     pub data: Vec<u8>,
 }
 
 /// A file that is to be restored or verified (`restore_pkt`).
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct RestoreFile {
     /// The stream of its attributes.
     pub stream: i32,
@@ -121,16 +138,22 @@ pub struct RestoreFile {
     /// Its owner.
     pub uid: u32,
     /// Its attributes.
+    #[serde(with = "StatForm")]
     pub stat: Stat,
     /// The record's field for other attributes.
+    #[serde(with = "serde_bytes")]
     pub attr_ex: Vec<u8>,
     /// Its name where it is restored.
+    #[serde(with = "serde_bytes")]
     pub name: Vec<u8>,
     /// Target of a link where it is restored; `None` in a Verify job.
+    #[serde(with = "serde_bytes")]
     pub link: Option<Vec<u8>>,
     /// The Director's `where`.
+    #[serde(with = "serde_bytes")]
     pub place: Option<Vec<u8>>,
     /// The Director's `regexwhere`.
+    #[serde(with = "serde_bytes")]
     pub regex_where: Option<Vec<u8>>,
     /// The replace mode, a letter.
     pub replace: u8,
@@ -182,13 +205,16 @@ impl CreateStatus {
 }
 
 /// An object that a backup has saved, on its way back (`restore_object_pkt`, reference 07 §7.2).
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct RestoreObject {
     /// Its name.
+    #[serde(with = "serde_bytes")]
     pub name: Vec<u8>,
     /// Its bytes, unpacked.
+    #[serde(with = "serde_bytes")]
     pub data: Vec<u8>,
     /// The command that has saved it; empty if the Director does not say.
+    #[serde(with = "serde_bytes")]
     pub command: Vec<u8>,
     /// Its type.
     pub object_type: i32,
@@ -203,17 +229,20 @@ pub struct RestoreObject {
 }
 
 /// A file that was chosen for a restore (`restore_filelist_pkt`, reference 07 §7.3).
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct ListedFile {
     /// Its name.
+    #[serde(with = "serde_bytes")]
     pub name: Vec<u8>,
     /// Its attributes.
+    #[serde(with = "StatForm")]
     pub stat: Stat,
     /// FileIndex of the first name of a hard link.
     pub link_fi: i32,
     /// Number of the delta.
     pub delta_seq: u32,
     /// Its digest as a text; may be empty.
+    #[serde(with = "serde_bytes")]
     pub checksum: Vec<u8>,
 }
 

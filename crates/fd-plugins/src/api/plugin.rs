@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fd_records::MetadataKind;
+use serde::{Deserialize, Serialize};
 
 use super::call::{Called, Io, IoDone, Status};
 use super::event::Event;
@@ -46,7 +47,7 @@ impl PluginInfo {
 }
 
 /// Which functions a plugin has, of those that it need not have (reference 07 §3.4).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each function may be there or not")]
 pub struct Offers {
     /// `startBackupFile` and `endBackupFile`.

@@ -1,0 +1,454 @@
+//! One instance's calls: from messages to functions of the plugin, and back (reference 07 §3.3,
+//! §3.4).
+
+use std::ffi::c_void;
+use std::io;
+use std::sync::Arc;
+
+use super::convert::{Texts, bytes, from_save, text, to_stat, zeroed};
+use super::instance::Shared;
+use crate::api::packets::{ListedFile, MetadataPacket, RestoreFile, RestoreObject, SavePacket};
+use crate::library::abi::{
+    Context, EventPacket, IoPacket, MetaPacket, OfContext, OfPacket, PluginFunctions, QueryPacket,
+    RestoreFileListPacket, RestoreObjectPacket, RestorePacketC, SavePacketC, StreamPacket, XaclPacket, io_func,
+    size_field, xacl_func,
+};
+use crate::library::wire::{
+    Answer, Bytes, Call, Data, EventValue, FIRST_SLOT, FromHost, Function, LONGEST_WRITE, Note, SLOT, SMALL_READ,
+};
+use crate::texts;
+
+/// Status of a function that the plugin does not have, where the daemon does not ask.
+const OK: i32 = 0;
+const ERROR: i32 = 2;
+/// `create_status` before the plugin sets it.
+const CREATE_ERROR: i32 = 2;
+/// Event 24: a file for an option plugin.
+const HANDLE_FILE: u32 = 24;
+/// Event 26: features.
+const FEATURES: u32 = 26;
+/// `io_pkt.mode` when data is verified.
+const VERIFIES: u32 = 1;
+/// Number of [`fd_messages::MessageType::Error`].
+const MESSAGE_ERROR: i32 = 5;
+/// Longest text that is kept for the plugin as long as its instance lives.
+const LONGEST_KEPT: usize = 4096;
+
+/// The calls of one instance.
+pub(super) struct Calls {
+    shared: Arc<Shared>,
+    functions: &'static PluginFunctions,
+    file: Vec<u8>,
+    /// The packet of the file that is saved. The plugin may point to it until the file is done.
+    save: Box<SavePacketC>,
+    /// What the packet points to.
+    texts: Texts,
+    verifies: bool,
+}
+
+impl Calls {
+    pub(super) fn new(shared: Arc<Shared>, functions: &'static PluginFunctions, file: Vec<u8>) -> Self {
+        // SAFETY: it has numbers and addresses.
+        let save = Box::new(unsafe { zeroed() });
+        Self { shared, functions, file, save, texts: Texts::default(), verifies: false }
+    }
+
+    /// Serves the instance until it ends.
+    pub(super) fn serve(&mut self) -> io::Result<()> {
+        let mut begun = false;
+        let mut freed = false;
+        let served = loop {
+            let call = match self.shared.with_line(super::line::Line::next_call) {
+                Ok(call) => call,
+                Err(error) => break Err(error),
+            };
+            begun |= matches!(call, Call::New(_));
+            let last = matches!(call, Call::Free);
+            let answer = self.execute(call);
+            freed |= last;
+            self.shared.say_notes();
+            let said = self.shared.with_line(|line| {
+                line.say(&FromHost::Answer(answer))?;
+                line.flush()
+            });
+            if last || said.is_err() {
+                break said;
+            }
+        };
+        if begun && !freed {
+            // The daemon has given the instance up.
+            self.of_context(Function::FREE, self.functions.free_plugin);
+        }
+        served
+    }
+
+    fn context(&self) -> *mut Context {
+        self.shared.context.address()
+    }
+
+    /// Runs a function of the plugin, and notes that it runs.
+    fn run<T>(&self, function: Function, call: impl FnOnce() -> T) -> T {
+        self.shared.memory.mark(function.mark());
+        let returned = call();
+        self.shared.memory.mark(Function::NONE.mark());
+        returned
+    }
+
+    fn of_context(&self, name: Function, function: Option<OfContext>) -> i32 {
+        let context = self.context();
+        // SAFETY: a function of the plugin, with its context.
+        function.map_or(OK, |function| self.run(name, || unsafe { function(context) }))
+    }
+
+    fn of_packet<P>(&self, name: Function, function: Option<OfPacket<P>>, packet: *mut P, without: i32) -> i32 {
+        let context = self.context();
+        // SAFETY: a function of the plugin, with its context and the packet that it wants.
+        function.map_or(without, |function| self.run(name, || unsafe { function(context, packet) }))
+    }
+
+    fn event(&self, number: u32, value: *mut c_void) -> i32 {
+        let context = self.context();
+        let mut event = EventPacket { event_type: number };
+        let Some(function) = self.functions.handle_plugin_event else { return OK };
+        // SAFETY: the plugin's function, with a value as the event has it.
+        self.run(Function::EVENT, || unsafe { function(context, &raw mut event, value) })
+    }
+
+    fn execute(&mut self, call: Call) -> Answer {
+        let functions = self.functions;
+        match call {
+            Call::New(begin) => {
+                let allowed = begin.allowed.into_iter().map(|path| path.0).collect();
+                self.shared.set_job(begin.values, allowed);
+                Answer::Status(self.of_context(Function::NEW, functions.new_plugin))
+            }
+            Call::Free => Answer::Status(self.of_context(Function::FREE, functions.free_plugin)),
+            Call::Event(number, value) => Answer::Status(self.general_event(number, value)),
+            Call::HandleFile(command, file) => self.handle_file(&command.0, &file),
+            Call::Features => self.features(),
+            Call::StartBackup(command, _, file) => self.start_backup(&command.0, &file),
+            Call::EndBackup => Answer::Status(self.of_context(Function::END_BACKUP, functions.end_backup_file)),
+            Call::Open { name, flags, mode } => {
+                let mut texts = Texts::default();
+                let mut packet = self.io_packet(io_func::OPEN);
+                packet.flags = flags;
+                packet.mode = if self.verifies { VERIFIES } else { mode };
+                packet.fname = texts.hold(&name.0);
+                self.input_output(packet)
+            }
+            Call::Read(count) => self.read(count),
+            Call::Write(data) => self.write(Some(&data.0), data.0.len()),
+            Call::WriteShared(count) => self.write(None, count as usize),
+            Call::Seek { offset, whence } => {
+                let mut packet = self.io_packet(io_func::SEEK);
+                packet.offset = offset;
+                packet.whence = whence;
+                self.input_output(packet)
+            }
+            Call::Close => {
+                let packet = self.io_packet(io_func::CLOSE);
+                self.input_output(packet)
+            }
+            Call::Xacl(number, content) => self.xacl(number, content),
+            Call::CheckStream(stream) => self.check_stream(stream),
+            Call::CheckFile(name) => self.check_file(&name.0),
+            Call::StartRestore(command) => self.start_restore(&command.0),
+            Call::EndRestore => Answer::Status(self.of_context(Function::END_RESTORE, functions.end_restore_file)),
+            Call::CreateFile(file) => self.restore_packet(Function::CREATE_FILE, functions.create_file, &file),
+            Call::SetAttributes(file) => {
+                self.restore_packet(Function::SET_ATTRIBUTES, functions.set_file_attributes, &file)
+            }
+            Call::RestoreMetadata(packet) => self.restore_metadata(packet),
+            Call::RestoreFileList(file) => self.restore_file_list(file.as_deref()),
+            Call::Query(parameter, command) => self.query(&parameter.0, &command.0),
+            Call::StartVerify(file) => {
+                self.verifies = true;
+                match self.restore_packet(Function::START_VERIFY, functions.start_verify_file, &file) {
+                    Answer::Created(code, _) => Answer::Status(code),
+                    other => other,
+                }
+            }
+            Call::EndVerify => Answer::Status(self.of_context(Function::END_VERIFY, functions.end_verify_file)),
+        }
+    }
+
+    fn check_stream(&self, stream: i32) -> Answer {
+        let size = size_field::<StreamPacket>();
+        let mut packet = StreamPacket { pkt_size: size, stream, pkt_end: size };
+        let code = self.of_packet(Function::CHECK_STREAM, self.functions.check_stream, &raw mut packet, OK);
+        Answer::Stream(code, packet.stream)
+    }
+
+    fn check_file(&self, name: &[u8]) -> Answer {
+        let (mut texts, context) = (Texts::default(), self.context());
+        let name = texts.hold(name);
+        let Some(function) = self.functions.check_file else { return Answer::Status(OK) };
+        // SAFETY: the plugin's function, with a text.
+        let call = || unsafe { function(context, name) };
+        Answer::Status(self.run(Function::CHECK_FILE, call))
+    }
+
+    fn start_restore(&self, command: &[u8]) -> Answer {
+        let (command, context) = (self.shared.keep(command), self.context());
+        let Some(function) = self.functions.start_restore_file else { return Answer::Status(ERROR) };
+        // SAFETY: the plugin's function, with a text.
+        let call = || unsafe { function(context, command) };
+        Answer::Status(self.run(Function::START_RESTORE, call))
+    }
+
+    fn restore_metadata(&self, packet: MetadataPacket) -> Answer {
+        let mut data = packet.data;
+        let mut packet = MetaPacket {
+            decoded: 1,
+            total_size: packet.total_size,
+            total_count: packet.total_count,
+            kind: packet.kind,
+            index: packet.index,
+            buf_len: u32::try_from(data.len()).unwrap_or(u32::MAX),
+            buf: data.as_mut_ptr().cast(),
+        };
+        let function = self.functions.metadata_restore;
+        Answer::Status(self.of_packet(Function::RESTORE_METADATA, function, &raw mut packet, OK))
+    }
+
+    fn restore_file_list(&self, file: Option<&ListedFile>) -> Answer {
+        let (mut texts, size) = (Texts::default(), size_field::<RestoreFileListPacket>());
+        let mut packet = file.map(|file| RestoreFileListPacket {
+            pkt_size: size,
+            plugin_mode: 0,
+            file_index: 0,
+            link_fi: file.link_fi,
+            statp: to_stat(&file.stat),
+            attr_ex: texts.hold(b""),
+            ofname: texts.hold(&file.name),
+            delta_seq: file.delta_seq,
+            chksum: texts.hold(&file.checksum),
+            pkt_end: size,
+        });
+        let address = packet.as_mut().map_or(std::ptr::null_mut(), std::ptr::from_mut);
+        let function = self.functions.restore_file_list;
+        Answer::Status(self.of_packet(Function::RESTORE_FILE_LIST, function, address, OK))
+    }
+
+    fn query(&self, parameter: &[u8], command: &[u8]) -> Answer {
+        let (mut texts, size) = (Texts::default(), size_field::<QueryPacket>());
+        let mut packet = QueryPacket {
+            pkt_size: size,
+            parameter: texts.hold(parameter),
+            command: texts.hold(command),
+            api_opts: std::ptr::null_mut(),
+            result: std::ptr::null_mut(),
+            pkt_end: size,
+        };
+        let code = self.of_packet(Function::QUERY, self.functions.query_parameter, &raw mut packet, ERROR);
+        // SAFETY: a text of the plugin, or null.
+        Answer::Query(code, unsafe { text(packet.result) }.map(Bytes))
+    }
+
+    fn general_event(&self, number: u32, value: EventValue) -> i32 {
+        match value {
+            EventValue::Nothing => self.event(number, std::ptr::null_mut()),
+            EventValue::Number(value) => self.event(number, value as *mut c_void),
+            EventValue::Text(text) if text.0.len() <= LONGEST_KEPT => {
+                self.event(number, self.shared.keep(&text.0).cast_mut().cast())
+            }
+            EventValue::Text(text) => {
+                let mut texts = Texts::default();
+                self.event(number, texts.hold(&text.0).cast())
+            }
+            EventValue::Object(object) => self.restore_object(number, *object),
+        }
+    }
+
+    fn restore_object(&self, number: u32, object: RestoreObject) -> i32 {
+        let (mut texts, size) = (Texts::default(), size_field::<RestoreObjectPacket>());
+        let mut data = object.data;
+        let length = i32::try_from(data.len()).unwrap_or(i32::MAX);
+        // Plugins take it for a text.
+        data.push(0);
+        let mut packet = RestoreObjectPacket {
+            pkt_size: size,
+            object_name: texts.hold(&object.name),
+            object: data.as_mut_ptr().cast(),
+            plugin_name: texts.hold(&object.command),
+            object_type: object.object_type,
+            object_len: length,
+            object_full_len: object.full_length,
+            object_index: object.index,
+            object_compression: object.compression,
+            stream: 0,
+            job_id: object.job_id,
+            pkt_end: size,
+        };
+        self.event(number, (&raw mut packet).cast())
+    }
+
+    fn fill_save(&mut self, command: &[u8], file: &SavePacket) {
+        let size = size_field::<SavePacketC>();
+        let mut texts = Texts::default();
+        // SAFETY: it has numbers and addresses.
+        let mut packet: SavePacketC = unsafe { zeroed() };
+        packet.pkt_size = size;
+        packet.pkt_end = size;
+        packet.fname = texts.hold_option(file.name.as_deref());
+        packet.snap_fname = texts.hold_option(file.snap_name.as_deref());
+        packet.link = texts.hold_option(file.link.as_deref());
+        packet.statp = to_stat(&file.stat);
+        packet.file_type = file.file_type;
+        packet.flags = file.flags;
+        packet.no_read = u8::from(file.no_read);
+        packet.portable = u8::from(file.portable);
+        packet.accurate_found = u8::from(file.accurate_found);
+        packet.stat_update = u8::from(file.stat_update);
+        packet.cmd = self.shared.keep(command).cast_mut();
+        packet.delta_seq = file.delta_seq;
+        packet.link_fi = file.link_fi;
+        *self.save = packet;
+        self.texts = texts;
+    }
+
+    fn filled_save(&self, code: i32) -> Answer {
+        // SAFETY: the plugin has filled it with right addresses.
+        Answer::File(code, (code == OK).then(|| Box::new(unsafe { from_save(&self.save) })))
+    }
+
+    fn start_backup(&mut self, command: &[u8], file: &SavePacket) -> Answer {
+        self.fill_save(command, file);
+        let packet = &raw mut *self.save;
+        let code = self.of_packet(Function::START_BACKUP, self.functions.start_backup_file, packet, ERROR);
+        self.filled_save(code)
+    }
+
+    fn handle_file(&mut self, command: &[u8], file: &SavePacket) -> Answer {
+        self.fill_save(command, file);
+        let packet = &raw mut *self.save;
+        let code = self.event(HANDLE_FILE, packet.cast());
+        self.filled_save(code)
+    }
+
+    fn features(&self) -> Answer {
+        let mut features: *const std::ffi::c_char = std::ptr::null();
+        self.event(FEATURES, (&raw mut features).cast());
+        // SAFETY: a text of the plugin, or null.
+        Answer::Features(unsafe { text(features) }.map(Bytes))
+    }
+
+    fn io_packet(&self, func: i32) -> IoPacket {
+        let size = size_field::<IoPacket>();
+        // SAFETY: it has numbers and addresses.
+        let packet: IoPacket = unsafe { zeroed() };
+        let mode = if self.verifies { VERIFIES } else { 0 };
+        IoPacket { pkt_size: size, func, mode, status: -1, pkt_end: size, ..packet }
+    }
+
+    fn io(&self, packet: &mut IoPacket) -> i32 {
+        self.of_packet(Function::IO, self.functions.plugin_io, packet, ERROR)
+    }
+
+    fn input_output(&self, mut packet: IoPacket) -> Answer {
+        let returned = self.io(&mut packet);
+        io_answer(returned, &packet, Data::Nothing)
+    }
+
+    fn read(&self, count: u32) -> Answer {
+        let most = (count as usize).min(SLOT);
+        let place = self.shared.memory.at(FIRST_SLOT);
+        let mut packet = self.io_packet(io_func::READ);
+        packet.count = i32::try_from(most).unwrap_or_default();
+        packet.buf = place.cast();
+        let returned = self.io(&mut packet);
+        let Ok(read) = usize::try_from(packet.status) else { return io_answer(returned, &packet, Data::Nothing) };
+        if read > most {
+            let text = texts::read_too_much(&self.file, packet.status, packet.count);
+            self.shared.note(Note::Message(MESSAGE_ERROR, Bytes(text)));
+            packet.status = -1;
+            packet.io_errno = libc::EIO;
+            return io_answer(returned, &packet, Data::Nothing);
+        }
+        let data = match read {
+            0 => Data::Nothing,
+            // SAFETY: the slot is as long as a read may be.
+            1..=SMALL_READ => Data::Here(Bytes(unsafe { bytes(place.cast(), packet.status) })),
+            _ => Data::Slot(0),
+        };
+        io_answer(returned, &packet, data)
+    }
+
+    fn write(&self, data: Option<&[u8]>, count: usize) -> Answer {
+        let count = count.min(LONGEST_WRITE);
+        let place = self.shared.memory.at(FIRST_SLOT);
+        if let Some(data) = data {
+            // SAFETY: the memory is longer than a message with data.
+            unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, count.min(data.len())) };
+        }
+        let mut packet = self.io_packet(io_func::WRITE);
+        packet.count = i32::try_from(count).unwrap_or_default();
+        packet.buf = place.cast();
+        let returned = self.io(&mut packet);
+        io_answer(returned, &packet, Data::Nothing)
+    }
+
+    fn xacl(&self, number: i32, content: Bytes) -> Answer {
+        let size = size_field::<XaclPacket>();
+        let mut content = content.0;
+        let restores = matches!(number, xacl_func::ACL_RESTORE | xacl_func::XATTR_RESTORE);
+        let mut packet = XaclPacket {
+            pkt_size: size,
+            func: number,
+            count: i32::try_from(content.len()).unwrap_or_default(),
+            content: if restores { content.as_mut_ptr().cast() } else { std::ptr::null_mut() },
+            pkt_end: size,
+        };
+        let code = self.of_packet(Function::XACL, self.functions.handle_xacl_data, &raw mut packet, OK);
+        // SAFETY: the plugin's bytes.
+        let filled = if restores { Vec::new() } else { unsafe { bytes(packet.content, packet.count) } };
+        Answer::Xacl(code, Bytes(filled))
+    }
+
+    fn restore_packet(&self, name: Function, function: Option<OfPacket<RestorePacketC>>, file: &RestoreFile) -> Answer {
+        let (mut texts, size) = (Texts::default(), size_field::<RestorePacketC>());
+        let mut packet = RestorePacketC {
+            pkt_size: size,
+            plugin_mode: 0,
+            stream: file.stream,
+            data_stream: file.data_stream,
+            file_type: file.file_type,
+            file_index: file.file_index,
+            link_fi: file.link_fi,
+            uid: file.uid,
+            statp: to_stat(&file.stat),
+            attr_ex: texts.hold(&file.attr_ex),
+            ofname: texts.hold(&file.name),
+            olname: texts.hold_option(file.link.as_deref()),
+            place: texts.hold_option(file.place.as_deref()),
+            regex_where: texts.hold_option(file.regex_where.as_deref()),
+            replace: i32::from(file.replace),
+            create_status: CREATE_ERROR,
+            delta_seq: file.delta_seq,
+            pkt_end: size,
+        };
+        let code = self.of_packet(name, function, &raw mut packet, OK);
+        Answer::Created(code, packet.create_status)
+    }
+}
+
+/// Tells an instance that its job is canceled. Another thread may be in one of its calls.
+pub(super) fn cancel(shared: &Shared, functions: &PluginFunctions) {
+    const CANCEL: u32 = 14;
+    shared.set_canceled();
+    let mut event = EventPacket { event_type: CANCEL };
+    let code = functions.handle_plugin_event.map_or(OK, |function| {
+        // SAFETY: the plugin's function, with an event that has no value.
+        unsafe { function(shared.context.address(), &raw mut event, std::ptr::null_mut()) }
+    });
+    // The daemon may wait no longer.
+    let _gone = shared.with_line(|line| {
+        line.say(&FromHost::Answer(Answer::Status(code)))?;
+        line.flush()
+    });
+}
+
+fn io_answer(returned: i32, packet: &IoPacket, data: Data) -> Answer {
+    let (status, errno) = (packet.status, packet.io_errno);
+    Answer::Io { returned, status, errno, offset: packet.offset, data }
+}

@@ -1,0 +1,66 @@
+//! What a plugin host may, and what it inherits.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+
+use crate::library::wire::Load;
+use crate::texts;
+
+/// Takes the control line from standard input, which becomes `/dev/null`, and closes what else was
+/// inherited.
+pub(super) fn take_control_line() -> io::Result<OwnedFd> {
+    let control = io::stdin().as_fd().try_clone_to_owned()?;
+    let null = OpenOptions::new().read(true).open("/dev/null")?;
+    // SAFETY: both descriptors are open.
+    if unsafe { libc::dup2(null.as_raw_fd(), 0) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    drop(null);
+    let own = control.as_raw_fd();
+    let keep = libc::c_uint::try_from(own).map_err(|_| io::ErrorKind::InvalidData)?;
+    // What the daemon forgot to close is nothing for a plugin.
+    // SAFETY: nothing in this process has a descriptor yet but the three standard ones and this.
+    unsafe { libc::close_range(keep + 1, libc::c_uint::MAX, 0) };
+    if keep > 3 {
+        // SAFETY: as above.
+        unsafe { libc::close_range(3, keep - 1, 0) };
+    }
+    Ok(control)
+}
+
+/// Takes away what the plugin may not have; the message, if that fails.
+pub(super) fn confine(load: &Load) -> Result<(), Vec<u8>> {
+    let failed = |what: &str| texts::not_confined(&load.file.0, what, &io::Error::last_os_error());
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // A plugin that dies in each job must not fill the disk.
+    // SAFETY: a limit of this process.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
+    if let Some(memory) = load.memory {
+        let limit = libc::rlimit { rlim_cur: memory, rlim_max: memory };
+        // SAFETY: as above.
+        if unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) } < 0 {
+            return Err(failed("memory"));
+        }
+    }
+    // SAFETY: this process gets a network of its own, without any device.
+    if !load.network && unsafe { libc::unshare(libc::CLONE_NEWNET) } < 0 {
+        return Err(failed("network"));
+    }
+    if let Some((uid, groups)) = &load.user {
+        let gid = groups.first().copied().unwrap_or(libc::gid_t::MAX);
+        become_user(*uid, gid, groups).map_err(|_| failed("user"))?;
+    }
+    Ok(())
+}
+
+/// Becomes this user, with these groups. All threads of the process do.
+pub(super) fn become_user(uid: u32, gid: u32, groups: &[u32]) -> io::Result<()> {
+    let checked = |result: libc::c_int| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+    // SAFETY: the list is as long as it says.
+    checked(unsafe { libc::setgroups(groups.len(), groups.as_ptr()) })?;
+    // SAFETY: numbers only.
+    checked(unsafe { libc::setgid(gid) })?;
+    // SAFETY: as above.
+    checked(unsafe { libc::setuid(uid) })
+}

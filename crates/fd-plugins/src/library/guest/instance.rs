@@ -1,0 +1,264 @@
+//! The instances of the plugin, and which of them a thread works for.
+//!
+//! A plugin names its instance by `bpContext.bContext`. That is a number, not an address: one that
+//! is of no instance does no harm.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{CString, c_char, c_void};
+use std::fs::File;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::line::Line;
+use crate::api::host::Value;
+use crate::library::abi::Context;
+use crate::library::wire::{FromHost, Note, Reply, Request, SHARED, marks};
+
+/// Most messages of threads that are in no call.
+const MOST_NOTES: usize = 1000;
+/// Most texts that an instance keeps for its plugin.
+const MOST_TEXTS: usize = 4096;
+
+/// Variables that are the same in every job.
+pub(super) static GENERAL: OnceLock<Vec<(i32, Kept)>> = OnceLock::new();
+static INSTANCES: LazyLock<Mutex<HashMap<usize, Arc<Shared>>>> = LazyLock::new(Mutex::default);
+
+thread_local! {
+    static CURRENT: RefCell<Option<(usize, Line)>> = const { RefCell::new(None) };
+}
+
+/// A value whose text the plugin may point to for ever.
+#[derive(Debug)]
+pub(super) enum Kept {
+    Number(i32),
+    Text(Option<CString>),
+}
+
+impl From<Value> for Kept {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Number(number) => Self::Number(number),
+            Value::Text(text) => Self::Text(text.map(|text| c_text(&text))),
+        }
+    }
+}
+
+/// A text for C, up to its first NUL.
+pub(super) fn c_text(text: &[u8]) -> CString {
+    CString::new(text.split(|byte| *byte == 0).next().unwrap_or_default()).unwrap_or_default()
+}
+
+/// What all threads know of an instance.
+#[derive(Debug)]
+pub(super) struct Shared {
+    handle: usize,
+    pub(super) context: Box<ContextCell>,
+    pub(super) memory: Mapping,
+    canceled: AtomicBool,
+    allowed: Mutex<Vec<Vec<u8>>>,
+    /// Values when the instance began.
+    values: Mutex<Vec<(i32, Value)>>,
+    /// Texts that the plugin may point to.
+    texts: Mutex<Vec<CString>>,
+    /// What threads have said that are in no call.
+    notes: Mutex<Vec<Note>>,
+}
+
+/// The structure that the plugin gets with each call. Only the plugin changes it.
+#[derive(Debug)]
+pub(super) struct ContextCell(std::cell::UnsafeCell<Context>);
+
+// SAFETY: its address is handed to C; no reference to what is in it is ever made here.
+unsafe impl Sync for ContextCell {}
+// SAFETY: the number in it is of no thread, and the plugin's pointer is the plugin's business.
+unsafe impl Send for ContextCell {}
+
+impl ContextCell {
+    pub(super) fn address(&self) -> *mut Context {
+        self.0.get()
+    }
+}
+
+/// Memory that the daemon reads and writes as a file.
+#[derive(Debug)]
+pub(super) struct Mapping(NonNull<u8>);
+
+// SAFETY: it is plain memory, used through its address only.
+unsafe impl Sync for Mapping {}
+// SAFETY: as above.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    fn new(file: &File) -> io::Result<Self> {
+        use std::os::fd::AsRawFd as _;
+        // SAFETY: a new mapping of a file that can't shrink, wherever the system wants it.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                SHARED,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        NonNull::new(address.cast()).map(Self).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    /// An address inside of it.
+    pub(super) fn at(&self, offset: usize) -> *mut u8 {
+        debug_assert!(offset < SHARED, "inside the shared memory");
+        // SAFETY: the callers' offsets are constants and slots below its end.
+        unsafe { self.0.as_ptr().add(offset.min(SHARED - 1)) }
+    }
+
+    /// Notes which function runs.
+    pub(super) fn mark(&self, function: u8) {
+        // SAFETY: a byte of the first page, which only this side writes.
+        unsafe { self.at(marks::FUNCTION).write_volatile(function) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and nobody uses it any more.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), SHARED) };
+    }
+}
+
+impl Shared {
+    /// A new instance, known by its number.
+    pub(super) fn begin(number: u64, memory: &File) -> io::Result<Arc<Self>> {
+        let handle = handle_of(number);
+        let context = Context { daemon: handle as *mut c_void, plugin: std::ptr::null_mut() };
+        let shared = Arc::new(Self {
+            handle,
+            context: Box::new(ContextCell(std::cell::UnsafeCell::new(context))),
+            memory: Mapping::new(memory)?,
+            canceled: AtomicBool::new(false),
+            allowed: Mutex::default(),
+            values: Mutex::default(),
+            texts: Mutex::default(),
+            notes: Mutex::default(),
+        });
+        lock(&INSTANCES).insert(handle, Arc::clone(&shared));
+        Ok(shared)
+    }
+
+    /// The instance is over.
+    pub(super) fn end(&self) {
+        lock(&INSTANCES).remove(&self.handle);
+    }
+
+    /// The instance of this number.
+    pub(super) fn of_number(number: u64) -> Option<Arc<Self>> {
+        lock(&INSTANCES).get(&handle_of(number)).cloned()
+    }
+
+    /// The instance that this context is of.
+    ///
+    /// # Safety
+    /// It points to a context, or is null.
+    pub(super) unsafe fn of_context(context: *mut Context) -> Option<Arc<Self>> {
+        // SAFETY: the caller vouches for it.
+        let context = unsafe { context.as_ref() }?;
+        lock(&INSTANCES).get(&(context.daemon as usize)).cloned()
+    }
+
+    /// From now on this thread works for the instance, over this line.
+    pub(super) fn enter(&self, line: Line) {
+        CURRENT.set(Some((self.handle, line)));
+    }
+
+    /// This thread works for it no longer.
+    pub(super) fn leave() {
+        CURRENT.set(None);
+    }
+
+    pub(super) fn set_job(&self, values: Vec<(i32, Value)>, allowed: Vec<Vec<u8>>) {
+        *lock(&self.values) = values;
+        *lock(&self.allowed) = allowed;
+    }
+
+    pub(super) fn set_canceled(&self) {
+        self.canceled.store(true, Ordering::Relaxed);
+    }
+
+    /// What a thread may know that is in no call.
+    pub(super) fn snapshot(&self, variable: i32) -> Option<Value> {
+        const IS_CANCELED: i32 = 27;
+        if variable == IS_CANCELED && self.canceled.load(Ordering::Relaxed) {
+            return Some(Value::Number(1));
+        }
+        lock(&self.values).iter().find(|(known, _)| *known == variable).map(|(_, value)| value.clone())
+    }
+
+    /// The address of a text that stays as long as the instance.
+    pub(super) fn keep(&self, text: &[u8]) -> *const c_char {
+        let mut texts = lock(&self.texts);
+        if let Some(known) = texts.iter().find(|known| known.as_bytes() == text) {
+            return known.as_ptr();
+        }
+        if texts.len() >= MOST_TEXTS {
+            texts.remove(0);
+        }
+        let new = c_text(text);
+        let address = new.as_ptr();
+        texts.push(new);
+        address
+    }
+
+    /// Says something that needs no answer.
+    pub(super) fn note(&self, note: Note) {
+        let foreign = with_line(self.handle, |line| {
+            // Without the daemon nobody hears it.
+            let _gone = line.say(&FromHost::Note(note.clone())).and_then(|()| line.flush());
+        })
+        .is_none();
+        if foreign {
+            let mut notes = lock(&self.notes);
+            if notes.len() < MOST_NOTES {
+                notes.push(note);
+            }
+        }
+    }
+
+    /// Asks the daemon. `None` for a thread that is in no call, and without the daemon.
+    pub(super) fn ask(&self, request: Request) -> Option<Reply> {
+        with_line(self.handle, |line| line.ask(request).ok()).flatten()
+    }
+
+    /// Says what threads have said meanwhile that are in no call.
+    pub(super) fn say_notes(&self) {
+        for note in std::mem::take(&mut *lock(&self.notes)) {
+            self.note(note);
+        }
+    }
+
+    /// Works with this thread's line.
+    pub(super) fn with_line<T>(&self, work: impl FnOnce(&mut Line) -> io::Result<T>) -> io::Result<T> {
+        with_line(self.handle, work).unwrap_or_else(|| Err(io::ErrorKind::NotConnected.into()))
+    }
+}
+
+fn handle_of(number: u64) -> usize {
+    // Never null, and no number that a plugin makes up.
+    usize::try_from(0x5eed_0000_0000_u64.wrapping_add(number)).unwrap_or(usize::MAX)
+}
+
+fn with_line<T>(handle: usize, work: impl FnOnce(&mut Line) -> T) -> Option<T> {
+    CURRENT.with(|current| match &mut *current.try_borrow_mut().ok()? {
+        Some((of, line)) if *of == handle => Some(work(line)),
+        _ => None,
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,289 @@
+//! The process of a plugin host, as the daemon sees it: started, ordered about, ended.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, BufRead as _, Read as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use super::orders;
+use super::settings::{Confinement, HostSettings};
+use super::wire::{self, Load, Order, Report};
+use crate::api::plugin::Offers;
+
+/// The name under which this program is a plugin host.
+const ROLE: &str = "bacula-fd-plugin";
+/// How often a wait looks whether it is still wanted.
+pub(crate) const STEP: Duration = Duration::from_millis(100);
+/// How long a process may take to end that has closed its line or was killed.
+const LAST_MOMENT: Duration = Duration::from_secs(2);
+/// Bytes of a line of output; longer ones come in parts.
+const LONGEST_LINE: u64 = 2000;
+
+/// Whether the program was started to be a plugin host.
+pub fn is_meant(arguments: &[OsString]) -> bool {
+    arguments.first().is_some_and(|name| name.as_bytes() == ROLE.as_bytes())
+}
+
+/// A plugin host. Dropped, it is ended.
+#[derive(Debug)]
+pub(crate) struct Process {
+    control: Mutex<OwnedFd>,
+    child: Mutex<Ending>,
+    instances: AtomicU64,
+    /// No new instance may begin here.
+    retired: AtomicBool,
+    patience: Duration,
+}
+
+/// A child, and its status once it has ended.
+#[derive(Debug)]
+struct Ending {
+    child: Child,
+    status: Option<ExitStatus>,
+}
+
+/// The daemon's ends of a new instance.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// Its number.
+    pub(crate) number: u64,
+    /// Calls and answers.
+    pub(crate) stream: UnixStream,
+    /// The shared memory. It is read and written as a file, never mapped: the plugin host may
+    /// change it at any time.
+    pub(crate) shared: OwnedFd,
+}
+
+/// Why a plugin is not loaded.
+#[derive(Debug)]
+pub(crate) enum NotLoaded {
+    /// Its own `loadPlugin` has refused.
+    Silently,
+    /// The message about it.
+    Refused(Vec<u8>),
+    /// The plugin host has failed.
+    Failed(io::Error),
+    /// It has ended.
+    Ended(ExitStatus),
+    /// It does not return.
+    Late,
+}
+
+impl From<io::Error> for NotLoaded {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Process {
+    /// Starts a plugin host and has it load this plugin.
+    pub(crate) fn start(
+        settings: &HostSettings,
+        confinement: &Confinement,
+        path: &[u8],
+        file: &[u8],
+    ) -> Result<(Arc<Self>, Vec<u8>, Offers), NotLoaded> {
+        let (control, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(io::Error::from)?;
+        let (output, printed) = io::pipe()?;
+        let child = Command::new(&settings.program)
+            .arg0(ROLE)
+            .arg(OsStr::from_bytes(file))
+            .stdin(Stdio::from(theirs))
+            .stdout(printed.try_clone()?)
+            .stderr(printed)
+            .spawn()?;
+        let process = Arc::new(Self {
+            control: Mutex::new(control),
+            child: Mutex::new(Ending { child, status: None }),
+            instances: AtomicU64::new(0),
+            retired: AtomicBool::new(false),
+            patience: confinement.start_timeout,
+        });
+        let (sink, name) = (Arc::clone(&settings.output), file.to_vec());
+        thread::Builder::new().name("plugin output".to_owned()).spawn(move || {
+            let mut output = io::BufReader::new(output);
+            let mut line = Vec::new();
+            while output.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+                sink(&name, line.trim_ascii_end());
+                line.clear();
+            }
+        })?;
+        let load = Load {
+            path: path.into(),
+            file: file.into(),
+            general: settings.general.iter().map(|(variable, value)| (variable.number(), value.clone())).collect(),
+            user: confinement.user.clone(),
+            memory: confinement.memory,
+            network: confinement.network,
+            working_directory: settings.working_directory.as_slice().into(),
+            daemon: settings.daemon.as_slice().into(),
+        };
+        match process.order(&Order::Load(Box::new(load)))? {
+            Report::Loaded { version, offers } => Ok((process, version.0, offers)),
+            Report::Refused(Some(text)) => Err(NotLoaded::Refused(text.0)),
+            Report::Refused(None) => Err(NotLoaded::Silently),
+            Report::Done => Err(NotLoaded::Failed(io::ErrorKind::InvalidData.into())),
+        }
+    }
+
+    /// Orders something that is reported.
+    fn order(&self, order: &Order) -> Result<Report, NotLoaded> {
+        let control = self.control();
+        let bytes = encoded(order)?;
+        orders::send(control.as_fd(), &bytes, &[])?;
+        let start = Instant::now();
+        rustix::net::sockopt::set_socket_timeout(&*control, rustix::net::sockopt::Timeout::Recv, Some(STEP))
+            .map_err(io::Error::from)?;
+        loop {
+            match orders::receive(control.as_fd()) {
+                Ok(Some((bytes, _))) => return Ok(wire::decode(&bytes).map_err(invalid)?),
+                Ok(None) => return Err(self.wait_end().map_or(NotLoaded::Late, NotLoaded::Ended)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if let Some(status) = self.ended() {
+                        return Err(NotLoaded::Ended(status));
+                    }
+                    if start.elapsed() >= self.patience {
+                        self.kill();
+                        return Err(NotLoaded::Late);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    return Err(self.wait_end().map_or(NotLoaded::Late, NotLoaded::Ended));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Opens the line of a new instance.
+    pub(crate) fn open(&self) -> io::Result<Line> {
+        let (stream, theirs) = UnixStream::pair()?;
+        let shared = rustix::fs::memfd_create("plugin", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::ftruncate(&shared, wire::SHARED as u64)?;
+        rustix::fs::fcntl_add_seals(&shared, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        stream.set_read_timeout(Some(STEP))?;
+        stream.set_write_timeout(Some(STEP))?;
+        let number = self.instances.fetch_add(1, Ordering::Relaxed);
+        let bytes = encoded(&Order::Open(number))?;
+        orders::send(self.control().as_fd(), &bytes, &[theirs.as_fd(), shared.as_fd()])?;
+        Ok(Line { number, stream, shared })
+    }
+
+    /// Has another thread tell this instance that its job is canceled; the line of that thread.
+    pub(crate) fn cancel(&self, number: u64) -> io::Result<UnixStream> {
+        let (stream, theirs) = UnixStream::pair()?;
+        stream.set_read_timeout(Some(STEP))?;
+        stream.set_write_timeout(Some(STEP))?;
+        let bytes = encoded(&Order::Cancel(number))?;
+        orders::send(self.control().as_fd(), &bytes, &[theirs.as_fd()])?;
+        Ok(stream)
+    }
+
+    /// Has it become this user.
+    pub(crate) fn become_user(&self, uid: u32, gid: u32, groups: Vec<u32>) -> Result<(), NotLoaded> {
+        match self.order(&Order::Become { uid, gid, groups })? {
+            Report::Done => Ok(()),
+            Report::Refused(text) => Err(NotLoaded::Refused(text.unwrap_or_default().0)),
+            Report::Loaded { .. } => Err(NotLoaded::Failed(io::ErrorKind::InvalidData.into())),
+        }
+    }
+
+    /// How it has ended, if it has.
+    pub(crate) fn ended(&self) -> Option<ExitStatus> {
+        let mut ending = self.child();
+        if ending.status.is_none() {
+            ending.status = ending.child.try_wait().ok().flatten();
+        }
+        ending.status
+    }
+
+    /// How it has ended: it is about to, or is made to.
+    pub(crate) fn wait_end(&self) -> Option<ExitStatus> {
+        self.ends_within(LAST_MOMENT).or_else(|| {
+            self.kill();
+            None
+        })
+    }
+
+    fn ends_within(&self, limit: Duration) -> Option<ExitStatus> {
+        let start = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let ended = self.ended();
+            if ended.is_some() || start.elapsed() >= limit {
+                return ended;
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(STEP);
+        }
+    }
+
+    /// Ends it at once. Nothing begins here any more.
+    pub(crate) fn kill(&self) {
+        self.retire();
+        let mut ending = self.child();
+        if ending.status.is_none() {
+            // One that has just ended needs no signal.
+            let _gone = ending.child.kill();
+        }
+    }
+
+    /// Lets nothing begin here any more. It ends with its last instance.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether something may begin here.
+    pub(crate) fn serves(&self) -> bool {
+        !self.retired.load(Ordering::Relaxed) && self.ended().is_none()
+    }
+
+    fn control(&self) -> MutexGuard<'_, OwnedFd> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn child(&self) -> MutexGuard<'_, Ending> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.serves()
+            && let Ok(bytes) = encoded(&Order::Unload)
+            && orders::send(self.control().as_fd(), &bytes, &[]).is_ok()
+        {
+            let _ended = self.ends_within(LAST_MOMENT);
+        }
+        self.kill();
+        let _ended = self.ends_within(LAST_MOMENT);
+    }
+}
+
+fn encoded(order: &Order) -> io::Result<Vec<u8>> {
+    wire::encode_bare(order).map_err(invalid)
+}
+
+fn invalid(error: wire::Nonsense) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}
+
+/// The signal that has ended a process, or its exit status.
+pub(crate) fn signal_or_status(status: ExitStatus) -> Result<i32, i32> {
+    match status.signal() {
+        Some(signal) => Ok(signal),
+        None => Err(status.code().unwrap_or_default()),
+    }
+}

@@ -1,0 +1,620 @@
+//! What the daemon and a plugin host say to each other, and how it is put into bytes.
+//!
+//! Calls mirror the functions of a plugin, requests those that the daemon offers (reference 07
+//! §3.4, §3.5). Neither side sends an address. What a plugin host says is bounded and checked here
+//! before anybody looks at it: a plugin may have overwritten its memory.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::api::host::{AccurateAttributes, FileEvent, Value};
+use crate::api::packets::{ListedFile, MetadataPacket, RestoreFile, RestoreObject, SavePacket};
+use crate::api::plugin::Offers;
+
+/// Most bytes of a message. Objects and metadata travel in messages.
+pub(crate) const LONGEST_MESSAGE: usize = 32 << 20;
+/// Most bytes of a message on the control line, which has no data.
+pub(crate) const LONGEST_ORDER: usize = 128 << 10;
+/// Bytes before each message: its length.
+pub(crate) const HEAD: usize = 4;
+/// Most bytes of a name, a command or a message's text.
+pub(crate) const LONGEST_TEXT: usize = 1 << 20;
+/// Most packets of metadata of one file.
+pub(crate) const MOST_METADATA: usize = 65_535;
+
+/// Bytes of a slot of the shared memory: one read of a plugin.
+pub(crate) const SLOT: usize = 64 << 10;
+/// Bytes from one slot to the next: some plugins write before their buffer (reference 07 §9).
+pub(crate) const SLOT_STEP: usize = SLOT + 4096;
+/// How many slots there are.
+pub(crate) const SLOTS: usize = 16;
+/// Where the first slot's data begins in the shared memory. Before it is the page of the
+/// [`marks`], and room for what is written before a buffer.
+pub(crate) const FIRST_SLOT: usize = 8192;
+/// Bytes of the shared memory.
+pub(crate) const SHARED: usize = FIRST_SLOT + SLOTS * SLOT_STEP;
+/// Most bytes of one write: all slots together.
+pub(crate) const LONGEST_WRITE: usize = SHARED - FIRST_SLOT;
+/// A read with fewer bytes travels in its message.
+pub(crate) const SMALL_READ: usize = 4096;
+
+/// Places in the first page of the shared memory, which a plugin host keeps up to date, so that the
+/// daemon can say where it has died.
+pub(crate) mod marks {
+    /// The function that runs: [`Function`](super::Function) as a byte; 0 for none.
+    pub(crate) const FUNCTION: usize = 0;
+    /// 1 if the thread of this instance has received a deadly signal.
+    pub(crate) const FAULT: usize = 1;
+    /// Bytes of all of them.
+    pub(crate) const LENGTH: usize = 2;
+}
+
+/// A function of a plugin, for messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Function(u8);
+
+impl Function {
+    const NAMES: [&'static str; 19] = [
+        "no function",
+        "newPlugin",
+        "freePlugin",
+        "handlePluginEvent",
+        "startBackupFile",
+        "endBackupFile",
+        "startRestoreFile",
+        "endRestoreFile",
+        "pluginIO",
+        "createFile",
+        "setFileAttributes",
+        "checkFile",
+        "handleXACLdata",
+        "restoreFileList",
+        "checkStream",
+        "queryParameter",
+        "metadataRestore",
+        "startVerifyFile",
+        "endVerifyFile",
+    ];
+
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const NEW: Self = Self(1);
+    pub(crate) const FREE: Self = Self(2);
+    pub(crate) const EVENT: Self = Self(3);
+    pub(crate) const START_BACKUP: Self = Self(4);
+    pub(crate) const END_BACKUP: Self = Self(5);
+    pub(crate) const START_RESTORE: Self = Self(6);
+    pub(crate) const END_RESTORE: Self = Self(7);
+    pub(crate) const IO: Self = Self(8);
+    pub(crate) const CREATE_FILE: Self = Self(9);
+    pub(crate) const SET_ATTRIBUTES: Self = Self(10);
+    pub(crate) const CHECK_FILE: Self = Self(11);
+    pub(crate) const XACL: Self = Self(12);
+    pub(crate) const RESTORE_FILE_LIST: Self = Self(13);
+    pub(crate) const CHECK_STREAM: Self = Self(14);
+    pub(crate) const QUERY: Self = Self(15);
+    pub(crate) const RESTORE_METADATA: Self = Self(16);
+    pub(crate) const START_VERIFY: Self = Self(17);
+    pub(crate) const END_VERIFY: Self = Self(18);
+
+    /// The function of this mark; a number that is none counts as no function.
+    pub(crate) const fn from_mark(mark: u8) -> Self {
+        if (mark as usize) < Self::NAMES.len() { Self(mark) } else { Self::NONE }
+    }
+
+    /// Its mark.
+    pub(crate) const fn mark(self) -> u8 {
+        self.0
+    }
+
+    /// Its name in the C interface.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.get(usize::from(self.0)).copied().unwrap_or_default()
+    }
+}
+
+/// Bytes that are serialized as such.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub(crate) struct Bytes(#[serde(with = "serde_bytes")] pub(crate) Vec<u8>);
+
+impl From<&[u8]> for Bytes {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+}
+
+/// What the daemon says on the line of an instance.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum ToHost {
+    /// A function is to be called. It is answered.
+    Call(Box<Call>),
+    /// The answer to a request.
+    Reply(Reply),
+    /// So many slots are free again.
+    Credit(u32),
+    /// What was begun ahead is to stop. Answered by [`FromHost::Halted`].
+    Halt,
+}
+
+/// A function of the plugin, with its arguments.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Call {
+    /// `newPlugin`.
+    New(Box<Begin>),
+    /// `freePlugin`; the line ends.
+    Free,
+    /// `handlePluginEvent`.
+    Event(u32, EventValue),
+    /// Event 24.
+    HandleFile(Bytes, Box<SavePacket>),
+    /// Event 26.
+    Features,
+    /// `startBackupFile`, with the command; whether data is going to be read.
+    StartBackup(Bytes, bool, Box<SavePacket>),
+    /// `endBackupFile`.
+    EndBackup,
+    /// `pluginIO`: open.
+    Open { name: Bytes, flags: i32, mode: u32 },
+    /// `pluginIO`: read so many bytes, at most [`SLOT`].
+    Read(u32),
+    /// `pluginIO`: write these bytes.
+    Write(Bytes),
+    /// `pluginIO`: write so many bytes of the shared memory.
+    WriteShared(u32),
+    /// `pluginIO`: seek.
+    Seek { offset: i64, whence: i32 },
+    /// `pluginIO`: close.
+    Close,
+    /// `handleXACLdata`: the function's number, and the content in a restore.
+    Xacl(i32, Bytes),
+    /// `checkStream`.
+    CheckStream(i32),
+    /// `checkFile`.
+    CheckFile(Bytes),
+    /// `startRestoreFile`.
+    StartRestore(Bytes),
+    /// `endRestoreFile`.
+    EndRestore,
+    /// `createFile`.
+    CreateFile(Box<RestoreFile>),
+    /// `setFileAttributes`.
+    SetAttributes(Box<RestoreFile>),
+    /// `metadataRestore`.
+    RestoreMetadata(MetadataPacket),
+    /// `restoreFileList`.
+    RestoreFileList(Option<Box<ListedFile>>),
+    /// `queryParameter`: the parameter and the command.
+    Query(Bytes, Bytes),
+    /// `startVerifyFile`.
+    StartVerify(Box<RestoreFile>),
+    /// `endVerifyFile`.
+    EndVerify,
+}
+
+/// What a new instance knows of its job.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Begin {
+    /// Values of variables as they are now, for threads of the plugin that are in no call.
+    pub(crate) values: Vec<(i32, Value)>,
+    /// `Allowed Script Directories`.
+    pub(crate) allowed: Vec<Bytes>,
+}
+
+/// The value of an event.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum EventValue {
+    /// A null pointer.
+    Nothing,
+    /// A text.
+    Text(Bytes),
+    /// A number in the pointer.
+    Number(i64),
+    /// A restore object.
+    Object(Box<RestoreObject>),
+}
+
+impl Call {
+    /// The function that it calls.
+    pub(crate) const fn function(&self) -> Function {
+        match self {
+            Self::New(_) => Function::NEW,
+            Self::Free => Function::FREE,
+            Self::Event(..) | Self::HandleFile(..) | Self::Features => Function::EVENT,
+            Self::StartBackup(..) => Function::START_BACKUP,
+            Self::EndBackup => Function::END_BACKUP,
+            Self::Open { .. }
+            | Self::Read(_)
+            | Self::Write(_)
+            | Self::WriteShared(_)
+            | Self::Seek { .. }
+            | Self::Close => Function::IO,
+            Self::Xacl(..) => Function::XACL,
+            Self::CheckStream(_) => Function::CHECK_STREAM,
+            Self::CheckFile(_) => Function::CHECK_FILE,
+            Self::StartRestore(_) => Function::START_RESTORE,
+            Self::EndRestore => Function::END_RESTORE,
+            Self::CreateFile(_) => Function::CREATE_FILE,
+            Self::SetAttributes(_) => Function::SET_ATTRIBUTES,
+            Self::RestoreMetadata(_) => Function::RESTORE_METADATA,
+            Self::RestoreFileList(_) => Function::RESTORE_FILE_LIST,
+            Self::Query(..) => Function::QUERY,
+            Self::StartVerify(_) => Function::START_VERIFY,
+            Self::EndVerify => Function::END_VERIFY,
+        }
+    }
+}
+
+/// What a plugin host says on the line of an instance.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum FromHost {
+    /// Something that needs no answer.
+    Note(Note),
+    /// The plugin calls a function of the daemon. It is answered.
+    Request(Request),
+    /// A function of the plugin has returned.
+    Answer(Answer),
+    /// Nothing more is done ahead.
+    Halted,
+}
+
+/// Something that needs no answer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Note {
+    /// `JobMessage`: its type and its text.
+    Message(i32, Bytes),
+    /// `DebugMessage`: its level and its text.
+    Debug(i32, Bytes),
+    /// The plugin takes part in verifying data.
+    Verifies,
+}
+
+/// A function of the daemon, with its arguments.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// `getBaculaValue`.
+    Value(i32),
+    /// `setBaculaValue` of variable 10.
+    MarkSeen(Bytes),
+    /// `setBaculaValue` of variable 22.
+    SetInteractive,
+    /// The functions that change the FileSet.
+    Change(Change, Bytes, u8),
+    /// `checkChanges`.
+    CheckChanges(Box<SavePacket>),
+    /// `AcceptFile`.
+    AcceptFile(Box<SavePacket>),
+    /// `getAccurateAttribs`.
+    Accurate(Bytes),
+    /// `AddFileEvent`.
+    FileEvent(FileEvent),
+}
+
+/// How the FileSet changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Change {
+    /// `AddExclude`.
+    Exclude,
+    /// `AddInclude`.
+    Include,
+    /// `AddOptions`.
+    Options,
+    /// `AddRegex`.
+    Regex,
+    /// `AddWild`.
+    Wild,
+    /// `NewOptions`.
+    NewOptions,
+    /// `NewInclude`.
+    NewInclude,
+    /// `NewPreInclude`.
+    NewPreInclude,
+    /// `AddPlugin`.
+    Plugin,
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// To `getBaculaValue`.
+    Value(Option<Value>),
+    /// To most.
+    Status(i32),
+    /// To `checkChanges`: the status, `delta_seq`, `accurate_found`.
+    Checked(i32, u32, bool),
+    /// To `getAccurateAttribs`.
+    Accurate(Option<Box<AccurateAttributes>>),
+}
+
+/// What a function of the plugin has returned.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// Most functions: their number.
+    Status(i32),
+    /// `startBackupFile` and event 24: the number, and the packet if the number is 0.
+    File(i32, Option<Box<SavePacket>>),
+    /// Event 26.
+    Features(Option<Bytes>),
+    /// `pluginIO`.
+    Io { returned: i32, status: i32, errno: i32, offset: i64, data: Data },
+    /// `handleXACLdata`: the number and the content.
+    Xacl(i32, Bytes),
+    /// `checkStream`: the number and the stream.
+    Stream(i32, i32),
+    /// `createFile` and `setFileAttributes`: the number and `create_status`.
+    Created(i32, i32),
+    /// `queryParameter`: the number and the result.
+    Query(i32, Option<Bytes>),
+}
+
+/// Where the bytes are that were read.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Data {
+    /// There are none.
+    Nothing,
+    /// Here.
+    Here(Bytes),
+    /// In this slot of the shared memory.
+    Slot(u32),
+}
+
+/// What the daemon says on the control line of a plugin host.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// The first one: which plugin it is to load, and how.
+    Load(Box<Load>),
+    /// A new instance; its line and its shared memory come with it.
+    Open(u64),
+    /// The cancel event of an instance; a line for it comes with it.
+    Cancel(u64),
+    /// Becomes this user, with these groups, as the daemon itself has.
+    Become { uid: u32, gid: u32, groups: Vec<u32> },
+    /// The daemon ends.
+    Unload,
+}
+
+/// What a plugin host is to load.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Load {
+    /// Path of the plugin.
+    pub(crate) path: Bytes,
+    /// Its file's name.
+    pub(crate) file: Bytes,
+    /// Variables that are the same in every job.
+    pub(crate) general: Vec<(i32, Value)>,
+    /// User to become, and its groups, group first.
+    pub(crate) user: Option<(u32, Vec<u32>)>,
+    /// Most bytes of memory.
+    pub(crate) memory: Option<u64>,
+    /// Whether it may use the network.
+    pub(crate) network: bool,
+    /// The daemon's working directory.
+    pub(crate) working_directory: Bytes,
+    /// The daemon's name.
+    pub(crate) daemon: Bytes,
+}
+
+/// What a plugin host says on its control line.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// The plugin is loaded.
+    Loaded {
+        /// `pInfo.plugin_version`.
+        version: Bytes,
+        offers: Offers,
+    },
+    /// It is not, and this is why; `None`: its `loadPlugin` has refused.
+    Refused(Option<Bytes>),
+    /// Done what was ordered.
+    Done,
+}
+
+/// What a plugin host has said is not what it may say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum Nonsense {
+    /// It has more bytes than any message.
+    #[error("a message of {0} bytes")]
+    TooLong(u32),
+    /// It is none of the messages.
+    #[error("an unknown message")]
+    Unknown,
+    /// A text is too long, or has a NUL in it.
+    #[error("a text that is none")]
+    Text,
+    /// A number is out of its range.
+    #[error("a number out of its range")]
+    Range,
+    /// It does not answer what was called.
+    #[error("an answer to another call")]
+    Order,
+}
+
+/// The bytes of a message, its length first.
+pub(crate) fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, Nonsense> {
+    let mut bytes = vec![0; HEAD];
+    append(message, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn append<T: Serialize>(message: &T, bytes: &mut Vec<u8>) -> Result<(), Nonsense> {
+    *bytes = postcard::to_extend(message, std::mem::take(bytes)).map_err(|_| Nonsense::Unknown)?;
+    let length = u32::try_from(bytes.len().saturating_sub(HEAD)).map_err(|_| Nonsense::Range)?;
+    if length as usize > LONGEST_MESSAGE {
+        return Err(Nonsense::TooLong(length));
+    }
+    if let Some(head) = bytes.first_chunk_mut() {
+        *head = length.to_le_bytes();
+    }
+    Ok(())
+}
+
+/// The bytes of a message that has a packet to itself.
+pub(crate) fn encode_bare<T: Serialize>(message: &T) -> Result<Vec<u8>, Nonsense> {
+    postcard::to_extend(message, Vec::new()).map_err(|_| Nonsense::Unknown)
+}
+
+/// The message of these bytes, without a length.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Nonsense> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((message, [])) => Ok(message),
+        _ => Err(Nonsense::Unknown),
+    }
+}
+
+/// Puts messages together that come in pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Assembly {
+    bytes: Vec<u8>,
+    /// What was taken already.
+    start: usize,
+}
+
+impl Assembly {
+    /// Takes what has come.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if self.start > 0 && self.start == self.bytes.len() {
+            self.bytes.clear();
+            self.start = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next message, if it is complete.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Nonsense> {
+        let rest = self.bytes.get(self.start..).unwrap_or_default();
+        let Some((head, _)) = rest.split_first_chunk::<HEAD>() else {
+            self.compact();
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*head);
+        if length as usize > LONGEST_MESSAGE {
+            return Err(Nonsense::TooLong(length));
+        }
+        let from = self.start + HEAD;
+        let to = from + length as usize;
+        if to > self.bytes.len() {
+            self.compact();
+            return Ok(None);
+        }
+        self.start = to;
+        Ok(self.bytes.get(from..to))
+    }
+
+    /// Forgets what was taken, once it is more than a little.
+    fn compact(&mut self) {
+        const LITTLE: usize = 64 << 10;
+        if self.start > LITTLE {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+            self.bytes.shrink_to(LITTLE);
+        }
+    }
+}
+
+impl FromHost {
+    /// A message of a plugin host, checked.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Nonsense> {
+        let message: Self = decode(bytes)?;
+        match &message {
+            Self::Note(Note::Message(_, text) | Note::Debug(_, text)) => text_fits(&text.0)?,
+            Self::Note(Note::Verifies) | Self::Halted => {}
+            Self::Request(request) => request.check()?,
+            Self::Answer(answer) => answer.check()?,
+        }
+        Ok(message)
+    }
+}
+
+impl Request {
+    fn check(&self) -> Result<(), Nonsense> {
+        match self {
+            Self::Value(_) | Self::SetInteractive => Ok(()),
+            Self::MarkSeen(text) | Self::Change(_, text, _) | Self::Accurate(text) => text_fits(&text.0),
+            Self::CheckChanges(file) | Self::AcceptFile(file) => check_file(file),
+            Self::FileEvent(event) => {
+                text_fits(&event.source)?;
+                text_fits(&event.description)
+            }
+        }
+    }
+}
+
+impl Answer {
+    fn check(&self) -> Result<(), Nonsense> {
+        match self {
+            Self::Status(_) | Self::Stream(..) | Self::Created(..) | Self::Xacl(..) => Ok(()),
+            Self::File(_, file) => file.as_deref().map_or(Ok(()), check_file),
+            Self::Features(text) => text.as_ref().map_or(Ok(()), |text| text_fits(&text.0)),
+            Self::Query(_, text) => text.as_ref().map_or(Ok(()), |text| text_fits(&text.0)),
+            Self::Io { status, data, .. } => match data {
+                Data::Nothing => Ok(()),
+                Data::Here(bytes) => in_range(bytes.0.len() <= SLOT && usize::try_from(*status) == Ok(bytes.0.len())),
+                Data::Slot(slot) => {
+                    in_range((*slot as usize) < SLOTS && usize::try_from(*status).is_ok_and(|count| count <= SLOT))
+                }
+            },
+        }
+    }
+
+    /// Whether it answers this call.
+    pub(crate) fn answers(&self, call: &Call) -> bool {
+        match call {
+            Call::New(_)
+            | Call::Free
+            | Call::Event(..)
+            | Call::EndBackup
+            | Call::CheckFile(_)
+            | Call::StartRestore(_)
+            | Call::EndRestore
+            | Call::RestoreMetadata(_)
+            | Call::RestoreFileList(_)
+            | Call::StartVerify(_)
+            | Call::EndVerify => matches!(self, Self::Status(_)),
+            Call::HandleFile(..) | Call::StartBackup(..) => matches!(self, Self::File(..)),
+            Call::Features => matches!(self, Self::Features(_)),
+            Call::Read(most) => match self {
+                Self::Io { data: Data::Nothing, status, .. } => *status <= 0,
+                Self::Io { status, .. } => u32::try_from(*status).is_ok_and(|count| count <= *most),
+                _ => false,
+            },
+            Call::Open { .. } | Call::Write(_) | Call::WriteShared(_) | Call::Seek { .. } | Call::Close => {
+                matches!(self, Self::Io { data: Data::Nothing, .. })
+            }
+            Call::Xacl(..) => matches!(self, Self::Xacl(..)),
+            Call::CheckStream(_) => matches!(self, Self::Stream(..)),
+            Call::CreateFile(_) | Call::SetAttributes(_) => matches!(self, Self::Created(..)),
+            Call::Query(..) => matches!(self, Self::Query(..)),
+        }
+    }
+}
+
+fn check_file(file: &SavePacket) -> Result<(), Nonsense> {
+    let object = &file.plugin_object;
+    let texts = [
+        file.name.as_deref(),
+        file.link.as_deref(),
+        file.snap_name.as_deref(),
+        file.object.name.as_deref(),
+        Some(&object.path),
+        Some(&object.plugin_name),
+        Some(&object.category),
+        Some(&object.object_type),
+        Some(&object.name),
+        Some(&object.source),
+        Some(&object.uuid),
+    ];
+    texts.into_iter().flatten().try_for_each(text_fits)?;
+    in_range(file.metadata.len() <= MOST_METADATA)
+}
+
+fn text_fits(text: &[u8]) -> Result<(), Nonsense> {
+    if text.len() <= LONGEST_TEXT && !text.contains(&0) { Ok(()) } else { Err(Nonsense::Text) }
+}
+
+const fn in_range(is: bool) -> Result<(), Nonsense> {
+    if is { Ok(()) } else { Err(Nonsense::Range) }
+}

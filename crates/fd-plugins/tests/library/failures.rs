@@ -1,0 +1,5 @@
+//! Plugins that fail.
+
+use crate::Test;
+
+pub(crate) const TESTS: &[Test] = &[];

@@ -1,0 +1,30 @@
+//! Plugins in C, in a plugin host of their own, called by a daemon that does nothing else.
+//!
+//! The plugin host is this program itself, so it has no harness.
+
+#![allow(clippy::print_stdout, clippy::panic, reason = "it is a test, and its own harness")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test ends with the first thing that is wrong")]
+
+mod bed;
+mod calls;
+mod failures;
+
+use std::process::ExitCode;
+
+type Test = (&'static str, fn());
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if fd_plugins::library::is_meant(&arguments) {
+        return ExitCode::from(fd_plugins::library::serve());
+    }
+    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let mut failed = 0;
+    for (name, test) in calls::TESTS.iter().chain(failures::TESTS).filter(|(name, _)| name.contains(&filter)) {
+        let good = std::panic::catch_unwind(test).is_ok();
+        println!("test {name} ... {}", if good { "ok" } else { "FAILED" });
+        failed += usize::from(!good);
+    }
+    println!("{failed} failed");
+    ExitCode::from(u8::from(failed > 0))
+}
