@@ -26,6 +26,8 @@ mod texts;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use fd_plugins::library;
+
 use crate::daemon::{bfdjson, start};
 use crate::job::matcher;
 
@@ -37,6 +39,9 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if matcher::is_meant(&arguments) {
         return ExitCode::from(matcher::serve());
+    }
+    if library::is_meant(&arguments) {
+        return ExitCode::from(library::serve());
     }
     if bfdjson::is_meant(&arguments) { ExitCode::from(bfdjson::run(arguments)) } else { start::run(arguments) }
 }
