@@ -181,6 +181,21 @@ pub(crate) fn plugins(names: &[Vec<u8>]) -> String {
     format!(" Plugin: {} \n", String::from_utf8_lossy(&names.join(&b" "[..])))
 }
 
+/// A plugin whose settings can't be kept.
+pub(crate) fn plugin_host_unusable(file: &[u8], why: &str) -> Vec<u8> {
+    [b"Plugin ", file, b": it is not loaded: ", why.as_bytes(), b".\n"].concat()
+}
+
+/// A user that the settings name.
+pub(crate) fn unknown_user(name: &str) -> String {
+    format!("there is no user \"{name}\"")
+}
+
+/// A group that the settings name.
+pub(crate) fn unknown_group(name: &str) -> String {
+    format!("there is no group \"{name}\"")
+}
+
 /// A plugin is there.
 pub(crate) fn plugin_loaded(file: &[u8]) -> Vec<u8> {
     [b"Loaded plugin: ", file, b"\n"].concat()

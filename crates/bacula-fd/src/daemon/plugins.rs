@@ -1,15 +1,20 @@
 //! The plugins are loaded: the daemon's own, and those of the *Plugin Directory* (reference 07 §2).
 
+use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use fd_config::{Bpipe as WhichBpipe, PluginSettings};
+use fd_config::{Bpipe as WhichBpipe, PluginHostSettings, PluginSettings};
 use fd_messages::MessageType;
+use fd_plugins::library::{Confinement, HostSettings, Library};
 use fd_plugins::{Bpipe, Plugin, PluginInfo};
+use nix::unistd::{Gid, Group, User, getgid, getgrouplist, getgroups, getuid};
 
+use crate::shared::facts::DaemonFacts;
 use crate::texts;
 
 /// The file of the plugin that the daemon has itself.
@@ -20,8 +25,22 @@ const BPIPE: &[u8] = b"bpipe-fd.so";
 pub(crate) struct Loaded {
     /// The plugins.
     pub(crate) plugins: Vec<Arc<dyn Plugin>>,
+    /// Those that run in processes of their own.
+    pub(crate) libraries: Vec<Arc<Library>>,
     /// What is to be said of them, when the daemon can.
     pub(crate) said: Vec<(MessageType, Vec<u8>)>,
+}
+
+impl Loaded {
+    /// Has their processes become what the daemon has become.
+    ///
+    /// # Errors
+    /// The message about it.
+    pub(crate) fn drop_privileges(&self) -> Result<(), Vec<u8>> {
+        let groups: Vec<u32> = getgroups().unwrap_or_default().into_iter().map(Gid::as_raw).collect();
+        let (user, group) = (getuid().as_raw(), getgid().as_raw());
+        self.libraries.iter().try_for_each(|library| library.become_user(user, group, &groups))
+    }
 }
 
 /// Loads the plugins of this directory. The daemon's own bpipe takes the place of the file of its
@@ -29,7 +48,7 @@ pub(crate) struct Loaded {
 ///
 /// # Errors
 /// The directory can't be read.
-pub(crate) fn load(directory: &Path, settings: &PluginSettings) -> io::Result<Loaded> {
+pub(crate) fn load(directory: &Path, settings: &PluginSettings, facts: &DaemonFacts) -> io::Result<Loaded> {
     let mut loaded = Loaded::default();
     let files = files(directory)?;
     let has_bpipe = files.iter().any(|file| file == BPIPE);
@@ -40,7 +59,23 @@ pub(crate) fn load(directory: &Path, settings: &PluginSettings) -> io::Result<Lo
         match settings.bpipe {
             WhichBpipe::Builtin if file == BPIPE => loaded.plugins.push(own_bpipe()),
             WhichBpipe::Off if file == BPIPE => {}
-            _ => {}
+            _ => {
+                let host = host(facts);
+                let loads = confinement(settings.of(name_of(&file)))
+                    .map_err(|why| Some(texts::plugin_host_unusable(&file, &why)))
+                    .and_then(|confinement| {
+                        Library::load(&directory.join(OsStr::from_bytes(&file)), host, confinement)
+                    });
+                match loads {
+                    Ok(library) => {
+                        let library = Arc::new(library);
+                        loaded.libraries.push(Arc::clone(&library));
+                        loaded.plugins.push(library);
+                    }
+                    Err(Some(text)) => loaded.said.push((MessageType::Error, text)),
+                    Err(None) => {}
+                }
+            }
         }
     }
     for plugin in &loaded.plugins {
@@ -65,4 +100,52 @@ fn files(directory: &Path) -> io::Result<Vec<Vec<u8>>> {
 
 fn own_bpipe() -> Arc<dyn Plugin> {
     Arc::new(Bpipe::new())
+}
+
+/// The name of the plugin in this file.
+fn name_of(file: &[u8]) -> &[u8] {
+    file.strip_suffix(PluginInfo::FILE_END).unwrap_or(file)
+}
+
+/// How the processes of plugins are run.
+fn host(facts: &DaemonFacts) -> HostSettings {
+    HostSettings {
+        program: HostSettings::THIS_PROGRAM.into(),
+        daemon: facts.name.clone(),
+        working_directory: facts.working_directory.clone(),
+        general: facts.general(),
+        grace: HostSettings::GRACE,
+        output: Arc::new(|file, line| {
+            tracing::info!(plugin = %String::from_utf8_lossy(file), "{}", String::from_utf8_lossy(line));
+        }),
+    }
+}
+
+/// What a plugin may, by its settings.
+///
+/// # Errors
+/// Its user or group is unknown.
+fn confinement(settings: PluginHostSettings) -> Result<Confinement, String> {
+    let PluginHostSettings { user, group, memory, network, start_timeout, call_timeout } = settings;
+    let gid = match &group {
+        Some(name) => Some(Group::from_name(name).ok().flatten().ok_or_else(|| texts::unknown_group(name))?.gid),
+        None => None,
+    };
+    let user = match &user {
+        Some(name) => {
+            let user = User::from_name(name).ok().flatten().ok_or_else(|| texts::unknown_user(name))?;
+            let gid = gid.unwrap_or(user.gid);
+            let listed = CString::new(name.as_str()).ok().and_then(|name| getgrouplist(&name, gid).ok());
+            let others = listed.unwrap_or_default().into_iter().filter(|other| *other != gid);
+            Some((user.uid.as_raw(), [gid].into_iter().chain(others).map(Gid::as_raw).collect()))
+        }
+        None => gid.map(|gid| (getuid().as_raw(), vec![gid.as_raw()])),
+    };
+    Ok(Confinement {
+        user,
+        memory,
+        network,
+        start_timeout: Duration::from_secs(start_timeout.into()),
+        call_timeout: call_timeout.map(|seconds| Duration::from_secs(seconds.into())),
+    })
 }

@@ -136,15 +136,22 @@ fn daemon(cli: &Cli, config: Config, debug: Arc<Debug>, settings: Settings) -> R
         print(&mut io::stderr(), problem.lines.join("\n").as_bytes());
         Ended(1)
     })?;
-    let Loaded { plugins, said } = load_plugins(&config, &settings)?;
-    debug.settle(&config.file_daemon.name, &config.file_daemon.working_directory);
     let facts = facts(&cli.config_file, &config.file_daemon, &debug);
+    let mut loaded = load_plugins(&config, &settings, &facts)?;
+    debug.settle(&config.file_daemon.name, &config.file_daemon.working_directory);
+    let plugins = std::mem::take(&mut loaded.plugins);
     let daemon = Daemon::new(config, certificates, protection, debug, settings, plugins, facts);
-    for (kind, text) in said {
-        daemon.supervisor.announce(kind, "plugins.c", &text);
+    for (kind, text) in &loaded.said {
+        daemon.supervisor.announce(*kind, "plugins.c", text);
     }
     drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&daemon.config().file_daemon.name)))?;
+    if cli.user.is_some() || cli.group.is_some() {
+        loaded.drop_privileges().map_err(|text| {
+            print(&mut io::stderr(), &text);
+            Ended(1)
+        })?;
+    }
     Ok(daemon)
 }
 
@@ -195,10 +202,10 @@ fn facts(config_file: &OsStr, own: &FileDaemon, debug: &Arc<Debug>) -> DaemonFac
 
 /// A plugin directory that can't be opened ends the start (reference 06 §6.2), whatever would be in
 /// it.
-fn load_plugins(config: &Config, settings: &Settings) -> Result<Loaded, Ended> {
+fn load_plugins(config: &Config, settings: &Settings, facts: &DaemonFacts) -> Result<Loaded, Ended> {
     let own = &config.file_daemon;
     let Some(directory) = &own.plugin_directory else { return Ok(Loaded::default()) };
-    plugins::load(directory, &settings.plugins).map_err(|error| {
+    plugins::load(directory, &settings.plugins, facts).map_err(|error| {
         let text = texts::no_plugin_directory(&own.name, directory, &io_error_text(&error));
         print(&mut io::stdout(), format!("{} {text}", clock::short_date(clock::seconds())).as_bytes());
         Ended(1)

@@ -29,6 +29,35 @@ pub(crate) struct DaemonFacts {
     pub debug: Arc<Debug>,
 }
 
+impl DaemonFacts {
+    /// The variables that are the same in all jobs.
+    pub(crate) fn general(&self) -> Vec<(Variable, Value)> {
+        const GENERAL: [Variable; 7] = [
+            Variable::FdName,
+            Variable::WorkingDir,
+            Variable::PluginDir,
+            Variable::ExePath,
+            Variable::Version,
+            Variable::DistName,
+            Variable::SysConfigPath,
+        ];
+        GENERAL.into_iter().map(|variable| (variable, Value::Text(self.text(variable)))).collect()
+    }
+
+    fn text(&self, variable: Variable) -> Option<Vec<u8>> {
+        match variable {
+            Variable::FdName | Variable::Client => Some(self.name.clone()),
+            Variable::WorkingDir => Some(self.working_directory.clone()),
+            Variable::PluginDir => self.plugin_directory.clone(),
+            Variable::ExePath => Some(self.program_directory.clone()),
+            Variable::SysConfigPath => Some(self.configuration_directory.clone()),
+            Variable::Version => Some(format!("{VERSION} ({LONG_DATE})").into_bytes()),
+            Variable::DistName => Some(self.distribution.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// A path's directory, with a final slash.
 pub(crate) fn directory_of(path: &Path) -> PathBuf {
     path.parent().map(|directory| directory.join("")).unwrap_or_default()
@@ -106,20 +135,12 @@ impl Facts {
     }
 
     fn text(&self, variable: Variable) -> Option<Vec<u8>> {
-        let daemon = &self.daemon;
         match variable {
-            Variable::FdName | Variable::Client => Some(daemon.name.clone()),
             Variable::JobName => Some(self.job.identity.name.clone()),
-            Variable::WorkingDir => Some(daemon.working_directory.clone()),
-            Variable::PluginDir => daemon.plugin_directory.clone(),
-            Variable::ExePath => Some(daemon.program_directory.clone()),
-            Variable::SysConfigPath => Some(daemon.configuration_directory.clone()),
-            Variable::Version => Some(format!("{VERSION} ({LONG_DATE})").into_bytes()),
-            Variable::DistName => Some(daemon.distribution.clone()),
             Variable::Where => self.told().place.clone(),
             Variable::RegexWhere => self.told().regex_where.clone(),
             Variable::PrevJobName => Some(self.told().previous_job.clone()).filter(|name| !name.is_empty()),
-            _ => None,
+            _ => self.daemon.text(variable),
         }
     }
 }
