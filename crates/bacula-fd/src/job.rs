@@ -14,4 +14,5 @@ pub(crate) mod restore;
 pub(crate) mod runscript;
 pub(crate) mod sent_records;
 pub(crate) mod signatures;
+pub(crate) mod snapshots;
 pub(crate) mod verify;

@@ -9,5 +9,6 @@ pub(crate) mod platform;
 pub(crate) mod plugins;
 pub(crate) mod pulses;
 pub(crate) mod slots;
+pub(crate) mod snapshot_journal;
 pub(crate) mod state_file;
 pub(crate) mod supervisor;

@@ -22,7 +22,7 @@ pub use plugin::{PluginCommand, PluginQuery, RestoreObject};
 pub use refusal::Refusal;
 pub use restore::{RestoreOrder, Where};
 pub use script::{RunScript, ScriptCommand};
-pub use snapshot::SnapshotOrder;
+pub use snapshot::{NamedSnapshot, SnapshotOrder};
 pub use status::{StatusGroup, StatusQuery};
 pub use verify::VerifyLevel;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use fd_bsock::scan::bash_spaces;
 
 use crate::authenticate::AuthError;
-use crate::command::{MetricFormat, SetDebug};
+use crate::command::{MetricFormat, NamedSnapshot, SetDebug};
 use crate::storage::{Direction, StorageError};
 
 /// A text about a frame or a name, which stands between the two parts.
@@ -98,22 +98,133 @@ pub const PLUGIN_PROTOCOL_ERROR: &[u8] = b"error=plugin protocol error";
 pub const BAD_TEST_NETWORK: &[u8] = b"2999 testnetwork command error\n";
 /// The `proxy` command has reached the Director.
 pub const OK_PROXY: &[u8] = b"2000 proxy OK.\n";
-/// Reply to `snapshot prune` where no snapshots are.
+/// Reply to `snapshot prune`, which does nothing.
 pub const SNAPSHOT_PRUNED: &[u8] = b"2000 Snapshot pruned ERR=\n";
+/// Reply to `snapshot del`.
+pub const SNAPSHOT_DELETED: &[u8] = b"2000 Snapshot deleted ERR=\n";
 
-/// Reply to `snapshot query` where the helper program does not answer; `why` in its words.
-pub fn snapshot_not_queried(why: &[u8]) -> Vec<u8> {
-    [b"2999 Snapshot status=0 size=-1 ERR=", bash_spaces(why).as_slice(), b"\n"].concat()
+/// Reply to `snapshot query`; `size` in bytes.
+pub fn snapshot_queried(status: i64, size: i64) -> Vec<u8> {
+    format!("2000 Snapshot status={status} size={size} ERR=\n").into_bytes()
 }
 
-/// Reply to `snapshot del` where the helper program does not answer.
+/// Reply to `snapshot query` where the helper program fails; `why` in its words.
+pub fn snapshot_not_queried(status: i64, why: &[u8]) -> Vec<u8> {
+    let head = format!("2999 Snapshot status={status} size=-1 ERR=");
+    [head.as_bytes(), bash_spaces(why).as_slice(), b"\n"].concat()
+}
+
+/// Reply to `snapshot del` where the helper program fails; `why` in its words.
 pub fn snapshot_not_deleted(why: &[u8]) -> Vec<u8> {
     [b"2999 Snapshot deleted ERR=", bash_spaces(why).as_slice(), b"\n"].concat()
 }
 
-/// Why a snapshot is not known or not deleted: its helper program is not there.
-pub fn snapshot_helper_failed(wish: &str, helper: &[u8]) -> Vec<u8> {
-    [b"Error while executing \"", wish.as_bytes(), b"\" ", helper, b".  Success\n"].concat()
+/// One line of `snapshot list` (reference 07 §12.6).
+pub fn listed_snapshot(snapshot: &NamedSnapshot, created: i64, status: i64, error: &[u8]) -> Vec<u8> {
+    let bash = |value: &[u8]| bash_spaces(value);
+    let NamedSnapshot { name, volume, device, kind } = snapshot;
+    let (created, status) = (created.to_string(), status.to_string());
+    let parts: [(&str, &[u8], &str); 7] = [
+        ("volume=\"", &bash(volume), "\""),
+        (" createtdate=\"", created.as_bytes(), "\""),
+        (" name=\"", &bash(name), "\""),
+        (" device=\"", &bash(device), "\""),
+        (" status=", status.as_bytes(), ""),
+        (" error=\"", &bash(error), "\""),
+        (" type=\"", kind, "\"\n"),
+    ];
+    parts.map(|(before, value, after)| [before.as_bytes(), value, after.as_bytes()].concat()).concat()
+}
+
+/// Why the helper program has failed, if it doesn't say so itself: what it printed, and how it
+/// ended.
+pub fn snapshot_helper_failed(action: &str, command: &[u8], printed: &[u8], reason: &str) -> Vec<u8> {
+    let head = format!("Error while executing \"{action}\" ");
+    [head.as_bytes(), command, b". ", printed, b" ", reason.as_bytes(), b"\n"].concat()
+}
+
+/// The helper program doesn't say where it has mounted a snapshot.
+pub const NO_SNAPSHOT_MOUNT_POINT: &[u8] = b"the helper program names no snapmountpoint";
+
+/// A snapshot was made of the file system that is mounted there.
+pub fn snapshot_created(mount_point: &[u8]) -> Vec<u8> {
+    [b"   Create Snapshot for ", mount_point, b"\n"].concat()
+}
+
+/// A snapshot could not be made.
+pub fn snapshot_not_created(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
+    [b"   Unable to create snapshot of ", mount_point, b" ERR=", why, b"\n"].concat()
+}
+
+/// A snapshot could not be mounted; the file system is read as it is now.
+pub fn snapshot_not_mounted(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
+    [b"   Unable to mount snapshot ", mount_point, b" ERR=", why, b"\n"].concat()
+}
+
+/// A name of the FileSet has no place in the snapshot of its file system.
+pub fn not_in_snapshot(name: &[u8], mount_point: &[u8]) -> Vec<u8> {
+    let tail = b" is a place of its file system that its snapshot doesn't show. It is read as it is now\n";
+    [b"   Unable to use snapshot of ", mount_point, b" ERR=", name, tail].concat()
+}
+
+/// A snapshot was deleted.
+pub fn snapshot_removed(mount_point: &[u8]) -> Vec<u8> {
+    [b"   Delete Snapshot for ", mount_point, b"\n"].concat()
+}
+
+/// A snapshot could not be deleted.
+pub fn snapshot_not_removed(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
+    [b"   Unable to delete snapshot of ", mount_point, b" ERR=", why, b"\n"].concat()
+}
+
+/// The table of mounts can't be read.
+pub const NO_MOUNT_TABLE: &[u8] = b"Unable to scan mtab to determine devices to snapshot\n";
+
+/// The Director is asked to note a snapshot that stays (reference 07 §12.5); no newline.
+pub fn new_snapshot(job: &[u8], snapshot: &NamedSnapshot, created: i64, retention: &[u8]) -> Vec<u8> {
+    let bash = |value: &[u8]| bash_spaces(value);
+    let NamedSnapshot { name, volume, device, kind } = snapshot;
+    [
+        b"CatReq Job=",
+        job,
+        b" new_snapshot name=",
+        &bash(name),
+        b" volume=",
+        &bash(volume),
+        b" device=",
+        &bash(device),
+        b" tdate=",
+        created.to_string().as_bytes(),
+        b" type=",
+        kind,
+        b" retention=",
+        retention,
+    ]
+    .concat()
+}
+
+/// The Director has noted a snapshot.
+pub const SNAPSHOT_NOTED: &[u8] = b"1000 Snapshot created";
+
+/// The Director has not noted a snapshot that is to stay. Nothing would ever delete it.
+pub fn snapshot_not_noted(mount_point: &[u8], answer: &[u8]) -> Vec<u8> {
+    let head = b"   The Director has not noted the snapshot of ";
+    let middle = b", so it is deleted when the job ends. ERR=";
+    [head.as_slice(), mount_point, middle, answer.trim_ascii_end(), b"\n"].concat()
+}
+
+/// A snapshot that an earlier run of the daemon has left behind is gone now.
+pub fn left_snapshot_removed(name: &[u8], mount_point: &[u8]) -> Vec<u8> {
+    let head = b"The daemon ended in the middle of job ";
+    [head.as_slice(), name, b": its snapshot of ", mount_point, b" is removed now\n"].concat()
+}
+
+/// Such a snapshot can't be removed.
+pub fn left_snapshot_stays(name: &[u8], mount_point: &[u8], volume: &[u8], why: &[u8]) -> Vec<u8> {
+    let head = b"The daemon ended in the middle of job ";
+    let middle = b" can't be removed; this is tried again at the next start. Volume=\"";
+    let parts = [head, name, b": its snapshot of ", mount_point, middle, volume, b"\" ERR=", why, b"\n"];
+    parts.concat()
 }
 
 /// Reply to `setdebug=`: what was asked for, and what is in force now.

@@ -31,6 +31,7 @@ use crate::daemon::probe::Probe;
 use crate::daemon::registration;
 use crate::daemon::signals::Signals;
 use crate::delivery::local;
+use crate::job::snapshots::left;
 use crate::metrics::collectors;
 use crate::metrics::prometheus;
 use crate::print::{print, say};
@@ -160,6 +161,7 @@ fn start_services(daemon: &Arc<Daemon>) -> Result<(), Ended> {
     report_event(daemon, "FD0001", "startup");
     collectors::start(daemon);
     prometheus::start(daemon);
+    left::start(daemon);
     for address in &daemon.config().file_daemon.addresses {
         listen(daemon, *address)?;
     }

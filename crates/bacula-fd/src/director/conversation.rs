@@ -52,6 +52,8 @@ pub(super) struct Conversation<'d> {
     pub(super) loss: Loss,
     /// The FileSet asks for snapshots.
     pub(super) snapshot: bool,
+    /// How long the job's snapshots stay, in seconds, as the Director wrote it.
+    pub(super) snapshot_retention: Option<Vec<u8>>,
     pub(super) key: Vec<u8>,
     pub(super) multi_storage: bool,
     pub(super) level: LevelSoFar,
@@ -87,6 +89,7 @@ impl<'d> Conversation<'d> {
             session,
             loss: Loss::default(),
             snapshot: false,
+            snapshot_retention: None,
             key: Vec::new(),
             multi_storage: false,
             level: LevelSoFar::default(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use fd_backup::BackupPlan;
 use fd_bsock::Signal;
 use fd_messages::MessageType;
@@ -13,7 +13,7 @@ use fd_restore::{NameRegex, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::{RestoreOrder, Where};
 use fd_session::texts;
-use fd_transport::IDLE_LIMIT;
+use fd_transport::{IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
 use crate::job::backup::LineWatch;
@@ -21,12 +21,15 @@ use crate::job::hang_up::HangUp;
 use crate::job::matcher::Matcher;
 use crate::job::outbox::{Outbox, Outgoing};
 use crate::job::packet_check::PacketCheck;
+use crate::job::snapshots::session::Session;
 use crate::job::{backup, restore};
 use crate::shared::job::{Job, JobKind};
 
 /// How often the Director's heartbeat is looked at (reference 01 §17).
 const BACKUP_TICK: Duration = Duration::from_secs(5);
 pub(super) const RESTORE_TICK: Duration = Duration::from_secs(30);
+/// How long the Director may take to answer a question; its catalog may be busy.
+const ANSWER_LIMIT: Duration = Duration::from_secs(600);
 /// Between two progress lines (reference 02 §6.8).
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -53,15 +56,19 @@ impl Conversation<'_> {
         let (events, mut open) = (self.job_events(), self.open_fileset.take());
         plan.comm_compression = storage.is_compressed();
         let scripts = self.late_scripts();
+        let snapshots = self.snapshot_order();
         let watch = LineWatch {
             packet_check: PacketCheck::new(self.daemon.config().file_daemon.sd_packet_check, Instant::now()),
             hang_up: HangUp::new(self.daemon.debug.hang_up()),
         };
         self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {
             let prepare = |plan: &mut BackupPlan| {
-                scripts.run(job, outbox);
                 events.tell(job, outbox, open.as_mut(), &Event::StartBackupJob);
                 plan.fileset = Arc::new(open.map(|open| open.draft.complete()).unwrap_or_default());
+                let open = |order| Session::open(order, &plan.fileset, job, outbox, &mut plan.walk.snapshots);
+                let snapshots = snapshots.as_ref().map(open).transpose()?;
+                scripts.run(job, outbox);
+                Ok(snapshots)
             };
             let end = || events.tell(job, outbox, None, &Event::EndBackupJob);
             backup::run(job, plan, outbox, storage, watch, prepare, end);
@@ -194,6 +201,7 @@ impl Conversation<'_> {
                             self.deliver(job.identity.job_id, kind, time, &text);
                         }
                         Outgoing::Packet(packet) => self.queue(&packet),
+                        Outgoing::Question { packet, answer } => self.ask(&packet, &answer),
                     }
                     if said.is_empty() {
                         self.flush();
@@ -207,6 +215,22 @@ impl Conversation<'_> {
             }
         }
         self.flush();
+    }
+
+    /// Asks the Director. Without an answer the asker sees that `answer` is dropped.
+    fn ask(&mut self, packet: &[u8], answer: &Sender<Vec<u8>>) {
+        self.reply(packet);
+        while !self.is_lost() {
+            match self.channel.recv(ANSWER_LIMIT) {
+                Ok(Received::Data(frame)) => {
+                    // A canceled job doesn't wait any more.
+                    let _gone = answer.send(frame.to_vec());
+                    return;
+                }
+                Ok(Received::Empty | Received::Signal(_)) => {}
+                Err(error) => self.note_loss(Err(error)),
+            }
+        }
     }
 
     /// Keeps the Director informed while a job runs: a heartbeat when its interval has passed,

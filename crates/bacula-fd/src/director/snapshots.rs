@@ -1,41 +1,94 @@
-//! `snapshot` (reference 02 §4.5).
+//! `snapshot` (reference 02 §4.5, 07 §12.6), and what a backup needs to make snapshots.
 
-use fd_messages::{JobCodes, expand_job_codes};
-use fd_session::command::SnapshotOrder;
+use fd_bsock::scan::Lenient;
+use fd_session::command::{NamedSnapshot, SnapshotOrder};
 use fd_session::texts;
 
 use super::conversation::{Conversation, Flow};
+use crate::job::child::Wanted;
+use crate::job::snapshots::helper::{Action, Helper};
+use crate::job::snapshots::output::{self, Answer};
+use crate::job::snapshots::scan;
+use crate::job::snapshots::session::Order;
+use crate::shared::snapshot_journal::Snapshot;
 
-/// The snapshot helper without a `Snapshot Command`.
-const SNAPSHOT_COMMAND: &[u8] = b"%ebsnapshot";
-
-impl Conversation<'_> {
-    /// What the stock daemon answers where its helper program is not installed; Debian does not
-    /// ship one.
+impl<'d> Conversation<'d> {
     pub(super) fn snapshot(&mut self, order: SnapshotOrder) -> Flow {
-        let failed = |order: &str| texts::snapshot_helper_failed(order, &self.snapshot_helper());
         match order {
-            SnapshotOrder::Retention => self.reply(texts::OK_SNAPSHOT_RETENTION),
-            SnapshotOrder::List | SnapshotOrder::Content => self.end_of_data(),
-            SnapshotOrder::Query => {
-                let reply = texts::snapshot_not_queried(&failed("query"));
+            SnapshotOrder::Retention(seconds) => {
+                self.snapshot_retention = (Lenient::new(&seconds).i64() > 0).then_some(seconds);
+                self.reply(texts::OK_SNAPSHOT_RETENTION);
+            }
+            SnapshotOrder::List => self.list_snapshots(),
+            SnapshotOrder::Content => self.end_of_data(),
+            SnapshotOrder::Query(named) => {
+                let answer = self.while_wanted(|helper, wanted| helper.ask(Action::Query, &about(named), wanted));
+                let reply = match answer {
+                    Ok(answer) => texts::snapshot_queried(answer.status.unwrap_or(0), answer.size),
+                    Err(failed) => texts::snapshot_not_queried(failed.status, &failed.error),
+                };
                 self.reply(&reply);
             }
-            SnapshotOrder::Delete => {
-                let reply = texts::snapshot_not_deleted(&failed("delete"));
-                self.reply(&reply);
+            SnapshotOrder::Delete(named) => {
+                let answer = self.while_wanted(|helper, wanted| helper.ask(Action::Delete, &about(named), wanted));
+                match answer {
+                    Ok(_) => self.reply(texts::SNAPSHOT_DELETED),
+                    Err(failed) => self.reply(&texts::snapshot_not_deleted(&failed.error)),
+                }
             }
             SnapshotOrder::Prune => self.reply(texts::SNAPSHOT_PRUNED),
         }
         Flow::GoOn
     }
 
-    fn snapshot_helper(&self) -> Vec<u8> {
-        use std::os::unix::ffi::OsStrExt as _;
-        let command = self.daemon.config().file_daemon.snapshot_command.as_deref().unwrap_or(SNAPSHOT_COMMAND);
-        let program = std::env::current_exe().unwrap_or_default();
-        let directory = program.parent().map(|parent| parent.as_os_str().as_bytes().to_vec()).unwrap_or_default();
-        let directory = [directory.as_slice(), b"/"].concat();
-        expand_job_codes(command, &JobCodes { status: &directory, ..JobCodes::default() })
+    /// What the job needs, if its FileSet asks for snapshots.
+    pub(super) fn snapshot_order(&self) -> Option<Order<'d>> {
+        let helper = || Helper::new(self.daemon, &self.resource.allowed_script_directories);
+        let order = || Order { daemon: self.daemon, helper: helper(), retention: self.snapshot_retention.clone() };
+        self.snapshot.then(order)
     }
+
+    fn list_snapshots(&mut self) {
+        let name = self.job().identity.name.clone();
+        let found = self.while_wanted(
+            |helper, wanted| {
+                if helper.exists() { listed(helper, &name, wanted) } else { Vec::new() }
+            },
+        );
+        for Answer { name, volume, device, kind, created, status, error, .. } in found {
+            let snapshot = NamedSnapshot { name, volume, device, kind };
+            let error = error.unwrap_or_default();
+            self.queue(&texts::listed_snapshot(&snapshot, created, status.unwrap_or(1), &error));
+        }
+        self.end_of_data();
+    }
+
+    /// Calls the helper until the job is canceled, or its Director has gone.
+    fn while_wanted<T>(&self, work: impl FnOnce(&Helper, Wanted<'_>) -> T) -> T {
+        let (job, director) = (self.job(), self.channel.canceller());
+        let aborts = job.aborts();
+        let helper = Helper::new(self.daemon, &self.resource.allowed_script_directories);
+        work(&helper, &|| job.aborts() == aborts && !director.peer_has_left())
+    }
+}
+
+/// The snapshots of all file systems of this host.
+fn listed(helper: &Helper, name: &[u8], wanted: Wanted<'_>) -> Vec<Answer> {
+    let Ok(table) = scan::table(helper, name, wanted) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (_, mount) in table.devices().filter(|(_, mount)| !mount.is_skipped()) {
+        if !wanted() {
+            break;
+        }
+        let Some(about) = scan::support(helper, mount, name, wanted) else { continue };
+        if let Ok(printed) = helper.run(Action::List, &about, wanted) {
+            found.extend(output::list(&printed));
+        }
+    }
+    found
+}
+
+fn about(named: NamedSnapshot) -> Snapshot {
+    let NamedSnapshot { name, volume, device, kind } = named;
+    Snapshot { name, volume, device, kind, ..Snapshot::default() }
 }

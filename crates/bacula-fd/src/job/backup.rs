@@ -17,6 +17,7 @@ use crate::job::hang_up::{HangUp, Limit};
 use crate::job::outbox::Outbox;
 use crate::job::packet_check::PacketCheck;
 use crate::job::signatures;
+use crate::job::snapshots::session::Over;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::Job;
 
@@ -51,25 +52,27 @@ pub(crate) struct LineWatch {
 }
 
 /// Runs the backup; errors become messages and the job's status. `prepare` is done when the Storage
-/// Daemon is ready, and gives the plan its FileSet; `end` when all files were looked at.
-pub(crate) fn run(
+/// Daemon is ready, and gives the plan its FileSet; what it returns is kept until all files were
+/// read. `end` is done when all files were looked at.
+pub(crate) fn run<K>(
     job: &Job,
     mut plan: BackupPlan,
     outbox: &Outbox,
     storage: &mut StorageConnection,
     watch: LineWatch,
-    prepare: impl FnOnce(&mut BackupPlan),
+    prepare: impl FnOnce(&mut BackupPlan) -> Result<K, Over>,
     end: impl FnOnce(),
 ) {
     let ticket = match storage.open_append() {
         Ok(ticket) => ticket,
         Err(error) => return fail(job, outbox, &error),
     };
-    prepare(&mut plan);
+    let Ok(kept) = prepare(&mut plan) else { return job.change_status(JobStatus::Error) };
     job.change_status(JobStatus::Running);
     let mut sink = Sink { job, outbox, storage, watch, hung_up: false };
     let outcome = fd_backup::run(&plan, &job.progress, outbox, &job.cancel, &mut sink);
     let hung_up = sink.hung_up;
+    drop(kept);
     end();
     if let Some(file) = &plan.signature_file {
         signatures::report(file);

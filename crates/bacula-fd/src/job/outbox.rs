@@ -1,8 +1,9 @@
 //! How a job's threads reach the Director: through the session, which alone owns the connection.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use fd_config::Messages;
 use fd_messages::{JobLog, MessageType, PacketSink, SendError};
 
@@ -12,6 +13,8 @@ use crate::shared::job::Job;
 /// Messages that may wait for the session. A Director that reads slowly makes the job slow and
 /// doesn't fill memory.
 const WAITING: usize = 256;
+/// How often a cancel is looked for while the Director is to answer.
+const STEP: Duration = Duration::from_millis(100);
 
 /// A message or packet on its way to the session.
 #[derive(Debug)]
@@ -27,6 +30,13 @@ pub(crate) enum Outgoing {
     },
     /// A packet of a Verify job.
     Packet(Vec<u8>),
+    /// A packet that the Director answers with another one.
+    Question {
+        /// The packet.
+        packet: Vec<u8>,
+        /// For the answer; dropped without one when there is none.
+        answer: Sender<Vec<u8>>,
+    },
 }
 
 /// Why the Director can't be reached any more, once that is so.
@@ -74,6 +84,21 @@ impl Outbox {
     /// dropped there.
     fn is_heard(&self, kind: MessageType) -> bool {
         self.messages.destinations_of(kind.number()).next().is_some()
+    }
+}
+
+impl Outbox {
+    /// Asks the Director; `None` if it is lost, or if the job is canceled before it answers.
+    pub(crate) fn ask(&self, packet: Vec<u8>) -> Option<Vec<u8>> {
+        let (answer, answered) = bounded(1);
+        self.line.send(Outgoing::Question { packet, answer }).ok()?;
+        loop {
+            match answered.recv_timeout(STEP) {
+                Ok(answer) => return Some(answer),
+                Err(RecvTimeoutError::Timeout) if !self.job.cancel.is_cancelled() => {}
+                Err(_) => return None,
+            }
+        }
     }
 }
 

@@ -27,8 +27,12 @@ pub(crate) enum NotRun {
 /// program's own path, links followed, has to be in one of them, too; and that path is executed, so
 /// that no link can put another program in its place.
 pub(crate) fn prepare(command: &[u8], allowed: &[Vec<u8>]) -> Result<Command, NotRun> {
+    prepare_words(command, &split_arguments(command), allowed)
+}
+
+/// [`prepare`] for a command line that is split already; `command` is what is checked.
+pub(crate) fn prepare_words(command: &[u8], words: &[Vec<u8>], allowed: &[Vec<u8>]) -> Result<Command, NotRun> {
     check_allowed(command, allowed).map_err(NotRun::Refused)?;
-    let words = split_arguments(command);
     let (name, arguments) = words.split_first().ok_or(NotRun::Empty)?;
     let name = OsStr::from_bytes(name);
     let mut process = if allowed.is_empty() {

@@ -59,6 +59,14 @@ pub(crate) fn read(path: &Path) -> io::Result<File> {
     open_checked(OpenOptions::new().read(true), path, is_plain)
 }
 
+/// Opens a file of the daemon's own user, with one name and this mode, for reading.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_private(path: &Path, mode: u32) -> io::Result<File> {
+    open_checked(OpenOptions::new().read(true), path, |about| is_own(about) && about.mode() & 0o7777 == mode)
+}
+
 /// How a place that the configuration names is written to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Writing {

@@ -21,6 +21,7 @@ use crate::shared::facts::DaemonFacts;
 use crate::shared::platform::Platform;
 use crate::shared::pulses::Pulses;
 use crate::shared::slots::Slots;
+use crate::shared::snapshot_journal::SnapshotJournal;
 use crate::shared::state_file;
 use crate::shared::supervisor::{Session, Supervisor};
 
@@ -63,6 +64,8 @@ pub(crate) struct Daemon {
     pub collectors: Collectors,
     /// The loops that are watched.
     pub pulses: Pulses,
+    /// Snapshots that are to be removed.
+    pub snapshot_journal: SnapshotJournal,
 }
 
 impl Daemon {
@@ -80,6 +83,7 @@ impl Daemon {
         let daemon = &config.file_daemon;
         let state_file = state_file::path(&daemon.working_directory, daemon.port());
         let history = state_file::load(&state_file);
+        let snapshot_journal = SnapshotJournal::new(&daemon.working_directory, daemon.port());
         let slots = Arc::new(Slots::new(daemon.max_concurrent_jobs));
         let default_bandwidth = Bandwidth::new(daemon.max_bandwidth_per_job);
         let collectors = Collectors::new(config.statistics.len());
@@ -101,6 +105,7 @@ impl Daemon {
             protection: protection.map(Arc::new),
             collectors,
             pulses: Pulses::new(),
+            snapshot_journal,
         }
     }
 

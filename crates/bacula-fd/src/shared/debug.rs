@@ -177,6 +177,11 @@ impl Debug {
         TAGS.iter().filter(|(_, bit)| tags & bit != 0).map(|(name, _)| *name).collect()
     }
 
+    /// Whether a tag is in force.
+    pub(crate) fn has_tag(&self, name: &str) -> bool {
+        self.tag_names().contains(&name)
+    }
+
     /// The name before each line.
     pub(crate) fn name(&self) -> String {
         self.place().name.clone()

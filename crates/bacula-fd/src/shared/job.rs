@@ -3,7 +3,7 @@
 
 mod words;
 
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -81,6 +81,7 @@ pub(crate) struct Job {
     /// A Storage Daemon that called us, until the job's own thread takes it.
     caller: Mutex<Option<Channel>>,
     called: Condvar,
+    has_snapshots: AtomicBool,
 }
 
 /// How often a cancel is looked for.
@@ -108,6 +109,7 @@ impl Job {
             storage: Mutex::new(None),
             caller: Mutex::new(None),
             called: Condvar::new(),
+            has_snapshots: AtomicBool::new(false),
         }
     }
 
@@ -139,6 +141,16 @@ impl Job {
     /// The message that is still to be sent.
     pub(crate) fn take_failure(&self) -> Option<Vec<u8>> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether it reads snapshots.
+    pub(crate) fn has_snapshots(&self) -> bool {
+        self.has_snapshots.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether it reads snapshots.
+    pub(crate) fn set_snapshots(&self, has_any: bool) {
+        self.has_snapshots.store(has_any, Ordering::Relaxed);
     }
 
     /// What it does.

@@ -342,9 +342,15 @@ fn a_network_test_needs_digits() {
 
 #[test]
 fn each_form_of_snapshot_has_its_order() {
-    let query = b"snapshot query name=a volume=/ device=/dev/x tdate=1 type=btrfs";
-    assert_eq!(parse(query), Ok(Command::Snapshot(SnapshotOrder::Query)));
-    assert_eq!(parse(b"snapshot retention=5\n"), Ok(Command::Snapshot(SnapshotOrder::Retention)));
+    let named = "name=a\u{1}b volume=/\u{1}v device=/dev/x tdate=1 type=btrfs";
+    let [name, volume, device, kind] = ["a b", "/ v", "/dev/x", "btrfs"].map(|text| text.as_bytes().to_vec());
+    let snapshot = NamedSnapshot { name, volume, device, kind };
+    let order = |order| Ok(Command::Snapshot(order));
+    let said = |words: &str| parse(words.as_bytes());
+    assert_eq!(said(&format!("snapshot query {named}")), order(SnapshotOrder::Query(snapshot.clone())));
+    assert_eq!(said(&format!("snapshot del {named}\n")), order(SnapshotOrder::Delete(snapshot)));
+    assert_eq!(said(&format!("snapshot ls {named} path=/x")), order(SnapshotOrder::Content));
+    assert_eq!(said("snapshot retention=5\n"), order(SnapshotOrder::Retention(b"5".to_vec())));
     assert_eq!(parse(b"snapshot list\n"), Ok(Command::Snapshot(SnapshotOrder::List)));
     assert_eq!(parse(b"snapshot prune volume=/ type=btrfs"), Ok(Command::Snapshot(SnapshotOrder::Prune)));
     assert_eq!(reply(b"snapshot sync volume=/\n"), "2999 Snapshot command not found\n");

@@ -1,0 +1,230 @@
+//! Which file systems a FileSet needs, and where its names are read when some of them have a
+//! snapshot (reference 07 §12.2, §12.3). No system call, no helper.
+
+use std::collections::{BTreeMap, HashSet};
+
+use fd_fileset::{FileSet, Flags, Include};
+use fd_walk::{Snapshots, path_in_snapshot};
+
+use crate::job::snapshots::mounts::{Mount, MountTable};
+
+/// A name of the FileSet, or a mount below one, with the file system that it is on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Region {
+    /// The name of the FileSet that it is or is below.
+    pub(super) name: Vec<u8>,
+    /// Its path, beginning with the name as it is written.
+    pub(super) path: Vec<u8>,
+    /// The same without links.
+    pub(super) real: Vec<u8>,
+    /// Its mount.
+    pub(super) mount: usize,
+    /// For a mount below a name: the region around it.
+    pub(super) around: Option<usize>,
+    /// For such a mount: the FileSet has it as a name, too.
+    pub(super) is_listed: bool,
+}
+
+/// A name of the FileSet on this host.
+#[derive(Clone, Debug)]
+pub(super) struct Top<'f> {
+    /// Its block.
+    pub(super) include: &'f Include,
+    /// As it is written.
+    pub(super) name: &'f [u8],
+    /// Without links on the way to it.
+    pub(super) real: Vec<u8>,
+    /// `st_dev`.
+    pub(super) device_number: u64,
+    /// Whether something can be below it.
+    pub(super) is_directory: bool,
+}
+
+/// Where a file system's snapshot is mounted.
+pub(super) type Mounted = BTreeMap<u64, Vec<u8>>;
+
+/// The regions of a FileSet: its names, each followed by the mounts below it that a walk over the
+/// file systems would enter. `is_marked` says whether a directory has the file of
+/// `ExcludeDirContaining`.
+pub(super) fn regions(
+    fileset: &FileSet,
+    tops: &[Top<'_>],
+    table: &MountTable,
+    is_marked: &dyn Fn(&[u8], &[u8]) -> bool,
+) -> Vec<Region> {
+    let listed: HashSet<&[u8]> =
+        fileset.includes().iter().flat_map(Include::names).map(|name| without_slashes(name)).collect();
+    // What is around a mount comes before it.
+    let mut by_depth: Vec<usize> = (0..table.mounts().len()).collect();
+    by_depth.sort_by_key(|at| table.get(*at).map_or(0, |mount| mount.point.len()));
+    let mut regions: Vec<Region> = Vec::new();
+    for top in tops {
+        let holding = table.holding(&top.real);
+        let Some(mount) = mount_of(table, holding, top) else { continue };
+        let own = regions.len();
+        let (name, path, real) = (top.name.to_vec(), top.name.to_vec(), top.real.clone());
+        regions.push(Region { name, path, real, mount, around: None, is_listed: false });
+        if !top.is_directory {
+            continue;
+        }
+        for &at in &by_depth {
+            let Some(below) = table.get(at) else { continue };
+            let Some(rest) = rest_below(&below.point, &top.real) else { continue };
+            let outer = table.around(at);
+            let is_around = |region: &Region| outer == Some(region.mount);
+            let around = match regions.iter().skip(own + 1).position(is_around) {
+                Some(later) => own + 1 + later,
+                None if outer == holding => own,
+                None => continue,
+            };
+            let outer = outer.and_then(|at| table.get(at));
+            let crosses = outer.is_none_or(|outer| outer.device_number != below.device_number);
+            let path = [without_slashes(top.name), rest].concat();
+            if is_walked(fileset, top.include, &path, without_slashes(top.name).len(), crosses, is_marked) {
+                let is_listed = listed.contains(path.as_slice());
+                let (name, real) = (top.name.to_vec(), below.point.clone());
+                regions.push(Region { name, path, real, mount: at, around: Some(around), is_listed });
+            }
+        }
+    }
+    regions
+}
+
+/// The mount of a name: where it lies, if its device number says so; else any of its file system.
+fn mount_of(table: &MountTable, holding: Option<usize>, top: &Top<'_>) -> Option<usize> {
+    let is_its = |at: &usize| table.get(*at).is_some_and(|mount| mount.device_number == top.device_number);
+    holding.filter(is_its).or_else(|| table.main(top.device_number))
+}
+
+/// The file systems of the regions, in the stock daemon's order: that of the names, and below each
+/// that of the mounts.
+pub(super) fn devices(regions: &[Region], table: &MountTable) -> Vec<u64> {
+    let (mut found, mut met) = (Vec::new(), HashSet::new());
+    let mut rest = regions;
+    while let Some(first) = rest.first() {
+        let end = rest.iter().skip(1).position(|region| region.around.is_none()).map_or(rest.len(), |at| at + 1);
+        let (own, others) = rest.split_at(end);
+        let mut below: Vec<usize> = own.iter().skip(1).map(|region| region.mount).collect();
+        below.sort_unstable();
+        for mount in std::iter::once(first.mount).chain(below).filter_map(|at| table.get(at)) {
+            if met.insert(mount.device_number) && !mount.is_skipped() {
+                found.push(mount.device_number);
+            }
+        }
+        rest = others;
+    }
+    found
+}
+
+/// Whether a walk that begins at a name enters `path`, and all directories on the way.
+fn is_walked(
+    fileset: &FileSet,
+    include: &Include,
+    path: &[u8],
+    top_length: usize,
+    crosses: bool,
+    is_marked: &dyn Fn(&[u8], &[u8]) -> bool,
+) -> bool {
+    let ends = path.iter().enumerate().skip(top_length + 1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    for end in ends.chain([path.len()]) {
+        let directory = path.get(..end).unwrap_or_default();
+        let verdict = fileset.judge(include, directory, true);
+        let is_last = end == path.len();
+        let has = |flag| verdict.options.has(flag);
+        if !verdict.accepted || has(Flags::NO_RECURSION) || is_last && crosses && !has(Flags::MULTI_FS) {
+            return false;
+        }
+        if include.ignore_dir().is_some_and(|marker| is_marked(directory, marker)) {
+            return false;
+        }
+    }
+    true
+}
+
+/// What the walk has to know. `without_place` is told each name that its file system's snapshot
+/// doesn't show, and that is read as it is now.
+pub(super) fn readings(
+    regions: &[Region],
+    table: &MountTable,
+    mounted: &Mounted,
+    mut without_place: impl FnMut(&[u8], &Mount),
+) -> Snapshots {
+    let mut snapshots = Snapshots::default();
+    let mut is_snapshot: Vec<bool> = Vec::with_capacity(regions.len());
+    let mut below: Vec<&Region> = Vec::new();
+    for region in regions {
+        let found = table.get(region.mount).and_then(|mount| {
+            let snapshot = mounted.get(&mount.device_number)?;
+            let main = table.get(table.main(mount.device_number)?)?;
+            let path = place(region, mount, main, snapshot);
+            if path.is_none() {
+                without_place(&region.path, main);
+            }
+            path
+        });
+        let around = region.around.and_then(|at| is_snapshot.get(at)).copied();
+        // A walk over the snapshot around it finds an empty directory there; one over the file
+        // system around it would read the file system.
+        let hides = around == Some(false) && found.is_some();
+        if hides {
+            snapshots.hide(&region.path);
+        }
+        if (around == Some(true) || hides) && !region.is_listed {
+            below.push(region);
+        }
+        is_snapshot.push(found.is_some());
+        if let Some(path) = found {
+            snapshots.read_at(&region.path, path);
+        }
+    }
+    // In the stock daemon's order.
+    below.sort_by_key(|region| std::cmp::Reverse(region.mount));
+    for region in below {
+        snapshots.add_sub_mount(&region.name, &region.path);
+    }
+    snapshots
+}
+
+/// Leaves the directories of snapshots out, wherever they are read.
+pub(super) fn hide(snapshots: &mut Snapshots, directories: &[Vec<u8>], table: &MountTable, mounted: &Mounted) {
+    for directory in directories {
+        snapshots.hide(directory);
+        for (number, snapshot) in mounted {
+            let main = table.main(*number).and_then(|at| table.get(at));
+            let inside = main.and_then(|main| path_in_snapshot(directory, &main.point, snapshot));
+            if let Some(inside) = inside {
+                snapshots.hide(&inside);
+            }
+        }
+    }
+}
+
+/// The path of a region in the snapshot of its file system.
+fn place(region: &Region, mount: &Mount, main: &Mount, snapshot: &[u8]) -> Option<Vec<u8>> {
+    // As the operator wrote it, if that is a path of the mount, so that a link is read as one.
+    if mount == main
+        && let Some(path) = path_in_snapshot(&region.path, &main.point, snapshot)
+    {
+        return Some(path);
+    }
+    // A file may be mounted, too: it has no slash behind it.
+    let inside = path_in_snapshot(&region.real, &mount.point, &mount.root)?;
+    let inside = if mount.root == b"/" { &inside } else { without_slashes(&inside) };
+    path_in_snapshot(inside, &main.root, snapshot)
+}
+
+/// The rest of a path below a directory, with its slash; `None` if it is not below.
+fn rest_below<'p>(path: &'p [u8], directory: &[u8]) -> Option<&'p [u8]> {
+    let rest = path.strip_prefix(without_slashes(directory))?;
+    (rest.len() > 1 && rest.starts_with(b"/")).then_some(rest)
+}
+
+fn without_slashes(mut path: &[u8]) -> &[u8] {
+    while let [front @ .., b'/'] = path {
+        path = front;
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests;

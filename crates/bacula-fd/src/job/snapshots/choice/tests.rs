@@ -1,0 +1,154 @@
+//! File systems and names without either.
+
+use fd_fileset::{Parser, Regex, RegexCompiler};
+
+use super::*;
+
+struct NoRegex;
+
+impl RegexCompiler for NoRegex {
+    fn compile(&self, _: &[u8], _: bool) -> Result<Box<dyn Regex>, String> {
+        Err(String::new())
+    }
+}
+
+fn fileset(lines: &[&str]) -> FileSet {
+    let mut parser = Parser::new(&NoRegex);
+    for line in lines {
+        let _reaction = parser.line(line.as_bytes()).unwrap();
+    }
+    parser.finish().unwrap()
+}
+
+/// Mounts as `number mount-point root`.
+fn table(lines: &[&str]) -> MountTable {
+    let mount = |line: &&str| {
+        let [number, point, root] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        let text = |text: &str| text.as_bytes().to_vec();
+        Mount {
+            device_number: number.parse().unwrap(),
+            point: text(point),
+            root: text(root),
+            fs_type: text("ext4"),
+            ..Mount::default()
+        }
+    };
+    MountTable::new(lines.iter().map(mount).collect())
+}
+
+/// Where everything is read: `name -> path`, with the mounts that are walked after a name in
+/// brackets, and what is hidden. Names are directories; `real` maps those that are reached by links.
+fn read(
+    lines: &[&str],
+    table: &MountTable,
+    mounted: &[(u64, &str)],
+    real: &[(&str, &str)],
+) -> (Vec<String>, Snapshots) {
+    let fileset = fileset(lines);
+    let of = |name: &[u8]| {
+        let text = std::str::from_utf8(name).unwrap().trim_end_matches('/');
+        let found = real.iter().find(|(from, _)| text.starts_with(from));
+        found.map_or(text.to_owned(), |(from, to)| text.replacen(from, to, 1)).into_bytes()
+    };
+    let mut tops = Vec::new();
+    for include in fileset.includes() {
+        for name in include.names() {
+            let real = of(name);
+            let real = if real.is_empty() { b"/".to_vec() } else { real };
+            let device_number = table.get(table.holding(&real).unwrap()).unwrap().device_number;
+            tops.push(Top { include, name, real, device_number, is_directory: true });
+        }
+    }
+    let regions = regions(&fileset, &tops, table, &|directory, _| directory.ends_with(b"marked"));
+    let mounted = mounted.iter().map(|(number, path)| (*number, path.as_bytes().to_vec())).collect();
+    let mut lost = Vec::new();
+    let snapshots = readings(&regions, table, &mounted, |name, _| lost.push(String::from_utf8(name.to_vec()).unwrap()));
+    (lost, snapshots)
+}
+
+fn expected(read: &[(&str, &str)], below: &[(&str, &[&str])], hidden: &[&str]) -> Snapshots {
+    let mut snapshots = Snapshots::default();
+    for (name, path) in read {
+        snapshots.read_at(name.as_bytes(), path.as_bytes().to_vec());
+    }
+    for (name, mounts) in below {
+        for mount in *mounts {
+            snapshots.add_sub_mount(name.as_bytes(), mount.as_bytes());
+        }
+    }
+    for path in hidden {
+        snapshots.hide(path.as_bytes());
+    }
+    snapshots
+}
+
+#[test]
+fn a_name_is_read_in_the_snapshot_of_its_own_file_system() {
+    let table = table(&["1 / /", "2 /data /", "3 /data/sub /"]);
+    let names = ["I", "F /data/d", "F /data/sub/x", "F /etc", "F /data/"];
+    let (lost, found) = read(&names, &table, &[(2, "/snap/j")], &[]);
+    assert!(lost.is_empty());
+    assert_eq!(found, expected(&[("/data/d", "/snap/j/d"), ("/data/", "/snap/j/")], &[], &[]));
+}
+
+#[test]
+fn mounts_below_a_name_are_walked_after_it_if_the_walk_would_enter_them() {
+    let table = table(&["1 / /", "2 /d /", "3 /d/s /", "4 /d/s/deep /", "5 /d/out /", "6 /d/marked/m /", "7 /d/l /"]);
+    let lines = |options: &'static str| ["I", "Z no", options, "N", "F /d", "F /d/l", "N", "E", "F /d/out", "N"];
+    let mounted = [(2, "/snap"), (4, "/deep")];
+    let (_, found) = read(&lines("O f"), &table, &mounted, &[]);
+    // `/d/s` is read as it is now, and would be entered, but not the mount in it.
+    let below: [(&str, &[&str]); 1] = [("/d", &["/d/s/deep", "/d/s"])];
+    assert_eq!(found, expected(&[("/d", "/snap/"), ("/d/s/deep", "/deep/")], &below, &["/d/s/deep"]));
+    let (_, found) = read(&lines("O M"), &table, &mounted, &[]);
+    assert_eq!(found, expected(&[("/d", "/snap/")], &[], &[]), "one file system");
+}
+
+#[test]
+fn a_directory_that_is_mounted_once_more_is_read_in_the_snapshot_too() {
+    let table = table(&["1 / /", "2 /bound /d", "2 /data /", "2 /data/again /d/e"]);
+    let names = ["I", "O M", "N", "F /bound/x", "F /data"];
+    let (lost, found) = read(&names, &table, &[(2, "/snap")], &[]);
+    assert!(lost.is_empty());
+    let places = [("/bound/x", "/snap/d/x"), ("/data", "/snap/"), ("/data/again", "/snap/d/e")];
+    assert_eq!(found, expected(&places, &[("/data", &["/data/again"])], &[]));
+}
+
+#[test]
+fn a_name_that_leads_over_a_link_is_read_in_the_snapshot() {
+    let table = table(&["1 / /", "2 /data /", "3 /data/d/s /"]);
+    let (_, found) = read(&["I", "O f", "N", "F /link/d"], &table, &[(2, "/snap"), (3, "/s")], &[("/link", "/data")]);
+    let places = [("/link/d", "/snap/d"), ("/link/d/s", "/s/")];
+    assert_eq!(found, expected(&places, &[("/link/d", &["/link/d/s"])], &[]));
+}
+
+#[test]
+fn a_part_that_the_snapshot_does_not_show_is_told() {
+    let table = table(&["1 / /", "2 /a /one", "2 /b /second"]);
+    let (lost, found) = read(&["I", "F /a", "F /b/f"], &table, &[(2, "/snap")], &[]);
+    assert_eq!((lost, found), (vec!["/b/f".to_owned()], expected(&[("/a", "/snap/")], &[], &[])));
+}
+
+#[test]
+fn directories_of_snapshots_are_hidden_as_named_and_as_read() {
+    let table = table(&["1 / /", "2 /data /"]);
+    let mut snapshots = Snapshots::default();
+    let mounted = [(2, b"/snap".to_vec())].into_iter().collect();
+    hide(&mut snapshots, &[b"/data/.snapshots".to_vec()], &table, &mounted);
+    assert_eq!(snapshots, expected(&[], &[], &["/data/.snapshots", "/snap/.snapshots"]));
+}
+
+#[test]
+fn file_systems_are_asked_for_in_the_order_of_names_and_mounts() {
+    let table = table(&["9 / /", "5 /d /", "7 /d/b /", "6 /d/a /", "5 /again /"]);
+    let fileset = fileset(&["I", "O f", "N", "F /again", "F /d", "F /x"]);
+    let tops: Vec<Top<'_>> = fileset.includes()[0]
+        .names()
+        .iter()
+        .map(|name| {
+            let device_number = table.get(table.holding(name).unwrap()).unwrap().device_number;
+            Top { include: &fileset.includes()[0], name, real: name.clone(), device_number, is_directory: true }
+        })
+        .collect();
+    assert_eq!(devices(&regions(&fileset, &tops, &table, &|_, _| false), &table), [5, 7, 6, 9]);
+}

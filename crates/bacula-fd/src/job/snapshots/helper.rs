@@ -1,0 +1,259 @@
+//! The program that makes snapshots (`Snapshot Command`), and one call of it (reference 07 §12.4).
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use fd_messages::split_arguments;
+use fd_os::io_error_text;
+use fd_session::texts;
+
+use crate::job::child::{Group, Program, Wanted, Watched, is_unwanted};
+use crate::job::program::{self, NotRun};
+use crate::job::snapshots::output::{self, Answer};
+use crate::shared::daemon::Daemon;
+use crate::shared::snapshot_journal::Snapshot;
+use crate::texts::NO_PROGRAM;
+
+/// The helper without a `Snapshot Command`.
+const SNAPSHOT_COMMAND: &[u8] = b"%ebsnapshot";
+/// How long one call may take.
+const LIMIT: Duration = Duration::from_secs(600);
+/// Bytes that one call may print.
+const MOST_OUTPUT: u64 = 1 << 20;
+
+/// What the helper is called for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Action {
+    /// Which file systems are below a mount point.
+    Subvolumes,
+    /// Whether a file system can have a snapshot.
+    Support,
+    /// Make one.
+    Create,
+    /// Mount it.
+    Mount,
+    /// The opposite of both.
+    Unmount,
+    /// Remove it.
+    Delete,
+    /// The snapshots of a device.
+    List,
+    /// State and size of one.
+    Query,
+}
+
+impl Action {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Subvolumes => "subvolumes",
+            Self::Support => "support",
+            Self::Create => "create",
+            Self::Mount => "mount",
+            Self::Unmount => "unmount",
+            Self::Delete => "delete",
+            Self::List => "list",
+            Self::Query => "query",
+        }
+    }
+}
+
+/// Why a call has failed.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Failed {
+    /// The helper's `status`; 0 without one.
+    pub(crate) status: i64,
+    /// Its error, or how it ended.
+    pub(crate) error: Vec<u8>,
+    /// It was ended, so it may have done a part of its work.
+    pub(crate) was_ended: bool,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Helper {
+    /// The words of the command, with the codes of their arguments.
+    words: Vec<Vec<u8>>,
+    /// `Allowed Script Directories`.
+    allowed: Vec<Vec<u8>>,
+    working: Vec<u8>,
+}
+
+impl Helper {
+    /// The helper of this daemon for a Director with these script directories.
+    pub(crate) fn new(daemon: &Daemon, allowed: &[Vec<u8>]) -> Self {
+        let config = &daemon.config().file_daemon;
+        let command = config.snapshot_command.as_deref().unwrap_or(SNAPSHOT_COMMAND);
+        let program = std::env::current_exe().unwrap_or_default();
+        let directory = program.parent().map(|parent| parent.as_os_str().as_bytes()).unwrap_or_default();
+        let directory = [directory, b"/"].concat();
+        let working = config.working_directory.as_os_str().as_bytes().to_vec();
+        let mut words = split_arguments(command);
+        for word in &mut words {
+            *word = expand(word, |code| (code == b'e').then_some(directory.as_slice()));
+        }
+        if daemon.debug.has_tag("snapshot") && daemon.debug.level() > 0 {
+            let log = [&working[..], b"/bsnapshot.log"].concat();
+            words.extend([b"-d".to_vec(), daemon.debug.level().to_string().into_bytes(), b"-o".to_vec(), log]);
+        }
+        Self { words, allowed: allowed.to_vec(), working }
+    }
+
+    /// Whether its program is there. Debian's packages of the stock daemon have none.
+    pub(crate) fn exists(&self) -> bool {
+        let program = self.words.first().map(|word| without_doubled(word)).unwrap_or_default();
+        !program.is_empty() && Path::new(OsStr::from_bytes(&program)).exists()
+    }
+
+    /// Calls it, and reads one answer.
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub(crate) fn ask(&self, action: Action, about: &Snapshot, wanted: Wanted<'_>) -> Result<Answer, Failed> {
+        self.run(action, about, wanted).map(|printed| output::answer(&printed))
+    }
+
+    /// Calls it; what it has printed.
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub(crate) fn run(&self, action: Action, about: &Snapshot, wanted: Wanted<'_>) -> Result<Vec<u8>, Failed> {
+        let words: Vec<Vec<u8>> =
+            self.words.iter().map(|word| expand(word, |code| value(about, action, code))).collect();
+        let command = words.join(&b' ');
+        let failed = |printed: &[u8], reason: &str| {
+            let answer = output::answer(printed);
+            let error = texts::snapshot_helper_failed(action.word(), &command, printed, reason);
+            Failed { status: answer.status.unwrap_or(0), error, was_ended: false }
+        };
+        let deadline = Instant::now().checked_add(LIMIT);
+        let in_time = || deadline.is_none_or(|deadline| Instant::now() < deadline);
+        let wanted = || in_time() && wanted();
+        match self.execute(&command, &words, action, about, &wanted) {
+            Ok((printed, Some(status))) if status.success() => Ok(printed),
+            Ok((printed, Some(status))) => {
+                let answer = output::answer(&printed);
+                match answer.error {
+                    Some(error) if status.code() == Some(1) => {
+                        Err(Failed { status: answer.status.unwrap_or(0), error, was_ended: false })
+                    }
+                    _ if status.code() == Some(1) => Err(failed(&printed, &program::describe(status))),
+                    _ => Err(Failed { status: 0, ..failed(&printed, &program::describe(status)) }),
+                }
+            }
+            Ok((printed, None)) => {
+                let reason = if in_time() { "It was ended: the job is canceled" } else { "It took more than 600 s" };
+                Err(Failed { status: 0, was_ended: true, ..failed(&printed, reason) })
+            }
+            Err(reason) => Err(failed(b"", &reason)),
+        }
+    }
+
+    /// What it printed, and how it ended; `None` if it was ended.
+    fn execute(
+        &self,
+        command: &[u8],
+        words: &[Vec<u8>],
+        action: Action,
+        about: &Snapshot,
+        wanted: Wanted<'_>,
+    ) -> Result<(Vec<u8>, Option<ExitStatus>), String> {
+        let mut process = program::prepare_words(command, words, &self.allowed).map_err(|why| match why {
+            NotRun::Exec(error) => io_error_text(&error),
+            NotRun::Refused(refused) => refused.to_string(),
+            NotRun::Empty => NO_PROGRAM.to_owned(),
+        })?;
+        for (name, value) in self.environment(action, about) {
+            if value.is_empty() {
+                process.env_remove(name);
+            } else {
+                process.env(name, OsString::from_vec(value.to_vec()));
+            }
+        }
+        let (reader, writer) = io::pipe().map_err(|error| io_error_text(&error))?;
+        let errors = writer.try_clone().map_err(|error| io_error_text(&error))?;
+        process.stdin(Stdio::null()).stdout(writer).stderr(errors);
+        let child = Program::start(&mut process, Group::Ends).map_err(|error| io_error_text(&error))?;
+        // Our copies of the pipe's writing end; with them there is no end to read.
+        drop(process);
+        let mut printed = Vec::new();
+        let read = Watched::new(reader, wanted).take(MOST_OUTPUT).read_to_end(&mut printed);
+        match read {
+            Err(error) if is_unwanted(&error) => {
+                child.end();
+                Ok((printed, None))
+            }
+            Err(error) => Err(io_error_text(&error)),
+            Ok(bytes) if bytes as u64 >= MOST_OUTPUT => {
+                child.end();
+                Err("It printed more than 1 MiB".to_owned())
+            }
+            Ok(_) => match child.wait(wanted) {
+                Ok(status) if wanted() => Ok((printed, Some(status))),
+                _ => Ok((printed, None)),
+            },
+        }
+    }
+
+    fn environment<'s>(&'s self, action: Action, about: &'s Snapshot) -> [(&'static str, &'s [u8]); 10] {
+        [
+            ("SNAPSHOT_NAME", &about.name),
+            ("SNAPSHOT_VOLUME", &about.volume),
+            ("SNAPSHOT_DEVICE", &about.device),
+            ("SNAPSHOT_TYPE", &about.kind),
+            ("SNAPSHOT_FSTYPE", &about.fs_type),
+            ("SNAPSHOT_MOUNTPOINT", &about.mount_point),
+            ("SNAPSHOT_SNAPDIRECTORY", &about.snap_directory),
+            ("SNAPSHOT_SNAPMOUNTPOINT", &about.snap_mount_point),
+            ("SNAPSHOT_WORKING", &self.working),
+            ("SNAPSHOT_ACTION", action.word().as_bytes()),
+        ]
+    }
+}
+
+fn value(about: &Snapshot, action: Action, code: u8) -> Option<&[u8]> {
+    Some(match code {
+        b'n' => &about.name,
+        b'v' => &about.volume,
+        b'd' => &about.device,
+        b'D' => &about.snap_directory,
+        b'a' => action.word().as_bytes(),
+        b't' => &about.kind,
+        b'f' => &about.fs_type,
+        b'p' => &about.mount_point,
+        b's' => &about.snap_mount_point,
+        b'%' => b"%",
+        _ => return None,
+    })
+}
+
+/// The word with the codes that have a value replaced.
+fn expand<'v>(word: &[u8], value: impl Fn(u8) -> Option<&'v [u8]>) -> Vec<u8> {
+    let (mut text, mut rest) = (Vec::with_capacity(word.len()), word);
+    loop {
+        rest = match rest {
+            [] => return text,
+            [b'%', code, rest @ ..] => {
+                match value(*code) {
+                    Some(value) => text.extend_from_slice(value),
+                    None => text.extend_from_slice(&[b'%', *code]),
+                }
+                rest
+            }
+            [byte, rest @ ..] => {
+                text.push(*byte);
+                rest
+            }
+        }
+    }
+}
+
+fn without_doubled(word: &[u8]) -> Vec<u8> {
+    expand(word, |code| (code == b'%').then_some(&b"%"[..]))
+}
+
+#[cfg(test)]
+mod tests;

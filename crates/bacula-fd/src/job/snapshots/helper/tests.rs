@@ -1,0 +1,85 @@
+//! Calls of a helper that is a line of shell.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use super::*;
+
+/// A helper that does this, in a folder of its own.
+fn helper(name: &str, script: &str, arguments: &str) -> (Helper, PathBuf) {
+    let folder = std::env::temp_dir().join(format!("ferrofd-helper-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("helper");
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    let words = split_arguments(format!("{} {arguments}", program.display()).as_bytes());
+    (Helper { words, allowed: Vec::new(), working: b"/work".to_vec() }, folder)
+}
+
+fn about() -> Snapshot {
+    let text = |text: &str| text.as_bytes().to_vec();
+    Snapshot { name: text("job.1"), device: text("/dev/v g"), mount_point: text("/d"), ..Snapshot::default() }
+}
+
+fn ask(name: &str, script: &str) -> Result<Answer, Failed> {
+    let (helper, folder) = helper(name, script, "");
+    let answer = helper.ask(Action::Create, &about(), &|| true);
+    fs::remove_dir_all(folder).unwrap();
+    answer
+}
+
+#[test]
+fn a_call_has_its_codes_and_its_environment() {
+    let script = "for word; do printf '<%s>' \"$word\"; done; env | grep ^SNAPSHOT_ | sort | tr '\\n' ' '";
+    let (helper, folder) = helper("codes", script, "%a \"-%d-\" %n%% %v %x");
+    let printed = helper.run(Action::Support, &about(), &|| true).unwrap();
+    assert_eq!(
+        String::from_utf8(printed).unwrap(),
+        "<support><-/dev/v g-><job.1%><><%x>SNAPSHOT_ACTION=support SNAPSHOT_DEVICE=/dev/v g \
+         SNAPSHOT_MOUNTPOINT=/d SNAPSHOT_NAME=job.1 SNAPSHOT_WORKING=/work "
+    );
+    assert!(helper.exists());
+    fs::remove_dir_all(folder).unwrap();
+    assert!(!helper.exists());
+    let failed = helper.ask(Action::Delete, &about(), &|| true).unwrap_err();
+    assert!(failed.error.ends_with(b".  No such file or directory\n"), "{}", failed.error.escape_ascii());
+}
+
+#[test]
+fn an_exit_of_one_has_the_helper_s_own_error_and_other_ends_have_not() {
+    let text = |failed: Failed| (failed.status, String::from_utf8(failed.error).unwrap());
+    assert_eq!(ask("good", "echo status=0 type=x").map(|answer| answer.kind), Ok(b"x".to_vec()));
+    let (status, error) = text(ask("error", "echo 'status=2 error=\"no space\"'; exit 1").unwrap_err());
+    assert_eq!((status, error.as_str()), (2, "no space"));
+    let (status, error) = text(ask("silent", "echo 'status=2'; exit 1").unwrap_err());
+    assert_eq!(status, 2);
+    assert!(error.starts_with("Error while executing \"create\" /") && error.ends_with("Child exited with code 1\n"));
+    let (status, error) = text(ask("other", "echo 'status=2 error=x'; exit 3").unwrap_err());
+    assert!(status == 0 && error.contains("helper. status=2 error=x\n Child exited with code 3"), "{error}");
+    let (_, error) = text(ask("killed", "kill -9 $$").unwrap_err());
+    assert!(error.contains("Child died from signal 9"), "{error}");
+    let (_, error) = text(ask("endless", "yes").unwrap_err());
+    assert!(error.contains("more than 1 MiB"), "{error}");
+}
+
+#[test]
+fn a_call_that_is_not_wanted_any_more_is_ended_with_what_it_has_started() {
+    let (helper, folder) = helper("unwanted", "sleep 1000 & echo started > $0.started; sleep 1000", "");
+    let started = folder.join("helper.started");
+    let begun = Instant::now();
+    let failed = helper.ask(Action::Create, &about(), &|| !started.exists()).unwrap_err();
+    assert!(failed.was_ended && failed.status == 0);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_helper_outside_the_allowed_directories_is_not_run() {
+    let (mut helper, folder) = helper("refused", "touch $0.ran", "");
+    helper.allowed = vec![b"/usr/lib".to_vec()];
+    let failed = helper.ask(Action::Create, &about(), &|| true).unwrap_err();
+    assert!(failed.error.ends_with(b"Not in allowed paths\n"), "{}", failed.error.escape_ascii());
+    assert!(!folder.join("helper.ran").exists());
+    fs::remove_dir_all(folder).unwrap();
+}

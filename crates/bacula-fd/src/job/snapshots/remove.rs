@@ -1,0 +1,44 @@
+//! Removes a snapshot of which perhaps not everything is known.
+
+use crate::job::child::Wanted;
+use crate::job::snapshots::helper::{Action, Failed, Helper};
+use crate::job::snapshots::output::{self, Answer};
+use crate::shared::snapshot_journal::Snapshot;
+
+/// Unmounts it, and removes it unless it is to stay. It is good, too, if there is none any more.
+///
+/// # Errors
+/// The helper's, if it is still there.
+pub(super) fn remove(helper: &Helper, snapshot: &Snapshot, wanted: Wanted<'_>) -> Result<(), Failed> {
+    if snapshot.is_mounted
+        && let Err(failed) = helper.ask(Action::Unmount, snapshot, wanted)
+    {
+        tracing::debug!(error = %failed.error.escape_ascii(), "a snapshot is not unmounted");
+    }
+    if snapshot.stays {
+        return Ok(());
+    }
+    let known = if snapshot.volume.is_empty() {
+        match listed(helper, snapshot, wanted)? {
+            Some(found) => &Snapshot { volume: found.volume, ..snapshot.clone() },
+            None => return Ok(()),
+        }
+    } else {
+        snapshot
+    };
+    let Err(failed) = helper.ask(Action::Delete, known, wanted) else { return Ok(()) };
+    match listed(helper, known, wanted) {
+        Ok(None) => Ok(()),
+        _ => Err(failed),
+    }
+}
+
+/// The helper's entry for a snapshot.
+fn listed(helper: &Helper, snapshot: &Snapshot, wanted: Wanted<'_>) -> Result<Option<Answer>, Failed> {
+    let printed = helper.run(Action::List, &Snapshot { volume: Vec::new(), ..snapshot.clone() }, wanted)?;
+    let is_it = |entry: &Answer| {
+        let same = |one: &[u8], other: &[u8]| !one.is_empty() && one == other;
+        same(&entry.volume, &snapshot.volume) || snapshot.volume.is_empty() && same(&entry.name, &snapshot.name)
+    };
+    Ok(output::list(&printed).into_iter().find(is_it))
+}

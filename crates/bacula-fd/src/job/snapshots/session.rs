@@ -1,0 +1,288 @@
+//! The snapshots of one backup: made before its first file, removed after its last (reference 07
+//! §12.2).
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use fd_fileset::{FileSet, plain_path};
+use fd_messages::{JobLog as _, MessageType};
+use fd_session::command::NamedSnapshot;
+use fd_session::texts;
+use fd_walk::{Snapshots, real_path, split_path};
+
+use crate::job::child::Wanted;
+use crate::job::outbox::Outbox;
+use crate::job::snapshots::choice::{self, Mounted, Region, Top};
+use crate::job::snapshots::helper::{Action, Failed, Helper};
+use crate::job::snapshots::mounts::MountTable;
+use crate::job::snapshots::remove::remove;
+use crate::job::snapshots::scan;
+use crate::shared::daemon::Daemon;
+use crate::shared::job::Job;
+use crate::shared::snapshot_journal::{Snapshot, SnapshotJournal};
+
+/// What a backup with snapshots needs to know.
+#[derive(Clone, Debug)]
+pub(crate) struct Order<'d> {
+    /// The daemon.
+    pub(crate) daemon: &'d Daemon,
+    /// Its helper program.
+    pub(crate) helper: Helper,
+    /// How long the snapshots stay, in seconds, as the Director wrote it; `None` if they are
+    /// removed when the job ends.
+    pub(crate) retention: Option<Vec<u8>>,
+}
+
+/// The snapshots of a running job. Dropped, they are removed.
+#[derive(Debug)]
+pub(crate) struct Session<'j> {
+    job: &'j Job,
+    outbox: &'j Outbox,
+    helper: Helper,
+    journal: &'j SnapshotJournal,
+    made: Vec<Made>,
+}
+
+#[derive(Debug)]
+struct Made {
+    /// In the journal.
+    number: u64,
+    device_number: u64,
+    about: Snapshot,
+}
+
+/// The job is over: its messages and state say why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Over;
+
+impl<'j> Session<'j> {
+    /// Makes the snapshots, and notes in `reads` where the walk finds them.
+    ///
+    /// # Errors
+    /// When a file system that needs a snapshot gets none, or the job is canceled. What was made
+    /// is removed.
+    pub(crate) fn open(
+        order: &'j Order<'j>,
+        fileset: &FileSet,
+        job: &'j Job,
+        outbox: &'j Outbox,
+        reads: &mut Arc<Snapshots>,
+    ) -> Result<Self, Over> {
+        let (helper, journal) = (order.helper.clone(), &order.daemon.snapshot_journal);
+        let mut session = Self { job, outbox, helper, journal, made: Vec::new() };
+        if !session.helper.exists() {
+            return Ok(session);
+        }
+        let wanted = || !job.cancel.is_cancelled();
+        let table = match scan::table(&session.helper, &job.identity.name, &wanted) {
+            Ok(table) => table,
+            Err(error) => {
+                tracing::warn!(%error, "the table of mounts can't be read");
+                outbox.message(MessageType::Error, texts::NO_MOUNT_TABLE);
+                return Ok(session);
+            }
+        };
+        let tops = tops(fileset, &wanted);
+        let regions = choice::regions(fileset, &tops, &table, &is_marked);
+        let devices = session.supported(&regions, &table, &wanted);
+        if job.cancel.is_cancelled() {
+            return Err(Over);
+        }
+        if devices.is_empty() {
+            return Ok(session);
+        }
+        job.set_snapshots(true);
+        for (device_number, about) in devices {
+            session.create(device_number, about, order.retention.as_deref(), &wanted).inspect_err(|Over| {
+                job.set_snapshots(false);
+            })?;
+        }
+        let (mounted, directories) = session.mount(&wanted);
+        if job.cancel.is_cancelled() {
+            return Err(Over);
+        }
+        let mut snapshots = choice::readings(&regions, &table, &mounted, |name, mount| {
+            outbox.message(MessageType::Error, &texts::not_in_snapshot(name, &mount.point));
+        });
+        choice::hide(&mut snapshots, &directories, &table, &mounted);
+        *reads = Arc::new(snapshots);
+        Ok(session)
+    }
+
+    /// The file systems that can have a snapshot, ascending.
+    fn supported(&self, regions: &[Region], table: &MountTable, wanted: Wanted<'_>) -> BTreeMap<u64, Snapshot> {
+        let name = &self.job.identity.name;
+        let mut found = BTreeMap::new();
+        for number in choice::devices(regions, table) {
+            let mount = table.main(number).and_then(|at| table.get(at));
+            if !wanted() {
+                break;
+            }
+            if let Some(about) = mount.and_then(|mount| scan::support(&self.helper, mount, name, wanted)) {
+                found.insert(number, about);
+            }
+        }
+        found
+    }
+
+    fn create(
+        &mut self,
+        device_number: u64,
+        mut about: Snapshot,
+        retention: Option<&[u8]>,
+        wanted: Wanted<'_>,
+    ) -> Result<(), Over> {
+        if !wanted() {
+            return Err(Over);
+        }
+        // It is in the journal before it is there.
+        let number = self.journal.add(&about);
+        let answer = match self.helper.ask(Action::Create, &about, wanted) {
+            Ok(answer) => answer,
+            Err(failed) => return self.not_created(number, &about, &failed),
+        };
+        about.volume = answer.volume;
+        if !answer.kind.is_empty() {
+            about.kind = answer.kind;
+        }
+        self.journal.note(number, &about);
+        self.outbox.message(MessageType::Info, &texts::snapshot_created(&about.mount_point));
+        let stays = retention.is_some_and(|retention| self.is_noted(&about, answer.created, retention));
+        if stays {
+            about.stays = true;
+            self.journal.note(number, &about);
+        }
+        self.made.push(Made { number, device_number, about });
+        Ok(())
+    }
+
+    fn not_created(&self, number: u64, about: &Snapshot, failed: &Failed) -> Result<(), Over> {
+        // A helper that was ended may have made it.
+        if !failed.was_ended || self.removed(about).is_ok() {
+            self.journal.forget(number);
+        }
+        if failed.was_ended && self.job.cancel.is_cancelled() {
+            return Err(Over);
+        }
+        let text = texts::snapshot_not_created(&about.mount_point, &failed.error);
+        // The helper says that the job may go on without it.
+        if failed.status == 2 {
+            self.outbox.message(MessageType::Error, &text);
+            return Ok(());
+        }
+        self.outbox.message(MessageType::Fatal, &text);
+        Err(Over)
+    }
+
+    /// Whether the Director has noted a snapshot that is to stay.
+    fn is_noted(&self, about: &Snapshot, created: i64, retention: &[u8]) -> bool {
+        let Snapshot { name, volume, device, kind, .. } = about.clone();
+        let snapshot = NamedSnapshot { name, volume, device, kind };
+        let question = texts::new_snapshot(&self.job.identity.name, &snapshot, created, retention);
+        let answer = self.outbox.ask(question);
+        if answer.as_ref().is_some_and(|answer| answer.starts_with(texts::SNAPSHOT_NOTED)) {
+            return true;
+        }
+        let text = texts::snapshot_not_noted(&about.mount_point, answer.as_deref().unwrap_or_default());
+        self.outbox.message(MessageType::Warning, &text);
+        false
+    }
+
+    /// Mounts what was made: where each snapshot is, and the directories that hold snapshots.
+    fn mount(&mut self, wanted: Wanted<'_>) -> (Mounted, Vec<Vec<u8>>) {
+        let (mut mounted, mut directories) = (Mounted::new(), Vec::new());
+        for made in &mut self.made {
+            if !wanted() {
+                break;
+            }
+            let point = made.about.mount_point.clone();
+            made.about.is_mounted = true;
+            self.journal.note(made.number, &made.about);
+            let why = match self.helper.ask(Action::Mount, &made.about, wanted) {
+                Ok(answer) if answer.status.is_some_and(|status| status < 1) => Vec::new(),
+                Ok(answer) if answer.snap_mount_point.starts_with(b"/") => {
+                    if !answer.snap_directory.is_empty() {
+                        directories.push(plain_path(&answer.snap_directory));
+                    }
+                    mounted.insert(made.device_number, answer.snap_mount_point.clone());
+                    made.about.snap_mount_point = answer.snap_mount_point;
+                    made.about.snap_directory = without_slashes(&answer.snap_directory).to_vec();
+                    self.journal.note(made.number, &made.about);
+                    continue;
+                }
+                Ok(_) => texts::NO_SNAPSHOT_MOUNT_POINT.to_vec(),
+                Err(failed) if failed.was_ended => {
+                    self.outbox.message(MessageType::Error, &texts::snapshot_not_mounted(&point, &failed.error));
+                    continue;
+                }
+                Err(failed) => failed.error,
+            };
+            self.outbox.message(MessageType::Error, &texts::snapshot_not_mounted(&point, &why));
+            made.about.is_mounted = false;
+            self.journal.note(made.number, &made.about);
+        }
+        (mounted, directories)
+    }
+
+    /// Unmounts and removes what was made. A `cancel` that comes while this is done ends it; the
+    /// next start of the daemon removes the rest.
+    fn close(&mut self) {
+        for made in std::mem::take(&mut self.made) {
+            let point = &made.about.mount_point;
+            match self.removed(&made.about) {
+                Ok(()) if made.about.stays => {}
+                Ok(()) => self.outbox.message(MessageType::Info, &texts::snapshot_removed(point)),
+                Err(failed) => {
+                    let text = texts::snapshot_not_removed(point, &failed.error);
+                    self.outbox.message(MessageType::Error, &text);
+                    continue;
+                }
+            }
+            self.journal.forget(made.number);
+        }
+    }
+
+    fn removed(&self, about: &Snapshot) -> Result<(), Failed> {
+        let aborts = self.job.aborts();
+        remove(&self.helper, about, &|| self.job.aborts() == aborts)
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The names of the FileSet that are there.
+fn tops<'f>(fileset: &'f FileSet, wanted: Wanted<'_>) -> Vec<Top<'f>> {
+    let names = fileset.includes().iter().flat_map(|include| include.names().iter().map(move |name| (include, name)));
+    let top = |(include, name): (&'f _, &'f Vec<u8>)| {
+        let found = nix::sys::stat::lstat(OsStr::from_bytes(name)).ok().filter(|_| wanted())?;
+        let kind = found.st_mode & nix::libc::S_IFMT;
+        let real = if kind == nix::libc::S_IFLNK {
+            let (directory, last) = split_path(name);
+            plain_path(&[real_path(directory).as_slice(), b"/", last].concat())
+        } else {
+            real_path(name)
+        };
+        let is_directory = kind == nix::libc::S_IFDIR;
+        Some(Top { include, name, real, device_number: found.st_dev, is_directory })
+    };
+    names.filter_map(top).collect()
+}
+
+/// Whether a directory has the file of `ExcludeDirContaining`.
+fn is_marked(directory: &[u8], marker: &[u8]) -> bool {
+    Path::new(OsStr::from_bytes(directory)).join(OsStr::from_bytes(marker)).exists()
+}
+
+fn without_slashes(mut path: &[u8]) -> &[u8] {
+    while let [front @ .., b'/'] = path {
+        path = front;
+    }
+    path
+}

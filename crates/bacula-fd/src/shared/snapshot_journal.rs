@@ -1,0 +1,264 @@
+//! The snapshots that the daemon has made and has still to remove, in memory and in a file, so that
+//! the next start of a daemon that died finds them.
+//!
+//! The file is `WORKING_DIRECTORY/bacula-fd.PORT.snapshots`. It is trusted only if it belongs to the
+//! daemon's user, who alone can read and write it: what is in it is removed.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::security::own_file;
+
+/// Its mode.
+const MODE: u32 = 0o600;
+/// Its first bytes.
+const MAGIC: &[u8] = b"ferrofd snapshots 1\0";
+/// Fields of a snapshot in the file.
+const FIELDS: usize = 10;
+/// Bytes of the longest file that is read or written.
+const MOST_BYTES: usize = 1 << 20;
+
+/// What is known of a snapshot (reference 07 §12.4). What is not known yet is empty.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Snapshot {
+    /// Its name, that of its job.
+    pub(crate) name: Vec<u8>,
+    /// What the helper program calls it.
+    pub(crate) volume: Vec<u8>,
+    /// The device of the file system.
+    pub(crate) device: Vec<u8>,
+    /// The kind of snapshot.
+    pub(crate) kind: Vec<u8>,
+    /// The type of the file system.
+    pub(crate) fs_type: Vec<u8>,
+    /// Where the file system is mounted.
+    pub(crate) mount_point: Vec<u8>,
+    /// Where the snapshot is mounted.
+    pub(crate) snap_mount_point: Vec<u8>,
+    /// The directory that holds snapshots.
+    pub(crate) snap_directory: Vec<u8>,
+    /// It may be mounted.
+    pub(crate) is_mounted: bool,
+    /// It stays when its job has ended: the catalog has it.
+    pub(crate) stays: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct SnapshotJournal {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Default, Debug)]
+struct State {
+    snapshots: BTreeMap<u64, Snapshot>,
+    last: u64,
+}
+
+impl SnapshotJournal {
+    /// The journal of a daemon that listens on this port.
+    pub(crate) fn new(working_directory: &Path, port: u16) -> Self {
+        let path = working_directory.join(format!("bacula-fd.{port}.snapshots"));
+        Self { path, state: Mutex::default() }
+    }
+
+    /// Reads what the daemon before this one has left, each with its number. To be called once, by
+    /// the user that the daemon stays.
+    pub(crate) fn load(&self) -> Vec<(u64, Snapshot)> {
+        let left = match read(&self.path) {
+            Ok(left) => left,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => {
+                tracing::warn!(%error, path = %self.path.display(), "the journal of snapshots is not used");
+                Vec::new()
+            }
+        };
+        let mut state = self.lock();
+        for snapshot in left {
+            state.last += 1;
+            let number = state.last;
+            state.snapshots.insert(number, snapshot);
+        }
+        state.snapshots.iter().map(|(number, snapshot)| (*number, snapshot.clone())).collect()
+    }
+
+    /// Adds a snapshot, before it is made; its number.
+    pub(crate) fn add(&self, snapshot: &Snapshot) -> u64 {
+        let mut state = self.lock();
+        state.last += 1;
+        let number = state.last;
+        state.snapshots.insert(number, snapshot.clone());
+        self.write(&state);
+        number
+    }
+
+    /// Notes what is known now.
+    pub(crate) fn note(&self, number: u64, snapshot: &Snapshot) {
+        let mut state = self.lock();
+        state.snapshots.insert(number, snapshot.clone());
+        self.write(&state);
+    }
+
+    /// It is gone, or stays for good.
+    pub(crate) fn forget(&self, number: u64) {
+        let mut state = self.lock();
+        state.snapshots.remove(&number);
+        self.write(&state);
+    }
+
+    fn write(&self, state: &State) {
+        if let Err(error) = write(&self.path, state) {
+            let path = self.path.display();
+            tracing::warn!(%error, %path, "snapshots are not removed if the daemon dies: no journal");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<Snapshot>> {
+    let mut bytes = Vec::new();
+    own_file::read_private(path, MODE)?.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    decode(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is damaged"))
+}
+
+/// Writes a new file and puts it in the place of the old one.
+fn write(path: &Path, state: &State) -> io::Result<()> {
+    if state.snapshots.is_empty() {
+        return match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+    }
+    let bytes = encode(state.snapshots.values());
+    if bytes.len() > MOST_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let new = path.with_extension("snapshots.new");
+    let mut file = own_file::create(&new, MODE)?;
+    file.write_all(&bytes)?;
+    file.sync_data()?;
+    std::fs::rename(&new, path)
+}
+
+fn encode<'s>(snapshots: impl Iterator<Item = &'s Snapshot>) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    for snapshot in snapshots {
+        let flag = |is_set: bool| -> &[u8] { if is_set { b"1" } else { b"0" } };
+        let fields: [&[u8]; FIELDS] = [
+            &snapshot.name,
+            &snapshot.volume,
+            &snapshot.device,
+            &snapshot.kind,
+            &snapshot.fs_type,
+            &snapshot.mount_point,
+            &snapshot.snap_mount_point,
+            &snapshot.snap_directory,
+            flag(snapshot.is_mounted),
+            flag(snapshot.stays),
+        ];
+        for field in fields {
+            bytes.extend(field.iter().filter(|byte| **byte != 0));
+            bytes.push(0);
+        }
+    }
+    bytes
+}
+
+/// `None` if it is damaged.
+fn decode(bytes: &[u8]) -> Option<Vec<Snapshot>> {
+    if bytes.len() > MOST_BYTES {
+        return None;
+    }
+    let fields = bytes.strip_prefix(MAGIC)?;
+    if fields.is_empty() {
+        return Some(Vec::new());
+    }
+    let fields: Vec<&[u8]> = fields.strip_suffix(b"\0")?.split(|byte| *byte == 0).collect();
+    let (records, rest) = fields.as_chunks::<FIELDS>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let snapshot = |record: &[&[u8]; FIELDS]| {
+        let [name, volume, device, kind, fs_type, mount_point, snap_mount_point, snap_directory, is_mounted, stays] =
+            record.map(<[u8]>::to_vec);
+        let (is_mounted, stays) = (is_mounted == b"1", stays == b"1");
+        Snapshot {
+            name,
+            volume,
+            device,
+            kind,
+            fs_type,
+            mount_point,
+            snap_mount_point,
+            snap_directory,
+            is_mounted,
+            stays,
+        }
+    };
+    Some(records.iter().map(snapshot).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("ferrofd-snapshots-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn some(name: &str) -> Snapshot {
+        let text = |text: &str| text.as_bytes().to_vec();
+        Snapshot { name: text(name), mount_point: text("/a\nb"), is_mounted: true, ..Snapshot::default() }
+    }
+
+    #[test]
+    fn the_next_daemon_finds_what_was_not_forgotten() {
+        let folder = folder("next");
+        let journal = SnapshotJournal::new(&folder, 9102);
+        assert!(journal.load().is_empty());
+        let numbers = ["one", "two", "three"].map(|name| journal.add(&some(name)));
+        journal.forget(numbers[1]);
+        let known = Snapshot { volume: b"/v".to_vec(), stays: true, ..some("three") };
+        journal.note(numbers[2], &known);
+        let path = folder.join("bacula-fd.9102.snapshots");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+        let next = SnapshotJournal::new(&folder, 9102);
+        let left = next.load();
+        assert_eq!(left.iter().map(|(_, snapshot)| snapshot.clone()).collect::<Vec<_>>(), [some("one"), known]);
+        for (number, _) in left {
+            next.forget(number);
+        }
+        assert!(!path.exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_or_that_is_damaged_is_not_used() {
+        let folder = folder("damaged");
+        let path = folder.join("bacula-fd.1.snapshots");
+        let load = || SnapshotJournal::new(&folder, 1).load().len();
+        SnapshotJournal::new(&folder, 1).add(&some("one"));
+        assert_eq!(load(), 1);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o660)).unwrap();
+        assert_eq!(load(), 0);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let whole = fs::read(&path).unwrap();
+        for bytes in [&whole[..whole.len() - 1], b"other", &[&whole[..], b"x\0"].concat(), &vec![0; MOST_BYTES + 9]] {
+            fs::write(&path, bytes).unwrap();
+            assert_eq!(load(), 0, "{} bytes", bytes.len());
+        }
+        assert_eq!(decode(MAGIC), Some(Vec::new()));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
