@@ -46,6 +46,7 @@ struct state {
     int next;                   /* the step to hand over next */
     struct step *file;          /* the step of the present file */
     bool listing;
+    int listed;
     int level;
     /* The present file's data. */
     char *content;
@@ -146,6 +147,7 @@ static int handle_event(struct bp_context *context, struct b_event *event, void 
         state->file = &none;
         state->next = 0;
         daemon_functions->get_value(context, VAR_LEVEL, &state->level);
+        state->listed = 0;
         state->listing = state->steps.count && text_of(&state->steps.step[0], "listing");
         if (number_of_any(&state->steps, "vars", 0))
             trace_variables(context, "command");
@@ -321,15 +323,15 @@ static int list(struct state *state, struct save_pkt *save)
 {
     const char *path = text_of(&state->steps.step[0], "listing");
 
-    if (state->next++ > 1)
+    if (state->listed++ > 1)
         return RC_STOP;
     free(state->fname);
     state->fname = malloc(strlen(path) + 20);
-    sprintf(state->fname, "%s%s", path, state->next == 1 ? "listed" : "listed-dir/");
-    fill_attributes(state, save, state->next == 1 ? 0 : 2);
+    sprintf(state->fname, "%s%s", path, state->listed == 1 ? "listed" : "listed-dir/");
+    fill_attributes(state, save, state->listed == 1 ? 0 : 2);
     save->fname = state->fname;
     save->link = state->fname;
-    save->type = state->next == 1 ? FT_REG : FT_DIREND;
+    save->type = state->listed == 1 ? FT_REG : FT_DIREND;
     save->statp.st_size = 10;
     return RC_OK;
 }

@@ -12,8 +12,10 @@
     reason = "what helps a test fails the test, like the test itself"
 )]
 
+mod loads;
 mod rows;
 mod stage;
+mod talks;
 mod told;
 
 use std::collections::HashMap;
@@ -36,6 +38,21 @@ fn backups_and_restores_with_plugins_are_those_of_the_stock_daemon() -> Result<(
         let backups = &saved[&(restore.row, restore.level)];
         wrong.extend(stage.differences_of_restores(&restore, backups)?);
     }
+    wrong.extend(stage.differences_of_verifies()?);
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn questions_about_plugins_are_answered_as_by_the_stock_daemon() -> Result<()> {
+    let wrong = talks::differences()?;
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn the_plugins_that_the_stock_daemon_loads_are_loaded() -> Result<()> {
+    let wrong = loads::differences()?;
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
     Ok(())
 }

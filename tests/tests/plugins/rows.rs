@@ -11,12 +11,19 @@ pub(crate) struct Row {
     pub(crate) is_accurate: bool,
     /// Levels at which it is saved.
     pub(crate) levels: &'static [&'static str],
+    /// Whether its data is verified then, and with which option of a plugin.
+    pub(crate) verify: Option<&'static str>,
 }
 
 impl Row {
     fn accurate(mut self) -> Self {
         self.is_accurate = true;
         self
+    }
+
+    fn verified(mut self, option: &'static str) -> Self {
+        self.verify = Some(option);
+        self.once()
     }
 
     fn once(mut self) -> Self {
@@ -40,7 +47,7 @@ fn row(name: &'static str, blocks: &[&str], commands: &[&str]) -> Row {
     lines.extend(blocks.iter().flat_map(block));
     lines.extend(commands.iter().map(command));
     lines.push("}".to_owned());
-    Row { name, lines, is_accurate: false, levels: &["Full", "Incremental"] }
+    Row { name, lines, is_accurate: false, levels: &["Full", "Incremental"], verify: None }
 }
 
 /// Files of each type, with each flag and each kind of record.
@@ -113,6 +120,9 @@ const RESTORED: [&str; 9] = [
     "tp:reg=/@r/offsets,size=3000,block=1000,offsets=100000;reg=/@r/sparse,zeros=300000,sparse;reg=/@r/size,data=hello,statsize=2;reg=/@r/update,data=x,update;reg=/@r/update2,size=200000,update",
 ];
 
+/// For the verify plugin: files of each type, and each of its answers that leave the job going on.
+const VERIFIED: &str = "tp:reg=/@v/a.virus,data=x;reg=/@v/update,data=x,update;dir=/@v/d/,link=/@v/d/,noread;empty=/@v/empty;object=o,data=x,type=27;pluginobject=p,path=/@v/p;reg=/@v/b.nostart,data=x;reg=/@v/c.noopen,data=x;reg=/@v/d.openrc,data=x;reg=/@v/e.virus,size=200000;reg=/@v/offsets,size=3000,block=1000,offsets=100000;raw=/@v/raw,data=x;reg=/@v/meta,data=x,blob=m,acl=a,event=7/of/backup;reg=/@v/last,data=x";
+
 /// What is saved with both daemons.
 pub(crate) fn backups() -> Vec<Row> {
     let md5 = ["Signature = MD5"];
@@ -142,6 +152,13 @@ pub(crate) fn backups() -> Vec<Row> {
         row("questions", &md5, &["File TREE/inc", "inc:accept=TREE/inc/plain;accept=TREE/opt/b.skip;check=TREE/inc/plain;attribs=TREE/inc/plain;seen=TREE/inc/plain;set=22;set=1;message;longmessage;memory"]).accurate(),
         row("restored", &md5, &RESTORED).once(),
         row("restored-metadata", &md5, &["tp:reg=/@r/metarc2,data=x,blob=m,metarc=2;reg=/@r/after2,data=x"]).once(),
+        row("verified", &["Signature = MD5; Compression = GZIP; Sparse = yes"], &["File TREE/verify", VERIFIED]).verified("ver: abc=1"),
+        row("bad-write", &md5, &["tp:reg=/@v/a,data=x;reg=/@v/b.badwrite,size=200000;reg=/@v/c,data=x"]).verified("ver: x"),
+        row("write-result", &md5, &["tp:reg=/@v/a,data=x;reg=/@v/b.writerc,size=200000;reg=/@v/c,data=x"]).verified("ver: x"),
+        row("bad-close", &md5, &["tp:reg=/@v/a,data=x;reg=/@v/b.badclose,data=x;reg=/@v/c,data=x"]).verified("ver: x"),
+        row("close-result", &md5, &["tp:reg=/@v/a,data=x;reg=/@v/b.closerc,data=x;reg=/@v/c,data=x"]).verified("ver: x"),
+        row("bad-end", &md5, &["tp:reg=/@v/a,data=x;reg=/@v/b.badend,data=x;reg=/@v/c,data=x"]).verified("ver: x"),
+        row("no-verify-plugin", &md5, &["tp:reg=/@v/a,data=x"]).verified("nope: x"),
         row("wrong-question", &md5, &["inc:wrong", "tp:reg=/@tp/never,data=x"]).once(),
         row("no-type", &md5, &["tp:file=/@tp/x,type=0"]).once(),
         row("no-object-name", &md5, &["tp:reg=/@tp/before,data=x;object=x,type=25,noname,data=x;reg=/@tp/behind,data=x"]).once(),

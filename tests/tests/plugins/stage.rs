@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Plugins, Result, build_plugin, line_differences,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, JobResult, Plugins, Result, build_plugin, line_differences,
     set_fixed_times,
 };
 
@@ -29,10 +29,7 @@ impl Stage {
         });
         let mut options = BedOptions::new("test-plugins", clients.into_iter().flatten())?;
         options.every_message = true;
-        let plugins = options.folder.make("plugins")?;
-        for name in ["tp", "opt", "ver", "inc"] {
-            build_plugin(name, &[], &plugins.join(format!("{name}-fd.so")))?;
-        }
+        let plugins = plugins_in(&options.folder)?;
         let (only_opt, bare) = (options.folder.make("plugins-opt")?, options.folder.make("plugins-bare")?);
         fs::copy(plugins.join("opt-fd.so"), only_opt.join("opt-fd.so")).unwrap();
         for client in &mut options.clients {
@@ -57,6 +54,14 @@ impl Stage {
                  Maximum Concurrent Jobs = 10\n}}",
                 row = row.name
             ));
+            options.director_resources.extend(row.verify.map(|option| {
+                format!(
+                    "Job {{\nName = \"verify-{name}-{row}\"\nType = Verify\nLevel = Data\nClient = {name}-fd\n\
+                     FileSet = \"{row}\"\nStorage = {name}\nPool = {name}\nMessages = Standard\n\
+                     Verify Job = \"{name}-{row}\"\nPlugin Options = \"{option}\"\n}}",
+                    row = row.name
+                )
+            }));
         }
         Ok(Self { bed: Bed::start(options)?, rows: rows.to_vec() })
     }
@@ -111,7 +116,7 @@ impl Stage {
                 };
                 lines.into_iter().map(plain).collect::<Vec<_>>()
             };
-            let trace = told::plain_trace(&self.trace(&name, job.row.id), &job, &name);
+            let trace = told::plain_trace(&self.trace(&name, job.row.id), job.row.id, &name);
             sides.push(vec![
                 shown(told::messages(&job, &name)),
                 shown(trace),
@@ -121,6 +126,26 @@ impl Stage {
         }
         let what = format!("restore {}", restore.label());
         Ok(differences(&what, &["messages", "trace", "tree", "report"], sides.try_into().unwrap()))
+    }
+
+    /// Verifies the data of each row that wants it, and says what differs.
+    pub(crate) fn differences_of_verifies(&self) -> Result<Vec<String>> {
+        let mut wrong = Vec::new();
+        for row in self.rows.iter().filter(|row| row.verify.is_some()) {
+            let commands = NAMES.map(|name| format!("run job=verify-{name}-{} yes", row.name));
+            let jobs = self.bed.queue_all(&commands)?;
+            self.bed.wait_for_reports(&jobs)?;
+            let mut sides = Vec::new();
+            for (name, job) in NAMES.iter().zip(jobs) {
+                let job = self.bed.result(job)?;
+                let trace = told::plain_trace(&self.trace(name, job.row.id), job.row.id, name);
+                let rows = told::catalog(self.bed.catalog(), job.row.id)?;
+                sides.push(vec![told::messages(&job, name), trace, rows, told::report_of_verify(&job)]);
+            }
+            let parts = ["messages", "trace", "catalog", "report"];
+            wrong.extend(differences(&format!("verify {}", row.name), &parts, sides.try_into().unwrap()));
+        }
+        Ok(wrong)
     }
 
     /// The trace of a job's plugins.
@@ -134,7 +159,7 @@ impl Stage {
     pub(crate) fn differences(&self, what: &str, jobs: &[JobResult; 2]) -> Result<Vec<String>> {
         let mut sides = Vec::new();
         for (name, job) in NAMES.iter().zip(jobs) {
-            let trace = told::plain_trace(&self.trace(name, job.row.id), job, name);
+            let trace = told::plain_trace(&self.trace(name, job.row.id), job.row.id, name);
             let records = told::records(self.bed.records(&job.row, name))?;
             let rows = told::catalog(self.bed.catalog(), job.row.id)?;
             sides.push(vec![told::messages(job, name), trace, records, rows, told::report(job)]);
@@ -148,20 +173,34 @@ impl Stage {
     }
 }
 
-/// What differs in any part. `PLUGIN_LOGS` names a folder for all of it.
-fn differences(what: &str, parts: &[&str], sides: [Vec<Vec<String>>; 2]) -> Vec<String> {
+/// Writes what both sides said to the folder that `PLUGIN_LOGS` names.
+pub(crate) fn keep(what: &str, sides: &[&Vec<String>; 2]) {
     if let Some(folder) = std::env::var_os("PLUGIN_LOGS") {
-        for (name, parts) in NAMES.iter().zip(&sides) {
-            let text = parts.iter().map(|part| part.join("\n")).collect::<Vec<_>>().join("\n----\n");
-            fs::write(Path::new(&folder).join(format!("{what}.{name}")), text).unwrap();
+        for (name, lines) in NAMES.iter().zip(sides) {
+            fs::write(Path::new(&folder).join(format!("{what}.{name}")), lines.join("\n")).unwrap();
         }
     }
+}
+
+/// What differs in any part.
+pub(crate) fn differences(what: &str, parts: &[&str], sides: [Vec<Vec<String>>; 2]) -> Vec<String> {
+    let whole = sides.each_ref().map(|side| side.join(&"----".to_owned()));
+    keep(what, &[&whole[0], &whole[1]]);
     let pairs = parts.iter().zip(sides[0].iter().zip(&sides[1]));
     pairs.flat_map(|(part, (stock, ours))| line_differences(&format!("{what}: {part}"), stock, ours)).collect()
 }
 
+/// Builds the plugins, and says where they are.
+pub(crate) fn plugins_in(folder: &Folder) -> Result<PathBuf> {
+    let plugins = folder.make("plugins")?;
+    for name in ["tp", "opt", "ver", "inc"] {
+        build_plugin(name, &[], &plugins.join(format!("{name}-fd.so")))?;
+    }
+    Ok(plugins)
+}
+
 /// The files of the bed, all with fixed times.
-fn plant(tree: &Path) -> Result<()> {
+pub(crate) fn plant(tree: &Path) -> Result<()> {
     let files = [
         ("opt/a.ok", "Hello Option"),
         ("opt/b.skip", "skipped"),
@@ -175,6 +214,9 @@ fn plant(tree: &Path) -> Result<()> {
         ("opt/i.noopen", "not opened"),
         ("digests/a", "a"),
         ("digests/z", "z"),
+        ("verify/plain", "plain"),
+        ("verify/empty", ""),
+        ("verify/v.virus", "virus"),
         ("inc/plain", "plain"),
         ("inc/excluded", "excluded"),
         ("inc/a.wild", "wild"),

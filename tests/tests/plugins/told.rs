@@ -33,6 +33,11 @@ pub(crate) fn messages(job: &JobResult, name: &str) -> Vec<String> {
         "dir: Bacula",
         "dir: Error: Bacula",
         "dir: Restoring files from JobId",
+        "dir: Verifying against JobId",
+        "dir: Start Verify JobId",
+        // A File Daemon that gives up hangs up on the Storage Daemon.
+        "sd: Error: bsock.c",
+        "sd: Error: openssl.c",
         "sd: Forward spacing",
         "sd: Ready to read from volume",
     ];
@@ -45,7 +50,7 @@ pub(crate) fn messages(job: &JobResult, name: &str) -> Vec<String> {
     };
     let log = cut(cut(job.log.replace(&by_chance, ""), &format!("{name}-fd")), "bed-sd");
     let plain = JobResult { log, row: job.row.clone() }.plain_messages(name);
-    let lines = plain.iter().map(|line| without_times(&without_jobs(line))).map(|line| without_address(&line));
+    let lines = plain.iter().map(|line| without_clock(line)).map(|line| without_address(&line));
     leave_out(lines, &of_volume)
 }
 
@@ -91,21 +96,23 @@ fn without_jobs(text: &str) -> String {
     String::from_utf8_lossy(&result).into_owned()
 }
 
+/// A text without numbers of processes and times.
+pub(crate) fn without_clock(text: &str) -> String {
+    without_times(&without_jobs(text))
+}
+
 /// A trace without names, numbers and times of the job.
-pub(crate) fn plain_trace(lines: &[String], job: &JobResult, name: &str) -> Vec<String> {
-    let number = job.row.id;
+pub(crate) fn plain_trace(lines: &[String], number: u32, name: &str) -> Vec<String> {
     let plain = |line: &String| {
-        // JobId, working directory, and the directory of the program.
+        // JobId, and the directory of the program.
         let (head, value) = line.split_once(" = ").unwrap_or((line, ""));
         let variable = head.contains(" variable at ").then(|| head.rsplit(' ').next().unwrap_or_default());
         let line = match variable {
             Some("1") => line.replace(&format!("= {number}, "), "= N, "),
             Some("17") => format!("{head} = {}", if value.starts_with("\"/") { "EXECUTABLE" } else { value }),
-            _ => line.replace(&job.row.job, "JOB").replace(&format!("JobId={number} "), "JobId=N "),
+            _ => line.replace(&format!("JobId={number} "), "JobId=N "),
         };
-        without_times(
-            &without_jobs(&line).replace(&format!("{name}-"), "client-").replace(&format!("/{name}"), "/client"),
-        )
+        without_clock(&line.replace(&format!("{name}-"), "client-").replace(&format!("/{name}"), "/client"))
     };
     lines.iter().map(plain).collect()
 }
@@ -188,11 +195,22 @@ pub(crate) fn catalog(catalog: &Catalog, job: u32) -> Result<Vec<String>> {
                 "ObjectCount",
             ],
         ),
-        ("FileEvents", &["SourceJobId = JobId", "FileIndex", "Type", "Description", "Severity", "Source"]),
+        (
+            "FileEvents",
+            &[
+                "CASE WHEN SourceJobId = JobId THEN 'same' ELSE 'other' END",
+                "FileIndex",
+                "Type",
+                "Description",
+                "Severity",
+                "Source",
+            ],
+        ),
         ("MetaEmail", &["EmailTenant", "EmailOwner", "EmailSubject", "FileIndex"]),
     ];
     for (table, columns) in tables {
-        let rows = catalog.rows(columns, &format!("FROM {table} WHERE JobId = {job} ORDER BY rowid"))?;
+        let also = if table == "FileEvents" { format!("SourceJobId = {job}") } else { "0".to_owned() };
+        let rows = catalog.rows(columns, &format!("FROM {table} WHERE JobId = {job} OR {also} ORDER BY rowid"))?;
         for row in rows {
             let cells: Vec<_> = row.iter().map(|cell| cell.escape_ascii().to_string()).collect();
             lines.push(format!("{table} {}", cells.join(" | ")));
@@ -217,6 +235,20 @@ pub(crate) fn report_of_restore(job: &JobResult) -> Vec<String> {
     let report = job.report();
     let keys =
         ["Files Expected", "Files Restored", "Bytes Restored", "FD Errors", "FD termination status", "Termination"];
+    keys.map(|key| format!("{key}: {}", report.get(key).map_or("-", String::as_str))).to_vec()
+}
+
+/// What a verify's report says.
+pub(crate) fn report_of_verify(job: &JobResult) -> Vec<String> {
+    let report = job.report();
+    let keys = [
+        "Expected Files",
+        "Files Examined",
+        "Files Expected",
+        "Non-fatal FD errors",
+        "FD termination status",
+        "Termination",
+    ];
     keys.map(|key| format!("{key}: {}", report.get(key).map_or("-", String::as_str))).to_vec()
 }
 

@@ -1,0 +1,104 @@
+//! Which plugins are loaded when a daemon starts, and what it says of the others (reference 07 §2).
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use bed::peer::{Peer, hello, key_of_password};
+use bed::{
+    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Plugins, Result, build_plugin,
+    line_differences, wait_for,
+};
+
+use crate::stage::NAMES;
+use crate::told;
+
+/// Files of a Plugin Directory and the macros that spoil them.
+const BAD: [(&str, &[&str]); 9] = [
+    ("magic-fd.so", &["INFO_MAGIC=\"*SDPluginData*\""]),
+    ("version-fd.so", &["INFO_VERSION=22"]),
+    ("later-fd.so", &["INFO_VERSION=24"]),
+    ("license-fd.so", &["INFO_LICENSE=\"Bacula Systems(R) SA\""]),
+    ("license2-fd.so", &["INFO_LICENSE=\"agplv3\""]),
+    ("size-fd.so", &["BAD_SIZE=48"]),
+    ("refuses-fd.so", &["REFUSES"]),
+    ("noload-fd.so", &["LOADED=otherName"]),
+    ("nounload-fd.so", &["NO_UNLOAD"]),
+];
+
+fn fill(directory: &Path, elsewhere: &Path) -> Result<()> {
+    for (name, macros) in BAD {
+        let mark = format!("MARK=\"{name}\"");
+        let macros: Vec<_> = macros.iter().copied().chain([mark.as_str()]).collect();
+        build_plugin("bad", &macros, &directory.join(name))?;
+    }
+    build_plugin("tp", &[], &directory.join("tp-fd.so"))?;
+    let copy = |name: &str| fs::copy(directory.join("tp-fd.so"), directory.join(name)).unwrap();
+    // The shortest name, one that is too short, and those that end otherwise.
+    for name in ["a-fd.so", "-fd.so", "b-fd.so.old", "c-sd.so", "d_fd.so", "e-fd.so-fd.so"] {
+        copy(name);
+    }
+    fs::copy(directory.join("tp-fd.so"), elsewhere.join("outside-fd.so")).unwrap();
+    symlink(elsewhere.join("outside-fd.so"), directory.join("link-fd.so")).unwrap();
+    fs::create_dir(directory.join("dir-fd.so")).unwrap();
+    fs::write(directory.join("garbage-fd.so"), "no shared object\n").unwrap();
+    fs::write(directory.join("empty-fd.so"), "").unwrap();
+    let whole = fs::read(directory.join("tp-fd.so")).unwrap();
+    fs::write(directory.join("head-fd.so"), &whole[..200]).unwrap();
+    Ok(())
+}
+
+/// What is left of the daemon's log: the messages of its start, and what the calls left.
+fn told(bed: &mut Bed, name: &str) -> Result<Vec<String>> {
+    let work = bed.folder().join("work").join(name);
+    let client = bed.client(name)?;
+    client.daemon().start()?;
+    let port = client.port();
+    let mut peer = Peer::connect(name, port)?;
+    peer.send(hello(DIRECTOR).as_bytes())?;
+    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
+    peer.expect("2000 OK Hello 15\n")?;
+    peer.send(b"JobId=7 Job=b.2026-11-21_02.19.56_04 SDid=1 SDtime=2 Authorization=dummy\n")?;
+    let job = peer.expect("2000 OK Job 15.0.3 ")?;
+    peer.finish()?;
+    peer.rest()?;
+    let mut lines = vec![job.split_once(';').map_or("no semicolon", |(_, plugins)| plugins).to_owned()];
+    let log = work.join("all.log");
+    wait_for("the messages of the start", PATIENCE, || {
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        Ok(if text.matches("Loaded plugin").count() >= 3 { Ok(()) } else { Err(text) })
+    })?;
+    bed.client(name)?.daemon().stop()?;
+    for line in fs::read_to_string(&log).unwrap().lines() {
+        // Before the name stands the time.
+        let line = line.split_once(&format!("{name}-fd")).map_or(line, |(_, line)| line);
+        if line.contains("lugin") {
+            lines.push(told::without_clock(line));
+        }
+    }
+    let mut marks: Vec<_> = fs::read_dir(work.join("trace")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    marks.sort();
+    lines.extend(marks.iter().map(|mark| mark.to_string_lossy().into_owned()).filter(|mark| mark.contains("unloaded")));
+    Ok(lines)
+}
+
+/// Says what differs between the starts of both daemons.
+pub(crate) fn differences() -> Result<Vec<String>> {
+    let daemons = [Fd::Stock, Fd::under_test()?];
+    let clients = daemons.into_iter().zip(NAMES).map(|(fd, name)| ClientOptions::new(fd).named(name));
+    let mut options = BedOptions::new("plugin-loads", clients)?;
+    options.tls_psk = false;
+    let (plugins, elsewhere) = (options.folder.make("plugins")?, options.folder.make("elsewhere")?);
+    fill(&plugins, &elsewhere)?;
+    for client in &mut options.clients {
+        let trace = options.folder.make(&format!("work/{}/trace", client.name))?;
+        client.plugins = Plugins::In(plugins.clone());
+        client.messages.push("Append = @WORK@/all.log = all".to_owned());
+        client.environment.push(("PLUGIN_TRACE".to_owned(), trace.to_string_lossy().into_owned()));
+    }
+    let mut bed = Bed::prepare(options)?;
+    let [stock, ours] = [told(&mut bed, NAMES[0])?, told(&mut bed, NAMES[1])?];
+    assert!(stock.iter().filter(|line| line.contains("Loaded plugin")).count() == 3, "{stock:#?}");
+    crate::stage::keep("loads", &[&stock, &ours]);
+    Ok(line_differences("loads", &stock, &ours))
+}
