@@ -12,8 +12,8 @@ QUICK ?=
 SUITES ?= trixie
 BENCH_FLAGS ?=
 
-# What `make test` tests, as cargo names packages and, with TARGETS, some of their tests.
-TESTS ?= --workspace
+# With TESTS or TARGETS `make test` runs some tests only: packages, and some of their targets, as cargo names them.
+TESTS ?=
 TARGETS ?=
 # What `make fresh-root` does there: what asks something of the host or its packages.
 FRESH_TESTS ?= -p bed -p bacula-fd -p fd-os -p fd-metadata -p fd-transport -p fd-walk -p fd-backup -p fd-restore
@@ -50,8 +50,8 @@ test: setup ## Every test, those against the real daemons included
 	$(CARGO) build --release -p bacula-fd -p bed
 	$(CARGO) run --release -q -p bed -- setup
 	@mkdir -p "$(FERROFD_SKIPS)" && rm -f "$(FERROFD_SKIPS)/skips"
-	status=0; $(CARGO) test $(TESTS) $(TARGETS) --no-fail-fast || status=$$?; scripts/skips "$(FERROFD_SKIPS)" && exit $$status
-	FERROFD_CPU=baseline FERROFD_SKIPS= $(CARGO) test -q $(TESTS) --lib -- $(DIGEST_TESTS)
+	status=0; $(if $(TESTS)$(TARGETS),$(CARGO) test $(TESTS) $(TARGETS) --no-fail-fast,scripts/test) || status=$$?; scripts/skips "$(FERROFD_SKIPS)" && exit $$status
+	FERROFD_CPU=baseline FERROFD_SKIPS= $(CARGO) test -q $(or $(TESTS),--workspace) --lib -- $(DIGEST_TESTS)
 
 fresh-root: setup ## The short demo and most tests on a Debian 12 with make, ca-certificates and this Rust toolchain only
 	@scripts/fresh-root make demo-short
