@@ -12,7 +12,7 @@ use fd_messages::{JobCodes, MessageType, expand_job_codes};
 use fd_restore::{QueuedMessage, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::{LevelFlags, Refusal, RunScript};
-use fd_transport::{Channel, ChannelError, Farewell, IDLE_LIMIT, Received};
+use fd_transport::{Channel, ChannelError, Farewell};
 
 use crate::clock;
 use crate::connection::storage::StorageConnection;
