@@ -17,7 +17,7 @@ pub use effective::EffectiveOptions;
 pub use fileset::{Exclude, FileSet, Include, Verdict};
 pub use matching::regex::{Regex, RegexCompiler};
 pub use matching::wildcard::{Wildcard, WildcardFlags, wildcard};
-pub use parse::draft::{Added, Addition, Draft};
+pub use parse::draft::{Added, Addition, Draft, NewCommand};
 pub use parse::flags::Flags;
 pub use parse::line::Line;
 pub use parse::lists::NameSplitter;

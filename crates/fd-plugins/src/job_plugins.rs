@@ -1,7 +1,7 @@
 //! The plugins of one job: their contexts, and which of them a command means (reference 07 §4).
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use fd_messages::MessageType;
 
@@ -132,7 +132,8 @@ impl JobPlugins {
 
     /// Delivers an event to each plugin. Answers are ignored; a plugin that fails is reported.
     pub fn tell_all(&self, host: &mut dyn Host, event: &Event<'_>) {
-        self.each(host, |_, instance, host| instance.event(host, event).map(drop), event.outlives_cancel());
+        let call = |_: &Member, instance: &mut dyn Instance, host: &mut dyn Host| instance.event(host, event).map(drop);
+        self.each(host, |member| Some(member.lock()), call, event.outlives_cancel());
     }
 
     /// Delivers an event to each plugin that the command names. Answers are ignored; a plugin that
@@ -142,11 +143,39 @@ impl JobPlugins {
     /// The command is malformed.
     pub fn tell_named(&self, host: &mut dyn Host, command: &[u8], event: &Event<'_>) -> Result<(), Malformed> {
         let Some(name) = command_name(command)? else { return Ok(()) };
-        let deliver = |member: &Member, instance: &mut dyn Instance, host: &mut dyn Host| {
-            if member.is_named(name) { instance.event(host, event).map(drop) } else { Ok(()) }
-        };
-        self.each(host, deliver, event.outlives_cancel());
+        self.each(
+            host,
+            |member| member.is_named(name).then(|| member.lock()),
+            |_, instance, host| instance.event(host, event).map(drop),
+            event.outlives_cancel(),
+        );
         Ok(())
+    }
+
+    /// The same from within a call of a plugin. `false`: the plugin is itself in a call, on
+    /// whichever thread, and was not told.
+    ///
+    /// # Errors
+    /// The command is malformed.
+    pub fn tell_named_unless_busy(
+        &self,
+        host: &mut dyn Host,
+        command: &[u8],
+        event: &Event<'_>,
+    ) -> Result<bool, Malformed> {
+        let Some(name) = command_name(command)? else { return Ok(true) };
+        let mut is_told = true;
+        self.each(
+            host,
+            |member| {
+                let state = member.is_named(name).then(|| member.try_lock())?;
+                is_told &= state.is_some();
+                state
+            },
+            |_, instance, host| instance.event(host, event).map(drop),
+            event.outlives_cancel(),
+        );
+        Ok(is_told)
     }
 
     /// Calls a function of each plugin that can be called. A plugin that fails is reported, and not
@@ -159,7 +188,7 @@ impl JobPlugins {
         let call = |member: &Member, instance: &mut dyn Instance, host: &mut dyn Host| {
             call(member.plugin.info(), member.plugin.offers(), instance, host)
         };
-        self.each(host, call, false);
+        self.each(host, |member| Some(member.lock()), call, false);
     }
 
     /// Calls a function of each plugin that can be called, until one has a result.
@@ -186,9 +215,11 @@ impl JobPlugins {
         Ok(None)
     }
 
-    fn each(
-        &self,
+    /// Calls those that can be called and for which `take` returns a lock.
+    fn each<'j>(
+        &'j self,
         host: &mut dyn Host,
+        mut take: impl FnMut(&'j Member) -> Option<MutexGuard<'j, State>>,
         mut call: impl FnMut(&Member, &mut dyn Instance, &mut dyn Host) -> Called<()>,
         also_canceled: bool,
     ) {
@@ -196,7 +227,7 @@ impl JobPlugins {
             if !also_canceled && host.facts().is_canceled() {
                 return;
             }
-            let mut state = member.lock();
+            let Some(mut state) = take(member) else { continue };
             let State::Ready(instance) = &mut *state else { continue };
             if let Err(gone) = call(member, instance.as_mut(), host) {
                 *state = State::Gone;
@@ -243,6 +274,14 @@ impl Member {
     fn lock(&self) -> MutexGuard<'_, State> {
         // An instance whose thread has panicked is not called again by that job.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(state)) => Some(state.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

@@ -96,8 +96,7 @@ impl Conversation<'_> {
     fn tell_commands(&mut self, fileset: FileSetInReach<'_>) {
         let Some(plugged) = self.session.plugged.get().cloned() else { return };
         let mut say = |kind, text: &[u8]| self.say(kind, text);
-        let mut host = PluginHost { facts: &plugged.facts, say: &mut say, fileset: Some(fileset) };
-        host.tell_commands(&plugged.plugins);
+        PluginHost::new(&plugged.facts, &plugged.plugins, &mut say, Some(fileset)).tell_commands();
     }
 
     /// Tells plugins of the daemon's *Plugin Options*.

@@ -21,10 +21,8 @@ impl Conversation<'_> {
         let loaded = self.daemon.plugins();
         let (job, daemon) = (self.job(), Arc::clone(&self.daemon.facts));
         let facts = Arc::new(Facts::new(daemon, job, self.resource.allowed_script_directories.clone()));
-        let plugins = {
-            let mut say = |kind, text: &[u8]| self.tell(kind, text);
-            JobPlugins::begin(&loaded, &mut PluginHost { facts: &facts, say: &mut say, fileset: None })
-        };
+        let (mut say, none) = (|kind, text: &[u8]| self.tell(kind, text), JobPlugins::default());
+        let plugins = JobPlugins::begin(&loaded, &mut PluginHost::new(&facts, &none, &mut say, None));
         let plugged = Arc::new(Plugged::new(plugins, facts));
         if self.session.plugged.set(Arc::clone(&plugged)).is_err() {
             return;
@@ -59,9 +57,9 @@ impl Conversation<'_> {
         let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
         let mut say = |kind, text: &[u8]| self.tell(kind, text);
         let fileset = open.as_mut().map(|open| open.in_reach(&wanted));
-        let mut host = PluginHost { facts: &plugged.facts, say: &mut say, fileset };
+        let mut host = PluginHost::new(&plugged.facts, &plugged.plugins, &mut say, fileset);
         call(&plugged.plugins, &mut host);
-        host.tell_commands(&plugged.plugins);
+        host.tell_commands();
         self.open_fileset = open;
         self.flush();
     }
@@ -119,8 +117,8 @@ impl JobEvents {
         let wanted = || !job.cancel.is_cancelled() && !self.director.peer_has_left();
         let fileset = open.map(|open| open.in_reach(&wanted));
         let mut say = |kind: MessageType, text: &[u8]| outbox.message(kind, text);
-        let mut host = PluginHost { facts: &plugged.facts, say: &mut say, fileset };
+        let mut host = PluginHost::new(&plugged.facts, &plugged.plugins, &mut say, fileset);
         call(&plugged.plugins, &mut host);
-        host.tell_commands(&plugged.plugins);
+        host.tell_commands();
     }
 }

@@ -44,29 +44,53 @@ impl OpenFileSet {
 
 /// The host of a call.
 pub(crate) struct PluginHost<'h> {
-    /// What is the same at every place of the job.
-    pub facts: &'h Facts,
-    /// Says something to the operator.
-    pub say: &'h mut dyn FnMut(MessageType, &[u8]),
-    /// The FileSet, while it can be changed.
-    pub fileset: Option<FileSetInReach<'h>>,
+    facts: &'h Facts,
+    say: &'h mut dyn FnMut(MessageType, &[u8]),
+    fileset: Option<FileSetInReach<'h>>,
+    /// The job's plugins, which are told of each other's commands.
+    plugins: &'h JobPlugins,
+    /// Commands of plugins that were busy when they were to be told of them.
+    missed: Vec<Vec<u8>>,
 }
 
-impl PluginHost<'_> {
+impl<'h> PluginHost<'h> {
+    /// A host of these plugins' calls. `say` says something to the operator; the FileSet is there
+    /// while it can be changed.
+    pub(crate) const fn new(
+        facts: &'h Facts,
+        plugins: &'h JobPlugins,
+        say: &'h mut dyn FnMut(MessageType, &[u8]),
+        fileset: Option<FileSetInReach<'h>>,
+    ) -> Self {
+        Self { facts, say, fileset, plugins, missed: Vec::new() }
+    }
+
     /// Tells plugins of the commands that are new in the FileSet (event 20), also of those that
     /// they add meanwhile.
-    pub(crate) fn tell_commands(&mut self, plugins: &JobPlugins) {
-        loop {
-            let Some(fileset) = &mut self.fileset else { return };
-            let commands = fileset.draft.new_commands();
-            if commands.is_empty() {
-                return;
+    pub(crate) fn tell_commands(&mut self) {
+        self.tell_new_commands();
+        while !self.missed.is_empty() {
+            for command in std::mem::take(&mut self.missed) {
+                // A malformed one was reported.
+                let _malformed = self.plugins.tell_named(self, &command, &Event::PluginCommand(&command));
             }
-            for command in commands {
-                let told = plugins.tell_named(self, &command, &Event::PluginCommand(&command));
-                if told == Err(Malformed) && !plugins.is_empty() {
-                    (self.say)(MessageType::Error, &fileset_texts::malformed_plugin_command(&command));
+            self.tell_new_commands();
+        }
+    }
+
+    fn tell_new_commands(&mut self) {
+        while let Some(new) = self.fileset.as_mut().and_then(|fileset| fileset.draft.new_command()) {
+            let plugins = self.plugins;
+            match plugins.tell_named_unless_busy(self, &new.command, &Event::PluginCommand(&new.command)) {
+                Ok(true) => {}
+                Ok(false) => self.missed.push(new.command.clone()),
+                Err(Malformed) if plugins.is_empty() => {}
+                Err(Malformed) => {
+                    (self.say)(MessageType::Error, &fileset_texts::malformed_plugin_command(&new.command));
                 }
+            }
+            if let Some(fileset) = &mut self.fileset {
+                fileset.draft.accept(new);
             }
         }
     }
@@ -101,7 +125,7 @@ impl PluginHost<'_> {
 
     fn add(&mut self, plugin: &[u8], addition: Addition, name: &[u8]) -> Result<Status, LineError> {
         let Some(fileset) = &mut self.fileset else { return Ok(Status::Error) };
-        match fileset.draft.add(plugin, addition, name)? {
+        let added = match fileset.draft.add(plugin, addition, name)? {
             Added::Done => Ok(Status::Ok),
             Added::NoBlock => Ok(Status::Error),
             Added::List(request) => match fileset.lists.read(fileset.draft, &request, fileset.wanted) {
@@ -109,7 +133,11 @@ impl PluginHost<'_> {
                 Err(ListEnd::Told(error)) => Err(error),
                 Err(ListEnd::Unwanted) => Ok(Status::Error),
             },
+        };
+        if addition == Addition::Command {
+            self.tell_new_commands();
         }
+        added
     }
 }
 

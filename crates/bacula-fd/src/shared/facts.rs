@@ -139,7 +139,7 @@ impl Facts {
             Variable::JobName => Some(self.job.identity.name.clone()),
             Variable::Where => self.told().place.clone(),
             Variable::RegexWhere => self.told().regex_where.clone(),
-            Variable::PrevJobName => Some(self.told().previous_job.clone()).filter(|name| !name.is_empty()),
+            Variable::PrevJobName => Some(self.told().previous_job.clone()),
             _ => self.daemon.text(variable),
         }
     }
@@ -207,7 +207,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!((number(Variable::JobId), number(Variable::Level), number(Variable::Type)), (7, 32, 73));
-        assert_eq!((text(Variable::Where), text(Variable::PrevJobName)), (None, None));
+        assert_eq!((text(Variable::Where), text(Variable::PrevJobName).as_deref()), (None, Some("")));
         assert_eq!(text(Variable::ExePath).as_deref(), Some("/usr/sbin/"));
         assert_eq!(text(Variable::Version).as_deref(), Some("15.0.3 (25 March 2025)"));
         job.set_kind(JobKind::Restore);

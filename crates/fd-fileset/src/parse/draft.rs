@@ -1,6 +1,8 @@
 //! A FileSet that is still being made: by the Director's lines, and then by plugins until its files
 //! are looked for (reference 07 §3.5).
 
+use std::collections::VecDeque;
+
 use crate::effective::EffectiveOptions;
 use crate::fileset::{Block, FileSet};
 use crate::matching::regex::Regex;
@@ -22,11 +24,19 @@ pub struct Draft {
     pub(crate) state: State,
     pub(crate) plugins_refused: bool,
     list: Option<(ListRequest, NameSplitter)>,
-    /// Plugin commands since they were last asked for.
-    new_commands: Vec<Vec<u8>>,
+    /// Plugin commands of which plugins are still to be told, before they are in their blocks.
+    waiting: VecDeque<NewCommand>,
     plugins: Vec<Plugin>,
     /// Approximate memory, in bytes.
     cost: usize,
+}
+
+/// A plugin command that is still to come into its block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewCommand {
+    block: usize,
+    /// The command.
+    pub command: Vec<u8>,
 }
 
 /// What a plugin has of the FileSet.
@@ -214,15 +224,15 @@ impl Draft {
     fn add_name(&mut self, name: &[u8], plugins: bool) -> Result<(), LineError> {
         self.charge(name.len() + COST_OF_A_NAME)?;
         let refused = self.plugins_refused;
-        let Some(block) = self.block() else { return Ok(()) };
+        let Some(current) = self.current else { return Ok(()) };
         if !plugins {
-            block.names.push(name.to_vec());
+            self.in_block(|block| block.names.push(name.to_vec()));
         } else if refused {
             // Reported for each command; the job fails when it reaches the Storage Daemon.
             return Err(LineError::NoPluginDirectory { command: name.to_vec() });
         } else {
-            block.plugins.push(name.to_vec());
-            self.new_commands.push(name.to_vec());
+            self.state = State::Include;
+            self.waiting.push_back(NewCommand { block: current, command: name.to_vec() });
         }
         Ok(())
     }
@@ -429,9 +439,17 @@ impl Draft {
         changed
     }
 
-    /// Takes the plugin commands that were added since this was last called.
-    pub fn new_commands(&mut self) -> Vec<Vec<u8>> {
-        std::mem::take(&mut self.new_commands)
+    /// Takes the first plugin command that waits. Plugins are told of it, and may add others, which
+    /// come before it; then it is [accepted](Self::accept).
+    pub fn new_command(&mut self) -> Option<NewCommand> {
+        self.waiting.pop_front()
+    }
+
+    /// Puts a plugin command in its block.
+    pub fn accept(&mut self, new: NewCommand) {
+        if let Some(block) = self.blocks.get_mut(new.block) {
+            block.plugins.push(new.command);
+        }
     }
 }
 
@@ -444,7 +462,10 @@ impl Draft {
     }
 
     /// The complete FileSet.
-    pub fn complete(self) -> FileSet {
+    pub fn complete(mut self) -> FileSet {
+        while let Some(new) = self.new_command() {
+            self.accept(new);
+        }
         let mut blocks: Vec<Option<Block>> = self.blocks.into_iter().map(Some).collect();
         let in_order = self.order.into_iter().filter_map(|block| blocks.get_mut(block)?.take());
         FileSet::from_blocks(in_order.collect())

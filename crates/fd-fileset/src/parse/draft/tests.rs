@@ -1,3 +1,5 @@
+//! What plugins add to a FileSet.
+
 use super::*;
 use crate::matching::regex::RegexCompiler;
 use crate::parse::parser::{Parser, Reaction};
@@ -89,20 +91,28 @@ fn a_list_of_a_plugin_goes_to_its_block_and_may_fail() {
     assert!(matches!(set.add(b"p", Addition::Command, b"|no"), Ok(Added::List(_))));
     set.list_failed(ListFailure::CannotStart { error: "no".to_owned() }).unwrap_err();
     assert_eq!(set.add(b"p", Addition::Command, b"p:x"), Ok(Added::Done));
-    assert_eq!(set.new_commands(), [b"p:x"]);
+    let new = set.new_command().unwrap();
+    assert_eq!((new.command.as_slice(), set.new_command()), (b"p:x".as_slice(), None));
     assert_eq!(names(set), ["+/a", "-/x /y"]);
 }
 
 #[test]
-fn commands_of_lines_and_lists_are_told_once() {
+fn commands_of_lines_and_lists_come_into_the_block_when_they_are_accepted() {
     let mut parser = Parser::new(&NoRegex);
-    for line in ["I", "P a:1", "P a:2"] {
+    for line in ["I", "P a:1"] {
         assert_eq!(parser.line(line.as_bytes()), Ok(Reaction::Accepted));
     }
-    assert_eq!(parser.draft().new_commands(), [b"a:1", b"a:2"]);
+    let draft = parser.draft();
+    let first = draft.new_command().unwrap();
+    draft.new_include(b"b", false).unwrap();
+    assert_eq!(draft.add(b"b", Addition::Command, b"b:1"), Ok(Added::Done));
+    let second = draft.new_command().unwrap();
+    draft.accept(second);
+    draft.accept(first);
     assert!(matches!(parser.line(b"P <list"), Ok(Reaction::List(_))));
-    parser.list_data(b"a:3\n").unwrap();
+    parser.list_data(b"a:2\n").unwrap();
     parser.list_end().unwrap();
-    assert_eq!(parser.draft().new_commands(), [b"a:3"]);
-    assert!(parser.draft().new_commands().is_empty());
+    let set = parser.finish().unwrap();
+    let commands = |include: usize| set.includes()[include].plugins().join(&b" "[..]);
+    assert_eq!((commands(0), commands(1)), (b"a:1".to_vec(), b"b:1 a:2".to_vec()));
 }
