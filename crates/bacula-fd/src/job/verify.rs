@@ -33,7 +33,8 @@ pub(crate) enum VolumeLevel<'l> {
     Data(Option<&'l AccurateList>),
 }
 
-/// Looks at a volume; `begin` is done when its records come. `false`: the Storage Daemon did not open the session.
+/// Looks at a volume; `begin` is done when its records come. `false`: the Storage Daemon did not
+/// open the session.
 pub(crate) fn of_volume(
     job: &Job,
     checks: Checks,

@@ -177,8 +177,8 @@ impl Draft {
         });
     }
 
-    /// Adds an expression, compiled by `compile` for the current block's letters; `None` as the sort
-    /// compiles it only.
+    /// Adds an expression, compiled by `compile` for the current block's letters. `None` as the
+    /// sort: it is compiled only.
     pub(crate) fn regex(
         &mut self,
         pattern: &[u8],
@@ -367,8 +367,8 @@ impl Draft {
         Ok(true)
     }
 
-    /// Adds an expression of this sort: a space, `D` or `F`. `compile` gets whether case counts not.
-    /// `false`: there is no block, or no such sort.
+    /// Adds an expression of this sort: a space, `D` or `F`. `compile` gets whether case counts
+    /// not. `false`: there is no block, or no such sort.
     ///
     /// # Errors
     /// It does not compile.

@@ -5,7 +5,7 @@
 //! of the package. It goes the way of an administrator: stock daemon, ferrofd over it, an upgrade
 //! while a job runs, ferrofd removed, the stock daemon again; and once more, with the stock
 //! package's leftovers purged. At every stop a backup must work, and restores of what either daemon
-//! saved, and `/etc/bacula` must be what it was, byte for byte.
+//! saved, also through bpipe, and `/etc/bacula` must be what it was, byte for byte.
 //!
 //! The init script of the stock package can only stop a daemon on its default port, so this runs in
 //! a network of its own (`unshare --net`), where no other daemon has that port.
@@ -30,6 +30,8 @@ use host::{Host, Snapshot};
 
 /// What is saved, as the host sees it.
 const DATA: &str = "/srv/data";
+/// What a program prints for the backup.
+const DUMP: &str = "a dump";
 const CLIENT: &str = "host";
 const PORT: u16 = 9102;
 /// An administrator's own helper for snapshots, which has the name of ours.
@@ -86,11 +88,10 @@ impl Road {
         client.job.push("Client Run Before Job = \"/usr/local/bin/gate\"".to_owned());
         client.director_port = Some(PORT);
         let mut options = BedOptions::new("package", [client])?;
-        options.file_sets = vec![FileSet::new(
-            "Data",
-            &["Signature = MD5", "AclSupport = yes", "XattrSupport = yes"],
-            &[Path::new(DATA)],
-        )];
+        let mut data =
+            FileSet::new("Data", &["Signature = MD5", "AclSupport = yes", "XattrSupport = yes"], &[Path::new(DATA)]);
+        data.lines.insert(data.lines.len() - 1, format!("Plugin = \"bpipe:/dump:echo {DUMP}:cat >%w/dump\""));
+        options.file_sets = vec![data];
         let mut bed = Bed::prepare(options)?;
         bed.storage().start()?;
         bed.director().start()?;
@@ -268,6 +269,8 @@ impl Road {
             let rules = TreeRules { access_times: false, ..TreeRules::restored() };
             let differences = compare_trees(&left, &right, rules)?;
             must(differences.is_empty(), || format!("{stop}: job {saved} restored:\n{}", differences.join("\n")))?;
+            let dump = self.host.sh(&format!("cat {to}/dump"))?;
+            must(dump == format!("{DUMP}\n"), || format!("{stop}: job {saved} restored by a program: {dump:?}"))?;
             let acl = self.host.sh(&format!("getfacl -cnp {to}{DATA}/with-acl"))?;
             must(acl.contains("user:1234:rwx") && acl.contains("group:5678:r--"), || format!("{stop}: {acl}"))?;
             self.host.sh(&format!("rm -rf {to}"))?;
