@@ -5,12 +5,12 @@ use fd_session::command::{NamedSnapshot, SnapshotOrder};
 use fd_session::texts;
 
 use super::conversation::{Conversation, Flow};
-use crate::job::child::Wanted;
 use crate::job::snapshots::helper::{Action, Helper};
 use crate::job::snapshots::output::{self, Answer};
 use crate::job::snapshots::scan;
 use crate::job::snapshots::session::Order;
 use crate::shared::snapshot_journal::Snapshot;
+use fd_os::process::IsWanted;
 
 impl<'d> Conversation<'d> {
     pub(super) fn snapshot(&mut self, order: SnapshotOrder) -> Flow {
@@ -64,7 +64,7 @@ impl<'d> Conversation<'d> {
     }
 
     /// Calls the helper until the job is canceled, or its Director has gone.
-    fn while_wanted<T>(&self, work: impl FnOnce(&Helper, Wanted<'_>) -> T) -> T {
+    fn while_wanted<T>(&self, work: impl FnOnce(&Helper, IsWanted<'_>) -> T) -> T {
         let (job, director) = (self.job(), self.channel.canceller());
         let aborts = job.aborts();
         let helper = Helper::new(self.daemon, &self.resource.allowed_script_directories);
@@ -73,7 +73,7 @@ impl<'d> Conversation<'d> {
 }
 
 /// The snapshots of all file systems of this host.
-fn listed(helper: &Helper, name: &[u8], wanted: Wanted<'_>) -> Vec<Answer> {
+fn listed(helper: &Helper, name: &[u8], wanted: IsWanted<'_>) -> Vec<Answer> {
     let Ok(table) = scan::table(helper, name, wanted) else { return Vec::new() };
     let mut found = Vec::new();
     for (_, mount) in table.devices().filter(|(_, mount)| !mount.is_skipped()) {

@@ -11,12 +11,12 @@ use fd_messages::split_arguments;
 use fd_os::io_error_text;
 use fd_session::texts;
 
-use crate::job::child::{Group, Program, Wanted, Watched, is_unwanted};
 use crate::job::program::{self, NotRun};
 use crate::job::snapshots::output::{self, Answer};
 use crate::shared::daemon::Daemon;
 use crate::shared::snapshot_journal::Snapshot;
 use crate::texts::NO_PROGRAM;
+use fd_os::process::{Group, IsWanted, Program, Watched, is_unwanted};
 
 /// The helper without a `Snapshot Command`.
 const SNAPSHOT_COMMAND: &[u8] = b"%ebsnapshot";
@@ -112,7 +112,7 @@ impl Helper {
     ///
     /// # Errors
     /// See [`Failed`].
-    pub(crate) fn ask(&self, action: Action, about: &Snapshot, wanted: Wanted<'_>) -> Result<Answer, Failed> {
+    pub(crate) fn ask(&self, action: Action, about: &Snapshot, wanted: IsWanted<'_>) -> Result<Answer, Failed> {
         self.run(action, about, wanted).map(|printed| output::answer(&printed))
     }
 
@@ -120,7 +120,7 @@ impl Helper {
     ///
     /// # Errors
     /// See [`Failed`].
-    pub(crate) fn run(&self, action: Action, about: &Snapshot, wanted: Wanted<'_>) -> Result<Vec<u8>, Failed> {
+    pub(crate) fn run(&self, action: Action, about: &Snapshot, wanted: IsWanted<'_>) -> Result<Vec<u8>, Failed> {
         let words: Vec<Vec<u8>> =
             self.words.iter().map(|word| expand(word, |code| value(about, action, code))).collect();
         let command = words.join(&b' ');
@@ -159,7 +159,7 @@ impl Helper {
         words: &[Vec<u8>],
         action: Action,
         about: &Snapshot,
-        wanted: Wanted<'_>,
+        wanted: IsWanted<'_>,
     ) -> Result<(Vec<u8>, Option<ExitStatus>), String> {
         let mut process = program::prepare_words(command, words, &self.allowed).map_err(|why| match why {
             NotRun::Exec(error) => io_error_text(&error),

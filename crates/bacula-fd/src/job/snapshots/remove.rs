@@ -1,15 +1,15 @@
 //! Removes a snapshot of which perhaps not everything is known.
 
-use crate::job::child::Wanted;
 use crate::job::snapshots::helper::{Action, Failed, Helper};
 use crate::job::snapshots::output::{self, Answer};
 use crate::shared::snapshot_journal::Snapshot;
+use fd_os::process::IsWanted;
 
 /// Unmounts it, and removes it unless it is to stay. It is good, too, if there is none any more.
 ///
 /// # Errors
 /// The helper's, if it is still there.
-pub(super) fn remove(helper: &Helper, snapshot: &Snapshot, wanted: Wanted<'_>) -> Result<(), Failed> {
+pub(super) fn remove(helper: &Helper, snapshot: &Snapshot, wanted: IsWanted<'_>) -> Result<(), Failed> {
     if snapshot.is_mounted
         && let Err(failed) = helper.ask(Action::Unmount, snapshot, wanted)
     {
@@ -34,7 +34,7 @@ pub(super) fn remove(helper: &Helper, snapshot: &Snapshot, wanted: Wanted<'_>) -
 }
 
 /// The helper's entry for a snapshot.
-fn listed(helper: &Helper, snapshot: &Snapshot, wanted: Wanted<'_>) -> Result<Option<Answer>, Failed> {
+fn listed(helper: &Helper, snapshot: &Snapshot, wanted: IsWanted<'_>) -> Result<Option<Answer>, Failed> {
     let printed = helper.run(Action::List, &Snapshot { volume: Vec::new(), ..snapshot.clone() }, wanted)?;
     let is_it = |entry: &Answer| {
         let same = |one: &[u8], other: &[u8]| !one.is_empty() && one == other;

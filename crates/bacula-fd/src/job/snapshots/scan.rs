@@ -2,11 +2,11 @@
 
 use std::io;
 
-use crate::job::child::Wanted;
 use crate::job::snapshots::helper::{Action, Helper};
 use crate::job::snapshots::mounts::{self, Mount, MountTable};
 use crate::job::snapshots::output;
 use crate::shared::snapshot_journal::Snapshot;
+use fd_os::process::IsWanted;
 
 /// So many subvolumes are asked for those below them.
 const MOST_ASKED: usize = 1000;
@@ -17,7 +17,7 @@ const MOST_KNOWN: usize = 100_000;
 ///
 /// # Errors
 /// The kernel's, for the table of mounts.
-pub(crate) fn table(helper: &Helper, name: &[u8], wanted: Wanted<'_>) -> io::Result<MountTable> {
+pub(crate) fn table(helper: &Helper, name: &[u8], wanted: IsWanted<'_>) -> io::Result<MountTable> {
     let mounts = mounts::read()?;
     let mut table = MountTable::new(mounts.clone());
     // From the end: what the helper names is asked next, its last one first, as by the stock
@@ -48,7 +48,7 @@ fn about(mount: &Mount, name: &[u8]) -> Snapshot {
 }
 
 /// Asks whether a file system can have a snapshot; what the helper says of it, if so.
-pub(crate) fn support(helper: &Helper, mount: &Mount, name: &[u8], wanted: Wanted<'_>) -> Option<Snapshot> {
+pub(crate) fn support(helper: &Helper, mount: &Mount, name: &[u8], wanted: IsWanted<'_>) -> Option<Snapshot> {
     let known = about(mount, name);
     let answer = helper.ask(Action::Support, &known, wanted).ok()?;
     let is_supported = answer.status.is_some_and(|status| status >= 1);

@@ -13,7 +13,6 @@ use fd_session::command::NamedSnapshot;
 use fd_session::texts;
 use fd_walk::{Snapshots, real_path, split_path};
 
-use crate::job::child::Wanted;
 use crate::job::outbox::Outbox;
 use crate::job::snapshots::choice::{self, Mounted, Region, Top};
 use crate::job::snapshots::helper::{Action, Failed, Helper};
@@ -23,6 +22,7 @@ use crate::job::snapshots::scan;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::Job;
 use crate::shared::snapshot_journal::{Snapshot, SnapshotJournal};
+use fd_os::process::IsWanted;
 
 /// What a backup with snapshots needs to know.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl<'j> Session<'j> {
     }
 
     /// The file systems that can have a snapshot, ascending.
-    fn supported(&self, regions: &[Region], table: &MountTable, wanted: Wanted<'_>) -> BTreeMap<u64, Snapshot> {
+    fn supported(&self, regions: &[Region], table: &MountTable, wanted: IsWanted<'_>) -> BTreeMap<u64, Snapshot> {
         let name = &self.job.identity.name;
         let mut found = BTreeMap::new();
         for number in choice::devices(regions, table) {
@@ -133,7 +133,7 @@ impl<'j> Session<'j> {
         device_number: u64,
         mut about: Snapshot,
         retention: Option<&[u8]>,
-        wanted: Wanted<'_>,
+        wanted: IsWanted<'_>,
     ) -> Result<(), Over> {
         if !wanted() {
             return Err(Over);
@@ -192,7 +192,7 @@ impl<'j> Session<'j> {
     }
 
     /// Mounts what was made: where each snapshot is, and the directories that hold snapshots.
-    fn mount(&mut self, wanted: Wanted<'_>) -> (Mounted, Vec<Vec<u8>>) {
+    fn mount(&mut self, wanted: IsWanted<'_>) -> (Mounted, Vec<Vec<u8>>) {
         let (mut mounted, mut directories) = (Mounted::new(), Vec::new());
         for made in &mut self.made {
             if !wanted() {
@@ -258,7 +258,7 @@ impl Drop for Session<'_> {
 }
 
 /// The names of the FileSet that are there.
-fn tops<'f>(fileset: &'f FileSet, wanted: Wanted<'_>) -> Vec<Top<'f>> {
+fn tops<'f>(fileset: &'f FileSet, wanted: IsWanted<'_>) -> Vec<Top<'f>> {
     let names = fileset.includes().iter().flat_map(|include| include.names().iter().map(move |name| (include, name)));
     let top = |(include, name): (&'f _, &'f Vec<u8>)| {
         let found = nix::sys::stat::lstat(OsStr::from_bytes(name)).ok().filter(|_| wanted())?;
