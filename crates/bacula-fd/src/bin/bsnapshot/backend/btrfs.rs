@@ -66,20 +66,12 @@ impl Backend for Btrfs {
     fn create(&self, work: &Work<'_>) -> Outcome<Answer> {
         let name = work.name()?;
         let top = work.top()?;
-        let directory = make_snapshot_directory(&top, &work.settings.snapshot_dir, work.tools)?;
-        let volume = directory.path().join(name);
-        // The program would make the snapshot inside of what is there.
-        if directory.child(name)?.is_some() {
-            let why = "there is a snapshot of this name already".to_owned();
-            return Err(Failure::Refused { path: volume, why });
-        }
-        let (from, within) = (top.sure_path(), directory.sure_path());
         let created = now();
-        let done = work.tools.run("btrfs", words!["subvolume", "snapshot", "-r", &from, &within.join(name)]);
-        done.map_err(|failure| failure.naming(&[(&within, directory.path()), (&from, top.path())]))?;
-        if !directory.child(name)?.is_some_and(|made| is_subvolume(&made)) {
-            return Err(Failure::Other(format!("btrfs: no snapshot came to be at {}", volume.display())));
-        }
+        let volume = match snapshot(work, &top, name) {
+            // Another job has removed the directory of the snapshots meanwhile, with its last one.
+            Err(_) if snapshot_directory(&top, &work.settings.snapshot_dir)?.is_none() => snapshot(work, &top, name)?,
+            done => done?,
+        };
         let answer = Answer::good().quoted("volume", volume).bare("createtdate", &created);
         Ok(answer.bare("type", self.name()).end_line())
     }
@@ -128,6 +120,12 @@ impl Backend for Btrfs {
         let within = found.directory.sure_path();
         let done = work.tools.run_patiently("btrfs", words!["subvolume", "delete", &within.join(&found.name)]);
         done.map_err(|failure| failure.naming(&[(&within, found.directory.path())]))?;
+        if !found.directory.is_guarded() {
+            // A database may stumble over a directory in its own that it can't read. This fails as
+            // long as other snapshots are in it.
+            let top = found.directory.path().parent().map(Place::open).transpose()?;
+            let _ = top.map(|top| top.remove(&work.settings.snapshot_dir, work.tools));
+        }
         Ok(Answer::good().end_line())
     }
 
@@ -152,6 +150,23 @@ impl Backend for Btrfs {
         let answer = Answer::good().quoted("createdate", creation(work, &found.subvolume)?);
         Ok(answer.bare("type", self.name()).end_line())
     }
+}
+
+/// Makes a snapshot; its path.
+fn snapshot(work: &Work<'_>, top: &Place, name: &OsStr) -> Outcome<PathBuf> {
+    let directory = make_snapshot_directory(top, &work.settings.snapshot_dir, work.tools)?;
+    let volume = directory.path().join(name);
+    // The program would make the snapshot inside of what is there.
+    if directory.child(name)?.is_some() {
+        return Err(Failure::Refused { path: volume, why: "there is a snapshot of this name already".to_owned() });
+    }
+    let (from, within) = (top.sure_path(), directory.sure_path());
+    let done = work.tools.run("btrfs", words!["subvolume", "snapshot", "-r", &from, &within.join(name)]);
+    done.map_err(|failure| failure.naming(&[(&within, directory.path()), (&from, top.path())]))?;
+    if !directory.child(name)?.is_some_and(|made| is_subvolume(&made)) {
+        return Err(Failure::Other(format!("btrfs: no snapshot came to be at {}", volume.display())));
+    }
+    Ok(volume)
 }
 
 /// A snapshot that this program can have made.
