@@ -200,6 +200,8 @@ static int handle_event(struct bp_context *context, struct b_event *event, void 
         parse_steps(&state->steps, value);
         state->is_handed_over = false;
     }
+    if (event->type == EVENT_START_VERIFY_JOB)
+        daemon_functions->register_events(context, EVENT_VERIFY_STREAM, 0);
     if (event->type == EVENT_FEATURES && is_switched_on(context, "features"))
         *(const char **)value = "RestoreListFiles";
     return misbehave(context, call);

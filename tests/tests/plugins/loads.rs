@@ -93,6 +93,7 @@ pub(crate) fn differences() -> Result<Vec<String>> {
     for client in &mut options.clients {
         let trace = options.folder.make(&format!("work/{}/trace", client.name))?;
         client.plugins = Plugins::In(plugins.clone());
+        client.settings.push("plugins.bpipe = \"off\"".to_owned());
         client.messages.push("Append = @WORK@/all.log = all".to_owned());
         client.environment.push(("PLUGIN_TRACE".to_owned(), trace.to_string_lossy().into_owned()));
     }

@@ -7,11 +7,11 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::print_stdout,
     reason = "what helps a test fails the test, like the test itself"
 )]
 
+mod evil;
 mod loads;
 mod rows;
 mod stage;

@@ -1,4 +1,4 @@
-//! The FileSets of the suite.
+//! The `FileSets` of the suite.
 
 /// A FileSet and what is special about its jobs.
 #[derive(Debug, Clone)]
@@ -96,7 +96,7 @@ const METADATA: [&str; 2] = [
     "tp:reg=/@tp/no-packets,data=x,emptymeta;reg=/@tp/then2,data=x",
 ];
 
-/// Each FileEvent is sent with its own file; the stock daemon repeats it with all later ones.
+/// Each `FileEvent` is sent with its own file; the stock daemon repeats it with all later ones.
 const EVENTS: [&str; 1] =
     ["tp:reg=/@tp/plain,data=x;reg=/@tp/event,data=x,event=100/some source A/good description,event=2/s/two"];
 

@@ -39,6 +39,7 @@ impl Stage {
                 _ => &plugins,
             };
             client.plugins = Plugins::In(directory.clone());
+            client.settings.push("plugins.bpipe = \"off\"".to_owned());
             options.folder.make(&format!("work/{}/trace", client.name))?;
         }
         let tree = options.source()?;
@@ -125,7 +126,7 @@ impl Stage {
             ]);
         }
         let what = format!("restore {}", restore.label());
-        Ok(differences(&what, &["messages", "trace", "tree", "report"], sides.try_into().unwrap()))
+        Ok(differences(&what, &["messages", "trace", "tree", "report"], &sides))
     }
 
     /// Verifies the data of each row that wants it, and says what differs.
@@ -143,7 +144,7 @@ impl Stage {
                 sides.push(vec![told::messages(&job, name), trace, rows, told::report_of_verify(&job)]);
             }
             let parts = ["messages", "trace", "catalog", "report"];
-            wrong.extend(differences(&format!("verify {}", row.name), &parts, sides.try_into().unwrap()));
+            wrong.extend(differences(&format!("verify {}", row.name), &parts, &sides));
         }
         Ok(wrong)
     }
@@ -166,10 +167,12 @@ impl Stage {
         }
         // Of a job that failed it is chance what the Storage Daemon still wrote.
         if jobs.iter().any(|job| job.row.status != 'T') && sides.iter().any(|side| side[2] == ["no records"]) {
-            sides.iter_mut().for_each(|side| side[2].clear());
+            for side in &mut sides {
+                side[2].clear();
+            }
         }
         let names = ["messages", "trace", "records", "catalog", "report"];
-        Ok(differences(what, &names, sides.try_into().unwrap()))
+        Ok(differences(what, &names, &sides))
     }
 }
 
@@ -183,8 +186,8 @@ pub(crate) fn keep(what: &str, sides: &[&Vec<String>; 2]) {
 }
 
 /// What differs in any part.
-pub(crate) fn differences(what: &str, parts: &[&str], sides: [Vec<Vec<String>>; 2]) -> Vec<String> {
-    let whole = sides.each_ref().map(|side| side.join(&"----".to_owned()));
+pub(crate) fn differences(what: &str, parts: &[&str], sides: &[Vec<Vec<String>>]) -> Vec<String> {
+    let whole = [0, 1].map(|side: usize| sides[side].join(&"----".to_owned()));
     keep(what, &[&whole[0], &whole[1]]);
     let pairs = parts.iter().zip(sides[0].iter().zip(&sides[1]));
     pairs.flat_map(|(part, (stock, ours))| line_differences(&format!("{what}: {part}"), stock, ours)).collect()

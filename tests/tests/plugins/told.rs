@@ -10,17 +10,15 @@ const RECENT: u64 = 1_577_836_800;
 
 /// The text without numbers that are recent times.
 fn without_times(text: &str) -> String {
+    let is_recent = |run: &str| run.len() == 10 && run.parse::<u64>().is_ok_and(|number| number > RECENT);
     let mut result = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(|byte: char| byte.is_ascii_digit()) {
-        let digits = rest[start..].chars().take_while(char::is_ascii_digit).count();
-        let (before, number) = rest[..start + digits].split_at(start);
-        result.push_str(before);
-        let is_time = digits == 10 && number.parse::<u64>().is_ok_and(|number| number > RECENT);
-        result.push_str(if is_time { "TIME" } else { number });
-        rest = &rest[start + digits..];
+    // Runs of digits, and what is between them.
+    for run in text.split_inclusive(|byte: char| !byte.is_ascii_digit()) {
+        let digits = run.trim_end_matches(|byte: char| !byte.is_ascii_digit());
+        result.push_str(if is_recent(digits) { "TIME" } else { digits });
+        result.push_str(run.strip_prefix(digits).unwrap_or_default());
     }
-    result + rest
+    result
 }
 
 /// The messages of a job without those about the volume, which many jobs write at once, and without

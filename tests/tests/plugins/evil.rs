@@ -1,0 +1,216 @@
+//! Plugins that die, hang, answer nonsense or do what they have no business to do: they cost their
+//! own file or job, and the daemon serves on. Each case has a copy of the plugin of its own, so that
+//! all run at the same time. Only ours is tested: in the stock daemon they are part of its process.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, PATIENCE, Plugins, Restore, Result, build_plugin,
+    descriptors, wait_for,
+};
+
+const CLIENT: &str = "ours";
+
+/// What a backup does with the one file that the plugin hands over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The job fails, and a message names the plugin.
+    Fails,
+    /// The job ends well or with errors, as the daemon's own rules say.
+    GoesOn,
+}
+
+/// A call, how it goes wrong, and what comes of it.
+type Case = (&'static str, &'static str, End);
+
+/// Of a backup.
+const BACKUPS: [Case; 36] = [
+    ("event20", "segv", End::Fails),
+    ("event9", "abort", End::Fails),
+    ("start", "segv", End::Fails),
+    ("start", "exit", End::Fails),
+    ("start", "null", End::Fails),
+    ("start", "long", End::Fails),
+    ("start", "unmapped", End::Fails),
+    ("start", "packet", End::Fails),
+    ("start", "negative", End::Fails),
+    ("start", "huge", End::Fails),
+    ("stream", "kill", End::Fails),
+    ("stream", "huge", End::GoesOn),
+    ("stream", "negative", End::GoesOn),
+    ("open", "segv", End::Fails),
+    ("open", "huge", End::GoesOn),
+    ("open", "negative", End::GoesOn),
+    ("read", "segv", End::Fails),
+    ("read", "stack", End::Fails),
+    ("read", "trap", End::Fails),
+    ("read", "free2", End::Fails),
+    ("read", "smash", End::Fails),
+    ("read", "overrun", End::Fails),
+    ("read", "closeall", End::Fails),
+    ("read", "huge", End::Fails),
+    ("read", "negative", End::GoesOn),
+    ("read", "null", End::GoesOn),
+    ("read", "rc", End::GoesOn),
+    ("read", "print", End::GoesOn),
+    ("read", "fork", End::GoesOn),
+    ("read", "leak", End::GoesOn),
+    ("read", "thread", End::GoesOn),
+    ("read", "badpointer", End::Fails),
+    ("close", "abort", End::Fails),
+    ("xacl", "segv", End::Fails),
+    ("xacl", "huge", End::GoesOn),
+    ("end", "segv", End::Fails),
+];
+
+/// Of a restore: all in one job, where each costs only its file.
+const RESTORES: [(&str, &str); 9] = [
+    ("event10", "segv"),
+    ("startrestore", "segv"),
+    ("create", "segv"),
+    ("create", "huge"),
+    ("write", "segv"),
+    ("write", "huge"),
+    ("write", "abort"),
+    ("attributes", "segv"),
+    ("endrestore", "exit"),
+];
+
+fn name_of(number: usize) -> String {
+    format!("e{number:02}")
+}
+
+/// The plugin of a restore's case.
+fn restorer(number: usize) -> String {
+    format!("r{number:02}")
+}
+
+fn set(name: &str, commands: &[String]) -> FileSet {
+    let mut lines = vec!["Include {".to_owned(), "Options {".to_owned(), "Signature = MD5".to_owned(), "}".to_owned()];
+    lines.extend(commands.iter().map(|command| format!("Plugin = \"{command}\"")));
+    lines.push("}".to_owned());
+    FileSet { name: name.to_owned(), lines }
+}
+
+fn bed() -> Result<Bed> {
+    let client = ClientOptions::new(Fd::Ours).named(CLIENT);
+    let mut options = BedOptions::new("evil-plugins", [client])?;
+    let plugins = options.folder.make("plugins")?;
+    let built = options.folder.path().join("evil-fd.so");
+    build_plugin("evil", &[], &built)?;
+    let of_restores = (0..RESTORES.len()).map(restorer);
+    for name in (0..BACKUPS.len()).map(name_of).chain(of_restores).chain(["sleeper".to_owned(), "slow".to_owned()]) {
+        fs::copy(&built, plugins.join(format!("{name}-fd.so"))).unwrap();
+    }
+    build_plugin("evil", &["LOAD=\"abort\""], &plugins.join("loads-fd.so"))?;
+    let client = &mut options.clients[0];
+    client.plugins = Plugins::In(plugins);
+    client.settings.push("plugins.bpipe = \"off\"".to_owned());
+    client.settings.push("plugins.settings.slow.call_timeout = 2".to_owned());
+    client.messages.push("Append = @WORK@/all.log = all".to_owned());
+    options.folder.make(&format!("work/{CLIENT}/trace"))?;
+    let case = |(number, (call, how, _)): (usize, &Case)| {
+        let name = name_of(number);
+        set(&name, &[format!("{name}:{call}={how},file=/@evil/{name},size=200000")])
+    };
+    options.file_sets = BACKUPS.iter().enumerate().map(case).collect();
+    let good: Vec<_> = (0..BACKUPS.len()).map(name_of).map(|name| format!("{name}:file=/@evil/{name}")).collect();
+    options.file_sets.push(set("good", &good));
+    let commands = RESTORES.iter().enumerate().map(|(number, (call, how))| {
+        let name = restorer(number);
+        format!("{name}:{call}={how},file=/@evil/{name},size=200000")
+    });
+    let commands: Vec<_> = commands.chain(["e00:file=/@evil/last".to_owned()]).collect();
+    options.file_sets.push(set("restores", &commands));
+    options.file_sets.push(set("sleeper", &["sleeper:read=sleep,file=/@evil/sleeper".to_owned()]));
+    options.file_sets.push(set("slow", &["slow:read=loop,file=/@evil/slow".to_owned()]));
+    Bed::start(options)
+}
+
+/// The lines that name a plugin.
+fn about(job: &JobResult, name: &str) -> Vec<String> {
+    job.log.lines().filter(|line| line.contains("JobId") && line.contains(name)).map(ToOwned::to_owned).collect()
+}
+
+fn run_all(bed: &Bed, sets: &[String]) -> Result<Vec<JobResult>> {
+    let commands: Vec<_> =
+        sets.iter().map(|set| format!("run job=backup-{CLIENT} fileset={set} level=Full yes")).collect();
+    let jobs = bed.queue_all(&commands)?;
+    bed.wait_for_reports(&jobs)?;
+    jobs.into_iter().map(|job| bed.result(job)).collect()
+}
+
+/// What is wrong, as text.
+fn wrong() -> Result<String> {
+    let mut bed = bed()?;
+    let pid = bed.client(CLIENT)?.pid()?;
+    let before = descriptors(pid)?.len();
+    let mut wrong = String::new();
+    // The one that never comes back is canceled when all others have ended.
+    let sleeper = bed.queue(&format!("run job=backup-{CLIENT} fileset=sleeper level=Full yes"))?;
+    let mut sets: Vec<_> = (0..BACKUPS.len()).map(name_of).collect();
+    sets.push("slow".to_owned());
+    let jobs = run_all(&bed, &sets)?;
+    for (number, ((call, how, end), job)) in BACKUPS.iter().zip(&jobs).enumerate() {
+        let told = about(job, &name_of(number));
+        let is_right = match end {
+            End::Fails => job.row.status == 'f' && !told.is_empty(),
+            End::GoesOn => job.row.status == 'T',
+        };
+        if !is_right {
+            writeln!(wrong, "{} {call}={how}: {}, {told:#?}", name_of(number), job.row.status).unwrap();
+        }
+        if std::env::var_os("PLUGIN_LOGS").is_some() {
+            println!("{call}={how}: {} {told:#?}", job.row.status);
+        }
+    }
+    let slow = jobs.last().unwrap();
+    if slow.row.status != 'f' || about(slow, "slow").is_empty() {
+        writeln!(wrong, "slow: {} {}", slow.row.status, slow.log).unwrap();
+    }
+    bed.console(&[&format!("cancel jobid={sleeper} yes")])?;
+    let canceled = bed.wait(sleeper)?;
+    if canceled.row.status != 'A' {
+        writeln!(wrong, "sleeper: {} {}", canceled.row.status, canceled.log).unwrap();
+    }
+    // Each is started again.
+    let good = run_all(&bed, &["good".to_owned()])?.remove(0);
+    if good.row.status != 'T' || good.row.files != BACKUPS.len() as u64 {
+        writeln!(wrong, "afterwards: {} {}", good.row.status, good.log).unwrap();
+    }
+    let saved = run_all(&bed, &["restores".to_owned()])?.remove(0).must_be_good()?;
+    let place = bed.folder().join("restored-evil");
+    let restore = Restore { job: saved.row.id, from: CLIENT, onto: CLIENT, to: &place, replace: "always" };
+    let restored = bed.restore(&restore)?;
+    if std::env::var_os("PLUGIN_LOGS").is_some() {
+        println!("restore: {} {}", restored.row.status, restored.log);
+    }
+    for (number, (call, how)) in RESTORES.iter().enumerate() {
+        if how != &"huge" && about(&restored, &restorer(number)).is_empty() {
+            writeln!(wrong, "restore with {call}={how}: nothing was said\n{}", restored.log).unwrap();
+        }
+    }
+    if restored.row.files != RESTORES.len() as u64 + 1 {
+        writeln!(wrong, "restore: {} files of {}", restored.row.files, RESTORES.len() + 1).unwrap();
+    }
+    if bed.client(CLIENT)?.pid()? != pid {
+        wrong.push_str("the daemon is another one\n");
+    }
+    wait_for("the descriptors of the jobs to be closed", PATIENCE, || {
+        let now = descriptors(pid)?.len();
+        Ok(if now <= before { Ok(()) } else { Err(format!("{now}, before {before}")) })
+    })?;
+    bed.client(CLIENT)?.daemon().process()?.must_run()?;
+    Ok(wrong)
+}
+
+#[test]
+fn a_plugin_that_misbehaves_costs_its_own_file_or_job() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(bed::ONLY_OURS);
+    }
+    let wrong = wrong()?;
+    assert!(wrong.is_empty(), "{wrong}");
+    Ok(())
+}
