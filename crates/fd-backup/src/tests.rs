@@ -3,7 +3,9 @@
 mod accurate;
 mod changes;
 mod estimate;
+pub(crate) mod fake;
 mod pipeline;
+mod plugins;
 mod protect;
 mod sparse;
 mod stream;

@@ -14,10 +14,10 @@ use fd_walk::{Candidate, Comparison, WalkSettings};
 use super::support::{Bed, Outcome, fileset, hex};
 use crate::{AccurateLevel, AccurateList};
 
-const CHANGES: AccurateLevel = AccurateLevel { full: false, rerun: false };
+pub(super) const CHANGES: AccurateLevel = AccurateLevel { full: false, rerun: false };
 const BASE: AccurateLevel = AccurateLevel { full: true, rerun: false };
 
-fn stat_of(path: &Path) -> Stat {
+pub(super) fn stat_of(path: &Path) -> Stat {
     let found = fs::symlink_metadata(path).unwrap();
     Stat {
         dev: found.dev(),
@@ -37,7 +37,7 @@ fn stat_of(path: &Path) -> Stat {
 }
 
 /// A message of the Director.
-fn listed(name: &str, stat: Stat, digest: &str, delta: u16) -> Vec<u8> {
+pub(super) fn listed(name: &str, stat: Stat, digest: &str, delta: u16) -> Vec<u8> {
     let mut message = name.as_bytes().to_vec();
     message.push(0);
     LStat { stat, link_fi: 0, flags: 0, data_stream: Stream::FILE_DATA }.encode(&mut message);

@@ -1,0 +1,635 @@
+//! Files of plugins: their records, options, data, and what goes wrong (reference 07 §5, §6).
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+
+use fd_compress::Decompressor;
+use fd_messages::MessageType;
+use fd_plugins::{
+    FileEvent, FileSetChange, Host, MetadataPacket, Offers, PluginObject, SavePacket, Status, Value, Variable,
+};
+use fd_records::{FileType, MetadataKind, Stat};
+use fd_walk::{Purpose, WalkSettings};
+
+use super::accurate::{CHANGES, listed, stat_of};
+use super::fake::{Fake, FakeFile, Script, job_plugins};
+use super::support::{Bed, Log, Outcome, Record};
+use crate::{AccurateList, BackupError, EstimatePlan, EstimateTotals, estimate};
+
+const COMMAND: &str = "tp:mode=full:arg two";
+
+/// A bed with one plugin command, and these options.
+fn bed(letters: &str) -> Bed {
+    Bed::with_lines(&["I", &format!("O {letters}"), "N", &format!("P {COMMAND}"), "N"])
+}
+
+/// A backup of one plugin command.
+fn backup(letters: &str, plugin: Fake) -> (Outcome, Vec<String>) {
+    let mut bed = bed(letters);
+    let script = Arc::clone(&plugin.script);
+    bed.plan.plugins = job_plugins([plugin]);
+    (bed.run(), calls(&script))
+}
+
+fn calls(script: &Mutex<Script>) -> Vec<String> {
+    script.lock().unwrap().calls.clone()
+}
+
+fn summary(records: &[Record]) -> Vec<(i64, u32)> {
+    records.iter().map(|record| (record.file_index, record.stream)).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
+}
+
+/// The dump of reference 07 §5.12, with another command and other times.
+#[test]
+fn an_object_and_a_file_are_the_records_of_the_stock_daemon() {
+    const OBJECT: &[u8] = b"# Plugin configuration file\n# Version 1\nOptPrompt=\"Restore command to use\"\n\
+        restore_command=@STR@\n\n";
+    let files = [
+        FakeFile::object("RestoreOptions", FileType::PluginConfig, OBJECT),
+        FakeFile::regular("/x/y/s.nosave", b"strip\n"),
+    ];
+    let (outcome, calls) = backup("M", Fake::with_files(files));
+    let records = outcome.records();
+    let plain: Vec<String> = records
+        .iter()
+        .map(|record| {
+            let Record { file_index, stream, size, messages } = record;
+            format!("{file_index} {stream} {size} {}", text(&messages.concat()))
+        })
+        .collect();
+    let expected = [
+        "1 26 0 1 1 1 tp:mode=full:arg two\\x00",
+        "1 28 0 1 27 0 98 98 0 tp:mode=full:arg two\\x00RestoreOptions\\x00# Plugin configuration file\\n# Version 1\\n\
+         OptPrompt=\\\"Restore command to use\\\"\\nrestore_command=@STR@\\n\\n\\x00",
+        "1 26 0 1 0",
+        "2 26 0 2 1 1 tp:mode=full:arg two\\x00",
+        "2 1 0 2 3 /x/y/s.nosave\\x00A A IHA B A A A -B BAA B B B B A A C\\x00\\x00\\x000\\x00",
+        "2 2 -1 strip\\n",
+        "2 3 0 s\\xfe\\xc05\\xad\\xa2\\xd5@~E\\x1eF?\\x1bm\\xa4",
+        "2 26 0 2 0",
+    ];
+    assert_eq!(plain, expected);
+    assert_eq!((outcome.progress.files(), outcome.progress.job_bytes(), outcome.progress.read_bytes()), (2, 6, 6));
+    assert_eq!(
+        calls,
+        [
+            "event 9",
+            "start",
+            "stream",
+            "end",
+            "start",
+            "stream",
+            "open /x/y/s.nosave 0 0",
+            "read 65536",
+            "read 65536",
+            "close",
+            "acl",
+            "xattr",
+            "end"
+        ]
+    );
+}
+
+#[test]
+fn large_objects_are_compressed_and_objects_of_the_catalog_have_a_form_of_their_own() {
+    let description = FakeFile::object("", FileType::PluginObject, b"").with(|object| {
+        object.packet.object.name = None;
+        object.packet.plugin_object = PluginObject {
+            path: b"/@tp/with space/vm".into(),
+            category: b"Virtual Machine".into(),
+            object_type: b"VMWare".into(),
+            name: b"vm 1".into(),
+            source: b"src".into(),
+            size: 12_345,
+            count: 7,
+            ..PluginObject::default()
+        };
+    });
+    let files = [
+        FakeFile::object("obj big", FileType::SecurityObject, &[b'x'; 5000]).with(|file| file.packet.object.index = 4),
+        FakeFile::object("short", FileType::SecurityObject, &[b'x'; 1000]),
+        description,
+    ];
+    let (outcome, _) = backup("M", Fake::with_files(files));
+    let records = outcome.records();
+    assert_eq!(summary(&records)[..3], [(1, 26), (1, 28), (1, 26)]);
+    let object = records[1].data();
+    let texts: Vec<&[u8]> = object.splitn(3, |byte| *byte == 0).collect();
+    let packed = texts[2].strip_suffix(b"\0").unwrap();
+    assert_eq!(text(texts[0]), format!("1 30 4 {} 5000 1 {COMMAND}", packed.len()));
+    assert_eq!((texts[1], &packed[..2]), (b"obj big".as_slice(), b"\x78\xda".as_slice()));
+    let mut plain = Vec::new();
+    Decompressor::default().zlib(packed, &mut plain).unwrap();
+    assert_eq!(plain, [b'x'; 5000]);
+    assert!(records[4].data().starts_with(b"2 30 0 1000 1000 0 "));
+    assert_eq!(
+        text(&records[7].data()),
+        "/@tp/with\\x01space/vm tp:mode=full:arg\\x01two Virtual\\x01Machine VMWare vm\\x011 src  12345 U 7\\x00"
+    );
+    assert_eq!(outcome.progress.files(), 3);
+}
+
+#[test]
+fn every_type_of_a_packet_is_saved_or_reported_as_the_walk_does() {
+    let not_saved = |type_code: i32| {
+        let file = FakeFile::regular("/f", b"x").with(|file| file.packet.file_type = type_code);
+        let (outcome, calls) = backup("M", Fake::with_files([file]));
+        assert_eq!(calls, ["event 9", "start", "end"], "{type_code}");
+        assert!(outcome.records().is_empty(), "{type_code}");
+        (outcome.messages, outcome.progress.errors())
+    };
+    let message = |kind, text: &str| vec![(kind, text.to_owned())];
+    let skipped = message(MessageType::Skipped, "     Unchanged file skipped: /f\n");
+    for (code, expected) in [
+        (7, (message(MessageType::NotSaved, "     Could not access \"/f\": ERR=Success\n"), 1)),
+        (8, (message(MessageType::NotSaved, "     Could not follow link \"/f\": ERR=Success\n"), 1)),
+        (9, (message(MessageType::NotSaved, "     Could not stat \"/f\": ERR=Success\n"), 1)),
+        (10, (skipped.clone(), 0)),
+        (11, (skipped, 0)),
+        (12, (message(MessageType::NotSaved, "     Archive file not saved: /f\n"), 0)),
+        (15, (message(MessageType::NotSaved, "     Could not open directory \"/f\": ERR=Success\n"), 1)),
+        (18, (Vec::new(), 0)),
+        (22, (message(MessageType::NotSaved, "     Unknown file type 22; not saved: /f\n"), 1)),
+        (28, (message(MessageType::NotSaved, "     Unknown file type 28; not saved: /f\n"), 1)),
+        (99, (message(MessageType::NotSaved, "     Unknown file type 99; not saved: /f\n"), 1)),
+        (-1, (message(MessageType::NotSaved, "     Unknown file type -1; not saved: /f\n"), 1)),
+    ] {
+        assert_eq!(not_saved(code), expected, "{code}");
+    }
+    let saved = |type_code: u16| {
+        let file = FakeFile::regular("/f", b"").with(|file| {
+            file.packet.file_type = type_code.into();
+            file.packet.no_read = true;
+        });
+        let (outcome, _) = backup("M", Fake::with_files([file]));
+        let records = outcome.records();
+        (records.iter().map(|record| record.stream).collect::<Vec<_>>(), records[1].attributes().type_code)
+    };
+    for (code, streams, written) in [
+        (1, vec![26, 1, 26], 1),
+        (2, vec![26, 1, 3, 26], 2),
+        (4, vec![26, 1, 26], 4),
+        (5, vec![26, 1, 26], 5),
+        (6, vec![26, 1, 26], 6),
+        (13, vec![26, 1, 26], 5),
+        (14, vec![26, 1, 26], 5),
+        (16, vec![26, 1, 3, 26], 16),
+        (17, vec![26, 1, 26], 17),
+        (19, vec![26, 1, 26], 5),
+        (23, vec![26, 1, 26], 23),
+    ] {
+        assert_eq!(saved(code), (streams, written), "{code}");
+    }
+}
+
+#[test]
+fn names_links_deltas_and_updates_come_from_the_packet() {
+    let directory = FakeFile::new("/@tp/dir", FileType::Directory, b"").with(|file| {
+        file.packet.link = Some(b"/@tp/dir/".into());
+        file.packet.no_read = true;
+        file.packet.link_fi = 7;
+    });
+    let update = FakeFile::regular("/@tp/u", b"").with(|file| {
+        file.packet.stat_update = true;
+        file.packet.no_read = true;
+    });
+    let delta = FakeFile::regular("/@tp/d", b"patch").with(|file| {
+        file.packet.flags = SavePacket::DELTA;
+        file.packet.delta_seq = 4;
+        file.packet.portable = false;
+    });
+    let plugin = Fake::with_files([directory, update, delta]);
+    plugin.script.lock().unwrap().stream = Some(26 | 1 << 22);
+    let (outcome, _) = backup("M", plugin);
+    let records = outcome.records();
+    let start = 26 | 1 << 22;
+    assert_eq!(
+        summary(&records),
+        [
+            (1, start),
+            (1, 1),
+            (1, 26),
+            (2, start),
+            (2, 37),
+            (2, 3),
+            (2, 26),
+            (3, start),
+            (3, 1),
+            (3, 2),
+            (3, 3),
+            (3, 26)
+        ]
+    );
+    assert_eq!((records[1].name(), records[1].attributes().lstat.link_fi), ("/@tp/dir/".to_owned(), 7));
+    let attributes = records[4].attributes();
+    assert_eq!((attributes.attr_ex, attributes.delta_seq), (b"<NULL>".as_slice(), 1));
+    assert_eq!(records[8].attributes().delta_seq, 5);
+    assert_eq!(text(&records[7].data()), "3 1 0 tp:mode=full:arg two\\x00");
+}
+
+#[test]
+fn data_with_addresses_holes_and_compression_has_the_stock_daemon_s_streams() {
+    let blocks = |blocks: &[(i64, &[u8])]| blocks.iter().map(|(at, data)| (*at, data.to_vec())).collect();
+    let offsets = FakeFile::regular("/o", b"").with(|file| {
+        file.packet.flags = SavePacket::OFFSETS;
+        file.blocks = blocks(&[(1000, b"0123"), (-1, b"4")]);
+    });
+    let sparse = FakeFile::regular("/s", b"").with(|file| {
+        file.packet.flags = SavePacket::SPARSE;
+        file.packet.stat.size = 3 * 65_528;
+        file.blocks = blocks(&[(0, &[1; 65_528]), (0, &[0; 65_528]), (0, &[0; 65_528])]);
+    });
+    let plain = FakeFile::regular("/p", &[7; 200_000]);
+    // The option of the FileSet has no effect on a plugin's file.
+    let (outcome, calls) = backup("s", Fake::with_files([offsets.clone(), sparse, plain.clone()]));
+    let records = outcome.records();
+    let data: Vec<&Record> = records.iter().filter(|record| ![1, 26].contains(&record.stream)).collect();
+    assert_eq!(data.iter().map(|record| record.stream).collect::<Vec<_>>(), [2 | 1 << 26, 6, 2]);
+    assert_eq!(data[0].messages, [b"\0\0\0\0\0\0\x03\xe80123".to_vec(), b"\xff\xff\xff\xff\xff\xff\xff\xff4".to_vec()]);
+    assert_eq!(data[1].messages.iter().map(Vec::len).collect::<Vec<_>>(), [65_536, 65_536]);
+    assert!(data[1].messages[1].starts_with(&(2 * 65_528_u64).to_be_bytes()), "the last block is sent");
+    assert_eq!(data[2].messages.iter().map(Vec::len).collect::<Vec<_>>(), [65_536, 65_536, 65_536, 3392]);
+    assert_eq!(records[1].attributes().lstat.data_stream.number(), 2, "without the bit of the addresses");
+    for read in ["read 65536", "read 65528"] {
+        assert!(calls.contains(&read.to_owned()), "{calls:?}");
+    }
+    assert_eq!(outcome.progress.job_bytes(), 5 + 16 + 2 * 65_536 + 200_000);
+
+    let (outcome, _) = backup("MZ6", Fake::with_files([offsets, plain]));
+    let streams: Vec<u32> = outcome.records().iter().map(|record| record.stream).collect();
+    assert_eq!(streams, [26, 1, 4 | 1 << 26, 3, 26, 26, 1, 4, 3, 26]);
+}
+
+#[test]
+fn files_that_can_t_be_opened_or_read_are_reported_and_the_next_one_is_saved() {
+    let closed = FakeFile::regular("/closed", b"x").with(|file| file.open_error = Some(2));
+    let broken = FakeFile::regular("/broken", b"some").with(|file| file.read_error = Some(5));
+    let (outcome, _) = backup("M", Fake::with_files([closed, broken, FakeFile::regular("/good", b"x")]));
+    let expected = [(1, 26), (1, 1), (1, 26), (2, 26), (2, 1), (2, 2), (2, 3), (2, 26)];
+    assert_eq!(summary(&outcome.records())[..8], expected);
+    assert_eq!(
+        outcome.messages,
+        [
+            (MessageType::NotSaved, "     Cannot open \"/closed\": ERR=No such file or directory.\n".to_owned()),
+            (MessageType::Error, "Read error on file /broken. ERR=Input/output error\n".to_owned())
+        ]
+    );
+    assert_eq!((outcome.progress.files(), outcome.progress.errors()), (3, 3));
+}
+
+#[test]
+fn metadata_events_and_attributes_of_the_plugin_stand_at_their_places() {
+    let packet =
+        |kind, data: &[u8]| MetadataPacket { total_size: 9, total_count: 2, kind, index: 0, data: data.into() };
+    let file = FakeFile::regular("/f", b"data")
+        .with(|file| {
+            file.xacl = [(MetadataKind::Acl, b"acl".to_vec()), (MetadataKind::Xattr, b"xattr".to_vec())].into();
+        })
+        .with_metadata(vec![packet(0, b"blob"), packet(1, b"mail")]);
+    let plugin = Fake::with_files([file, FakeFile::regular("/g", b"x")]).hooked(|call, host| {
+        let event = |description: &str| FileEvent {
+            file_index: 0,
+            kind: b'a',
+            severity: 100,
+            source: b"some source".into(),
+            description: description.into(),
+        };
+        if call == "close" || call == "end" {
+            assert_eq!(host.add_file_event(event(call)), Status::Ok);
+        }
+    });
+    let (outcome, _) = backup("M", plugin);
+    let records = outcome.records();
+    let streams: Vec<u32> = records.iter().map(|record| record.stream).collect();
+    // An event stands with its own file only.
+    assert_eq!(streams, [26, 1, 35, 36, 2, 1020, 1988, 3, 38, 38, 26, 26, 1, 2, 3, 38, 38, 26]);
+    assert_eq!((records[2].data().len(), records[5].data()), (28, b"acl".to_vec()));
+    assert_eq!(text(&records[8].data()), "a 100 some\\x01source close 0");
+    assert_eq!(outcome.progress.job_bytes(), 4 + 3 + 5 + 1);
+}
+
+#[test]
+fn metadata_that_can_t_be_saved_ends_its_file_or_the_job() {
+    let packet = |kind, len| MetadataPacket { kind, data: vec![0; len], ..MetadataPacket::default() };
+    let long = FakeFile::regular("/f", b"data").with_metadata(vec![packet(0, 3), packet(0, 2_999_977)]);
+    let (outcome, _) = backup("M", Fake::with_files([long, FakeFile::regular("/g", b"x")]));
+    assert_eq!(summary(&outcome.records())[..5], [(1, 26), (1, 1), (1, 35), (1, 26), (2, 26)]);
+    assert_eq!(
+        outcome.texts(MessageType::Error),
+        [
+            "backup.c:261 Metadata size (3000001) is bigger then currently supported one (3MB)\n",
+            "fd_plugins.c:1315 Failed to backup metadata for plugin: \"tp-fd.so\" fname: /f\n"
+        ]
+    );
+    let (outcome, _) = backup("M", Fake::with_files([FakeFile::regular("/f", b"").with_metadata(vec![packet(2, 0)])]));
+    assert!(matches!(outcome.result, Err(BackupError::Fatal(_))));
+    assert_eq!(outcome.texts(MessageType::Fatal), ["backup.c:291 Invalid metadata type: 2\n"]);
+}
+
+#[test]
+fn a_bad_packet_ends_the_job_with_the_stock_daemon_s_words() {
+    let cases: [(FakeFile, &str); 3] = [
+        (FakeFile::regular("/f", b"").with(|file| file.packet.file_type = 0), "724 Command plugin \"CMD\": no type"),
+        (
+            FakeFile::object("", FileType::PluginConfig, b"").with(|file| file.packet.object.name = None),
+            "737 Command plugin \"CMD\": no object_name",
+        ),
+        (FakeFile::regular("", b"").with(|file| file.packet.name = None), "763 Command plugin \"CMD\": no fname"),
+    ];
+    for (file, expected) in cases {
+        let (outcome, _) = backup("M", Fake::with_files([file]));
+        let expected = format!("fd_plugins.c:{} in startBackupFile packet.\n", expected.replace("CMD", COMMAND));
+        assert_eq!(outcome.texts(MessageType::Fatal), [expected]);
+        assert!(outcome.result.is_err());
+    }
+}
+
+#[test]
+fn a_command_without_its_plugin_is_refused_or_left_out_as_by_the_stock_daemon() {
+    let outcome = |command: &str, plugin: Fake| {
+        let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/file", "N", &format!("P {command}"), "N"]);
+        bed.file("file", b"x");
+        bed.plan.plugins = job_plugins([plugin]);
+        let outcome = bed.run();
+        assert_eq!(outcome.sink.records().len(), 3, "{command}: what stands before it is saved");
+        (outcome.result.is_ok(), outcome.messages)
+    };
+    let files = || Fake::with_files([FakeFile::regular("/f", b"x")]);
+    let silent = (true, Vec::new());
+    assert_eq!(outcome("tp:x", files().disabled()), silent);
+    assert_eq!(outcome("tp:x", files().offering(Offers::default())), silent);
+    assert_eq!(outcome(":x", files()), silent);
+    let refusing = files();
+    refusing.script.lock().unwrap().command = Some(Status::Error);
+    assert_eq!(outcome("tp:x", refusing), silent);
+    let malformed = "fd_plugins.c:464 Malformed plugin command: tp x\n".to_owned();
+    assert_eq!(outcome("tp x", files()), (true, vec![(MessageType::Error, malformed)]));
+    let not_found = "fd_plugins.c:802 Command plugin \"other:x\" not found.\n".to_owned();
+    assert_eq!(outcome("other:x", files()), (false, vec![(MessageType::Fatal, not_found)]));
+}
+
+#[test]
+fn a_first_object_of_a_restore_takes_the_options_of_the_files_after_it() {
+    let object = |file_type| FakeFile::object("o", file_type, b"x");
+    let file = || FakeFile::regular("/f", b"data");
+    let streams = |file_type| {
+        let (outcome, _) = backup("MZ6", Fake::with_files([file(), object(file_type), file()]));
+        outcome.records().iter().map(|record| record.stream).collect::<Vec<_>>()
+    };
+    assert_eq!(streams(FileType::PluginConfig)[8..], [26, 1, 4, 3, 26]);
+    assert_eq!(streams(FileType::RestoreFirst)[8..], [26, 1, 2, 26]);
+}
+
+#[test]
+fn files_inherit_the_options_of_the_entry_before_the_command() {
+    let digest = |name: &str| {
+        let lines = ["I", "O S", "WF */c", "N", "O M", "N", "F @", "N", &format!("P {COMMAND}"), "N"];
+        let mut bed = Bed::with_lines(&lines);
+        bed.file(name, b"x");
+        bed.plan.plugins = job_plugins([Fake::with_files([FakeFile::regular("/f", b"data")])]);
+        let records = bed.run().records();
+        records[records.len() - 2].stream
+    };
+    assert_eq!((digest("c"), digest("d")), (10, 3));
+}
+
+/// Everything before a command is sent when it begins, and what it does is seen by the rest.
+#[test]
+fn a_command_is_run_between_what_stands_before_and_after_it() {
+    for workers in [1, 4] {
+        let lines = ["I", "O M", "N", "F @/a", "N", &format!("P {COMMAND}"), "N", "I", "O M", "N", "F @/b", "N"];
+        let mut bed = Bed::with_lines(&lines);
+        for name in 0..300 {
+            bed.file(&format!("a/{name}"), b"x");
+        }
+        fs::create_dir(bed.path("b")).unwrap();
+        let (made, files) = (bed.path("b/made"), Arc::new(Mutex::new(Vec::new())));
+        let noted = Arc::clone(&files);
+        let progress = Arc::clone(&bed.progress);
+        let plugin = Fake::with_files([FakeFile::regular("/f", b"data"), FakeFile::regular("/g", b"")]).hooked(
+            move |call, host| {
+                if call == "event 9" && !made.exists() {
+                    assert_eq!(progress.files(), 301, "all is sent");
+                    fs::write(&made, b"by the plugin").unwrap();
+                    assert_eq!(host.change_fileset(b"tp", FileSetChange::Exclude(b"*/left out")), Status::Ok);
+                    assert_eq!(host.change_fileset(b"tp", FileSetChange::Plugin(b"tp:late")), Status::Ok);
+                    assert_eq!(host.change_fileset(b"tp", FileSetChange::Include(b"/etc")), Status::Error);
+                }
+                noted.lock().unwrap().push((call.to_owned(), host.value(Variable::FileIndex)));
+            },
+        );
+        bed.file("b/left out", b"x");
+        bed.plan.workers = workers;
+        bed.plan.plugins = job_plugins([plugin]);
+        let outcome = bed.run();
+        assert!(outcome.of(&bed.name("b/made")).len() == 3);
+        let names: Vec<String> =
+            outcome.records().iter().filter(|record| record.stream == 1).map(Record::name).collect();
+        assert_eq!(names[301..], ["/f", "/g", &bed.name("b/made"), &bed.name("b/")]);
+        let index_of = |wanted: &str| {
+            let all = files.lock().unwrap();
+            all.iter().filter(|(call, _)| call == wanted).map(|(_, index)| index.clone()).collect::<Vec<_>>()
+        };
+        let number = |number| Some(Value::Number(number));
+        assert_eq!(index_of("start"), [number(301), number(302), number(303)]);
+        assert_eq!(index_of("end"), [number(302), number(303)]);
+        assert_eq!(index_of("event 20"), [number(303)]);
+    }
+}
+
+#[test]
+fn a_plugin_s_messages_come_in_their_order_and_a_fatal_one_ends_the_job() {
+    let plugin =
+        Fake::with_files([FakeFile::regular("/f", b"data"), FakeFile::regular("/g", b"data")]).hooked(|call, host| {
+            host.message(MessageType::Info, format!("{call}\n").as_bytes());
+            if call.starts_with("open") {
+                host.message(MessageType::Fatal, b"enough\n");
+            }
+        });
+    let (outcome, calls) = backup("", plugin);
+    assert!(matches!(&outcome.result, Err(BackupError::Fatal(text)) if text == "enough"), "{:?}", outcome.result);
+    let called = ["event 9", "start", "stream", "open /f 0 0", "read 65536", "close", "acl", "xattr", "end"];
+    assert_eq!(calls, called, "the file is ended properly");
+    let told: Vec<&str> = outcome.messages.iter().map(|(_, text)| text.trim_end()).collect();
+    assert_eq!(told, [&called[..4], &["enough"], &called[4..]].concat());
+}
+
+#[test]
+fn a_plugin_that_is_gone_ends_the_job() {
+    for call in ["event 9", "start", "stream", "open", "read", "close", "acl", "end"] {
+        let plugin = Fake::with_files([FakeFile::regular("/f", b"data")]);
+        plugin.script.lock().unwrap().gone_in = Some(call);
+        let (outcome, _) = backup("", plugin);
+        assert!(matches!(outcome.result, Err(BackupError::Fatal(_))), "{call}");
+        let fatal = outcome.texts(MessageType::Fatal);
+        assert!(matches!(fatal[..], [text] if text.starts_with(&format!("tp is gone in {call}"))), "{fatal:?}");
+        assert!(outcome.texts(MessageType::Error).is_empty());
+    }
+}
+
+#[test]
+fn a_canceled_job_calls_no_plugin_any_more() {
+    let mut bed = bed("");
+    let cancel = bed.cancel.clone();
+    let plugin = Fake::with_files([FakeFile::regular("/f", &[1; 300_000])]).hooked(move |call, _| {
+        if call.starts_with("read") {
+            cancel.cancel();
+        }
+    });
+    let script = Arc::clone(&plugin.script);
+    bed.plan.plugins = job_plugins([plugin]);
+    let outcome = bed.run();
+    assert!(matches!(outcome.result, Err(BackupError::Cancelled)));
+    assert_eq!(calls(&script), ["event 9", "start", "stream", "open /f 0 0", "read 65536"]);
+    assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
+}
+
+fn with_option_plugin(handled: &[(&'static str, Status)]) -> (Bed, Arc<Mutex<Script>>) {
+    let mut bed = Bed::with_lines(&["I", "O Ms", "G tp:option", "N", "F @", "N"]);
+    for name in ["plugin's", "skipped", "core's"] {
+        bed.file(name, b"on the disk");
+    }
+    fs::hard_link(bed.path("skipped"), bed.path("skipped too")).unwrap();
+    let plugin = Fake::new("tp");
+    plugin.script.lock().unwrap().handled = handled.to_vec();
+    let script = Arc::clone(&plugin.script);
+    bed.plan.plugins = job_plugins([plugin]);
+    (bed, script)
+}
+
+#[test]
+fn an_option_plugin_saves_skips_or_leaves_each_file() {
+    let handled = [("plugin's", Status::Ok), ("skipped", Status::Skip), ("skipped too", Status::Skip)];
+    let (bed, script) = with_option_plugin(&handled);
+    let outcome = bed.run();
+    let records = outcome.of(&bed.name("plugin's"));
+    assert_eq!(records.iter().map(|record| record.stream).collect::<Vec<_>>(), [26, 1, 2, 3, 26]);
+    assert_eq!((records[2].size, records[2].data()), (11, b"plugin's plugin's".to_vec()));
+    assert_eq!(text(&records[0].data()), format!("{} 1 1 tp:option\\x00", records[0].file_index));
+    assert_eq!(outcome.streams(&bed.name("core's")), [1, 6, 3]);
+    // A later name is asked about, too, if the first one was not saved.
+    let names: Vec<String> = outcome.records().iter().filter(|record| record.stream == 1).map(Record::name).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    let calls = calls(&script);
+    assert_eq!(calls.iter().filter(|call| call.starts_with("handle")).count(), 4, "{calls:?}");
+    assert!(calls.contains(&format!("open {} 0 0", bed.name("plugin's"))), "{calls:?}");
+}
+
+#[test]
+fn an_option_plugin_that_is_missing_ends_the_job_and_one_that_is_disabled_does_not() {
+    let run = |plugin: Fake| {
+        let mut bed = Bed::with_lines(&["I", "O M", "G tp:option", "N", "F @/f", "N"]);
+        bed.file("f", b"x");
+        bed.plan.plugins = job_plugins([plugin]);
+        let outcome = bed.run();
+        assert_eq!(outcome.sink.records().len(), 3, "the daemon saves the file");
+        (outcome.result.is_ok(), outcome.messages)
+    };
+    let not_found = "fd_plugins.c:630 Options plugin \"tp:option\" not found.\n".to_owned();
+    assert_eq!(run(Fake::new("other")), (false, vec![(MessageType::Fatal, not_found)]));
+    assert_eq!(run(Fake::new("tp").disabled()), (true, Vec::new()));
+}
+
+#[test]
+fn what_a_plugin_asks_about_the_catalog_is_answered_and_what_it_knows_is_not_deleted() {
+    let mut bed = bed("");
+    let stat = Stat { size: 10, mtime: 5, ctime: 5, mode: 0o100_644, ..Stat::default() };
+    bed.plan.walk.incremental = true;
+    bed.file("in the list", b"x");
+    let on_disk = stat_of(&bed.path("in the list"));
+    let mut list = AccurateList::new(CHANGES, 10, &bed.plan.fileset);
+    for name in ["/same", "/changed", "/asked", "/gone", "/kept", "/saved"] {
+        list.add(&listed(name, stat, "nVdV36yYdCA1NqA50wWznw", 3));
+    }
+    list.add(&listed("/dir/", Stat { mode: 0o40_755, ..on_disk }, "", 0));
+    list.complete();
+    bed.plan.accurate = Some(Arc::new(list));
+    let directory = FakeFile::new("/dir", FileType::Directory, b"").with(|file| {
+        file.packet.link = Some(b"/dir/".into());
+        file.packet.stat.mode = 0o40_755;
+        file.packet.no_read = true;
+    });
+    let plugin = Fake::with_files([FakeFile::regular("/saved", b"data"), directory]).hooked(move |call, host| {
+        if call != "event 9" {
+            return;
+        }
+        let mut ask = |name: &str, stat| {
+            let mut packet = SavePacket { name: Some(name.into()), stat, ..SavePacket::empty() };
+            (host.check_changes(&mut packet), packet.accurate_found, packet.delta_seq)
+        };
+        assert_eq!(ask("/same", stat), (Status::Seen, true, 3));
+        assert_eq!(ask("/changed", Stat { mtime: 6, ..stat }), (Status::Ok, true, 3));
+        assert_eq!(ask("/new", stat), (Status::Ok, false, 0));
+        let known = host.accurate_attributes(b"/asked").unwrap();
+        assert_eq!((known.stat, known.delta_seq, known.seen), (stat, 3, false));
+        assert_eq!(known.checksum.as_deref(), Some(b"nVdV36yYdCA1NqA50wWznw".as_slice()));
+        assert_eq!(host.accurate_attributes(b"/new"), None);
+        assert_eq!((host.mark_seen(b"/asked"), host.mark_seen(b"/new")), (Status::Ok, Status::Error));
+    });
+    plugin.script.lock().unwrap().existing = vec!["/kept"];
+    let script = Arc::clone(&plugin.script);
+    bed.plan.plugins = job_plugins([plugin]);
+    let outcome = bed.run();
+    let records = outcome.records();
+    let deleted: Vec<String> = records
+        .iter()
+        .filter(|record| record.stream == 1 && record.attributes().type_code == 23)
+        .map(Record::name)
+        .collect();
+    assert_eq!(deleted, ["/gone"]);
+    let mut checked: Vec<String> = calls(&script).into_iter().filter(|call| call.starts_with("check")).collect();
+    checked.sort();
+    assert_eq!(checked, ["check /gone", "check /kept"]);
+}
+
+#[test]
+fn a_plugin_that_is_gone_while_it_is_asked_about_deleted_files_ends_the_job() {
+    let mut bed = bed("");
+    let mut list = AccurateList::new(CHANGES, 1, &bed.plan.fileset);
+    list.add(&listed("/gone", Stat::default(), "", 0));
+    list.complete();
+    bed.plan.accurate = Some(Arc::new(list));
+    let plugin = Fake::new("tp");
+    plugin.script.lock().unwrap().gone_in = Some("check");
+    bed.plan.plugins = job_plugins([plugin]);
+    let outcome = bed.run();
+    assert!(matches!(outcome.result, Err(BackupError::Fatal(_))));
+    assert!(outcome.sink.records().is_empty(), "no file counts as deleted");
+    assert_eq!(outcome.texts(MessageType::Fatal), ["tp is gone in check /gone\n"]);
+}
+
+#[test]
+fn an_estimate_counts_and_lists_a_plugin_s_files_without_reading_them() {
+    let bed = bed("M");
+    let sized =
+        |name: &str, file_type, size| FakeFile::new(name, file_type, b"").with(|file| file.packet.stat.size = size);
+    let plugin = Fake::with_files([
+        sized("/f", FileType::Regular, 10),
+        sized("/unknown", FileType::Regular, -1),
+        sized("/linked", FileType::HardLink, 10),
+        FakeFile::object("o", FileType::PluginConfig, b"x"),
+        sized("/unchanged", FileType::Unchanged, 5),
+    ]);
+    let script = Arc::clone(&plugin.script);
+    let plan = EstimatePlan {
+        fileset: Arc::clone(&bed.plan.fileset),
+        walk: WalkSettings { purpose: Purpose::Estimate { limit: 0 }, ..WalkSettings::default() },
+        accurate: None,
+        plugins: job_plugins([plugin]),
+        facts: Arc::clone(&bed.plan.facts),
+        listing: true,
+    };
+    let log = Log::new(Arc::default());
+    let result = estimate(&plan, &log, &bed.cancel).unwrap();
+    assert_eq!(result, EstimateTotals { files: 3, bytes: 15 });
+    let lines = log.lines.into_inner().unwrap();
+    assert!(lines[0].1.starts_with("-rwx------   1 root     root                     10 "), "{lines:?}");
+    assert!(lines[0].1.ends_with("  /f\n"));
+    let calls = calls(&script);
+    assert_eq!(calls[..4], ["event 11", "start without reading", "end", "start without reading"]);
+    assert!(!calls.iter().any(|call| call.starts_with("open") || call == "stream" || call == "acl"), "{calls:?}");
+}
