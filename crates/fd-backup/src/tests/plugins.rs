@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use fd_compress::Decompressor;
 use fd_messages::MessageType;
-use fd_plugins::{
-    FileEvent, FileSetChange, Host, MetadataPacket, Offers, PluginObject, SavePacket, Status, Value, Variable,
-};
+use fd_plugins::{FileEvent, FileSetChange, MetadataPacket, Offers, PluginObject, SavePacket, Status, Value, Variable};
 use fd_records::{FileType, MetadataKind, Stat};
 use fd_walk::{Purpose, WalkSettings};
 
@@ -203,10 +201,10 @@ fn names_links_deltas_and_updates_come_from_the_packet() {
         file.packet.portable = false;
     });
     let plugin = Fake::with_files([directory, update, delta]);
-    plugin.script.lock().unwrap().stream = Some(26 | 1 << 22);
+    plugin.script.lock().unwrap().stream = Some(26 + (1 << 22));
     let (outcome, _) = backup("M", plugin);
     let records = outcome.records();
-    let start = 26 | 1 << 22;
+    let start = 26 + (1 << 22);
     assert_eq!(
         summary(&records),
         [
@@ -241,9 +239,9 @@ fn data_with_addresses_holes_and_compression_has_the_stock_daemon_s_streams() {
     let sparse = FakeFile::regular("/s", b"").with(|file| {
         file.packet.flags = SavePacket::SPARSE;
         file.packet.stat.size = 3 * 65_528;
-        file.blocks = blocks(&[(0, &[1; 65_528]), (0, &[0; 65_528]), (0, &[0; 65_528])]);
+        file.blocks = [1, 0, 0].map(|byte| (0, vec![byte; 65_528])).into();
     });
-    let plain = FakeFile::regular("/p", &[7; 200_000]);
+    let plain = FakeFile::regular("/p", &vec![7; 200_000]);
     // The option of the FileSet has no effect on a plugin's file.
     let (outcome, calls) = backup("s", Fake::with_files([offsets.clone(), sparse, plain.clone()]));
     let records = outcome.records();
@@ -475,7 +473,7 @@ fn a_plugin_that_is_gone_ends_the_job() {
 fn a_canceled_job_calls_no_plugin_any_more() {
     let mut bed = bed("");
     let cancel = bed.cancel.clone();
-    let plugin = Fake::with_files([FakeFile::regular("/f", &[1; 300_000])]).hooked(move |call, _| {
+    let plugin = Fake::with_files([FakeFile::regular("/f", &vec![1; 300_000])]).hooked(move |call, _| {
         if call.starts_with("read") {
             cancel.cancel();
         }
