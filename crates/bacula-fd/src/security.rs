@@ -3,6 +3,7 @@
 
 pub(crate) mod certificates;
 pub(crate) mod hosts_access;
+mod ident;
 pub(crate) mod own_file;
 pub(crate) mod pki_keys;
 pub(crate) mod places;

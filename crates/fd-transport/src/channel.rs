@@ -61,6 +61,7 @@ enum Health {
 pub struct Channel {
     peer: Peer,
     address: SocketAddr,
+    own_address: SocketAddr,
     link: Link,
     encoder: Encoder,
     /// Bytes of the frame that was lent out by the last call.
@@ -99,6 +100,7 @@ impl Channel {
         Ok(Self {
             peer,
             address,
+            own_address: stream.local_addr()?,
             link: Link::Clear(Wire::new(stream, limits.write_stall)?),
             encoder: Encoder::new(false),
             lent: 0,
@@ -162,6 +164,11 @@ impl Channel {
     /// The address of the other end.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The address of our end.
+    pub const fn own_address(&self) -> SocketAddr {
+        self.own_address
     }
 
     /// Whether frames are encrypted now.

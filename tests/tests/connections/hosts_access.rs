@@ -1,14 +1,16 @@
 //! `hosts.allow` and `hosts.deny`: each daemon in a mount namespace with an `/etc` of its own.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 
 use bed::peer::{Frame, Peer, key_of_password, packet};
 use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Result, argv, run};
 
 /// `hosts.allow`, `hosts.deny`, and whether 127.0.0.1 may connect. The name of both daemons is put
-/// in for `@`.
-const RULES: [(&str, &str, bool); 20] = [
+/// in for `@`, and an `@` for `%`. The host says that the user is `tester`.
+const RULES: [(&str, &str, bool); 27] = [
     ("", "", true),
     ("", "ALL: ALL\n", false),
     ("@: ALL\n", "ALL: ALL\n", true),
@@ -29,6 +31,13 @@ const RULES: [(&str, &str, bool); 20] = [
     ("# @: ALL\n@ \\\n: ALL : ALLOW\n", "ALL: ALL\n", true),
     ("@: ALL : DENY\n", "", false),
     ("", "@: UNKNOWN\n", true),
+    ("@: tester%127.0.0.1\n", "ALL: ALL\n", true),
+    ("@: TEST*%localhost\n", "ALL: ALL\n", true),
+    ("@: other%127.0.0.1\n", "ALL: ALL\n", false),
+    ("@: UNKNOWN%127.0.0.1\n", "ALL: ALL\n", false),
+    ("@: %group\n", "ALL: ALL\n", false),
+    ("", "@: tester%127.0.0.1\n", false),
+    ("", "@: other%127.0.0.1\n", true),
 ];
 
 /// Whether the daemon serves us: it answers a `Ping`, or closes without a byte.
@@ -50,8 +59,21 @@ fn is_served(port: u16) -> Result<bool> {
 
 fn write_rules(etc: &Path, name: &str, allow: &str, deny: &str) {
     for (file, text) in [("hosts.allow", allow), ("hosts.deny", deny)] {
-        fs::write(etc.join(file), text.replace('@', name)).unwrap();
+        fs::write(etc.join(file), text.replace('@', name).replace('%', "@")).unwrap();
     }
+}
+
+/// Says that the user of each connection is `tester` (RFC 1413).
+fn name_users() {
+    let listener = TcpListener::bind("127.0.0.1:113").unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut ports = String::new();
+            // A daemon that does not wait for its answer will be seen by what it decides.
+            let _ = BufReader::new(&stream).read_line(&mut ports);
+            let _ = writeln!(&stream, "{} : USERID : UNIX : tester\r", ports.trim());
+        }
+    });
 }
 
 /// What the daemon sends a Director at the end of its connection.
@@ -83,6 +105,7 @@ fn hosts_access_is_that_of_the_stock_daemon() -> Result<()> {
         let script = format!("mount --bind '{}' /etc && exec \"$@\"", etc.display());
         client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
     }
+    name_users();
     let folder = options.folder.path().to_owned();
     let mut bed = Bed::start(options)?;
     for (allow, deny, wanted) in RULES {

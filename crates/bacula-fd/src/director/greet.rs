@@ -56,7 +56,8 @@ impl Standing {
 pub(crate) fn serve(daemon: &Daemon, channel: Channel, place: Place) {
     let peer = channel.address();
     let ip = peer.ip().to_canonical().to_string();
-    if hosts_access::is_allowed(&daemon.config().file_daemon.name, &hosts_access::Client::new(peer.ip())) {
+    let client = hosts_access::Client::new(peer, channel.own_address());
+    if hosts_access::is_allowed(&daemon.config().file_daemon.name, &client) {
         serve_from(daemon, channel, &ip, Standing::Stranger(place));
     } else {
         let text = texts::refused_by_hosts_access(&ip, peer.port());

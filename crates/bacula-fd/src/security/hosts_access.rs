@@ -3,14 +3,16 @@
 //! that of its resource.
 //!
 //! Only rules and patterns. What else rules can order (`spawn`, `twist`, `banners`) is not done,
-//! users are not asked for (RFC 931), and netgroups are not looked up: a rule that needs them never
-//! allows, and always denies.
+//! and netgroups are not looked up, as in Debian's build: a rule that needs them never allows. Here
+//! it always denies.
 
 use std::cell::OnceCell;
 use std::fs;
 use std::io::{self, Read as _};
-use std::net::{IpAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
+
+use super::ident;
 
 const ALLOW: &str = "/etc/hosts.allow";
 const DENY: &str = "/etc/hosts.deny";
@@ -20,11 +22,15 @@ const MAX_FILE: u64 = 1 << 20;
 const MAX_DEPTH: u32 = 4;
 const SEPARATORS: [char; 5] = [' ', ',', '\t', '\r', '\n'];
 
-/// The client; its name is looked up when a rule asks for it.
+/// The client; its name and its user are looked up when a rule asks for them.
 #[derive(Debug)]
 pub(crate) struct Client {
     address: IpAddr,
+    /// Both ends of its connection: its own, then ours.
+    ends: [SocketAddr; 2],
     name: OnceCell<Name>,
+    /// `None`: its host does not say who it is.
+    user: OnceCell<Option<String>>,
 }
 
 /// The result of a name lookup.
@@ -44,9 +50,16 @@ enum Doubt {
 }
 
 impl Client {
-    /// A client at this address; an IPv4-mapped IPv6 address counts as IPv4.
-    pub(crate) fn new(address: IpAddr) -> Self {
-        Self { address: address.to_canonical(), name: OnceCell::new() }
+    /// The client at the other end of a connection between these addresses; an IPv4-mapped IPv6
+    /// address counts as IPv4.
+    pub(crate) fn new(address: SocketAddr, own: SocketAddr) -> Self {
+        let ends = [address, own].map(|end| SocketAddr::new(end.ip().to_canonical(), end.port()));
+        Self { address: address.ip().to_canonical(), ends, name: OnceCell::new(), user: OnceCell::new() }
+    }
+
+    fn user(&self) -> Option<&str> {
+        let [address, own] = self.ends;
+        self.user.get_or_init(|| ident::user(address, own)).as_deref()
     }
 
     fn name(&self) -> &Name {
@@ -169,8 +182,7 @@ fn is_client(token: &str, client: &Client, doubt: Doubt, depth: u32) -> bool {
         return in_doubt;
     }
     if let Some((user, host)) = token.split_once('@') {
-        let user = user.eq_ignore_ascii_case("ALL") || user.eq_ignore_ascii_case("UNKNOWN") || in_doubt;
-        return user && is_client(host, client, doubt, depth);
+        return is_client(host, client, doubt, depth) && is_user(user, client, doubt);
     }
     if token.starts_with('/') {
         return match read(Path::new(token)) {
@@ -187,6 +199,20 @@ fn is_client(token: &str, client: &Client, doubt: Doubt, depth: u32) -> bool {
         "PARANOID" => *client.name() == Name::Paranoid,
         "LOCAL" => matches!(client.name(), Name::Known(name) if !name.contains('.')),
         _ => is_host(token, client),
+    }
+}
+
+/// Whether a pattern matches the user, as the client's host tells it. For the user of a host that
+/// does not tell, a rule that denies one user denies all.
+fn is_user(pattern: &str, client: &Client, doubt: Doubt) -> bool {
+    if pattern.eq_ignore_ascii_case("ALL") {
+        return true;
+    }
+    let user = client.user();
+    match pattern.to_ascii_uppercase().as_str() {
+        "KNOWN" => user.is_some(),
+        "UNKNOWN" => user.is_none(),
+        _ => user.map_or(doubt == Doubt::Matches, |user| is_text(pattern, user)),
     }
 }
 

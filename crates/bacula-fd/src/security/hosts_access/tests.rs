@@ -2,8 +2,11 @@
 
 use super::*;
 
+/// A client whose host does not tell its user.
 fn client(address: &str, name: Name) -> Client {
-    Client { address: address.parse().unwrap(), name: OnceCell::from(name) }
+    let ends = [SocketAddr::new(address.parse().unwrap(), 40000), "192.0.2.1:9102".parse().unwrap()];
+    let [address, own] = ends;
+    Client { name: OnceCell::from(name), user: OnceCell::from(None), ..Client::new(address, own) }
 }
 
 fn known() -> Client {
@@ -74,6 +77,37 @@ fn an_undecidable_rule_denies_and_never_allows() {
 }
 
 #[test]
+fn users_are_those_that_the_host_tells() {
+    let joe = Client { user: OnceCell::from(Some("joe".to_owned())), ..known() };
+    for (pattern, of_joe, of_nobody) in [
+        ("joe@192.0.2.7", true, false),
+        ("JOE@.example.org", true, false),
+        ("j*@192.0.2.7", true, false),
+        ("ann@192.0.2.7", false, false),
+        ("KNOWN@ALL", true, false),
+        ("UNKNOWN@ALL", false, true),
+        ("ALL@ALL", true, true),
+        ("joe@192.0.2.8", false, false),
+        ("joe@@group", false, false),
+    ] {
+        for (client, wanted) in [(&joe, of_joe), (&known(), of_nobody)] {
+            let rule = format!("ALL: {pattern}");
+            assert_eq!(decide(&rule, "ALL: ALL", "web-fd", client), wanted, "{pattern}");
+        }
+    }
+    assert!(!decide("", "ALL: joe@ALL", "web-fd", &joe));
+    assert!(decide("", "ALL: ann@ALL", "web-fd", &joe));
+}
+
+#[test]
+fn no_user_is_asked_for_unless_the_host_matches() {
+    let client = Client { user: OnceCell::new(), ..known() };
+    assert!(decide("ALL: ALL@192.0.2.7", "ALL: ALL", "web-fd", &client));
+    assert!(decide("", "ALL: joe@192.0.2.8", "web-fd", &client));
+    assert!(client.user.get().is_none());
+}
+
+#[test]
 fn options_of_a_rule_override_its_file() {
     assert!(!allowed("web-fd: ALL : DENY", ""));
     assert!(allowed("", "ALL: ALL : severity auth.info : allow"));
@@ -95,7 +129,9 @@ fn addresses_of_ipv6() {
     ] {
         assert_eq!(decide(&format!("ALL: {pattern}"), "ALL: ALL", "web-fd", &six), wanted, "{pattern}");
     }
-    assert_eq!(Client::new("::ffff:192.0.2.7".parse().unwrap()).address, known().address);
+    let mapped = Client::new("[::ffff:192.0.2.7]:1".parse().unwrap(), "[::ffff:192.0.2.1]:2".parse().unwrap());
+    assert_eq!(mapped.address, known().address);
+    assert_eq!(mapped.ends.map(|end| end.is_ipv4()), [true, true]);
 }
 
 #[test]
