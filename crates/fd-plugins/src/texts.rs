@@ -47,6 +47,11 @@ pub(crate) fn died(file: &[u8], function: &str, end: &str) -> Vec<u8> {
     about(file, &format!("the plugin host died in {function}: {end}."))
 }
 
+/// A function that another instance was in.
+pub(crate) fn of_another_job(function: &str) -> String {
+    format!("{function} of another job")
+}
+
 /// How a process has ended: the signal, or else its exit status.
 pub(crate) fn ended(end: Result<i32, i32>) -> String {
     match end {

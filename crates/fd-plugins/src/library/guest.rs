@@ -8,6 +8,7 @@
 mod calls;
 mod confine;
 mod convert;
+mod fault;
 mod functions;
 mod instance;
 mod line;
@@ -43,6 +44,7 @@ pub fn serve() -> u8 {
 }
 
 fn run() -> io::Result<()> {
+    fault::watch();
     let control = confine::take_control_line()?;
     let Some((bytes, _)) = orders::receive(control.as_fd())? else { return Ok(()) };
     let Ok(Order::Load(load)) = wire::decode(&bytes) else { return Err(io::ErrorKind::InvalidData.into()) };
@@ -100,9 +102,11 @@ fn open(number: u64, line: OwnedFd, memory: OwnedFd, loaded: &Loaded, file: Vec<
     let line = Line::new(UnixStream::from(line));
     let work = move || {
         shared.enter(line);
+        fault::note_at(shared.memory.fault_mark());
         // The daemon closes the line of an instance that it gives up.
         let _gone = Calls::new(Arc::clone(&shared), functions, file).serve();
         shared.end();
+        fault::note_at(std::ptr::null_mut());
         Shared::leave();
     };
     thread::Builder::new().name("instance".to_owned()).stack_size(STACK).spawn(work).map(drop)
@@ -116,7 +120,9 @@ fn cancel(number: u64, line: OwnedFd, loaded: &Loaded) -> io::Result<()> {
     let line = Line::new(UnixStream::from(line));
     let work = move || {
         shared.enter(line);
+        fault::note_at(shared.memory.fault_mark());
         calls::cancel(&shared, functions);
+        fault::note_at(std::ptr::null_mut());
         Shared::leave();
     };
     thread::Builder::new().name("cancel".to_owned()).stack_size(STACK).spawn(work).map(drop)

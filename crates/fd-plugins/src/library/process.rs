@@ -1,14 +1,16 @@
 //! The process of a plugin host, as the daemon sees it: started, ordered about, ended.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, BufRead as _, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +19,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::orders;
 use super::settings::{Confinement, HostSettings};
-use super::wire::{self, Load, Order, Report};
+use super::wire::{self, Function, Load, Order, Report, marks};
 use crate::api::plugin::Offers;
 
 /// The name under which this program is a plugin host.
@@ -40,6 +42,10 @@ pub(crate) struct Process {
     control: Mutex<OwnedFd>,
     child: Mutex<Ending>,
     instances: AtomicU64,
+    /// The memory of the instances, for their marks.
+    memories: Mutex<Vec<Weak<File>>>,
+    /// The function in which it has died.
+    died_in: OnceLock<Function>,
     /// No new instance may begin here.
     retired: AtomicBool,
     patience: Duration,
@@ -61,7 +67,7 @@ pub(crate) struct Line {
     pub(crate) stream: UnixStream,
     /// The shared memory. It is read and written as a file, never mapped: the plugin host may
     /// change it at any time.
-    pub(crate) shared: OwnedFd,
+    pub(crate) shared: Arc<File>,
 }
 
 /// Why a plugin is not loaded.
@@ -108,6 +114,8 @@ impl Process {
             control: Mutex::new(control),
             child: Mutex::new(Ending { child, status: None }),
             instances: AtomicU64::new(0),
+            memories: Mutex::default(),
+            died_in: OnceLock::new(),
             retired: AtomicBool::new(false),
             patience: confinement.start_timeout,
         });
@@ -175,6 +183,11 @@ impl Process {
         rustix::fs::fcntl_add_seals(&shared, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         stream.set_read_timeout(Some(STEP))?;
         stream.set_write_timeout(Some(STEP))?;
+        let shared = Arc::new(File::from(shared));
+        let mut memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner);
+        memories.retain(|memory| memory.strong_count() > 0);
+        memories.push(Arc::downgrade(&shared));
+        drop(memories);
         let number = self.instances.fetch_add(1, Ordering::Relaxed);
         let bytes = encoded(&Order::Open(number))?;
         orders::send(self.control().as_fd(), &bytes, &[theirs.as_fd(), shared.as_fd()])?;
@@ -207,6 +220,25 @@ impl Process {
             ending.status = ending.child.try_wait().ok().flatten();
         }
         ending.status
+    }
+
+    /// The function in which it has died: that of the thread which received the signal. Whether it
+    /// is that of another instance than the one with this memory.
+    pub(crate) fn died_in(&self, own: &File) -> (Function, bool) {
+        let marks = |memory: &File| {
+            let mut bytes = [0; marks::LENGTH];
+            memory.read_exact_at(&mut bytes, 0).map_or((Function::NONE, false), |()| wire::read_marks(bytes))
+        };
+        let (function, at_fault) = marks(own);
+        if at_fault {
+            return (*self.died_in.get_or_init(|| function), false);
+        }
+        if let Some(function) = self.died_in.get() {
+            return (*function, true);
+        }
+        let memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = memories.iter().filter_map(Weak::upgrade).map(|memory| marks(&memory));
+        others.find(|(_, at_fault)| *at_fault).map_or((function, false), |(function, _)| (function, true))
     }
 
     /// How it has ended: it is about to, or is made to.

@@ -16,7 +16,7 @@ use super::conversation::{Conversation, Heard};
 use super::process::{NotLoaded, Process, STEP, signal_or_status};
 use super::settings::{Confinement, HostSettings};
 use super::wire::{
-    self, Answer, Begin, Bytes, Call, Change, Data, EventValue, Function, Nonsense, Note, Reply, Request, ToHost, marks,
+    self, Answer, Begin, Bytes, Call, Change, Data, EventValue, Function, Nonsense, Note, Reply, Request, ToHost,
 };
 use crate::api::call::{Called, Gone, Io, IoDone, Status};
 use crate::api::event::Event;
@@ -105,7 +105,7 @@ impl Plugin for Library {
         let mut instance = RemoteInstance {
             file: self.info.file.clone(),
             stream: line.stream,
-            shared: File::from(line.shared),
+            shared: line.shared,
             conversation: Conversation::default(),
             canceller: Arc::new(RemoteCanceller {
                 file: self.info.file.clone(),
@@ -148,7 +148,7 @@ struct RemoteInstance {
     file: Vec<u8>,
     stream: UnixStream,
     /// Memory that the plugin host has mapped; here it is a file.
-    shared: File,
+    shared: Arc<File>,
     conversation: Conversation,
     process: Arc<Process>,
     canceller: Arc<RemoteCanceller>,
@@ -368,28 +368,16 @@ impl RemoteInstance {
             }
             Failure::Closed => {
                 let end = self.process.wait_end();
-                let (running, _at_fault) = self.marks();
+                let (running, elsewhere) = self.process.died_in(&self.shared);
                 let function = if running == Function::NONE { function } else { running };
+                let place = if elsewhere { texts::of_another_job(function.name()) } else { function.name().to_owned() };
                 match end {
-                    Some(status) => {
-                        (texts::died(file, function.name(), &texts::ended(signal_or_status(status))), false)
-                    }
-                    None => (texts::hung_up(file, function.name()), false),
+                    Some(status) => (texts::died(file, &place, &texts::ended(signal_or_status(status))), false),
+                    None => (texts::hung_up(file, &place), false),
                 }
             }
         };
         Gone { text, canceled }
-    }
-
-    /// The function in which the plugin host has died, and whether the signal came to the thread of
-    /// this instance.
-    fn marks(&self) -> (Function, bool) {
-        let mut marks = [0; marks::LENGTH];
-        if self.shared.read_exact_at(&mut marks, 0).is_err() {
-            return (Function::NONE, false);
-        }
-        let at = |place: usize| marks.get(place).copied().unwrap_or_default();
-        (Function::from_mark(at(marks::FUNCTION)), at(marks::FAULT) == 1)
     }
 
     /// Calls a function that returns a number.

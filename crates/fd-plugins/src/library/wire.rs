@@ -49,6 +49,13 @@ pub(crate) mod marks {
     pub(crate) const LENGTH: usize = 2;
 }
 
+/// The function that runs, and whether its thread has received a deadly signal, by the marks in
+/// the first bytes of the shared memory.
+pub(crate) fn read_marks(bytes: [u8; marks::LENGTH]) -> (Function, bool) {
+    let [function, fault] = bytes;
+    (Function::from_mark(function), fault == 1)
+}
+
 /// A function of a plugin, for messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Function(u8);

@@ -1,5 +1,228 @@
 //! Plugins that fail.
 
-use crate::Test;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
 
-pub(crate) const TESTS: &[Test] = &[];
+use fd_plugins::library::Confinement;
+use fd_plugins::{Called, Gone, Instance, Io, IoDone, Plugin as _, SavePacket, Status};
+use fd_records::MetadataKind;
+
+use crate::Test;
+use crate::bed::{Daemon, begun, compiled, confinement, load, odd};
+
+pub(crate) const TESTS: &[Test] = &[
+    (
+        "a_crash_in_each_function_is_named_and_the_next_job_works",
+        a_crash_in_each_function_is_named_and_the_next_job_works,
+    ),
+    ("each_kind_of_death_is_named", each_kind_of_death_is_named),
+    ("the_death_in_one_job_is_told_in_another", the_death_in_one_job_is_told_in_another),
+    (
+        "a_plugin_that_hangs_is_given_up_when_its_job_is_canceled",
+        a_plugin_that_hangs_is_given_up_when_its_job_is_canceled,
+    ),
+    ("a_plugin_that_obeys_the_cancel_goes_on", a_plugin_that_obeys_the_cancel_goes_on),
+    ("a_call_has_its_time", a_call_has_its_time),
+    ("nonsense_ends_the_plugin_host", nonsense_ends_the_plugin_host),
+    ("odd_habits_do_no_harm", odd_habits_do_no_harm),
+    ("a_read_beyond_the_buffer_is_an_error", a_read_beyond_the_buffer_is_an_error),
+    ("libraries_that_are_no_plugins_are_refused", libraries_that_are_no_plugins_are_refused),
+    ("confinement_is_kept", confinement_is_kept),
+];
+
+/// Calls every function once, until one fails; what has failed.
+fn through(daemon: &mut Daemon, command: &str) -> Option<Gone> {
+    fn calls(daemon: &mut Daemon, command: &str) -> Called<()> {
+        let mut instance = begun(odd(), daemon, command)?;
+        let mut file = SavePacket::empty();
+        let instance_ref = &mut instance;
+        instance_ref.start_backup_file(daemon, command.as_bytes(), true, &mut file)?;
+        instance_ref.check_stream(daemon, &mut 26)?;
+        transfer(daemon, instance_ref.as_mut())?;
+        instance_ref.read_xacl(daemon, MetadataKind::Acl, &mut Vec::new())?;
+        instance_ref.end_backup_file(daemon)?;
+        instance_ref.check_file(daemon, b"/x")?;
+        instance_ref.start_restore_file(daemon, command.as_bytes())?;
+        instance_ref.create_file(daemon, &fd_plugins::RestoreFile::default())?;
+        instance_ref.io(daemon, Io::Write { data: &vec![7; 70_000] })?;
+        instance_ref.io(daemon, Io::Seek { offset: 3, whence: 0 })?;
+        instance_ref.set_attributes(daemon, &fd_plugins::RestoreFile::default())?;
+        instance_ref.end_restore_file(daemon)?;
+        instance.end(daemon)
+    }
+    calls(daemon, command).err()
+}
+
+fn transfer(daemon: &mut Daemon, instance: &mut dyn Instance) -> Called<()> {
+    instance.io(daemon, Io::Open { name: b"/odd/file0", flags: 0, mode: 0 })?;
+    instance.io(daemon, Io::Read { buffer: &mut [0; 1000] })?;
+    instance.io(daemon, Io::Close)?;
+    Ok(())
+}
+
+fn text(gone: Option<&Gone>) -> String {
+    let gone = gone.expect("it fails");
+    assert!(!gone.canceled);
+    let text = String::from_utf8(gone.text.clone()).unwrap();
+    let file = String::from_utf8(odd().info().file.clone()).unwrap();
+    text.replace(&file, "odd-fd.so")
+}
+
+fn a_crash_in_each_function_is_named_and_the_next_job_works() {
+    assert_eq!(through(&mut Daemon::default(), "odd: none"), None);
+    let functions = [
+        ("handlePluginEvent", "handlePluginEvent"),
+        ("startBackupFile", "startBackupFile"),
+        ("checkStream", "checkStream"),
+        ("open", "pluginIO"),
+        ("read", "pluginIO"),
+        ("close", "pluginIO"),
+        ("handleXACLdata", "handleXACLdata"),
+        ("endBackupFile", "endBackupFile"),
+        ("checkFile", "checkFile"),
+        ("startRestoreFile", "startRestoreFile"),
+        ("createFile", "createFile"),
+        ("write", "pluginIO"),
+        ("seek", "pluginIO"),
+        ("setFileAttributes", "setFileAttributes"),
+        ("endRestoreFile", "endRestoreFile"),
+        ("freePlugin", "freePlugin"),
+    ];
+    for (word, function) in functions {
+        let gone = through(&mut Daemon::default(), &format!("odd: {word}=segv"));
+        let expected =
+            format!("Plugin odd-fd.so: the plugin host died in {function}: signal 11 (Segmentation violation).\n");
+        assert_eq!(text(gone.as_ref()), expected, "{word}");
+        assert_eq!(through(&mut Daemon::default(), "odd: none"), None);
+    }
+}
+
+fn each_kind_of_death_is_named() {
+    let kinds = [
+        ("abort", "signal 6 (IOT trap)"),
+        ("free", "signal 6 (IOT trap)"),
+        ("exit", "exit status 3"),
+        ("dying", "signal 6 (IOT trap)"),
+    ];
+    for (kind, end) in kinds {
+        let gone = through(&mut Daemon::default(), &format!("odd: read={kind}"));
+        assert_eq!(text(gone.as_ref()), format!("Plugin odd-fd.so: the plugin host died in pluginIO: {end}.\n"));
+    }
+}
+
+fn the_death_in_one_job_is_told_in_another() {
+    let mut other = Daemon::default();
+    let mut idle = begun(odd(), &mut other, "odd: none").unwrap();
+    text(through(&mut Daemon::default(), "odd: checkFile=segv").as_ref());
+    let gone = idle.end_backup_file(&mut other).err();
+    let expected =
+        "Plugin odd-fd.so: the plugin host died in checkFile of another job: signal 11 (Segmentation violation).\n";
+    assert_eq!(text(gone.as_ref()), expected);
+    // It was told.
+    assert_eq!(idle.end(&mut other), Ok(()));
+}
+
+/// Cancels the job as soon as the plugin is in a call.
+fn canceled(command: &str) -> (Daemon, Called<Status>) {
+    let mut daemon = Daemon::default();
+    let mut instance = begun(odd(), &mut daemon, command).unwrap();
+    let (facts, canceller) = (Arc::clone(&daemon.facts), instance.canceller());
+    let cancels = thread::spawn(move || {
+        facts.canceled.store(true, Ordering::Relaxed);
+        let mut daemon = Daemon { facts, said: Vec::new() };
+        canceller.cancel(&mut daemon);
+        daemon.said
+    });
+    let answer = instance.end_backup_file(&mut daemon);
+    assert_eq!(cancels.join().unwrap(), ["Info canceled\n"]);
+    if answer.is_ok() {
+        instance.end(&mut daemon).unwrap();
+    }
+    (daemon, answer)
+}
+
+fn a_plugin_that_hangs_is_given_up_when_its_job_is_canceled() {
+    let mut other = Daemon::default();
+    let mut idle = begun(odd(), &mut other, "odd: none").unwrap();
+    let (_, answer) = canceled("odd: endBackupFile=hang");
+    assert!(answer.unwrap_err().canceled);
+    // Another job in the same plugin host goes on; new ones get a new plugin host.
+    assert_eq!(idle.end_backup_file(&mut other), Ok(Status::Ok));
+    assert_eq!(through(&mut Daemon::default(), "odd: none"), None);
+    idle.end(&mut other).unwrap();
+}
+
+fn a_plugin_that_obeys_the_cancel_goes_on() {
+    let (_, answer) = canceled("odd: endBackupFile=obey");
+    assert_eq!(answer, Ok(Status::Ok));
+}
+
+fn a_call_has_its_time() {
+    let gone = through(&mut Daemon::default(), "odd: freePlugin=hang");
+    let expected = "Plugin odd-fd.so: freePlugin has not returned for 2 s. The plugin host was ended.\n";
+    assert_eq!(text(gone.as_ref()), expected);
+    let limited = Confinement { call_timeout: Some(Duration::from_millis(300)), ..confinement() };
+    let plugin = load(&compiled("limited", &[]), limited).unwrap();
+    let mut daemon = Daemon::default();
+    let mut instance = begun(&plugin, &mut daemon, "odd: checkFile=hang").unwrap();
+    assert!(instance.check_file(&mut daemon, b"/x").is_err_and(|gone| !gone.canceled));
+}
+
+fn nonsense_ends_the_plugin_host() {
+    for what in ["scribble", "close"] {
+        let start = Instant::now();
+        let gone = through(&mut Daemon::default(), &format!("odd: checkFile={what}"));
+        let text = text(gone.as_ref());
+        assert!(text.starts_with("Plugin odd-fd.so: the plugin host") && text.contains("checkFile"), "{text}");
+        assert!(start.elapsed() < Duration::from_secs(10));
+        assert_eq!(through(&mut Daemon::default(), "odd: none"), None);
+    }
+}
+
+fn odd_habits_do_no_harm() {
+    for what in ["fork", "leak", "print", "thread"] {
+        assert_eq!(through(&mut Daemon::default(), &format!("odd: startBackupFile={what}")), None, "{what}");
+    }
+}
+
+fn a_read_beyond_the_buffer_is_an_error() {
+    let mut daemon = Daemon::default();
+    let mut instance = begun(odd(), &mut daemon, "odd: toomuch=1").unwrap();
+    let read = instance.io(&mut daemon, Io::Read { buffer: &mut [0; 1000] }).unwrap();
+    assert_eq!(read, IoDone { returned: Status::Ok, status: -1, errno: 5, offset: 0 });
+    assert_eq!(daemon.said.len(), 1);
+    assert!(daemon.said.concat().ends_with("pluginIO says that it has read 1001 bytes of at most 1000.\n"));
+    instance.end(&mut daemon).unwrap();
+}
+
+fn libraries_that_are_no_plugins_are_refused() {
+    let refusal = |name: &str, definition: &str| {
+        let path = compiled(name, &[definition]);
+        let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+        load(&path, confinement()).unwrap_err().replace(path.to_str().unwrap(), "PATH").replace(&file, "FILE")
+    };
+    let cases = [
+        ("magic", "-DODD_LOAD=info.magic=\"x\"", "Plugin magic wrong. Plugin=FILE wanted=*FDPluginData* got=x\n"),
+        ("version", "-DODD_LOAD=info.version=22", "Plugin version incorrect. Plugin=FILE wanted=23 got=22\n"),
+        ("license", "-DODD_LOAD=info.license=\"MIT\"", "Plugin license incompatible. Plugin=FILE license=MIT\n"),
+        ("size", "-DODD_LOAD=info.size=55", "Plugin size incorrect. Plugin=FILE wanted=56 got=55\n"),
+        ("refusing", "-DODD_LOAD=return(2)", "silent"),
+        ("crashing", "-DODD_LOAD=abort()", "Plugin FILE: it could not be loaded: signal 6 (IOT trap).\n"),
+        ("sleeping", "-DODD_LOAD=for(;;)pause()", "Plugin FILE: it could not be loaded: loadPlugin does not return.\n"),
+        ("nameless", "-DloadPlugin=loads", "Lookup of loadPlugin in plugin PATH failed: ERR=<NULL>\n"),
+        ("endless", "-DunloadPlugin=unloads", "Lookup of unloadPlugin in plugin PATH failed: ERR=<NULL>\n"),
+    ];
+    for (name, definition, expected) in cases {
+        assert_eq!(refusal(name, definition), expected, "{name}");
+    }
+}
+
+fn confinement_is_kept() {
+    // As much memory as the program needs to begin is less than this.
+    let little = Confinement { memory: Some(1 << 20), ..confinement() };
+    assert!(load(&compiled("little", &[]), little).is_err());
+    let enough = Confinement { memory: Some(1 << 30), ..confinement() };
+    assert!(load(&compiled("enough", &[]), enough).is_ok());
+}

@@ -70,7 +70,7 @@ static int odd(struct bp_context *context, const char *function)
     if (!strncmp(what, "exit", 4))
         exit(3);
     if (!strncmp(what, "free", 4)) {
-        void *memory = malloc(100);
+        void *volatile memory = malloc(100);
         free(memory);
         free(memory);
     }

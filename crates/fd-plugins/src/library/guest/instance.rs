@@ -118,6 +118,11 @@ impl Mapping {
         unsafe { self.0.as_ptr().add(offset.min(SHARED - 1)) }
     }
 
+    /// Where a deadly signal is noted.
+    pub(super) fn fault_mark(&self) -> *mut u8 {
+        self.at(marks::FAULT)
+    }
+
     /// Notes which function runs.
     pub(super) fn mark(&self, function: u8) {
         // SAFETY: a byte of the first page, which only this side writes.
