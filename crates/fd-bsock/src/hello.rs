@@ -188,13 +188,22 @@ impl Challenge {
     }
 }
 
-/// Whether this is the Storage Daemon's capability line; all five numbers are required, none is
-/// used (reference 01 §7).
+/// Whether this is the Storage Daemon's capability line; all five numbers are required
+/// (reference 01 §7).
 pub fn is_storage_capabilities(line: &[u8]) -> bool {
+    dedup_block_sizes(line).is_some()
+}
+
+/// The largest and the smallest block of deduplication in the Storage Daemon's capability line,
+/// bytes. Only plugins are told.
+pub fn dedup_block_sizes(line: &[u8]) -> Option<(u64, u64)> {
     let mut scan = Lenient::new(line);
-    let signed = ["sdcaps: dedup=", " hash="].iter().all(|head| scan.text(head).map(Lenient::i64).is_some());
-    let blocks = [" dedup_block=", " min_dedup_block=", " max_dedup_block="];
-    signed && blocks.iter().all(|head| scan.text(head).map(Lenient::u64).is_some())
+    for head in ["sdcaps: dedup=", " hash="] {
+        scan.text(head).map(Lenient::i64)?;
+    }
+    scan.text(" dedup_block=").map(Lenient::u64)?;
+    let smallest = scan.text(" min_dedup_block=").map(Lenient::u64)?;
+    Some((scan.text(" max_dedup_block=").map(Lenient::u64)?, smallest))
 }
 
 /// The File Daemon's capabilities: no deduplication; `proxy` if the Director resource has

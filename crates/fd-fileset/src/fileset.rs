@@ -46,6 +46,8 @@ pub struct Verdict<'f> {
 pub(crate) struct Block {
     pub(crate) is_exclude: bool,
     pub(crate) options: Vec<Options>,
+    /// The place of the Options block that lines go to.
+    pub(crate) current: usize,
     pub(crate) names: Vec<Vec<u8>>,
     pub(crate) plugins: Vec<Vec<u8>>,
     pub(crate) ignore_dir: Option<Vec<u8>>,

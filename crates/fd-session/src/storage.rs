@@ -139,6 +139,8 @@ pub struct StorageGreeting {
     /// The Storage Daemon's protocol number; 0 if it said something else (any text counts as OK,
     /// reference 01 §12).
     pub version: i32,
+    /// Its largest and its smallest block of deduplication, bytes.
+    pub dedup_blocks: (u64, u64),
 }
 
 #[derive(Debug)]
@@ -154,6 +156,7 @@ enum State {
 pub struct StorageHello {
     state: State,
     proxy: bool,
+    dedup_blocks: (u64, u64),
 }
 
 type Actions = Vec<Action<StorageGreeting, StorageError>>;
@@ -163,13 +166,14 @@ impl StorageHello {
     pub fn start(job: &[u8], credentials: Credentials, proxy: bool) -> (Self, Actions) {
         let tlspsk = credentials.need.to_wire();
         let greeting = hello::start_job(job, tlspsk);
-        let this = Self { state: State::Capabilities(credentials), proxy };
+        let this = Self { state: State::Capabilities(credentials), proxy, dedup_blocks: (0, 0) };
         (this, vec![Action::Send(greeting), Action::Receive(ANSWER_TIMEOUT)])
     }
 
     fn capabilities(&mut self, credentials: Credentials, input: Input<'_>) -> Actions {
         match input {
-            Input::Frame(frame) if hello::is_storage_capabilities(frame) => {
+            Input::Frame(frame) if let Some(sizes) = hello::dedup_block_sizes(frame) => {
+                self.dedup_blocks = sizes;
                 let caps = Action::Send(hello::file_daemon_capabilities(self.proxy));
                 let (authentication, actions) = Authentication::client(credentials);
                 self.state = State::Authenticating(Box::new(authentication));
@@ -223,6 +227,7 @@ impl Machine for StorageHello {
                 Input::Frame(frame) => Action::Done(StorageGreeting {
                     encrypted: authenticated.encrypted,
                     version: hello::storage_accepted(frame),
+                    dedup_blocks: self.dedup_blocks,
                 }),
                 other => Action::Failed(StorageError::NoHello(other.describe())),
             }],

@@ -132,6 +132,11 @@ impl StorageConnection {
         self.compressed
     }
 
+    /// The Storage Daemon's largest and smallest block of deduplication, bytes.
+    pub(crate) const fn dedup_blocks(&self) -> (u64, u64) {
+        self.greeting.dedup_blocks
+    }
+
     /// The channel.
     pub(crate) const fn channel(&mut self) -> &mut Channel {
         &mut self.channel

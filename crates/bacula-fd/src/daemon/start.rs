@@ -143,7 +143,7 @@ fn daemon(cli: &Cli, config: Config, debug: Arc<Debug>, settings: Settings) -> R
     let plugins = std::mem::take(&mut loaded.plugins);
     let daemon = Daemon::new(config, certificates, protection, debug, settings, plugins, facts);
     for (kind, text) in &loaded.said {
-        daemon.supervisor.announce(*kind, "plugins.c", text);
+        daemon.supervisor.tell_here(*kind, text);
     }
     drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&daemon.config().file_daemon.name)))?;

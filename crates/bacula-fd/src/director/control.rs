@@ -8,7 +8,7 @@ use fd_session::texts;
 
 use super::conversation::{Conversation, Flow};
 use crate::shared::job::{Identity, Job};
-use crate::shared::plugins::names;
+use crate::shared::plugins::names_and_versions;
 
 impl Conversation<'_> {
     pub(super) fn name_job(&mut self, new: NewJob) -> Flow {
@@ -20,7 +20,7 @@ impl Conversation<'_> {
         self.take_key(&authorization);
         self.begin_plugins();
         let platform = self.daemon.platform.with_commas();
-        let plugins = names(&self.daemon.plugins()).join(b",".as_slice());
+        let plugins = names_and_versions(&self.daemon.plugins()).join(b",".as_slice());
         self.replied(&texts::ok_job(&platform, &plugins))
     }
 

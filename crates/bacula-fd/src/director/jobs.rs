@@ -112,7 +112,6 @@ impl Conversation<'_> {
         job.set_kind(JobKind::Restore);
         job.progress.set_files_expected(*files);
         job.change_status(JobStatus::Blocked);
-        self.tell_plugins(&Event::StartRestoreJob);
         match self.storage.take() {
             None => self.say(MessageType::Fatal, texts::IMPROPER_SEQUENCE),
             Some(storage) => {
@@ -122,8 +121,8 @@ impl Conversation<'_> {
                 let events = self.job_events();
                 self.storage = self.run_job(&job, Some(RESTORE_TICK), storage, |job, outbox, storage| {
                     let before = std::mem::take(&mut waiting);
-                    waiting = restore::run(job, &plan, &mut state, before, outbox, storage);
-                    events.tell(job, outbox, None, &Event::EndRestoreJob);
+                    let tell = |event: &Event<'_>| events.tell(job, outbox, None, event);
+                    waiting = restore::run(job, &plan, &mut state, before, outbox, storage, &tell);
                 });
                 self.waiting = waiting;
                 self.restored = Some(state);

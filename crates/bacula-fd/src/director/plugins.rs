@@ -2,6 +2,7 @@
 //! §8). What is for a plugin that is not there is read and checked, and goes nowhere.
 
 use fd_compress::Decompressor;
+use fd_fileset::texts::malformed_plugin_command;
 use fd_messages::MessageType;
 use fd_plugins::{Event, ListedFile, Lookup, Query, RestoreObject, Status};
 use fd_records::AccurateEntry;
@@ -162,7 +163,13 @@ impl Conversation<'_> {
             let mut answer = Answer::Silence;
             self.with_plugins(|plugins, host| {
                 answer = match plugins.named(plugin) {
-                    Lookup::NoPlugins | Lookup::Nameless | Lookup::Malformed => Answer::Silence,
+                    Lookup::NoPlugins | Lookup::Nameless => Answer::Silence,
+                    Lookup::Malformed => {
+                        if !plugins.is_empty() {
+                            host.message(MessageType::Error, &malformed_plugin_command(plugin));
+                        }
+                        Answer::Silence
+                    }
                     Lookup::Found(mut named) if named.offers().query => {
                         match named.call(|instance| instance.query(host, query, &mut result)) {
                             Ok(Status::Ok) => Answer::Last,

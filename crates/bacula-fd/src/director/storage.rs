@@ -63,6 +63,9 @@ impl Conversation<'_> {
     fn adopt_storage(&mut self, job: &Job, mut connection: StorageConnection, host: &str, port: u16) {
         let encrypted = connection.is_encrypted();
         job.set_storage(Some((connection.channel().canceller(), encrypted)));
+        let (most, least) = connection.dedup_blocks();
+        let number = |size| i32::try_from(size).unwrap_or(i32::MAX);
+        self.tell_facts(|told| told.dedup_blocks = (number(most), number(least)));
         self.storage = Some(connection);
         self.key.fill(0);
         if job.identity.job_id > 0 && port != 0 {

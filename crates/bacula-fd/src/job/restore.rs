@@ -6,6 +6,7 @@ use fd_crypto::pki::KeyRing;
 use fd_crypto::processor::Processor;
 use fd_fileset::{plain_path, wildcard};
 use fd_messages::{JobLog as _, MessageType};
+use fd_plugins::Event;
 use fd_records::Replace;
 use fd_restore::{
     CompileName, End, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState, SourceError,
@@ -89,7 +90,7 @@ fn leads_to(pattern: &[u8], path: &[u8]) -> bool {
 /// Restores what one Storage Daemon sends; errors become messages and the job's status. The result
 /// is what the stock daemon says only with its next message, or before the job's end when its
 /// status is settled: errors among them do not fail the restore. `waiting` are those of the
-/// previous round.
+/// previous round; `tell` tells plugins when the records come and when they have come.
 pub(crate) fn run(
     job: &Job,
     plan: &RestorePlan,
@@ -97,6 +98,7 @@ pub(crate) fn run(
     waiting: Vec<QueuedMessage>,
     outbox: &Outbox,
     storage: &mut StorageConnection,
+    tell: &dyn Fn(&Event<'_>),
 ) -> Vec<QueuedMessage> {
     let ticket = match storage.open_read(job) {
         Ok(ticket) => ticket,
@@ -113,11 +115,13 @@ pub(crate) fn run(
         }
     };
     job.change_status(JobStatus::Running);
+    tell(&Event::StartRestoreJob);
     state.wait_with(waiting);
     let mut waiting = Vec::new();
     storage.channel().expect_many(true);
     let restored = fd_restore::run(plan, state, &job.progress, outbox, &job.cancel, &mut RecordFeed::new(storage));
     storage.channel().expect_many(false);
+    tell(&Event::EndRestoreJob);
     match restored {
         Ok(outcome) => {
             if matches!(outcome.end, End::ConnectionLost(_)) {

@@ -3,20 +3,27 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fd_messages::MessageType;
-use fd_plugins::{Host, JobFacts, JobPlugins, Plugin};
+use fd_plugins::{Host, JobFacts, JobPlugins, Plugin, PluginInfo};
 
 use crate::shared::facts::Facts;
 
 /// Most messages of plugins that wait because a cancel is told on another thread.
 const MOST_WAITING: usize = 100;
 
-/// `name(version)` of each plugin.
+/// The name of each plugin: its file without the end.
 pub(crate) fn names(plugins: &[Arc<dyn Plugin>]) -> Vec<Vec<u8>> {
-    let name = |plugin: &Arc<dyn Plugin>| {
-        let info = plugin.info();
-        [info.name(), b"(", &info.version, b")"].concat()
-    };
+    plugins.iter().map(|plugin| name_of(plugin.info()).to_vec()).collect()
+}
+
+/// `name(version)` of each plugin.
+pub(crate) fn names_and_versions(plugins: &[Arc<dyn Plugin>]) -> Vec<Vec<u8>> {
+    let name = |plugin: &Arc<dyn Plugin>| [name_of(plugin.info()), b"(", &plugin.info().version, b")"].concat();
     plugins.iter().map(name).collect()
+}
+
+/// Unlike the name that commands use, it ends at the last end of a plugin's file.
+fn name_of(info: &PluginInfo) -> &[u8] {
+    info.file.strip_suffix(PluginInfo::FILE_END).unwrap_or(&info.file)
 }
 
 /// The plugins of one connection, which may be a job's.

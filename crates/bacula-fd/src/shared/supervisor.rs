@@ -166,6 +166,12 @@ impl Supervisor {
         self.deliver_locally(kind.number(), clock::seconds(), &line, None);
     }
 
+    /// Says something in the form of a job's message, under number 0, on this host only.
+    pub(crate) fn tell_here(&self, kind: MessageType, text: &[u8]) {
+        let line = texts::job_line(&self.config.file_daemon.name, 0, kind, text);
+        self.deliver_locally(kind.number(), clock::seconds(), &line, None);
+    }
+
     /// Delivers an event on this host (reference 06 §9).
     pub(crate) fn event(&self, code: &str, kind: &str, reference: u64, source: &str, text: &str) {
         let own = &self.config.file_daemon;

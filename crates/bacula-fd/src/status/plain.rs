@@ -9,7 +9,7 @@ use crate::clock;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Job, JobKind, StorageView, level_words};
 use crate::shared::platform::Platform;
-use crate::shared::plugins::names;
+use crate::shared::plugins::names_and_versions;
 use crate::shared::state_file::FinishedJob;
 use crate::shared::supervisor::Session;
 use crate::texts;
@@ -88,7 +88,7 @@ fn header(daemon: &Daemon) -> Vec<String> {
     if debug.level() > 0 {
         lines.push(" APIs: !GPFS\n".to_owned());
     }
-    let plugins = names(&daemon.plugins());
+    let plugins = names_and_versions(&daemon.plugins());
     if !plugins.is_empty() {
         lines.push(texts::plugins(&plugins));
     }

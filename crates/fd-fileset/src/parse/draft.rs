@@ -152,9 +152,10 @@ impl Draft {
             return T::default();
         };
         if opens || block.options.is_empty() {
+            block.current = block.options.len();
             block.options.push(Options::default());
         }
-        let changed = block.options.last_mut().map(change).unwrap_or_default();
+        let changed = block.options.get_mut(block.current).map(change).unwrap_or_default();
         self.state = State::Options;
         changed
     }
@@ -383,14 +384,16 @@ impl Draft {
         Ok(true)
     }
 
-    /// Begins an Options block in the current block. `false`: there is none.
+    /// Begins an Options block in the current block, before the others: it decides first. `false`:
+    /// there is no block.
     ///
     /// # Errors
     /// The FileSet is too large.
     pub fn new_options(&mut self) -> Result<bool, LineError> {
         self.usable(Self::charge, size_of::<Options>())?;
         let Some(block) = self.block() else { return Ok(false) };
-        block.options.push(Options::default());
+        block.options.insert(0, Options::default());
+        block.current = 0;
         self.state = State::Options;
         Ok(true)
     }

@@ -77,8 +77,9 @@ fn patterns_and_letters_go_to_the_current_options() {
     let set = set.complete();
     let judged = |path: &[u8]| set.judge(&set.includes()[0], path, false).accepted;
     assert_eq!(set.includes()[0].options().count(), 2);
-    // Everything matches the first block only if it has patterns; it has none.
     assert_eq!((judged(b"/a/x.o"), judged(b"/a/x.c")), (false, true));
+    // What the plugin's block does not match has the options of the Director's, which is the last.
+    assert!(set.judge(&set.includes()[0], b"/a/x.c", false).options.digest.is_some());
 }
 
 #[test]
