@@ -342,8 +342,7 @@ fn shape(status: &str) -> String {
         // Each line's own volatile part; the Director's two lines about connecting are not the
         // client's.
         Some(match line.trim_start().split([' ', ':']).next()? {
-            // Plugins are a matter of what is installed.
-            "Connecting" | "status" | "quit" | "Plugin" => return None,
+            "Connecting" | "status" | "quit" => return None,
             "reference-fd" | "test-fd" => keep(5).replace("reference-fd", "test-fd"),
             "Daemon" => line.split(". Jobs:").nth(1)?.to_owned(),
             "Director" => line.split(" at: ").next()?.to_owned(),

@@ -10,7 +10,7 @@ use crate::api::event::Event;
 use crate::api::host::Host;
 use crate::api::plugin::{Canceller, Instance, Offers, Plugin, PluginInfo};
 
-/// A command with one of these names is for every plugin.
+/// One of these as the whole command is for every plugin.
 const EVERYBODY: [&[u8]; 2] = [b"job", b"*all*"];
 
 /// The plugins of one job, in the order in which they were loaded.
@@ -121,7 +121,9 @@ impl JobPlugins {
         if self.is_empty() {
             return Lookup::NoPlugins;
         }
-        let Some(member) = self.members.iter().find(|member| member.is_named(name)) else { return Lookup::NotFound };
+        let Some(member) = self.members.iter().find(|member| member.is_meant(command, name)) else {
+            return Lookup::NotFound;
+        };
         let state = member.lock();
         match &*state {
             State::Ready(_) => Lookup::Found(NamedPlugin { member, state }),
@@ -145,7 +147,7 @@ impl JobPlugins {
         let Some(name) = command_name(command)? else { return Ok(()) };
         self.each(
             host,
-            |member| member.is_named(name).then(|| member.lock()),
+            |member| member.is_meant(command, name).then(|| member.lock()),
             |_, instance, host| instance.event(host, event).map(drop),
             event.outlives_cancel(),
         );
@@ -168,7 +170,7 @@ impl JobPlugins {
         self.each(
             host,
             |member| {
-                let state = member.is_named(name).then(|| member.try_lock())?;
+                let state = member.is_meant(command, name).then(|| member.try_lock())?;
                 is_told &= state.is_some();
                 state
             },
@@ -267,8 +269,9 @@ impl std::fmt::Debug for JobPlugins {
 }
 
 impl Member {
-    fn is_named(&self, name: &[u8]) -> bool {
-        EVERYBODY.contains(&name) || self.plugin.info().name() == name
+    /// `name` is the one in the command.
+    fn is_meant(&self, command: &[u8], name: &[u8]) -> bool {
+        EVERYBODY.contains(&command) || self.plugin.info().name() == name
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

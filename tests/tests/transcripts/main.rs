@@ -96,11 +96,8 @@ impl Stage {
         wait_for_ends(&path)?;
         let text = fs::read(path).unwrap();
         let lines = text.split(|byte| *byte == b'\n').map(|line| Frame::Data(line.to_vec()));
-        let lines = lines.filter_map(|line| normal::line(&line, name));
-        Ok(lines
-            .filter(|line| !line.contains("expecting Hello") && !line.contains("Loaded plugin"))
-            .collect::<Vec<_>>()
-            .join("\n"))
+        let lines = lines.map(|line| normal::line(&line, name));
+        Ok(lines.filter(|line| !line.contains("expecting Hello")).collect::<Vec<_>>().join("\n"))
     }
 }
 

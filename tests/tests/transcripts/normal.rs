@@ -57,23 +57,21 @@ pub(crate) fn lines(conversation: &Conversation, client: &str) -> (Vec<String>, 
         frames.iter().position(is_last).map_or(0, |place| place + 1)
     };
     let (director, daemon) = (&conversation.director, &conversation.daemon);
-    let said = |frames: &[Frame]| frames.iter().filter_map(|frame| line(frame, client)).collect::<Vec<_>>();
+    let said = |frames: &[Frame]| frames.iter().map(|frame| line(frame, client)).collect::<Vec<_>>();
     let behind = |frames: &[Frame], from: usize| said(frames.get(from..).unwrap_or_default());
     (behind(director, login(director, b"1000 OK auth")), behind(daemon, login(daemon, b"2000 OK Hello")))
 }
 
-/// One frame as a line; `None` for the line of the plugins, which are a matter of what is
-/// installed.
-pub(crate) fn line(frame: &Frame, client: &str) -> Option<String> {
-    Some(match frame {
-        Frame::Data(payload) if payload.starts_with(b" Plugin: ") => return None,
+/// One frame as a line.
+pub(crate) fn line(frame: &Frame, client: &str) -> String {
+    match frame {
         Frame::Signal(signal) => format!("signal {signal}"),
         Frame::Closed => "closed".to_owned(),
         Frame::Data(payload) => {
             let text = payload.escape_ascii().to_string().replace("\\\"", "\"").replace("\\\'", "'");
             normal(&row(&text.replace(client, "CLIENT")))
         }
-    })
+    }
 }
 
 /// A row of a table without the number of its job: the number is right-aligned.
@@ -99,16 +97,13 @@ fn normal(text: &str) -> String {
         }
         None => text,
     };
-    // The machine, the libraries and the plugins of each program.
-    let text = cut(text, "2000 OK Job 15.0.3 (25Mar25) ", "\u{1}", "HOST");
+    // The machine and the libraries of each program.
+    let text = cut(text, "2000 OK Job 15.0.3 (25Mar25) ", ";", "HOST");
     let text = cut(text, "15.0.3 (25 March 2025)  ", "\\n", "HOST");
     let text = cut(text, "uname=", "\\n", "HOST");
     let text = cut(text, "\"uname\":\"", "\"", "HOST");
     let text = cut(text, "\"uname\"=", "\\n", "HOST");
     let text = cut(text, "\"crypto\"=", "\\n", "LIBRARY");
-    let text = cut(text, "plugins=", "\\n", "");
-    let text = cut(text, "\"plugins\"=", "\\n", "");
-    let text = cut(text, "\"plugins\":[", "]", "");
     let text = cut(text, "crypto=", "\\n", "LIBRARY");
     cut(text, "\"crypto\":\"", "\"", "LIBRARY")
 }

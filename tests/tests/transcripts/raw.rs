@@ -74,7 +74,7 @@ impl Talk {
             peer.finish()?;
             heard.extend(peer.rest()?);
         }
-        let lines: Vec<String> = heard.iter().filter_map(|frame| normal::line(frame, client)).collect();
+        let lines: Vec<String> = heard.iter().map(|frame| normal::line(frame, client)).collect();
         Ok(lines.join("\n"))
     }
 }
