@@ -7,7 +7,7 @@ use fd_bsock::FrameError;
 use fd_compress::CompressError;
 use fd_messages::{Stage, StageTimes};
 use fd_os::{error_text, io_error_text};
-use fd_records::DigestKind;
+use fd_records::{DigestKind, MetadataKind};
 use rustix::io::Errno;
 
 /// A file can't be opened; its attributes are saved already.
@@ -186,6 +186,11 @@ pub(crate) fn metadata_type(kind: i32) -> Vec<u8> {
 pub(crate) fn metadata_failed(plugin: &[u8], path: &[u8]) -> Vec<u8> {
     let head: &[u8] = b"fd_plugins.c:1315 Failed to backup metadata for plugin: \"";
     [head, plugin, b"\" fname: ", path, b"\n"].concat()
+}
+
+/// A plugin can't give the ACLs or the extended attributes of a file.
+pub(crate) fn no_xacl(kind: MetadataKind) -> Vec<u8> {
+    format!("No OS {} configured.\n", kind.name().to_uppercase()).into_bytes()
 }
 
 /// A plugin's data has addresses, and the job encrypts.

@@ -67,10 +67,15 @@ impl FileSet {
         fileset
     }
 
-    /// A FileSet of Includes with nothing but the options for their names.
-    pub(crate) fn of_options(options: impl Iterator<Item = EffectiveOptions>) -> Self {
-        let include = |options| Include { top_level: Arc::new(options), ..Include::default() };
-        Self { includes: options.map(include).collect(), excludes: Vec::new() }
+    /// A FileSet of these Includes, with nothing but the options for their names and their plugin
+    /// commands.
+    pub(crate) fn outline<'b>(includes: impl Iterator<Item = &'b Block>) -> Self {
+        let include = |block: &Block| Include {
+            top_level: Arc::new(EffectiveOptions::of_top_level(&block.options)),
+            plugins: block.plugins.clone(),
+            ..Include::default()
+        };
+        Self { includes: includes.map(include).collect(), excludes: Vec::new() }
     }
 
     /// The Include blocks, in the order received.

@@ -10,6 +10,10 @@ use crate::accurate::TailRecord;
 /// The line of an entry.
 pub(crate) fn saved_line(entry: &Entry, names: &mut NameCache) -> Vec<u8> {
     let mut line = Vec::new();
+    if entry.file_type == FileType::Deleted {
+        listing::push_deleted_line(&mut line, &entry.path);
+        return line;
+    }
     let modified = local_time(entry.stat.mtime);
     let target = (entry.file_type == FileType::Symlink).then_some(entry.link.as_slice());
     listing::push_line(&mut line, &entry.stat, modified, names, &entry.path, target);

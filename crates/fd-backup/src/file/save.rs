@@ -70,7 +70,7 @@ pub(crate) struct Saver<'j> {
     pub(crate) ahead: Option<Arc<FileAhead>>,
     metadata: MetadataReader,
     found: FileMetadata,
-    pub(crate) names: NameCache,
+    names: NameCache,
     /// A block as it was read.
     pub(crate) block: Vec<u8>,
     /// The same block compressed.
@@ -116,10 +116,7 @@ impl<'j> Saver<'j> {
         file_index: i32,
     ) -> Result<Saved, Halt> {
         self.emitter.piece().tally.files += 1;
-        if self.job.wants_saved {
-            let text = saved_line(entry, &mut self.names);
-            self.emitter.note(Event::Message { kind: MessageType::Saved, text, failed: false });
-        }
+        self.say_saved(entry);
         self.send_attributes(entry, inherited.link_fi, update.is_some(), file_index)?;
         let signed_kind = self.signs(entry.file_type)?;
         if let Some(digest) = update {
@@ -153,6 +150,14 @@ impl<'j> Saver<'j> {
         self.send_metadata(entry, file_index, source.as_ref())?;
         drop(source);
         self.send_digests(digests, inherited.digest, file_index)
+    }
+
+    /// The line of a saved entry, if the log takes it.
+    pub(crate) fn say_saved(&mut self, entry: &Entry) {
+        if self.job.wants_saved {
+            let text = saved_line(entry, &mut self.names);
+            self.emitter.note(Event::Message { kind: MessageType::Saved, text, failed: false });
+        }
     }
 
     pub(crate) fn begin_digests(&mut self, digests: Digests) -> Result<(), Halt> {

@@ -1,7 +1,7 @@
 //! What the threads of one backup share.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI32};
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
 use fd_walk::{Entry, HardLink, LinkState};
@@ -35,6 +35,8 @@ pub(crate) struct Job<'j> {
     pub(crate) leases: LeaseClock,
     /// What plugins change in the FileSet.
     pub(crate) changes: LateChanges,
+    /// The error of the last plugin's file that could not be opened.
+    pub(crate) open_error: AtomicI32,
     /// A plugin is at work.
     pub(crate) in_plugin: AtomicBool,
     /// The log takes the line of each saved file.
@@ -68,6 +70,7 @@ impl<'j> Job<'j> {
             piece_len,
             leases: LeaseClock::default(),
             changes: LateChanges::default(),
+            open_error: AtomicI32::new(0),
             in_plugin: AtomicBool::new(false),
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),

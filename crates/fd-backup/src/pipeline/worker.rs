@@ -155,8 +155,11 @@ impl<'j> Worker<'j> {
             }
             Offered::Declined => self.save_declined(entry, file_index),
             Offered::Missing { first, last } => {
+                let messages = first.into_iter().chain([last.clone()]);
+                self.note(messages.map(|text| Event::Message { kind: MessageType::Fatal, text, failed: false }), 0);
                 self.save_declined(entry, file_index)?;
-                Err(self.end_without_plugin(first, last)?)
+                // The entry itself is saved, as by the stock daemon.
+                Err(self.give_up(&Halt::Ended(last), b""))
             }
         }
     }
@@ -172,7 +175,7 @@ impl<'j> Worker<'j> {
     }
 
     /// What came of comparing an entry's data.
-    fn note(&mut self, events: Vec<Event>, read_bytes: u64) {
+    fn note(&mut self, events: impl IntoIterator<Item = Event>, read_bytes: u64) {
         for event in events {
             self.saver.emitter.note(event);
         }
@@ -266,18 +269,6 @@ impl<'j> Worker<'j> {
         Ok((file, begun.elapsed()))
     }
 
-    /// Ends the job after an entry whose options name a plugin that is not there. The entry itself
-    /// is saved, as by the stock daemon.
-    fn end_without_plugin(&mut self, first: Option<Vec<u8>>, last: Vec<u8>) -> Result<Stopped, Stopped> {
-        self.saver.emitter.publish()?;
-        if let Some(text) = first {
-            self.saver.emitter.note(Event::Message { kind: MessageType::Fatal, text, failed: false });
-        }
-        self.saver.emitter.note(Event::Fatal { text: last });
-        self.saver.emitter.close();
-        Ok(Stopped)
-    }
-
     /// What the entry takes from the first name of its inode. If that one was not saved, the entry
     /// is saved as a file of its own.
     fn inherit(&self, entry: &mut Entry) -> Result<Inherited, Stopped> {
@@ -293,8 +284,12 @@ impl<'j> Worker<'j> {
         Ok(Inherited::default())
     }
 
-    /// Adds the reason to the stream, if it is to be reported.
+    /// Adds the reason to the stream, if it is to be reported. What was saved before is sent and
+    /// counted.
     fn give_up(&mut self, halt: &Halt, path: &[u8]) -> Stopped {
+        if matches!(halt, Halt::Plugin(_) | Halt::Fatal(_) | Halt::Ended(_)) && self.saver.emitter.publish().is_err() {
+            return Stopped;
+        }
         if halt.note(path, self.saver.emitter.piece()) {
             self.saver.emitter.close();
         }

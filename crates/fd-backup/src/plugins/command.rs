@@ -1,6 +1,7 @@
 //! The files of a plugin command (reference 07 §5.4).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use fd_fileset::EffectiveOptions;
 use fd_messages::MessageType;
@@ -81,11 +82,13 @@ impl CommandRun<'_, '_, '_, '_> {
         let mut packet = SavePacket::empty();
         self.guest.host.file_events.clear();
         let started = self.guest.call(|instance, host| instance.start_backup_file(host, command, true, &mut packet))?;
-        self.pass_on()?;
+        self.pass_on_only()?;
         if !started.is_ok() {
+            self.guest.check()?;
             return Ok(false);
         }
-        let ended = self.save(&packet)?;
+        // After a fatal message the file is not saved, but the plugin may end it.
+        let ended = if self.guest.host.fatal.is_some() { self.end_file()? } else { self.save(&packet)? };
         self.pass_on()?;
         if matches!(ended, Status::Ok | Status::More)
             && let Some(list) = &self.saver.job.plan.accurate
@@ -109,14 +112,16 @@ impl CommandRun<'_, '_, '_, '_> {
             return Err(Halt::Fatal(texts::no_type(PluginPlace::Command, command)));
         }
         let kind = Kind::of(packet);
+        let is_object = matches!(kind, Kind::Object(_) | Kind::Filled);
+        if is_object && packet.object.name.is_none() && !matches!(kind, Kind::Object(FileType::PluginObject)) {
+            return Err(Halt::Fatal(texts::no_object_name(command)));
+        }
         if let Kind::Object(file_type) = kind {
-            if packet.object.name.is_none() && file_type != FileType::PluginObject {
-                return Err(Halt::Fatal(texts::no_object_name(command)));
-            }
             self.save_object(packet, file_type, file_index)?;
             return self.end_file();
         }
-        let Some(name) = &packet.name else {
+        let name = if is_object { Some(command) } else { packet.name.as_deref() };
+        let Some(name) = name else {
             return Err(Halt::Fatal(texts::no_name(PluginPlace::Command, command)));
         };
         self.saver.emitter.set_current(name);
@@ -131,6 +136,7 @@ impl CommandRun<'_, '_, '_, '_> {
     fn save_object(&mut self, packet: &SavePacket, file_type: FileType, file_index: i32) -> Result<(), Halt> {
         let Self { saver, guest, command, .. } = self;
         send_start(saver, guest, command, packet.portable, file_index)?;
+        saver.say_saved(&object_entry(command, packet, file_type));
         if file_type == FileType::PluginObject {
             send_plugin_object(saver, command, packet, file_index)?;
         } else {
@@ -192,12 +198,14 @@ impl CommandRun<'_, '_, '_, '_> {
             build(&mut text);
             Some(Event::Message { kind, text, failed: kind == MessageType::NotSaved })
         };
-        // The plugin can't give the reason of its failure.
-        let reason = fd_os::error_text(0);
+        // As with the stock daemon, the reason is that of the last file that could not be opened.
+        let reason = fd_os::error_text(self.saver.job.open_error.load(Ordering::Relaxed));
+        let command = self.command;
         let could_not = |what| say(MessageType::NotSaved, &|text| walk_texts::could_not(text, what, name, &reason));
         let directory = Some(FileType::Directory);
         match kind {
             Kind::Object(_) => (None, None),
+            Kind::Filled => (Some(Event::not_saved(texts::unknown_type(FILLED, name))), None),
             Kind::Unknown(code) => (Some(Event::not_saved(texts::unknown_type(code, name))), None),
             Kind::File(file_type) => match file_type {
                 FileType::NoAccess => (could_not(texts::NO_ACCESS), None),
@@ -213,17 +221,17 @@ impl CommandRun<'_, '_, '_, '_> {
                 }
                 FileType::DirectoryBegin => (None, None),
                 FileType::NoRecurse => {
-                    (say(MessageType::Info, &|text| walk_texts::no_recursion(text, name, name)), directory)
+                    (say(MessageType::Info, &|text| walk_texts::no_recursion(text, command, name)), directory)
                 }
                 FileType::OtherFileSystem if fileset.lists(name) => (None, directory),
                 FileType::OtherFileSystem => {
-                    (say(MessageType::Info, &|text| walk_texts::other_file_system(text, name, name)), directory)
+                    (say(MessageType::Info, &|text| walk_texts::other_file_system(text, command, name)), directory)
                 }
                 FileType::InvalidFileSystem => {
-                    (say(MessageType::Info, &|text| walk_texts::disallowed_file_system(text, name, name)), directory)
+                    (say(MessageType::Info, &|text| walk_texts::disallowed_file_system(text, command, name)), directory)
                 }
                 FileType::InvalidDriveType => {
-                    (say(MessageType::Info, &|text| text.extend(texts::disallowed_drive_type(name))), directory)
+                    (say(MessageType::Info, &|text| text.extend(texts::disallowed_drive_type(name))), Some(file_type))
                 }
                 other => (None, Some(other)),
             },
@@ -243,6 +251,9 @@ impl CommandRun<'_, '_, '_, '_> {
     }
 }
 
+/// The number of [`FileType::PluginConfigFilled`].
+const FILLED: i32 = FileType::PluginConfigFilled.code() as i32;
+
 /// What a packet describes.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -251,6 +262,8 @@ enum Kind {
     /// A file, with its type.
     File(FileType),
     Socket,
+    /// A filled-in object, which only a Director makes.
+    Filled,
     /// A type that no plugin may use.
     Unknown(i32),
 }
@@ -265,11 +278,17 @@ impl Kind {
             FileType::RestoreFirst | FileType::PluginConfig | FileType::PluginObject | FileType::SecurityObject => {
                 Self::Object(file_type)
             }
-            FileType::Plugin | FileType::Base | FileType::PluginConfigFilled => Self::Unknown(code),
+            FileType::PluginConfigFilled => Self::Filled,
+            FileType::Plugin | FileType::Base => Self::Unknown(code),
             FileType::Special if packet.stat.mode_type() == Stat::MODE_SOCKET => Self::Socket,
             other => Self::File(other),
         }
     }
+}
+
+/// What the listing of saved files says of an object: its command.
+fn object_entry(command: &[u8], packet: &SavePacket, file_type: FileType) -> Entry {
+    Entry::of_plugin(command.to_vec(), file_type, packet.stat, Arc::default())
 }
 
 fn is_directory(packet: &SavePacket) -> bool {

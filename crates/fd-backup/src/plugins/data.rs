@@ -1,5 +1,6 @@
 //! The data of a plugin's file on its way into the stream (reference 07 §5.6).
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fd_fileset::Flags;
@@ -29,6 +30,7 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
     let flags = if no_atime { i32::try_from(OFlags::NOATIME.bits()).unwrap_or_default() } else { 0 };
     let opened = call(saver, guest, Io::Open { name: file.read_name, flags, mode: 0 })?;
     if opened.status < 0 {
+        saver.job.open_error.store(opened.errno, Ordering::Relaxed);
         let text = texts::cannot_open(&file.entry.path, Errno::from_raw_os_error(opened.errno));
         saver.emitter.note(Event::not_saved(text));
         return Ok(false);

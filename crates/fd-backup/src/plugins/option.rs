@@ -59,7 +59,8 @@ pub(crate) fn offer(
         Named::Missing(MessageType::Fatal, last) => return Ok(Offered::Missing { first: None, last }),
         Named::Missing(kind, text) => {
             saver.emitter.note(Event::Message { kind, text, failed: false });
-            return Ok(Offered::Declined);
+            let last = texts::plugin_not_found(PluginPlace::Options, command);
+            return Ok(Offered::Missing { first: None, last });
         }
     };
     let options = Arc::clone(&entry.options);
@@ -70,7 +71,8 @@ pub(crate) fn offer(
     let mut packet = SavePacket {
         name: Some(entry.path.clone()),
         snap_name: Some(entry.read_path().into_owned()),
-        link: Some(entry.link.clone()),
+        // As with the stock daemon, a file that is no link is its own.
+        link: Some(if entry.link.is_empty() { entry.path.clone() } else { entry.link.clone() }),
         stat: entry.stat,
         accurate_found: known.is_some(),
         delta_seq: known.map_or(0, |known| u32::try_from(known.delta_seq).unwrap_or_default()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fd_fileset::{EffectiveOptions, Flags, strip_path};
 use fd_messages::MessageType;
-use fd_plugins::{FileEvent, SavePacket};
+use fd_plugins::{FileEvent, Host, SavePacket};
 use fd_records::{
     Attributes, Compression, DigestValue, FileEventRecord, FileType, LStat, MetadataKind, PluginMetadata, PluginName,
     PluginObjectRecord, RestoreObjectRecord, Stream,
@@ -14,7 +14,6 @@ use fd_walk::Entry;
 
 use crate::digests::choice::Digests;
 use crate::file::kinds::{data_stream, is_digested};
-use crate::file::listing::saved_line;
 use crate::file::save::{Saved, Saver};
 use crate::pipeline::halt::Halt;
 use crate::pipeline::piece::Event;
@@ -54,9 +53,19 @@ impl PluginFile<'_> {
         if self.has(SavePacket::OFFSETS) { Stream::new(stream.number() | Stream::BIT_OFFSETS) } else { stream }
     }
 
-    /// Whether its data is read: that of a command's file always.
-    pub(crate) const fn is_read(entry: &Entry, packet: &SavePacket, is_walked: bool) -> bool {
-        !packet.no_read && !matches!(entry.file_type, FileType::Deleted) && (!is_walked || entry.stat.size > 0)
+    /// Whether its data is read. The plugin of a command can only prevent it for files whose data
+    /// would not be read if they were on the disk (reference 07 §5.6).
+    pub(crate) fn is_read(entry: &Entry, packet: &SavePacket, is_walked: bool) -> bool {
+        let on_disk = match entry.file_type {
+            FileType::Regular | FileType::EmptyFile => entry.stat.size > 0,
+            FileType::Raw | FileType::Fifo => true,
+            _ => false,
+        };
+        match entry.file_type {
+            FileType::Deleted => false,
+            _ if is_walked => on_disk,
+            _ => !packet.no_read || on_disk && !packet.stat_update,
+        }
     }
 }
 
@@ -162,10 +171,7 @@ pub(crate) fn send_file(
 ) -> Result<Option<DigestValue>, Halt> {
     let PluginFile { entry, packet, file_index, .. } = *file;
     saver.emitter.piece().tally.files += 1;
-    if saver.job.wants_saved {
-        let text = saved_line(entry, &mut saver.names);
-        saver.emitter.note(Event::Message { kind: MessageType::Saved, text, failed: false });
-    }
+    saver.say_saved(entry);
     send_attributes(saver, file)?;
     if entry.file_type == FileType::Deleted || !send_plugin_metadata(saver, guest, file)? {
         return Ok(None);
@@ -226,7 +232,7 @@ fn send_attributes(saver: &mut Saver<'_>, file: &PluginFile<'_>) -> Result<(), H
         },
         link: &link,
         attr_ex: if is_update { Attributes::UPDATE_MARK } else { &[] },
-        delta_seq: delta_seq(packet, is_update),
+        delta_seq: delta_seq(packet, is_update && entry.file_type == FileType::Regular),
     }
     .encode(&mut saver.record);
     let stream = if is_update { Stream::ATTRIBUTES_UPDATE } else { Stream::ATTRIBUTES };
@@ -234,9 +240,9 @@ fn send_attributes(saver: &mut Saver<'_>, file: &PluginFile<'_>) -> Result<(), H
 }
 
 /// A delta follows the one that the catalog has.
-fn delta_seq(packet: &SavePacket, is_update: bool) -> i32 {
+fn delta_seq(packet: &SavePacket, is_updated_file: bool) -> i32 {
     let next = if packet.flags & SavePacket::DELTA == 0 { 0 } else { packet.delta_seq.saturating_add(1) };
-    if is_update { 1 } else { i32::try_from(next).unwrap_or(i32::MAX) }
+    if is_updated_file { 1 } else { i32::try_from(next).unwrap_or(i32::MAX) }
 }
 
 /// Name and link of the record of a command's file. Its link is what the plugin has set: for a
@@ -273,14 +279,22 @@ fn send_plugin_metadata(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
             index: packet.index,
             data: &packet.data,
         };
-        let Some(stream) = record.stream() else { return Err(Halt::Fatal(texts::metadata_type(packet.kind))) };
-        if record.record_len() > PluginMetadata::LONGEST {
-            let failed = texts::metadata_failed(guest.file(), &file.entry.path);
-            for text in [texts::metadata_too_long(record.record_len()), failed] {
-                saver.emitter.note(Event::Message { kind: MessageType::Error, text, failed: false });
+        let wrong = match record.stream() {
+            None => Err((MessageType::Fatal, texts::metadata_type(packet.kind))),
+            Some(_) if record.record_len() > PluginMetadata::LONGEST => {
+                Err((MessageType::Error, texts::metadata_too_long(record.record_len())))
             }
-            return Ok(false);
-        }
+            Some(stream) => Ok(stream),
+        };
+        let stream = match wrong {
+            Ok(stream) => stream,
+            Err((kind, text)) => {
+                guest.host.message(kind, &text);
+                guest.host.message(MessageType::Error, &texts::metadata_failed(guest.file(), &file.entry.path));
+                guest.pass_on(&mut saver.emitter)?;
+                return Ok(false);
+            }
+        };
         saver.record.clear();
         record.encode(&mut saver.record);
         saver.emitter.record(file.file_index, stream, &saver.record)?;
@@ -301,7 +315,12 @@ fn send_xacl(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file_index: i32) 
             let content = &mut saver.record;
             let status = guest.call(|instance, host| instance.read_xacl(host, kind, content))?;
             guest.pass_on(&mut saver.emitter)?;
-            if !status.is_ok() || saver.record.is_empty() {
+            if !status.is_ok() {
+                let text = texts::no_xacl(kind);
+                saver.emitter.note(Event::MetadataWarning { kind, text });
+                break;
+            }
+            if saver.record.is_empty() {
                 break;
             }
             saver.emitter.record(file_index, stream, &saver.record)?;

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 
-use crate::effective::EffectiveOptions;
 use crate::fileset::{Block, FileSet};
 use crate::matching::regex::Regex;
 use crate::parse::letters;
@@ -458,10 +457,10 @@ impl Draft {
 
 /// What has become of it.
 impl Draft {
-    /// A FileSet with the options of its Includes for their names, and nothing else.
+    /// A FileSet with the options of its Includes for their names, and their plugin commands.
     pub fn outline(&self) -> FileSet {
         let includes = self.order.iter().filter_map(|block| self.blocks.get(*block)).filter(|block| !block.is_exclude);
-        FileSet::of_options(includes.map(|include| EffectiveOptions::of_top_level(&include.options)))
+        FileSet::outline(includes)
     }
 
     /// The complete FileSet.

@@ -47,7 +47,7 @@ impl Attributes<'_> {
     }
 
     fn push_name(&self, out: &mut Vec<u8>) {
-        if !self.file_type.has_directory_name() {
+        if self.file_type != FileType::Directory {
             out.extend_from_slice(self.name);
             return;
         }
