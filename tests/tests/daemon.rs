@@ -139,6 +139,29 @@ fn no_pid_file_is_written_with_the_option_for_none() -> Result<()> {
 }
 
 #[test]
+fn a_daemon_that_may_read_everything_may_do_nothing_else() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test("only root can become another user");
+    }
+    let client = ClientOptions::new(Fd::under_test()?).named("test").as_user("nobody");
+    let mut bed = Bed::prepare(BedOptions::new("read-all", [client])?)?;
+    let (output, port) = (bed.folder().join("log/fd.out"), bed.client("test")?.port());
+    let mut process = Process::start("bacula-fd", &command(&mut bed, &["-f", "-u", "nobody", "-k"])?, &output)?;
+    wait_for("the daemon to listen", PATIENCE, || {
+        process.must_run()?;
+        Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
+    })?;
+    let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+    // CAP_DAC_READ_SEARCH, and none that a program would inherit.
+    assert_eq!((field("CapEff:"), field("CapPrm:")), ("0000000000000004", "0000000000000004"), "{status}");
+    assert_eq!(field("CapInh:"), "0000000000000000", "{status}");
+    assert!(!field("Uid:").contains("\t0"), "{status}");
+    assert_eq!(process.stop(PATIENCE)?.code(), Some(AFTER_SIGTERM));
+    Ok(())
+}
+
+#[test]
 fn a_start_in_the_background_returns_and_the_daemon_serves() -> Result<()> {
     let mut bed = configured("background")?;
     let (file, port) = (pid_file(&mut bed)?, bed.client("test")?.port());

@@ -54,7 +54,7 @@ impl Talk {
         let mut heard = Vec::new();
         for say in &self.says {
             match say {
-                Say::Frame(text) => peer.send(text)?,
+                Say::Frame(text) => peer.send(&named(text, client))?,
                 Say::Signal(signal) => peer.signal(*signal)?,
                 Say::Hear(count) => {
                     for _frame in 0..*count {
@@ -77,6 +77,19 @@ impl Talk {
         let lines: Vec<String> = heard.iter().map(|frame| normal::line(frame, client)).collect();
         Ok(lines.join("\n"))
     }
+}
+
+/// A text with the client's name for each `CLIENT`.
+fn named(text: &[u8], client: &str) -> Vec<u8> {
+    let mut named = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.windows(6).position(|word| word == b"CLIENT") {
+        named.extend_from_slice(&rest[..at]);
+        named.extend_from_slice(client.as_bytes());
+        rest = &rest[at + 6..];
+    }
+    named.extend_from_slice(rest);
+    named
 }
 
 /// On a console's connection: the answer to `JobId=`, then one frame and everything that follows.
@@ -117,6 +130,15 @@ pub(crate) fn talks() -> Vec<Talk> {
         console("setdebug, unknown tag", b"setdebug=0 trace=0 hangup=0 blowup=0 options=zz tags=foo\n"),
         console("setdebug, bad", b"setdebug=x y\n"),
         console("statistics by name", b"statistics format=full bacula.client.x.memory.bufs \n"),
+        console("statistics as text", b"statistics all format=simple\n"),
+        console(
+            "statistics of two names",
+            b"statistics format=full bacula.client.CLIENT-fd.memory.heap no.such bacula.client.CLIENT-fd.memory.bufs\n",
+        ),
+        console(
+            "statistics of a name as JSON",
+            b"statistics format=json bacula.client.CLIENT-fd.memory.smbytes bacula.client.CLIENT-fd.memory.heap\n",
+        ),
         console("statistics, bad", b"statistics foo\n"),
         more(console("cancel, unknown", b"cancel Job=nobody\n"), caps()),
         more(console("cancel, bad", b"cancel nobody\n"), caps()),

@@ -1,0 +1,98 @@
+//! Where a restore through `bpipe` goes: what its writer is told with each form of the restore
+//! command, beside the stock daemon, and what becomes of the data without `bpipe`.
+//!
+//! With `FD_UNDER_TEST=stock` a second stock daemon takes the place of ours.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Plugins, Result, line_differences};
+
+/// The clients' names: as long as each other.
+const NAMES: [&str; 2] = ["refer", "under"];
+/// The client without `bpipe`.
+const BARE: &str = "plain";
+
+/// A FileSet whose writer notes what it is told, and keeps the data.
+fn file_set(name: &str, got: &Path) -> FileSet {
+    let got = got.display();
+    let command = format!("bpipe:/b/numbers:seq 1 60000:echo '<%w|%r|%%|%x>' >>{got}/told; cat >>{got}/data");
+    let lines = ["Include {", "Options {", "Signature = SHA1", "}"].map(str::to_owned);
+    let lines = lines.into_iter().chain([format!("Plugin = \"{command}\""), "}".to_owned()]).collect();
+    FileSet { name: name.to_owned(), lines }
+}
+
+fn raise() -> Result<Bed> {
+    let daemons = [Fd::Stock, Fd::under_test()?];
+    let clients = daemons.into_iter().zip(NAMES).map(|(fd, name)| ClientOptions::new(fd).named(name));
+    let mut options = BedOptions::new("bpipe-restores", clients)?;
+    let mut bare = ClientOptions::new(Fd::under_test()?).named(BARE);
+    bare.plugins = Plugins::In(options.folder.make("no-plugins")?);
+    bare.settings = vec!["plugins.bpipe = \"off\"".to_owned()];
+    options.clients.push(bare);
+    for name in NAMES {
+        let got = options.folder.make(&format!("got-{name}"))?;
+        options.file_sets.push(file_set(&format!("numbers-{name}"), &got));
+    }
+    Bed::start(options)
+}
+
+/// What a writer was told and given, and what the daemon says, without the names of places.
+fn told(bed: &Bed, job: &JobResult, client: &str) -> Vec<String> {
+    let got = bed.folder().join(format!("got-{client}"));
+    let read = |name: &str| {
+        let text = fs::read_to_string(got.join(name)).unwrap_or_default();
+        let _gone = fs::remove_file(got.join(name));
+        text
+    };
+    let data = read("data");
+    let mut lines =
+        vec![format!("status {}", job.row.status), format!("data {} {}", data.len(), data.ends_with("60000\n"))];
+    lines.extend(read("told").lines().map(ToOwned::to_owned));
+    // The lines of restored files have the time of the backup.
+    let own = job.plain_messages(client).into_iter().filter(|line| line.starts_with("fd: ") && !line.contains(" -1 "));
+    lines.extend(own.filter(|line| !line.contains("Connected to Storage")));
+    lines
+}
+
+#[test]
+fn bpipe_restores_to_any_place_as_the_stock_daemon_does() -> Result<()> {
+    let bed = raise()?;
+    let save = NAMES.map(|name| format!("run job=backup-{name} fileset=numbers-{name} yes"));
+    let saved = bed.queue_all(&save)?;
+    bed.wait_for_reports(&saved)?;
+    let restore = |side: usize, onto: &str, how: &str| {
+        let job = saved.get(side).unwrap();
+        format!("restore jobid={job} client={}-fd restoreclient={onto}-fd {how} all done yes", NAMES[side])
+    };
+    let to = bed.folder().join("to");
+    let mut wrong = Vec::new();
+    for how in [
+        "where=/ replace=always",
+        &format!("where={} replace=ifnewer", to.display()),
+        "where=/tmp/a%wb%% replace=never",
+    ] {
+        let jobs = bed.queue_all(&[0, 1].map(|side| restore(side, NAMES[side], how)))?;
+        bed.wait_for_reports(&jobs)?;
+        let told = |side: usize| Ok(told(&bed, &bed.result(*jobs.get(side).unwrap())?, NAMES[side]));
+        let sides: [Vec<String>; 2] = [told(0)?, told(1)?];
+        assert!(sides[0].iter().any(|line| line == "data 348894 true"), "{how}: {sides:?}");
+        wrong.extend(line_differences(how, &sides[0], &sides[1]));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // What the stock daemon has saved is an ordinary file without `bpipe`.
+    let job = bed.run(&restore(0, BARE, &format!("where={} replace=always", to.display())))?;
+    let file = to.join("b/numbers");
+    assert_eq!((job.row.status, fs::read(&file).unwrap().len()), ('T', 348_894), "{}", job.log);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode(), 0o100_700);
+    if Fd::under_test()? == Fd::Ours {
+        // The stock daemon dies of this.
+        let name = NAMES[1];
+        let told = told(&bed, &bed.run(&restore(1, name, "regexwhere=!/b!/c! replace=always"))?, name);
+        assert_eq!(told[..1], ["status T"], "{told:?}");
+    }
+    Ok(())
+}
