@@ -1,6 +1,7 @@
 //! `snapshot` (reference 02 §4.5, 07 §12.6), and what a backup needs to make snapshots.
 
 use fd_bsock::scan::Lenient;
+use fd_os::process::IsWanted;
 use fd_session::command::{NamedSnapshot, SnapshotOrder};
 use fd_session::texts;
 

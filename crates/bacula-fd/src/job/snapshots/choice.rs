@@ -77,6 +77,10 @@ pub(super) fn regions(
                 None if outer == holding => own,
                 None => continue,
             };
+            // That one is walked by itself, with what is below it.
+            if regions.get(around).is_some_and(|around| around.is_listed) {
+                continue;
+            }
             let outer = outer.and_then(|at| table.get(at));
             let crosses = outer.is_none_or(|outer| outer.device_number != below.device_number);
             let path = [without_slashes(top.name), rest].concat();

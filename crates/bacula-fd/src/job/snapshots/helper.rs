@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use fd_messages::split_arguments;
 use fd_os::io_error_text;
+use fd_os::process::{Group, IsWanted, Program, Watched, is_unwanted};
 use fd_session::texts;
 
 use crate::job::program::{self, NotRun};
@@ -16,7 +17,6 @@ use crate::job::snapshots::output::{self, Answer};
 use crate::shared::daemon::Daemon;
 use crate::shared::snapshot_journal::Snapshot;
 use crate::texts::NO_PROGRAM;
-use fd_os::process::{Group, IsWanted, Program, Watched, is_unwanted};
 
 /// The helper without a `Snapshot Command`.
 const SNAPSHOT_COMMAND: &[u8] = b"%ebsnapshot";
@@ -75,8 +75,8 @@ pub(crate) struct Failed {
 /// See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Helper {
-    /// The words of the command, with the codes of their arguments.
-    words: Vec<Vec<u8>>,
+    /// The command, with the codes of its arguments.
+    command: Vec<u8>,
     /// `Allowed Script Directories`.
     allowed: Vec<Vec<u8>>,
     working: Vec<u8>,
@@ -91,20 +91,17 @@ impl Helper {
         let directory = program.parent().map(|parent| parent.as_os_str().as_bytes()).unwrap_or_default();
         let directory = [directory, b"/"].concat();
         let working = config.working_directory.as_os_str().as_bytes().to_vec();
-        let mut words = split_arguments(command);
-        for word in &mut words {
-            *word = expand(word, |code| (code == b'e').then_some(directory.as_slice()));
-        }
+        let mut command = expand(command, |code| (code == b'e').then_some(directory.as_slice()));
         if daemon.debug.has_tag("snapshot") && daemon.debug.level() > 0 {
-            let log = [&working[..], b"/bsnapshot.log"].concat();
-            words.extend([b"-d".to_vec(), daemon.debug.level().to_string().into_bytes(), b"-o".to_vec(), log]);
+            let level = format!(" -d {} -o ", daemon.debug.level());
+            command.extend([level.as_bytes(), &working, b"/bsnapshot.log "].concat());
         }
-        Self { words, allowed: allowed.to_vec(), working }
+        Self { command, allowed: allowed.to_vec(), working }
     }
 
     /// Whether its program is there. Debian's packages of the stock daemon have none.
     pub(crate) fn exists(&self) -> bool {
-        let program = self.words.first().map(|word| without_doubled(word)).unwrap_or_default();
+        let program = split_arguments(&self.command).first().map(|word| without_doubled(word)).unwrap_or_default();
         !program.is_empty() && Path::new(OsStr::from_bytes(&program)).exists()
     }
 
@@ -121,9 +118,10 @@ impl Helper {
     /// # Errors
     /// See [`Failed`].
     pub(crate) fn run(&self, action: Action, about: &Snapshot, wanted: IsWanted<'_>) -> Result<Vec<u8>, Failed> {
-        let words: Vec<Vec<u8>> =
-            self.words.iter().map(|word| expand(word, |code| value(about, action, code))).collect();
-        let command = words.join(&b' ');
+        // Split first: a value with blanks stays one argument.
+        let expanded = |text: &[u8]| expand(text, |code| value(about, action, code));
+        let words: Vec<Vec<u8>> = split_arguments(&self.command).iter().map(|word| expanded(word)).collect();
+        let command = expanded(&self.command);
         let failed = |printed: &[u8], reason: &str| {
             let answer = output::answer(printed);
             let error = texts::snapshot_helper_failed(action.word(), &command, printed, reason);

@@ -7,7 +7,7 @@ use fd_messages::MessageType;
 use fd_session::texts;
 
 use crate::job::snapshots::helper::Helper;
-use crate::job::snapshots::remove::remove;
+use crate::job::snapshots::remove::{is_there, remove};
 use crate::shared::daemon::Daemon;
 use crate::shared::snapshot_journal::Snapshot;
 
@@ -38,6 +38,8 @@ fn clear(daemon: &Daemon, number: u64, snapshot: &Snapshot) {
             let text = texts::left_snapshot_removed(name, mount_point);
             daemon.supervisor.say(MessageType::Info, "snapshots", text);
         }
+        // An operator may have been faster.
+        Err(_) if !is_there(&helper, snapshot, &|| true) => daemon.snapshot_journal.forget(number),
         Err(failed) => {
             let text = texts::left_snapshot_stays(name, mount_point, volume, failed.error.trim_ascii_end());
             daemon.supervisor.say(MessageType::Error, "snapshots", text);

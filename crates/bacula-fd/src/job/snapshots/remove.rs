@@ -1,14 +1,15 @@
 //! Removes a snapshot of which perhaps not everything is known.
 
+use fd_os::process::IsWanted;
+
 use crate::job::snapshots::helper::{Action, Failed, Helper};
 use crate::job::snapshots::output::{self, Answer};
 use crate::shared::snapshot_journal::Snapshot;
-use fd_os::process::IsWanted;
 
-/// Unmounts it, and removes it unless it is to stay. It is good, too, if there is none any more.
+/// Unmounts it, and removes it unless it is to stay.
 ///
 /// # Errors
-/// The helper's, if it is still there.
+/// The helper's.
 pub(super) fn remove(helper: &Helper, snapshot: &Snapshot, wanted: IsWanted<'_>) -> Result<(), Failed> {
     if snapshot.is_mounted
         && let Err(failed) = helper.ask(Action::Unmount, snapshot, wanted)
@@ -26,11 +27,12 @@ pub(super) fn remove(helper: &Helper, snapshot: &Snapshot, wanted: IsWanted<'_>)
     } else {
         snapshot
     };
-    let Err(failed) = helper.ask(Action::Delete, known, wanted) else { return Ok(()) };
-    match listed(helper, known, wanted) {
-        Ok(None) => Ok(()),
-        _ => Err(failed),
-    }
+    helper.ask(Action::Delete, known, wanted).map(drop)
+}
+
+/// Whether the helper still lists it; `true` if the helper can't say.
+pub(super) fn is_there(helper: &Helper, snapshot: &Snapshot, wanted: IsWanted<'_>) -> bool {
+    !matches!(listed(helper, snapshot, wanted), Ok(None))
 }
 
 /// The helper's entry for a snapshot.

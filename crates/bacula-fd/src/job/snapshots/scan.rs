@@ -2,11 +2,12 @@
 
 use std::io;
 
+use fd_os::process::IsWanted;
+
 use crate::job::snapshots::helper::{Action, Helper};
 use crate::job::snapshots::mounts::{self, Mount, MountTable};
 use crate::job::snapshots::output;
 use crate::shared::snapshot_journal::Snapshot;
-use fd_os::process::IsWanted;
 
 /// So many subvolumes are asked for those below them.
 const MOST_ASKED: usize = 1000;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use fd_fileset::{FileSet, plain_path};
 use fd_messages::{JobLog as _, MessageType};
+use fd_os::process::IsWanted;
 use fd_session::command::NamedSnapshot;
 use fd_session::texts;
 use fd_walk::{Snapshots, real_path, split_path};

@@ -13,8 +13,8 @@ fn helper(name: &str, script: &str, arguments: &str) -> (Helper, PathBuf) {
     let program = folder.join("helper");
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
-    let words = split_arguments(format!("{} {arguments}", program.display()).as_bytes());
-    (Helper { words, allowed: Vec::new(), working: b"/work".to_vec() }, folder)
+    let command = format!("{} {arguments}", program.display()).into_bytes();
+    (Helper { command, allowed: Vec::new(), working: b"/work".to_vec() }, folder)
 }
 
 fn about() -> Snapshot {
@@ -56,7 +56,7 @@ fn an_exit_of_one_has_the_helper_s_own_error_and_other_ends_have_not() {
     assert_eq!(status, 2);
     assert!(error.starts_with("Error while executing \"create\" /") && error.ends_with("Child exited with code 1\n"));
     let (status, error) = text(ask("other", "echo 'status=2 error=x'; exit 3").unwrap_err());
-    assert!(status == 0 && error.contains("helper. status=2 error=x\n Child exited with code 3"), "{error}");
+    assert!(status == 0 && error.contains("helper . status=2 error=x\n Child exited with code 3"), "{error}");
     let (_, error) = text(ask("killed", "kill -9 $$").unwrap_err());
     assert!(error.contains("Child died from signal 9"), "{error}");
     let (_, error) = text(ask("endless", "yes").unwrap_err());

@@ -1,0 +1,114 @@
+//! The console's snapshot commands, and a helper that may not be run.
+
+use std::fs;
+
+use bed::peer::{EOD, Frame, director_session};
+use bed::{Bed, Fd, Result};
+use nix::unistd::geteuid;
+
+use crate::{helper, place};
+
+/// A command, and what the helper does before the usual.
+const COMMANDS: [(&str, &str); 16] = [
+    ("", "snapshot list name= volume= device= tdate=0 type=\n"),
+    ("list: exit 7", "snapshot list\n"),
+    ("list: echo 'name=a type=t name=b volume=v'; exit 0", "snapshot list\n"),
+    ("list: echo 'name=a error=\"x\" type=t'; exit 1", "snapshot list\n"),
+    ("support: exit 1", "snapshot list\n"),
+    ("", "snapshot query name=script.1 volume=/v\u{1}1 device=/dev/x tdate=17 type=fake"),
+    (
+        "query: echo 'status=0 error=\"it is busy\"'; exit 1",
+        "snapshot query name=script.1 volume=/v device=/d tdate=1 type=f\n",
+    ),
+    (
+        "query: echo 'status=3 error=\"it is busy\" size=12'; exit 0",
+        "snapshot query name=script.1 volume=/v device=/d tdate=1 type=f\n",
+    ),
+    ("", "snapshot del name=script.1\u{1}b volume=/v/1\u{1}2 device=/dev/x tdate=17 type=fake\n"),
+    (
+        "delete: echo 'status=0 error=\"it is busy\"'; exit 1",
+        "snapshot del name=script.1 volume=/v device=/d tdate=1 type=f\n",
+    ),
+    ("", "snapshot ls name=script.1 volume=/v device=/d tdate=1 type=fake path=/x"),
+    ("", "snapshot prune volume=/v type=fake"),
+    ("", "snapshot retention=7\n"),
+    ("", "snapshot retention=x y\n"),
+    ("", "snapshot sync volume=/v\n"),
+    ("", "snapshot other\n"),
+];
+
+fn text(frame: &Frame) -> String {
+    match frame {
+        Frame::Data(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// The frames that answer a command.
+fn answer(port: u16, command: &str) -> Result<Vec<String>> {
+    let mut peer = director_session(port, 0)?;
+    peer.send(command.as_bytes())?;
+    // These end the connection.
+    if !["sync", "other"].iter().any(|word| command.contains(word)) {
+        peer.signal(EOD)?;
+    }
+    let frames = peer.rest()?;
+    Ok(frames.iter().map(text).filter(|line| !line.contains(" JobId 0: ")).collect())
+}
+
+#[test]
+fn snapshot_commands_are_answered_as_by_the_stock_daemon() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    let clients = [("refer", Fd::Stock), ("under", Fd::under_test()?)];
+    let options = place::options("snapshot-commands", &clients)?;
+    let folder = options.folder.path().to_owned();
+    let mut bed = Bed::start(options)?;
+    for (mode, command) in COMMANDS {
+        helper::set_mode(&folder, "script", mode);
+        let mut told = Vec::new();
+        for (client, _) in clients {
+            let answer = answer(bed.client(client)?.port(), command)?;
+            let calls = helper::calls_of(&folder, "script", client, None);
+            let _none = fs::remove_file(folder.join("calls/script"));
+            told.push((answer, calls));
+        }
+        assert_eq!(told[0], told[1], "{command:?} with {mode:?}");
+        let calls = told[1].1.iter().any(|line| line.starts_with("SNAPSHOT_ACTION"));
+        assert_eq!(
+            calls,
+            ["t l", "t q", "t d"].iter().any(|word| command.contains(word)) && !command.contains("t ls"),
+            "{command:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn a_helper_outside_the_allowed_script_directories_fails_the_job_as_with_the_stock_daemon() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    let clients = [("refer", Fd::Stock), ("under", Fd::under_test()?)];
+    let mut options = place::options("snapshot-allowed", &clients)?;
+    let folder = options.folder.path().to_owned();
+    for client in &mut options.clients {
+        client.fd_director.push("Allowed Script Directories = /usr/lib".to_owned());
+        options.director_resources.extend(place::job("shut", &client.name, "Data", &[]));
+    }
+    let bed = Bed::start(options)?;
+    let mut told = Vec::new();
+    for (client, _) in clients {
+        let job = bed.run(&format!("run job=shut-{client} yes"))?;
+        told.push((
+            job.row.status,
+            job.report().get("Snapshot/VSS").cloned(),
+            job.plain_messages(client),
+            job.row.files,
+        ));
+        assert!(helper::heads(&folder, "shut", client).is_empty());
+    }
+    assert_eq!(told[0], told[1]);
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Snapshots are removed whatever becomes of the job, its peers, or the daemon (ferrofd only: the
+//! stock daemon leaves them).
+
+use std::fs;
+use std::path::Path;
+
+use bed::peer::{EOD, Frame, director_session};
+use bed::{Bed, Fd, ONLY_OURS, PATIENCE, Result, wait_for};
+use nix::unistd::geteuid;
+
+use crate::{helper, place};
+
+/// Says that it is there, and waits: `ACTION: …`.
+fn waits(action: &str, seconds: u32) -> String {
+    format!("{action}: touch $here/$job-waits; sleep {seconds}")
+}
+
+fn wait_for_file(path: &Path) -> Result<()> {
+    wait_for(&path.display().to_string(), PATIENCE, || {
+        Ok(if path.exists() { Ok(()) } else { Err("not there".to_owned()) })
+    })
+}
+
+/// What follows the calls before a snapshot is made.
+fn calls_after_support(folder: &Path, job: &str) -> Vec<String> {
+    let heads = helper::heads(folder, job, "under").into_iter().filter(|head| head.ends_with("/bed/data"));
+    heads.filter(|head| !head.starts_with("subvolumes") && !head.starts_with("support")).collect()
+}
+
+fn expected(actions: &[&str]) -> Vec<String> {
+    actions.iter().map(|action| format!("{action} /bed/data")).collect()
+}
+
+fn no_journal(path: &Path) -> Result<()> {
+    wait_for("the journal to be empty", PATIENCE, || {
+        Ok(if path.exists() { Err("it is there".to_owned()) } else { Ok(()) })
+    })
+}
+
+fn journal(bed: &mut Bed) -> Result<std::path::PathBuf> {
+    let client = bed.client("under")?;
+    Ok(client.work.join(format!("bacula-fd.{}.snapshots", client.port())))
+}
+
+#[test]
+fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(ONLY_OURS);
+    }
+    let mut options = place::options("snapshot-died", &[("under", Fd::Ours)])?;
+    let folder = options.folder.path().to_owned();
+    for (name, action) in [("c-create", "create"), ("c-mount", "mount"), ("k-create", "create"), ("k-mount", "mount")] {
+        helper::set_mode(&folder, name, &waits(action, if name.starts_with('c') { 600 } else { 20 }));
+        options.director_resources.extend(place::job(name, "under", "Data", &[]));
+    }
+    helper::set_mode(&folder, "lost", &waits("mount", 3));
+    options.director_resources.extend(place::job("lost", "under", "Data", &[]));
+    let kept = ["Snapshot Retention = 1 hour"];
+    options.director_resources.extend(place::job("unnoted", "under", "Data", &kept));
+    let mut bed = Bed::start(options)?;
+    let journal = journal(&mut bed)?;
+    let start = |bed: &Bed, name: &str| -> Result<u32> {
+        let job = bed.queue(&format!("run job={name}-under yes"))?;
+        wait_for_file(&folder.join(format!("{name}-under-waits")))?;
+        Ok(job)
+    };
+
+    // The helper is ended in the middle; what it may have made is looked for.
+    for (name, then) in
+        [("c-create", &["create", "list", "delete"][..]), ("c-mount", &["create", "mount", "unmount", "delete"])]
+    {
+        let job = start(&bed, name)?;
+        assert!(journal.exists());
+        bed.console(&[&format!("cancel jobid={job}")])?;
+        let ended = bed.wait(job)?;
+        assert_eq!(ended.row.status, 'A', "{}", ended.log);
+        no_journal(&journal)?;
+        assert_eq!(calls_after_support(&folder, name), expected(then), "{}", ended.log);
+    }
+
+    // The Director can't note a snapshot that is to stay.
+    bed.catalog().change("DROP TABLE Snapshot;\n")?;
+    let ended = bed.run("run job=unnoted-under yes")?;
+    let told = ended.messages_of("under-fd").join("\n");
+    assert!(
+        told.contains("has not noted the snapshot of") && told.contains("   Delete Snapshot for "),
+        "{}",
+        ended.log
+    );
+    assert_eq!(calls_after_support(&folder, "unnoted"), expected(&["create", "mount", "unmount", "delete"]));
+    no_journal(&journal)?;
+
+    // The daemon dies; the next one finds what it has left.
+    for name in ["k-create", "k-mount"] {
+        start(&bed, name)?;
+    }
+    bed.client("under")?.daemon().kill()?;
+    assert!(journal.exists());
+    bed.client("under")?.daemon().start()?;
+    no_journal(&journal)?;
+    assert_eq!(calls_after_support(&folder, "k-create"), expected(&["create", "list", "delete"]));
+    assert_eq!(calls_after_support(&folder, "k-mount"), expected(&["create", "mount", "unmount", "delete"]));
+    let calls = fs::read_to_string(folder.join("calls/k-create-under")).unwrap();
+    assert!(calls.contains("SNAPSHOT_VOLUME=/found k-create-under."), "{calls}");
+    let mut peer = director_session(bed.client("under")?.port(), 0)?;
+    peer.signal(EOD)?;
+    let said = peer.rest()?.into_iter().filter_map(|frame| match frame {
+        Frame::Data(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        _ => None,
+    });
+    let said = said.collect::<String>();
+    for name in ["k-create", "k-mount"] {
+        let told = said.lines().any(|line| {
+            line.contains(&format!("in the middle of job {name}-under.")) && line.contains("/data is removed now")
+        });
+        assert!(told, "{name}: {said}");
+    }
+
+    // The Storage Daemon dies.
+    start(&bed, "lost")?;
+    bed.storage().kill()?;
+    no_journal(&journal)?;
+    assert_eq!(calls_after_support(&folder, "lost"), expected(&["create", "mount", "unmount", "delete"]));
+    Ok(())
+}

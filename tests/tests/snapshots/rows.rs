@@ -1,0 +1,236 @@
+//! Jobs with each answer of the helper, by both daemons at once.
+
+use std::fs;
+
+use bed::{Bed, Expect, Fd, JobResult, RecordRules, Result, compare_records, leave_out, line_differences};
+use nix::unistd::geteuid;
+
+use crate::{helper, place};
+
+const CLIENTS: [&str; 2] = ["refer", "under"];
+
+struct Row {
+    name: &'static str,
+    set: &'static str,
+    /// Lines of the helper's mode.
+    mode: &'static str,
+    /// More directives of the job.
+    job: &'static [&'static str],
+    expect: Expect,
+    /// What ours must say, save, or call.
+    must: &'static [&'static str],
+}
+
+const fn row(name: &'static str, set: &'static str, mode: &'static str, must: &'static [&'static str]) -> Row {
+    Row { name, set, mode, job: &[], expect: Expect::Equal, must }
+}
+
+impl Row {
+    const fn differs(mut self, documented: &'static str, found: &'static [&'static str]) -> Self {
+        self.expect = Expect::Differs { documented, found };
+        self
+    }
+
+    const fn with_job(mut self, job: &'static [&'static str]) -> Self {
+        self.job = job;
+        self
+    }
+}
+
+/// `data` and `data/sub` can have snapshots; the latter's is `snap-sub`.
+const BOTH: &str = "support: case $SNAPSHOT_MOUNTPOINT in $here/data/sub) echo status=1 type=fake; exit 0;; esac\n\
+    mount: case $SNAPSHOT_MOUNTPOINT in */sub) echo status=1 snapmountpoint=$here/snap-sub/; exit 0;; esac";
+const TWO: &str = "support: case $SNAPSHOT_MOUNTPOINT in $here/twice) echo status=1 type=fake; exit 0;; esac\n\
+    mount: echo status=1 snapmountpoint=$here/snap-two; exit 0";
+const REASON: &str = "says how its program ended";
+
+fn rows() -> Vec<Row> {
+    vec![
+        row("usual", "Data", "", &["only then", "   Create Snapshot for ", "   Delete Snapshot for ", "vss yes"]),
+        row("names", "Names", "", &["Could not stat \"/bed/data/only now\"", "/bed/live/only now"]),
+        row(
+            "listed",
+            "Listed",
+            BOTH,
+            &["Create Snapshot for /bed/data/sub", "/bed/data/sub/in sub", "/bed/data/other/in other"],
+        ),
+        row("outside", "Outside", "", &["vss no"]),
+        row("refused", "Data", "support: echo 'status=0 error=\"no\"'; exit 1", &["vss no", "only now"]),
+        row("unclear", "Data", "support: echo 'no such thing'; exit 0", &["vss no", "only now"]),
+        row(
+            "without",
+            "Data",
+            "create: echo 'status=2 error=\"no space\"'; exit 1",
+            &["ERR=no space", "vss yes", "only now"],
+        ),
+        row(
+            "fatal",
+            "Data",
+            "create: echo 'status=0 error=\"no space\"'; exit 1",
+            &["Fatal error:    Unable to create snapshot"],
+        ),
+        row(
+            "one-of-two",
+            "Listed",
+            concat!(
+                "support: case $SNAPSHOT_MOUNTPOINT in $here/data/sub) echo status=1 type=fake; exit 0;; esac\n",
+                "create: case $SNAPSHOT_MOUNTPOINT in */sub) echo 'status=0 error=\"is bad\"'; exit 1;; esac",
+            ),
+            &["of /bed/data/sub ERR=is bad", "   Delete Snapshot for /bed/data"],
+        ),
+        row("exit-three", "Data", "create: echo oops; exit 3", &["oops", "Child exited with code 3"])
+            .differs(REASON, &["only of stock:  ", "Child exited with code 3"]),
+        row(
+            "no-mount",
+            "Data",
+            "mount: echo 'status=0 error=\"no mount\"'; exit 1",
+            &["ERR=no mount", "only now", "delete "],
+        ),
+        row("mount-zero", "Data", "mount: echo 'status=0 error=\"no mount\"'; exit 0", &["Unable to mount snapshot"]),
+        row("no-point", "Data", "mount: echo status=1; exit 0", &["only now", "names no snapmountpoint"])
+            .differs("names no mount point causes no message", &["names no snapmountpoint", "errors "]),
+        row(
+            "nowhere",
+            "Data",
+            "mount: echo status=1 snapmountpoint=/nowhere; exit 0",
+            &["Could not stat \"/bed/data\""],
+        ),
+        row(
+            "no-unmount",
+            "Data",
+            "unmount: echo 'status=0 error=\"busy\"'; exit 1",
+            &["delete ", "   Delete Snapshot for "],
+        ),
+        row("delete-zero", "Data", "delete: echo 'status=0 error=\"busy\"'; exit 0", &["   Delete Snapshot for "]),
+        row(
+            "no-delete",
+            "Data",
+            "delete: echo 'status=0 error=\"busy\"'; exit 1",
+            &["Unable to delete snapshot of /bed/data ERR=busy"],
+        ),
+        row("kept", "Data", "", &["unmount ", "vss yes"]).with_job(&["Snapshot Retention = 1 hour"]),
+        row(
+            "kept-by-date",
+            "Data",
+            "create: echo 'status=1 volume=\"/v w\" createdate=\"2023-11-14 22:13:20\"'; exit 0",
+            &["unmount "],
+        )
+        .with_job(&["Snapshot Retention = 2 hours"]),
+        row("noise", "Data", "create: echo 'WARNING: device is old' >&2", &["only then"]),
+        row(
+            "subvolumes",
+            "Data",
+            "subvolumes: case $SNAPSHOT_MOUNTPOINT in $here/data) \
+            echo \"dev=12345 mountpoint=\\\"$here/x y\\\" fstype=btrfs dev=12346 mountpoint=$here/z device=/q fstype=btrfs\";; esac",
+            &["subvolumes /bed/x y", "subvolumes /bed/z", "/q"],
+        ),
+        row("all", "All", BOTH, &["/bed/data/sub/in sub", "/bed/data/other/in other", "/bed/data/sub/deep/in deep"])
+            .differs("is saved twice", &["/bed/data/sub/deep"]),
+        row("excluded", "Excluded", BOTH, &["/bed/data/sub/in sub"])
+            .differs("excludes a mount point", &["/bed/data/other", "/bed/data/sub/deep"]),
+        row("twice", "Twice", TWO, &["6 /bed/twice/again/f"]).differs("mounted once more", &["/bed/twice/again"]),
+        row("link", "Link", "", &["27 /bed/link/d/f"]),
+        row("bound", "Bound", "", &["27 /bed/bound/f"]),
+        row("metadata", "Metadata", "", &["stream 1998", "\\x08snapshot"])
+            .differs("ACLs and extended attributes", &["stream 1998"]),
+    ]
+}
+
+/// Everything about a job in lines.
+fn lines(bed: &Bed, row: &Row, client: &str, job: &JobResult) -> Result<Vec<String>> {
+    let folder = bed.folder();
+    let plain = |line: String| line.replace(&*folder.to_string_lossy(), "/bed").replace(&job.row.job, "JOB");
+    let mut lines = vec![format!("status {}", job.row.status)];
+    let report = job.report();
+    lines.push(format!("vss {}", report.get("Snapshot/VSS").map_or("", String::as_str)));
+    if job.row.status != 'f' {
+        lines.push(format!("errors {}", report.get("Non-fatal FD errors").map_or("", String::as_str)));
+    }
+    // Of a job that failed early: whether the Storage Daemon's word comes before the report.
+    let told = leave_out(job.plain_messages(client), &["append.c:180 Error reading data header"]);
+    lines.extend(told.into_iter().map(plain).map(|line| helper::without_number(&line)));
+    for file in bed.catalog().files(job.row.id)? {
+        let size = size(&file.lstat);
+        let (path, digest) = (String::from_utf8_lossy(&file.path), String::from_utf8_lossy(&file.digest));
+        lines.push(plain(format!("{size} {path} {digest}")));
+    }
+    if row.set == "Metadata" {
+        for record in bed.records(&job.row, client)? {
+            let record = record?;
+            if record.stream == 1998 {
+                lines.push(format!("stream 1998 {}", record.data.escape_ascii()));
+            }
+        }
+    }
+    let asked = helper::heads(folder, row.name, CLIENTS[1]);
+    lines.extend(helper::calls(folder, row.name, client, &asked));
+    let columns = ["Name", "Volume", "Device", "Type", "CreateTDate", "Retention"];
+    let own = format!("FROM Snapshot WHERE JobId = {}", job.row.id);
+    for kept in bed.catalog().rows(&columns, &own)? {
+        let words = kept.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect::<Vec<_>>().join("|");
+        lines.push(plain(format!("catalog {words}")));
+    }
+    Ok(lines)
+}
+
+/// `st_size` in base 64, as a number.
+fn size(lstat: &[u8]) -> String {
+    bed::LStat::parse(lstat).map_or_else(String::new, |stat| stat.size.to_string())
+}
+
+#[test]
+fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    let ours = Fd::under_test()?;
+    let mut options = place::options("snapshots", &[("refer", Fd::Stock), ("under", ours)])?;
+    let folder = options.folder.path().to_owned();
+    for (name, value) in [("live/d/f", "live"), ("snap/d/f", "snapshot")] {
+        xattr::set(folder.join(name), "user.where", value.as_bytes()).unwrap();
+    }
+    let rows = rows();
+    for row in &rows {
+        helper::set_mode(&folder, row.name, row.mode);
+        for client in CLIENTS {
+            options.director_resources.extend(place::job(row.name, client, row.set, row.job));
+        }
+    }
+    let bed = Bed::start(options)?;
+    let order = |row: &Row, client: &str| format!("run job={}-{client} yes", row.name);
+    let orders: Vec<_> = rows.iter().flat_map(|row| CLIENTS.map(|client| order(row, client))).collect();
+    let jobs = bed.queue_all(&orders)?;
+    bed.wait_for_reports(&jobs)?;
+    let documents = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/differences.md")).unwrap();
+    let mut wrong = Vec::new();
+    for (row, jobs) in rows.iter().zip(jobs.chunks(2)) {
+        let (stock_job, our_job) = (bed.result(jobs[0])?, bed.result(jobs[1])?);
+        let stock = lines(&bed, row, CLIENTS[0], &stock_job)?;
+        let under = lines(&bed, row, CLIENTS[1], &our_job)?;
+        let differences = line_differences(row.name, &stock, &under);
+        let expect = if ours == Fd::Stock { Expect::Equal } else { row.expect };
+        if !expect.is_met_by(&differences) {
+            let ours = under.iter().filter(|line| !line.starts_with("SNAPSHOT_") && !line.contains('|'));
+            wrong.push(format!("{}: {differences:#?}\nours: {:#?}", row.name, ours.collect::<Vec<_>>()));
+        }
+        if let Expect::Differs { documented, .. } = row.expect {
+            if !documents.contains(documented) {
+                wrong.push(format!("{}: no row says {documented:?}", row.name));
+            }
+        }
+        if ours == Fd::Ours {
+            let all = under.join("\n");
+            for part in row.must.iter().filter(|part| !all.contains(**part)) {
+                wrong.push(format!("{}: {part:?} is missing in\n{all}", row.name));
+            }
+        }
+        if row.name == "usual" {
+            let rules = RecordRules { mask_atime: true };
+            let records = |job: &JobResult, client| bed.records(&job.row, client);
+            let compared = compare_records(records(&stock_job, CLIENTS[0])?, records(&our_job, CLIENTS[1])?, rules)?;
+            assert!(compared.is_equal() && compared.records > 5, "{}", compared.text());
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
