@@ -59,7 +59,8 @@ impl Backend for Btrfs {
         if statvfs(&top.sure_path()).is_ok_and(|about| about.flags().contains(FsFlags::ST_RDONLY)) {
             return Err(why("it is mounted read-only, so no snapshot can be made"));
         }
-        work.tools.find("btrfs")?;
+        // Without its program it is supported all the same, so that `create` can say what is missing:
+        // the daemon passes over file systems that are not supported without a word.
         Ok(Answer::good().quoted("device", path).bare("type", self.name()).end_line())
     }
 
@@ -117,6 +118,8 @@ impl Backend for Btrfs {
 
     fn delete(&self, work: &Work<'_>) -> Outcome<Answer> {
         let found = Snapshot::find(work)?;
+        // The daemon may have died before it knew of the mount.
+        let _ = self.unmount(work);
         let within = found.directory.sure_path();
         let done = work.tools.run_patiently("btrfs", words!["subvolume", "delete", &within.join(&found.name)]);
         done.map_err(|failure| failure.naming(&[(&within, found.directory.path())]))?;

@@ -41,7 +41,14 @@ impl Backend for Lvm {
         if !dm_uuid(work.tools, top.about().st_dev).is_some_and(|uuid| uuid.starts_with(b"LVM-")) {
             return Err(Failure::NotLvm);
         }
-        let volumes = Volumes::read(work.tools)?;
+        let volumes = match Volumes::read(work.tools) {
+            // `create` says it aloud; see the same of btrfs.
+            Err(Failure::NotInstalled { .. }) => {
+                let device = &work.request.device;
+                return Ok(Answer::good().quoted("device", device).bare("type", self.name()).end_line());
+            }
+            volumes => volumes?,
+        };
         let volume = volumes.of_device(top.about().st_dev, &work.request.device).ok_or(Failure::NotLvm)?;
         work.must_not_be(&volume.path)?;
         if let Some(why) = volume.has_no_snapshots() {
@@ -124,6 +131,10 @@ impl Backend for Lvm {
 
     fn delete(&self, work: &Work<'_>) -> Outcome<Answer> {
         let volume = find(work)?;
+        // The daemon may have died before it knew of the mount.
+        if !work.request.mount_point.as_os_str().is_empty() && !work.request.name.is_empty() {
+            let _ = self.unmount(work);
+        }
         work.tools.run_patiently("lvremove", words!["-f", &volume.path])?;
         Ok(Answer::good().end_line())
     }
@@ -135,6 +146,9 @@ impl Backend for Lvm {
         let mut answer = Answer::new();
         for volume in volumes.snapshots_of(origin) {
             let Some(name) = name_in(volume) else { continue };
+            let is_of_job =
+                work.name().and_then(|name| snapshot_name(origin, name)).is_ok_and(|name| *name == *volume.name);
+            let name = if is_of_job { &work.request.name } else { name };
             let entry =
                 Answer::new().quoted("volume", &volume.path).quoted("name", name).quoted("device", &origin.path);
             let entry = entry.quoted("createtdate", &volume.created).bare("size", &volume.size.to_string());

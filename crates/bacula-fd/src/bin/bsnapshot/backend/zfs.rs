@@ -25,7 +25,11 @@ impl Backend for Zfs {
     }
 
     fn support(&self, work: &Work<'_>) -> Outcome<Answer> {
-        let dataset = dataset_of(work, work.top()?.path().as_os_str())?;
+        let dataset = match dataset_of(work, work.top()?.path().as_os_str()) {
+            // `create` says it aloud; see the same of btrfs.
+            Err(Failure::NotInstalled { .. }) => dataset(work)?.to_owned(),
+            found => found?,
+        };
         work.must_not_be(&dataset)?;
         Ok(Answer::good().quoted("device", dataset).bare("type", self.name()).end_line())
     }
@@ -70,7 +74,8 @@ impl Backend for Zfs {
             };
             let Some((of, name)) = split(volume) else { continue };
             if of == dataset && is_permitted(name) {
-                let entry = Answer::new().quoted("volume", volume).quoted("name", name).quoted("device", dataset);
+                let named = if made_for(work, dataset, name) { &work.request.name } else { name };
+                let entry = Answer::new().quoted("volume", volume).quoted("name", named).quoted("device", dataset);
                 let entry = entry.quoted("createtdate", digits(time)).bare("size", &digits(size)).bare("status", "1");
                 answer = answer.and(&entry.error(&"").quoted("type", self.name()).end_line());
             }
@@ -130,11 +135,16 @@ fn snapshot_of(work: &Work<'_>) -> Outcome<(OsString, OsString)> {
     {
         return Err(wrong("SNAPSHOT_DEVICE", &work.request.device, "the volume is of another dataset"));
     }
-    let most = LONGEST.saturating_sub(dataset.len() + 1);
-    if !work.request.name.is_empty() && *permitted(work.name()?, PUNCTUATION, most) != *name {
+    if !work.request.name.is_empty() && !made_for(work, dataset, name) {
         return Err(wrong("SNAPSHOT_NAME", &work.request.name, "it is not the name of the volume"));
     }
     Ok((dataset.to_owned(), name.to_owned()))
+}
+
+/// Whether a snapshot of a dataset has the name that `create` gives it for this job.
+fn made_for(work: &Work<'_>, dataset: &OsStr, name: &OsStr) -> bool {
+    let most = LONGEST.saturating_sub(dataset.len() + 1);
+    work.name().is_ok_and(|wanted| *permitted(wanted, PUNCTUATION, most) == *name)
 }
 
 fn split(volume: &OsStr) -> Option<(&OsStr, &OsStr)> {

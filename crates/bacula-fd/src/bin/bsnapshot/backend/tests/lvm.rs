@@ -75,7 +75,8 @@ fn a_file_system_on_no_volume_is_not_detected() {
     assert_eq!(host.run("subvolumes").text(), b"");
     assert!(!host.run("subvolumes").is_success());
     fs::remove_file(host.path("bin/lvs")).unwrap();
-    assert_eq!(host.error("support"), "lvs: command not found: install lvm2");
+    assert_eq!(host.good("support"), "status=1 device=\"/dev/sda1\" type=lvm\n");
+    assert_eq!(host.error("create"), "lvs: command not found: install lvm2");
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn snapshots_are_listed_with_their_state() {
     let full =
         "status=0 error=\"the snapshot is full, and its data is lost: set a larger lvm_snapshot_size\" type=lvm\n";
     assert_eq!(host.good("list"), format!("{entry}{full}"));
-    host.request.device = "/dev/vg0/swap".into();
+    host.request.device = "/dev/vg0/none".into();
     assert!(host.error("list").contains("it is no logical volume"));
 }
 
@@ -236,6 +237,27 @@ fn long_and_odd_names_become_permitted_ones() {
     let made = host.changes()[0].split('[').nth(3).unwrap().trim_end_matches("] ").to_owned();
     assert!(made.starts_with("root__name_xxxxx") && made.ends_with(".2026-11-21_02.13.24_12"), "{made}");
     assert!(made.len() < 120);
+}
+
+#[test]
+fn a_snapshot_of_a_job_is_found_by_the_name_of_the_job() {
+    // What died after `create` knows no volume.
+    let mut host = host();
+    host.request.name = "Nightly 2026-11-21,02.13.24_12".into();
+    host.request.volume = "".into();
+    let root = ROOT.replace("@ROOT@", "254|0");
+    let made = SNAPSHOT.replace("Nightly.2026-11-21_", "Nightly_2026-11-21_");
+    host.answers("lvs", &format!("{root}{made}"));
+    assert!(host.good("list").contains(" name=\"Nightly 2026-11-21,02.13.24_12\" "), "{}", host.good("list"));
+    // Its volume is mounted, perhaps.
+    let at = host.request.mount_point.join(".snapshots").join(&host.request.name);
+    fs::create_dir_all(&at).unwrap();
+    let escaped = at.to_string_lossy().replace(' ', "\\040");
+    fs::write(host.path("mountinfo"), format!("1 0 254:7 / {escaped} ro - ext4 x ro\n")).unwrap();
+    host.request.volume = "/dev/vg0/root_Nightly_2026-11-21_02.13.24_12".into();
+    host.good("delete");
+    assert_eq!(host.changes().len(), 2, "{:?}", host.changes());
+    assert!(host.changes()[0].starts_with("umount [--] "));
 }
 
 #[test]
