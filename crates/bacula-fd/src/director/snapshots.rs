@@ -11,7 +11,6 @@ use crate::job::snapshots::output::{self, Answer};
 use crate::job::snapshots::scan;
 use crate::job::snapshots::session::Order;
 use crate::shared::snapshot_journal::Snapshot;
-use fd_os::process::IsWanted;
 
 impl<'d> Conversation<'d> {
     pub(super) fn snapshot(&mut self, order: SnapshotOrder) -> Flow {

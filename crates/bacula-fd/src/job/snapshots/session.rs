@@ -23,7 +23,6 @@ use crate::job::snapshots::scan;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::Job;
 use crate::shared::snapshot_journal::{Snapshot, SnapshotJournal};
-use fd_os::process::IsWanted;
 
 /// What a backup with snapshots needs to know.
 #[derive(Clone, Debug)]
