@@ -11,12 +11,13 @@
 //!
 //! The plugin host's side, with all the `unsafe` code:
 //! - `guest`: the process, and the calls in both directions;
-//! - `abi`, `variadic`: the structures of C, and its functions with any number of arguments.
+//! - `abi`, `variadic`, `printf`: the structures of C, and its functions with any number of arguments.
 
 mod abi;
 mod conversation;
 mod guest;
 mod orders;
+mod printf;
 mod process;
 mod remote;
 mod settings;

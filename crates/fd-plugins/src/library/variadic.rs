@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use super::abi::Context;
+use super::printf::{self, Arguments};
 
 /// Bytes of a formatted text, the final NUL included; longer ones are cut off.
 const LONGEST_TEXT: usize = 2000;
@@ -61,10 +62,6 @@ struct VaList {
     fp_offset: u32,
     overflow: *mut c_void,
     registers: *mut c_void,
-}
-
-unsafe extern "C" {
-    fn vsnprintf(buffer: *mut c_char, size: usize, format: *const c_char, arguments: *mut VaList) -> c_int;
 }
 
 /// The body of a variadic function that has `$named` arguments of integers or pointers before the
@@ -141,8 +138,8 @@ unsafe extern "C" fn register_events_frame(frame: *mut Frame) {
     let mut events = [0; MOST_EVENTS];
     let mut count = 0;
     for event in &mut events {
-        // SAFETY: the caller ends its arguments with a 0, and nothing is read behind it.
-        *event = unsafe { frame.rest.next_u32() };
+        // The caller ends its arguments with a 0, and nothing is read behind it.
+        *event = (frame.rest.word() & 0xFFFF_FFFF) as u32;
         if *event == 0 {
             break;
         }
@@ -158,11 +155,10 @@ unsafe extern "C" fn register_events_frame(frame: *mut Frame) {
 unsafe extern "C" fn job_message_frame(frame: *mut Frame) {
     // SAFETY: the shim passes its own frame.
     let frame = unsafe { &mut *frame };
-    let mut buffer = [0; LONGEST_TEXT];
     // SAFETY: the sixth argument is the format of the rest.
-    let text = unsafe { frame.text(5, &mut buffer) };
+    let text = unsafe { frame.text(5) };
     if let Some(handlers) = HANDLERS.get() {
-        (handlers.job_message)(frame.context(), frame.number(3), text);
+        (handlers.job_message)(frame.context(), frame.number(3), &text);
     }
 }
 
@@ -171,11 +167,10 @@ unsafe extern "C" fn job_message_frame(frame: *mut Frame) {
 unsafe extern "C" fn debug_message_frame(frame: *mut Frame) {
     // SAFETY: the shim passes its own frame.
     let frame = unsafe { &mut *frame };
-    let mut buffer = [0; LONGEST_TEXT];
     // SAFETY: the fifth argument is the format of the rest.
-    let text = unsafe { frame.text(4, &mut buffer) };
+    let text = unsafe { frame.text(4) };
     if let Some(handlers) = HANDLERS.get() {
-        (handlers.debug_message)(frame.context(), frame.number(3), text);
+        (handlers.debug_message)(frame.context(), frame.number(3), &text);
     }
 }
 
@@ -198,38 +193,66 @@ impl Frame {
     ///
     /// # Safety
     /// The register has the address of a format, or null, and the rest are its arguments.
-    unsafe fn text<'b>(&mut self, index: usize, buffer: &'b mut [c_char; LONGEST_TEXT]) -> &'b [u8] {
+    unsafe fn text(&mut self, index: usize) -> Vec<u8> {
         let format = self.register(index) as *const c_char;
         if format.is_null() {
-            return &[];
+            return Vec::new();
         }
-        // SAFETY: the caller vouches for the format and its arguments; the buffer has this length.
-        unsafe { vsnprintf(buffer.as_mut_ptr(), LONGEST_TEXT, format, &raw mut self.rest) };
-        *buffer.last_mut().unwrap_or(&mut 0) = 0;
-        // SAFETY: the last byte of the buffer is a NUL.
-        unsafe { CStr::from_ptr(buffer.as_ptr()) }.to_bytes()
+        // SAFETY: the caller vouches for the format.
+        let format = unsafe { CStr::from_ptr(format) };
+        printf::format(format.to_bytes(), LONGEST_TEXT - 1, &mut self.rest)
     }
 }
 
 impl VaList {
-    /// The next argument, an `unsigned int`.
-    ///
-    /// # Safety
-    /// There is one.
-    unsafe fn next_u32(&mut self) -> u32 {
-        const END_OF_GENERAL: u32 = 48;
-        if self.gp_offset < END_OF_GENERAL {
-            // SAFETY: the registers are saved up to this end.
-            let place = unsafe { self.registers.byte_add(self.gp_offset as usize) };
-            self.gp_offset += 8;
-            // SAFETY: each has eight bytes.
-            return unsafe { place.cast::<u32>().read() };
+    /// The address of the next argument of eight bytes, in the registers between `offset` and `end`,
+    /// or on the stack.
+    fn next(&mut self, general: bool) -> *const c_void {
+        let (offset, end, step) = if general { (&mut self.gp_offset, 48, 8) } else { (&mut self.fp_offset, 176, 16) };
+        if *offset < end {
+            let place = self.registers.wrapping_byte_add(*offset as usize);
+            *offset += step;
+            return place;
         }
         let place = self.overflow;
-        // SAFETY: the caller vouches for an argument here, which has eight bytes.
-        self.overflow = unsafe { place.byte_add(8) };
+        self.overflow = place.wrapping_byte_add(8);
+        place
+    }
+}
+
+impl Arguments for VaList {
+    fn word(&mut self) -> u64 {
+        let place = self.next(true);
+        // SAFETY: the caller of the variadic function vouches for an argument here.
+        unsafe { place.cast::<u64>().read() }
+    }
+
+    fn double(&mut self) -> f64 {
+        let place = self.next(false);
         // SAFETY: as above.
-        unsafe { place.cast::<u32>().read() }
+        unsafe { place.cast::<f64>().read() }
+    }
+
+    fn long_double(&mut self) -> f64 {
+        let place = self.overflow.wrapping_byte_add(self.overflow.align_offset(16));
+        self.overflow = place.wrapping_byte_add(16);
+        // SAFETY: as above; it has ten bytes, in sixteen.
+        let mantissa = unsafe { place.cast::<u64>().read() };
+        // SAFETY: as above.
+        let exponent = unsafe { place.wrapping_byte_add(8).cast::<u16>().read() };
+        let sign = if exponent & 0x8000 == 0 { 1.0 } else { -1.0 };
+        let power = i32::from(exponent & 0x7FFF) - 16_383 - 63;
+        #[expect(clippy::cast_precision_loss, reason = "a text of it has fewer digits")]
+        let mantissa = mantissa as f64;
+        sign * mantissa * 2.0_f64.powi(power)
+    }
+
+    fn text(&self, address: u64, most: usize) -> Vec<u8> {
+        let start = address as *const c_char;
+        // SAFETY: the caller vouches for a text here that ends with a NUL or has `most` bytes.
+        let length = unsafe { libc::strnlen(start, most) };
+        // SAFETY: these bytes were looked at.
+        unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length) }.to_vec()
     }
 }
 
@@ -291,7 +314,7 @@ mod tests {
         }
         let seen = SEEN.take();
         assert_eq!(seen[0], (7, 0, (1..=12).collect()));
-        assert_eq!(seen[1], (8, 7, b"text -3  2.50 18446744073709551615 x ff 0.125 end".to_vec()));
+        assert_eq!(seen[1], (8, 7, b"text -3  2.50 18446744073709551615 x ff 0.125000 end".to_vec()));
         assert_eq!(seen[2], (9, 150, b"a and 1.5\n".to_vec()));
         assert_eq!(seen[3].2.len(), LONGEST_TEXT - 1);
     }
