@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use fd_bsock::{FrameError, MAX_PAYLOAD};
 use fd_fileset::{EffectiveOptions, Flags, strip_path};
 use fd_messages::MessageType;
 use fd_plugins::{FileEvent, Host, SavePacket};
@@ -283,6 +284,10 @@ fn send_plugin_metadata(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
             None => Err((MessageType::Fatal, texts::metadata_type(packet.kind))),
             Some(_) if record.record_len() > PluginMetadata::LONGEST => {
                 Err((MessageType::Error, texts::metadata_too_long(record.record_len())))
+            }
+            Some(_) if record.record_len() > MAX_PAYLOAD => {
+                let error = FrameError::TooBig { len: record.record_len() };
+                Err((MessageType::Error, texts::record_refused(&file.entry.path, &error)))
             }
             Some(stream) => Ok(stream),
         };

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use fd_compress::Decompressor;
 use fd_messages::MessageType;
 use fd_plugins::{FileEvent, FileSetChange, MetadataPacket, Offers, PluginObject, SavePacket, Status, Value, Variable};
-use fd_records::{FileType, MetadataKind, Stat};
+use fd_records::{ContentCipher, DigestKind, FileType, MetadataKind, Stat};
 use fd_walk::{Purpose, WalkSettings};
 
 use super::accurate::{CHANGES, listed, stat_of};
 use super::fake::{Fake, FakeFile, Script, job_plugins};
+use super::protect::protection;
 use super::support::{Bed, Log, Outcome, Record};
 use crate::{AccurateList, BackupError, EstimatePlan, EstimateTotals, estimate};
 
@@ -319,18 +320,26 @@ fn metadata_events_and_attributes_of_the_plugin_stand_at_their_places() {
 fn metadata_that_can_t_be_saved_ends_its_file_or_the_job() {
     let packet = |kind, len| MetadataPacket { kind, data: vec![0; len], ..MetadataPacket::default() };
     let long = FakeFile::regular("/f", b"data").with_metadata(vec![packet(0, 3), packet(0, 2_999_977)]);
-    let (outcome, _) = backup("M", Fake::with_files([long, FakeFile::regular("/g", b"x")]));
-    assert_eq!(summary(&outcome.records())[..5], [(1, 26), (1, 1), (1, 35), (1, 26), (2, 26)]);
+    let large = FakeFile::regular("/large", b"data").with_metadata(vec![packet(0, 1_000_000)]);
+    let (outcome, _) = backup("M", Fake::with_files([long, large, FakeFile::regular("/g", b"x")]));
+    assert_eq!(summary(&outcome.records())[..7], [(1, 26), (1, 1), (1, 35), (1, 26), (2, 26), (2, 1), (2, 26)]);
     assert_eq!(
         outcome.texts(MessageType::Error),
         [
             "backup.c:261 Metadata size (3000001) is bigger then currently supported one (3MB)\n",
-            "fd_plugins.c:1315 Failed to backup metadata for plugin: \"tp-fd.so\" fname: /f\n"
+            "fd_plugins.c:1315 Failed to backup metadata for plugin: \"tp-fd.so\" fname: /f\n",
+            "Record of \"/large\" can't be sent: packet of 1000024 bytes, at most 1000000 are allowed\n",
+            "fd_plugins.c:1315 Failed to backup metadata for plugin: \"tp-fd.so\" fname: /large\n"
         ]
     );
     let (outcome, _) = backup("M", Fake::with_files([FakeFile::regular("/f", b"").with_metadata(vec![packet(2, 0)])]));
     assert!(matches!(outcome.result, Err(BackupError::Fatal(_))));
     assert_eq!(outcome.texts(MessageType::Fatal), ["backup.c:291 Invalid metadata type: 2\n"]);
+    assert_eq!(
+        outcome.texts(MessageType::Error),
+        ["fd_plugins.c:1315 Failed to backup metadata for plugin: \"tp-fd.so\" fname: /f\n"]
+    );
+    assert_eq!(outcome.progress.files(), 1, "what was sent counts");
 }
 
 #[test]
@@ -635,4 +644,59 @@ fn an_estimate_counts_and_lists_a_plugin_s_files_without_reading_them() {
     let calls = calls(&script);
     assert_eq!(calls[..4], ["event 11", "start without reading", "end", "start without reading"]);
     assert!(!calls.iter().any(|call| call.starts_with("open") || call == "stream" || call == "acl"), "{calls:?}");
+}
+
+#[test]
+fn a_plugin_s_file_whose_data_would_have_to_be_compared_counts_as_changed() {
+    let mut bed = bed("MCmcs5:");
+    let stat = Stat { size: 10, mtime: 5, ctime: 5, mode: 0o100_644, ..Stat::default() };
+    let mut list = AccurateList::new(CHANGES, 1, &bed.plan.fileset);
+    list.add(&listed("/same", stat, "nVdV36yYdCA1NqA50wWznw", 0));
+    list.complete();
+    bed.plan.walk.incremental = true;
+    bed.plan.accurate = Some(Arc::new(list));
+    bed.plan.plugins = job_plugins([Fake::new("tp").hooked(move |call, host| {
+        if call == "start" {
+            let mut packet = SavePacket { name: Some(b"/same".into()), stat, ..SavePacket::empty() };
+            assert_eq!((host.check_changes(&mut packet), packet.accurate_found), (Status::Ok, true));
+        }
+    })]);
+    let outcome = bed.run();
+    assert!(outcome.records().is_empty() && outcome.messages.is_empty(), "{:?}", outcome.messages);
+}
+
+#[test]
+fn all_data_of_plugins_is_encrypted_and_data_with_addresses_is_refused() {
+    let run = |file: FakeFile| {
+        let mut bed = bed("M");
+        bed.plan.protection = Some(protection(DigestKind::Sha256, Some(ContentCipher::Aes128)));
+        bed.plan.plugins = job_plugins([Fake::with_files([file])]);
+        bed.run()
+    };
+    let streams = |file_type, data: &[u8]| {
+        let outcome = run(FakeFile::new("/f", file_type, data));
+        outcome.records().iter().map(|record| record.stream).collect::<Vec<_>>()
+    };
+    assert_eq!(streams(FileType::Regular, b"data"), [26, 1, 22, 20, 19, 3, 26]);
+    assert_eq!(streams(FileType::Directory, b"data"), [26, 1, 22, 20, 26]);
+    let outcome = run(FakeFile::regular("/f", b"data").with(|file| file.packet.flags = SavePacket::OFFSETS));
+    let refused = "crypto.c:39 Encrypting sparse or offset data not supported.\n";
+    assert_eq!(outcome.texts(MessageType::Fatal), [refused]);
+}
+
+#[test]
+fn acls_that_a_plugin_can_t_give_are_a_warning() {
+    let plugin = Fake::with_files([FakeFile::regular("/f", b"x")]);
+    plugin.script.lock().unwrap().xacl = Some(Status::Error);
+    let (outcome, _) = backup("", plugin);
+    assert_eq!(outcome.records().len(), 4);
+    assert_eq!(
+        outcome.texts(MessageType::Warning),
+        [
+            "No OS ACL configured.\n",
+            "No OS XATTR configured.\n",
+            "Had 1 acl errors while doing backup\n",
+            "Had 1 xattr errors while doing backup\n"
+        ]
+    );
 }

@@ -16,7 +16,7 @@ use crate::Protection;
 
 const OWN: &[u8] = include_bytes!("../../../fd-crypto/testdata/own.pem");
 
-fn protection(digest: DigestKind, encryption: Option<ContentCipher>) -> Arc<Protection> {
+pub(super) fn protection(digest: DigestKind, encryption: Option<ContentCipher>) -> Arc<Protection> {
     let own = KeyPair { certificate: Certificate::from_pem(OWN).unwrap(), private: PrivateKey::from_pem(OWN).unwrap() };
     let keys = Arc::new(KeyRing { own, signers: Vec::new(), masters: Vec::new() });
     Arc::new(Protection { keys, digest, encryption })
