@@ -2,7 +2,8 @@
 //!
 //! - `command`: the files of a plugin command, one after the other.
 //! - `option`: a file of the walk that the plugin of its Options may save.
-//! - `record`: the records of one file or object; `data`: its data.
+//! - `file`: a file that is being saved; `record`: the records of a file or object; `data`: its
+//!   data.
 //! - `host`: what plugins may ask and change meanwhile; `changes`: their changes of the FileSet.
 //! - `guest`: a plugin and its host together, for calls.
 //! - `estimate`: the files of a command in an estimate.
@@ -14,6 +15,7 @@ pub(crate) mod check;
 pub(crate) mod command;
 pub(crate) mod data;
 pub(crate) mod estimate;
+pub(crate) mod file;
 pub(crate) mod guest;
 pub(crate) mod host;
 pub(crate) mod missing;

@@ -13,12 +13,12 @@ use crate::file::save::Saver;
 use crate::pipeline::batch::Command;
 use crate::pipeline::halt::Halt;
 use crate::pipeline::piece::Event;
+use crate::plugins::file::PluginFile;
 use crate::plugins::guest::{Guest, pass_on};
 use crate::plugins::host::BackupHost;
 use crate::plugins::missing::{Named, named};
 use crate::plugins::record::{
-    PluginFile, is_encrypted, send_end, send_events, send_file, send_plugin_object, send_restore_object, send_start,
-    with_packet,
+    is_encrypted, send_end, send_events, send_file, send_plugin_object, send_restore_object, send_start, with_packet,
 };
 use crate::texts::{self, PluginPlace};
 

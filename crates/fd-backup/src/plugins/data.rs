@@ -15,8 +15,8 @@ use crate::file::data::Transform;
 use crate::file::save::Saver;
 use crate::pipeline::halt::Halt;
 use crate::pipeline::piece::Event;
+use crate::plugins::file::PluginFile;
 use crate::plugins::guest::Guest;
-use crate::plugins::record::PluginFile;
 use crate::texts;
 
 /// After a call that took so long, the Storage Daemon gets what is ready: the next call may take

@@ -10,10 +10,11 @@ use fd_walk::Entry;
 use crate::file::save::Saver;
 use crate::pipeline::halt::Halt;
 use crate::pipeline::piece::Event;
+use crate::plugins::file::PluginFile;
 use crate::plugins::guest::Guest;
 use crate::plugins::host::BackupHost;
 use crate::plugins::missing::{Named, named};
-use crate::plugins::record::{PluginFile, is_encrypted, send_end, send_events, send_file, send_start, with_packet};
+use crate::plugins::record::{is_encrypted, send_end, send_events, send_file, send_start, with_packet};
 use crate::texts::{self, PluginPlace};
 
 /// What became of the file.
