@@ -99,8 +99,8 @@ impl FileSet {
         self.judge_also(include, path, is_directory, |_| false)
     }
 
-    /// As [`Self::judge`], with further Exclude blocks: what plugins have excluded since the FileSet
-    /// was complete (reference 07 §3.5).
+    /// As [`Self::judge`], with further Exclude blocks: what plugins have excluded since the
+    /// FileSet was complete (reference 07 §3.5).
     pub fn judge_also<'f>(
         &self,
         include: &'f Include,

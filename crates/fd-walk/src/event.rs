@@ -15,12 +15,12 @@ pub enum WalkEvent<'a> {
     /// A message to the operator.
     Message(Message<'a>),
     /// A plugin command of an Include. They follow the names of the Include.
-    Plugin(PluginCommand<'a>),
+    Plugin(FoundCommand<'a>),
 }
 
 /// A plugin command, and what its files have from the walk.
 #[derive(Clone, Copy, Debug)]
-pub struct PluginCommand<'a> {
+pub struct FoundCommand<'a> {
     /// The command.
     pub command: &'a [u8],
     /// Number of its Include in the FileSet, from 0 on.

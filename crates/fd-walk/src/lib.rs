@@ -31,7 +31,7 @@ mod walk;
 
 pub use attributes::Nanoseconds;
 pub use entry::{Entry, HardLink};
-pub use event::{Flow, Message, PluginCommand, WalkEvent};
+pub use event::{Flow, FoundCommand, Message, WalkEvent};
 pub use limits::{DirectoryLimits, real_path};
 pub use links::{LinkSlot, LinkState};
 pub use names::{RecordNames, split_path};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use fd_fileset::{FileSet, Include};
 
 use crate::directory::Scratch;
-use crate::event::{Flow, PluginCommand, WalkEvent};
+use crate::event::{Flow, FoundCommand, WalkEvent};
 use crate::limits::RealTop;
 use crate::links::LinkTable;
 use crate::names::without_slashes;
@@ -77,7 +77,7 @@ impl<'w> Walker<'w> {
 
     fn plugin(&mut self, number: usize, include: &Include, command: &[u8], is_added: bool) -> Result<(), WalkEnd> {
         let options = self.judge.last_options.get().unwrap_or(include.top_level());
-        self.report.give(WalkEvent::Plugin(PluginCommand { command, include: number, options, is_added }))
+        self.report.give(WalkEvent::Plugin(FoundCommand { command, include: number, options, is_added }))
     }
 
     /// A name of the FileSet and everything below it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fd_fileset::EffectiveOptions;
 use fd_records::FileType;
-use fd_walk::{Entry, HardLink, PluginCommand, WalkEvent};
+use fd_walk::{Entry, FoundCommand, HardLink, WalkEvent};
 
 use crate::digests::ahead::FileAhead;
 use crate::pipeline::piece::Event;
@@ -84,7 +84,7 @@ impl Batcher {
                 self.finish(&mut submit)?;
                 in_turn = true;
                 let options = Arc::clone(plugin.options);
-                let PluginCommand { include, is_added, .. } = plugin;
+                let FoundCommand { include, is_added, .. } = plugin;
                 (Item::Plugin(Command { text: plugin.command.to_vec(), include, options, is_added }), 0)
             }
         };

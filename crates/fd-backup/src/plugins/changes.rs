@@ -1,7 +1,7 @@
 //! What plugins change in the FileSet while it is walked (reference 07 §3.5).
 //!
-//! A path that is excluded, or a command that is added, counts from then on. Names and options can't
-//! be added any more: the walk has passed the place where they would stand.
+//! A path that is excluded, or a command that is added, counts from then on. Names and options
+//! can't be added any more: the walk has passed the place where they would stand.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fd_messages::MessageType;
 use fd_plugins::{Event as PluginEvent, Gone, JobPlugins, SavePacket, Status};
 use fd_records::FileType;
-use fd_walk::{Entry, PluginCommand};
+use fd_walk::{Entry, FoundCommand};
 
 use crate::plugins::host::{BackupHost, Surroundings};
 use crate::plugins::missing::{Named, named};
@@ -17,12 +17,12 @@ use crate::texts::{self, PluginPlace};
 pub(crate) fn estimate_command(
     plugins: &JobPlugins,
     surroundings: Surroundings<'_>,
-    item: PluginCommand<'_>,
+    item: FoundCommand<'_>,
     files: u64,
     say: &dyn Fn(MessageType, &[u8]),
     each: &mut dyn FnMut(&Entry, bool),
 ) {
-    let PluginCommand { command, include, options, is_added } = item;
+    let FoundCommand { command, include, options, is_added } = item;
     let mut host = BackupHost::new(surroundings, include, options);
     host.files = u32::try_from(files).unwrap_or(u32::MAX);
     if is_added {
