@@ -90,7 +90,8 @@ impl RestoreItem {
             file_type: i32::from(self.type_code),
             file_index: i32::try_from(record.file_index).unwrap_or_default(),
             link_fi: record.lstat.link_fi,
-            uid: self.stat.uid,
+            // The stock daemon never sets it.
+            uid: 0,
             stat: self.stat,
             attr_ex: record.attr_ex.to_vec(),
             name: self.output.clone(),

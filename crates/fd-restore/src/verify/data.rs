@@ -165,6 +165,11 @@ impl Verify<'_, '_> {
             StreamClass::Data(layout) if layout.is_encrypted => self.encrypted(),
             StreamClass::Data(_) | StreamClass::PluginData => return self.content(stream, record),
             StreamClass::Digest(_) => return self.digest(stream, record),
+            // Objects of plugins have no data to compare, but they count.
+            StreamClass::RestoreObject | StreamClass::PluginObject => {
+                self.progress.add_file();
+                self.progress.add_files_examined(1);
+            }
             _ => {}
         }
         Ok(())

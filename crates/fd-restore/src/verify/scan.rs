@@ -128,7 +128,6 @@ fn told_of(stream: Stream, record: &AttributesRecord<'_>) -> RestoreFile {
         file_type: i32::from(record.type_code),
         file_index: i32::try_from(record.file_index).unwrap_or_default(),
         link_fi: record.lstat.link_fi,
-        uid: record.lstat.stat.uid,
         stat: record.lstat.stat,
         attr_ex: record.attr_ex.to_vec(),
         name: record.name.to_vec(),

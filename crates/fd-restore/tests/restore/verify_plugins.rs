@@ -51,6 +51,14 @@ fn a_scanner_gets_the_data_of_regular_files() {
 }
 
 #[test]
+fn objects_of_plugins_count_as_files() {
+    let mut volume = volume();
+    volume.record(Stream::RESTORE_OBJECT, b"1 27 0 1 1 0 tp\0name\0xx").record(Stream::PLUGIN_OBJECT, b"object");
+    let (verified, calls, _data) = scan(scanner(), &volume, MD5);
+    assert_eq!((verified.files, calls.len()), (6, 10));
+}
+
+#[test]
 fn what_does_not_take_part_is_not_called() {
     let offers = scanner().offers;
     for answers in [
