@@ -68,8 +68,8 @@ pub(crate) struct CurrentPlugin<'j> {
 struct Lost;
 
 impl<'j> CurrentPlugin<'j> {
-    /// Tells a plugin that files of its command come. The error says whether it was lost; if not, it
-    /// leaves the files to the daemon.
+    /// Tells a plugin that files of its command come. The error says whether it was lost; if not,
+    /// it leaves the files to the daemon.
     pub(super) fn begin(
         plugin: NamedPlugin<'j>,
         access: &'j PluginAccess,
