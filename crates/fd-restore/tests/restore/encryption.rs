@@ -8,6 +8,7 @@ use fd_crypto::pki::{Certificate, Encryptor, KeyPair, KeyRing, PrivateKey, Sessi
 use fd_messages::MessageType;
 use fd_records::{ContentCipher, DigestKind, DigestValue, Stream};
 
+use crate::fake_plugin::{Answers, access};
 use crate::volume::{Finished, Job, Place, Saved, Volume};
 
 const OWN: &[u8] = include_bytes!("../../../fd-crypto/testdata/own.pem");
@@ -319,4 +320,29 @@ fn data_of_a_fifo_needs_a_good_signature_too() {
         assert_eq!(texts(&job.run(&volume)), Vec::from_iter(expected));
     }
     drop(reader);
+}
+
+#[test]
+fn a_plugin_gets_its_data_decrypted_and_its_signature_is_checked() {
+    let keys = keys(OWN);
+    let sealed = Sealed::new(&keys);
+    let mut other = sealed.clone();
+    let mut bad = Signer::new(&keys.own, DigestKind::Sha256).unwrap();
+    other.signature.clear();
+    bad.record(&digest_of(DigestKind::Sha256, b"other data"), &mut other.signature).unwrap();
+    let place = Place::new();
+    let mut job = job(&place, keys);
+    let (access, noted) = access(Answers::default());
+    job.plan.plugins = Some(access);
+    let mut volume = Volume::new();
+    for (sealed, name) in [(&sealed, "/@tp/good"), (&other, "/@tp/forged"), (&sealed, "/@tp/next")] {
+        volume.start("tp:x");
+        sealed.put(&mut volume, name);
+        volume.stop();
+    }
+    let finished = job.run(&volume);
+    assert_eq!(noted.lock().unwrap().data, [DATA; 3].concat());
+    let said = texts(&finished);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].ends_with("/@tp/forged: ERR=Signature is invalid"), "{said:?}");
 }

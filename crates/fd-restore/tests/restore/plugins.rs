@@ -1,9 +1,10 @@
 //! Files of plugins (reference 07 §7.4).
 
+use fd_compress::Compressor;
 use fd_crypto::Digester;
 use fd_messages::{CancelToken, MessageType};
 use fd_plugins::{CreateStatus, IoDone, Offers, Status};
-use fd_records::{DigestKind, FileType, Stream};
+use fd_records::{Compression, DigestKind, FileType, Stream};
 use fd_restore::{End, RestoreState};
 
 use crate::fake_plugin::{Answers, access};
@@ -221,6 +222,15 @@ fn addresses_become_seeks() {
     let text = failing.told().pop().unwrap().1;
     assert!(text.contains("/@tp/file") && text.contains("Illegal seek"), "{text}");
     assert_eq!(failing.inner_calls()[2..], ["write 3", "write 3", "seek 1000 0", "close"]);
+}
+
+#[test]
+fn compressed_data_is_unpacked() {
+    let mut packed = Vec::new();
+    Compressor::new(Compression::Gzip(6)).unwrap().compress(&[7; 5000], &mut packed).unwrap();
+    let mut volume = Volume::new();
+    volume.start(COMMAND).put(&plugin_file("/@tp/file")).record(Stream::GZIP_DATA, &packed).stop();
+    assert_eq!(restore(Answers::default(), &volume).noted.data, [7; 5000]);
 }
 
 #[test]
