@@ -343,16 +343,4 @@ fn report(host: &mut dyn Host, gone: &Gone) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_name_ends_at_the_first_colon() {
-        assert_eq!(command_name(b"bpipe:/a:b c:d"), Ok(Some(b"bpipe".as_slice())));
-        assert_eq!(command_name(b"bpipe"), Ok(Some(b"bpipe".as_slice())));
-        assert_eq!(command_name(b":x"), Ok(None));
-        assert_eq!(command_name(b""), Ok(None));
-        assert_eq!(command_name(b"bpipe x"), Err(Malformed));
-        assert_eq!(command_name(b"a b:c"), Ok(Some(b"a b".as_slice())));
-    }
-}
+mod tests;

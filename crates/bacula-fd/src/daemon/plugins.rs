@@ -149,3 +149,24 @@ fn confinement(settings: PluginHostSettings) -> Result<Confinement, String> {
         call_timeout: call_timeout.map(|seconds| Duration::from_secs(seconds.into())),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_directories_and_short_names_hold_no_plugins() {
+        let folder = std::env::temp_dir().join(format!("ferrofd-plugins-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        for name in ["a-fd.so", "-fd.so", "b-fd.so.old", "libc.so"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        fs::create_dir(folder.join("d-fd.so")).unwrap();
+        symlink("a-fd.so", folder.join("l-fd.so")).unwrap();
+        assert_eq!(files(&folder).unwrap(), [b"a-fd.so"]);
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(files(&folder).is_err());
+    }
+}

@@ -224,3 +224,16 @@ fn listed_file(frame: &[u8]) -> Option<ListedFile> {
         checksum: entry.digest.to_vec(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chosen_file_keeps_the_number_of_its_delta() {
+        let file = listed_file(b"/x\0A A IGg B A A A F BAA B A A A A A C\0c2Fs\x003").unwrap();
+        assert_eq!((file.name.as_slice(), file.checksum.as_slice(), file.delta_seq), (&b"/x"[..], &b"c2Fs"[..], 3));
+        assert_eq!(file.stat.size, 5);
+        assert_eq!(listed_file(b"/x"), None);
+    }
+}

@@ -222,6 +222,10 @@ fn values_for_plugins_keep_their_blanks() {
     let old = RestoreObject { plugin: Vec::new(), ..object };
     assert_eq!(parse(b"restoreobject JobId=4 111,112,1,28,0,1\n"), Ok(Command::Plugin(PluginCommand::Object(old))));
     assert_eq!(parse(b"restoreobject end\n"), Ok(Command::Plugin(PluginCommand::ObjectsEnd)));
+    let long = [b'x'; 5000];
+    let frame = [b"restoreobject JobId=4 1,2,3,4,5,6,bpipe:".as_slice(), &long, b"\n"].concat();
+    let Ok(Command::Plugin(PluginCommand::Object(object))) = parse(&frame) else { panic!("no object") };
+    assert_eq!(object.plugin.len(), 5006, "no byte of a command is lost: plugins compare it");
     let (fatal, reply) = refused(b"restoreobject JobId=4 1,2\n");
     assert_eq!(fatal, "job.c:1340 Bad RestoreObject command: restoreobject JobId=4 1,2\n\n");
     assert_eq!(reply, "2909 Bad RestoreObject command.\n");
