@@ -169,4 +169,22 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
         assert!(files(&folder).is_err());
     }
+
+    #[test]
+    fn the_daemon_s_own_bpipe_needs_no_file() {
+        let folder = std::env::temp_dir().join(format!("ferrofd-bpipe-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let facts = DaemonFacts::of_a_test();
+        let loaded = |bpipe| {
+            let settings = PluginSettings { bpipe, ..PluginSettings::default() };
+            let loaded = load(&folder, &settings, &facts).unwrap();
+            (loaded.plugins.iter().map(|plugin| plugin.info().name().to_vec()).collect::<Vec<_>>(), loaded.said.len())
+        };
+        for _ in 0..2 {
+            assert_eq!(loaded(WhichBpipe::Builtin), (vec![b"bpipe".to_vec()], 1));
+            assert_eq!(loaded(WhichBpipe::Off), (Vec::new(), 0));
+            fs::write(folder.join("bpipe-fd.so"), "no library").unwrap();
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

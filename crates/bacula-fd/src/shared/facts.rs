@@ -30,6 +30,20 @@ pub(crate) struct DaemonFacts {
 }
 
 impl DaemonFacts {
+    #[cfg(test)]
+    pub(crate) fn of_a_test() -> Self {
+        let quiet = tracing::level_filters::LevelFilter::WARN;
+        Self {
+            name: b"x-fd".to_vec(),
+            working_directory: b"/w".to_vec(),
+            plugin_directory: Some(b"/p".to_vec()),
+            program_directory: b"/usr/sbin/".to_vec(),
+            configuration_directory: b"/etc/bacula/".to_vec(),
+            distribution: b"debian trixie".to_vec(),
+            debug: Arc::new(Debug::new(quiet, None, b"", false, false)),
+        }
+    }
+
     /// The variables that are the same in all jobs.
     pub(crate) fn general(&self) -> Vec<(Variable, Value)> {
         const GENERAL: [Variable; 7] = [
@@ -179,22 +193,12 @@ impl JobFacts for Facts {
 
 #[cfg(test)]
 mod tests {
-    use tracing::level_filters::LevelFilter;
-
     use super::*;
     use crate::shared::job::{Identity, JobKind};
 
     #[test]
     fn variables_follow_the_job_and_the_director_s_commands() {
-        let daemon = DaemonFacts {
-            name: b"x-fd".to_vec(),
-            working_directory: b"/w".to_vec(),
-            plugin_directory: Some(b"/p".to_vec()),
-            program_directory: b"/usr/sbin/".to_vec(),
-            configuration_directory: b"/etc/bacula/".to_vec(),
-            distribution: b"debian trixie".to_vec(),
-            debug: Arc::new(Debug::new(LevelFilter::WARN, None, b"", false, false)),
-        };
+        let daemon = DaemonFacts::of_a_test();
         let identity = Identity { job_id: 7, name: b"j.1".to_vec(), ..Identity::default() };
         let job = Arc::new(Job::new(identity, 0));
         let facts = Facts::new(Arc::new(daemon), Arc::clone(&job), Vec::new());
