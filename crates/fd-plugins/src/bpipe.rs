@@ -21,7 +21,7 @@ mod command;
 mod options;
 mod output;
 mod program;
-mod shell;
+pub(crate) mod shell;
 
 use command::BpipeCommand;
 use program::{Failed, Running};

@@ -4,6 +4,7 @@
 //! The daemon's side:
 //! - `wire`: what both sides say, and how what the plugin host says is checked;
 //! - `conversation`: what it may say when;
+//! - `chain`: what it calls ahead, so that it need not be asked each time;
 //! - `orders`: messages with descriptors;
 //! - `process`: starting, ordering about and ending the process;
 //! - `remote`: the plugin and its instances;
@@ -14,6 +15,7 @@
 //! - `abi`, `variadic`, `printf`: the structures of C, and its functions with any number of arguments.
 
 mod abi;
+mod chain;
 mod conversation;
 mod guest;
 mod orders;
@@ -25,6 +27,7 @@ mod settings;
 mod variadic;
 mod wire;
 
+pub use self::conversation::listen;
 pub use self::guest::serve;
 pub use self::process::is_meant;
 pub use self::remote::Library;

@@ -73,6 +73,14 @@ pub(crate) fn prepare(line: &[u8], allowed: &[Vec<u8>]) -> Result<Command, NotRu
     Ok(shell)
 }
 
+/// Whether these directories take a line.
+///
+/// # Errors
+/// They don't: the number of the error.
+pub(crate) fn check_program(line: &[u8], allowed: &[Vec<u8>]) -> Result<(), i32> {
+    prepare(line, allowed).map(drop).map_err(|why| why.errno)
+}
+
 /// The program of a line, and the rest, which is empty or begins with a blank. `None` if a shell
 /// would make another word of it.
 fn split_program(line: &[u8]) -> Option<(&[u8], &[u8])> {

@@ -6,13 +6,16 @@
 #![allow(unsafe_code, reason = "it calls functions of C and reads structures of C")]
 
 mod calls;
+mod companions;
 mod confine;
 mod convert;
+mod exports;
 mod fault;
 mod functions;
 mod instance;
 mod line;
 mod loader;
+mod mapping;
 
 use std::fs::File;
 use std::io;
@@ -87,7 +90,7 @@ fn run() -> io::Result<()> {
 fn begin(load: &Load) -> Result<Loaded, Option<Vec<u8>>> {
     let general = load.general.iter().map(|(number, value)| (*number, Kept::from(value.clone()))).collect();
     GENERAL.get_or_init(|| general);
-    Loaded::load(&load.path.0, &load.file.0)
+    Loaded::load(load)
 }
 
 fn report(control: &OwnedFd, report: &Report) -> io::Result<()> {

@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 use fd_messages::MessageType;
 use fd_records::MetadataKind;
 
+use super::chain::{Chain, decisive};
 use super::conversation::{Conversation, Heard};
 use super::process::{NotLoaded, Process, STEP, signal_or_status};
 use super::settings::{Confinement, HostSettings};
 use super::wire::{
-    self, Answer, Begin, Bytes, Call, Change, Data, EventValue, Function, Nonsense, Note, Reply, Request, ToHost,
+    self, Answer, Begin, Bytes, Call, Change, Data, EventValue, Function, Nonsense, Note, Plan, Reply, Request, ToHost,
+    marks,
 };
 use crate::api::call::{Called, Gone, Io, IoDone, Status};
 use crate::api::event::Event;
@@ -118,6 +120,13 @@ impl Plugin for Library {
             grace: self.settings.grace,
             verifies: false,
             dead: false,
+            chain: None,
+            plan: None,
+            learned: Plan::default(),
+            command: Vec::new(),
+            full_reads: 0,
+            emptied: 0,
+            rest: (Vec::new(), 0),
         };
         let facts = host.facts();
         let values = (0..=i32::from(u8::MAX))
@@ -158,6 +167,20 @@ struct RemoteInstance {
     verifies: bool,
     /// It has failed, which was reported.
     dead: bool,
+    /// What is called ahead.
+    chain: Option<Chain>,
+    /// What was called for the file before.
+    plan: Option<Plan>,
+    /// What is called for this file.
+    learned: Plan,
+    /// The command whose files are saved.
+    command: Vec<u8>,
+    /// Full reads of this file.
+    full_reads: u32,
+    /// Slots that were emptied, of which the plugin host does not know.
+    emptied: u32,
+    /// What a read ahead has brought beyond what was wanted, and its address.
+    rest: (Vec<u8>, i64),
 }
 
 /// Why a call has no answer.
@@ -269,6 +292,18 @@ fn message(host: &mut dyn Host, kind: i32, text: &[u8]) {
     host.message(kind, text);
 }
 
+/// Whether this call was made ahead for that one.
+fn is_same(ahead: &Call, call: &Call) -> bool {
+    match (ahead, call) {
+        (Call::StartBackup(ahead, _, _, empty), Call::StartBackup(command, true, _, file)) => {
+            ahead == command && empty == file
+        }
+        // If it has brought more than is wanted, the rest is for the next one.
+        (Call::Read(..), Call::Read(..)) => true,
+        _ => ahead == call,
+    }
+}
+
 /// What the daemon replies.
 fn reply(host: &mut dyn Host, file: &[u8], request: Request) -> Reply {
     let status = |status: Status| Reply::Status(status.code());
@@ -307,7 +342,7 @@ fn reply(host: &mut dyn Host, file: &[u8], request: Request) -> Reply {
 }
 
 impl RemoteInstance {
-    /// Calls a function.
+    /// Calls a function, or takes the answer of one that was called ahead.
     fn call(&mut self, host: &mut dyn Host, call: Call) -> Called<Answer> {
         let function = call.function();
         if self.dead {
@@ -316,29 +351,106 @@ impl RemoteInstance {
         let begins_or_ends = matches!(&call, Call::New(_) | Call::Free | Call::Event(1 | 2, _));
         let most = if begins_or_ends { Some(self.start_timeout) } else { self.call_timeout };
         let mut limits = Limits::new(most, self.grace);
+        self.exchange(host, call, &mut limits).map_err(|failure| self.gone(failure, function))
+    }
+
+    fn exchange(&mut self, host: &mut dyn Host, call: Call, limits: &mut Limits) -> Result<Answer, Failure> {
+        if let Some(chain) = self.chain.take() {
+            if let Some(ahead) = chain.next().filter(|ahead| is_same(ahead, &call)) {
+                return self.take(host, &ahead, chain, limits);
+            }
+            let closed = self.halt(host, chain, limits)?;
+            if let (Some(answer), Call::Close) = (closed, &call) {
+                return Ok(answer);
+            }
+        }
+        self.ask(host, call, limits)
+    }
+
+    /// Has a function called, and takes its answer.
+    fn ask(&mut self, host: &mut dyn Host, call: Call, limits: &mut Limits) -> Result<Answer, Failure> {
+        let chain = Chain::behind(&call);
+        self.emptied = 0;
         let message = ToHost::Call(Box::new(call));
-        let sent = wire::encode(&message)
-            .map_err(Failure::Nonsense)
-            .and_then(|bytes| write(&self.stream, &bytes, host, &self.process, &mut limits));
-        let ToHost::Call(call) = message else { return Err(self.gone(Failure::Closed, function)) };
-        sent.and_then(|()| self.answer(host, &call, &mut limits)).map_err(|failure| self.gone(failure, function))
+        self.send(host, &message, limits)?;
+        let ToHost::Call(call) = message else { return Err(Failure::Closed) };
+        match chain {
+            Some(chain) => self.take(host, &call, chain, limits),
+            None => self.answer(host, &call, limits),
+        }
+    }
+
+    /// Takes the answer to a call of this chain.
+    fn take(
+        &mut self,
+        host: &mut dyn Host,
+        call: &Call,
+        mut chain: Chain,
+        limits: &mut Limits,
+    ) -> Result<Answer, Failure> {
+        let answer = self.answer(host, call, limits)?;
+        chain.advance(&answer);
+        self.chain = chain.next().is_some().then_some(chain);
+        Ok(answer)
+    }
+
+    /// Has nothing called ahead any more. What was called already is undone where there is a
+    /// function for it; the answer to a close, if the plugin host has come to that.
+    fn halt(&mut self, host: &mut dyn Host, mut chain: Chain, limits: &mut Limits) -> Result<Option<Answer>, Failure> {
+        self.rest.0.clear();
+        self.shared.write_all_at(&[1], marks::HALT as u64).map_err(Failure::System)?;
+        self.send(host, &ToHost::Halt, limits)?;
+        let (mut started, mut opened, mut closed) = (false, false, None);
+        while let Some(answer) = self.heard(host, chain.next().as_ref(), limits)? {
+            match (&chain.next(), &answer) {
+                (Some(Call::StartBackup(..)), Answer::File(0, Some(_))) => started = true,
+                (Some(Call::Open { .. }), Answer::Io { status: 0.., .. }) => opened = true,
+                (Some(Call::Close), _) => {
+                    opened = false;
+                    closed = Some(answer.clone());
+                }
+                _ => {}
+            }
+            chain.advance(&answer);
+        }
+        if opened {
+            closed = Some(self.ask(host, Call::Close, limits)?);
+        }
+        if started {
+            self.ask(host, Call::EndBackup(None), limits)?;
+        }
+        Ok(closed)
+    }
+
+    fn send(&self, host: &mut dyn Host, message: &ToHost, limits: &mut Limits) -> Result<(), Failure> {
+        write(&self.stream, &wire::encode(message)?, host, &self.process, limits)
     }
 
     /// Waits for the answer to a call, and serves the plugin meanwhile.
     fn answer(&mut self, host: &mut dyn Host, call: &Call, limits: &mut Limits) -> Result<Answer, Failure> {
+        self.heard(host, Some(call), limits)?.ok_or(Failure::Nonsense(Nonsense::Order))
+    }
+
+    /// The next answer, which is to this call; `None` if nothing is called ahead any more. Serves
+    /// the plugin meanwhile.
+    fn heard(
+        &mut self,
+        host: &mut dyn Host,
+        awaited: Option<&Call>,
+        limits: &mut Limits,
+    ) -> Result<Option<Answer>, Failure> {
         loop {
-            while let Some(heard) = self.conversation.next(call)? {
+            while let Some(heard) = self.conversation.next(awaited)? {
                 match heard {
-                    Heard::Answer(answer) => return Ok(answer),
+                    Heard::Answer(answer) => return Ok(Some(answer)),
+                    Heard::Halted => return Ok(None),
                     Heard::Note(Note::Message(kind, text)) => message(host, kind, &text.0),
                     Heard::Note(Note::Debug(level, text)) => host.debug(level, &text.0),
                     Heard::Note(Note::Verifies) => self.verifies = true,
                     Heard::Request(request) => {
                         let reply = reply(host, &self.file, request);
-                        let bytes = wire::encode(&ToHost::Reply(reply))?;
-                        write(&self.stream, &bytes, host, &self.process, limits)?;
+                        self.send(host, &ToHost::Reply(reply), limits)?;
                     }
-                    Heard::Halted => return Err(Nonsense::Order.into()),
                 }
                 limits.look(host, &self.process)?;
             }
@@ -404,42 +516,85 @@ impl RemoteInstance {
         }
     }
 
-    /// Calls `pluginIO`; data that was read goes to `buffer`.
-    fn input_output(&mut self, host: &mut dyn Host, call: Call, buffer: &mut [u8]) -> Called<IoDone> {
-        let Answer::Io { returned, status, errno, offset, data } = self.call(host, call)? else {
+    /// Calls `pluginIO` for anything but reading.
+    fn input_output(&mut self, host: &mut dyn Host, call: Call) -> Called<IoDone> {
+        match self.call(host, call)? {
+            Answer::Io { returned, status, errno, offset, .. } => {
+                Ok(IoDone { returned: Status::from_code(returned), status, errno, offset })
+            }
+            _ => Ok(IoDone::error(0)),
+        }
+    }
+
+    /// Reads at most so many bytes.
+    fn read_into(&mut self, host: &mut dyn Host, buffer: &mut [u8]) -> Called<IoDone> {
+        if !self.rest.0.is_empty() {
+            return Ok(self.read_rest(buffer));
+        }
+        let count = u32::try_from(buffer.len().min(wire::SLOT)).unwrap_or_default();
+        self.learned.read = count;
+        let ahead = self.full_reads > 0 && self.chain.is_none();
+        let Answer::Io { returned, status, errno, offset, data } = self.call(host, Call::Read(count, ahead))? else {
             return Ok(IoDone::error(0));
         };
-        let filled = match data {
-            Data::Nothing => Ok(()),
-            Data::Here(bytes) => match buffer.get_mut(..bytes.0.len()) {
-                Some(buffer) => {
-                    buffer.copy_from_slice(&bytes.0);
-                    Ok(())
-                }
-                None => Err(Failure::Nonsense(Nonsense::Range)),
-            },
+        self.full_reads = if u32::try_from(status) == Ok(count) { self.full_reads.saturating_add(1) } else { 0 };
+        let done = IoDone { returned: Status::from_code(returned), status, errno, offset };
+        self.fetch(host, data, done, buffer).map_err(|failure| self.gone(failure, Function::IO))
+    }
+
+    /// Fetches what was read.
+    fn fetch(&mut self, host: &mut dyn Host, data: Data, done: IoDone, buffer: &mut [u8]) -> Result<IoDone, Failure> {
+        let count = usize::try_from(done.status).unwrap_or_default();
+        let (now, later) = (count.min(buffer.len()), count.saturating_sub(buffer.len()));
+        let place = buffer.get_mut(..now).unwrap_or_default();
+        match data {
+            Data::Nothing => return Ok(done),
+            Data::Here(bytes) => {
+                let (first, rest) = bytes.0.split_at_checked(now).ok_or(Nonsense::Range)?;
+                place.copy_from_slice(first);
+                self.rest.0.extend_from_slice(rest);
+            }
             Data::Slot(slot) => {
-                let place = wire::FIRST_SLOT + slot as usize * wire::SLOT_STEP;
-                match usize::try_from(status).ok().and_then(|count| buffer.get_mut(..count)) {
-                    Some(buffer) => self.shared.read_exact_at(buffer, place as u64).map_err(Failure::System),
-                    None => Err(Failure::Nonsense(Nonsense::Range)),
+                let from = (wire::FIRST_SLOT + slot as usize * wire::SLOT_STEP) as u64;
+                self.shared.read_exact_at(place, from).map_err(Failure::System)?;
+                if later > 0 {
+                    self.rest.0.resize(later, 0);
+                    let (rest, from) = (&mut self.rest.0, from.saturating_add(now as u64));
+                    self.shared.read_exact_at(rest, from).map_err(Failure::System)?;
+                }
+                self.emptied += 1;
+                if self.emptied >= wire::SLOTS_AHEAD / 2 && self.chain.is_some() {
+                    let credit = ToHost::Credit(std::mem::take(&mut self.emptied));
+                    self.send(host, &credit, &mut Limits::new(None, self.grace))?;
                 }
             }
-        };
-        filled.map_err(|failure| self.gone(failure, Function::IO))?;
-        Ok(IoDone { returned: Status::from_code(returned), status, errno, offset })
+        }
+        self.rest.1 = done.offset.saturating_add(i64::try_from(now).unwrap_or_default());
+        Ok(IoDone { status: i32::try_from(now).unwrap_or_default(), ..done })
+    }
+
+    /// What is left of a read ahead that has brought more than is wanted.
+    fn read_rest(&mut self, buffer: &mut [u8]) -> IoDone {
+        let (rest, offset) = &mut self.rest;
+        let count = rest.len().min(buffer.len());
+        for (to, from) in buffer.iter_mut().zip(rest.drain(..count)) {
+            *to = from;
+        }
+        let done = IoDone { offset: *offset, ..IoDone::bytes(i32::try_from(count).unwrap_or_default()) };
+        *offset = offset.saturating_add(i64::from(done.status));
+        done
     }
 
     /// Writes at most [`wire::LONGEST_WRITE`] bytes.
     fn write_part(&mut self, host: &mut dyn Host, data: &[u8]) -> Called<IoDone> {
         if data.len() <= wire::SMALL_READ {
-            return self.input_output(host, Call::Write(data.into()), &mut []);
+            return self.input_output(host, Call::Write(data.into()));
         }
         if let Err(error) = self.shared.write_all_at(data, wire::FIRST_SLOT as u64) {
             return Err(self.gone(Failure::System(error), Function::IO));
         }
         let count = u32::try_from(data.len()).unwrap_or_default();
-        self.input_output(host, Call::WriteShared(count), &mut [])
+        self.input_output(host, Call::WriteShared(count))
     }
 }
 
@@ -503,22 +658,35 @@ impl Instance for RemoteInstance {
         reads: bool,
         file: &mut SavePacket,
     ) -> Called<Status> {
-        self.fill(host, Call::StartBackup(command.into(), reads, Box::new(file.clone())), file)
+        self.learned = Plan::default();
+        self.full_reads = 0;
+        if self.command != command || !reads {
+            self.plan = None;
+        }
+        self.command = command.to_vec();
+        let plan = self.plan.clone().filter(|_| *file == SavePacket::empty());
+        let status = self.fill(host, Call::StartBackup(command.into(), reads, plan, Box::new(file.clone())), file)?;
+        self.learned.flags = decisive(file.flags);
+        Ok(status)
     }
 
     fn end_backup_file(&mut self, host: &mut dyn Host) -> Called<Status> {
-        self.status(host, Call::EndBackup)
+        if self.learned.open.is_some() {
+            self.plan = Some(std::mem::take(&mut self.learned));
+        }
+        // A canceled job begins no other file.
+        let next = self.plan.clone().filter(|_| !host.facts().is_canceled());
+        self.status(host, Call::EndBackup(next.map(|plan| (self.command.as_slice().into(), plan))))
     }
 
     fn io(&mut self, host: &mut dyn Host, io: Io<'_>) -> Called<IoDone> {
         match io {
             Io::Open { name, flags, mode } => {
-                self.input_output(host, Call::Open { name: name.into(), flags, mode }, &mut [])
+                self.learned.open = Some((flags, mode));
+                self.full_reads = 0;
+                self.input_output(host, Call::Open { name: name.into(), flags, mode })
             }
-            Io::Read { buffer } => {
-                let count = u32::try_from(buffer.len().min(wire::SLOT)).unwrap_or_default();
-                self.input_output(host, Call::Read(count), buffer)
-            }
+            Io::Read { buffer } => self.read_into(host, buffer),
             Io::Write { data } => {
                 // The usual case, and that of no data, is one part.
                 let mut written = 0_i32;
@@ -535,12 +703,16 @@ impl Instance for RemoteInstance {
                     rest = next;
                 }
             }
-            Io::Seek { offset, whence } => self.input_output(host, Call::Seek { offset, whence }, &mut []),
-            Io::Close => self.input_output(host, Call::Close, &mut []),
+            Io::Seek { offset, whence } => self.input_output(host, Call::Seek { offset, whence }),
+            Io::Close => {
+                self.rest.0.clear();
+                self.input_output(host, Call::Close)
+            }
         }
     }
 
     fn read_xacl(&mut self, host: &mut dyn Host, kind: MetadataKind, content: &mut Vec<u8>) -> Called<Status> {
+        self.learned.xacl = true;
         let number = if kind == MetadataKind::Acl { 1 } else { 3 };
         match self.call(host, Call::Xacl(number, Bytes::default()))? {
             Answer::Xacl(code, bytes) => {
@@ -560,6 +732,7 @@ impl Instance for RemoteInstance {
     }
 
     fn check_stream(&mut self, host: &mut dyn Host, stream: &mut i32) -> Called<Status> {
+        self.learned.check_stream = Some(*stream);
         match self.call(host, Call::CheckStream(*stream))? {
             Answer::Stream(code, changed) => {
                 *stream = changed;
@@ -631,7 +804,7 @@ impl Canceller for RemoteCanceller {
         let mut limits = Limits::new(Some(CANCEL_LIMIT), CANCEL_LIMIT);
         let call = Call::Event(Event::Cancel.number(), EventValue::Nothing);
         while read(&stream, &mut conversation).is_ok() {
-            while let Ok(Some(heard)) = conversation.next(&call) {
+            while let Ok(Some(heard)) = conversation.next(Some(&call)) {
                 match heard {
                     Heard::Note(Note::Message(kind, text)) => message(host, kind, &text.0),
                     Heard::Note(Note::Debug(level, text)) => host.debug(level, &text.0),

@@ -257,6 +257,11 @@ impl Arguments for VaList {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "small numbers; calls alike"
+)]
 mod tests {
     use std::cell::RefCell;
 

@@ -35,6 +35,8 @@ pub(crate) const FIRST_SLOT: usize = 8192;
 pub(crate) const SHARED: usize = FIRST_SLOT + SLOTS * SLOT_STEP;
 /// Most bytes of one write: all slots together.
 pub(crate) const LONGEST_WRITE: usize = SHARED - FIRST_SLOT;
+/// So many slots may be filled before the daemon has emptied one.
+pub(crate) const SLOTS_AHEAD: u32 = 8;
 /// A read with fewer bytes travels in its message.
 pub(crate) const SMALL_READ: usize = 4096;
 
@@ -45,8 +47,11 @@ pub(crate) mod marks {
     pub(crate) const FUNCTION: usize = 0;
     /// 1 if the thread of this instance has received a deadly signal.
     pub(crate) const FAULT: usize = 1;
-    /// Bytes of all of them.
+    /// Bytes of both.
     pub(crate) const LENGTH: usize = 2;
+    /// 1 if the daemon wants nothing called ahead any more. It sets this, and the plugin host takes
+    /// it back.
+    pub(crate) const HALT: usize = 2;
 }
 
 /// The function that runs, and whether its thread has received a deadly signal, by the marks in
@@ -155,14 +160,15 @@ pub(crate) enum Call {
     HandleFile(Bytes, Box<SavePacket>),
     /// Event 26.
     Features,
-    /// `startBackupFile`, with the command; whether data is going to be read.
-    StartBackup(Bytes, bool, Box<SavePacket>),
-    /// `endBackupFile`.
-    EndBackup,
+    /// `startBackupFile`, with the command; whether data is going to be read; what is called ahead
+    /// for the file.
+    StartBackup(Bytes, bool, Option<Plan>, Box<SavePacket>),
+    /// `endBackupFile`; what is called ahead for the next file of this command.
+    EndBackup(Option<(Bytes, Plan)>),
     /// `pluginIO`: open.
     Open { name: Bytes, flags: i32, mode: u32 },
-    /// `pluginIO`: read so many bytes, at most [`SLOT`].
-    Read(u32),
+    /// `pluginIO`: read so many bytes, at most [`SLOT`]; whether it goes on reading ahead.
+    Read(u32, bool),
     /// `pluginIO`: write these bytes.
     Write(Bytes),
     /// `pluginIO`: write so many bytes of the shared memory.
@@ -206,6 +212,21 @@ pub(crate) struct Begin {
     pub(crate) allowed: Vec<Bytes>,
 }
 
+/// What was called for a file between `startBackupFile` and `endBackupFile`.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    /// `checkStream` with this stream.
+    pub(crate) check_stream: Option<i32>,
+    /// Flags and mode of the open.
+    pub(crate) open: Option<(i32, u32)>,
+    /// The bytes of a read.
+    pub(crate) read: u32,
+    /// `handleXACLdata`.
+    pub(crate) xacl: bool,
+    /// The option flags of the file on which the calls depend.
+    pub(crate) flags: u64,
+}
+
 /// The value of an event.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum EventValue {
@@ -227,9 +248,9 @@ impl Call {
             Self::Free => Function::FREE,
             Self::Event(..) | Self::HandleFile(..) | Self::Features => Function::EVENT,
             Self::StartBackup(..) => Function::START_BACKUP,
-            Self::EndBackup => Function::END_BACKUP,
+            Self::EndBackup(_) => Function::END_BACKUP,
             Self::Open { .. }
-            | Self::Read(_)
+            | Self::Read(..)
             | Self::Write(_)
             | Self::WriteShared(_)
             | Self::Seek { .. }
@@ -573,7 +594,7 @@ impl Answer {
             Call::New(_)
             | Call::Free
             | Call::Event(..)
-            | Call::EndBackup
+            | Call::EndBackup(_)
             | Call::CheckFile(_)
             | Call::StartRestore(_)
             | Call::EndRestore
@@ -583,7 +604,7 @@ impl Answer {
             | Call::EndVerify => matches!(self, Self::Status(_)),
             Call::HandleFile(..) | Call::StartBackup(..) => matches!(self, Self::File(..)),
             Call::Features => matches!(self, Self::Features(_)),
-            Call::Read(most) => match self {
+            Call::Read(most, _) => match self {
                 Self::Io { data: Data::Nothing, status, .. } => *status <= 0,
                 Self::Io { status, .. } => u32::try_from(*status).is_ok_and(|count| count <= *most),
                 _ => false,

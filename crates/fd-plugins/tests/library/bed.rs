@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ pub(crate) static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) canceled: AtomicBool,
+    pub(crate) files: AtomicI32,
 }
 
 impl JobFacts for Facts {
@@ -27,6 +28,7 @@ impl JobFacts for Facts {
         Some(match variable {
             Variable::JobId => Value::Number(17),
             Variable::JobName => Value::Text(Some(b"job.2026".to_vec())),
+            Variable::FileIndex => Value::Number(self.files.load(Ordering::Relaxed)),
             Variable::Where => Value::Text(None),
             Variable::IsCanceled => Value::Number(i32::from(self.is_canceled())),
             _ => return None,

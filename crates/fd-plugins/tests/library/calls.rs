@@ -1,5 +1,7 @@
 //! Calls that work.
 
+use std::sync::atomic::Ordering;
+
 use fd_plugins::{Io, IoDone, Plugin as _, SavePacket, Status};
 use fd_records::MetadataKind;
 
@@ -11,8 +13,12 @@ pub(crate) const TESTS: &[Test] = &[
     ("files_come_in_full", files_come_in_full),
     ("a_thread_of_the_plugin_is_heard", a_thread_of_the_plugin_is_heard),
     ("what_a_plugin_prints_disturbs_nothing", what_a_plugin_prints_disturbs_nothing),
-    ("ten_thousand_small_files_are_fast", ten_thousand_small_files_are_fast),
-    ("a_large_file_is_fast", a_large_file_is_fast),
+    (
+        "what_is_called_ahead_sees_the_daemon_as_it_is_at_the_call",
+        what_is_called_ahead_sees_the_daemon_as_it_is_at_the_call,
+    ),
+    ("a_job_that_stops_leaves_no_file_open", a_job_that_stops_leaves_no_file_open),
+    ("many_small_files_are_saved", many_small_files_are_saved),
 ];
 
 fn a_plugin_is_loaded_and_says_what_it_has() {
@@ -32,6 +38,7 @@ fn save(daemon: &mut Daemon, command: &str) -> Vec<Vec<u8>> {
         let status = instance.start_backup_file(daemon, command.as_bytes(), true, &mut file).unwrap();
         assert_eq!(status, Status::Ok);
         assert_eq!(file.name, Some(format!("/odd/file{}", files.len()).into_bytes()));
+        daemon.facts.files.fetch_add(1, Ordering::Relaxed);
         let mut stream = 26;
         assert_eq!(instance.check_stream(daemon, &mut stream).unwrap(), Status::Ok);
         let name = file.name.unwrap();
@@ -89,14 +96,63 @@ fn what_a_plugin_prints_disturbs_nothing() {
     assert_eq!(PRINTED.lock().unwrap().concat(), "printed by the plugin");
 }
 
-fn ten_thousand_small_files_are_fast() {
+fn many_small_files_are_saved() {
+    let many = std::env::var("MANY").ok().and_then(|many| many.parse().ok()).unwrap_or(1000);
     let start = std::time::Instant::now();
-    assert_eq!(save(&mut Daemon::default(), "odd: files=10000 size=100").len(), 10_000);
-    println!("10,000 small files: {:?}", start.elapsed());
+    assert_eq!(save(&mut Daemon::default(), &format!("odd: files={many} size=100")).len(), many);
+    println!("{many} small files: {:?}", start.elapsed());
 }
 
-fn a_large_file_is_fast() {
-    let start = std::time::Instant::now();
-    save(&mut Daemon::default(), "odd: size=1000000000");
-    println!("1 GB: {:?}", start.elapsed());
+fn what_is_called_ahead_sees_the_daemon_as_it_is_at_the_call() {
+    let mut daemon = Daemon::default();
+    save(&mut daemon, "odd: files=3 size=10 startBackupFile=tell read=tell endBackupFile=tell");
+    let file = |before: i32| {
+        let after = before + 1;
+        [("startBackupFile", before), ("read", after), ("read", after), ("endBackupFile", after)]
+            .map(|(function, files)| format!("Info {function} with {files}\n"))
+    };
+    assert_eq!(daemon.said, [file(0), file(1), file(2)].concat());
+}
+
+fn a_job_that_stops_leaves_no_file_open() {
+    let command = "odd: files=9 size=1000000 trace";
+    // The job stops at each place of the second file, when the plugin host is ahead of it.
+    for calls in 0..6 {
+        let mut daemon = Daemon::default();
+        let mut instance = begun(odd(), &mut daemon, command).unwrap();
+        let mut buffer = vec![0; 65536];
+        for file in 0..2 {
+            let daemon = &mut daemon;
+            let most = if file == 0 { usize::MAX } else { calls };
+            let mut packet = SavePacket::empty();
+            if most > 0 {
+                instance.start_backup_file(daemon, command.as_bytes(), true, &mut packet).unwrap();
+            }
+            if most > 1 {
+                instance.check_stream(daemon, &mut 26).unwrap();
+            }
+            if most > 2 {
+                instance.io(daemon, Io::Open { name: &packet.name.unwrap(), flags: 0, mode: 0 }).unwrap();
+            }
+            if most > 3 {
+                instance.io(daemon, Io::Read { buffer: &mut buffer }).unwrap();
+            }
+            if most > 4 {
+                while instance.io(daemon, Io::Read { buffer: &mut buffer }).unwrap().status > 0 {}
+            }
+            if most > 5 {
+                instance.io(daemon, Io::Close).unwrap();
+                instance.end_backup_file(daemon).unwrap();
+            }
+        }
+        instance.end(&mut daemon).unwrap();
+        let count = |what: &str| daemon.said.iter().filter(|said| **said == format!("Info {what}\n")).count();
+        // What the daemon itself has begun is its own business.
+        if calls < 3 {
+            assert_eq!(count("open"), count("close"), "{calls}");
+        }
+        if calls < 1 {
+            assert_eq!(count("start"), count("end"), "{calls}");
+        }
+    }
 }

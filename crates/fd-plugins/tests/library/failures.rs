@@ -28,6 +28,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("nonsense_ends_the_plugin_host", nonsense_ends_the_plugin_host),
     ("odd_habits_do_no_harm", odd_habits_do_no_harm),
     ("a_read_beyond_the_buffer_is_an_error", a_read_beyond_the_buffer_is_an_error),
+    ("no_message_of_a_plugin_ends_the_daemon", no_message_of_a_plugin_ends_the_daemon),
     ("libraries_that_are_no_plugins_are_refused", libraries_that_are_no_plugins_are_refused),
     ("confinement_is_kept", confinement_is_kept),
 ];
@@ -225,4 +226,10 @@ fn confinement_is_kept() {
     assert!(load(&compiled("little", &[]), little).is_err());
     let enough = Confinement { memory: Some(1 << 30), ..confinement() };
     assert!(load(&compiled("enough", &[]), enough).is_ok());
+}
+
+fn no_message_of_a_plugin_ends_the_daemon() {
+    let mut daemon = Daemon::default();
+    assert_eq!(through(&mut daemon, "odd: open=fatal"), None);
+    assert_eq!(daemon.said, ["Fatal the end\n"]);
 }

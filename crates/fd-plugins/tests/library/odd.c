@@ -112,6 +112,13 @@ static int odd(struct bp_context *context, const char *function)
         pthread_create(&thread, NULL, talk, context);
         pthread_join(thread, NULL);
     }
+    if (!strncmp(what, "fatal", 5))
+        say(context, M_ABORT, "the end");
+    if (!strncmp(what, "tell", 4)) {
+        int index = -1;
+        daemon_functions->get_value(context, VAR_FILE_INDEX, &index);
+        daemon_functions->job_message(context, __FILE__, __LINE__, M_INFO, 0, "%s with %d\n", function, index);
+    }
     if (!strncmp(what, "error", 5))
         return RC_ERROR;
     return RC_OK;
@@ -171,6 +178,8 @@ static int start_backup_file(struct bp_context *context, struct save_pkt *packet
     struct job *job = job_of(context);
     int answer = odd(context, "startBackupFile");
 
+    if (strstr(job->command, "trace"))
+        say(context, M_INFO, "start");
     snprintf(job->name, sizeof job->name, "/odd/file%d", job->made);
     packet->fname = job->name;
     packet->type = FT_REG;
@@ -186,6 +195,8 @@ static int end_backup_file(struct bp_context *context)
     struct job *job = job_of(context);
     int answer = odd(context, "endBackupFile");
 
+    if (strstr(job->command, "trace"))
+        say(context, M_INFO, "end");
     if (answer)
         return answer;
     return ++job->made < job->files ? RC_MORE : RC_OK;
@@ -208,6 +219,8 @@ static int plugin_io(struct bp_context *context, struct io_pkt *io)
     struct job *job = job_of(context);
     int answer = odd(context, names[io->func]);
 
+    if (strstr(job->command, "trace"))
+        say(context, M_INFO, names[io->func]);
     io->status = 0;
     switch (io->func) {
     case IO_READ:

@@ -4,17 +4,21 @@
 use std::ffi::c_void;
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::convert::{Texts, bytes, from_save, text, to_stat, zeroed};
 use super::instance::Shared;
+use super::line::Line;
 use crate::api::packets::{ListedFile, MetadataPacket, RestoreFile, RestoreObject, SavePacket};
 use crate::library::abi::{
     Context, EventPacket, IoPacket, MetaPacket, OfContext, OfPacket, PluginFunctions, QueryPacket,
     RestoreFileListPacket, RestoreObjectPacket, RestorePacketC, SavePacketC, StreamPacket, XaclPacket, io_func,
     size_field, xacl_func,
 };
+use crate::library::chain::Chain;
 use crate::library::wire::{
-    Answer, Bytes, Call, Data, EventValue, FIRST_SLOT, FromHost, Function, LONGEST_WRITE, Note, SLOT, SMALL_READ,
+    Answer, Bytes, Call, Data, EventValue, FIRST_SLOT, FromHost, Function, LONGEST_WRITE, Note, SLOT, SLOT_STEP,
+    SLOTS_AHEAD, SMALL_READ,
 };
 use crate::texts;
 
@@ -31,6 +35,8 @@ const FEATURES: u32 = 26;
 const VERIFIES: u32 = 1;
 /// Number of [`fd_messages::MessageType::Error`].
 const MESSAGE_ERROR: i32 = 5;
+/// After a call that took so long the daemon gets what is ready: the next one may take long, too.
+const LONG_CALL: Duration = Duration::from_millis(1);
 /// Longest text that is kept for the plugin as long as its instance lives.
 const LONGEST_KEPT: usize = 4096;
 
@@ -44,13 +50,15 @@ pub(super) struct Calls {
     /// What the packet points to.
     texts: Texts,
     verifies: bool,
+    /// The slot of the next read.
+    slot: u32,
 }
 
 impl Calls {
     pub(super) fn new(shared: Arc<Shared>, functions: &'static PluginFunctions, file: Vec<u8>) -> Self {
         // SAFETY: it has numbers and addresses.
         let save = Box::new(unsafe { zeroed() });
-        Self { shared, functions, file, save, texts: Texts::default(), verifies: false }
+        Self { shared, functions, file, save, texts: Texts::default(), verifies: false, slot: 0 }
     }
 
     /// Serves the instance until it ends.
@@ -58,19 +66,21 @@ impl Calls {
         let mut begun = false;
         let mut freed = false;
         let served = loop {
-            let call = match self.shared.with_line(super::line::Line::next_call) {
+            let next = self.shared.with_line(|line| line.next_call(&self.shared.memory));
+            let call = match next {
                 Ok(call) => call,
                 Err(error) => break Err(error),
             };
             begun |= matches!(call, Call::New(_));
             let last = matches!(call, Call::Free);
-            let answer = self.execute(call);
             freed |= last;
-            self.shared.say_notes();
-            let said = self.shared.with_line(|line| {
-                line.say(&FromHost::Answer(answer))?;
-                line.flush()
+            self.slot = 0;
+            let chain = Chain::behind(&call);
+            let said = self.answer(call).and_then(|answer| match chain {
+                Some(chain) => self.go_ahead(chain, &answer),
+                None => Ok(()),
             });
+            let said = said.and_then(|()| self.shared.with_line(Line::flush));
             if last || said.is_err() {
                 break said;
             }
@@ -80,6 +90,39 @@ impl Calls {
             self.of_context(Function::FREE, self.functions.free_plugin);
         }
         served
+    }
+
+    /// Makes a call and says what it has returned.
+    fn answer(&mut self, call: Call) -> io::Result<Answer> {
+        let answer = self.execute(call);
+        self.shared.say_notes();
+        let message = FromHost::Answer(answer);
+        self.shared.with_line(|line| line.say(&message))?;
+        let FromHost::Answer(answer) = message else { return Err(io::ErrorKind::InvalidData.into()) };
+        Ok(answer)
+    }
+
+    /// Makes the calls that follow, as long as the daemon wants them.
+    fn go_ahead(&mut self, mut chain: Chain, first: &Answer) -> io::Result<()> {
+        chain.advance(first);
+        let mut ready = is_large(first);
+        while let Some(call) = chain.next() {
+            if ready {
+                self.shared.with_line(Line::flush)?;
+            }
+            let goes_on = match call {
+                Call::Read(..) => self.shared.with_line(Line::wait_for_slot)?,
+                _ => !self.shared.with_line(|line| Ok(line.is_halted()))?,
+            };
+            if !goes_on || self.shared.memory.is_halted() {
+                break;
+            }
+            let begun = Instant::now();
+            let answer = self.answer(call)?;
+            chain.advance(&answer);
+            ready = is_large(&answer) || begun.elapsed() >= LONG_CALL;
+        }
+        Ok(())
     }
 
     fn context(&self) -> *mut Context {
@@ -126,8 +169,8 @@ impl Calls {
             Call::Event(number, value) => Answer::Status(self.general_event(number, value)),
             Call::HandleFile(command, file) => self.handle_file(&command.0, &file),
             Call::Features => self.features(),
-            Call::StartBackup(command, _, file) => self.start_backup(&command.0, &file),
-            Call::EndBackup => Answer::Status(self.of_context(Function::END_BACKUP, functions.end_backup_file)),
+            Call::StartBackup(command, _, _, file) => self.start_backup(&command.0, &file),
+            Call::EndBackup(_) => Answer::Status(self.of_context(Function::END_BACKUP, functions.end_backup_file)),
             Call::Open { name, flags, mode } => {
                 let mut texts = Texts::default();
                 let mut packet = self.io_packet(io_func::OPEN);
@@ -136,7 +179,7 @@ impl Calls {
                 packet.fname = texts.hold(&name.0);
                 self.input_output(packet)
             }
-            Call::Read(count) => self.read(count),
+            Call::Read(count, _) => self.read(count),
             Call::Write(data) => self.write(Some(&data.0), data.0.len()),
             Call::WriteShared(count) => self.write(None, count as usize),
             Call::Seek { offset, whence } => {
@@ -350,9 +393,9 @@ impl Calls {
         io_answer(returned, &packet, Data::Nothing)
     }
 
-    fn read(&self, count: u32) -> Answer {
+    fn read(&mut self, count: u32) -> Answer {
         let most = (count as usize).min(SLOT);
-        let place = self.shared.memory.at(FIRST_SLOT);
+        let place = self.shared.memory.at(FIRST_SLOT + self.slot as usize * SLOT_STEP);
         let mut packet = self.io_packet(io_func::READ);
         packet.count = i32::try_from(most).unwrap_or_default();
         packet.buf = place.cast();
@@ -369,7 +412,16 @@ impl Calls {
             0 => Data::Nothing,
             // SAFETY: the slot is as long as a read may be.
             1..=SMALL_READ => Data::Here(Bytes(unsafe { bytes(place.cast(), packet.status) })),
-            _ => Data::Slot(0),
+            _ => {
+                let slot = self.slot;
+                self.slot = (slot + 1) % SLOTS_AHEAD;
+                // The line is this thread's.
+                let _filled = self.shared.with_line(|line| {
+                    line.fill_slot();
+                    Ok(())
+                });
+                Data::Slot(slot)
+            }
         };
         io_answer(returned, &packet, data)
     }
@@ -446,6 +498,11 @@ pub(super) fn cancel(shared: &Shared, functions: &PluginFunctions) {
         line.say(&FromHost::Answer(Answer::Status(code)))?;
         line.flush()
     });
+}
+
+/// Whether there is much to do for the daemon.
+const fn is_large(answer: &Answer) -> bool {
+    matches!(answer, Answer::Io { data: Data::Slot(_), .. })
 }
 
 fn io_answer(returned: i32, packet: &IoPacket, data: Data) -> Answer {

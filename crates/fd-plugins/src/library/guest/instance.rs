@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
 use std::fs::File;
 use std::io;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::line::Line;
+use super::mapping::Mapping;
 use crate::api::host::Value;
 use crate::library::abi::Context;
-use crate::library::wire::{FromHost, Note, Reply, Request, SHARED, marks};
+use crate::library::wire::{FromHost, Note, Reply, Request};
 
 /// Most messages of threads that are in no call.
 const MOST_NOTES: usize = 1000;
@@ -82,61 +82,6 @@ impl ContextCell {
     }
 }
 
-/// Memory that the daemon reads and writes as a file.
-#[derive(Debug)]
-pub(super) struct Mapping(NonNull<u8>);
-
-// SAFETY: it is plain memory, used through its address only.
-unsafe impl Sync for Mapping {}
-// SAFETY: as above.
-unsafe impl Send for Mapping {}
-
-impl Mapping {
-    fn new(file: &File) -> io::Result<Self> {
-        use std::os::fd::AsRawFd as _;
-        // SAFETY: a new mapping of a file that can't shrink, wherever the system wants it.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                SHARED,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        NonNull::new(address.cast()).map(Self).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
-    }
-
-    /// An address inside of it.
-    pub(super) fn at(&self, offset: usize) -> *mut u8 {
-        debug_assert!(offset < SHARED, "inside the shared memory");
-        // SAFETY: the callers' offsets are constants and slots below its end.
-        unsafe { self.0.as_ptr().add(offset.min(SHARED - 1)) }
-    }
-
-    /// Where a deadly signal is noted.
-    pub(super) fn fault_mark(&self) -> *mut u8 {
-        self.at(marks::FAULT)
-    }
-
-    /// Notes which function runs.
-    pub(super) fn mark(&self, function: u8) {
-        // SAFETY: a byte of the first page, which only this side writes.
-        unsafe { self.at(marks::FUNCTION).write_volatile(function) };
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nobody uses it any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), SHARED) };
-    }
-}
-
 impl Shared {
     /// A new instance, known by its number.
     pub(super) fn begin(number: u64, memory: &File) -> io::Result<Arc<Self>> {
@@ -193,6 +138,17 @@ impl Shared {
 
     pub(super) fn set_canceled(&self) {
         self.canceled.store(true, Ordering::Relaxed);
+    }
+
+    /// Works with *Allowed Script Directories* of the job that this thread works for; none if it
+    /// works for none.
+    pub(super) fn allowed_here<T>(work: impl FnOnce(&[Vec<u8>]) -> T) -> T {
+        let here = CURRENT.with_borrow(|current| current.as_ref().map(|(handle, _)| *handle));
+        let shared = here.and_then(|handle| lock(&INSTANCES).get(&handle).cloned());
+        match shared {
+            Some(shared) => work(&lock(&shared.allowed)),
+            None => work(&[]),
+        }
     }
 
     /// What a thread may know that is in no call.

@@ -3,7 +3,8 @@
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
-use crate::library::wire::{self, Assembly, Call, FromHost, Reply, Request, ToHost};
+use super::mapping::Mapping;
+use crate::library::wire::{self, Assembly, Call, FromHost, Reply, Request, SLOTS_AHEAD, ToHost};
 
 /// So many bytes wait at most to be sent together.
 const WAITING: usize = 32 << 10;
@@ -14,11 +15,15 @@ pub(super) struct Line {
     stream: UnixStream,
     assembly: Assembly,
     waiting: Vec<u8>,
+    /// So many slots may be filled.
+    credit: u32,
+    /// The daemon wants nothing called ahead any more.
+    halted: bool,
 }
 
 impl Line {
     pub(super) fn new(stream: UnixStream) -> Self {
-        Self { stream, assembly: Assembly::default(), waiting: Vec::new() }
+        Self { stream, assembly: Assembly::default(), waiting: Vec::new(), credit: 0, halted: false }
     }
 
     /// Says something, soon.
@@ -51,21 +56,58 @@ impl Line {
         }
     }
 
-    /// The next call.
-    pub(super) fn next_call(&mut self) -> io::Result<Call> {
-        match self.hear()? {
-            ToHost::Call(call) => Ok(*call),
-            ToHost::Reply(_) | ToHost::Credit(_) | ToHost::Halt => Err(io::ErrorKind::InvalidData.into()),
+    /// The next call. Before it is made, nothing is called ahead any more, and all slots are free.
+    pub(super) fn next_call(&mut self, memory: &Mapping) -> io::Result<Call> {
+        loop {
+            if std::mem::take(&mut self.halted) {
+                memory.take_halt();
+                self.say(&FromHost::Halted)?;
+            }
+            match self.hear()? {
+                ToHost::Call(call) => {
+                    self.credit = SLOTS_AHEAD;
+                    return Ok(*call);
+                }
+                ToHost::Credit(_) => {}
+                ToHost::Halt => self.halted = true,
+                ToHost::Reply(_) => return Err(io::ErrorKind::InvalidData.into()),
+            }
         }
     }
 
     /// Asks the daemon for something.
     pub(super) fn ask(&mut self, request: Request) -> io::Result<Reply> {
         self.say(&FromHost::Request(request))?;
-        match self.hear()? {
-            ToHost::Reply(reply) => Ok(reply),
-            ToHost::Call(_) | ToHost::Credit(_) | ToHost::Halt => Err(io::ErrorKind::InvalidData.into()),
+        loop {
+            match self.hear()? {
+                ToHost::Reply(reply) => return Ok(reply),
+                ToHost::Credit(count) => self.credit = self.credit.saturating_add(count),
+                ToHost::Halt => self.halted = true,
+                ToHost::Call(_) => return Err(io::ErrorKind::InvalidData.into()),
+            }
         }
+    }
+
+    /// Waits until a slot is free. `false` if nothing is to be called ahead any more.
+    pub(super) fn wait_for_slot(&mut self) -> io::Result<bool> {
+        while self.credit == 0 && !self.halted {
+            match self.hear()? {
+                ToHost::Credit(count) => self.credit = self.credit.saturating_add(count),
+                ToHost::Halt => self.halted = true,
+                ToHost::Call(_) | ToHost::Reply(_) => return Err(io::ErrorKind::InvalidData.into()),
+            }
+        }
+        Ok(!self.halted)
+    }
+
+    /// A slot was filled.
+    pub(super) fn fill_slot(&mut self) {
+        self.credit = self.credit.saturating_sub(1);
+    }
+
+    /// Whether the daemon wants nothing called ahead any more.
+    pub(super) fn is_halted(&self) -> bool {
+        self.halted
     }
 }
 

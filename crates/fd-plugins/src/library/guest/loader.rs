@@ -3,15 +3,18 @@
 use std::ffi::OsStr;
 use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
+use super::companions;
 use super::convert::text;
 use super::functions;
 use crate::api::plugin::Offers;
 use crate::library::abi::{
     DaemonFunctions, DaemonInfo, LICENSES, LoadPlugin, MAGIC, PluginFunctions, PluginInfoPacket, UnloadPlugin, VERSION,
 };
+use crate::library::wire::Load;
 use crate::texts;
 
 /// A plugin that is loaded.
@@ -28,14 +31,19 @@ pub(super) type Refusal = Option<Vec<u8>>;
 
 impl Loaded {
     /// Loads a plugin.
-    pub(super) fn load(path: &[u8], file: &[u8]) -> Result<Self, Refusal> {
-        // SAFETY: whoever may put a library into the plugin directory may run code here; that is
-        // what the directory is for.
-        let library = unsafe { Library::open(Some(OsStr::from_bytes(path)), RTLD_NOW | RTLD_LOCAL) };
-        let library = ManuallyDrop::new(library.map_err(|error| Some(texts::dlopen_failed(path, &error.to_string())))?);
+    pub(super) fn load(load: &Load) -> Result<Self, Refusal> {
+        let (path, file) = (load.path.0.as_slice(), load.file.0.as_slice());
+        let library = open(path).or_else(|error| {
+            if !companions::are_missing(&error) {
+                return Err(error);
+            }
+            companions::load(Path::new(OsStr::from_bytes(path)), &load.working_directory.0, &load.daemon.0);
+            open(path)
+        });
+        let library = ManuallyDrop::new(library.map_err(|error| Some(texts::dlopen_failed(path, &error)))?);
         // SAFETY: a plugin's function of this name is of this type.
-        let load = unsafe { library.get::<LoadPlugin>(b"loadPlugin\0") };
-        let load = *load.map_err(|_| Some(texts::no_function("loadPlugin", path)))?;
+        let begin = unsafe { library.get::<LoadPlugin>(b"loadPlugin\0") };
+        let begin = *begin.map_err(|_| Some(texts::no_function("loadPlugin", path)))?;
         // SAFETY: as above.
         let unload = unsafe { library.get::<UnloadPlugin>(b"unloadPlugin\0") };
         let unload = *unload.map_err(|_| Some(texts::no_function("unloadPlugin", path)))?;
@@ -45,7 +53,7 @@ impl Loaded {
         let mut plugin_info: *mut PluginInfoPacket = std::ptr::null_mut();
         let mut plugin_functions: *mut PluginFunctions = std::ptr::null_mut();
         // SAFETY: the plugin's function, with what it wants.
-        let code = unsafe { load(info, table, &raw mut plugin_info, &raw mut plugin_functions) };
+        let code = unsafe { begin(info, table, &raw mut plugin_info, &raw mut plugin_functions) };
         let refused = |why: Refusal| {
             // SAFETY: the plugin's function; nothing else of it is called any more.
             unsafe { unload() };
@@ -94,6 +102,13 @@ impl Loaded {
         // SAFETY: the plugin's function.
         unsafe { (self.unload)() };
     }
+}
+
+fn open(path: &[u8]) -> Result<Library, String> {
+    // SAFETY: whoever may put a library into the plugin directory may run code here; that is what
+    // the directory is for.
+    let library = unsafe { Library::open(Some(OsStr::from_bytes(path)), RTLD_NOW | RTLD_LOCAL) };
+    library.map_err(|error| error.to_string())
 }
 
 /// The checks of reference 07 §2.4; the first that fails is reported.
