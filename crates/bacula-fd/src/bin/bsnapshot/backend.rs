@@ -38,6 +38,10 @@ fn backend(request: &Request) -> Option<&'static dyn Backend> {
 
 /// Does one action.
 pub(crate) fn run(work: &Work<'_>, action: Action) -> Answer {
+    let failed = |failure| Answer::failed(action, work.settings.fail_job_on_error, &failure);
+    if work.settings.disabled && action.starts_something() {
+        return failed(Failure::Disabled);
+    }
     let Some(backend) = backend(work.request) else {
         // Not a failure: the daemon asks about every file system.
         return Answer::new().bare("status", "0").error(&Failure::NoBackend).end_line();
@@ -52,7 +56,7 @@ pub(crate) fn run(work: &Work<'_>, action: Action) -> Answer {
         Action::List => backend.list(work),
         Action::Query => backend.query(work),
     };
-    done.unwrap_or_else(|failure| Answer::failed(action, work.settings.fail_job_on_error, &failure))
+    done.unwrap_or_else(failed)
 }
 
 /// `-t`: one line for each mounted file system that a backend is for.

@@ -74,8 +74,8 @@ pub(crate) enum Failure {
         why: String,
     },
     /// `disabled = yes`.
-    #[error("disabled in {}", .0.display())]
-    Disabled(PathBuf),
+    #[error("snapshots are disabled in bsnapshot.conf")]
+    Disabled,
     /// `skip_volume` names it.
     #[error("{0} is in skip_volume of the configuration")]
     Skipped(String),

@@ -26,7 +26,6 @@ use std::process::ExitCode;
 use crate::answer::Answer;
 use crate::arguments::Arguments;
 use crate::backend::{Work, check_all, run};
-use crate::failure::Failure;
 use crate::request::{Action, Request};
 use crate::settings::Settings;
 use crate::tools::Tools;
@@ -67,13 +66,7 @@ fn serve(arguments: &Arguments, request: &Request, action: Action) -> Answer {
     let tools = Tools::new(&settings, &trace);
     trace.request(request);
     let work = Work { request, settings: &settings, tools: &tools };
-    let answer = match action {
-        Action::Check => check_all(&work),
-        _ if settings.disabled && action.starts_something() => {
-            Answer::failed(action, settings.fail_job_on_error, &Failure::Disabled(arguments.settings_file.clone()))
-        }
-        _ => run(&work, action),
-    };
+    let answer = if action == Action::Check { check_all(&work) } else { run(&work, action) };
     trace.line(2, &[b"answer: ", answer.text()].concat());
     answer
 }

@@ -93,7 +93,9 @@ impl Settings {
             return Err(Failure::Refused { path: path.to_owned(), why });
         }
         let mut text = Vec::new();
-        file.take(LONGEST).read_to_end(&mut text).map_err(failed)?;
+        if file.take(LONGEST).read_to_end(&mut text).map_err(failed)? as u64 == LONGEST {
+            return Err(Failure::Refused { path: path.to_owned(), why: "it has more than 1 MiB".to_owned() });
+        }
         Self::parse(&text).map_err(|(line, why)| Failure::Setting { path: path.to_owned(), line, why })
     }
 

@@ -39,6 +39,18 @@ fn a_skipped_volume_has_no_snapshots() {
 }
 
 #[test]
+fn a_disabled_helper_still_removes() {
+    let mut host = Host::new("tmpfs");
+    host.good("create");
+    host.request.volume = host.request.mount_point.join(".snapshots").join(NAME).into();
+    host.settings.disabled = true;
+    for action in ["support", "create", "mount"] {
+        assert_eq!(host.error(action), "snapshots are disabled in bsnapshot.conf");
+    }
+    assert_eq!((host.good("unmount"), host.good("delete")), ("status=1\n".to_owned(), "status=1\n".to_owned()));
+}
+
+#[test]
 fn a_name_that_is_a_path_is_refused() {
     for kind in ["tmpfs", "zfs"] {
         for name in ["", "..", "a/b", "../../etc"] {
