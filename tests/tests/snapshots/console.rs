@@ -86,29 +86,35 @@ fn snapshot_commands_are_answered_as_by_the_stock_daemon() -> Result<()> {
 }
 
 #[test]
-fn a_helper_outside_the_allowed_script_directories_fails_the_job_as_with_the_stock_daemon() -> Result<()> {
+fn what_stands_in_the_way_of_snapshots_is_told_as_by_the_stock_daemon() -> Result<()> {
     if !geteuid().is_root() {
         return skip::test(place::NEEDS);
     }
-    let clients = [("refer", Fd::Stock), ("under", Fd::under_test()?)];
+    let ours = Fd::under_test()?;
+    // A helper that may not be run, and one that is not there.
+    let clients = [("refer", Fd::Stock), ("under", ours), ("refernone", Fd::Stock), ("undernone", ours)];
     let mut options = place::options("snapshot-allowed", &clients)?;
     let folder = options.folder.path().to_owned();
     for client in &mut options.clients {
-        client.fd_director.push("Allowed Script Directories = /usr/lib".to_owned());
+        if client.name.ends_with("none") {
+            client.file_daemon = vec!["Snapshot Command = \"/nowhere/helper %a\"".to_owned()];
+        } else {
+            client.fd_director.push("Allowed Script Directories = /usr/lib".to_owned());
+        }
         options.director_resources.extend(place::job("shut", &client.name, "Data", &[]));
     }
     let bed = Bed::start(options)?;
+    let orders: Vec<_> = clients.iter().map(|(client, _)| format!("run job=shut-{client} yes")).collect();
+    let jobs = bed.queue_all(&orders)?;
+    bed.wait_for_reports(&jobs)?;
     let mut told = Vec::new();
-    for (client, _) in clients {
-        let job = bed.run(&format!("run job=shut-{client} yes"))?;
-        told.push((
-            job.row.status,
-            job.report().get("Snapshot/VSS").cloned(),
-            job.plain_messages(client),
-            job.row.files,
-        ));
+    for ((client, _), job) in clients.iter().zip(jobs) {
+        let job = bed.result(job)?.must_be_good()?;
+        assert_eq!(job.report().get("Snapshot/VSS").map(String::as_str), Some("no"), "{}", job.log);
         assert!(helper::heads(&folder, "shut", client).is_empty());
+        told.push((job.plain_messages(client), job.row.files));
     }
     assert_eq!(told[0], told[1]);
+    assert_eq!(told[2], told[3]);
     Ok(())
 }
