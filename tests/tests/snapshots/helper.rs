@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// The file system `data` has the snapshot `snap`. A line `ACTION: COMMANDS` of the file `modes/JOB`
-/// is done before what is done for an action, where JOB is the job's name without its client.
+/// The file system `data` has the snapshot `snap`. A line `ACTION: COMMANDS` of the file
+/// `modes/JOB` is done before what is done for an action, where JOB is the job's name without its
+/// client.
 const HELPER: &str = r#"#!/bin/sh
 here=@HERE@
 job=${SNAPSHOT_NAME%%.*}
@@ -78,7 +79,7 @@ pub(crate) fn calls_of(folder: &Path, job: &str, client: &str, asked: Option<&[S
         |head: &str| is_action(head, "support") && asked.is_some_and(|asked| !asked.iter().any(|one| one == head));
     let blocks = blocks.iter().filter(|(head, _)| is_own(head) && !is_beside(head)).map(|(_, block)| *block);
     let lines = blocks.flat_map(str::lines).map(|line| {
-        let line = line.replace(&format!("-{client}."), "-client.").replace(&format!("/work/{client}"), "/work");
+        let line = line.replace(&format!("-{client}."), "-client.").replace(&format!("work/{client}"), "work");
         without_number(&line)
     });
     lines.collect()

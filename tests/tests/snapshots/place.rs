@@ -8,8 +8,8 @@ use bed::{BedOptions, ClientOptions, Fd, FileSet, Result};
 
 use crate::helper;
 
-/// The file systems: `data`, in it `other`, and `sub` with `deep` in it; and `twice`. Directories `d`
-/// are mounted once more, as `bound` and `twice/again`.
+/// The file systems: `data`, in it `other`, and `sub` with `deep` in it; and `twice`. The
+/// directories `d` are mounted once more, as `bound` and `twice/again`.
 const MOUNTS: [(&str, &str); 5] =
     [("live", "data"), ("sub", "data/sub"), ("deep", "data/sub/deep"), ("other", "data/other"), ("two", "twice")];
 

@@ -1,8 +1,8 @@
 //! The snapshots that the daemon has made and has still to remove, in memory and in a file, so that
 //! the next start of a daemon that died finds them.
 //!
-//! The file is `WORKING_DIRECTORY/bacula-fd.PORT.snapshots`. It is trusted only if it belongs to the
-//! daemon's user, who alone can read and write it: what is in it is removed.
+//! The file is `WORKING_DIRECTORY/bacula-fd.PORT.snapshots`. It is trusted only if it belongs to
+//! the daemon's user, who alone can read and write it: what is in it is removed.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};

@@ -36,8 +36,8 @@ fn table(lines: &[&str]) -> MountTable {
     MountTable::new(lines.iter().map(mount).collect())
 }
 
-/// Where everything is read: `name -> path`, with the mounts that are walked after a name in
-/// brackets, and what is hidden. Names are directories; `real` maps those that are reached by links.
+/// Where everything is read. Names are directories; `real` maps those that are reached by links.
+/// The names that have no place come first.
 fn read(
     lines: &[&str],
     table: &MountTable,
