@@ -6,28 +6,37 @@ use crate::job::snapshots::helper::{Action, Failed, Helper};
 use crate::job::snapshots::output::{self, Answer};
 use crate::shared::snapshot_journal::Snapshot;
 
+/// What became of a snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Removed {
+    /// It is removed, or stays because it is to.
+    Done,
+    /// The helper lists none for this job.
+    NotThere,
+}
+
 /// Unmounts it, and removes it unless it is to stay.
 ///
 /// # Errors
 /// The helper's.
-pub(super) fn remove(helper: &Helper, snapshot: &Snapshot, wanted: IsWanted<'_>) -> Result<(), Failed> {
+pub(super) fn remove(helper: &Helper, snapshot: &Snapshot, wanted: IsWanted<'_>) -> Result<Removed, Failed> {
     if snapshot.is_mounted
         && let Err(failed) = helper.ask(Action::Unmount, snapshot, wanted)
     {
         tracing::debug!(error = %failed.error.escape_ascii(), "a snapshot is not unmounted");
     }
     if snapshot.stays {
-        return Ok(());
+        return Ok(Removed::Done);
     }
     let known = if snapshot.volume.is_empty() {
         match listed(helper, snapshot, wanted)? {
             Some(found) => &Snapshot { volume: found.volume, ..snapshot.clone() },
-            None => return Ok(()),
+            None => return Ok(Removed::NotThere),
         }
     } else {
         snapshot
     };
-    helper.ask(Action::Delete, known, wanted).map(drop)
+    helper.ask(Action::Delete, known, wanted).map(|_| Removed::Done)
 }
 
 /// Whether the helper still lists it; `true` if the helper can't say.

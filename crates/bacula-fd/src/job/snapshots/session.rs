@@ -18,7 +18,7 @@ use crate::job::outbox::Outbox;
 use crate::job::snapshots::choice::{self, Mounted, Region, Top};
 use crate::job::snapshots::helper::{Action, Failed, Helper};
 use crate::job::snapshots::mounts::MountTable;
-use crate::job::snapshots::remove::remove;
+use crate::job::snapshots::remove::{Removed, remove};
 use crate::job::snapshots::scan;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::Job;
@@ -233,8 +233,8 @@ impl<'j> Session<'j> {
         for made in std::mem::take(&mut self.made) {
             let point = &made.about.mount_point;
             match self.removed(&made.about) {
-                Ok(()) if made.about.stays => {}
-                Ok(()) => self.outbox.message(MessageType::Info, &texts::snapshot_removed(point)),
+                Ok(_) if made.about.stays => {}
+                Ok(_) => self.outbox.message(MessageType::Info, &texts::snapshot_removed(point)),
                 Err(failed) => {
                     let text = texts::snapshot_not_removed(point, &failed.error);
                     self.outbox.message(MessageType::Error, &text);
@@ -245,7 +245,7 @@ impl<'j> Session<'j> {
         }
     }
 
-    fn removed(&self, about: &Snapshot) -> Result<(), Failed> {
+    fn removed(&self, about: &Snapshot) -> Result<Removed, Failed> {
         let aborts = self.job.aborts();
         remove(&self.helper, about, &|| self.job.aborts() == aborts)
     }
