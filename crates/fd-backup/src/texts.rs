@@ -6,13 +6,18 @@
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
 use fd_messages::{Stage, StageTimes};
-use fd_os::{error_text, io_error_text};
+use fd_os::{error_text, io_error_text, job_error_text};
 use fd_records::{DigestKind, MetadataKind};
 use rustix::io::Errno;
 
 /// A file can't be opened; its attributes are saved already.
 pub(crate) fn cannot_open(path: &[u8], errno: Errno) -> Vec<u8> {
     [b"     Cannot open \"", path, b"\": ERR=", error_text(errno.raw_os_error()).as_bytes(), b".\n"].concat()
+}
+
+/// The same for a plugin's file, whose error may be one of the daemon's own.
+pub(crate) fn plugin_cannot_open(path: &[u8], errno: i32) -> Vec<u8> {
+    [b"     Cannot open \"", path, b"\": ERR=", job_error_text(errno).as_bytes(), b".\n"].concat()
 }
 
 /// A directory has taken a file's place since the walk.

@@ -3,6 +3,22 @@
 
 use std::io;
 
+/// The number of a program that is not in *Allowed Script Directories*; the stock daemon's own
+/// (reference 07 §15.3).
+pub const NOT_IN_ALLOWED_PATHS: i32 = 67_108_865;
+/// The number of a command line with a character that is not allowed there.
+pub const NOT_ALLOWED_CHARACTER: i32 = 67_108_866;
+
+/// What the daemon says of an error number: the system's words, and its own for the two numbers
+/// that plugins hand over.
+pub fn job_error_text(number: i32) -> String {
+    match number {
+        NOT_IN_ALLOWED_PATHS => "Not in allowed paths".to_owned(),
+        NOT_ALLOWED_CHARACTER => "Contains not allowed character".to_owned(),
+        number => error_text(number),
+    }
+}
+
 /// What `strerror` says in the locale of the process, without Rust's `(os error 2)`. Other tables,
 /// such as that of `nix`, have words of their own for some numbers.
 pub fn error_text(number: i32) -> String {
@@ -72,6 +88,9 @@ mod tests {
         assert_eq!(error_text(libc::ENODATA), "No data available");
         assert_eq!(error_text(0), "Success");
         assert_eq!(error_text(123_456), "Unknown error 123456");
+        assert_eq!(error_text(NOT_IN_ALLOWED_PATHS), "Unknown error 67108865");
+        assert_eq!(job_error_text(NOT_IN_ALLOWED_PATHS), "Not in allowed paths");
+        assert_eq!(job_error_text(libc::ENOENT), "No such file or directory");
     }
 
     #[test]

@@ -23,5 +23,7 @@ pub mod regex;
 mod resolver;
 pub mod wiping;
 
-pub use error_text::{error_text, io_error_text, signal_words};
+pub use error_text::{
+    NOT_ALLOWED_CHARACTER, NOT_IN_ALLOWED_PATHS, error_text, io_error_text, job_error_text, signal_words,
+};
 pub use resolver::resolver_text;

@@ -6,7 +6,7 @@
 
 use fd_compress::DecompressError;
 use fd_crypto::pki::{DataError, SessionError};
-use fd_os::error_text;
+use fd_os::{error_text, job_error_text};
 use fd_records::{DigestKind, DigestValue, FileType, MetadataKind, PluginMetadataError, Stat, Stream, digest_text};
 use nix::errno::Errno;
 
@@ -89,8 +89,8 @@ pub(crate) fn create_refused(path: &[u8]) -> Vec<u8> {
     join(&[b"fd_plugins.c:1205 Plugin createFile call failed. Returned CF_ERROR file=", path])
 }
 
-pub(crate) fn plugin_open_failed(path: &[u8], errno: Errno) -> Vec<u8> {
-    with_error("fd_plugins.c:1235 Could not create ", path, errno)
+pub(crate) fn plugin_open_failed(path: &[u8], errno: i32) -> Vec<u8> {
+    join(&[b"fd_plugins.c:1235 Could not create ", path, b": ERR=", job_error_text(errno).as_bytes()])
 }
 
 pub(crate) fn metadata_failed(status: i32) -> Vec<u8> {

@@ -31,7 +31,7 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
     let opened = call(saver, guest, Io::Open { name: file.read_name, flags, mode: 0 })?;
     if opened.status < 0 {
         saver.job.open_error.store(opened.errno, Ordering::Relaxed);
-        let text = texts::cannot_open(&file.entry.path, Errno::from_raw_os_error(opened.errno));
+        let text = texts::plugin_cannot_open(&file.entry.path, opened.errno);
         saver.emitter.note(Event::not_saved(text));
         return Ok(false);
     }

@@ -6,13 +6,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 
 use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in};
-use fd_os::{error_text, io_error_text};
+use fd_os::{NOT_ALLOWED_CHARACTER, NOT_IN_ALLOWED_PATHS, error_text, io_error_text};
 use nix::errno::Errno;
-
-/// The number of a program outside the allowed directories: the stock daemon's own.
-const NOT_IN_ALLOWED_PATHS: i32 = 67_108_865;
-/// The number of a command with a character that is not allowed.
-const NOT_ALLOWED_CHARACTER: i32 = 67_108_866;
 
 /// Why a line was not run.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -185,8 +185,10 @@ impl<'j> CurrentPlugin<'j> {
                 Creation::Open
             }
             Ok(done) => {
-                if !self.is_canceled() {
-                    report.now(MessageType::Error, &texts::plugin_open_failed(name, Errno::from_raw(done.errno)));
+                // A plugin that was canceled says so; after its own fatal message, too, the job is
+                // over, and the file is named.
+                if done.errno != Errno::ECANCELED as i32 {
+                    report.now(MessageType::Error, &texts::plugin_open_failed(name, done.errno));
                 }
                 Creation::Nothing
             }
@@ -237,7 +239,7 @@ impl<'j> CurrentPlugin<'j> {
                 }
                 Ok(())
             }
-            _ if self.is_canceled() => Err(None),
+            _ if done.errno == Errno::ECANCELED as i32 => Err(None),
             Ok(written) => Err(Some(texts::wrong_write_size(data.len(), written))),
             Err(_negative) => {
                 let errno = Errno::from_raw(done.errno);
