@@ -26,8 +26,8 @@ impl BpipeCommand {
         Ok(Self { file, reader, writer })
     }
 
-    /// The writer with `%w` as the place of a restore, `%r` as the replace mode's letter and `%%` as
-    /// a percent sign. Others stay; one at the end goes.
+    /// The writer with `%w` as the place of a restore, `%r` as the replace mode's letter and `%%`
+    /// as a percent sign. Others stay; one at the end goes.
     pub(crate) fn writer_for(&self, place: &[u8], replace: u8) -> Vec<u8> {
         let mut line = Vec::with_capacity(self.writer.len() + place.len());
         let mut bytes = self.writer.iter().copied();

@@ -4,6 +4,7 @@ use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use fd_os::process::{Group, Program};
@@ -19,6 +20,10 @@ use crate::api::host::Host;
 const STEP: Duration = Duration::from_millis(100);
 /// The same in milliseconds, for the kernel.
 const STEP_MS: u16 = 100;
+
+/// How long a program that prints fast is left alone when its pipe is empty: one change to another
+/// process for many writes. It prints less than the pipe holds in this time.
+const NAP: Duration = Duration::from_micros(100);
 
 /// Added to the exit code of a program (reference 07 §10.2).
 const EXITED: i32 = 1 << 28;
@@ -86,7 +91,7 @@ impl Running {
         let mut start = || {
             let (output, print) = io::pipe()?;
             let (input, data) = io::pipe()?;
-            enlarge(&data);
+            // As large as with the stock daemon: a writer that ends early is noticed as early.
             never_wait(&data)?;
             command.stdin(input).stdout(print.try_clone()?).stderr(print);
             Ok((Program::start(&mut command, Group::Ends)?, Data::To(data), Output::new(output)?))
@@ -124,13 +129,13 @@ impl Running {
                     if filled == buffer.len() {
                         return Ok(filled);
                     }
+                    // The pipe was just emptied. The program fills it again meanwhile.
+                    thread::sleep(NAP);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(host, file)?,
                 Err(error) => return Err(error.into()),
             }
-            // The pipe was just emptied.
-            self.wait(host, file)?;
         }
     }
 
@@ -177,8 +182,8 @@ impl Running {
         Ok(())
     }
 
-    /// Closes the pipe of data, passes on what is said until the program has ended, and tells how it
-    /// did: 0, or the number of its failure. `None` if it was ended because nobody wants it any
+    /// Closes the pipe of data, passes on what is said until the program has ended, and tells how
+    /// it did: 0, or the number of its failure. `None` if it was ended because nobody wants it any
     /// more: a reader that is closed before its data ends, or any program of a canceled job.
     pub(crate) fn close(mut self, host: &mut dyn Host, file: &[u8]) -> Option<i32> {
         let unread = match std::mem::replace(&mut self.data, Data::Ended) {

@@ -307,6 +307,14 @@ fn a_writer_gets_the_data_the_place_and_the_replace_mode() {
 }
 
 #[test]
+fn a_long_where_is_not_cut() {
+    let place = format!("/{}", "w".repeat(3000));
+    let mut host = TestHost::default();
+    assert_eq!(restore(&mut host, "bpipe:/f:r:cat; echo '%w' | wc -c", Some(&place), &[b""]).1, IoDone::bytes(0));
+    assert_eq!(host.said(), [(MessageType::Info, "/f: 3002\n")]);
+}
+
+#[test]
 fn a_writer_that_fails_is_told() {
     let mut host = TestHost::default();
     let (_, closed) = restore(&mut host, "bpipe:/f:r:cat > /dev/null; exit 3", None, &[b"x"]);
