@@ -28,24 +28,24 @@ use program::{Failed, Running};
 
 /// The plugin.
 #[derive(Debug)]
-pub struct Bpipe {
+pub struct BpipePlugin {
     info: PluginInfo,
 }
 
-impl Bpipe {
+impl BpipePlugin {
     /// The plugin, as the stock daemon announces its own: `bpipe(2)`.
     pub fn new() -> Self {
         Self { info: PluginInfo { file: b"bpipe-fd.so".to_vec(), version: b"2".to_vec() } }
     }
 }
 
-impl Default for Bpipe {
+impl Default for BpipePlugin {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Plugin for Bpipe {
+impl Plugin for BpipePlugin {
     fn info(&self) -> &PluginInfo {
         &self.info
     }

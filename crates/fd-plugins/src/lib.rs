@@ -7,12 +7,15 @@
 //! - `library`: third-party plugins with the stock daemon's C interface.
 //! - `job_plugins`: all plugins of one job: which of them a command means, and what becomes of
 //!   those that fail.
-//! - `bpipe`: [`Bpipe`], which saves what programs print.
+//! - `bpipe`: [`BpipePlugin`], which saves what programs print.
+//! - `export`: plugins in Rust as libraries, for other daemons too ([`export!`]).
 //!
 //! Not here: records, the FileSet, and when a job calls what.
 
 mod api;
 mod bpipe;
+#[allow(unsafe_code, reason = "the C interface has pointers")]
+pub mod export;
 mod job_plugins;
 pub mod library;
 mod texts;
@@ -24,5 +27,5 @@ pub use api::packets::{
     CreateStatus, ListedFile, MetadataPacket, PluginObject, Query, RestoreFile, RestoreObject, SaveObject, SavePacket,
 };
 pub use api::plugin::{Canceller, Instance, Offers, Plugin, PluginInfo};
-pub use bpipe::Bpipe;
+pub use bpipe::BpipePlugin;
 pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, command_name};

@@ -14,7 +14,7 @@
 //! - `guest`: the process, and the calls in both directions;
 //! - `abi`, `variadic`, `printf`: the structures of C, and its functions with any number of arguments.
 
-mod abi;
+pub(crate) mod abi;
 mod chain;
 mod conversation;
 mod guest;

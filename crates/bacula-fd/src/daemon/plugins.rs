@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fd_config::{Bpipe as WhichBpipe, PluginHostSettings, PluginSettings};
+use fd_config::{Bpipe, PluginHostSettings, PluginSettings};
 use fd_messages::MessageType;
 use fd_plugins::library::{Confinement, HostSettings, Library};
-use fd_plugins::{Bpipe, Plugin, PluginInfo};
+use fd_plugins::{BpipePlugin, Plugin, PluginInfo};
 use nix::unistd::{Gid, Group, User, getgid, getgrouplist, getgroups, getuid};
 
 use crate::shared::facts::DaemonFacts;
@@ -52,13 +52,13 @@ pub(crate) fn load(directory: &Path, settings: &PluginSettings, facts: &DaemonFa
     let mut loaded = Loaded::default();
     let files = files(directory)?;
     let has_bpipe = files.iter().any(|file| file == BPIPE);
-    if settings.bpipe == WhichBpipe::Builtin && !has_bpipe {
+    if settings.bpipe == Bpipe::Builtin && !has_bpipe {
         loaded.plugins.push(own_bpipe());
     }
     for file in files {
         match settings.bpipe {
-            WhichBpipe::Builtin if file == BPIPE => loaded.plugins.push(own_bpipe()),
-            WhichBpipe::Off if file == BPIPE => {}
+            Bpipe::Builtin if file == BPIPE => loaded.plugins.push(own_bpipe()),
+            Bpipe::Off if file == BPIPE => {}
             _ => {
                 let host = host(facts);
                 let loads = confinement(settings.of(name_of(&file)))
@@ -99,7 +99,7 @@ fn files(directory: &Path) -> io::Result<Vec<Vec<u8>>> {
 }
 
 fn own_bpipe() -> Arc<dyn Plugin> {
-    Arc::new(Bpipe::new())
+    Arc::new(BpipePlugin::new())
 }
 
 /// The name of the plugin in this file.
@@ -181,8 +181,8 @@ mod tests {
             (loaded.plugins.iter().map(|plugin| plugin.info().name().to_vec()).collect::<Vec<_>>(), loaded.said.len())
         };
         for _ in 0..2 {
-            assert_eq!(loaded(WhichBpipe::Builtin), (vec![b"bpipe".to_vec()], 1));
-            assert_eq!(loaded(WhichBpipe::Off), (Vec::new(), 0));
+            assert_eq!(loaded(Bpipe::Builtin), (vec![b"bpipe".to_vec()], 1));
+            assert_eq!(loaded(Bpipe::Off), (Vec::new(), 0));
             fs::write(folder.join("bpipe-fd.so"), "no library").unwrap();
         }
         fs::remove_dir_all(&folder).unwrap();

@@ -63,7 +63,7 @@ impl TestHost {
 }
 
 fn begin(host: &mut TestHost) -> Box<dyn Instance> {
-    Bpipe::new().begin(host).unwrap().0
+    BpipePlugin::new().begin(host).unwrap().0
 }
 
 /// Begins to save what the command names, without an object, and opens its data.

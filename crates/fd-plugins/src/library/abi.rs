@@ -216,7 +216,9 @@ pub(crate) struct XaclPacket {
 
 /// Values of [`XaclPacket::func`].
 pub(crate) mod xacl_func {
+    pub(crate) const ACL_BACKUP: i32 = 1;
     pub(crate) const ACL_RESTORE: i32 = 2;
+    pub(crate) const XATTR_BACKUP: i32 = 3;
     pub(crate) const XATTR_RESTORE: i32 = 4;
 }
 
