@@ -84,8 +84,8 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
                 };
                 let files = result.files;
                 let say = |kind, text: &[u8]| log.message(kind, text);
-                estimate_command(&plan.plugins, surroundings, plugin, files, &say, &mut |entry, counts| {
-                    result.add_of_plugin(entry, counts);
+                estimate_command(&plan.plugins, surroundings, plugin, files, &say, &mut |entry| {
+                    result.add_of_plugin(entry);
                     if lists {
                         log.message(MessageType::Info, &saved_line(entry, &mut names));
                     }
@@ -107,8 +107,8 @@ impl EstimateTotals {
     }
 
     /// Adds a file of a plugin (reference 07 §8.1).
-    fn add_of_plugin(&mut self, entry: &Entry, counts: bool) {
-        self.files = self.files.saturating_add(u64::from(counts));
+    fn add_of_plugin(&mut self, entry: &Entry) {
+        self.files = self.files.saturating_add(1);
         if entry.file_type != FileType::HardLink {
             self.bytes = self.bytes.saturating_add(u64::try_from(entry.stat.size).unwrap_or_default());
         }

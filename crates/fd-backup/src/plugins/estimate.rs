@@ -12,15 +12,15 @@ use crate::plugins::host::{BackupHost, Surroundings};
 use crate::plugins::missing::{Named, named};
 use crate::texts::{self, PluginPlace};
 
-/// Passes what a command would save to `each`: a file, and whether it counts as one. `say` gets
-/// messages. The estimate goes on after any of them.
+/// Passes what a command would save to `each`, of whichever type. `say` gets messages. The estimate
+/// goes on after any of them.
 pub(crate) fn estimate_command(
     plugins: &JobPlugins,
     surroundings: Surroundings<'_>,
     item: FoundCommand<'_>,
     files: u64,
     say: &dyn Fn(MessageType, &[u8]),
-    each: &mut dyn FnMut(&Entry, bool),
+    each: &mut dyn FnMut(&Entry),
 ) {
     let FoundCommand { command, include, options, is_added } = item;
     let mut host = BackupHost::new(surroundings, include, options);
@@ -50,7 +50,7 @@ pub(crate) fn estimate_command(
             }
             match file(command, packet, &host) {
                 Ok(Some((entry, counts))) => {
-                    each(&entry, counts);
+                    each(&entry);
                     host.files = host.files.saturating_add(u32::from(counts));
                 }
                 Ok(None) => {}
@@ -72,7 +72,8 @@ pub(crate) fn estimate_command(
     }
 }
 
-/// The file of a packet, and whether it counts; `None` for an object. The error is what is wrong
+/// The file of a packet, and whether it counts where the plugin asks for the number of files
+/// (variable 23); `None` for an object. The error is what is wrong
 /// with the packet.
 fn file(command: &[u8], packet: SavePacket, host: &BackupHost<'_>) -> Result<Option<(Entry, bool)>, Vec<u8>> {
     const OBJECTS: [FileType; 4] =

@@ -19,6 +19,8 @@ const SEEN: c_int = 5;
 /// Variables that are no ordinary values.
 const FILE_SEEN: c_int = 10;
 const VSS_OBJECT: c_int = 11;
+/// The last variable.
+const LAST_VARIABLE: c_int = 29;
 const INTERACTIVE: c_int = 22;
 /// Number of the event of verifying data.
 const VERIFY_STREAM: u32 = 27;
@@ -140,6 +142,8 @@ unsafe extern "C" fn get_value(context: *mut Context, variable: c_int, place: *m
             // SAFETY: as above.
             unsafe { store_address(address, place) };
         }
+        // One that does not exist is left as it is.
+        None if !(1..=LAST_VARIABLE).contains(&variable) => {}
         None => return ERROR,
     }
     OK
