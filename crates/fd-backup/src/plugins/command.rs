@@ -112,15 +112,14 @@ impl CommandRun<'_, '_, '_, '_> {
             return Err(Halt::Fatal(texts::no_type(PluginPlace::Command, command)));
         }
         let kind = Kind::of(packet);
-        let is_object = matches!(kind, Kind::Object(_) | Kind::Filled);
-        if is_object && packet.object.name.is_none() && !matches!(kind, Kind::Object(FileType::PluginObject)) {
-            return Err(Halt::Fatal(texts::no_object_name(command)));
-        }
         if let Kind::Object(file_type) = kind {
+            if packet.object.name.is_none() && file_type != FileType::PluginObject {
+                return Err(Halt::Fatal(texts::no_object_name(command)));
+            }
             self.save_object(packet, file_type, file_index)?;
             return self.end_file();
         }
-        let name = if is_object { Some(command) } else { packet.name.as_deref() };
+        let name = if matches!(kind, Kind::Filled) { Some(command) } else { packet.name.as_deref() };
         let Some(name) = name else {
             return Err(Halt::Fatal(texts::no_name(PluginPlace::Command, command)));
         };
@@ -183,7 +182,9 @@ impl CommandRun<'_, '_, '_, '_> {
     }
 
     fn end_file(&mut self) -> Result<Status, Halt> {
-        self.saver.job.go_on()?;
+        if self.guest.host.fatal.is_none() {
+            self.saver.job.go_on()?;
+        }
         let ended = self.guest.call(|instance, host| instance.end_backup_file(host))?;
         self.pass_on_only()?;
         Ok(ended)

@@ -137,7 +137,6 @@ fn every_type_of_a_packet_is_saved_or_reported_as_the_walk_does() {
     let not_saved = |type_code: i32| {
         let file = FakeFile::regular("/f", b"x").with(|file| {
             file.packet.file_type = type_code;
-            file.packet.object.name = Some(b"o".into());
         });
         let (outcome, calls) = backup("M", Fake::with_files([file]));
         assert_eq!(calls, ["event 9", "start", "end"], "{type_code}");
