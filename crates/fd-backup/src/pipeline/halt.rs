@@ -42,7 +42,11 @@ impl Halt {
     pub(crate) fn note(&self, path: &[u8], piece: &mut Piece) -> bool {
         let text = match self {
             Self::Stopped => return false,
-            Self::Plugin(gone) if gone.canceled => return false,
+            // The job is over already: it is canceled, or has had a fatal message.
+            Self::Plugin(gone) if gone.canceled => {
+                piece.note(Event::Ended { text: gone.text.clone() });
+                return true;
+            }
             Self::Plugin(gone) => gone.text.clone(),
             Self::Fatal(text) => text.clone(),
             Self::Ended(text) => {

@@ -49,7 +49,7 @@ pub(crate) enum Event {
     MetadataWarning { kind: MetadataKind, text: Vec<u8> },
     /// A fatal error, which ends the job.
     Fatal { text: Vec<u8> },
-    /// Ends the job, because of a fatal message that has been delivered.
+    /// Ends the job, which is canceled or has had a fatal message with this text.
     Ended { text: Vec<u8> },
 }
 

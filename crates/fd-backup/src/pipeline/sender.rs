@@ -117,6 +117,7 @@ impl<'s> Sender<'s> {
                 }
             }
             Event::Fatal { text } => return Err(self.fatal(&text)),
+            Event::Ended { .. } if self.cancel.is_cancelled() => return Err(BackupError::Cancelled),
             Event::Ended { text } => return Err(fatal_error(&text)),
         }
         Ok(())
@@ -211,7 +212,7 @@ impl<'s> Sender<'s> {
 /// Why the job ends when a plugin can't say whether a file exists.
 fn check_failed(log: &dyn JobLog, cancel: &CancelToken, error: CheckError) -> BackupError {
     match error {
-        CheckError::Gone(_) if cancel.is_cancelled() => BackupError::Cancelled,
+        CheckError::Gone(gone) if gone.canceled || cancel.is_cancelled() => BackupError::Cancelled,
         CheckError::Gone(gone) => {
             log.message(MessageType::Fatal, &gone.text);
             fatal_error(&gone.text)

@@ -30,6 +30,8 @@ pub(crate) struct Script {
     pub(crate) xacl: Option<Status>,
     /// The call in which the plugin is gone.
     pub(crate) gone_in: Option<&'static str>,
+    /// It is gone because the job is over.
+    pub(crate) gone_is_canceled: bool,
     pub(crate) hook: Option<Hook>,
     /// The calls so far.
     pub(crate) calls: Vec<String>,
@@ -187,12 +189,13 @@ impl Playing {
         script.calls.push(name.to_owned());
         let hook = script.hook.take();
         let gone = script.gone_in.is_some_and(|wanted| name.starts_with(wanted));
+        let canceled = script.gone_is_canceled;
         drop(script);
         if let Some(mut hook) = hook {
             hook(name, host);
             self.0.lock().unwrap().hook = Some(hook);
         }
-        if gone { Err(Gone { text: format!("tp is gone in {name}\n").into(), canceled: false }) } else { Ok(()) }
+        if gone { Err(Gone { text: format!("tp is gone in {name}\n").into(), canceled }) } else { Ok(()) }
     }
 }
 

@@ -699,3 +699,18 @@ fn acls_that_a_plugin_can_t_give_are_a_warning() {
         ]
     );
 }
+
+/// After a fatal message of a plugin the plugin host may take the job for canceled.
+#[test]
+fn a_plugin_that_is_gone_because_the_job_is_over_ends_it_without_a_further_message() {
+    let plugin = Fake::with_files([FakeFile::regular("/f", b"data")]).hooked(|call, host| {
+        if call.starts_with("open") {
+            host.message(MessageType::Fatal, b"enough\n");
+        }
+    });
+    plugin.script.lock().unwrap().gone_in = Some("close");
+    plugin.script.lock().unwrap().gone_is_canceled = true;
+    let (outcome, _) = backup("", plugin);
+    assert!(matches!(outcome.result, Err(BackupError::Fatal(_))), "{:?}", outcome.result);
+    assert_eq!(outcome.messages, [(MessageType::Fatal, "enough\n".to_owned())]);
+}
