@@ -23,10 +23,16 @@ use crate::output_file::OutputFile;
 /// little.
 const RECORDED: [DigestKind; 4] = [DigestKind::Md5, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
 
-/// The same for data that is not in a file, so that no other kind can be made of it later: also
-/// the other common one.
-const RECORDED_OF_PLUGIN: [DigestKind; 5] =
-    [DigestKind::Md5, DigestKind::Sha1, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
+/// The same for data that a plugin takes, of which no other kind can be made later: also the other
+/// common ones.
+const RECORDED_OF_PLUGIN: [DigestKind; 6] = [
+    DigestKind::Md5,
+    DigestKind::Sha1,
+    DigestKind::Sha256,
+    DigestKind::Xxh64,
+    DigestKind::Xxh3_64,
+    DigestKind::Xxh3_128,
+];
 
 /// What a signature can be over, the default of `PKI Digest` first (reference 04 §12.4).
 const SIGNED: [DigestKind; 3] = [DigestKind::Sha256, DigestKind::Md5, DigestKind::Sha1];

@@ -324,9 +324,12 @@ fn failures_that_a_plugin_does_not_report_are_reported() {
 
 #[test]
 fn data_that_differs_from_its_digest_is_reported() {
-    for (kind, stream) in
-        [(DigestKind::Md5, Stream::MD5), (DigestKind::Sha1, Stream::SHA1), (DigestKind::Xxh64, Stream::XXH64)]
-    {
+    for (kind, stream) in [
+        (DigestKind::Md5, Stream::MD5),
+        (DigestKind::Sha1, Stream::SHA1),
+        (DigestKind::Sha256, Stream::SHA256),
+        (DigestKind::Xxh64, Stream::XXH64),
+    ] {
         for (data, long) in [(b"hello".to_vec(), false), (vec![9; 800_000], true)] {
             let mut volume = Volume::new();
             for (name, recorded) in [("/@tp/right", data.as_slice()), ("/@tp/wrong", b"other")] {
