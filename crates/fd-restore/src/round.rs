@@ -313,13 +313,14 @@ impl<'a> Round<'a> {
 
     /// A data record (reference 05 §3.4).
     fn data(&mut self, stream: Stream, record: &[u8]) {
+        self.report_data_of_update();
         let follows = match self.previous.class() {
             StreamClass::Attributes | StreamClass::SessionData | StreamClass::PluginMetadata => true,
             // The stock daemon drops the first record, which only a plugin can have saved.
             StreamClass::AttributesUpdate => self.section.is_open(),
             _ => self.previous == stream.kind(),
         };
-        if !follows {
+        if !follows || self.is_mere_update() {
             return;
         }
         let mut is_lost = false;
@@ -329,6 +330,21 @@ impl<'a> Round<'a> {
         }
         if is_lost {
             self.give_up();
+        }
+    }
+
+    /// Whether the daemon itself restores an update of attributes: its file keeps the data that it
+    /// has.
+    fn is_mere_update(&self) -> bool {
+        !self.section.is_open() && self.item.as_ref().is_some_and(|item| item.is_update)
+    }
+
+    /// Data behind an update of attributes is what a plugin has saved, but not how it is to be
+    /// combined with the file's own.
+    fn report_data_of_update(&mut self) {
+        let is_first = !matches!(self.previous.class(), StreamClass::Data(_));
+        if let Some(item) = self.item.as_ref().filter(|item| item.is_of_plugin && is_first && self.is_mere_update()) {
+            self.report.now(MessageType::Error, &texts::data_needs_plugin(&item.output));
         }
     }
 

@@ -553,6 +553,11 @@ pub(crate) fn file_of_failed_plugin(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" not restored: its plugin has failed."])
 }
 
+/// Data that a plugin has saved with an update of attributes, and the plugin is not there.
+pub(crate) fn data_needs_plugin(path: &[u8]) -> Vec<u8> {
+    join(&[b"Data of ", path, b" not restored: its plugin, which has saved it as an update, is needed."])
+}
+
 /// Later files of plugins that have failed in the job.
 pub(crate) fn lost_with_plugin(count: u64) -> Vec<u8> {
     format!("{count} more files were not restored because their plugin has failed.\n").into_bytes()

@@ -302,6 +302,23 @@ fn the_first_data_of_an_update_is_not_lost() {
 }
 
 #[test]
+fn without_its_plugin_the_data_of_an_update_is_missed_and_mixed_with_nothing() {
+    let mut volume = Volume::new();
+    let saved = Saved { stream: Stream::ATTRIBUTES_UPDATE, ..plugin_file("/@tp/file") };
+    volume.start("no:plugin").put(&saved).blob(0, b"x").record(Stream::FILE_DATA, b"hello");
+    volume.record(Stream::FILE_DATA, b"more").stop();
+    let place = Place::new();
+    std::fs::create_dir(place.path("@tp")).unwrap();
+    std::fs::write(place.path("@tp/file"), "as it was").unwrap();
+    let finished = place.job().run(&volume);
+    let (kind, text) = finished.only();
+    let text = text.replace(place.root().to_str().unwrap(), "");
+    let missed = "Data of /@tp/file not restored: its plugin, which has saved it as an update, is needed.\n";
+    assert_eq!((kind, text.as_str()), (MessageType::Error, missed));
+    assert_eq!((place.read("@tp/file"), place.mode("@tp/file")), (b"as it was".to_vec(), 0o100_640));
+}
+
+#[test]
 fn an_acl_of_a_file_that_has_no_data_is_not_lost() {
     let answers = Answers { create: (Status::Ok, CreateStatus::Created), ..Answers::default() };
     let mut volume = Volume::new();
