@@ -139,6 +139,11 @@ pub(crate) fn read_too_much(file: &[u8], got: i32, most: i32) -> Vec<u8> {
     about(file, &format!("pluginIO says that it has read {got} bytes of at most {most}."))
 }
 
+/// A plugin with an ACL or attributes of an impossible length.
+pub(crate) fn too_long_for_an_acl(file: &[u8], got: i32) -> Vec<u8> {
+    about(file, &format!("handleXACLdata says that there are {got} bytes."))
+}
+
 /// A plugin host that can't go on.
 pub(crate) fn host_failed(error: &std::io::Error) -> String {
     format!("The plugin host can't go on: {}\n", fd_os::io_error_text(error))

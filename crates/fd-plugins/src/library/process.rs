@@ -28,6 +28,8 @@ const ROLE: &str = "bacula-fd-plugin";
 pub(crate) const STEP: Duration = Duration::from_millis(100);
 /// How long a process may take to end that has closed its line or was killed.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
+/// How long an order may wait for the plugin host to take it.
+const ORDER_LIMIT: Duration = Duration::from_secs(5);
 /// Bytes of a line of output; longer ones come in parts.
 const LONGEST_LINE: u64 = 2000;
 
@@ -42,6 +44,8 @@ pub(crate) struct Process {
     control: Mutex<OwnedFd>,
     child: Mutex<Ending>,
     instances: AtomicU64,
+    /// Instances that have begun and not ended.
+    live: AtomicU64,
     /// The memory of the instances, for their marks.
     memories: Mutex<Vec<Weak<File>>>,
     /// The function in which it has died.
@@ -102,6 +106,8 @@ impl Process {
         let (control, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(io::Error::from)?;
+        rustix::net::sockopt::set_socket_timeout(&control, rustix::net::sockopt::Timeout::Send, Some(ORDER_LIMIT))
+            .map_err(io::Error::from)?;
         let (output, printed) = io::pipe()?;
         let child = Command::new(&settings.program)
             .arg0(ROLE)
@@ -114,6 +120,7 @@ impl Process {
             control: Mutex::new(control),
             child: Mutex::new(Ending { child, status: None }),
             instances: AtomicU64::new(0),
+            live: AtomicU64::new(0),
             memories: Mutex::default(),
             died_in: OnceLock::new(),
             retired: AtomicBool::new(false),
@@ -191,6 +198,7 @@ impl Process {
         let number = self.instances.fetch_add(1, Ordering::Relaxed);
         let bytes = encoded(&Order::Open(number))?;
         orders::send(self.control().as_fd(), &bytes, &[theirs.as_fd(), shared.as_fd()])?;
+        self.live.fetch_add(1, Ordering::Relaxed);
         Ok(Line { number, stream, shared })
     }
 
@@ -269,6 +277,15 @@ impl Process {
         if ending.status.is_none() {
             // One that has just ended needs no signal.
             let _gone = ending.child.kill();
+        }
+    }
+
+    /// An instance has ended. If nothing begins here any more and it was the last one, the process
+    /// ends.
+    pub(crate) fn leave(&self) {
+        if self.live.fetch_sub(1, Ordering::Relaxed) == 1 && self.retired.load(Ordering::Relaxed) {
+            self.kill();
+            let _ended = self.ends_within(LAST_MOMENT);
         }
     }
 

@@ -789,6 +789,12 @@ impl Instance for RemoteInstance {
     }
 }
 
+impl Drop for RemoteInstance {
+    fn drop(&mut self) {
+        self.process.leave();
+    }
+}
+
 /// Delivers the cancel event of an instance.
 struct RemoteCanceller {
     file: Vec<u8>,

@@ -27,7 +27,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_call_has_its_time", a_call_has_its_time),
     ("nonsense_ends_the_plugin_host", nonsense_ends_the_plugin_host),
     ("odd_habits_do_no_harm", odd_habits_do_no_harm),
-    ("a_read_beyond_the_buffer_is_an_error", a_read_beyond_the_buffer_is_an_error),
+    ("a_read_beyond_the_buffer_fails_the_job", a_read_beyond_the_buffer_fails_the_job),
     ("no_message_of_a_plugin_ends_the_daemon", no_message_of_a_plugin_ends_the_daemon),
     ("libraries_that_are_no_plugins_are_refused", libraries_that_are_no_plugins_are_refused),
     ("confinement_is_kept", confinement_is_kept),
@@ -152,7 +152,20 @@ fn a_plugin_that_hangs_is_given_up_when_its_job_is_canceled() {
     // Another job in the same plugin host goes on; new ones get a new plugin host.
     assert_eq!(idle.end_backup_file(&mut other), Ok(Status::Ok));
     assert_eq!(through(&mut Daemon::default(), "odd: none"), None);
+    let before = plugin_hosts();
     idle.end(&mut other).unwrap();
+    assert_eq!(plugin_hosts(), before - 1, "the one that hangs is gone");
+}
+
+/// Plugin hosts of this process.
+fn plugin_hosts() -> usize {
+    let own = format!("PPid:\t{}\n", std::process::id());
+    let processes = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let is_host = |path: &std::path::PathBuf| {
+        let read = |name: &str| std::fs::read_to_string(path.join(name)).unwrap_or_default();
+        read("status").contains(&own) && read("cmdline").starts_with("bacula-fd-plugin")
+    };
+    processes.filter(is_host).count()
 }
 
 fn a_plugin_that_obeys_the_cancel_goes_on() {
@@ -188,12 +201,13 @@ fn odd_habits_do_no_harm() {
     }
 }
 
-fn a_read_beyond_the_buffer_is_an_error() {
+fn a_read_beyond_the_buffer_fails_the_job() {
     let mut daemon = Daemon::default();
     let mut instance = begun(odd(), &mut daemon, "odd: toomuch=1").unwrap();
     let read = instance.io(&mut daemon, Io::Read { buffer: &mut [0; 1000] }).unwrap();
     assert_eq!(read, IoDone { returned: Status::Ok, status: -1, errno: 5, offset: 0 });
     assert_eq!(daemon.said.len(), 1);
+    assert!(daemon.said.concat().starts_with("Fatal "));
     assert!(daemon.said.concat().ends_with("pluginIO says that it has read 1001 bytes of at most 1000.\n"));
     instance.end(&mut daemon).unwrap();
 }

@@ -33,8 +33,11 @@ const HANDLE_FILE: u32 = 24;
 const FEATURES: u32 = 26;
 /// `io_pkt.mode` when data is verified.
 const VERIFIES: u32 = 1;
-/// Number of [`fd_messages::MessageType::Error`].
-const MESSAGE_ERROR: i32 = 5;
+/// Numbers of [`fd_messages::MessageType::Fatal`] and of an error.
+const FATAL: i32 = 4;
+const NOT_FATAL: i32 = 5;
+/// Most bytes of an ACL or of extended attributes.
+const LONGEST_XACL: usize = 16 << 20;
 /// After a call that took so long the daemon gets what is ready: the next one may take long, too.
 const LONG_CALL: Duration = Duration::from_millis(1);
 /// Longest text that is kept for the plugin as long as its instance lives.
@@ -403,7 +406,7 @@ impl Calls {
         let Ok(read) = usize::try_from(packet.status) else { return io_answer(returned, &packet, Data::Nothing) };
         if read > most {
             let text = texts::read_too_much(&self.file, packet.status, packet.count);
-            self.shared.note(Note::Message(MESSAGE_ERROR, Bytes(text)));
+            self.shared.note(Note::Message(FATAL, Bytes(text)));
             packet.status = -1;
             packet.io_errno = libc::EIO;
             return io_answer(returned, &packet, Data::Nothing);
@@ -452,6 +455,11 @@ impl Calls {
             pkt_end: size,
         };
         let code = self.of_packet(Function::XACL, self.functions.handle_xacl_data, &raw mut packet, OK);
+        if !restores && usize::try_from(packet.count).is_ok_and(|count| count > LONGEST_XACL) {
+            let text = texts::too_long_for_an_acl(&self.file, packet.count);
+            self.shared.note(Note::Message(NOT_FATAL, Bytes(text)));
+            return Answer::Xacl(ERROR, Bytes::default());
+        }
         // SAFETY: the plugin's bytes.
         let filled = if restores { Vec::new() } else { unsafe { bytes(packet.content, packet.count) } };
         Answer::Xacl(code, Bytes(filled))
