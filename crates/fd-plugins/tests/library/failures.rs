@@ -229,6 +229,11 @@ fn libraries_that_are_no_plugins_are_refused() {
         ("nameless", "-DloadPlugin=loads", "Lookup of loadPlugin in plugin PATH failed: ERR=<NULL>\n"),
         ("endless", "-DunloadPlugin=unloads", "Lookup of unloadPlugin in plugin PATH failed: ERR=<NULL>\n"),
     ];
+    let garbage = compiled("garbage", &[]);
+    std::fs::write(&garbage, "garbage").unwrap();
+    let path = garbage.to_str().unwrap();
+    let expected = format!("dlopen plugin {path} failed: ERR={path}: file too short\n");
+    assert_eq!(load(&garbage, confinement()).unwrap_err(), expected);
     for (name, definition, expected) in cases {
         assert_eq!(refusal(name, definition), expected, "{name}");
     }

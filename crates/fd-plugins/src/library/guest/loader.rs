@@ -1,5 +1,6 @@
 //! Loading the plugin, and what is checked (reference 07 §2.3, §2.4).
 
+use std::error::Error as _;
 use std::ffi::OsStr;
 use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt as _;
@@ -108,7 +109,8 @@ fn open(path: &[u8]) -> Result<Library, String> {
     // SAFETY: whoever may put a library into the plugin directory may run code here; that is what
     // the directory is for.
     let library = unsafe { Library::open(Some(OsStr::from_bytes(path)), RTLD_NOW | RTLD_LOCAL) };
-    library.map_err(|error| error.to_string())
+    // The system's own words.
+    library.map_err(|error| error.source().map_or_else(|| error.to_string(), ToString::to_string))
 }
 
 /// The checks of reference 07 §2.4; the first that fails is reported.
