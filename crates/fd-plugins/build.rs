@@ -1,4 +1,4 @@
-//! As in `bacula-fd/build.rs`, for the example that is a plugin host.
+//! As in `bacula-fd/build.rs`, for the programs here that are plugin hosts.
 
 fn main() {
     const EXPORTED: [&str; 9] = [
@@ -14,6 +14,7 @@ fn main() {
     ];
     println!("cargo::rerun-if-changed=build.rs");
     for name in EXPORTED {
+        println!("cargo::rustc-link-arg-tests=-Wl,--export-dynamic-symbol={name}");
         println!("cargo::rustc-link-arg-examples=-Wl,--export-dynamic-symbol={name}");
     }
 }

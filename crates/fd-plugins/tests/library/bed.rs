@@ -21,6 +21,7 @@ pub(crate) static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub(crate) struct Facts {
     pub(crate) canceled: AtomicBool,
     pub(crate) files: AtomicI32,
+    pub(crate) allowed: Vec<Vec<u8>>,
 }
 
 impl JobFacts for Facts {
@@ -40,7 +41,7 @@ impl JobFacts for Facts {
     }
 
     fn allowed_programs(&self) -> &[Vec<u8>] {
-        &[]
+        &self.allowed
     }
 
     fn debug(&self, _level: i32, _text: &[u8]) {}
@@ -51,6 +52,13 @@ impl JobFacts for Facts {
 pub(crate) struct Daemon {
     pub(crate) facts: Arc<Facts>,
     pub(crate) said: Vec<String>,
+}
+
+impl Daemon {
+    /// One whose Director may run programs of this directory only.
+    pub(crate) fn allowing(directory: &[u8]) -> Self {
+        Self { facts: Arc::new(Facts { allowed: vec![directory.to_vec()], ..Facts::default() }), said: Vec::new() }
+    }
 }
 
 impl Host for Daemon {

@@ -7,6 +7,7 @@
 
 mod bed;
 mod calls;
+mod debian;
 mod failures;
 
 use std::process::ExitCode;
@@ -18,9 +19,15 @@ fn main() -> ExitCode {
     if fd_plugins::library::is_meant(&arguments) {
         return ExitCode::from(fd_plugins::library::serve());
     }
+    if arguments.iter().any(|argument| argument == debian::INSIDE) {
+        debian::inside();
+        return ExitCode::SUCCESS;
+    }
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let mut failed = 0;
-    for (name, test) in calls::TESTS.iter().chain(failures::TESTS).filter(|(name, _)| name.contains(&filter)) {
+    for (name, test) in
+        calls::TESTS.iter().chain(failures::TESTS).chain(debian::TESTS).filter(|(name, _)| name.contains(&filter))
+    {
         let good = std::panic::catch_unwind(test).is_ok();
         println!("test {name} ... {}", if good { "ok" } else { "FAILED" });
         failed += usize::from(!good);
