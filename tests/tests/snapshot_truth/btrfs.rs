@@ -30,7 +30,7 @@ impl Btrfs {
         let folder = Folder::new(label)?;
         // Other users' programs work in it.
         fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        // In memory: the programs in it wait for the disk all the time, and the disk is others', too.
+        // In memory: the programs in it wait for the disk all the time.
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory } else { folder.path() };
         let image = place.join(format!("{}.image", folder.path().file_name().unwrap().to_string_lossy()));

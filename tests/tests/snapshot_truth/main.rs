@@ -1,5 +1,5 @@
-//! Snapshots of a file system that is in use: what is saved is one moment of it, and a database that
-//! is written to all the time is whole when it is restored.
+//! Snapshots of a file system that is in use: what is saved is one moment of it, and a database
+//! that is written to all the time is whole when it is restored.
 //!
 //! On a real btrfs, in a file that a loop device makes a disk. LVM and ZFS are tested with recorded
 //! tools: `crates/bacula-fd/src/bin/bsnapshot/backend/tests/`.

@@ -11,8 +11,8 @@ use nix::unistd::User;
 use crate::btrfs::Btrfs;
 use crate::{CLIENT, options};
 
-/// Balances of a bank: each transaction adds the same to a row of each of three tables, and a row to
-/// a fourth.
+/// Balances of a bank: each transaction adds the same to a row of each of three tables, and a row
+/// to a fourth.
 const QUESTION: &str = "SELECT (SELECT sum(abalance) FROM pgbench_accounts) = total,
     (SELECT sum(tbalance) FROM pgbench_tellers) = total, (SELECT sum(bbalance) FROM pgbench_branches) = total, n > 0
     FROM (SELECT count(*) AS n, coalesce(sum(delta), 0) AS total FROM pgbench_history) AS history";

@@ -1,5 +1,5 @@
-//! SQLite, written to all the time: each transaction changes a page at the beginning of the file and
-//! one at its end.
+//! SQLite, written to all the time: each transaction changes a page at the beginning of the file
+//! and one at its end.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -59,8 +59,8 @@ impl Backend for Btrfs {
         if statvfs(&top.sure_path()).is_ok_and(|about| about.flags().contains(FsFlags::ST_RDONLY)) {
             return Err(why("it is mounted read-only, so no snapshot can be made"));
         }
-        // Without its program it is supported all the same, so that `create` can say what is missing:
-        // the daemon passes over file systems that are not supported without a word.
+        // Without its program it is supported all the same, so that `create` can say what is
+        // missing: the daemon passes over file systems without support silently.
         Ok(Answer::good().quoted("device", path).bare("type", self.name()).end_line())
     }
 
