@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use fd_crypto::processor::Processor;
 use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendError};
 use fd_plugins::{
-    Called, Canceller, CreateStatus, Event, FileEvent, Gone, Host, Instance, Io, IoDone, JobFacts, JobPlugins,
+    Called, CancelEvent, CreateStatus, Event, FileEvent, Gone, Host, Instance, Io, IoDone, JobFacts, JobPlugins,
     MetadataPacket, Offers, Plugin, PluginInfo, RestoreFile, Status, Value, Variable,
 };
 use fd_records::{DigestKind, MetadataKind, Replace};
@@ -78,7 +78,7 @@ struct FuzzedInstance {
 
 struct Nothing;
 
-impl Canceller for Nothing {
+impl CancelEvent for Nothing {
     fn cancel(&self, _host: &mut dyn Host) {}
 }
 
@@ -139,7 +139,7 @@ impl FuzzedInstance {
 }
 
 impl Instance for FuzzedInstance {
-    fn canceller(&self) -> Arc<dyn Canceller> {
+    fn canceller(&self) -> Arc<dyn CancelEvent> {
         Arc::new(Nothing)
     }
 

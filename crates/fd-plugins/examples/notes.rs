@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use fd_plugins::export::{FileType, MessageType, Stat};
 use fd_plugins::{
-    Called, Canceller, CreateStatus, Event, Host, Instance, Io, IoDone, Offers, Plugin, PluginInfo, RestoreFile,
+    Called, CancelEvent, CreateStatus, Event, Host, Instance, Io, IoDone, Offers, Plugin, PluginInfo, RestoreFile,
     SavePacket, Status,
 };
 
@@ -55,12 +55,12 @@ struct Job {
 /// Nothing here waits, so there is nothing to cancel.
 struct Nothing;
 
-impl Canceller for Nothing {
+impl CancelEvent for Nothing {
     fn cancel(&self, _host: &mut dyn Host) {}
 }
 
 impl Instance for Job {
-    fn canceller(&self) -> Arc<dyn Canceller> {
+    fn canceller(&self) -> Arc<dyn CancelEvent> {
         Arc::new(Nothing)
     }
 

@@ -13,8 +13,8 @@ use nix::fcntl::OFlag;
 use crate::api::call::{Called, Io, IoDone, Status};
 use crate::api::event::Event;
 use crate::api::host::{Host, Value, Variable};
-use crate::api::packets::{CreateStatus, RestoreFile, RestoreObject, SaveObject, SavePacket};
-use crate::api::plugin::{Canceller, Instance, Offers, Plugin, PluginInfo};
+use crate::api::packets::{CreateStatus, RestoreFile, SaveObject, SavePacket, SavedObject};
+use crate::api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
 use crate::texts;
 
 mod command;
@@ -90,12 +90,12 @@ struct BpipeJob {
 #[derive(Default)]
 struct Looks;
 
-impl Canceller for Looks {
+impl CancelEvent for Looks {
     fn cancel(&self, _host: &mut dyn Host) {}
 }
 
 impl Instance for BpipeJob {
-    fn canceller(&self) -> Arc<dyn Canceller> {
+    fn canceller(&self) -> Arc<dyn CancelEvent> {
         Arc::new(Looks)
     }
 
@@ -200,7 +200,7 @@ impl BpipeJob {
     }
 
     /// A user's options for the restore of what a command has saved.
-    fn take_options(&mut self, host: &mut dyn Host, object: &RestoreObject) -> Status {
+    fn take_options(&mut self, host: &mut dyn Host, object: &SavedObject) -> Status {
         if object.name != options::NAME {
             return Status::Ok;
         }

@@ -8,7 +8,7 @@ use fd_messages::MessageType;
 use crate::api::call::{Called, Gone};
 use crate::api::event::Event;
 use crate::api::host::Host;
-use crate::api::plugin::{Canceller, Instance, Offers, Plugin, PluginInfo};
+use crate::api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
 
 /// One of these as the whole command is for every plugin.
 const EVERYBODY: [&[u8]; 2] = [b"job", b"*all*"];
@@ -24,7 +24,7 @@ pub struct JobPlugins {
 struct Member {
     plugin: Arc<dyn Plugin>,
     /// What cancels it; `None` if it could not begin.
-    canceller: Option<Arc<dyn Canceller>>,
+    canceller: Option<Arc<dyn CancelEvent>>,
     state: Mutex<State>,
 }
 

@@ -24,8 +24,8 @@ pub use api::call::{Called, Gone, Io, IoDone, Status};
 pub use api::event::Event;
 pub use api::host::{AccurateAttributes, FileEvent, FileSetChange, Host, JobFacts, NoFacts, Value, Variable};
 pub use api::packets::{
-    CreateStatus, ListedFile, MetadataPacket, PluginObject, Query, RestoreFile, RestoreObject, SaveObject, SavePacket,
+    ChosenFile, CreateStatus, MetadataPacket, PluginObject, Query, RestoreFile, SaveObject, SavePacket, SavedObject,
 };
-pub use api::plugin::{Canceller, Instance, Offers, Plugin, PluginInfo};
+pub use api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
 pub use bpipe::BpipePlugin;
 pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, command_name};

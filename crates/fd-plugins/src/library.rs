@@ -12,7 +12,8 @@
 //!
 //! The plugin host's side, with all the `unsafe` code:
 //! - `guest`: the process, and the calls in both directions;
-//! - `abi`, `variadic`, `printf`: the structures of C, and its functions with any number of arguments.
+//! - `abi`, `variadic`, `printf`: the structures of C, and its functions with any number of
+//!   arguments.
 
 pub(crate) mod abi;
 mod chain;

@@ -117,8 +117,8 @@ fn messages(job: &JobResult, client: &str) -> Vec<String> {
             return text.to_owned();
         }
         if let Some((_, rest)) = line.split_once("Write error at byte=") {
-            // How much went into the pipe before the writer closed it is chance, and the stock daemon
-            // does not have the reason.
+            // How much went into the pipe before the writer closed it is chance, and the stock
+            // daemon does not have the reason.
             let place = rest.split_once(" on ").and_then(|(_, rest)| rest.split_once(": ERR=")).unwrap_or_default().0;
             return format!("Write error on {place}");
         }

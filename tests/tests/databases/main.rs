@@ -98,7 +98,8 @@ fn server_program(name: &str) -> String {
     paths.pop().map_or_else(|| name.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
-/// Saves with the documented FileSet, and restores into what `make` has made; the folder of `where`.
+/// Saves with the documented FileSet, and restores into what `make` has made. Returns the folder of
+/// `where`.
 fn save_and_restore(options: BedOptions, make: impl Fn()) -> Result<(Bed, PathBuf)> {
     let bed = Bed::start(options)?;
     let saved = bed.backup("ours", "")?.must_be_good()?;

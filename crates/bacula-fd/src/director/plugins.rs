@@ -4,9 +4,9 @@
 use fd_compress::Decompressor;
 use fd_fileset::texts::malformed_plugin_command;
 use fd_messages::MessageType;
-use fd_plugins::{Event, ListedFile, Lookup, Query, RestoreObject, Status};
+use fd_plugins::{ChosenFile, Event, Lookup, Query, SavedObject, Status};
 use fd_records::AccurateEntry;
-use fd_session::command::{PluginCommand, PluginQuery, RestoreObject as ObjectOrder};
+use fd_session::command::{PluginCommand, PluginQuery, RestoreObject};
 use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 
@@ -89,7 +89,7 @@ impl Conversation<'_> {
 
     /// Takes the two frames that follow: the object's name and its bytes. No reply, unless they
     /// don't come.
-    fn read_restore_object(&mut self, order: &ObjectOrder) -> Flow {
+    fn read_restore_object(&mut self, order: &RestoreObject) -> Flow {
         // The second one is not awaited if the first one does not come.
         let name = self.frame_of_object();
         let Some((name, bytes)) = name.and_then(|name| Some((name, self.frame_of_object()?))) else {
@@ -97,7 +97,7 @@ impl Conversation<'_> {
             return Flow::End;
         };
         let data = if order.compression == 1 { self.unpacked(order, &name, &bytes) } else { bytes };
-        let object = RestoreObject {
+        let object = SavedObject {
             name,
             data,
             command: order.plugin.clone(),
@@ -119,7 +119,7 @@ impl Conversation<'_> {
         Flow::GoOn
     }
 
-    fn unpacked(&mut self, order: &ObjectOrder, name: &[u8], bytes: &[u8]) -> Vec<u8> {
+    fn unpacked(&mut self, order: &RestoreObject, name: &[u8], bytes: &[u8]) -> Vec<u8> {
         let wanted = usize::try_from(order.full_length).unwrap_or(0);
         let limit = wanted.saturating_add(SLACK).min(fd_compress::DEFAULT_LIMIT);
         let mut unpacked = Vec::new();
@@ -213,10 +213,10 @@ enum Answer {
 }
 
 /// The stock daemon loses the number of the delta.
-fn listed_file(frame: &[u8]) -> Option<ListedFile> {
+fn listed_file(frame: &[u8]) -> Option<ChosenFile> {
     let entry = AccurateEntry::parse(frame)?;
     let attributes = entry.lstat().unwrap_or_default();
-    Some(ListedFile {
+    Some(ChosenFile {
         name: entry.name.to_vec(),
         stat: attributes.stat,
         link_fi: attributes.link_fi,

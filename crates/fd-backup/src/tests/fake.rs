@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use fd_messages::MessageType;
 use fd_plugins::{
-    Called, Canceller, Event, Gone, Host, Instance, Io, IoDone, JobFacts, JobPlugins, MetadataPacket, NoFacts, Offers,
-    Plugin, PluginInfo, SavePacket, Status,
+    Called, CancelEvent, Event, Gone, Host, Instance, Io, IoDone, JobFacts, JobPlugins, MetadataPacket, NoFacts,
+    Offers, Plugin, PluginInfo, SavePacket, Status,
 };
 use fd_records::{FileType, MetadataKind, Stat};
 
@@ -201,12 +201,12 @@ impl Playing {
 
 struct Deaf;
 
-impl Canceller for Deaf {
+impl CancelEvent for Deaf {
     fn cancel(&self, _host: &mut dyn Host) {}
 }
 
 impl Instance for Playing {
-    fn canceller(&self) -> Arc<dyn Canceller> {
+    fn canceller(&self) -> Arc<dyn CancelEvent> {
         Arc::new(Deaf)
     }
 

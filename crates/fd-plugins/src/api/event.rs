@@ -1,6 +1,6 @@
 //! Events: what happens in a job (reference 07 §3.7).
 
-use super::packets::RestoreObject;
+use super::packets::SavedObject;
 
 /// An event. Two kinds have an answer and are functions of their own:
 /// [`Instance::handle_file`](crate::Instance::handle_file) (24) and
@@ -33,10 +33,10 @@ pub enum Event<'a> {
     Level(u8),
     /// Since when files count as changed, seconds since 1970.
     Since(i64),
-    /// The job was canceled. It comes from another thread, by [`Canceller`](crate::Canceller).
+    /// The job was canceled. It comes from another thread, by [`CancelEvent`](crate::CancelEvent).
     Cancel,
     /// An object that a backup has saved; `None` after the last one.
-    RestoreObject(Option<&'a RestoreObject>),
+    RestoreObject(Option<&'a SavedObject>),
     /// The FileSet is complete.
     EndFileSet,
     /// The FileSet has this command.

@@ -206,7 +206,7 @@ impl CreateStatus {
 
 /// An object that a backup has saved, on its way back (`restore_object_pkt`, reference 07 §7.2).
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub struct RestoreObject {
+pub struct SavedObject {
     /// Its name.
     #[serde(with = "serde_bytes")]
     pub name: Vec<u8>,
@@ -230,7 +230,7 @@ pub struct RestoreObject {
 
 /// A file that was chosen for a restore (`restore_filelist_pkt`, reference 07 §7.3).
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub struct ListedFile {
+pub struct ChosenFile {
     /// Its name.
     #[serde(with = "serde_bytes")]
     pub name: Vec<u8>,

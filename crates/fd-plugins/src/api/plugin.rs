@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::call::{Called, Io, IoDone, Status};
 use super::event::Event;
 use super::host::Host;
-use super::packets::{CreateStatus, ListedFile, MetadataPacket, Query, RestoreFile, SavePacket};
+use super::packets::{ChosenFile, CreateStatus, MetadataPacket, Query, RestoreFile, SavePacket};
 
 /// A plugin, loaded once for the daemon. Several jobs use it at the same time.
 pub trait Plugin: Send + Sync + std::fmt::Debug {
@@ -79,7 +79,7 @@ pub struct Offers {
 }
 
 /// Delivers the cancel event of one instance, from any thread, while another one may be in a call.
-pub trait Canceller: Send + Sync {
+pub trait CancelEvent: Send + Sync {
     /// Tells the instance that its job is canceled (event 14). Never waits long: whether the plugin
     /// obeys shows in its calls.
     fn cancel(&self, host: &mut dyn Host);
@@ -89,7 +89,7 @@ pub trait Canceller: Send + Sync {
 /// plugin does not have are not called ([`Offers`]).
 pub trait Instance: Send {
     /// What cancels it.
-    fn canceller(&self) -> Arc<dyn Canceller>;
+    fn canceller(&self) -> Arc<dyn CancelEvent>;
 
     /// Ends the context (`freePlugin`).
     ///
@@ -245,7 +245,7 @@ pub trait Instance: Send {
     ///
     /// # Errors
     /// It can't be reached.
-    fn restore_file_list(&mut self, _host: &mut dyn Host, _file: Option<&ListedFile>) -> Called<Status> {
+    fn restore_file_list(&mut self, _host: &mut dyn Host, _file: Option<&ChosenFile>) -> Called<Status> {
         Ok(Status::Ok)
     }
 

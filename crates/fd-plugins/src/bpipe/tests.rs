@@ -351,11 +351,11 @@ fn a_user_s_restore_command_replaces_the_writer_of_its_command_only() {
     let mut host = TestHost::default();
     let mut job = begin(&mut host);
     let command = b"bpipe:/f:r:cat > /dev/null".as_slice();
-    let object = RestoreObject {
+    let object = SavedObject {
         name: b"RestoreOptions".to_vec(),
         data: format!("# x\nrestore_command=\"cat > {}/user.%r\"\n\n", folder.display()).into_bytes(),
         command: command.to_vec(),
-        ..RestoreObject::default()
+        ..SavedObject::default()
     };
     assert_eq!(job.event(&mut host, &Event::RestoreObject(Some(&object))), Ok(Status::Ok));
     assert_eq!(job.event(&mut host, &Event::RestoreObject(None)), Ok(Status::Ok));
@@ -374,7 +374,7 @@ fn a_user_s_restore_command_replaces_the_writer_of_its_command_only() {
         (b"# empty\n", "User supplied restore options are not valid\n"),
     ] {
         let mut host = TestHost::default();
-        let object = RestoreObject { data: data.to_vec(), ..object.clone() };
+        let object = SavedObject { data: data.to_vec(), ..object.clone() };
         assert_eq!(job.event(&mut host, &Event::RestoreObject(Some(&object))), Ok(Status::Error));
         assert_eq!(host.said(), [(MessageType::Fatal, text)]);
     }

@@ -4,9 +4,7 @@ use std::ffi::{CStr, CString, c_char};
 
 use fd_records::Stat;
 
-use crate::api::packets::{
-    ListedFile, MetadataPacket, PluginObject, RestoreFile, RestoreObject, SaveObject, SavePacket,
-};
+use crate::api::packets::{ChosenFile, MetadataPacket, PluginObject, RestoreFile, SaveObject, SavePacket, SavedObject};
 use crate::library::abi::{
     MetaPacket, PluginMetadata, PluginObjectPart, RestoreFileListPacket, RestoreObjectPacket, RestoreObjectPart,
     RestorePacketC, SavePacketC, size_field,
@@ -260,10 +258,10 @@ pub(super) unsafe fn restore_from_c(packet: &RestorePacketC, verifies: bool) -> 
 ///
 /// # Safety
 /// Its addresses are null or those of texts, and of as many bytes as it says.
-pub(super) unsafe fn object_from_c(packet: &RestoreObjectPacket) -> RestoreObject {
+pub(super) unsafe fn object_from_c(packet: &RestoreObjectPacket) -> SavedObject {
     // SAFETY: the caller vouches for it.
     let text = |address: *mut c_char| unsafe { text(address) }.unwrap_or_default();
-    RestoreObject {
+    SavedObject {
         name: text(packet.object_name),
         // SAFETY: the same.
         data: unsafe { bytes(packet.object, packet.object_len) }.to_vec(),
@@ -280,10 +278,10 @@ pub(super) unsafe fn object_from_c(packet: &RestoreObjectPacket) -> RestoreObjec
 ///
 /// # Safety
 /// Its addresses are null or those of texts.
-pub(super) unsafe fn listed_from_c(packet: &RestoreFileListPacket) -> ListedFile {
+pub(super) unsafe fn listed_from_c(packet: &RestoreFileListPacket) -> ChosenFile {
     // SAFETY: the caller vouches for it.
     let text = |address: *const c_char| unsafe { text(address) }.unwrap_or_default();
-    ListedFile {
+    ChosenFile {
         name: text(packet.ofname),
         stat: stat_from_c(&packet.statp),
         link_fi: packet.link_fi,

@@ -15,7 +15,7 @@ use crate::api::call::{Called, Io, IoDone, Status};
 use crate::api::event::Event;
 use crate::api::host::Host;
 use crate::api::packets::{Query, SavePacket};
-use crate::api::plugin::{Canceller, Instance, Plugin};
+use crate::api::plugin::{CancelEvent, Instance, Plugin};
 use crate::library::abi::{
     Context, DaemonFunctions, EventPacket, IoPacket, MetaPacket, PluginFunctions, QueryPacket, RestoreFileListPacket,
     RestoreObjectPacket, RestorePacketC, SavePacketC, StreamPacket, VERSION, XaclPacket, io_func, xacl_func,
@@ -29,7 +29,7 @@ const ERROR: c_int = 2;
 /// What a context of the daemon points to.
 struct Job {
     /// Called by another thread while the rest is in use.
-    canceller: Arc<dyn Canceller>,
+    canceller: Arc<dyn CancelEvent>,
     state: Mutex<State>,
 }
 

@@ -23,7 +23,7 @@ struct NotingJob {
 
 struct NoCancel;
 
-impl Canceller for NoCancel {
+impl CancelEvent for NoCancel {
     fn cancel(&self, host: &mut dyn Host) {
         host.debug(0, b"canceled");
     }
@@ -45,7 +45,7 @@ impl Plugin for Noting {
 }
 
 impl Instance for NotingJob {
-    fn canceller(&self) -> Arc<dyn Canceller> {
+    fn canceller(&self) -> Arc<dyn CancelEvent> {
         Arc::new(NoCancel)
     }
 

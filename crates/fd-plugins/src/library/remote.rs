@@ -23,8 +23,8 @@ use super::wire::{
 use crate::api::call::{Called, Gone, Io, IoDone, Status};
 use crate::api::event::Event;
 use crate::api::host::{FileSetChange, Host, Variable};
-use crate::api::packets::{CreateStatus, ListedFile, MetadataPacket, Query, RestoreFile, SavePacket};
-use crate::api::plugin::{Canceller, Instance, Offers, Plugin, PluginInfo};
+use crate::api::packets::{ChosenFile, CreateStatus, MetadataPacket, Query, RestoreFile, SavePacket};
+use crate::api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
 use crate::texts;
 
 /// How long the thread that cancels waits for a plugin to take note.
@@ -599,8 +599,8 @@ impl RemoteInstance {
 }
 
 impl Instance for RemoteInstance {
-    fn canceller(&self) -> Arc<dyn Canceller> {
-        Arc::clone(&self.canceller) as Arc<dyn Canceller>
+    fn canceller(&self) -> Arc<dyn CancelEvent> {
+        Arc::clone(&self.canceller) as Arc<dyn CancelEvent>
     }
 
     fn end(mut self: Box<Self>, host: &mut dyn Host) -> Called<()> {
@@ -766,7 +766,7 @@ impl Instance for RemoteInstance {
         self.status(host, Call::RestoreMetadata(packet.clone()))
     }
 
-    fn restore_file_list(&mut self, host: &mut dyn Host, file: Option<&ListedFile>) -> Called<Status> {
+    fn restore_file_list(&mut self, host: &mut dyn Host, file: Option<&ChosenFile>) -> Called<Status> {
         self.status(host, Call::RestoreFileList(file.cloned().map(Box::new)))
     }
 
@@ -802,7 +802,7 @@ struct RemoteCanceller {
     number: u64,
 }
 
-impl Canceller for RemoteCanceller {
+impl CancelEvent for RemoteCanceller {
     fn cancel(&self, host: &mut dyn Host) {
         // Whoever is in a call of a plugin host that fails hears of it.
         let Ok(stream) = self.process.cancel(self.number) else { return };

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::api::host::{AccurateAttributes, FileEvent, Value};
-use crate::api::packets::{ListedFile, MetadataPacket, RestoreFile, RestoreObject, SavePacket};
+use crate::api::packets::{ChosenFile, MetadataPacket, RestoreFile, SavePacket, SavedObject};
 use crate::api::plugin::Offers;
 
 /// Most bytes of a message. Objects and metadata travel in messages.
@@ -194,7 +194,7 @@ pub(crate) enum Call {
     /// `metadataRestore`.
     RestoreMetadata(MetadataPacket),
     /// `restoreFileList`.
-    RestoreFileList(Option<Box<ListedFile>>),
+    RestoreFileList(Option<Box<ChosenFile>>),
     /// `queryParameter`: the parameter and the command.
     Query(Bytes, Bytes),
     /// `startVerifyFile`.
@@ -237,7 +237,7 @@ pub(crate) enum EventValue {
     /// A number in the pointer.
     Number(i64),
     /// A restore object.
-    Object(Box<RestoreObject>),
+    Object(Box<SavedObject>),
 }
 
 impl Call {

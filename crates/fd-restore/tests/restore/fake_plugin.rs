@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use fd_messages::MessageType;
 use fd_plugins::{
-    Called, Canceller, CreateStatus, Event, Gone, Host, Instance, Io, IoDone, JobFacts, JobPlugins, MetadataPacket,
+    Called, CancelEvent, CreateStatus, Event, Gone, Host, Instance, Io, IoDone, JobFacts, JobPlugins, MetadataPacket,
     Offers, Plugin, PluginInfo, RestoreFile, Status, Value, Variable,
 };
 use fd_records::MetadataKind;
@@ -96,7 +96,7 @@ struct FakeInstance {
 
 struct Ends(Arc<Mutex<Noted>>);
 
-impl Canceller for Ends {
+impl CancelEvent for Ends {
     fn cancel(&self, _host: &mut dyn Host) {
         self.0.lock().unwrap().calls.push("cancel".to_owned());
     }
@@ -133,7 +133,7 @@ impl FakeInstance {
 }
 
 impl Instance for FakeInstance {
-    fn canceller(&self) -> Arc<dyn Canceller> {
+    fn canceller(&self) -> Arc<dyn CancelEvent> {
         Arc::new(Ends(Arc::clone(&self.noted)))
     }
 

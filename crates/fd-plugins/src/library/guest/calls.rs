@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::convert::{Texts, bytes, from_save, text, to_stat, zeroed};
 use super::instance::Shared;
 use super::line::Line;
-use crate::api::packets::{ListedFile, MetadataPacket, RestoreFile, RestoreObject, SavePacket};
+use crate::api::packets::{ChosenFile, MetadataPacket, RestoreFile, SavePacket, SavedObject};
 use crate::library::abi::{
     Context, EventPacket, IoPacket, MetaPacket, OfContext, OfPacket, PluginFunctions, QueryPacket,
     RestoreFileListPacket, RestoreObjectPacket, RestorePacketC, SavePacketC, StreamPacket, XaclPacket, io_func,
@@ -257,7 +257,7 @@ impl Calls {
         Answer::Status(self.of_packet(Function::RESTORE_METADATA, function, &raw mut packet, OK))
     }
 
-    fn restore_file_list(&self, file: Option<&ListedFile>) -> Answer {
+    fn restore_file_list(&self, file: Option<&ChosenFile>) -> Answer {
         let (mut texts, size) = (Texts::default(), size_field::<RestoreFileListPacket>());
         let mut packet = file.map(|file| RestoreFileListPacket {
             pkt_size: size,
@@ -306,7 +306,7 @@ impl Calls {
         }
     }
 
-    fn restore_object(&self, number: u32, object: RestoreObject) -> i32 {
+    fn restore_object(&self, number: u32, object: SavedObject) -> i32 {
         let (mut texts, size) = (Texts::default(), size_field::<RestoreObjectPacket>());
         let mut data = object.data;
         let length = i32::try_from(data.len()).unwrap_or(i32::MAX);
