@@ -69,9 +69,9 @@ pub(crate) fn run<K>(
     };
     let Ok(kept) = prepare(&mut plan) else { return job.change_status(JobStatus::Error) };
     job.change_status(JobStatus::Running);
-    let mut sink = Sink { job, outbox, storage, watch, hung_up: false };
+    let mut sink = Sink { job, outbox, storage, watch, hung_up: false, is_between_records: true };
     let outcome = fd_backup::run(&plan, &job.progress, outbox, &job.cancel, &mut sink);
-    let hung_up = sink.hung_up;
+    let Sink { hung_up, is_between_records, .. } = sink;
     drop(kept);
     end();
     if let Some(file) = &plan.signature_file {
@@ -81,6 +81,11 @@ pub(crate) fn run<K>(
         storage.hang_up();
     }
     if !all_sent(job, outcome) {
+        // A message has failed the job. The Storage Daemon did nothing wrong, and says nothing if
+        // the data ends as it should.
+        if job.status() == JobStatus::Fatal && job.aborts() == 0 && is_between_records && !hung_up {
+            let _failed_already = storage.end_of_data();
+        }
         return;
     }
     if let Err(error) = storage.end_of_data() {
@@ -132,7 +137,12 @@ struct Sink<'s> {
     storage: &'s mut StorageConnection,
     watch: LineWatch,
     hung_up: bool,
+    /// The last frame that was sent is the end of a record, or nothing was sent.
+    is_between_records: bool,
 }
+
+/// The signal that ends a record, as it is sent.
+const END_OF_RECORD: [u8; 4] = (-1_i32).to_be_bytes();
 
 impl Sink<'_> {
     fn send(&mut self, mut frames: &[u8], mut count: CommCount) -> Result<(), ChannelError> {
@@ -173,6 +183,9 @@ impl FrameSink for Sink<'_> {
         }
         let end = self.watch.hang_up.as_mut().and_then(|hang_up| hang_up.due(frames));
         let frames = end.and_then(|end| frames.get(..end)).unwrap_or(frames);
+        if !frames.is_empty() {
+            self.is_between_records = frames.ends_with(&END_OF_RECORD);
+        }
         self.send(frames, count).map_err(|error| {
             report_send_error(self.job, self.outbox, &error);
             SinkError { reason: error.cause() }
