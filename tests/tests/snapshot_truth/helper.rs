@@ -171,7 +171,7 @@ fn of_a_subvolume_of_another_user(btrfs: &Btrfs) -> Result<()> {
     let mut daemon = Daemon::new(btrfs, &theirs)?;
     daemon.good("create");
     let at = path(&daemon.good("mount")["snapmountpoint"]);
-    assert!(at.starts_with(btrfs.folder().join("private")), "{at:?}");
+    assert!(at.starts_with(btrfs.folder().join("private")), "{}", at.display());
     assert_eq!(fs::read_to_string(at.join("file")).unwrap(), "theirs");
     assert_eq!(fs::write(at.join("file"), "").unwrap_err().raw_os_error(), Some(30), "it must be read-only");
     // The owner exchanges the directory: the daemon still reads the snapshot, and nothing else is
@@ -224,7 +224,7 @@ fn only_its_own_is_deleted(btrfs: &Btrfs) -> Result<()> {
     ] {
         daemon.say("VOLUME", volume.as_os_str().as_bytes());
         let error = daemon.error("delete");
-        assert!(error.ends_with(why), "{volume:?}: {error}");
+        assert!(error.ends_with(why), "{}: {error}", volume.display());
     }
     assert!(writable.exists() && top.join("other").exists());
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o770)).unwrap();

@@ -1,4 +1,4 @@
-//! PostgreSQL, whose data directory is a subvolume of its own, as its user's.
+//! `PostgreSQL`, whose data directory is a subvolume of its own, as its user's.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};

@@ -17,9 +17,9 @@ use crate::{CLIENT, options};
 /// Backups of each kind.
 const TRIES: usize = 20;
 /// Megabytes between the two pages.
-const MEGABYTES: usize = 8;
+const MEGABYTES: usize = 12;
 /// How long the program rests between two transactions.
-const REST: Duration = Duration::from_millis(1);
+const REST: Duration = Duration::from_millis(3);
 
 /// A program with an open database. Dropping it kills it.
 struct Writer {
