@@ -27,7 +27,12 @@ pub(crate) fn became_directory(path: &[u8]) -> Vec<u8> {
 
 /// Reading failed in the middle of a file.
 pub(crate) fn read_error(path: &[u8], errno: Errno) -> Vec<u8> {
-    [b"Read error on file ", path, b". ERR=", error_text(errno.raw_os_error()).as_bytes(), b"\n"].concat()
+    plugin_read_error(path, errno.raw_os_error())
+}
+
+/// The same for a plugin's file: its number may be any.
+pub(crate) fn plugin_read_error(path: &[u8], errno: i32) -> Vec<u8> {
+    [b"Read error on file ", path, b". ERR=", error_text(errno).as_bytes(), b"\n"].concat()
 }
 
 /// A read error beyond the limit.

@@ -7,7 +7,6 @@ use fd_fileset::Flags;
 use fd_messages::Stage;
 use fd_plugins::{Io, IoDone, SavePacket};
 use rustix::fs::OFlags;
-use rustix::io::Errno;
 
 use crate::digests::protect::Encryption;
 use crate::file::blocks::{Cut, is_zero};
@@ -44,8 +43,8 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
         send_in_place(saver, guest)?
     };
     if end.status < 0 {
-        let errno = Errno::from_raw_os_error(end.errno);
-        saver.emitter.note(Event::ReadError { text: texts::read_error(&file.entry.path, errno) });
+        let text = texts::plugin_read_error(&file.entry.path, end.errno);
+        saver.emitter.note(Event::ReadError { text });
     }
     saver.emitter.close_stream();
     call(saver, guest, Io::Close)?;
