@@ -155,10 +155,14 @@ impl<'j> Worker<'j> {
             }
             Offered::Declined => self.save_declined(entry, file_index),
             Offered::Missing { first, last } => {
+                // The entry itself is saved, as by the stock daemon. A fatal message stops the job's
+                // connections, so the messages come after the records, but before the entry's own.
+                self.saver.emitter.publish()?;
+                self.save_declined(entry, file_index)?;
+                let notes = std::mem::take(&mut self.saver.emitter.piece().notes);
                 let messages = first.into_iter().chain([last.clone()]);
                 self.note(messages.map(|text| Event::Message { kind: MessageType::Fatal, text, failed: false }), 0);
-                self.save_declined(entry, file_index)?;
-                // The entry itself is saved, as by the stock daemon.
+                self.note(notes.into_iter().map(|note| note.event), 0);
                 Err(self.give_up(&Halt::Ended(last), b""))
             }
         }

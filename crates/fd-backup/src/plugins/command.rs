@@ -14,7 +14,7 @@ use crate::pipeline::batch::Command;
 use crate::pipeline::halt::Halt;
 use crate::pipeline::piece::Event;
 use crate::plugins::file::PluginFile;
-use crate::plugins::guest::{Guest, pass_on};
+use crate::plugins::guest::{Guest, note};
 use crate::plugins::host::BackupHost;
 use crate::plugins::missing::{Named, named};
 use crate::plugins::record::{
@@ -32,7 +32,7 @@ pub(crate) fn save_command(saver: &mut Saver<'_>, item: &Command, first_file: u3
     if *is_added {
         // A malformed one is reported below.
         let _reported = job.plan.plugins.tell_named(&mut host, command, &PluginEvent::PluginCommand(command));
-        pass_on(&mut host.messages, &mut saver.emitter)?;
+        note(&mut host.messages, &mut saver.emitter, false)?;
     }
     let plugin = match named(&job.plan.plugins, PluginPlace::Command, command) {
         Named::Plugin(plugin) => plugin,

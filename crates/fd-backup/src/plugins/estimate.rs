@@ -73,8 +73,7 @@ pub(crate) fn estimate_command(
 }
 
 /// The file of a packet, and whether it counts where the plugin asks for the number of files
-/// (variable 23); `None` for an object. The error is what is wrong
-/// with the packet.
+/// (variable 23); `None` for an object. The error is what is wrong with the packet.
 fn file(command: &[u8], packet: SavePacket, host: &BackupHost<'_>) -> Result<Option<(Entry, bool)>, Vec<u8>> {
     const OBJECTS: [FileType; 4] =
         [FileType::RestoreFirst, FileType::PluginConfig, FileType::PluginObject, FileType::SecurityObject];

@@ -41,8 +41,12 @@ impl<'g, 'h> Guest<'g, 'h> {
 
     /// Puts the plugin's messages into the stream, and has them sent: the next call may take long.
     /// `false` if there are none.
+    ///
+    /// After a fatal message, which stops the job's threads, they wait until the plugin has ended
+    /// its file.
     pub(crate) fn pass_on(&mut self, emitter: &mut Emitter<'_>) -> Result<bool, Stopped> {
-        pass_on(&mut self.host.messages, emitter)
+        let is_last = self.host.fatal.is_some();
+        note(&mut self.host.messages, emitter, is_last)
     }
 
     /// Whether the plugin's own fatal message ends the job.
@@ -51,14 +55,21 @@ impl<'g, 'h> Guest<'g, 'h> {
     }
 }
 
-/// See [`Guest::pass_on`].
-pub(crate) fn pass_on(messages: &mut Vec<(MessageType, Vec<u8>)>, emitter: &mut Emitter<'_>) -> Result<bool, Stopped> {
+/// Puts messages into the stream, and has them sent unless they are to wait. `false` if there are
+/// none.
+pub(crate) fn note(
+    messages: &mut Vec<(MessageType, Vec<u8>)>,
+    emitter: &mut Emitter<'_>,
+    waits: bool,
+) -> Result<bool, Stopped> {
     if messages.is_empty() {
         return Ok(false);
     }
     for (kind, text) in messages.drain(..) {
         emitter.note(Event::Message { kind, text, failed: false });
     }
-    emitter.publish()?;
+    if !waits {
+        emitter.publish()?;
+    }
     Ok(true)
 }
