@@ -145,12 +145,12 @@ impl<'j> CurrentPlugin<'j> {
     pub(crate) fn create(&mut self, file: RestoreFile, report: &mut Report<'_>) -> Creation {
         let name = file.name.clone();
         self.stage = Stage::Nothing;
-        if self.file.replace(file).is_some() {
-            report.now(MessageType::Fatal, &texts::unbalanced_create());
-            return Creation::Nothing;
-        }
         if !self.plugin.offers().create_file {
             report.now(MessageType::Error, &texts::create_refused(&name));
+            return Creation::Nothing;
+        }
+        if self.file.replace(file).is_some() {
+            report.now(MessageType::Fatal, &texts::unbalanced_create());
             return Creation::Nothing;
         }
         let Some(file) = self.file.clone() else { return Creation::Nothing };

@@ -106,6 +106,9 @@ fn what_is_not_made_is_reported_and_left_out() {
         assert_eq!((restored.finished.files, restored.finished.job_bytes), (files, 1), "{answers:?}");
         assert_eq!(restored.noted.data, b"");
         assert!(!restored.calls().contains(&"attributes") && !restored.calls().contains(&"xacl acl A"));
+        // Metadata of a file that was left out is the plugin's, too, if it knows of the file.
+        let has_metadata = restored.calls().contains(&"metadata 0/2 one");
+        assert_eq!(has_metadata, answers.offers.create_file);
         assert_eq!(restored.place.read("of-the-core"), b"x");
     }
 }
