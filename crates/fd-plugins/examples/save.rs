@@ -106,11 +106,12 @@ fn save(path: &Path, command: &OsString, allowed: &[OsString]) -> Result<(), Box
         if !file.no_read && file.object.data.is_empty() {
             let opened = instance.io(&mut host, Io::Open { name: &name, flags: 0, mode: 0 })?;
             let mut buffer = vec![0; 65_536];
-            while opened.status >= 0 {
-                match usize::try_from(instance.io(&mut host, Io::Read { buffer: &mut buffer })?.status) {
-                    Ok(count) if count > 0 => length += count,
-                    _ => break,
-                }
+            let mut goes_on = opened.status >= 0;
+            while goes_on {
+                let read = instance.io(&mut host, Io::Read { buffer: &mut buffer })?;
+                let count = usize::try_from(read.status).unwrap_or_default();
+                length += count;
+                goes_on = count > 0;
             }
             instance.io(&mut host, Io::Close)?;
         }

@@ -120,6 +120,8 @@ impl Plugin for Library {
             grace: self.settings.grace,
             verifies: false,
             dead: false,
+            is_used: false,
+            lost: None,
             chain: None,
             plan: None,
             learned: Plan::default(),
@@ -167,6 +169,10 @@ struct RemoteInstance {
     verifies: bool,
     /// It has failed, which was reported.
     dead: bool,
+    /// The job has work for it: not only events for all plugins.
+    is_used: bool,
+    /// The plugin host has died in another job while this one had no work for it: what was said.
+    lost: Option<Gone>,
     /// What is called ahead.
     chain: Option<Chain>,
     /// What was called for the file before.
@@ -292,6 +298,16 @@ fn message(host: &mut dyn Host, kind: i32, text: &[u8]) {
     host.message(kind, text);
 }
 
+/// Whether this call is made for each plugin of a job, also for one that it has no work for.
+fn is_for_all(call: &Call) -> bool {
+    matches!(
+        call,
+        Call::New(_)
+            | Call::Free
+            | Call::Event(1..=8 | 12 | 13 | 14 | 19 | 25, EventValue::Nothing | EventValue::Number(_))
+    ) || matches!(call, Call::Event(1 | 25, _))
+}
+
 /// Whether this call was made ahead for that one.
 fn is_same(ahead: &Call, call: &Call) -> bool {
     match (ahead, call) {
@@ -351,7 +367,27 @@ impl RemoteInstance {
         let begins_or_ends = matches!(&call, Call::New(_) | Call::Free | Call::Event(1 | 2, _));
         let most = if begins_or_ends { Some(self.start_timeout) } else { self.call_timeout };
         let mut limits = Limits::new(most, self.grace);
-        self.exchange(host, call, &mut limits).map_err(|failure| self.gone(failure, function))
+        let is_for_all = is_for_all(&call);
+        self.is_used |= !is_for_all;
+        if let Some(gone) = self.lost.take() {
+            // Whoever has no work for it loses nothing.
+            if is_for_all {
+                self.lost = Some(gone);
+                return Ok(Answer::Status(0));
+            }
+            self.dead = true;
+            return Err(gone);
+        }
+        self.exchange(host, call, &mut limits).or_else(|failure| {
+            let is_closed = matches!(failure, Failure::Closed);
+            let (gone, elsewhere) = self.gone(failure, function);
+            if is_closed && elsewhere && !self.is_used {
+                self.dead = false;
+                self.lost = Some(gone);
+                return Ok(Answer::Status(0));
+            }
+            Err(gone)
+        })
     }
 
     fn exchange(&mut self, host: &mut dyn Host, call: Call, limits: &mut Limits) -> Result<Answer, Failure> {
@@ -459,11 +495,12 @@ impl RemoteInstance {
         }
     }
 
-    /// The instance has failed: what is to be said, once.
-    fn gone(&mut self, failure: Failure, function: Function) -> Gone {
+    /// The instance has failed: what is to be said, once, and whether another one is to blame.
+    fn gone(&mut self, failure: Failure, function: Function) -> (Gone, bool) {
         self.dead = true;
         self.process.retire();
         let file = &self.file;
+        let mut is_elsewhere = false;
         let (text, canceled) = match failure {
             Failure::Canceled => (texts::still_runs(file, function.name(), self.grace.as_secs()), true),
             Failure::Late(limit) => {
@@ -481,6 +518,7 @@ impl RemoteInstance {
             Failure::Closed => {
                 let end = self.process.wait_end();
                 let (running, elsewhere) = self.process.died_in(&self.shared);
+                is_elsewhere = elsewhere;
                 let function = if running == Function::NONE { function } else { running };
                 let place = if elsewhere { texts::of_another_job(function.name()) } else { function.name().to_owned() };
                 match end {
@@ -489,7 +527,7 @@ impl RemoteInstance {
                 }
             }
         };
-        Gone { text, canceled }
+        (Gone { text, canceled }, is_elsewhere)
     }
 
     /// Calls a function that returns a number.
@@ -539,7 +577,7 @@ impl RemoteInstance {
         };
         self.full_reads = if u32::try_from(status) == Ok(count) { self.full_reads.saturating_add(1) } else { 0 };
         let done = IoDone { returned: Status::from_code(returned), status, errno, offset };
-        self.fetch(host, data, done, buffer).map_err(|failure| self.gone(failure, Function::IO))
+        self.fetch(host, data, done, buffer).map_err(|failure| self.gone(failure, Function::IO).0)
     }
 
     /// Fetches what was read.
@@ -591,7 +629,7 @@ impl RemoteInstance {
             return self.input_output(host, Call::Write(data.into()));
         }
         if let Err(error) = self.shared.write_all_at(data, wire::FIRST_SLOT as u64) {
-            return Err(self.gone(Failure::System(error), Function::IO));
+            return Err(self.gone(Failure::System(error), Function::IO).0);
         }
         let count = u32::try_from(data.len()).unwrap_or_default();
         self.input_output(host, Call::WriteShared(count))

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fd_plugins::library::Confinement;
-use fd_plugins::{Called, Gone, Instance, Io, IoDone, Plugin as _, SavePacket, Status};
+use fd_plugins::{Called, Event, Gone, Instance, Io, IoDone, Plugin as _, SavePacket, Status};
 use fd_records::MetadataKind;
 
 use crate::Test;
@@ -19,6 +19,10 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("each_kind_of_death_is_named", each_kind_of_death_is_named),
     ("the_death_in_one_job_is_told_in_another", the_death_in_one_job_is_told_in_another),
+    (
+        "a_job_that_does_not_use_a_plugin_does_not_hear_of_its_death",
+        a_job_that_does_not_use_a_plugin_does_not_hear_of_its_death,
+    ),
     (
         "a_plugin_that_hangs_is_given_up_when_its_job_is_canceled",
         a_plugin_that_hangs_is_given_up_when_its_job_is_canceled,
@@ -122,6 +126,17 @@ fn the_death_in_one_job_is_told_in_another() {
         "Plugin odd-fd.so: the plugin host died in checkFile of another job: signal 11 (Segmentation violation).\n";
     assert_eq!(text(gone.as_ref()), expected);
     // It was told.
+    assert_eq!(idle.end(&mut other), Ok(()));
+}
+
+fn a_job_that_does_not_use_a_plugin_does_not_hear_of_its_death() {
+    let mut other = Daemon::default();
+    let (mut idle, _) = odd().begin(&mut other).unwrap();
+    text(through(&mut Daemon::default(), "odd: checkFile=segv").as_ref());
+    assert_eq!(idle.event(&mut other, &Event::StartBackupJob), Ok(Status::Ok));
+    // Until it wants something of it.
+    let gone = idle.event(&mut other, &Event::BackupCommand(b"odd: none")).unwrap_err();
+    assert!(text(Some(&gone)).contains("died in checkFile of another job"));
     assert_eq!(idle.end(&mut other), Ok(()));
 }
 

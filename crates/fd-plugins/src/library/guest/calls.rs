@@ -89,15 +89,20 @@ impl Calls {
             }
         };
         if begun && !freed {
-            // The daemon has given the instance up.
-            self.of_context(Function::FREE, self.functions.free_plugin);
+            // The daemon has given the instance up, or the plugin has closed its line: what is called
+            // now is not what the daemon waits for, and is not noted.
+            self.of_context(self.functions.free_plugin);
         }
         served
     }
 
     /// Makes a call and says what it has returned.
     fn answer(&mut self, call: Call) -> io::Result<Answer> {
+        // What the plugin has returned is followed, too: an address may be wrong.
+        let function = call.function();
+        self.shared.memory.mark(function.mark());
         let answer = self.execute(call);
+        self.shared.memory.mark(Function::NONE.mark());
         self.shared.say_notes();
         let message = FromHost::Answer(answer);
         self.shared.with_line(|line| line.say(&message))?;
@@ -132,24 +137,16 @@ impl Calls {
         self.shared.context.address()
     }
 
-    /// Runs a function of the plugin, and notes that it runs.
-    fn run<T>(&self, function: Function, call: impl FnOnce() -> T) -> T {
-        self.shared.memory.mark(function.mark());
-        let returned = call();
-        self.shared.memory.mark(Function::NONE.mark());
-        returned
-    }
-
-    fn of_context(&self, name: Function, function: Option<OfContext>) -> i32 {
+    fn of_context(&self, function: Option<OfContext>) -> i32 {
         let context = self.context();
         // SAFETY: a function of the plugin, with its context.
-        function.map_or(OK, |function| self.run(name, || unsafe { function(context) }))
+        function.map_or(OK, |function| unsafe { function(context) })
     }
 
-    fn of_packet<P>(&self, name: Function, function: Option<OfPacket<P>>, packet: *mut P, without: i32) -> i32 {
+    fn of_packet<P>(&self, function: Option<OfPacket<P>>, packet: *mut P, without: i32) -> i32 {
         let context = self.context();
         // SAFETY: a function of the plugin, with its context and the packet that it wants.
-        function.map_or(without, |function| self.run(name, || unsafe { function(context, packet) }))
+        function.map_or(without, |function| unsafe { function(context, packet) })
     }
 
     fn event(&self, number: u32, value: *mut c_void) -> i32 {
@@ -157,7 +154,7 @@ impl Calls {
         let mut event = EventPacket { event_type: number };
         let Some(function) = self.functions.handle_plugin_event else { return OK };
         // SAFETY: the plugin's function, with a value as the event has it.
-        self.run(Function::EVENT, || unsafe { function(context, &raw mut event, value) })
+        unsafe { function(context, &raw mut event, value) }
     }
 
     fn execute(&mut self, call: Call) -> Answer {
@@ -166,14 +163,14 @@ impl Calls {
             Call::New(begin) => {
                 let allowed = begin.allowed.into_iter().map(|path| path.0).collect();
                 self.shared.set_job(begin.values, allowed);
-                Answer::Status(self.of_context(Function::NEW, functions.new_plugin))
+                Answer::Status(self.of_context(functions.new_plugin))
             }
-            Call::Free => Answer::Status(self.of_context(Function::FREE, functions.free_plugin)),
+            Call::Free => Answer::Status(self.of_context(functions.free_plugin)),
             Call::Event(number, value) => Answer::Status(self.general_event(number, value)),
             Call::HandleFile(command, file) => self.handle_file(&command.0, &file),
             Call::Features => self.features(),
             Call::StartBackup(command, _, _, file) => self.start_backup(&command.0, &file),
-            Call::EndBackup(_) => Answer::Status(self.of_context(Function::END_BACKUP, functions.end_backup_file)),
+            Call::EndBackup(_) => Answer::Status(self.of_context(functions.end_backup_file)),
             Call::Open { name, flags, mode } => {
                 let mut texts = Texts::default();
                 let mut packet = self.io_packet(io_func::OPEN);
@@ -199,29 +196,27 @@ impl Calls {
             Call::CheckStream(stream) => self.check_stream(stream),
             Call::CheckFile(name) => self.check_file(&name.0),
             Call::StartRestore(command) => self.start_restore(&command.0),
-            Call::EndRestore => Answer::Status(self.of_context(Function::END_RESTORE, functions.end_restore_file)),
-            Call::CreateFile(file) => self.restore_packet(Function::CREATE_FILE, functions.create_file, &file),
-            Call::SetAttributes(file) => {
-                self.restore_packet(Function::SET_ATTRIBUTES, functions.set_file_attributes, &file)
-            }
+            Call::EndRestore => Answer::Status(self.of_context(functions.end_restore_file)),
+            Call::CreateFile(file) => self.restore_packet(functions.create_file, &file),
+            Call::SetAttributes(file) => self.restore_packet(functions.set_file_attributes, &file),
             Call::RestoreMetadata(packet) => self.restore_metadata(packet),
             Call::RestoreFileList(file) => self.restore_file_list(file.as_deref()),
             Call::Query(parameter, command) => self.query(&parameter.0, &command.0),
             Call::StartVerify(file) => {
                 self.verifies = true;
-                match self.restore_packet(Function::START_VERIFY, functions.start_verify_file, &file) {
+                match self.restore_packet(functions.start_verify_file, &file) {
                     Answer::Created(code, _) => Answer::Status(code),
                     other => other,
                 }
             }
-            Call::EndVerify => Answer::Status(self.of_context(Function::END_VERIFY, functions.end_verify_file)),
+            Call::EndVerify => Answer::Status(self.of_context(functions.end_verify_file)),
         }
     }
 
     fn check_stream(&self, stream: i32) -> Answer {
         let size = size_field::<StreamPacket>();
         let mut packet = StreamPacket { pkt_size: size, stream, pkt_end: size };
-        let code = self.of_packet(Function::CHECK_STREAM, self.functions.check_stream, &raw mut packet, OK);
+        let code = self.of_packet(self.functions.check_stream, &raw mut packet, OK);
         Answer::Stream(code, packet.stream)
     }
 
@@ -230,16 +225,14 @@ impl Calls {
         let name = texts.hold(name);
         let Some(function) = self.functions.check_file else { return Answer::Status(OK) };
         // SAFETY: the plugin's function, with a text.
-        let call = || unsafe { function(context, name) };
-        Answer::Status(self.run(Function::CHECK_FILE, call))
+        Answer::Status(unsafe { function(context, name) })
     }
 
     fn start_restore(&self, command: &[u8]) -> Answer {
         let (command, context) = (self.shared.keep(command), self.context());
         let Some(function) = self.functions.start_restore_file else { return Answer::Status(ERROR) };
         // SAFETY: the plugin's function, with a text.
-        let call = || unsafe { function(context, command) };
-        Answer::Status(self.run(Function::START_RESTORE, call))
+        Answer::Status(unsafe { function(context, command) })
     }
 
     fn restore_metadata(&self, packet: MetadataPacket) -> Answer {
@@ -254,7 +247,7 @@ impl Calls {
             buf: data.as_mut_ptr().cast(),
         };
         let function = self.functions.metadata_restore;
-        Answer::Status(self.of_packet(Function::RESTORE_METADATA, function, &raw mut packet, OK))
+        Answer::Status(self.of_packet(function, &raw mut packet, OK))
     }
 
     fn restore_file_list(&self, file: Option<&ChosenFile>) -> Answer {
@@ -273,7 +266,7 @@ impl Calls {
         });
         let address = packet.as_mut().map_or(std::ptr::null_mut(), std::ptr::from_mut);
         let function = self.functions.restore_file_list;
-        Answer::Status(self.of_packet(Function::RESTORE_FILE_LIST, function, address, OK))
+        Answer::Status(self.of_packet(function, address, OK))
     }
 
     fn query(&self, parameter: &[u8], command: &[u8]) -> Answer {
@@ -286,7 +279,7 @@ impl Calls {
             result: std::ptr::null_mut(),
             pkt_end: size,
         };
-        let code = self.of_packet(Function::QUERY, self.functions.query_parameter, &raw mut packet, ERROR);
+        let code = self.of_packet(self.functions.query_parameter, &raw mut packet, ERROR);
         // SAFETY: a text of the plugin, or null.
         Answer::Query(code, unsafe { text(packet.result) }.map(Bytes))
     }
@@ -361,7 +354,7 @@ impl Calls {
     fn start_backup(&mut self, command: &[u8], file: &SavePacket) -> Answer {
         self.fill_save(command, file);
         let packet = &raw mut *self.save;
-        let code = self.of_packet(Function::START_BACKUP, self.functions.start_backup_file, packet, ERROR);
+        let code = self.of_packet(self.functions.start_backup_file, packet, ERROR);
         self.filled_save(code)
     }
 
@@ -388,7 +381,7 @@ impl Calls {
     }
 
     fn io(&self, packet: &mut IoPacket) -> i32 {
-        self.of_packet(Function::IO, self.functions.plugin_io, packet, ERROR)
+        self.of_packet(self.functions.plugin_io, packet, ERROR)
     }
 
     fn input_output(&self, mut packet: IoPacket) -> Answer {
@@ -454,7 +447,7 @@ impl Calls {
             content: if restores { content.as_mut_ptr().cast() } else { std::ptr::null_mut() },
             pkt_end: size,
         };
-        let code = self.of_packet(Function::XACL, self.functions.handle_xacl_data, &raw mut packet, OK);
+        let code = self.of_packet(self.functions.handle_xacl_data, &raw mut packet, OK);
         if !restores && usize::try_from(packet.count).is_ok_and(|count| count > LONGEST_XACL) {
             let text = texts::too_long_for_an_acl(&self.file, packet.count);
             self.shared.note(Note::Message(NOT_FATAL, Bytes(text)));
@@ -465,7 +458,7 @@ impl Calls {
         Answer::Xacl(code, Bytes(filled))
     }
 
-    fn restore_packet(&self, name: Function, function: Option<OfPacket<RestorePacketC>>, file: &RestoreFile) -> Answer {
+    fn restore_packet(&self, function: Option<OfPacket<RestorePacketC>>, file: &RestoreFile) -> Answer {
         let (mut texts, size) = (Texts::default(), size_field::<RestorePacketC>());
         let mut packet = RestorePacketC {
             pkt_size: size,
@@ -487,7 +480,7 @@ impl Calls {
             delta_seq: file.delta_seq,
             pkt_end: size,
         };
-        let code = self.of_packet(name, function, &raw mut packet, OK);
+        let code = self.of_packet(function, &raw mut packet, OK);
         Answer::Created(code, packet.create_status)
     }
 }
