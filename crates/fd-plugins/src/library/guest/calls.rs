@@ -89,8 +89,8 @@ impl Calls {
             }
         };
         if begun && !freed {
-            // The daemon has given the instance up, or the plugin has closed its line: what is called
-            // now is not what the daemon waits for, and is not noted.
+            // The daemon has given the instance up, or the plugin has closed its line: what is
+            // called now is not what the daemon waits for, and is not noted.
             self.of_context(self.functions.free_plugin);
         }
         served
