@@ -155,8 +155,9 @@ impl<'j> Worker<'j> {
             }
             Offered::Declined => self.save_declined(entry, file_index),
             Offered::Missing { first, last } => {
-                // The entry itself is saved, as by the stock daemon. A fatal message stops the job's
-                // connections, so the messages come after the records, but before the entry's own.
+                // The entry itself is saved, as by the stock daemon. A fatal message stops the
+                // job's connections, so the messages come after the records, but before the entry's
+                // own.
                 self.saver.emitter.publish()?;
                 self.save_declined(entry, file_index)?;
                 let notes = std::mem::take(&mut self.saver.emitter.piece().notes);

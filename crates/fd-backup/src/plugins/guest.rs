@@ -65,6 +65,10 @@ pub(crate) fn note(
     if messages.is_empty() {
         return Ok(false);
     }
+    if waits {
+        // What was saved before is sent and counted.
+        emitter.publish()?;
+    }
     for (kind, text) in messages.drain(..) {
         emitter.note(Event::Message { kind, text, failed: false });
     }
