@@ -180,4 +180,38 @@ mod tests {
                 .unwrap();
         }
     }
+
+    #[test]
+    fn damaged_answers_are_errors_and_nothing_worse() {
+        let file = SavePacket { name: Some(b"/x".to_vec()), file_type: 3, ..SavePacket::empty() };
+        let data = Data::Here(Bytes(vec![7; 300]));
+        let said: Vec<u8> = [
+            FromHost::Note(Note::Message(7, Bytes(b"text".to_vec()))),
+            FromHost::Request(Request::CheckChanges(Box::new(file.clone()))),
+            FromHost::Answer(Answer::File(0, Some(Box::new(file)))),
+            FromHost::Answer(Answer::Stream(0, 26)),
+            FromHost::Answer(Answer::Io { returned: 0, status: 300, errno: 0, offset: 0, data }),
+        ]
+        .iter()
+        .flat_map(frame)
+        .collect();
+        let rounds = std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20_000_u32);
+        let mut random = 88_172_645_463_325_252_u64;
+        let mut next = |below: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            usize::try_from(random >> 11).unwrap() % below
+        };
+        for _ in 0..rounds {
+            let mut damaged = said.clone();
+            for _ in 0..=next(4) {
+                let place = next(damaged.len());
+                damaged[place] = u8::try_from(next(256)).unwrap();
+            }
+            damaged.truncate(1 + next(damaged.len()));
+            let calls = [next(16), next(16), next(16)].map(|call| u8::try_from(call).unwrap());
+            assert!(listen(&calls, &damaged) <= 5);
+        }
+    }
 }
