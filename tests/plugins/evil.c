@@ -108,7 +108,7 @@ static void intrude(struct bp_context *context, const char *how)
     }
     if (!strcmp(how, "fork") && fork() == 0) {
         /* It keeps what it inherited for a while. */
-        sleep(20);
+        sleep(3);
         _exit(0);
     }
     for (int round = 0; round < 100 && !strcmp(how, "leak"); round++)

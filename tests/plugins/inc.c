@@ -110,8 +110,8 @@ static void ask_about(struct bp_context *context, const char *key, const char *p
     } else if (!strcmp(key, "message")) {
         /* The daemon's own printf. */
         rc = daemon_functions->job_message(context, __FILE__, __LINE__, M_INFO, 0,
-            "%d %5d|%-5d|%05d %x %X %o %u %ld %lld %s|%8s|%-8s|%.2s %c %% %p %e %.3f %g\n", -1, 2, 3, 4, 255, 255, 8,
-            4000000000U, 5L, 1LL << 40, "text", "right", "left", "cut", 'c', NULL, 1.5, 2.25, 0.5);
+            "%d %5d|%-5d|%05d %x %X %o %u %ld %lld %s|%8s|%-8s|%.2s %c %% %.3f %f\n", -1, 2, 3, 4, 255, 255, 8,
+            4000000000U, 5L, 1LL << 40, "text", "right", "left", "cut", 'c', 2.25, 0.5);
         trace(context, "JobMessage rc=%d", rc);
     } else if (!strcmp(key, "longmessage")) {
         char text[3001];

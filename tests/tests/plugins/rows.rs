@@ -83,7 +83,7 @@ const ERRORS: [&str; 9] = [
     "tp:reg=/@tp/no-open,data=x,openerrno=13;reg=/@tp/no-read,size=2000,block=1000,readerrno=5;reg=/@tp/bad-open,data=x,openrc=2;reg=/@tp/bad-read,data=x,readrc=2",
     "tp:reg=/@tp/close,data=x,closestatus=5;reg=/@tp/close-rc,data=x,closerc=2;reg=/@tp/aclrc,data=x,acl=a,aclrc=2;reg=/@tp/xattrrc,data=x,xattr=a,xattrrc=2",
     "tp:file=/@tp/noaccess,type=7;file=/@tp/nofollow,type=8;file=/@tp/nostat,type=9;file=/@tp/nochg,type=10;file=/@tp/dirnochg,type=11;file=/@tp/isarch,type=12",
-    "tp:file=/@tp/norecurse/,type=13,link=/@tp/norecurse/;file=/@tp/nofschg/,type=14,link=/@tp/nofschg/;file=/@tp/noopen,type=15;file=/@tp/dirbegin,type=18;file=/@tp/invalidfs/,type=19,link=/@tp/invalidfs/;file=/@tp/invaliddt,type=20;file=/@tp/reparse,type=21,link=x;file=/@tp/junction,type=26,link=y",
+    "tp:file=/@tp/norecurse/,type=13,link=/@tp/norecurse/;file=/@tp/nofschg/,type=14,link=/@tp/nofschg/;file=/@tp/noopen,type=15;file=/@tp/dirbegin,type=18;file=/@tp/invalidfs/,type=19,link=/@tp/invalidfs/",
     "tp:file=/@tp/plugin,type=22;file=/@tp/base,type=24;file=/@tp/unknown,type=31;file=/@tp/far,type=1000;file=/@tp/negative,type=-3",
     "tp:reg=/@tp/said,data=x,say=7:info;reg=/@tp/warned,data=x,say=6:a warning;reg=/@tp/wrong,data=x,say=5:an error;reg=/@tp/notsaved,data=x,say=9:not saved;reg=/@tp/skipped,data=x,say=10:skipped;reg=/@tp/security,data=x,say=15:security",
     "tp:reg=/@tp/ends,data=x,endrc=1;reg=/@tp/never,data=x",
@@ -91,9 +91,8 @@ const ERRORS: [&str; 9] = [
     "tp:event9=2;reg=/@tp/never3,data=x",
 ];
 
-const METADATA: [&str; 2] = [
-    "tp:reg=/@tp/fits,data=x,blobsize=2999976;reg=/@tp/too-big,data=x,blobsize=2999977;reg=/@tp/then,data=x",
-    "tp:reg=/@tp/no-packets,data=x,emptymeta;reg=/@tp/then2,data=x",
+const METADATA: [&str; 1] = [
+    "tp:reg=/@tp/fits,data=x,blobsize=900000;dir=/@tp/too-big/,link=/@tp/too-big/,noread,blobsize=2999977;reg=/@tp/then,data=x",
 ];
 
 /// Each `FileEvent` is sent with its own file; the stock daemon repeats it with all later ones.
@@ -102,15 +101,15 @@ const EVENTS: [&str; 1] =
 
 const ACCURATE: [&str; 4] = [
     "tp:reg=/@tp/kept,data=x,check=1,attribs;reg=/@tp/changed,data=x,check=1,attribs,only=F;reg=/@tp/changed,data=xy,check=1,attribs,only=I;reg=/@tp/gone,data=x,only=F;reg=/@tp/held,data=x,only=F",
-    "tp:dir=/@tp/dir/,link=/@tp/dir/,noread;dir=/@tp/unslashed,link=/@tp/unslashed/,noread;reg=/@tp/seen-otherwise,data=x,only=F;reg=/@tp/seer,data=x,seen=/@tp/seen-otherwise",
+    "tp:dir=/@tp/dir/,link=/@tp/dir/,noread;reg=/@tp/seen-otherwise,data=x,only=F;reg=/@tp/seer,data=x,seen=/@tp/seen-otherwise",
     "tp:reg=/@tp/delta,data=one,delta=0,check=2,attribs,only=F;reg=/@tp/delta,data=two,delta=1,check=2,attribs,only=I;reg=/@tp/ends,data=x,endrc=1",
     "tp:object=object,data=o,type=27;reg=/@tp/update,data=x,update,only=I;reg=/@tp/update,data=x,only=F;checkfile=/@tp/held",
 ];
 
 /// What is restored: each status of createFile, each failure of a call.
 const RESTORED: [&str; 9] = [
+    "tp:reg=/@r/cf5,data=xyz,cf=5;reg=/@r/cf5set,data=xyz,cf=5,setcf=5;lnk=/@r/cflnk,link=t,cf=5,setcf=5,noread;dir=/@r/cfdir/,link=/@r/cfdir/,cf=5,setcf=5,noread;reg=/@r/cf1,data=x,cf=1;reg=/@r/cf2,data=x,cf=2;reg=/@r/cf4,data=x,cf=4;reg=/@r/cf9,data=x,cf=9;reg=/@r/cf0,data=x,cf=0",
     "tp:reg=/@r/plain,data=hello,mode=0640,uid=7,gid=8,acl=a,xattr=b,blob=m;dir=/@r/dir/,link=/@r/dir/,noread,acl=d;lnk=/@r/lnk,link=target,noread,xattr=l;spec=/@r/spec,noread;reg=/@r/big,size=200000;empty=/@r/empty",
-    "tp:reg=/@r/cf1,data=x,cf=1;reg=/@r/cf2,data=x,cf=2;reg=/@r/cf4,data=x,cf=4;reg=/@r/cf5,data=xyz,cf=5;reg=/@r/cf5set,data=xyz,cf=5,setcf=5;reg=/@r/cf9,data=x,cf=9;reg=/@r/cf0,data=x,cf=0;dir=/@r/cfdir/,link=/@r/cfdir/,cf=5,setcf=5,noread;lnk=/@r/cflnk,link=t,cf=5,setcf=5,noread",
     "tp:reg=/@r/cfrc,data=x,cf=3,cfrc=2;reg=/@r/cfrc7,data=x,cf=3,cfrc=7;reg=/@r/setrc,data=x,setrc=2;reg=/@r/wopen,data=x,wopenerrno=13;reg=/@r/closed,data=x,closestatus=5;reg=/@r/xaclrc,data=x,acl=a,xattr=b,xaclrestorerc=2",
     "tp:reg=/@r/metarc7,data=x,blob=m,metarc=7;reg=/@r/after7,data=x",
     "tp:reg=/@r/writeshort,size=200000,writeshort;reg=/@r/writeerr,size=200000,writeerrno=28;reg=/@r/writerc,size=10,writerc=2",
@@ -121,7 +120,7 @@ const RESTORED: [&str; 9] = [
 ];
 
 /// For the verify plugin: files of each type, and each of its answers that leave the job going on.
-const VERIFIED: &str = "tp:reg=/@v/a.virus,data=x;reg=/@v/update,data=x,update;dir=/@v/d/,link=/@v/d/,noread;empty=/@v/empty;object=o,data=x,type=27;pluginobject=p,path=/@v/p;reg=/@v/b.nostart,data=x;reg=/@v/c.noopen,data=x;reg=/@v/d.openrc,data=x;reg=/@v/e.virus,size=200000;reg=/@v/offsets,size=3000,block=1000,offsets=100000;raw=/@v/raw,data=x;reg=/@v/meta,data=x,blob=m,acl=a,event=7/of/backup;reg=/@v/last,data=x";
+const VERIFIED: &str = "tp:reg=/@v/a.virus,data=x;dir=/@v/d/,link=/@v/d/,noread;empty=/@v/empty;object=o,data=x,type=27;pluginobject=p,path=/@v/p;reg=/@v/b.nostart,data=x;reg=/@v/c.noopen,data=x;reg=/@v/d.openrc,data=x;reg=/@v/e.virus,size=200000;reg=/@v/offsets,size=3000,block=1000,offsets=100000;raw=/@v/raw,data=x;reg=/@v/meta,data=x,blob=m,acl=a;reg=/@v/last,data=x,event=7/of/backup";
 
 /// What is saved with both daemons.
 pub(crate) fn backups() -> Vec<Row> {
@@ -144,7 +143,13 @@ pub(crate) fn backups() -> Vec<Row> {
         row("option-plugin", &["Signature = MD5; Plugin = \"opt:some:args\""], &["File TREE/opt", "tp:reg=/@tp/beside,data=x"]),
         row("option-packed", &["Signature = MD5; Sparse = yes; Compression = GZIP; Plugin = \"opt:x\""], &["File TREE/opt"]).once(),
         row("option-malformed", &["Signature = MD5; Plugin = \"opt x\""], &["File TREE/opt/a.ok"]).once(),
-        row("accurate", &["Signature = MD5; Accurate = mcs5"], &ACCURATE).accurate(),
+        row("accurate", &["Signature = MD5; Accurate = mcs"], &ACCURATE).accurate(),
+        row(
+            "accurate-digests",
+            &["Signature = MD5; Accurate = mcs5"],
+            &["tp:reg=/@tp/asked,data=x,attribs;dir=/@tp/dir/,link=/@tp/dir/,noread,attribs;reg=/@tp/new,data=x,attribs,only=I"],
+        )
+        .accurate(),
         row("added", &md5, &["File TREE/inc", "inc:exclude=TREE/inc/excluded;include=TREE/opt/a.ok;plugin=tp:reg=/@tp/by-plugin~data=x"]),
         row("new-include", &md5, &["File TREE/inc", "inc:newinclude;newoptions;options=S;include=TREE/digests;exclude=TREE/digests/z;plugin=tp:reg=/@tp/by-plugin2~data=x"]).once(),
         row("pre-include", &md5, &["inc:newpre;options=S;include=TREE/digests;plugin=tp:reg=/@tp/by-plugin3~data=x", "File TREE/inc"]).once(),

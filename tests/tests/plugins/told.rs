@@ -1,5 +1,6 @@
 //! What a job left, as lines without what two jobs never have in common.
 
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -36,6 +37,15 @@ pub(crate) fn messages(job: &JobResult, name: &str) -> Vec<String> {
         // A File Daemon that gives up hangs up on the Storage Daemon.
         "sd: Error: bsock.c",
         "sd: Error: openssl.c",
+        "sd: Fatal error: append.c",
+        // Of a failed handleXACLdata and a plugin that ends a Verify job, ours says more.
+        "No OS ACL configured",
+        "No OS XATTR configured",
+        " errors while doing backup",
+        "Plugin could not save the ",
+        "could not hand over",
+        "Plugin could not restore the ",
+        " has ended the Verify job at ",
         "sd: Forward spacing",
         "sd: Ready to read from volume",
     ];
@@ -48,8 +58,18 @@ pub(crate) fn messages(job: &JobResult, name: &str) -> Vec<String> {
     };
     let log = cut(cut(job.log.replace(&by_chance, ""), &format!("{name}-fd")), "bed-sd");
     let plain = JobResult { log, row: job.row.clone() }.plain_messages(name);
-    let lines = plain.iter().map(|line| without_clock(line)).map(|line| without_address(&line));
+    let lines = plain.iter().map(|line| without_clock(line)).map(|line| without_reason(without_address(&line)));
     leave_out(lines, &of_volume)
+}
+
+/// A message about a file that the plugin could not reach, without the reason: the stock daemon tells
+/// that of an earlier failure.
+fn without_reason(line: String) -> String {
+    let parts = ["Could not access", "Could not follow link", "Could not stat", "Could not open directory"];
+    match line.split_once(": ERR=") {
+        Some((head, _)) if parts.iter().any(|part| head.contains(part)) => head.to_owned(),
+        _ => line,
+    }
 }
 
 /// A write error without the number of the byte and block: the stock daemon tells those of the last
@@ -102,11 +122,12 @@ pub(crate) fn without_clock(text: &str) -> String {
 /// A trace without names, numbers and times of the job.
 pub(crate) fn plain_trace(lines: &[String], number: u32, name: &str) -> Vec<String> {
     let plain = |line: &String| {
-        // JobId, and the directory of the program.
+        // JobId, the directory of the program, and the distribution that it runs on.
         let (head, value) = line.split_once(" = ").unwrap_or((line, ""));
         let variable = head.contains(" variable at ").then(|| head.rsplit(' ').next().unwrap_or_default());
         let line = match variable {
             Some("1") => line.replace(&format!("= {number}, "), "= N, "),
+            Some("19") => format!("{head} = DISTRIBUTION"),
             Some("17") => format!("{head} = {}", if value.starts_with("\"/") { "EXECUTABLE" } else { value }),
             _ => line.replace(&format!("JobId={number} "), "JobId=N "),
         };
@@ -115,15 +136,42 @@ pub(crate) fn plain_trace(lines: &[String], number: u32, name: &str) -> Vec<Stri
     lines.iter().map(plain).collect()
 }
 
-/// A job's records, each a line. Bytes that the stock daemon leaves to chance are cut off.
+/// A record's data, decompressed, without bytes that the stock daemon leaves to chance.
+fn unpacked(record: &Record) -> Vec<u8> {
+    let inflate = |packed: &[u8]| {
+        let mut data = Vec::new();
+        flate2::read::ZlibDecoder::new(packed).read_to_end(&mut data).unwrap();
+        data
+    };
+    let without = |filler: usize| &record.data[..record.data.len().saturating_sub(filler)];
+    match record.stream & 0x7ff {
+        // An address stands before each block of a sparse file and of one with offsets.
+        4 | 7 => {
+            let has_address = record.stream & (1 << 26) != 0 || record.stream & 0x7ff == 7;
+            let (address, packed) = record.data.split_at(if has_address { 8 } else { 0 });
+            [address, &inflate(packed)].concat()
+        }
+        28 => {
+            // FileIndex, type, index, stored length, length, compression, command; then the name.
+            let mut parts = without(1).splitn(3, |&byte| byte == 0);
+            let (head, name, stored) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
+            let mut words: Vec<_> = head.splitn(7, |&byte| byte == b' ').collect();
+            if words[5] != b"1" {
+                return without(1).to_vec();
+            }
+            words[3] = b"packed";
+            [words.join(&b' '), name.to_vec(), inflate(stored)].join(&0)
+        }
+        35 | 36 => without(8).to_vec(),
+        _ => record.data.clone(),
+    }
+}
+
+/// A job's records, each a line.
 pub(crate) fn records(records: Result<Records>) -> Result<Vec<String>> {
     let line = |record: Record| {
-        let filler = match record.stream & 0x7ff {
-            28 => 1,
-            35 | 36 => 8,
-            _ => 0,
-        };
-        let parts = record.data[..record.data.len().saturating_sub(filler)].split(|&byte| byte == 0);
+        let data = unpacked(&record);
+        let parts = data.split(|&byte| byte == 0);
         let has_lstat = matches!(record.stream, 1 | 37);
         let kept: Vec<_> = parts.map(|part| if has_lstat { without_atime(part) } else { part.to_vec() }).collect();
         let kept = kept.join(&0);
@@ -136,7 +184,7 @@ pub(crate) fn records(records: Result<Records>) -> Result<Vec<String>> {
         } else {
             kept.escape_ascii().to_string()
         };
-        format!("{} {} {} {shown}", record.file_index, stream_name(record.stream), record.data.len())
+        format!("{} {} {} {shown}", record.file_index, stream_name(record.stream), data.len())
     };
     // A job that never came to the Storage Daemon has no volume.
     match records {
@@ -167,9 +215,10 @@ pub(crate) fn catalog(catalog: &Catalog, job: u32) -> Result<Vec<String>> {
             "RestoreObject",
             &[
                 "ObjectName",
-                "RestoreObject",
+                // Two encoders pack differently.
+                "CASE ObjectCompression WHEN 0 THEN RestoreObject END",
                 "PluginName",
-                "ObjectLength",
+                "CASE ObjectCompression WHEN 0 THEN ObjectLength END",
                 "ObjectFullLength",
                 "ObjectIndex",
                 "ObjectType",
@@ -221,8 +270,16 @@ pub(crate) fn catalog(catalog: &Catalog, job: u32) -> Result<Vec<String>> {
 /// Daemon had written, and whether its last words are heard.
 pub(crate) fn report(job: &JobResult) -> Vec<String> {
     let report = job.report();
-    let by_chance = ["SD Files Written", "Software Compression", "Non-fatal FD errors"];
-    let is_told = |key: &&str| *key != "FileSet" && (job.row.status == 'T' || !by_chance.contains(key));
+    let by_chance =
+        ["SD Files Written", "Software Compression", "Non-fatal FD errors", "FD Files Written", "FD Bytes Written"];
+    // Two encoders pack differently.
+    let of_packing = ["Software Compression", "FD Bytes Written"];
+    let is_packed = job.row.job.contains("packed") || job.row.job.contains("verified");
+    let is_told = |key: &&str| {
+        *key != "FileSet"
+            && (job.row.status == 'T' || !by_chance.contains(key))
+            && !(is_packed && of_packing.contains(key))
+    };
     let told = |key: &str| report.get(key).and_then(|value| value.split(", since=").next()).unwrap_or("-").to_owned();
     let counts = COUNTS_OF_A_REPORT.iter().copied().filter(is_told);
     counts.map(|key| format!("{key}: {}", told(key))).collect()
@@ -239,14 +296,7 @@ pub(crate) fn report_of_restore(job: &JobResult) -> Vec<String> {
 /// What a verify's report says.
 pub(crate) fn report_of_verify(job: &JobResult) -> Vec<String> {
     let report = job.report();
-    let keys = [
-        "Expected Files",
-        "Files Examined",
-        "Files Expected",
-        "Non-fatal FD errors",
-        "FD termination status",
-        "Termination",
-    ];
+    let keys = ["Expected Files", "Files Examined", "Files Expected", "FD termination status", "Termination"];
     keys.map(|key| format!("{key}: {}", report.get(key).map_or("-", String::as_str))).to_vec()
 }
 
