@@ -1,6 +1,6 @@
 //! Plugins that die, hang, answer nonsense or do what they have no business to do: they cost their
 //! own file or job, and the daemon serves on. Each case has a copy of the plugin of its own, so
-//! that all run at the same time. Only ours is tested: in the stock daemon they are part of its process.
+//! that all run at the same time. Only ours is tested: in the stock daemon they are part of it.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -169,8 +169,8 @@ impl Stage {
             let rows = told::catalog(self.bed.catalog(), job.row.id)?;
             sides.push(vec![told::messages(job, name), trace, records, rows, told::report(job)]);
         }
-        // Of a job that failed it is chance what the Storage Daemon still wrote, and how far a plugin
-        // had come: ours calls it ahead of what is sent, and not again after a failure.
+        // Of a job that failed it is chance what the Storage Daemon still wrote, and how far a
+        // plugin had come: ours calls it ahead of what is sent, and not again after a failure.
         if jobs.iter().any(|job| job.row.status != 'T') {
             let has_none = sides.iter().any(|side| side[2] == ["no records"]);
             for side in &mut sides {

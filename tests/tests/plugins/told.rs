@@ -62,8 +62,8 @@ pub(crate) fn messages(job: &JobResult, name: &str) -> Vec<String> {
     leave_out(lines, &of_volume)
 }
 
-/// A message about a file that the plugin could not reach, without the reason: the stock daemon tells
-/// that of an earlier failure.
+/// A message about a file that the plugin could not reach, without the reason: the stock daemon
+/// tells that of an earlier failure.
 fn without_reason(line: String) -> String {
     let parts = ["Could not access", "Could not follow link", "Could not stat", "Could not open directory"];
     match line.split_once(": ERR=") {
