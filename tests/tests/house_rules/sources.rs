@@ -121,24 +121,40 @@ fn follow(file: &Path, directory: &Path, name: &[String], into: &mut Vec<Source>
     let whole = syn::parse_file(&text).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut code = whole.clone();
     without_tests(&mut code);
-    let modules: Vec<String> = code
+    let modules: Vec<(String, Option<String>)> = code
         .items
         .iter()
         .filter_map(|item| match item {
-            Item::Mod(module) if module.content.is_none() => Some(module.ident.to_string()),
+            Item::Mod(module) if module.content.is_none() => Some((module.ident.to_string(), path_of(module))),
             _ => None,
         })
         .collect();
     let path = file.canonicalize()?.strip_prefix(root().canonicalize()?)?.to_owned();
     into.push(Source { path, module: name.to_owned(), text, code, whole });
-    for module in modules {
+    for (module, elsewhere) in modules {
         let flat = directory.join(format!("{module}.rs"));
         let nested = directory.join(&module).join("mod.rs");
-        let child = if flat.exists() { flat } else { nested };
+        let child = match elsewhere {
+            Some(path) => file.parent().ok_or("a file without a folder")?.join(path),
+            None if flat.exists() => flat,
+            None => nested,
+        };
         let name = [name, std::slice::from_ref(&module)].concat();
         follow(&child, &directory.join(&module), &name, into)?;
     }
     Ok(())
+}
+
+/// The file that an attribute names for a module.
+fn path_of(module: &syn::ItemMod) -> Option<String> {
+    let attribute = module.attrs.iter().find(|attribute| attribute.path().is_ident("path"))?;
+    match &attribute.meta {
+        syn::Meta::NameValue(syn::MetaNameValue {
+            value: syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(path), .. }),
+            ..
+        }) => Some(path.value()),
+        _ => None,
+    }
 }
 
 /// Takes out of a file what is compiled for tests only.

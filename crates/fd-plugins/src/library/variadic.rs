@@ -205,8 +205,8 @@ impl Frame {
 }
 
 impl VaList {
-    /// The address of the next argument of eight bytes: in a register, a general or a floating-point
-    /// one, or on the stack.
+    /// The address of the next argument of eight bytes: in a general or a floating-point register,
+    /// or on the stack.
     fn next(&mut self, general: bool) -> *const c_void {
         let (offset, end, step) = if general { (&mut self.gp_offset, 48, 8) } else { (&mut self.fp_offset, 176, 16) };
         if *offset < end {
