@@ -58,7 +58,7 @@ UNUSED static const char *quoted(const char *text)
 /* The folder of the trace and of the switches; empty if there is none. */
 UNUSED static const char *trace_folder(struct bp_context *context)
 {
-    static char folder[1000];
+    static __thread char folder[1000];
     char *work = NULL;
     const char *told = getenv("PLUGIN_TRACE");
 
