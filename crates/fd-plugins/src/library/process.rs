@@ -21,6 +21,7 @@ use super::orders;
 use super::settings::{Confinement, HostSettings};
 use super::wire::{self, Function, Load, Order, Report, marks};
 use crate::api::plugin::Offers;
+use crate::texts;
 
 /// The name under which this program is a plugin host.
 const ROLE: &str = "bacula-fd-plugin";
@@ -87,6 +88,19 @@ pub(crate) enum NotLoaded {
     Ended(ExitStatus),
     /// It does not return.
     Late,
+}
+
+impl NotLoaded {
+    /// What has happened, in words.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Silently => texts::LOAD_REFUSED.to_owned(),
+            Self::Refused(text) => String::from_utf8_lossy(text).trim_end().to_owned(),
+            Self::Failed(error) => fd_os::io_error_text(error),
+            Self::Ended(status) => texts::ended(signal_or_status(*status)),
+            Self::Late => texts::LOAD_LATE.to_owned(),
+        }
+    }
 }
 
 impl From<io::Error> for NotLoaded {

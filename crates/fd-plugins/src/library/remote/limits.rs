@@ -1,0 +1,108 @@
+//! How long a call may take, and reading and writing within that.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use crate::api::host::Host;
+use crate::library::conversation::Conversation;
+use crate::library::process::{Process, STEP};
+use crate::library::wire::Nonsense;
+
+/// Why a call has no answer.
+pub(super) enum Failure {
+    /// The line was closed.
+    Closed,
+    /// The plugin host has said what it may not.
+    Nonsense(Nonsense),
+    /// The call takes longer than it may.
+    Late(Duration),
+    /// The job was canceled, and the call goes on.
+    Canceled,
+    /// The system's error.
+    System(io::Error),
+}
+
+impl From<Nonsense> for Failure {
+    fn from(nonsense: Nonsense) -> Self {
+        Self::Nonsense(nonsense)
+    }
+}
+
+/// How long a call may take.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    started: Instant,
+    /// At most so long, whatever happens.
+    most: Option<Duration>,
+    /// At most so long after its job was canceled.
+    grace: Duration,
+    /// Since when the job is known to be canceled.
+    canceled: Option<Instant>,
+    looked: Instant,
+}
+
+impl Limits {
+    pub(super) fn new(most: Option<Duration>, grace: Duration) -> Self {
+        let now = Instant::now();
+        Self { started: now, most, grace, canceled: None, looked: now }
+    }
+
+    /// Looks ten times a second whether the call may go on.
+    pub(super) fn look(&mut self, host: &dyn Host, process: &Process) -> Result<(), Failure> {
+        if self.looked.elapsed() < STEP {
+            return Ok(());
+        }
+        self.looked = Instant::now();
+        if process.ended().is_some() {
+            return Err(Failure::Closed);
+        }
+        if let Some(most) = self.most
+            && self.started.elapsed() >= most
+        {
+            return Err(Failure::Late(most));
+        }
+        if host.facts().is_canceled() && self.canceled.get_or_insert(self.looked).elapsed() >= self.grace {
+            return Err(Failure::Canceled);
+        }
+        Ok(())
+    }
+}
+
+/// Writes a message, however long the other side takes within its limits.
+pub(super) fn write(
+    mut stream: &UnixStream,
+    mut bytes: &[u8],
+    host: &dyn Host,
+    process: &Process,
+    limits: &mut Limits,
+) -> Result<(), Failure> {
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if is_step(&error) => limits.look(host, process)?,
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Err(Failure::Closed),
+            Err(error) => return Err(Failure::System(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Reads once; whether there was something.
+pub(super) fn read(mut stream: &UnixStream, conversation: &mut Conversation) -> Result<bool, Failure> {
+    let mut buffer = [0; 16 << 10];
+    match stream.read(&mut buffer) {
+        Ok(0) => Err(Failure::Closed),
+        Ok(count) => {
+            conversation.push(buffer.get(..count).unwrap_or_default());
+            Ok(true)
+        }
+        Err(error) if is_step(&error) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(Failure::Closed),
+        Err(error) => Err(Failure::System(error)),
+    }
+}
+
+fn is_step(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
