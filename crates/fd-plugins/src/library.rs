@@ -12,6 +12,7 @@
 //!
 //! The plugin host's side, with all the `unsafe` code:
 //! - `guest`: the process, and the calls in both directions;
+//! - `values`: between the structures of C and the types of the API;
 //! - `abi`, `variadic`, `printf`: the structures of C, and its functions with any number of
 //!   arguments.
 
@@ -24,6 +25,8 @@ mod printf;
 mod process;
 mod remote;
 mod settings;
+#[allow(unsafe_code, reason = "it reads structures of C")]
+pub(crate) mod values;
 #[allow(unsafe_code, reason = "instructions, and what they make of registers and the stack")]
 mod variadic;
 mod wire;

@@ -1,14 +1,13 @@
-//! Between the structures of C and those of Rust.
+//! What a plugin in Rust says, in the structures of C, and what a daemon has put into those.
 
-use std::ffi::{CStr, CString, c_char};
-
-use fd_records::Stat;
+use std::ffi::{CString, c_char};
 
 use crate::api::packets::{ChosenFile, MetadataPacket, PluginObject, RestoreFile, SaveObject, SavePacket, SavedObject};
 use crate::library::abi::{
     MetaPacket, PluginMetadata, PluginObjectPart, RestoreFileListPacket, RestoreObjectPacket, RestoreObjectPart,
     RestorePacketC, SavePacketC, size_field,
 };
+use crate::library::values::{bytes, c_text, from_stat, text, write_stat, zeroed};
 
 /// What a structure of C points to. It lives until the daemon is done with the structure.
 #[derive(Default)]
@@ -25,9 +24,7 @@ unsafe impl Send for Kept {}
 
 impl Kept {
     pub(super) fn text(&mut self, text: &[u8]) -> *mut c_char {
-        // A text of C ends at its first NUL.
-        let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
-        let text = CString::new(text.get(..end).unwrap_or_default()).unwrap_or_default();
+        let text = c_text(text);
         let address = text.as_ptr().cast_mut();
         self.texts.push(text);
         address
@@ -45,93 +42,11 @@ impl Kept {
     }
 }
 
-/// The text at an address; `None` for null.
-///
-/// # Safety
-/// It is null or points to a text with its final NUL.
-pub(super) unsafe fn text(address: *const c_char) -> Option<Vec<u8>> {
-    if address.is_null() {
-        return None;
-    }
-    // SAFETY: the caller vouches for it.
-    Some(unsafe { CStr::from_ptr(address) }.to_bytes().to_vec())
-}
-
-/// The bytes at an address; none for null or a length of 0 or less.
-///
-/// # Safety
-/// So many bytes are there.
-pub(super) unsafe fn bytes<'b>(address: *const c_char, length: i32) -> &'b [u8] {
-    match usize::try_from(length) {
-        // SAFETY: the caller vouches for it.
-        Ok(length) if length > 0 && !address.is_null() => unsafe { std::slice::from_raw_parts(address.cast(), length) },
-        _ => &[],
-    }
-}
-
-pub(super) fn stat_from_c(stat: &libc::stat) -> Stat {
-    Stat {
-        dev: stat.st_dev,
-        ino: stat.st_ino,
-        mode: stat.st_mode,
-        nlink: stat.st_nlink,
-        uid: stat.st_uid,
-        gid: stat.st_gid,
-        rdev: stat.st_rdev,
-        size: stat.st_size,
-        blksize: stat.st_blksize,
-        blocks: stat.st_blocks,
-        atime: stat.st_atime,
-        mtime: stat.st_mtime,
-        ctime: stat.st_ctime,
-    }
-}
-
-fn stat_to_c(stat: &Stat, to: &mut libc::stat) {
-    to.st_dev = stat.dev;
-    to.st_ino = stat.ino;
-    to.st_mode = stat.mode;
-    to.st_nlink = stat.nlink;
-    to.st_uid = stat.uid;
-    to.st_gid = stat.gid;
-    to.st_rdev = stat.rdev;
-    to.st_size = stat.size;
-    to.st_blksize = stat.blksize;
-    to.st_blocks = stat.blocks;
-    to.st_atime = stat.atime;
-    to.st_mtime = stat.mtime;
-    to.st_ctime = stat.ctime;
-}
-
-/// A file as the daemon describes it.
-///
-/// # Safety
-/// Its addresses are null or those of texts.
-pub(super) unsafe fn save_from_c(packet: &SavePacketC) -> SavePacket {
-    // SAFETY: the caller vouches for it.
-    let text = |address: *mut c_char| unsafe { text(address) };
-    SavePacket {
-        name: text(packet.fname),
-        snap_name: text(packet.snap_fname),
-        link: text(packet.link),
-        stat: stat_from_c(&packet.statp),
-        file_type: packet.file_type,
-        flags: packet.flags,
-        no_read: packet.no_read != 0,
-        portable: packet.portable != 0,
-        accurate_found: packet.accurate_found != 0,
-        stat_update: packet.stat_update != 0,
-        delta_seq: packet.delta_seq,
-        link_fi: packet.link_fi,
-        ..SavePacket::default()
-    }
-}
-
 /// Writes what the plugin says of a file into the daemon's structure.
 pub(super) fn save_to_c(file: &SavePacket, packet: &mut SavePacketC, kept: &mut Kept) {
     packet.fname = kept.text_or_null(file.name.as_deref());
     packet.link = kept.text_or_null(file.link.as_deref());
-    stat_to_c(&file.stat, &mut packet.statp);
+    write_stat(&file.stat, &mut packet.statp);
     packet.file_type = file.file_type;
     packet.flags = file.flags;
     packet.no_read = u8::from(file.no_read);
@@ -148,7 +63,7 @@ pub(super) fn save_to_c(file: &SavePacket, packet: &mut SavePacketC, kept: &mut 
 /// A structure of this file for one of the daemon's functions.
 pub(super) fn save_for_daemon(file: &SavePacket, kept: &mut Kept) -> SavePacketC {
     // SAFETY: all of its fields may be zero.
-    let mut packet: SavePacketC = unsafe { std::mem::zeroed() };
+    let mut packet: SavePacketC = unsafe { zeroed() };
     packet.pkt_size = size_field::<SavePacketC>();
     packet.pkt_end = size_field::<SavePacketC>();
     save_to_c(file, &mut packet, kept);
@@ -212,22 +127,6 @@ fn metadata(packets: &[MetadataPacket], kept: &mut Kept) -> *mut PluginMetadata 
     &raw mut **head
 }
 
-/// A packet of metadata from the daemon.
-///
-/// # Safety
-/// Its buffer has the length that it says.
-pub(super) unsafe fn metadata_from_c(packet: &MetaPacket) -> MetadataPacket {
-    // SAFETY: the caller vouches for it.
-    let data = unsafe { bytes(packet.buf.cast(), i32::try_from(packet.buf_len).unwrap_or(i32::MAX)) };
-    MetadataPacket {
-        total_size: packet.total_size,
-        total_count: packet.total_count,
-        kind: packet.kind,
-        index: packet.index,
-        data: data.to_vec(),
-    }
-}
-
 /// A file that is to be restored or verified.
 ///
 /// # Safety
@@ -242,7 +141,7 @@ pub(super) unsafe fn restore_from_c(packet: &RestorePacketC, verifies: bool) -> 
         file_index: packet.file_index,
         link_fi: packet.link_fi,
         uid: packet.uid,
-        stat: stat_from_c(&packet.statp),
+        stat: from_stat(&packet.statp),
         attr_ex: text(packet.attr_ex).unwrap_or_default(),
         name: text(packet.ofname).unwrap_or_default(),
         // The stock daemon leaves it to chance when it verifies (reference 07 §9).
@@ -283,7 +182,7 @@ pub(super) unsafe fn listed_from_c(packet: &RestoreFileListPacket) -> ChosenFile
     let text = |address: *const c_char| unsafe { text(address) }.unwrap_or_default();
     ChosenFile {
         name: text(packet.ofname),
-        stat: stat_from_c(&packet.statp),
+        stat: from_stat(&packet.statp),
         link_fi: packet.link_fi,
         delta_seq: packet.delta_seq,
         checksum: text(packet.chksum),

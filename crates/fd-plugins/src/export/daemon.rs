@@ -5,11 +5,12 @@ use std::sync::OnceLock;
 
 use fd_messages::MessageType;
 
-use super::convert::{Kept, save_for_daemon, stat_from_c, text};
+use super::convert::{Kept, save_for_daemon};
 use crate::api::call::Status;
 use crate::api::host::{AccurateAttributes, FileEvent, FileSetChange, Host, JobFacts, Value, Variable};
 use crate::api::packets::SavePacket;
 use crate::library::abi::{AccurateAttributesPacket, Context, DaemonFunctions, FileEventPacket};
+use crate::library::values::{from_stat, text};
 
 /// What the daemon has given to the library.
 static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
@@ -222,7 +223,7 @@ impl Host for Daemon {
         let status =
             self.call(|functions, context| unsafe { (functions.accurate_attributes)(context, &raw mut packet) });
         (status == Status::Seen).then(|| AccurateAttributes {
-            stat: stat_from_c(&packet.statp),
+            stat: from_stat(&packet.statp),
             // SAFETY: the daemon has stored a text or null.
             checksum: unsafe { text(packet.chksum) },
             delta_seq: packet.delta_seq,

@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use fd_messages::MessageType;
 use fd_records::MetadataKind;
 
-use super::convert::{
-    Kept, bytes, listed_from_c, metadata_from_c, object_from_c, restore_from_c, save_from_c, save_to_c, text,
-};
+use super::convert::{Kept, listed_from_c, object_from_c, restore_from_c, save_to_c};
 use super::daemon::{Daemon, keep};
 use crate::api::call::{Called, Io, IoDone, Status};
 use crate::api::event::Event;
@@ -20,6 +18,7 @@ use crate::library::abi::{
     Context, DaemonFunctions, EventPacket, IoPacket, MetaPacket, PluginFunctions, QueryPacket, RestoreFileListPacket,
     RestoreObjectPacket, RestorePacketC, SavePacketC, StreamPacket, VERSION, XaclPacket, io_func, xacl_func,
 };
+use crate::library::values::{bytes, from_metadata_packet, from_save_head, text};
 
 /// The plugin of this library.
 static PLUGIN: OnceLock<Arc<dyn Plugin>> = OnceLock::new();
@@ -245,7 +244,7 @@ unsafe fn deliver(instance: &mut dyn Instance, call: &mut Call<'_>, number: u32,
             // SAFETY: the caller vouches for it.
             let Some(packet) = (unsafe { value.cast::<SavePacketC>().as_mut() }) else { return ERROR };
             // SAFETY: the same.
-            let (mut file, command) = unsafe { (save_from_c(packet), text(packet.cmd).unwrap_or_default()) };
+            let (mut file, command) = unsafe { (from_save_head(packet), text(packet.cmd).unwrap_or_default()) };
             let called = instance.handle_file(&mut call.daemon, &command, &mut file);
             packet.flags = file.flags;
             packet.portable = u8::from(file.portable);
@@ -492,7 +491,8 @@ unsafe extern "C" fn metadata_restore(context: *mut Context, packet: *mut MetaPa
     unsafe {
         with(context, |instance, call| {
             let Some(packet) = packet.as_ref() else { return ERROR };
-            let called = instance.restore_metadata(&mut call.daemon, &metadata_from_c(packet));
+            let packet = from_metadata_packet(packet, packet.total_size, packet.total_count);
+            let called = instance.restore_metadata(&mut call.daemon, &packet);
             call.answer(called)
         })
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::convert::{Texts, bytes, from_save, text, to_stat, zeroed};
+use super::convert::{Texts, from_save};
 use super::instance::Shared;
 use super::line::Line;
 use crate::api::packets::{ChosenFile, MetadataPacket, RestoreFile, SavePacket, SavedObject};
@@ -16,6 +16,7 @@ use crate::library::abi::{
     size_field, xacl_func,
 };
 use crate::library::chain::Chain;
+use crate::library::values::{bytes, text, to_stat, zeroed};
 use crate::library::wire::{
     Answer, Bytes, Call, Data, EventValue, FIRST_SLOT, FromHost, Function, LONGEST_WRITE, Note, SLOT, SLOT_STEP,
     SLOTS_AHEAD, SMALL_READ,
@@ -407,7 +408,7 @@ impl Calls {
         let data = match read {
             0 => Data::Nothing,
             // SAFETY: the slot is as long as a read may be.
-            1..=SMALL_READ => Data::Here(Bytes(unsafe { bytes(place.cast(), packet.status) })),
+            1..=SMALL_READ => Data::Here(Bytes(unsafe { bytes(place.cast(), packet.status) }.to_vec())),
             _ => {
                 let slot = self.slot;
                 self.slot = (slot + 1) % SLOTS_AHEAD;
@@ -454,7 +455,7 @@ impl Calls {
             return Answer::Xacl(ERROR, Bytes::default());
         }
         // SAFETY: the plugin's bytes.
-        let filled = if restores { Vec::new() } else { unsafe { bytes(packet.content, packet.count) } };
+        let filled = if restores { Vec::new() } else { unsafe { bytes(packet.content, packet.count) }.to_vec() };
         Answer::Xacl(code, Bytes(filled))
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use super::exports;
-use super::instance::c_text;
+use crate::library::values::c_text;
 
 /// How the names of the libraries begin, in the order in which they need each other, and what
 /// follows in the package.

@@ -17,7 +17,7 @@ pub(super) fn note_at(mark: *mut u8) {
 pub(super) fn watch() {
     const DEADLY: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
     // SAFETY: it has numbers, addresses, and a set of signals that is empty.
-    let mut action: libc::sigaction = unsafe { super::convert::zeroed() };
+    let mut action: libc::sigaction = unsafe { crate::library::values::zeroed() };
     action.sa_sigaction = note as *const () as libc::sighandler_t;
     // On the stack that each thread has for it: the ordinary one may be full. Only once: what the
     // signal does by itself follows when the handler returns.

@@ -3,11 +3,12 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
-use super::convert::{array, from_save_head, text, to_stat};
-use super::instance::{GENERAL, Kept, Shared, c_text};
+use super::convert::array;
+use super::instance::{GENERAL, Kept, Shared};
 use super::line::print;
 use crate::api::host::{FileEvent, Value};
 use crate::library::abi::{AccurateAttributesPacket, Context, DaemonFunctions, FileEventPacket, SavePacketC, VERSION};
+use crate::library::values::{c_text, from_save_head, text, to_stat};
 use crate::library::variadic;
 use crate::library::wire::{Bytes, Change, Note, Reply, Request};
 use crate::texts;

@@ -15,6 +15,7 @@ use super::line::Line;
 use super::mapping::Mapping;
 use crate::api::host::Value;
 use crate::library::abi::Context;
+use crate::library::values::c_text;
 use crate::library::wire::{FromHost, Note, Reply, Request};
 
 /// Most messages of threads that are in no call.
@@ -44,11 +45,6 @@ impl From<Value> for Kept {
             Value::Text(text) => Self::Text(text.map(|text| c_text(&text))),
         }
     }
-}
-
-/// A text for C, up to its first NUL.
-pub(super) fn c_text(text: &[u8]) -> CString {
-    CString::new(text.split(|byte| *byte == 0).next().unwrap_or_default()).unwrap_or_default()
 }
 
 /// What all threads know of an instance.

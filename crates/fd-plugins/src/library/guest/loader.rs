@@ -9,12 +9,12 @@ use std::path::Path;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use super::companions;
-use super::convert::text;
 use super::functions;
 use crate::api::plugin::Offers;
 use crate::library::abi::{
     DaemonFunctions, DaemonInfo, LICENSES, LoadPlugin, MAGIC, PluginFunctions, PluginInfoPacket, UnloadPlugin, VERSION,
 };
+use crate::library::values::text;
 use crate::library::wire::Load;
 use crate::texts;
 
