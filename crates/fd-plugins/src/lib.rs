@@ -8,17 +8,28 @@
 //! - `job_plugins`: all plugins of one job: which of them a command means, and what becomes of
 //!   those that fail.
 //! - `bpipe`: [`BpipePlugin`], which saves what programs print.
-//! - `export`: plugins in Rust as libraries, for other daemons too ([`export!`]).
+//! - `export`: plugins in Rust as libraries, for other daemons too ([`export!`]); x86-64 only.
 //!
 //! Not here: records, the FileSet, and when a job calls what.
 
 mod api;
 mod bpipe;
+#[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "the C interface has pointers")]
 pub mod export;
 mod job_plugins;
 pub mod library;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "plugin hosts say some of them"))]
 mod texts;
+
+/// Plugins in Rust are libraries with the C interface, which is supported on x86-64 only.
+#[cfg(not(target_arch = "x86_64"))]
+#[macro_export]
+macro_rules! export {
+    ($plugin:expr) => {
+        ::core::compile_error!("plugins with the C interface are supported on x86-64 only");
+    };
+}
 
 pub use api::call::{Called, Gone, Io, IoDone, Status};
 pub use api::event::Event;

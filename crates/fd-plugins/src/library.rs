@@ -15,24 +15,40 @@
 //! - `values`: between the structures of C and the types of the API;
 //! - `abi`, `variadic`, `printf`: the structures of C, and its functions with any number of
 //!   arguments.
+//!
+//! That side is for x86-64 only, of which the structures and the instructions are. On other
+//! processors no plugin is loaded, and no plugin host started.
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "without plugin hosts nobody uses it"))]
 
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod abi;
 mod chain;
 mod conversation;
+#[cfg(target_arch = "x86_64")]
 mod guest;
 mod orders;
+#[cfg(target_arch = "x86_64")]
 mod printf;
 mod process;
 mod remote;
 mod settings;
+#[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "it reads structures of C")]
 pub(crate) mod values;
+#[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "instructions, and what they make of registers and the stack")]
 mod variadic;
 mod wire;
 
 pub use self::conversation::listen;
+#[cfg(target_arch = "x86_64")]
 pub use self::guest::serve;
 pub use self::process::is_meant;
 pub use self::remote::Library;
 pub use self::settings::{Confinement, HostSettings, Output};
+
+/// Runs a plugin host, which nobody starts on this processor; returns its exit status.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn serve() -> u8 {
+    1
+}

@@ -89,6 +89,8 @@ pub(crate) fn not_loaded(file: &[u8], why: &str) -> Vec<u8> {
 pub(crate) const LOAD_REFUSED: &str = "loadPlugin has returned an error";
 /// Why: `loadPlugin` does not return.
 pub(crate) const LOAD_LATE: &str = "loadPlugin does not return";
+/// No plugin with the C interface can be loaded here.
+pub(crate) const OTHER_PROCESSOR: &str = "plugins with the C interface are supported on x86-64 only";
 
 fn about(file: &[u8], text: &str) -> Vec<u8> {
     [b"Plugin ", file, b": ", text.as_bytes(), b"\n"].concat()

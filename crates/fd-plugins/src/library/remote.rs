@@ -46,6 +46,9 @@ impl Library {
     /// which nothing is said (reference 07 §2.3).
     pub fn load(path: &Path, settings: HostSettings, confinement: Confinement) -> Result<Self, Option<Vec<u8>>> {
         let file = path.file_name().unwrap_or_default().as_bytes().to_vec();
+        if cfg!(not(target_arch = "x86_64")) {
+            return Err(Some(texts::not_loaded(&file, texts::OTHER_PROCESSOR)));
+        }
         let path = path.as_os_str().as_bytes().to_vec();
         let started = Process::start(&settings, &confinement, &path, &file);
         let (process, version, offers) = started.map_err(|why| match why {
