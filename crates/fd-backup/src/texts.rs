@@ -154,6 +154,11 @@ pub(crate) fn no_object_name(command: &[u8]) -> Vec<u8> {
     [b"fd_plugins.c:737 Command plugin \"", command, rest].concat()
 }
 
+/// A plugin's object is empty, and not saved; ferrofd's own.
+pub(crate) fn empty_object(command: &[u8], name: &[u8]) -> Vec<u8> {
+    [b"Command plugin \"", command, b"\": object \"", name, b"\" is empty and is not saved.\n"].concat()
+}
+
 /// A plugin has put no name of its file into its packet.
 pub(crate) fn no_name(place: PluginPlace, command: &[u8]) -> Vec<u8> {
     let line: &[u8] = if matches!(place, PluginPlace::Estimate) { b"898" } else { b"763" };

@@ -113,8 +113,16 @@ impl CommandRun<'_, '_, '_, '_> {
         }
         let kind = Kind::of(packet);
         if let Kind::Object(file_type) = kind {
-            if packet.object.name.is_none() && file_type != FileType::PluginObject {
-                return Err(Halt::Fatal(texts::no_object_name(command)));
+            if file_type != FileType::PluginObject {
+                let Some(name) = &packet.object.name else {
+                    return Err(Halt::Fatal(texts::no_object_name(command)));
+                };
+                // It would end a Director that has its catalog in SQLite (reference 07 §6.1).
+                if packet.object.data.is_empty() {
+                    let text = texts::empty_object(command, name);
+                    self.saver.emitter.note(Event::Message { kind: MessageType::Error, text, failed: false });
+                    return self.end_file();
+                }
             }
             self.save_object(packet, file_type, file_index)?;
             return self.end_file();

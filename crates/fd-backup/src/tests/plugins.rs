@@ -360,6 +360,20 @@ fn a_bad_packet_ends_the_job_with_the_stock_daemon_s_words() {
 }
 
 #[test]
+fn an_empty_object_is_not_saved_and_the_job_goes_on() {
+    for file_type in [FileType::RestoreFirst, FileType::PluginConfig, FileType::SecurityObject] {
+        let files = [FakeFile::object("none", file_type, b""), FakeFile::object("some", file_type, b"x")];
+        let (outcome, calls) = backup("M", Fake::with_files(files));
+        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+        let expected = format!("Command plugin \"{COMMAND}\": object \"none\" is empty and is not saved.\n");
+        assert_eq!(outcome.messages, [(MessageType::Error, expected)]);
+        assert_eq!(summary(&outcome.records()), [(1, 26), (1, 28), (1, 26)]);
+        assert_eq!(outcome.progress.files(), 1);
+        assert_eq!(calls.iter().filter(|call| *call == "end").count(), 2, "{calls:?}");
+    }
+}
+
+#[test]
 fn a_command_without_its_plugin_is_refused_or_left_out_as_by_the_stock_daemon() {
     let outcome = |command: &str, plugin: Fake| {
         let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/file", "N", &format!("P {command}"), "N"]);
