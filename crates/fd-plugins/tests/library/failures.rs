@@ -34,7 +34,6 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_read_beyond_the_buffer_fails_the_job", a_read_beyond_the_buffer_fails_the_job),
     ("no_message_of_a_plugin_ends_the_daemon", no_message_of_a_plugin_ends_the_daemon),
     ("libraries_that_are_no_plugins_are_refused", libraries_that_are_no_plugins_are_refused),
-    ("confinement_is_kept", confinement_is_kept),
 ];
 
 /// Calls every function once, until one fails; what has failed.
@@ -252,14 +251,6 @@ fn libraries_that_are_no_plugins_are_refused() {
     for (name, definition, expected) in cases {
         assert_eq!(refusal(name, definition), expected, "{name}");
     }
-}
-
-fn confinement_is_kept() {
-    // As much memory as the program needs to begin is less than this.
-    let little = Confinement { memory: Some(1 << 20), ..confinement() };
-    assert!(load(&compiled("little", &[]), little).is_err());
-    let enough = Confinement { memory: Some(1 << 30), ..confinement() };
-    assert!(load(&compiled("enough", &[]), enough).is_ok());
 }
 
 fn no_message_of_a_plugin_ends_the_daemon() {

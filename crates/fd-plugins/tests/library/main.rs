@@ -7,6 +7,7 @@
 
 mod bed;
 mod calls;
+mod confined;
 mod debian;
 mod failures;
 
@@ -25,9 +26,8 @@ fn main() -> ExitCode {
     }
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let mut failed = 0;
-    for (name, test) in
-        calls::TESTS.iter().chain(failures::TESTS).chain(debian::TESTS).filter(|(name, _)| name.contains(&filter))
-    {
+    let tests = [calls::TESTS, confined::TESTS, failures::TESTS, debian::TESTS];
+    for (name, test) in tests.into_iter().flatten().filter(|(name, _)| name.contains(&filter)) {
         // A skipped test is named by its thread.
         let run = std::thread::Builder::new().name((*name).to_owned()).spawn(*test);
         let good = run.is_ok_and(|run| run.join().is_ok());

@@ -8,11 +8,15 @@
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <net/if.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../../../../tests/plugins/fd_plugin.h"
@@ -49,6 +53,45 @@ static void *talk(void *context)
     say(context, M_INFO, "from a thread of the plugin");
     daemon_functions->get_value(context, VAR_IS_CANCELED, &canceled);
     return NULL;
+}
+
+/* Says as whom it runs: all three of each number, so that nothing can be taken back. */
+static void tell_user(struct bp_context *context)
+{
+    uid_t uid[3];
+    gid_t gid[3], groups[20];
+    int count = getgroups(20, groups);
+    char text[500];
+    int length;
+
+    getresuid(&uid[0], &uid[1], &uid[2]);
+    getresgid(&gid[0], &gid[1], &gid[2]);
+    length = sprintf(text, "user %d %d %d, group %d %d %d, groups", uid[0], uid[1], uid[2], gid[0], gid[1], gid[2]);
+    for (int index = 0; index < count; index++)
+        length += sprintf(text + length, " %d", groups[index]);
+    say(context, M_INFO, text);
+}
+
+/* Says in which network it is, and which devices that has. */
+static void tell_network(struct bp_context *context)
+{
+    struct if_nameindex *devices = if_nameindex();
+    int line = socket(AF_INET, SOCK_DGRAM, 0);
+    char text[500] = "";
+    struct ifreq request;
+
+    if (readlink("/proc/self/ns/net", text, sizeof text - 1) < 0)
+        say(context, M_INFO, "unknown network");
+    say(context, M_INFO, text);
+    for (struct if_nameindex *device = devices; device && device->if_name; device++) {
+        memset(&request, 0, sizeof request);
+        snprintf(request.ifr_name, IFNAMSIZ, "%s", device->if_name);
+        ioctl(line, SIOCGIFFLAGS, &request);
+        snprintf(text, sizeof text, "%s is %s", device->if_name, request.ifr_flags & IFF_UP ? "up" : "down");
+        say(context, M_INFO, text);
+    }
+    if_freenameindex(devices);
+    close(line);
 }
 
 /* Does what the command wants in this function; what to return. */
@@ -114,6 +157,10 @@ static int odd(struct bp_context *context, const char *function)
     }
     if (!strncmp(what, "fatal", 5))
         say(context, M_ABORT, "the end");
+    if (!strncmp(what, "user", 4))
+        tell_user(context);
+    if (!strncmp(what, "network", 7))
+        tell_network(context);
     if (!strncmp(what, "tell", 4)) {
         int index = -1;
         daemon_functions->get_value(context, VAR_FILE_INDEX, &index);

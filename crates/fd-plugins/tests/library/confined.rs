@@ -1,0 +1,74 @@
+//! What a plugin may, by its settings.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use fd_plugins::SavePacket;
+use fd_plugins::library::Confinement;
+
+use crate::Test;
+use crate::bed::{Daemon, begun, compiled, confinement, load};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("a_plugin_gets_no_more_memory_than_it_may", a_plugin_gets_no_more_memory_than_it_may),
+    ("a_plugin_runs_as_its_user_with_its_groups", a_plugin_runs_as_its_user_with_its_groups),
+    ("a_plugin_without_network_has_no_device_that_is_up", a_plugin_without_network_has_no_device_that_is_up),
+];
+
+fn a_plugin_gets_no_more_memory_than_it_may() {
+    // As much memory as the program needs to begin is less than this.
+    let little = Confinement { memory: Some(1 << 20), ..confinement() };
+    assert!(load(&compiled("little", &[]), little).is_err());
+    let enough = Confinement { memory: Some(1 << 30), ..confinement() };
+    assert!(load(&compiled("enough", &[]), enough).is_ok());
+}
+
+/// What a plugin with this confinement says when it is to tell this.
+fn told(library: &Path, what: &str, confinement: Confinement) -> Vec<String> {
+    let plugin = load(library, confinement).unwrap();
+    let mut daemon = Daemon::default();
+    let command = format!("odd: startBackupFile={what}");
+    let mut instance = begun(&plugin, &mut daemon, &command).unwrap();
+    instance.start_backup_file(&mut daemon, command.as_bytes(), true, &mut SavePacket::empty()).unwrap();
+    instance.end_backup_file(&mut daemon).unwrap();
+    instance.end(&mut daemon).unwrap();
+    daemon.said.iter().map(|said| said.trim_start_matches("Info ").trim_end().to_owned()).collect()
+}
+
+fn a_plugin_runs_as_its_user_with_its_groups() {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("needs root");
+    }
+    // Only root may enter the folders above the usual place, perhaps.
+    let folder = std::env::temp_dir().join(format!("ferrofd-confined-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+    let library = folder.join("odd-fd.so");
+    fs::copy(compiled("user", &[]), &library).unwrap();
+    fs::set_permissions(&library, Permissions::from_mode(0o755)).unwrap();
+    let with = |user: Option<(u32, Vec<u32>)>| told(&library, "user", Confinement { user, ..confinement() });
+    let (own, both, group) = (with(None), with(Some((12_345, vec![23_456, 34_567]))), with(Some((0, vec![23_456]))));
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(matches!(&own[..], [text] if text.starts_with("user 0 0 0, group ")), "{own:?}");
+    assert_eq!(both, ["user 12345 12345 12345, group 23456 23456 23456, groups 23456 34567"]);
+    assert_eq!(group, ["user 0 0 0, group 23456 23456 23456, groups 23456"]);
+}
+
+fn a_plugin_without_network_has_no_device_that_is_up() {
+    let may = Command::new("unshare").args(["--net", "true"]).output().is_ok_and(|done| done.status.success());
+    if !nix::unistd::geteuid().is_root() || !may {
+        return skip::test("needs root that may make networks");
+    }
+    let library = compiled("network", &[]);
+    let own = fs::read_link("/proc/self/ns/net").unwrap().to_str().unwrap().to_owned();
+    let with = |network| told(&library, "network", Confinement { network, ..confinement() });
+    assert_eq!(with(true).first(), Some(&own));
+    let without = with(false);
+    let Some((network, devices)) = without.split_first() else { panic!("it says nothing") };
+    assert!(network.starts_with("net:[") && *network != own, "{without:?}");
+    // Some kernels have ends of tunnels in every network.
+    assert!(devices.contains(&"lo is down".to_owned()), "{without:?}");
+    assert!(devices.iter().all(|device| device.ends_with(" is down")), "{without:?}");
+}
