@@ -3,8 +3,6 @@
 //!
 //! With `FD_UNDER_TEST=stock` a second stock daemon takes the place of ours.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

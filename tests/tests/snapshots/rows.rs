@@ -180,6 +180,22 @@ fn size(lstat: &[u8]) -> String {
     bed::LStat::parse(lstat).map_or_else(String::new, |stat| stat.size.to_string())
 }
 
+impl Row {
+    /// What the page of differences and our own lines should say, and don't.
+    fn missing(&self, documents: &str, ours: Option<&str>) -> Vec<String> {
+        let documented = match self.expect {
+            Expect::Differs { documented, .. } => Some(documented).filter(|text| !documents.contains(text)),
+            Expect::Equal => None,
+        };
+        let undocumented = documented.map(|text| format!("{}: no row says {text:?}", self.name));
+        let parts = self.must.iter().filter_map(|part| {
+            let all = ours.filter(|all| !all.contains(part))?;
+            Some(format!("{}: {part:?} is missing in\n{all}", self.name))
+        });
+        undocumented.into_iter().chain(parts).collect()
+    }
+}
+
 #[test]
 fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<()> {
     if !geteuid().is_root() {
@@ -215,17 +231,7 @@ fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<(
             let ours = under.iter().filter(|line| !line.starts_with("SNAPSHOT_") && !line.contains('|'));
             wrong.push(format!("{}: {differences:#?}\nours: {:#?}", row.name, ours.collect::<Vec<_>>()));
         }
-        if let Expect::Differs { documented, .. } = row.expect
-            && !documents.contains(documented)
-        {
-            wrong.push(format!("{}: no row says {documented:?}", row.name));
-        }
-        if ours == Fd::Ours {
-            let all = under.join("\n");
-            for part in row.must.iter().filter(|part| !all.contains(**part)) {
-                wrong.push(format!("{}: {part:?} is missing in\n{all}", row.name));
-            }
-        }
+        wrong.extend(row.missing(&documents, (ours == Fd::Ours).then(|| under.join("\n")).as_deref()));
         if row.name == "usual" {
             let rules = RecordRules { mask_atime: true };
             let records = |job: &JobResult, client| bed.records(&job.row, client);

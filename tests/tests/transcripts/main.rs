@@ -3,7 +3,11 @@
 //!
 //! Not here: what goes to the Storage Daemon (the compliance matrix compares volumes), and TLS.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "what helps a test fails the test, like the test itself"
+)]
 
 mod console;
 mod normal;

@@ -205,6 +205,19 @@ unsafe extern "C" fn handle_plugin_event(context: *mut Context, event: *mut Even
     }
 }
 
+/// An event whose value is a text.
+fn event_of_text(number: u32, line: &[u8]) -> Event<'_> {
+    match number {
+        1 => Event::JobStart(line),
+        9 => Event::BackupCommand(line),
+        10 => Event::RestoreCommand(line),
+        11 => Event::EstimateCommand(line),
+        20 => Event::PluginCommand(line),
+        25 => Event::ComponentInfo(line),
+        _ => Event::PluginOptions(line),
+    }
+}
+
 /// # Safety
 /// The value is what belongs to the event (reference 07 §3.7).
 unsafe fn deliver(instance: &mut dyn Instance, call: &mut Call<'_>, number: u32, value: *mut c_void) -> c_int {
@@ -215,15 +228,7 @@ unsafe fn deliver(instance: &mut dyn Instance, call: &mut Call<'_>, number: u32,
         1 | 9 | 10 | 11 | 20 | 25 | 28 => {
             // SAFETY: the caller vouches for it: a text.
             line = unsafe { text(value.cast()) }.unwrap_or_default();
-            match number {
-                1 => Event::JobStart(&line),
-                9 => Event::BackupCommand(&line),
-                10 => Event::RestoreCommand(&line),
-                11 => Event::EstimateCommand(&line),
-                20 => Event::PluginCommand(&line),
-                25 => Event::ComponentInfo(&line),
-                _ => Event::PluginOptions(&line),
-            }
+            event_of_text(number, &line)
         }
         2 => Event::JobEnd,
         3 => Event::StartBackupJob,

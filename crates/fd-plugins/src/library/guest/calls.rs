@@ -172,27 +172,14 @@ impl Calls {
             Call::Features => self.features(),
             Call::StartBackup(command, _, _, file) => self.start_backup(&command.0, &file),
             Call::EndBackup(_) => Answer::Status(self.of_context(functions.end_backup_file)),
-            Call::Open { name, flags, mode } => {
-                let mut texts = Texts::default();
-                let mut packet = self.io_packet(io_func::OPEN);
-                packet.flags = flags;
-                packet.mode = if self.verifies { VERIFIES } else { mode };
-                packet.fname = texts.hold(&name.0);
-                self.input_output(packet)
-            }
+            Call::Open { name, flags, mode } => self.open(&name.0, flags, mode),
             Call::Read(count, _) => self.read(count),
             Call::Write(data) => self.write(Some(&data.0), data.0.len()),
             Call::WriteShared(count) => self.write(None, count as usize),
             Call::Seek { offset, whence } => {
-                let mut packet = self.io_packet(io_func::SEEK);
-                packet.offset = offset;
-                packet.whence = whence;
-                self.input_output(packet)
+                self.input_output(IoPacket { whence, offset, ..self.io_packet(io_func::SEEK) })
             }
-            Call::Close => {
-                let packet = self.io_packet(io_func::CLOSE);
-                self.input_output(packet)
-            }
+            Call::Close => self.input_output(self.io_packet(io_func::CLOSE)),
             Call::Xacl(number, content) => self.xacl(number, content),
             Call::CheckStream(stream) => self.check_stream(stream),
             Call::CheckFile(name) => self.check_file(&name.0),
@@ -203,15 +190,26 @@ impl Calls {
             Call::RestoreMetadata(packet) => self.restore_metadata(packet),
             Call::RestoreFileList(file) => self.restore_file_list(file.as_deref()),
             Call::Query(parameter, command) => self.query(&parameter.0, &command.0),
-            Call::StartVerify(file) => {
-                self.verifies = true;
-                match self.restore_packet(functions.start_verify_file, &file) {
-                    Answer::Created(code, _) => Answer::Status(code),
-                    other => other,
-                }
-            }
+            Call::StartVerify(file) => self.start_verify(&file),
             Call::EndVerify => Answer::Status(self.of_context(functions.end_verify_file)),
         }
+    }
+
+    fn start_verify(&mut self, file: &RestoreFile) -> Answer {
+        self.verifies = true;
+        match self.restore_packet(self.functions.start_verify_file, file) {
+            Answer::Created(code, _) => Answer::Status(code),
+            other => other,
+        }
+    }
+
+    fn open(&mut self, name: &[u8], flags: i32, mode: u32) -> Answer {
+        let mut texts = Texts::default();
+        let mut packet = self.io_packet(io_func::OPEN);
+        packet.flags = flags;
+        packet.mode = if self.verifies { VERIFIES } else { mode };
+        packet.fname = texts.hold(name);
+        self.input_output(packet)
     }
 
     fn check_stream(&self, stream: i32) -> Answer {
