@@ -164,7 +164,7 @@ pub(crate) fn victims() -> Vec<Victim> {
         plain("digest", whole_file(NAME), 2),
         plain(
             "name of a plugin",
-            vec![record(26, b"2 1 1 bpipe:/x:y:z\0".to_vec()), file(NAME, 2), record(2, CONTENT)],
+            vec![record(26, b"2 1 1 other:/x:y:z\0".to_vec()), file(NAME, 2), record(2, CONTENT)],
             0,
         ),
     ]
