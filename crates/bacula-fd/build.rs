@@ -2,19 +2,9 @@
 //! §3.9; `fd-plugins/src/library/guest/exports.rs`).
 
 fn main() {
-    const EXPORTED: [&str; 9] = [
-        "r_first",
-        "r_last",
-        "res_head",
-        "res_all",
-        "resources",
-        "_Z13dump_resourceiP3RESPFvPvPKczES1_",
-        "_Z13free_resourceP3RESi",
-        "_Z13save_resourceP6CONFIGiP8RES_ITEMi",
-        "_Z10open_bpipePciPKcPS_",
-    ];
     println!("cargo::rerun-if-changed=build.rs");
-    for name in EXPORTED {
+    println!("cargo::rerun-if-changed=../fd-plugins/exported_symbols");
+    for name in include_str!("../fd-plugins/exported_symbols").lines() {
         println!("cargo::rustc-link-arg-bin=bacula-fd=-Wl,--export-dynamic-symbol={name}");
     }
 }

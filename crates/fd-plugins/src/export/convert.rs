@@ -7,7 +7,7 @@ use crate::library::abi::{
     MetaPacket, PluginMetadata, PluginObjectPart, RestoreFileListPacket, RestoreObjectPacket, RestoreObjectPart,
     RestorePacketC, SavePacketC, size_field,
 };
-use crate::library::values::{bytes, c_text, from_stat, text, write_stat, zeroed};
+use crate::library::values::{bytes, c_text, from_stat, text, write_save_head, zeroed};
 
 /// What a structure of C points to. It lives until the daemon is done with the structure.
 #[derive(Default)]
@@ -46,15 +46,7 @@ impl Kept {
 pub(super) fn save_to_c(file: &SavePacket, packet: &mut SavePacketC, kept: &mut Kept) {
     packet.fname = kept.text_or_null(file.name.as_deref());
     packet.link = kept.text_or_null(file.link.as_deref());
-    write_stat(&file.stat, &mut packet.statp);
-    packet.file_type = file.file_type;
-    packet.flags = file.flags;
-    packet.no_read = u8::from(file.no_read);
-    packet.portable = u8::from(file.portable);
-    packet.accurate_found = u8::from(file.accurate_found);
-    packet.stat_update = u8::from(file.stat_update);
-    packet.delta_seq = file.delta_seq;
-    packet.link_fi = file.link_fi;
+    write_save_head(file, packet);
     packet.restore_obj = object(&file.object, kept);
     packet.plugin_obj = plugin_object(&file.plugin_object, kept);
     packet.plug_meta = metadata(&file.metadata, kept);

@@ -90,6 +90,19 @@ pub(crate) fn from_stat(from: &libc::stat) -> Stat {
     }
 }
 
+/// Writes what has no address of what a packet says of a file.
+pub(crate) fn write_save_head(from: &SavePacket, to: &mut SavePacketC) {
+    write_stat(&from.stat, &mut to.statp);
+    to.file_type = from.file_type;
+    to.flags = from.flags;
+    to.no_read = u8::from(from.no_read);
+    to.portable = u8::from(from.portable);
+    to.accurate_found = u8::from(from.accurate_found);
+    to.stat_update = u8::from(from.stat_update);
+    to.delta_seq = from.delta_seq;
+    to.link_fi = from.link_fi;
+}
+
 /// What a packet says of a file, without objects and metadata.
 ///
 /// # Safety

@@ -16,7 +16,7 @@ use crate::library::abi::{
     size_field, xacl_func,
 };
 use crate::library::chain::Chain;
-use crate::library::values::{bytes, text, to_stat, zeroed};
+use crate::library::values::{bytes, text, to_stat, write_save_head, zeroed};
 use crate::library::wire::{
     Answer, Bytes, Call, Data, EventValue, FIRST_SLOT, FromHost, Function, LONGEST_WRITE, Note, SLOT, SLOT_STEP,
     SLOTS_AHEAD, SMALL_READ,
@@ -331,16 +331,8 @@ impl Calls {
         packet.fname = texts.hold_option(file.name.as_deref());
         packet.snap_fname = texts.hold_option(file.snap_name.as_deref());
         packet.link = texts.hold_option(file.link.as_deref());
-        packet.statp = to_stat(&file.stat);
-        packet.file_type = file.file_type;
-        packet.flags = file.flags;
-        packet.no_read = u8::from(file.no_read);
-        packet.portable = u8::from(file.portable);
-        packet.accurate_found = u8::from(file.accurate_found);
-        packet.stat_update = u8::from(file.stat_update);
+        write_save_head(file, &mut packet);
         packet.cmd = self.shared.keep(command).cast_mut();
-        packet.delta_seq = file.delta_seq;
-        packet.link_fi = file.link_fi;
         *self.save = packet;
         self.texts = texts;
     }
