@@ -103,6 +103,41 @@ fn a_cancel_ends_whatever_the_job_waits_for() -> Result<()> {
     Ok(())
 }
 
+/// The order may overtake the command that makes the job wait.
+#[test]
+fn a_cancel_before_the_wait_ends_it_too() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon waits on");
+    }
+    let mut bed = bed_in_clear("cancel-before")?;
+    let fifo = bed.folder().join("fifo");
+    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    for (job, (packets, _)) in (1..).zip(waits(&fifo)) {
+        let what = String::from_utf8_lossy(packets.last().unwrap()).into_owned();
+        let mut peer = begin(port, job, &[])?;
+        cancel(port, job)?;
+        packets.iter().try_for_each(|packet| peer.send(packet))?;
+        if !what.starts_with("RunBeforeJob") {
+            peer.signal(EOD)?;
+        }
+        let answer = loop {
+            let frame = peer.receive()?;
+            let said = text(&frame);
+            if frame == Frame::Closed || said.starts_with("2800 End Job") || said.starts_with("2000 OK Run") {
+                break said;
+            }
+        };
+        assert!(
+            answer.starts_with("2800 End Job TermCode=65 ") || answer.starts_with("2000 OK RunBefore"),
+            "{what}: {answer}"
+        );
+        drop(peer);
+        wait_for_children(pid, false)?;
+    }
+    Ok(())
+}
+
 #[test]
 fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {

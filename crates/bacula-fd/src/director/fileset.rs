@@ -23,8 +23,8 @@ impl Conversation<'_> {
         }
         let (job, director) = (self.job(), self.channel.canceller());
         // A plugin that is not there has failed the job; the lines behind it are told all the same.
-        let aborts = job.aborts();
-        let is_canceled = || job.aborts() != aborts;
+        // The order to cancel may have overtaken this command.
+        let is_canceled = || job.aborts() > 0;
         let wanted = || !is_canceled() && !director.peer_has_left();
         let matcher = Matcher::new(Arc::clone(&job));
         let lists = ListReader {

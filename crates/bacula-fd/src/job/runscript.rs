@@ -90,8 +90,8 @@ pub(crate) struct Surroundings<'a> {
 
 /// Whether a script is still wanted.
 ///
-/// A `cancel` ends the script that runs at that time, and no later one: scripts that clean up after
-/// a canceled job run. Without its Director a job that has not begun will not begin, so the scripts
+/// A `cancel` ends scripts before the job, whichever comes first. After the job it ends the script
+/// that runs at that time, and no later one: scripts that clean up after a canceled job run. Without its Director a job that has not begun will not begin, so the scripts
 /// before it end, too. Those of a job that runs or has run go on, because their effect on the host
 /// is still needed, but not without a bound: their output has no reader.
 struct Watch<'w> {
@@ -106,7 +106,8 @@ struct Watch<'w> {
 impl<'w> Watch<'w> {
     fn new(job: &'w Job, moment: Moment, ask_director_gone: &'w dyn Fn() -> bool) -> Self {
         let (director_gone, unheard) = (Cell::new(false), Cell::new(0));
-        Self { job, aborts: job.aborts(), moment, ask_director_gone, director_gone, unheard }
+        let aborts = if moment.is_before_the_job() { 0 } else { job.aborts() };
+        Self { job, aborts, moment, ask_director_gone, director_gone, unheard }
     }
 
     fn is_wanted(&self) -> bool {

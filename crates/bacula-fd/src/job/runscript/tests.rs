@@ -71,7 +71,7 @@ fn endless(command: &str, moment: Moment, job: &Job, gone: &dyn Fn() -> bool, fi
 }
 
 #[test]
-fn a_cancel_ends_the_script_that_runs_and_no_later_one() {
+fn a_cancel_ends_scripts_before_the_job_and_none_that_cleans_up() {
     for command in ["yes", "sh -c \"echo x; exec sleep 1000\"", "sh -c \"echo x; exec >&- 2>&-; exec sleep 1000\""] {
         let job = Job::new(Identity::default(), 0);
         let (_, last) = endless(command, Moment::Before, &job, &|| false, &|| job.abort(false));
@@ -79,6 +79,8 @@ fn a_cancel_ends_the_script_that_runs_and_no_later_one() {
         assert!(last.ends_with(said), "{command}: {last}");
         let (bytes, _) = endless("echo cleaned", Moment::After, &job, &|| false, &|| ());
         assert!(bytes > 0);
+        let (_, last) = endless(command, Moment::Before, &job, &|| false, &|| ());
+        assert!(last.ends_with(said), "canceled before it began: {command}: {last}");
     }
 }
 
