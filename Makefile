@@ -72,7 +72,7 @@ fuzz-build: ## Build the fuzz targets only
 	@scripts/fuzz build
 
 bench: setup ## Measure ferrofd beside the stock daemon; QUICK=1: three replicas; BENCH_CELLS="manyfiles10 full" chooses
-	$(CARGO) build --release -p bacula-fd -p bench
+	$(CARGO) build --release -p bacula-fd -p bed -p bench
 	$(CARGO) run --release -q -p bench -- run $(if $(QUICK),--quick) $(BENCH_FLAGS)
 
 bench-quick: ## The same with three replicas

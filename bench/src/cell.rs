@@ -53,6 +53,18 @@ pub enum Variant {
     PkiAgain,
     /// For the first time, compressed with LZO before.
     PkiLzo,
+    /// Nothing has changed since the last job.
+    Unchanged,
+    /// The same without a page cache.
+    ColdUnchanged,
+    /// Through slowfs, without a delay; nothing has changed.
+    Slow0,
+    /// With a millisecond before each operation.
+    Slow1,
+    /// With five.
+    Slow5,
+    /// With twenty.
+    Slow20,
 }
 
 impl Level {
@@ -86,6 +98,12 @@ impl Variant {
             Self::Pki => "pki",
             Self::PkiAgain => "pki-again",
             Self::PkiLzo => "pki-lzo",
+            Self::Unchanged => "unchanged",
+            Self::ColdUnchanged => "cold-unchanged",
+            Self::Slow0 => "slow0",
+            Self::Slow1 => "slow1",
+            Self::Slow5 => "slow5",
+            Self::Slow20 => "slow20",
         }
     }
 
@@ -111,6 +129,27 @@ impl Variant {
     /// encoders, and keys of encrypted data are random; there, the catalog's rows are compared.
     pub fn same_bytes(self) -> bool {
         !matches!(self, Self::Gzip6 | Self::Lzo | Self::Zstd) && !self.is_encrypted()
+    }
+
+    /// Milliseconds before each operation of the storage, if it is slow at all.
+    pub fn delay(self) -> Option<u32> {
+        match self {
+            Self::Slow0 => Some(0),
+            Self::Slow1 => Some(1),
+            Self::Slow5 => Some(5),
+            Self::Slow20 => Some(20),
+            _ => None,
+        }
+    }
+
+    /// Whether a hundredth of the files is touched before a Differential or an Incremental.
+    pub fn touches(self) -> bool {
+        !matches!(self, Self::Accurate | Self::Unchanged | Self::ColdUnchanged) && self.delay().is_none()
+    }
+
+    /// Whether the page cache is dropped before each job.
+    pub fn is_cold(self) -> bool {
+        matches!(self, Self::Cold | Self::ColdUnchanged)
     }
 
     /// Whether data is encrypted and signed.
@@ -184,6 +223,14 @@ impl Cell {
             add(Kind::Tiny, thousands, &[Variant::Default], levels);
         }
         add(Kind::Media, 16, &[Variant::Default], &[Restore]);
+        add(Kind::Media, 4, &[Variant::Lzo], &[Full]);
+        add(Kind::Manyfiles, 10, &[Variant::Unchanged], &[Incremental]);
+        add(Kind::Tiny, 1000, &[Variant::Unchanged], &[Incremental]);
+        add(Kind::Tiny, 300, &[Variant::ColdUnchanged], &[Full, Incremental]);
+        let slow = [Variant::Slow0, Variant::Slow1, Variant::Slow5, Variant::Slow20];
+        for thousands in [1, 10] {
+            add(Kind::Small, thousands, &slow, &[Full, Incremental, Restore]);
+        }
         cells
     }
 

@@ -1,6 +1,6 @@
-//! The floor: a File Daemon that reads no file. It sends a stream that is ready in memory, so what
-//! its job takes is what Director and Storage Daemon need for themselves, and no File Daemon can be
-//! faster.
+//! The floor: a File Daemon that reads and writes no file. In a backup it sends a stream that is
+//! ready in memory, in a restore it receives the records and drops them. So what its job takes is
+//! what Director and Storage Daemon need for themselves, and no File Daemon can be faster.
 //!
 //! The stream is made from the volume of a real job: a record there was one packet on the wire. It
 //! logs in and encrypts as the daemons do by default; packets are not compressed (what that would
@@ -24,6 +24,15 @@ pub struct Stream {
     files: u64,
     read_bytes: u64,
     bytes: u64,
+}
+
+/// What the floor does for a job.
+#[derive(Debug, Clone, Copy)]
+pub enum Role<'a> {
+    /// Sends this.
+    Send(&'a Stream),
+    /// Receives and drops everything, and reports so many files.
+    Drop(u64),
 }
 
 /// A connection's name for messages.
@@ -67,10 +76,10 @@ impl Stream {
 }
 
 /// Plays a File Daemon for one job that runs meanwhile.
-pub fn during<T>(port: u16, stream: &Stream, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn during<T>(port: u16, role: Role<'_>, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let listener = TcpListener::bind(("127.0.0.1", port)).map_err(|error| problem(DIRECTOR, &error.to_string()))?;
     thread::scope(|scope| {
-        let served = scope.spawn(move || serve(&listener, stream));
+        let served = scope.spawn(move || serve(&listener, role));
         let result = work();
         let served = served.join().map_err(|_| problem(DIRECTOR, "the thread that served it ended"))?;
         result.and_then(|result| served.map(|()| result))
@@ -91,10 +100,10 @@ fn greet(listener: &TcpListener) -> Result<Line> {
     Ok(director)
 }
 
-fn serve(listener: &TcpListener, stream: &Stream) -> Result<()> {
+fn serve(listener: &TcpListener, role: Role<'_>) -> Result<()> {
     let mut director = greet(listener)?;
     let mut storage = None;
-    let (mut job, mut session_key) = (String::new(), String::new());
+    let (mut job, mut session_key, mut session) = (String::new(), String::new(), String::new());
     loop {
         let command = match director.receive()? {
             Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -105,6 +114,7 @@ fn serve(listener: &TcpListener, stream: &Stream) -> Result<()> {
             "JobId" => {
                 job = value(&command, "Job=");
                 session_key = value(&command, "Authorization=");
+                session = format!("{} {}", value(&command, "SDid="), value(&command, "SDtime="));
                 director.say("2000 OK Job 15.0.3 (25Mar25) x86_64-pc-linux-gnu,floor,1;")?;
             }
             "level" => director.say("2000 OK level\n")?,
@@ -113,23 +123,43 @@ fn serve(listener: &TcpListener, stream: &Stream) -> Result<()> {
                 director.say("2000 OK include\n")?;
             }
             "storage" => {
-                storage = Some(open(&value(&command, "port="), &job, &session_key)?);
+                let key = Some(value(&command, "Authorization=")).filter(|key| !key.is_empty());
+                storage = Some(open(&value(&command, "port="), &job, key.as_ref().unwrap_or(&session_key))?);
                 director.say("2000 OK storage\n")?;
             }
             "backup" => {
+                let Role::Send(stream) = role else { return Err(problem(DIRECTOR, "it wants a backup")) };
                 director.say("2000 OK backup\n")?;
-                let storage = storage.take().ok_or_else(|| problem(DIRECTOR, "backup before storage"))?;
-                send(storage, stream)?;
-                let Stream { files, read_bytes, bytes, .. } = stream;
-                director.say(&format!(
-                    "2800 End Job TermCode=84 JobFiles={files} ReadBytes={read_bytes} JobBytes={bytes} Errors=0 VSS=0 \
-                     Encrypt=0 CommBytes=0 CompressCommBytes=0\n"
-                ))?;
-                return director.signal(TERMINATE);
+                send(taken(&mut storage)?, stream)?;
+                let Stream { files, read_bytes, bytes, .. } = *stream;
+                return end(&mut director, files, read_bytes, bytes);
+            }
+            "PluginFeatures\n" => director.signal(EOD)?,
+            "restore" => {
+                director.say("2000 OK restore\n")?;
+                drop_records(taken(&mut storage)?, &session)?;
+                director.say("2000 OK storage end\n")?;
+            }
+            "endrestore" => {
+                let Role::Drop(files) = role else { return Err(problem(DIRECTOR, "it wants a restore")) };
+                return end(&mut director, files, 0, 0);
             }
             other => return Err(problem(DIRECTOR, &format!("unexpected command {other:?}: {command:?}"))),
         }
     }
+}
+
+fn taken(storage: &mut Option<Line>) -> Result<Line> {
+    storage.take().ok_or_else(|| problem(DIRECTOR, "a job before its storage"))
+}
+
+/// The job's last line.
+fn end(director: &mut Line, files: u64, read_bytes: u64, bytes: u64) -> Result<()> {
+    director.say(&format!(
+        "2800 End Job TermCode=84 JobFiles={files} ReadBytes={read_bytes} JobBytes={bytes} Errors=0 VSS=0 Encrypt=0 \
+         CommBytes=0 CompressCommBytes=0\n"
+    ))?;
+    director.signal(TERMINATE)
 }
 
 /// The word behind a name in a command.
@@ -167,5 +197,24 @@ fn send(mut storage: Line, stream: &Stream) -> Result<()> {
     storage.hear("3000 OK end\n")?;
     storage.say(&format!("append close session {ticket}\n"))?;
     storage.hear("3000 OK close Status = 84")?;
+    storage.signal(TERMINATE)
+}
+
+/// The whole of `read`: each record is received, and nothing is done with it.
+fn drop_records(mut storage: Line, session: &str) -> Result<()> {
+    storage.say(&format!("read open session = DummyVolume {session} 0 0 0 0\n"))?;
+    let opened = storage.hear("3000 OK open ticket = ")?;
+    let ticket = opened.trim().rsplit(' ').next().unwrap_or_default().to_owned();
+    storage.say(&format!("read data {ticket}\n"))?;
+    storage.hear("3000 OK data\n")?;
+    loop {
+        match storage.receive()? {
+            Frame::Signal(EOD) => break,
+            Frame::Data(_) | Frame::Signal(_) => {}
+            Frame::Closed => return Err(problem(STORAGE, "it left in the middle of the records")),
+        }
+    }
+    storage.say(&format!("read close session {ticket}\n"))?;
+    storage.hear("3000 OK close Status = ")?;
     storage.signal(TERMINATE)
 }

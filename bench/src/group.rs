@@ -18,7 +18,8 @@ use nix::unistd::{Pid, sync};
 
 use crate::cell::{Cell, Level, Variant};
 use crate::connection::Watch;
-use crate::floor::{self, Stream};
+use crate::floor::{self, Role, Stream};
+use crate::places::Places;
 use crate::restored::Restored;
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
@@ -35,6 +36,8 @@ pub struct Group<'a> {
     full: BTreeMap<Side, JobResult>,
     /// What the floor sends.
     stream: Option<Stream>,
+    /// The tree and the restored files as the daemons see them.
+    places: Places,
 }
 
 /// What a process has used, to the nanosecond, and how it is divided.
@@ -47,6 +50,7 @@ struct Used {
 impl<'a> Group<'a> {
     /// Raises the bed for a cell and its neighbours.
     pub fn start(cell: Cell, tree: &'a Standing, watch: &'a Watch, restored: &'a mut Restored) -> Result<Self> {
+        let places = Places::of(cell.variant, tree, restored)?;
         let mut clients: Vec<_> = [Fd::Stock, Fd::Ours].map(ClientOptions::new).into();
         if cell.variant == Variant::Accurate {
             for client in &mut clients {
@@ -69,18 +73,19 @@ impl<'a> Group<'a> {
         options.tls_psk = cell.variant != Variant::Clear;
         // A volume for each job, so that old ones can go.
         options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
-        options.file_sets = vec![FileSet::new("Bench", &cell.variant.options(), &[&tree.path])];
+        options.file_sets = vec![FileSet::new("Bench", &cell.variant.options(), &[&places.tree])];
         let mut bed = Bed::start(options)?;
         if has_floor(cell) {
             // We take its place.
             bed.client(Side::Floor.name())?.daemon().kill()?;
         }
-        Ok(Self { bed, tree, cell, watch, restored, full: BTreeMap::new(), stream: None })
+        Ok(Self { bed, tree, cell, watch, restored, full: BTreeMap::new(), stream: None, places })
     }
 
     /// The sides of a cell, in the order of their turns.
     fn sides(&self, level: Level) -> Vec<Side> {
-        let floor = (level == Level::Full && has_floor(self.cell)).then_some(Side::Floor);
+        let measured = matches!(level, Level::Full | Level::Restore) && has_floor(self.cell);
+        let floor = measured.then_some(Side::Floor);
         [Side::Stock, Side::Ours].into_iter().chain(floor).collect()
     }
 
@@ -100,14 +105,14 @@ impl<'a> Group<'a> {
     /// One replica of a cell: a job of each side; gives their samples.
     pub fn replica(&mut self, cell: Cell, replica: u32) -> Result<Vec<Sample>> {
         let touches = matches!(cell.level, Level::Differential | Level::Incremental);
-        if touches && cell.variant != Variant::Accurate {
+        if touches && cell.variant.touches() {
             self.tree.touch()?;
         }
         self.restored.renew();
         let mut samples = Vec::new();
         let mut results = Vec::new();
         for side in self.sides(cell.level) {
-            if side == Side::Floor {
+            if side == Side::Floor && cell.level == Level::Full {
                 self.record(&results)?;
             }
             if matches!(cell.variant, Variant::Pki | Variant::PkiLzo) {
@@ -140,17 +145,17 @@ impl<'a> Group<'a> {
     fn bring_cache(&self, cell: Cell, side: Side) -> Result<()> {
         // What earlier jobs have written is not to be written during this one.
         sync();
-        if cell.variant == Variant::Cold {
+        if cell.variant.is_cold() {
             let path = Path::new("/proc/sys/vm/drop_caches");
             return fs::write(path, "3").map_err(file("write", path));
         }
         match cell.level {
             Level::Full => self.tree.warm(cell.tree.kind),
             Level::Differential | Level::Incremental => self.tree.warm_touched(),
-            Level::Restore => match self.full.get(&side) {
-                Some(full) => self.volumes(full, side)?.iter().try_for_each(|path| warm(path)),
-                None => Ok(()),
-            },
+            Level::Restore => {
+                let (from, full) = self.full_of(side)?;
+                self.volumes(full, from)?.iter().try_for_each(|path| warm(path))
+            }
         }
     }
 
@@ -174,9 +179,10 @@ impl<'a> Group<'a> {
         reset_peak(fd)?;
         let now = || -> Result<[Used; 3]> { Ok([used(fd)?, used(sd)?, used(dir)?]) };
         let before = now()?;
-        let (result, connection) = self.watch.during(fd, port, || match (&self.stream, side) {
-            (Some(stream), Side::Floor) => floor::during(port, stream, || self.bed.run(&command)),
-            _ => self.bed.run(&command),
+        let role = self.role(cell, side)?;
+        let (result, connection) = self.watch.during(fd, port, || match role {
+            Some(role) => floor::during(port, role, || self.bed.run(&command)),
+            None => self.bed.run(&command),
         })?;
         let after = now()?;
         let result = result.must_be_good()?;
@@ -205,6 +211,15 @@ impl<'a> Group<'a> {
         Ok((sample, result))
     }
 
+    /// What we do in place of a File Daemon, if we are one.
+    fn role(&self, cell: Cell, side: Side) -> Result<Option<Role<'_>>> {
+        match (side, cell.level, &self.stream) {
+            (Side::Floor, Level::Restore, _) => Ok(Some(Role::Drop(self.full_of(side)?.1.row.files))),
+            (Side::Floor, _, Some(stream)) => Ok(Some(Role::Send(stream))),
+            _ => Ok(None),
+        }
+    }
+
     /// The console's command.
     fn command(&self, cell: Cell, side: Side) -> Result<String> {
         let name = side.name();
@@ -213,17 +228,20 @@ impl<'a> Group<'a> {
             Level::Differential => "Differential",
             Level::Incremental => "Incremental",
             Level::Restore => {
-                let full = self.full_of(side)?;
-                let to = self.restored.folder(name);
-                let restore = Restore { job: full.row.id, from: name, onto: name, to: &to, replace: "always" };
+                let (from, full) = self.full_of(side)?;
+                let to = self.places.restored.join(self.restored.name(name));
+                let restore = Restore { job: full.row.id, from: from.name(), onto: name, to: &to, replace: "always" };
                 return Ok(restore.command());
             }
         };
         Ok(format!("run job=backup-{name} level={level} yes"))
     }
 
-    fn full_of(&self, side: Side) -> Result<&JobResult> {
-        self.full.get(&side).ok_or_else(|| BedError::Usage(format!("{} has no Full yet", side.name())))
+    /// The Full that a side restores, and whose it is: the floor has the stock daemon's.
+    fn full_of(&self, side: Side) -> Result<(Side, &JobResult)> {
+        let from = if side == Side::Floor { Side::Stock } else { side };
+        let full = self.full.get(&from).ok_or_else(|| BedError::Usage(format!("{} has no Full yet", from.name())))?;
+        Ok((from, full))
     }
 
     fn volumes(&self, job: &JobResult, side: Side) -> Result<Vec<PathBuf>> {
@@ -279,7 +297,7 @@ impl<'a> Group<'a> {
         // A part of the tree has been touched since the Full.
         let rules = TreeRules { times: Times::Ignored, ..TreeRules::restored() };
         for side in [Side::Stock, Side::Ours] {
-            let below = self.tree.path.strip_prefix("/").unwrap_or(&self.tree.path);
+            let below = self.places.tree.strip_prefix("/").unwrap_or(&self.places.tree);
             let found = compare_trees(&self.tree.path, &self.restored.folder(side.name()).join(below), rules)?;
             differences.extend(found.into_iter().map(|difference| format!("{}: {difference}", side.name())));
         }
@@ -311,6 +329,9 @@ impl<'a> Group<'a> {
     /// Makes room of what the next replica does not need: the Full before this one, a restored
     /// tree.
     fn tidy(&mut self, cell: Cell, side: Side, result: JobResult) -> Result<()> {
+        if cell.level == Level::Restore && side == Side::Floor {
+            return Ok(());
+        }
         if cell.level == Level::Restore {
             return self.restored.empty(side.name());
         }

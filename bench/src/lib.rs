@@ -8,6 +8,7 @@ pub mod figures;
 pub mod floor;
 pub mod group;
 pub mod hot_set;
+pub mod places;
 pub mod plot;
 pub mod report;
 pub mod restored;

@@ -49,7 +49,8 @@ fn floors(text: &mut String, samples: &[Sample]) {
         return;
     }
     text.push_str(
-        "\nThe floor sends the recorded stream without reading a file. Above it: (ours − floor) / (stock − floor).\n\n\
+        "\nThe floor sends the recorded stream without reading a file; in a restore it drops what it receives. Above it: \
+         (ours − floor) / (stock − floor).\n\n\
          | cell | floor ms | stock ms | ours ms | above the floor |\n| --- | --: | --: | --: | --: |\n",
     );
     for (cell, above) in rows {

@@ -33,9 +33,19 @@ impl Restored {
         self.begun += 1;
     }
 
+    /// The folder of all.
+    pub fn all(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The name of the folder in it to which a side restores.
+    pub fn name(&self, side: &str) -> String {
+        format!("{}-{side}", self.begun)
+    }
+
     /// Where a side restores to.
     pub fn folder(&self, side: &str) -> PathBuf {
-        self.folder.join(format!("{}-{side}", self.begun))
+        self.folder.join(self.name(side))
     }
 
     /// Gives the room of what a side has restored back to the disk, and keeps the inodes.

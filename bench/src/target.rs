@@ -34,6 +34,11 @@ fn limits(cell: Cell) -> (Option<f64>, Option<f64>) {
         (Kind::Empty, ..) => (None, Some(0.6)),
         (Kind::Tiny, 100, Variant::Default, Level::Restore) => (Some(0.7), Some(1.0)),
         (Kind::Media, 16, Variant::Default, Level::Restore) => (None, Some(1.0)),
+        (Kind::Small, 10, Variant::Slow1, _) | (Kind::Small, 10, Variant::Slow5, Level::Restore) => (None, Some(0.1)),
+        (Kind::Small, 10, Variant::Slow5 | Variant::Slow20, _) => (None, Some(0.05)),
+        (Kind::Tiny, 300, Variant::ColdUnchanged, Level::Full) => (None, Some(0.2)),
+        (Kind::Tiny, 300, Variant::ColdUnchanged, _) => (None, Some(0.5)),
+        (Kind::Manyfiles, 10, Variant::Unchanged, _) => (Some(0.55), Some(0.6)),
         (_, _, Variant::Pki | Variant::PkiAgain | Variant::PkiLzo, _) => (Some(0.7), Some(0.6)),
         (Kind::Manyfiles | Kind::Media | Kind::Mixed, _, Variant::Default, Level::Restore) => (Some(0.6), Some(0.8)),
         (Kind::Manyfiles, 10, Variant::Default, Level::Full) => (Some(0.4), Some(0.5)),
@@ -43,7 +48,7 @@ fn limits(cell: Cell) -> (Option<f64>, Option<f64>) {
         }
         (Kind::Manyfiles | Kind::Media | Kind::Mixed, _, Variant::Default, _) => (Some(0.6), Some(0.6)),
         (Kind::Mixed, 10, Variant::Gzip6, Level::Full) => (Some(0.6), Some(0.4)),
-        (Kind::Mixed, 10, Variant::Lzo, Level::Full) => (Some(0.8), Some(0.6)),
+        (Kind::Mixed, 10, Variant::Lzo, Level::Full) | (Kind::Media, 4, Variant::Lzo, _) => (Some(0.8), Some(0.6)),
         (Kind::Hole, ..) => (Some(0.01), Some(0.05)),
         _ => (None, None),
     }
@@ -51,6 +56,8 @@ fn limits(cell: Cell) -> (Option<f64>, Option<f64>) {
 
 /// What may be left of the stock daemon's time above the floor.
 const ABOVE_THE_FLOOR: f64 = 0.25;
+/// The same of a restore.
+const RESTORE_ABOVE_THE_FLOOR: f64 = 0.5;
 /// Peak memory of a job, bytes.
 const MEMORY: f64 = 96.0 * 1024.0 * 1024.0;
 
@@ -74,7 +81,8 @@ pub fn verdicts(samples: &[Sample]) -> Vec<Verdict> {
         add("peak memory, of 96 MiB", 1.0, peak / MEMORY);
         let above = above_the_floor(samples, cell);
         if let (Some(above), Kind::Manyfiles, 10) = (above, cell.tree.kind, cell.tree.scale) {
-            add("connection above the floor", ABOVE_THE_FLOOR, above);
+            let limit = if cell.level == Level::Restore { RESTORE_ABOVE_THE_FLOOR } else { ABOVE_THE_FLOOR };
+            add("connection above the floor", limit, above);
         }
     }
     verdicts

@@ -38,6 +38,8 @@ pub enum Kind {
     Mixed,
     /// So many thousand files of 512 bytes.
     Tiny,
+    /// So many thousand files of 2 KiB mean, a hundred to a directory.
+    Small,
     /// One file of so many GiB that is one hole.
     Hole,
 }
@@ -51,6 +53,7 @@ impl Kind {
             Self::Media => "media",
             Self::Mixed => "mixed",
             Self::Tiny => "tiny",
+            Self::Small => "small",
             Self::Hole => "hole",
         }
     }
@@ -69,7 +72,7 @@ impl fmt::Display for Tree {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.kind, self.scale) {
             (Kind::Empty, _) => write!(out, "empty"),
-            (Kind::Tiny, thousands) => write!(out, "tiny{thousands}k"),
+            (kind @ (Kind::Tiny | Kind::Small), thousands) => write!(out, "{}{thousands}k", kind.name()),
             (Kind::Hole, gigabytes) => write!(out, "hole{gigabytes}g"),
             (kind, scale) => write!(out, "{}{scale}", kind.name()),
         }
@@ -206,6 +209,7 @@ impl Builder {
             Kind::Media => self.media(scale),
             Kind::Mixed => self.mixed(scale),
             Kind::Tiny => self.tiny(1000 * scale),
+            Kind::Small => self.small_files("", 1000 * scale, 2 << 10),
             Kind::Hole => {
                 let path = self.base.join("hole");
                 let hole = File::create(&path).map_err(file("create", &path))?;

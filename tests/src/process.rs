@@ -209,7 +209,7 @@ pub fn run(argv: &[OsString], input: &[u8]) -> Result<Finished> {
 
 /// The arguments with `setpriv --pdeathsig KILL` before them: the kernel kills the program when its
 /// parent dies.
-fn dying_with_us(argv: &[OsString]) -> Command {
+pub(crate) fn dying_with_us(argv: &[OsString]) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).args(argv);
     command
@@ -225,7 +225,7 @@ type Order = (Command, mpsc::Sender<std::io::Result<Child>>);
 /// Starts a child from one thread that lives as long as the process does. The death signal is bound
 /// to the *thread* that forked; a test's own thread may end (or be a short-lived helper) before the
 /// bed does.
-fn spawn(command: Command) -> std::io::Result<Child> {
+pub(crate) fn spawn(command: Command) -> std::io::Result<Child> {
     static SPAWNER: OnceLock<Mutex<mpsc::Sender<Order>>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {
         let (sender, orders) = mpsc::channel::<Order>();

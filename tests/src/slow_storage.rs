@@ -1,0 +1,78 @@
+//! Storage that answers late or wrongly: a folder seen through the program `slowfs`, which
+//! `tests/src/bin/slowfs` describes. It is unmounted with its value.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use nix::mount::{MntFlags, umount2};
+
+use crate::error::{BedError, Result};
+use crate::process::{dying_with_us, spawn};
+
+/// A mounted `slowfs`.
+#[derive(Debug)]
+pub struct SlowStorage {
+    mountpoint: PathBuf,
+    child: Child,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl SlowStorage {
+    /// Why nothing can be mounted here, if so.
+    pub fn missing() -> Option<&'static str> {
+        if !nix::unistd::geteuid().is_root() {
+            return Some("needs root");
+        }
+        let device = File::options().read(true).write(true).open("/dev/fuse");
+        device.is_err().then_some("there is no /dev/fuse")
+    }
+
+    /// Shows `source` at `mountpoint`, which must be there. `program` is slowfs, `arguments` are
+    /// those before the two folders.
+    pub fn mount(program: &Path, arguments: &[&str], source: &Path, mountpoint: &Path) -> Result<Self> {
+        // What a killed process has left there.
+        let _ = umount2(mountpoint, MntFlags::MNT_DETACH);
+        let mut argv: Vec<OsString> = vec![program.into()];
+        argv.extend(arguments.iter().map(OsString::from));
+        argv.extend([source.into(), mountpoint.into()]);
+        let mut command = dying_with_us(&argv);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = spawn(command).map_err(|error| problem(format!("cannot start: {error}")))?;
+        let (Some(commands), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(problem("it has no pipes".to_owned()));
+        };
+        let mountpoint = mountpoint.to_owned();
+        let mut mounted = Self { mountpoint, child, commands, answers: BufReader::new(answers) };
+        mounted.expect("ready")?;
+        Ok(mounted)
+    }
+
+    /// Gives it a command, as `delay 5` or `fault error:name`, and waits until it is obeyed.
+    pub fn order(&mut self, command: &str) -> Result<()> {
+        writeln!(self.commands, "{command}").map_err(|error| problem(error.to_string()))?;
+        self.expect("ok")
+    }
+
+    fn expect(&mut self, wanted: &str) -> Result<()> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).map_err(|error| problem(error.to_string()))?;
+        if line.trim_end() == wanted { Ok(()) } else { Err(problem(format!("expected {wanted:?}, got {line:?}"))) }
+    }
+}
+
+impl Drop for SlowStorage {
+    fn drop(&mut self) {
+        // They fail only if it is gone already. What it has not answered fails now.
+        let _ = umount2(&self.mountpoint, MntFlags::MNT_DETACH);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn problem(problem: String) -> BedError {
+    BedError::Program { program: "slowfs".to_owned(), problem }
+}
