@@ -240,6 +240,7 @@ fn a_job_obeys_its_resource_settings_and_reports_its_waiting_times() -> Result<(
         "bacula_fd_jobs_running 1".to_owned(),
         format!("bacula_fd_job_files{{{labels}}} 1"),
         format!("bacula_fd_job_stage_seconds{{{labels},stage=\"wait_for_sender\"}} 0"),
+        format!("bacula_fd_job_gave_way_seconds{{{labels},pressure=\"memory\"}} 0"),
     ] {
         assert!(metrics.lines().any(|found| found == line), "no {line:?} in:\n{metrics}");
     }

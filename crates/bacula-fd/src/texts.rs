@@ -279,6 +279,13 @@ pub(crate) fn stage_times(times: &StageTimes) -> String {
     )
 }
 
+/// What a running backup has given away to others, in the status, likewise. `None` if it is
+/// nothing.
+pub(crate) fn gave_way(times: &StageTimes, seconds: i64) -> Option<String> {
+    let (gave_way, to) = times.gave_way_to()?;
+    Some(format!("    Gave way {:.0} s of {seconds} s: {to} pressure\n", gave_way.as_secs_f64()))
+}
+
 /// The head of the HTTP answer.
 pub(crate) fn http_head(status: &str, len: usize) -> String {
     format!(

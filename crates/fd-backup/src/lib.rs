@@ -5,6 +5,7 @@
 //! - `pipeline`: the threads of a backup. A walker collects entries in batches; workers read,
 //!   digest, compress and encode; the calling thread sends the result, strictly in the walk's
 //!   order.
+//! - `manners`: what the host suffers meanwhile, and how those threads give way.
 //! - `file`: one entry on its way into the stream.
 //! - `digests`: digests of its data, and what PKI adds to it.
 //! - `plugins`: what plugins save.
@@ -16,6 +17,7 @@ mod accurate;
 mod digests;
 mod file;
 mod jobs;
+mod manners;
 mod pipeline;
 mod plugins;
 #[cfg(test)]
@@ -29,4 +31,6 @@ pub use jobs::backup::run;
 pub use jobs::estimate::{EstimatePlan, EstimateTotals, estimate};
 pub use jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
 pub use jobs::verify_disk::{VerifyDiskError, VerifyPlan, verify_disk};
+pub use manners::budget::Manners;
+pub use manners::courtesy::Courtesy;
 pub use pipeline::pace::HostShare;

@@ -3,6 +3,8 @@
 //! The `file.c:123 ` at the beginning of some is part of the stock daemon's texts; scripts may
 //! search for it.
 
+use std::time::Duration;
+
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
 use fd_messages::{Stage, StageTimes};
@@ -274,8 +276,9 @@ pub(crate) fn not_lowered(error: &std::io::Error) -> Vec<u8> {
     format!("Can't set the priority of the job's threads: ERR={}\n", io_error_text(error)).into_bytes()
 }
 
-/// The time that each stage took, in seconds.
-pub(crate) fn stage_times(times: &StageTimes, workers: usize) -> Vec<u8> {
+/// The time that each stage took, in seconds, and what was given away to others. `age` is that of
+/// the job.
+pub(crate) fn stage_times(times: &StageTimes, workers: usize, age: Duration) -> Vec<u8> {
     let seconds = |stage| times.get(stage).as_secs_f64();
     let (walk, walk_waits) = (seconds(Stage::Walk), seconds(Stage::WalkWaits));
     let (work, read) = (seconds(Stage::Work), seconds(Stage::Read));
@@ -291,10 +294,13 @@ pub(crate) fn stage_times(times: &StageTimes, workers: usize) -> Vec<u8> {
     } else {
         "digests, compression and encryption"
     };
+    let gave_way = times.gave_way_to().map_or_else(String::new, |(gave_way, to)| {
+        format!("; gave way {:.0} s of {:.0} s: {to} pressure", gave_way.as_secs_f64(), age.as_secs_f64())
+    });
     format!(
         "Where the time went, in seconds: walk {:.3} and waiting {walk_waits:.3}; {workers} workers: reading {read:.3}, \
          digests, compression and encryption {encode:.3}, waiting for entries {for_entries:.3}, for the sender \
-         {for_sender:.3}; sending {send:.3} and waiting {send_waits:.3}. Slowest: {slowest}.\n",
+         {for_sender:.3}; sending {send:.3} and waiting {send_waits:.3}{gave_way}. Slowest: {slowest}.\n",
         (walk - walk_waits).max(0.0)
     )
     .into_bytes()

@@ -32,8 +32,8 @@ pub use resources::{
     PasswordKey, Pki, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
 pub use settings::{
-    Bpipe, ConnectionSettings, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings, PluginHostSettings,
-    PluginSettings, SETTINGS_FILE, Settings, SettingsError, TlsSettings,
+    Bpipe, ConnectionSettings, JobManners, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings,
+    PluginHostSettings, PluginSettings, SETTINGS_FILE, Settings, SettingsError, TlsSettings,
 };
 pub use stock_message::StockMessage;
 pub use syntax::document::Document;

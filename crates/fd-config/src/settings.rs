@@ -173,9 +173,24 @@ pub struct JobSettings {
     /// time; `None`: never.
     #[serde(deserialize_with = "max_load")]
     pub max_load: Option<f64>,
+    /// How backups give way to others that need the processors, the disks or the memory.
+    pub manners: JobManners,
     /// Whether a backup's last message, and the status of one that runs, show how the time is
     /// spent.
     pub stage_times: bool,
+}
+
+/// `job.manners`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JobManners {
+    /// They use what they get.
+    Off,
+    /// They give way, and stay faster than one thread would be.
+    #[default]
+    Auto,
+    /// They give way whatever it costs them.
+    Generous,
 }
 
 /// `[log]`

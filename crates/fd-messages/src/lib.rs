@@ -20,4 +20,4 @@ pub use io_priority::IoPriority;
 pub use message_type::MessageType;
 pub use packets::{PacketSink, SendError};
 pub use run::{CancelToken, JobLog, Progress};
-pub use stages::{Stage, StageTimes};
+pub use stages::{Pressure, Stage, StageTimes};

@@ -27,10 +27,36 @@ pub enum Stage {
 
 const STAGES: usize = 8;
 
+/// What a host is short of while a backup gives way to others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pressure {
+    /// Threads wait for a processor.
+    Cpu,
+    /// Threads wait for disks.
+    Io,
+    /// Threads wait for memory.
+    Memory,
+}
+
+impl Pressure {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Cpu, Self::Io, Self::Memory];
+
+    /// The word of the kernel's file for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Io => "io",
+            Self::Memory => "memory",
+        }
+    }
+}
+
 /// Sums over the threads of one job; readable at any time.
 #[derive(Default, Debug)]
 pub struct StageTimes {
     sums: [AtomicU64; STAGES],
+    gave_way: [AtomicU64; 3],
     pulse: Pulse,
 }
 
@@ -98,6 +124,30 @@ impl StageTimes {
         }
     }
 
+    /// So much of the job's time was given away to others.
+    pub fn give_way(&self, to: Pressure, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        if let Some(sum) = self.gave_way.get(to as usize) {
+            sum.fetch_add(nanoseconds, Ordering::Relaxed);
+        }
+    }
+
+    /// How much of the job's time was given away, for this reason.
+    pub fn gave_way(&self, to: Pressure) -> Duration {
+        let sum = self.gave_way.get(to as usize);
+        sum.map_or(Duration::ZERO, |sum| Duration::from_nanos(sum.load(Ordering::Relaxed)))
+    }
+
+    /// How much of the job's time was given away, and the words of the reasons, the largest first,
+    /// as `io and cpu`. `None` if that is less than half a second.
+    pub fn gave_way_to(&self) -> Option<(Duration, String)> {
+        let mut parts = Pressure::ALL.map(|to| (self.gave_way(to), to.word()));
+        parts.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        let sum: Duration = parts.iter().map(|(time, _)| *time).sum();
+        let worth_a_word = parts.iter().filter(|(time, _)| *time * 10 >= sum).map(|(_, word)| *word);
+        (sum >= Duration::from_millis(500)).then(|| (sum, worth_a_word.collect::<Vec<_>>().join(" and ")))
+    }
+
     /// The sum so far. A thread's total is zero before the thread has ended.
     pub fn get(&self, stage: Stage) -> Duration {
         self.sums.get(stage as usize).map_or(Duration::ZERO, |sum| Duration::from_nanos(sum.load(Ordering::Relaxed)))
@@ -117,6 +167,18 @@ mod tests {
         assert_eq!(times.get(Stage::Walk), Duration::from_millis(3));
         assert_eq!(times.get(Stage::SendWaits), Duration::from_millis(11));
         assert_eq!(times.get(Stage::Read), Duration::ZERO);
+    }
+
+    #[test]
+    fn each_pressure_has_its_own_sum() {
+        let times = StageTimes::default();
+        times.give_way(Pressure::Io, Duration::from_secs(2));
+        times.give_way(Pressure::Io, Duration::from_secs(1));
+        times.give_way(Pressure::Memory, Duration::from_secs(5));
+        let sums = Pressure::ALL.map(|pressure| (pressure.word(), times.gave_way(pressure).as_secs()));
+        assert_eq!(sums, [("cpu", 0), ("io", 3), ("memory", 5)]);
+        assert_eq!(times.gave_way_to(), Some((Duration::from_secs(8), "memory and io".to_owned())));
+        assert_eq!(StageTimes::default().gave_way_to(), None);
     }
 
     #[test]

@@ -29,8 +29,17 @@ pub fn nice() -> io::Result<i32> {
 /// # Errors
 /// What the kernel says: only root may go below the present value.
 pub fn set_nice(value: i32) -> io::Result<()> {
+    set_nice_of(0, value)
+}
+
+/// Sets the nice value of a thread of this process, -20 to 19. The caller knows that the thread has
+/// not ended: its number may be another one's then.
+///
+/// # Errors
+/// What the kernel says: only root may go below the present value.
+pub fn set_nice_of(thread: i32, value: i32) -> io::Result<()> {
     // SAFETY: takes three numbers.
-    done(unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, value) })
+    done(unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, thread, value) })
 }
 
 /// Sets the calling thread's share of the disks.

@@ -38,6 +38,7 @@ pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> Back
         plan.memory_budget = usize::try_from(memory).unwrap_or(usize::MAX);
     }
     plan.host_share = HostShare { nice: settings.nice, io: settings.io_priority, max_load: settings.max_load };
+    plan.courtesy = Some(Arc::clone(&daemon.courtesy));
     plan.report_times = settings.stage_times;
     plan
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fd_messages::Stage;
+use fd_messages::{Pressure, Stage};
 
 use crate::security::places::Places;
 use crate::shared::daemon::Daemon;
@@ -164,6 +164,13 @@ fn exposition(daemon: &Daemon) -> String {
         for (stage, kind) in STAGES {
             let labels = format!("{},stage=\"{stage}\"", labels(job));
             line(&mut out, "job_stage_seconds", &labels, &job.progress.stages().get(kind).as_secs_f64());
+        }
+    }
+    describe(&mut out, "job_gave_way_seconds", "gauge", "What a running backup has given away to others.");
+    for job in &jobs {
+        for to in Pressure::ALL {
+            let labels = format!("{},pressure=\"{}\"", labels(job), to.word());
+            line(&mut out, "job_gave_way_seconds", &labels, &job.progress.stages().gave_way(to).as_secs_f64());
         }
     }
     out

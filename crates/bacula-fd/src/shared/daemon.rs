@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fd_backup::Protection;
-use fd_config::{Config, Settings, Tls};
+use fd_backup::{Courtesy, Manners, Protection};
+use fd_config::{Config, JobManners, Settings, Tls};
 use fd_plugins::Plugin;
 use fd_session::Need;
 use fd_session::authenticate::{Challenges, Credentials};
@@ -43,6 +43,8 @@ pub(crate) struct Daemon {
     pub certificates: ResourceCertificates,
     /// The settings that the stock daemon does not have.
     pub settings: Settings,
+    /// Makes backups give way to what else the host does.
+    pub courtesy: Arc<Courtesy>,
     plugins: Mutex<Vec<Arc<dyn Plugin>>>,
     /// What plugins may ask about the daemon.
     pub facts: Arc<DaemonFacts>,
@@ -88,11 +90,17 @@ impl Daemon {
         let default_bandwidth = Bandwidth::new(daemon.max_bandwidth_per_job);
         let collectors = Collectors::new(config.statistics.len());
         let supervisor = Supervisor::new(config, history);
+        let courtesy = Courtesy::new(match settings.job.manners {
+            JobManners::Off => Manners::Off,
+            JobManners::Auto => Manners::Auto,
+            JobManners::Generous => Manners::Generous,
+        });
         Self {
             supervisor,
             platform: Platform::detect(),
             certificates,
             settings,
+            courtesy,
             plugins: Mutex::new(plugins),
             facts: Arc::new(facts),
             state_file,

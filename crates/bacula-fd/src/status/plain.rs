@@ -28,6 +28,7 @@ pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
                 frames.extend(running(job));
                 if daemon.settings.job.stage_times && job.kind() == JobKind::Backup {
                     frames.push(texts::stage_times(job.progress.stages()));
+                    frames.extend(texts::gave_way(job.progress.stages(), clock::seconds() - job.started));
                 }
             }
             None => frames.push(director(&session)),

@@ -101,7 +101,7 @@ impl<'j> Saver<'j> {
             compressed: Vec::new(),
             record: Vec::new(),
             encryption,
-            pace: Pace::new(&job.plan.host_share),
+            pace: job.pace(),
         })
     }
 

@@ -35,6 +35,7 @@ pub fn run(
     cancel: &CancelToken,
     sink: &mut dyn FrameSink,
 ) -> Result<(), BackupError> {
+    let begun = Instant::now();
     progress.set_files(plan.files_before);
     let mut sender = Sender::new(plan, progress, log, cancel, sink);
     let job = Job::new(plan, progress, cancel, log).map_err(|error| sender.protection_failed(&error))?;
@@ -51,7 +52,8 @@ pub fn run(
         sender.send_tail(list, &job)?;
     }
     if plan.report_times {
-        log.message(MessageType::Info, &texts::stage_times(progress.stages(), plan.workers.max(1)));
+        let text = texts::stage_times(progress.stages(), plan.workers.max(1), begun.elapsed());
+        log.message(MessageType::Info, &text);
     }
     Ok(())
 }
@@ -64,12 +66,13 @@ fn run_threads<'j>(
     workers: Vec<Worker<'j>>,
     sender: &mut Sender<'_>,
 ) -> Result<WalkSummary, BackupError> {
-    let pace = Mutex::new(Pace::new(&job.plan.host_share));
+    let pace = Mutex::new(job.pace());
     let host = Host { job, progress, log, pace, include: AtomicUsize::new(0) };
     let result = thread::scope(|scope| {
         // A panic, also one of the sink, stops this job's threads and no others.
         let _stop = StopOnDrop(&job.exchange);
         let _taking_part = job.times.take_part();
+        let _priority = job.courtesy.as_ref().map(|courtesy| courtesy.join(false));
         let worker_pool = WorkerPool::new(scope, job, workers);
         let walker = start(scope, "walker", job, || walk(&host, worker_pool)).map_err(no_thread)?;
         let sent = sender.send_all(job);

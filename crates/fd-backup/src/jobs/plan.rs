@@ -13,6 +13,7 @@ use rustix::system::sysinfo;
 use crate::accurate::AccurateList;
 use crate::digests::protect::Protection;
 use crate::digests::signature_file::SignatureFile;
+use crate::manners::courtesy::Courtesy;
 use crate::pipeline::pace::HostShare;
 use crate::plugins::changes::LateChanges;
 use crate::plugins::host::Surroundings;
@@ -51,6 +52,8 @@ pub struct BackupPlan {
     pub signature_file: Option<Arc<SignatureFile>>,
     /// The job's share of the host.
     pub host_share: HostShare,
+    /// Makes the job's threads give way to others; `None`: they use what they get.
+    pub courtesy: Option<Arc<Courtesy>>,
     /// Whether the last message is about the time that each stage took.
     pub report_times: bool,
     /// What digests may use of the processor. The stream does not depend on it.
@@ -76,6 +79,7 @@ impl BackupPlan {
             facts: Arc::new(NoFacts),
             signature_file: None,
             host_share: HostShare::default(),
+            courtesy: None,
             report_times: false,
             processor: Processor::chosen(),
         }

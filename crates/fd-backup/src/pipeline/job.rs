@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32};
+use std::time::Instant;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
 use fd_walk::{Entry, HardLink, LinkState};
@@ -12,8 +13,10 @@ use crate::digests::choice::Digests;
 use crate::digests::protect::{JobProtection, ProtectionError};
 use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::{BackupPlan, block_len};
+use crate::manners::courtesy::JobCourtesy;
 use crate::pipeline::batch::Batch;
 use crate::pipeline::exchange::{Exchange, Limits, Stopped};
+use crate::pipeline::pace::Pace;
 use crate::plugins::changes::LateChanges;
 use crate::plugins::host::{BackupHost, Surroundings};
 
@@ -45,6 +48,8 @@ pub(crate) struct Job<'j> {
     pub(crate) wants_skipped: bool,
     /// Computes digests of several large files at a time, before they are read for the stream.
     pub(crate) digests_ahead: Option<DigestsAhead>,
+    /// Makes its threads give way to others.
+    pub(crate) courtesy: Option<Arc<JobCourtesy>>,
     /// Encrypts and signs files.
     pub(crate) protection: Option<JobProtection<'j>>,
 }
@@ -75,6 +80,10 @@ impl<'j> Job<'j> {
             wants_saved: log.wants(MessageType::Saved),
             wants_skipped: log.wants(MessageType::Skipped),
             digests_ahead: DigestsAhead::new(record_len, plan.processor),
+            courtesy: plan
+                .courtesy
+                .as_ref()
+                .and_then(|courtesy| courtesy.begin(progress.stages(), plan.host_share.nice.is_some(), Instant::now())),
             protection: plan
                 .protection
                 .as_deref()
@@ -93,6 +102,11 @@ impl<'j> Job<'j> {
         let signed = self.protection.as_ref().and_then(|protection| protection.signs(entry.file_type));
         let digests = Digests::new(entry.options.digest, signed, entry, self.plan.processor);
         batch.ahead = ahead.announce(entry, digests.streamed());
+    }
+
+    /// The pauses of one of the job's threads.
+    pub(crate) fn pace(&self) -> Pace {
+        Pace::new(&self.plan.host_share, self.courtesy.clone())
     }
 
     /// Sets the state of the first name of an inode for the later names.

@@ -1,12 +1,15 @@
 //! Consideration for the host's other work: the priority of a job's threads, and pauses while the
-//! load is high.
+//! load is high or others are short of something.
 
 use std::io;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fd_messages::IoPriority;
 use fd_os::priority;
+
+use crate::manners::courtesy::JobCourtesy;
 
 /// How often a thread reads the load, and the unit of its pauses.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -15,6 +18,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 const REST_PER_WORK: u32 = 9;
 /// A pause is computed for at most this much work. Longer intervals were mostly waiting.
 const MOST_WORK: Duration = Duration::from_secs(1);
+
+/// A thread that gives way rests after so much work: short pauses, many of them.
+const WORK_BEFORE_REST: Duration = Duration::from_millis(5);
+/// A rest is computed for at most this much work. Longer intervals were mostly waiting.
+const MOST_WORK_BEFORE_REST: Duration = Duration::from_millis(20);
+/// A rest is at most this share of the time, in thousandths.
+const MOST_REST: u32 = 900;
+/// After so many steps a thread looks at the clock.
+const STEPS: u32 = 64;
 
 /// The job's share of the host.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -71,15 +83,21 @@ impl Drop for LoweredPriority {
 pub(crate) struct Pace {
     max_load: Option<f64>,
     since: Instant,
+    courtesy: Option<Arc<JobCourtesy>>,
+    /// Since when the thread has worked, while threads are to rest.
+    works_since: Option<Instant>,
+    steps: u32,
 }
 
 impl Pace {
-    pub(crate) fn new(share: &HostShare) -> Self {
-        Self { max_load: share.max_load, since: Instant::now() }
+    pub(crate) fn new(share: &HostShare, courtesy: Option<Arc<JobCourtesy>>) -> Self {
+        Self { max_load: share.max_load, since: Instant::now(), courtesy, works_since: None, steps: 0 }
     }
 
-    /// To be called between two steps of work; pauses if the load is too high.
+    /// To be called between two steps of work; pauses if the load is too high, or others need what
+    /// this thread uses.
     pub(crate) fn step(&mut self, is_stopped: &dyn Fn() -> bool) {
+        self.give_way(is_stopped);
         let Some(max_load) = self.max_load else { return };
         let worked = self.since.elapsed();
         if worked < POLL_INTERVAL {
@@ -90,6 +108,29 @@ impl Pace {
             thread::sleep(POLL_INTERVAL);
         }
         self.since = Instant::now();
+    }
+
+    /// Costs next to nothing while nobody needs anything.
+    fn give_way(&mut self, is_stopped: &dyn Fn() -> bool) {
+        let Some(courtesy) = &self.courtesy else { return };
+        let rest = courtesy.rest().min(MOST_REST);
+        if rest == 0 {
+            self.works_since = None;
+            self.steps = self.steps.wrapping_add(1);
+            if self.steps.is_multiple_of(STEPS) {
+                courtesy.works_on();
+            }
+            return;
+        }
+        let now = Instant::now();
+        let worked = now.saturating_duration_since(*self.works_since.get_or_insert(now));
+        if worked < WORK_BEFORE_REST || is_stopped() {
+            return;
+        }
+        thread::sleep(worked.min(MOST_WORK_BEFORE_REST) * rest / (1000 - rest));
+        let end = Instant::now();
+        courtesy.add_rest(end.saturating_duration_since(now));
+        self.works_since = Some(end);
     }
 }
 
@@ -119,7 +160,7 @@ mod tests {
     #[test]
     fn a_thread_pauses_after_work_if_the_load_is_too_high() {
         let rests = |max_load| {
-            let mut pace = Pace::new(&HostShare { max_load, ..HostShare::default() });
+            let mut pace = Pace::new(&HostShare { max_load, ..HostShare::default() }, None);
             pace.since = Instant::now().checked_sub(POLL_INTERVAL).unwrap();
             let begun = Instant::now();
             pace.step(&|| false);
@@ -128,7 +169,7 @@ mod tests {
         assert!(!rests(None));
         assert!(!rests(Some(f64::MAX)));
         assert!(rests(Some(-1.0)), "any load is above that");
-        let mut pace = Pace::new(&HostShare { max_load: Some(-1.0), ..HostShare::default() });
+        let mut pace = Pace::new(&HostShare { max_load: Some(-1.0), ..HostShare::default() }, None);
         let before = pace.since;
         pace.step(&|| true);
         assert_eq!(pace.since, before, "too little was worked");

@@ -16,6 +16,7 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
     let guarded = move || {
         let _taking_part = job.times.take_part();
+        let _priority = job.courtesy.as_ref().map(|courtesy| courtesy.join(true));
         let stop = StopOnDrop(&job.exchange);
         let result = work();
         stop.disarm();

@@ -9,7 +9,6 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use crate::pipeline::exchange::Stopped;
 use crate::pipeline::job::Job;
-use crate::pipeline::pace::Pace;
 use crate::pipeline::threads::start;
 use crate::pipeline::worker::Worker;
 
@@ -74,7 +73,7 @@ impl<'scope, 'j: 'scope> WorkerPool<'scope, '_, 'j> {
     pub(crate) fn start_digests_ahead(&mut self) {
         let job = self.job;
         let Some(ahead) = job.digests_ahead.as_ref().filter(|ahead| ahead.wants_thread()) else { return };
-        let mut pace = Pace::new(&job.plan.host_share);
+        let mut pace = job.pace();
         let is_stopped = || job.is_stopped();
         match start(self.scope, "digests", job, move || ahead.run(&is_stopped, || pace.step(&is_stopped))) {
             Ok(started) => self.digests_ahead = Some(started),

@@ -38,6 +38,14 @@ fn everything_can_be_set() {
         let job = parse(&format!("job.kept_signatures = {text}")).unwrap().job;
         assert_eq!(job.kept_signatures, Some(bytes));
     }
+    for (text, manners) in [
+        ("", JobManners::Auto),
+        ("manners = \"auto\"", JobManners::Auto),
+        ("manners = \"off\"", JobManners::Off),
+        ("manners = \"generous\"", JobManners::Generous),
+    ] {
+        assert_eq!(parse(&format!("[job]\n{text}")).unwrap().job.manners, manners);
+    }
     let job = parse("[job]\nnice = 0\nio_priority = \"idle\"\nmax_load = 1.5").unwrap().job;
     assert_eq!((job.nice, job.io_priority, job.max_load), (Some(0), Some(IoPriority::Idle), Some(1.5)));
 }
@@ -91,6 +99,7 @@ fn mistakes_name_file_line_and_what_was_expected() {
         ("[job]\nmax_load = 0", "max_load must be above 0"),
         ("[job]\nmax_load = nan", "max_load must be above 0"),
         ("[job]\nstage_times = 1", "invalid type"),
+        ("[job]\nmanners = \"bad\"", "unknown variant"),
         ("[metrics]\naddress = \"localhost\"", "\"localhost\": an address and its port are expected"),
         ("[log]\nformat = \"xml\"", "unknown variant `xml`, expected `text` or `json`"),
         ("[log\n", "line 1"),
