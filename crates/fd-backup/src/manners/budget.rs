@@ -22,9 +22,11 @@ pub(crate) struct Times {
     pub(crate) wall: Duration,
     /// Given away.
     pub(crate) given: Duration,
-    /// Walking, reading, encoding, of all threads together: what one thread would need.
+    /// Walking, reading, encoding, and the processor's part of sending, of all threads together:
+    /// what one thread would need. Waiting for a processor is part of it, because one thread would
+    /// wait, too.
     pub(crate) work: Duration,
-    /// Sending.
+    /// Sending, waits included.
     pub(crate) sending: Duration,
 }
 

@@ -11,7 +11,7 @@ use fd_os::priority;
 
 use crate::manners::budget::{Budget, Manners, Times};
 use crate::manners::governor::{Decision, GENEROUS_REST, Governor, MOST_REST};
-use crate::manners::host::{Interval, Reader, may_raise_priority, run_delay};
+use crate::manners::host::{Interval, Reader, may_raise_priority, ran_and_waited};
 
 /// How often the host is looked at.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -56,8 +56,8 @@ struct Crew {
     members: Vec<Member>,
     /// Working time of threads that have ended.
     ended: Duration,
-    /// What working threads have waited for a processor.
-    delay: Duration,
+    /// Processor time of threads that send.
+    sending: Duration,
     /// The nice value that threads have without manners; `None`: it is not changed.
     normal: Option<i32>,
     has_low_priority: bool,
@@ -72,7 +72,8 @@ struct Member {
     since: Instant,
     /// Walks, reads or encodes; others send.
     works: bool,
-    delay: Duration,
+    ran: Duration,
+    waited: Duration,
 }
 
 /// A thread of a backup, until this is dropped on the same thread.
@@ -111,7 +112,7 @@ impl Courtesy {
             crew: Mutex::new(Crew {
                 members: Vec::new(),
                 ended: Duration::ZERO,
-                delay: Duration::ZERO,
+                sending: Duration::ZERO,
                 normal,
                 has_low_priority: normal.is_some(),
                 budget: Budget::new(self.manners),
@@ -197,7 +198,9 @@ impl JobCourtesy {
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         let mut crew = self.crew();
         let before = crew.normal.and_then(|_| priority::nice().ok());
-        crew.members.push(Member { thread, since: Instant::now(), works, delay: Duration::ZERO });
+        // The one that sends has done other things before.
+        let (ran, waited) = if works { Default::default() } else { ran_and_waited(thread).unwrap_or_default() };
+        crew.members.push(Member { thread, since: Instant::now(), works, ran, waited });
         crew.apply(thread);
         Membership { job: self, thread, before }
     }
@@ -214,7 +217,7 @@ impl JobCourtesy {
         if let Some(reason) = crew.reason {
             self.times.give_way(reason, length * rested / 1000);
         }
-        let waited = crew.add_delays();
+        let waited = crew.add_times();
         if decision.cpu_is_wanted && crew.has_low_priority {
             // What is no rest anyway.
             self.times.give_way(Pressure::Cpu, waited.min(length) * (1000 - rested.min(1000)) / 1000);
@@ -233,7 +236,7 @@ impl JobCourtesy {
         Times {
             wall: now.saturating_duration_since(self.begun),
             given: Pressure::ALL.iter().map(|pressure| self.times.gave_way(*pressure)).sum(),
-            work: crew.working_time(now).saturating_sub(waits + rested + crew.delay),
+            work: crew.working_time(now).saturating_sub(waits + rested) + crew.sending,
             sending: self.times.get(Stage::Send),
         }
     }
@@ -255,18 +258,21 @@ impl Crew {
         present.map(|member| now.saturating_duration_since(member.since)).sum::<Duration>() + self.ended
     }
 
-    /// Adds what threads have waited for a processor since the last time; gives the mean.
-    fn add_delays(&mut self) -> Duration {
+    /// Adds up what threads did since the last time; gives the mean of what working threads have
+    /// waited for a processor.
+    fn add_times(&mut self) -> Duration {
         let mut sum = Duration::ZERO;
         let mut count = 0;
-        for member in self.members.iter_mut().filter(|member| member.works) {
-            if let Some(delay) = run_delay(member.thread) {
-                sum += delay.saturating_sub(member.delay);
-                member.delay = delay;
+        for member in &mut self.members {
+            let Some((ran, waited)) = ran_and_waited(member.thread) else { continue };
+            if member.works {
+                sum += waited.saturating_sub(member.waited);
                 count += 1;
+            } else {
+                self.sending += ran.saturating_sub(member.ran);
             }
+            (member.ran, member.waited) = (ran, waited);
         }
-        self.delay += sum;
         sum.checked_div(count).unwrap_or_default()
     }
 

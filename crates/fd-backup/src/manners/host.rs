@@ -169,10 +169,12 @@ pub(crate) fn may_raise_priority() -> bool {
     bits.is_some_and(|bits| bits & (1 << MAY_RAISE) != 0)
 }
 
-/// How long a thread of this process has waited for a processor while it had work.
-pub(crate) fn run_delay(thread: i32) -> Option<Duration> {
+/// How long a thread of this process has run, and how long it has waited for a processor while it
+/// had work.
+pub(crate) fn ran_and_waited(thread: i32) -> Option<(Duration, Duration)> {
     let text = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+    let mut times = text.split_ascii_whitespace().map(|word| word.parse().ok().map(Duration::from_nanos));
+    Some((times.next()??, times.next()??))
 }
 
 /// The total of the line `some` of a file of pressure stall information.

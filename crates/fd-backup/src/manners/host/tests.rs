@@ -74,6 +74,6 @@ fn the_counters_of_this_host_can_be_read() {
     let second = reader.read(Instant::now());
     assert!(second.processors.unwrap().all >= first.processors.unwrap().all);
     let thread = rustix::thread::gettid().as_raw_nonzero().get();
-    assert!(run_delay(thread).is_some());
-    assert_eq!(run_delay(i32::MAX), None);
+    assert!(ran_and_waited(thread).is_some());
+    assert_eq!(ran_and_waited(i32::MAX), None);
 }
