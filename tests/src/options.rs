@@ -127,6 +127,13 @@ impl ClientOptions {
         self
     }
 
+    /// The same with so many lookups at a time (ferrofd only).
+    #[must_use]
+    pub fn with_lookup_depth(mut self, depth: u16) -> Self {
+        self.settings.push(format!("job.lookup_depth = {depth}"));
+        self
+    }
+
     /// The same, but it becomes this user when it has started as root.
     #[must_use]
     pub fn as_user(mut self, user: &str) -> Self {

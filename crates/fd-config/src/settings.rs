@@ -20,6 +20,8 @@ use crate::texts;
 pub const SETTINGS_FILE: &str = "bacula-fd.toml";
 /// Most threads that read and compress for one job.
 const MOST_WORKERS: u16 = 512;
+/// Most lookups of one walk at a time.
+const MOST_LOOKUPS: u16 = 256;
 /// Longest time for a caller's login, in seconds.
 const LONGEST_SILENCE: u16 = 3600;
 /// The highest nice value.
@@ -155,6 +157,10 @@ pub struct JobSettings {
     /// choice.
     #[serde(deserialize_with = "workers")]
     pub workers: Option<NonZeroU16>,
+    /// Names that one walk looks up at a time, 1 to 256; `None`: one where the file system answers
+    /// at once, more while it answers late.
+    #[serde(deserialize_with = "lookup_depth")]
+    pub lookup_depth: Option<NonZeroU16>,
     /// Bytes that one job's buffers may take, at least 4 MiB; `None`: the program's own choice.
     #[serde(deserialize_with = "memory")]
     pub memory: Option<u64>,
@@ -273,6 +279,12 @@ fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU
     let number = i64::deserialize(deserializer)?;
     let workers = u16::try_from(number).ok().filter(|workers| *workers <= MOST_WORKERS).and_then(NonZeroU16::new);
     workers.map(Some).ok_or_else(|| D::Error::custom(texts::workers_out_of_range(number, MOST_WORKERS)))
+}
+
+fn lookup_depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let depth = u16::try_from(number).ok().filter(|depth| *depth <= MOST_LOOKUPS).and_then(NonZeroU16::new);
+    depth.map(Some).ok_or_else(|| D::Error::custom(texts::lookup_depth_out_of_range(number, MOST_LOOKUPS)))
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {

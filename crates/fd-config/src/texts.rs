@@ -375,6 +375,10 @@ pub(crate) fn workers_out_of_range(number: i64, most: u16) -> String {
     format!("workers must be 1 to {most}, not {number}")
 }
 
+pub(crate) fn lookup_depth_out_of_range(number: i64, most: u16) -> String {
+    format!("lookup_depth must be 1 to {most}, not {number}")
+}
+
 pub(crate) fn seconds_out_of_range(key: &str, number: i64, most: u32) -> String {
     format!("{key} must be 1 to {most} seconds, not {number}")
 }

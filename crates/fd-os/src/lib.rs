@@ -7,7 +7,7 @@
 //! - `local_time`, `locale`: the C library's view of time zone and locale;
 //! - `memory`, `wiping`: the allocator;
 //! - `process`: programs in process groups of their own, which end when nobody wants them any more;
-//! - `page_cache`, `priority`, `low_water`, `daemonize`: the kernel.
+//! - `page_cache`, `priority`, `low_water`, `waiting`, `daemonize`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
 pub mod daemonize;
@@ -21,6 +21,7 @@ pub mod priority;
 pub mod process;
 pub mod regex;
 mod resolver;
+pub mod waiting;
 pub mod wiping;
 
 pub use error_text::{

@@ -1,7 +1,9 @@
 //! The names in a directory, in the kernel's order, read in chunks.
 
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
@@ -9,11 +11,14 @@ use rustix::io::Errno;
 use crate::snapshots::ReadAt;
 
 /// Bytes of each read.
-const CHUNK: usize = 64 * 1024;
+pub(crate) const CHUNK: usize = 64 * 1024;
 
 /// A directory that is put aside holds about so many bytes of names. Of a larger one, the rest is
 /// read later.
 const MOST_HELD: usize = 64 * 1024;
+
+/// So many empty buffers are kept.
+const MOST_SPARE: usize = 128;
 
 /// Buffers that all levels of a walk share.
 pub(crate) struct Scratch {
@@ -34,7 +39,7 @@ pub(crate) struct Directory {
     /// Device and inode, to recognize the directory when it is opened again.
     identity: (u64, u64),
     /// `None` while the directory is put aside.
-    descriptor: Option<OwnedFd>,
+    descriptor: Option<Arc<OwnedFd>>,
     /// Names that were read but not used yet, each with a NUL behind it.
     names: Vec<u8>,
     next: usize,
@@ -52,6 +57,28 @@ enum State {
     Ended,
     /// Nothing: reading failed.
     Failed(Errno),
+    /// The names are read by others ([`Directory::lend`]).
+    Lent,
+}
+
+/// What follows the names of one read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rest {
+    /// Perhaps more names.
+    More,
+    /// Nothing.
+    Ended,
+    /// Nothing: reading failed.
+    Failed(Errno),
+}
+
+/// What others need to read a directory.
+#[derive(Debug)]
+pub(crate) struct Loan {
+    pub(crate) descriptor: Arc<OwnedFd>,
+    /// Names that were read but not used yet, each with a NUL behind it.
+    pub(crate) names: Vec<u8>,
+    pub(crate) rest: Rest,
 }
 
 impl Directory {
@@ -64,15 +91,53 @@ impl Directory {
         identity: (u64, u64),
         scratch: &mut Scratch,
     ) -> Result<Self, Errno> {
-        let descriptor = Some(open(at, path, identity)?);
+        let descriptor = Some(Arc::new(open(at, path, identity)?));
         let names = scratch.spare.pop().unwrap_or_default();
         Ok(Self { identity, descriptor, names, next: 0, state: State::Reading })
+    }
+
+    /// A directory that others have opened and read.
+    pub(crate) const fn lent(identity: (u64, u64), descriptor: Arc<OwnedFd>) -> Self {
+        Self { identity, descriptor: Some(descriptor), names: Vec::new(), next: 0, state: State::Lent }
+    }
+
+    /// Device and inode.
+    pub(crate) const fn identity(&self) -> (u64, u64) {
+        self.identity
+    }
+
+    /// Hands its reading over to others, until [`Self::take_back`]. `None` while it is put aside,
+    /// and if it is lent already.
+    pub(crate) fn lend(&mut self) -> Option<Loan> {
+        let descriptor = Arc::clone(self.descriptor.as_ref()?);
+        let rest = match self.state {
+            State::Reading => Rest::More,
+            State::Ended => Rest::Ended,
+            State::Failed(errno) => Rest::Failed(errno),
+            State::Aside(_) | State::Lent => return None,
+        };
+        self.state = State::Lent;
+        let mut names = std::mem::take(&mut self.names);
+        names.drain(..self.next.min(names.len()));
+        self.next = 0;
+        Some(Loan { descriptor, names, rest })
+    }
+
+    /// Takes its reading back, with the names that the others have not used.
+    pub(crate) fn take_back(&mut self, names: Vec<u8>, rest: Rest) {
+        self.names = names;
+        self.next = 0;
+        self.state = match rest {
+            Rest::More => State::Reading,
+            Rest::Ended => State::Ended,
+            Rest::Failed(errno) => State::Failed(errno),
+        };
     }
 
     /// The descriptor, for calls relative to it; `None` between [`Self::put_aside`] and the next
     /// name.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.descriptor.as_ref().map(AsFd::as_fd)
+        self.descriptor.as_ref().map(|descriptor| descriptor.as_fd())
     }
 
     /// Appends the next name to `path`, which is the path of the directory with a final
@@ -121,7 +186,10 @@ impl Directory {
     /// Returns the buffer to `scratch`.
     pub(crate) fn close(mut self, scratch: &mut Scratch) {
         self.names.clear();
-        scratch.spare.push(self.names);
+        // A directory that others have read has no buffer.
+        if self.names.capacity() > 0 && scratch.spare.len() < MOST_SPARE {
+            scratch.spare.push(self.names);
+        }
     }
 
     /// Opens a directory that was put aside, so that further calls are relative to this very
@@ -138,7 +206,7 @@ impl Directory {
         });
         match opened {
             Ok(descriptor) => {
-                self.descriptor = Some(descriptor);
+                self.descriptor = Some(Arc::new(descriptor));
                 if position.is_some() {
                     self.state = State::Reading;
                 }
@@ -154,29 +222,49 @@ impl Directory {
     /// Appends the names of one read, without `.` and `..`, or sets why there are none.
     fn read_chunk(&mut self, scratch: &mut Scratch) {
         let (State::Reading, Some(descriptor)) = (self.state, &self.descriptor) else { return };
-        let before = self.names.len();
-        let mut entries = RawDir::new(descriptor, &mut scratch.answer);
-        loop {
-            match entries.next() {
-                Some(Ok(entry)) => {
-                    let name = entry.file_name().to_bytes_with_nul();
-                    if !matches!(name, b".\0" | b"..\0" | b"\0") {
-                        self.names.extend_from_slice(name);
-                    }
-                }
-                // A directory that was removed meanwhile.
-                None | Some(Err(Errno::NOENT)) => return self.state = State::Ended,
-                Some(Err(errno)) => return self.state = State::Failed(errno),
-            }
-            // A chunk with only `.` and `..` is not the end.
-            if entries.is_buffer_empty() && self.names.len() > before {
-                return;
-            }
+        let names = &mut self.names;
+        let rest = read(descriptor.as_fd(), &mut scratch.answer, |name, _| {
+            names.extend_from_slice(name.to_bytes_with_nul());
+        });
+        match rest {
+            Rest::More => {}
+            Rest::Ended => self.state = State::Ended,
+            Rest::Failed(errno) => self.state = State::Failed(errno),
         }
     }
 }
 
-fn open(at: BorrowedFd<'_>, path: &[u8], identity: (u64, u64)) -> Result<OwnedFd, Errno> {
+/// Passes on the names of one read with their inodes' numbers, without `.` and `..`. `answer` is
+/// the buffer, [`CHUNK`] bytes.
+pub(crate) fn read(
+    directory: BorrowedFd<'_>,
+    answer: &mut [MaybeUninit<u8>],
+    mut each: impl FnMut(&CStr, u64),
+) -> Rest {
+    let mut found = false;
+    let mut entries = RawDir::new(directory, answer);
+    loop {
+        match entries.next() {
+            Some(Ok(entry)) => {
+                let name = entry.file_name();
+                if !matches!(name.to_bytes(), b"." | b".." | b"") {
+                    found = true;
+                    each(name, entry.ino());
+                }
+            }
+            // A directory that was removed meanwhile.
+            None | Some(Err(Errno::NOENT)) => return Rest::Ended,
+            Some(Err(errno)) => return Rest::Failed(errno),
+        }
+        // A chunk with only `.` and `..` is not the end.
+        if found && entries.is_buffer_empty() {
+            return Rest::More;
+        }
+    }
+}
+
+/// See [`Directory::open`].
+pub(crate) fn open(at: BorrowedFd<'_>, path: &[u8], identity: (u64, u64)) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     let descriptor = rustix::fs::openat(at, path, flags, Mode::empty())?;
     let found = rustix::fs::fstat(&descriptor)?;

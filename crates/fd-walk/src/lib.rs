@@ -3,10 +3,11 @@
 //!
 //! The walk runs on one thread and passes [`WalkEvent`]s to a sink. It calls `lstat` once for each
 //! entry, descends with an explicit stack, keeps a bounded number of directories open, and holds at
-//! most one chunk of names per level.
+//! most one chunk of names per level. Where that waits, threads look up entries ahead of it.
 //!
 //! - `walk`: the walk itself, with the settings of `settings` and the events of `event`.
 //! - `limits`, `fs_types`: what decides whether an entry belongs to the job.
+//! - `ahead`: the look-ahead.
 //! - `directory`, `attributes`, `names`, `links`: what the walk reads and remembers.
 //! - `entry`, `root`, `reach`: an entry, and how it is opened after the walk has passed it.
 //! - `snapshots`: where it is read.
@@ -14,6 +15,7 @@
 //! Not here: reading file contents, ACLs and extended attributes; sending; the FileIndex, which the
 //! consumer counts.
 
+mod ahead;
 mod attributes;
 mod directory;
 mod entry;
@@ -36,6 +38,6 @@ pub use limits::{DirectoryLimits, real_path};
 pub use links::{LinkSlot, LinkState};
 pub use names::{RecordNames, split_path};
 pub use reach::{Identity, reopen};
-pub use settings::{Candidate, Comparison, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
+pub use settings::{Candidate, Comparison, LookupDepth, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 pub use snapshots::{Snapshots, path_in_snapshot};
 pub use walk::walk;

@@ -1,6 +1,7 @@
 //! The settings of a walk, the questions that it asks its host, and its result.
 
 use std::borrow::Cow;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use fd_fileset::{EffectiveOptions, Flags};
@@ -27,6 +28,16 @@ pub enum Purpose {
     Verify,
 }
 
+/// How many names are looked up at a time. What the walk finds does not depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum LookupDepth {
+    /// One where the kernel answers at once, more while lookups wait.
+    #[default]
+    Adaptive,
+    /// Always so many; 1: no thread is started for it.
+    Fixed(NonZeroU16),
+}
+
 /// How one walk is done.
 #[derive(Clone, Default, Debug)]
 pub struct WalkSettings {
@@ -38,6 +49,8 @@ pub struct WalkSettings {
     pub since: i64,
     /// Which directories the Director may read.
     pub limits: DirectoryLimits,
+    /// How many names are looked up at a time.
+    pub lookup_depth: LookupDepth,
     /// Which names are read in snapshots.
     pub snapshots: Arc<Snapshots>,
 }

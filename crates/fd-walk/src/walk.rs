@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use fd_fileset::{FileSet, Include};
 
+use crate::ahead::{Ahead, Calls, Kernel};
 use crate::directory::Scratch;
 use crate::event::{Flow, FoundCommand, WalkEvent};
 use crate::limits::RealTop;
@@ -26,7 +27,7 @@ use crate::settings::{Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 use crate::snapshots::ReadAt;
 use crate::texts;
 use examine::{Level, Walker};
-use judge::Judge;
+use judge::{Judge, Lookout};
 use place::Place;
 use report::Report;
 
@@ -40,12 +41,24 @@ pub fn walk(
     host: &dyn WalkHost,
     sink: &mut dyn FnMut(WalkEvent<'_>) -> Flow,
 ) -> WalkSummary {
+    walk_with(fileset, settings, host, sink, Arc::new(Kernel))
+}
+
+/// [`walk`] with these system calls.
+fn walk_with(
+    fileset: &FileSet,
+    settings: &WalkSettings,
+    host: &dyn WalkHost,
+    sink: &mut dyn FnMut(WalkEvent<'_>) -> Flow,
+    calls: Arc<dyn Calls>,
+) -> WalkSummary {
     let purpose = settings.purpose;
     let mut walker = Walker {
         report: Report { purpose, host, sink, text: Vec::new(), summary: WalkSummary::default() },
         judge: Judge { fileset, settings, host, real_top: RealTop::default(), last_options: Cell::new(None) },
         links: LinkTable::default(),
         scratch: Scratch::new(),
+        ahead: Ahead::new(settings.lookup_depth, calls, !settings.incremental),
         roots: Arc::default(),
         root_of_names: None,
     };
@@ -85,7 +98,16 @@ impl<'w> Walker<'w> {
         let mut path = name.to_vec();
         let read_at = self.judge.settings.snapshots.reader(name);
         self.judge.real_top = self.judge.settings.limits.real_top(name);
-        let place = Place { include, top: name, path: &path, name_at: 0, parent: None, root: None, read_at: &read_at };
+        let place = Place {
+            include,
+            top: name,
+            path: &path,
+            name_at: 0,
+            parent: None,
+            root: None,
+            read_at: &read_at,
+            lent: None,
+        };
         let counted = self.report.summary.entries;
         let Some(level) = self.entry(&place)? else {
             let is_counted = self.report.summary.entries > counted;
@@ -96,10 +118,14 @@ impl<'w> Walker<'w> {
         let prefix = read_at.of(&path).len();
         let root = level.directory.descriptor().and_then(|top| Root::new(top, prefix, &self.roots).ok()).map(Arc::new);
         let mut levels = vec![level];
-        while let Some(level) = levels.last_mut() {
+        loop {
+            if self.ahead.is_on() && levels.last().is_some_and(|level| level.lent.is_none()) {
+                self.lend(&mut levels, &path);
+            }
+            let Some(level) = levels.last_mut() else { break };
             let prefix = level.prefix;
             path.truncate(prefix);
-            if self.limit_reached() || !self.next_name(level, &mut path, &read_at)? {
+            if self.limit_reached() || !self.next_name(level, &mut path, include, &read_at)? {
                 path.truncate(prefix.saturating_sub(1));
                 if let Some(level) = levels.pop() {
                     self.leave(level, if levels.is_empty() { name } else { &path })?;
@@ -117,11 +143,12 @@ impl<'w> Walker<'w> {
                 parent,
                 root: root.as_ref(),
                 read_at: &read_at,
+                lent: level.lent,
             };
             if let Some(below) = self.entry(&place)? {
                 path.push(b'/');
                 levels.push(below);
-                self.free_descriptor(&mut levels);
+                self.free_descriptor(&mut levels, include, &read_at)?;
             }
         }
         Ok(())
@@ -129,20 +156,64 @@ impl<'w> Walker<'w> {
 
     /// Appends the next name of the directory to its path. A read error is reported; the stock
     /// daemon takes it for the end of the directory.
-    fn next_name(&mut self, level: &mut Level, path: &mut Vec<u8>, read_at: &ReadAt) -> Result<bool, WalkEnd> {
-        level.directory.next_name(path, read_at, &mut self.scratch).or_else(|errno| {
+    fn next_name(
+        &mut self,
+        level: &mut Level,
+        path: &mut Vec<u8>,
+        include: &Include,
+        read_at: &ReadAt,
+    ) -> Result<bool, WalkEnd> {
+        if level.lent.is_some() && !self.ahead.is_on() {
+            self.take_back(level, include, read_at)?;
+        }
+        let next = match level.lent {
+            Some(folder) => self.ahead.next_name(folder, path, &Lookout { judge: &self.judge, include, read_at })?,
+            None => level.directory.next_name(path, read_at, &mut self.scratch),
+        };
+        next.or_else(|errno| {
             let path = path.strip_suffix(b"/").filter(|path| !path.is_empty()).unwrap_or(path);
             self.report.could_not(path, texts::READ_DIRECTORY, errno).map(|()| false)
         })
     }
 
+    /// Has the directories read ahead, with those above them: what follows in them is next.
+    #[cold]
+    fn lend(&mut self, levels: &mut [Level], path: &[u8]) {
+        if !self.ahead.has_scouts() {
+            return;
+        }
+        let mut place = Vec::new();
+        for level in levels {
+            if level.lent.is_none()
+                && let Some(loan) = level.directory.lend()
+            {
+                let path = path.get(..level.prefix).unwrap_or_default();
+                level.lent = self.ahead.lend(loan, path, level.directory.identity(), place.clone());
+            }
+            match level.lent {
+                Some(folder) => place = self.ahead.place_below(folder),
+                None => place.push(0),
+            }
+        }
+    }
+
+    fn take_back(&mut self, level: &mut Level, include: &Include, read_at: &ReadAt) -> Result<(), WalkEnd> {
+        if let Some(folder) = level.lent.take() {
+            let (names, rest) = self.ahead.take_back(folder, &Lookout { judge: &self.judge, include, read_at })?;
+            level.directory.take_back(names, rest);
+        }
+        Ok(())
+    }
+
     /// Bounds the number of open directories, whatever the depth of the tree.
-    fn free_descriptor(&mut self, levels: &mut [Level]) {
+    fn free_descriptor(&mut self, levels: &mut [Level], include: &Include, read_at: &ReadAt) -> Result<(), WalkEnd> {
         if let Some(outermost) = levels.len().checked_sub(MOST_OPEN + 1)
             && let Some(level) = levels.get_mut(outermost)
         {
+            self.take_back(level, include, read_at)?;
             level.directory.put_aside(&mut self.scratch);
         }
+        Ok(())
     }
 
     /// In an estimate with a limit, a name of the FileSet that is counted beyond it ends the walk,
@@ -161,6 +232,9 @@ impl<'w> Walker<'w> {
 
     /// A directory after its contents. `path` is its path as it was found.
     fn leave(&mut self, level: Level, path: &[u8]) -> Result<(), WalkEnd> {
+        if let Some(folder) = level.lent {
+            self.ahead.leave(folder);
+        }
         level.directory.close(&mut self.scratch);
         match level.entry {
             Some(entry) => {
@@ -171,3 +245,6 @@ impl<'w> Walker<'w> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

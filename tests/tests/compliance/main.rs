@@ -77,12 +77,12 @@ fn every_row_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()
     judge(&Plan { label: "compliance", rows: selected(rows()), clients: clients([test]), beds: 4, restores: true })
 }
 
-/// What two workers do is part of the whole matrix.
+/// What two workers do, and a walk with one lookup at a time, is part of the whole matrix.
 #[test]
-fn one_worker_and_eight_give_the_volumes_of_the_stock_daemon() -> Result<()> {
+fn one_worker_and_eight_and_lookups_ahead_give_the_volumes_of_the_stock_daemon() -> Result<()> {
     let fd = Fd::under_test()?;
-    let test =
-        [("worker1", 1), ("worker8", 8)].map(|(name, count)| ClientOptions::new(fd).named(name).with_workers(count));
+    let test = [("worker1", 1, 256), ("worker8", 8, 8)]
+        .map(|(name, count, depth)| ClientOptions::new(fd).named(name).with_workers(count).with_lookup_depth(depth));
     let rows = selected(rows()).into_iter().filter(has_all_worker_counts).collect();
     judge(&Plan { label: "workers", rows, clients: clients(test), beds: 2, restores: false })
 }

@@ -14,7 +14,7 @@ use fd_session::JobStatus;
 use fd_session::command::{BackupLevel, EstimateOrder};
 use fd_session::texts;
 use fd_transport::{ChannelError, IDLE_LIMIT, Received};
-use fd_walk::{DirectoryLimits, Purpose, WalkSettings};
+use fd_walk::{DirectoryLimits, LookupDepth, Purpose, WalkSettings};
 
 use super::conversation::{Conversation, Flow};
 
@@ -73,6 +73,7 @@ impl Conversation<'_> {
             incremental: self.level.since.is_some() && !by_list,
             since: self.level.since.unwrap_or(0),
             limits: self.directory_limits(),
+            lookup_depth: self.daemon.settings.job.lookup_depth.map_or(LookupDepth::Adaptive, LookupDepth::Fixed),
             ..WalkSettings::default()
         }
     }

@@ -11,6 +11,7 @@ fn an_empty_file_means_the_defaults() {
     let settings = parse("").unwrap();
     assert_eq!(settings, Settings::default());
     assert_eq!((settings.job.workers, settings.job.memory), (None, None));
+    assert_eq!(settings.job.lookup_depth, None);
     assert_eq!(settings.connection.first_packet, 60);
     assert_eq!(settings.connection.login, 15);
     assert!(!settings.tls.require);
@@ -46,6 +47,7 @@ fn everything_can_be_set() {
     ] {
         assert_eq!(parse(&format!("[job]\n{text}")).unwrap().job.manners, manners);
     }
+    assert_eq!(parse("job.lookup_depth = 256").unwrap().job.lookup_depth.map(NonZeroU16::get), Some(256));
     let job = parse("[job]\nnice = 0\nio_priority = \"idle\"\nmax_load = 1.5").unwrap().job;
     assert_eq!((job.nice, job.io_priority, job.max_load), (Some(0), Some(IoPriority::Idle), Some(1.5)));
 }
@@ -80,6 +82,8 @@ fn mistakes_name_file_line_and_what_was_expected() {
         ("[job]\nworkers = 0", "workers must be 1 to 512, not 0"),
         ("[job]\nworkers = 513", "workers must be 1 to 512, not 513"),
         ("[job]\nworkers = \"4\"", "invalid type"),
+        ("[job]\nlookup_depth = 0", "lookup_depth must be 1 to 256, not 0"),
+        ("[job]\nlookup_depth = 257", "lookup_depth must be 1 to 256, not 257"),
         ("[job]\nmemory = \"64 apples\"", "\"64 apples\": a number of bytes"),
         ("[connection]\nfirst_packet = 0", "first_packet must be 1 to 3600 seconds, not 0"),
         ("[connection]\nlogin = 3601", "login must be 1 to 3600 seconds, not 3601"),

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::judge::{Barrier, Changed, Judge, barrier};
 use super::place::Place;
 use super::report::Report;
+use crate::ahead::{Ahead, FolderId};
 use crate::attributes::{Found, file_type};
 use crate::directory::{Directory, Scratch};
 use crate::entry::{Entry, HardLink};
@@ -30,6 +31,7 @@ pub(super) struct Walker<'w> {
     pub(super) judge: Judge<'w>,
     pub(super) links: LinkTable,
     pub(super) scratch: Scratch,
+    pub(super) ahead: Ahead,
     /// Held by each root that holds its directory, to count them.
     pub(super) roots: Arc<()>,
     /// The root of the last name of the FileSet that is not a directory.
@@ -44,7 +46,12 @@ pub(super) struct Level {
     /// Length of its path with the final slash.
     pub(super) prefix: usize,
     pub(super) dev: u64,
+    /// Its number while it is read ahead.
+    pub(super) lent: Option<FolderId>,
 }
+
+/// A directory, with its number if it is read ahead.
+type Opened = Result<(Directory, Option<FolderId>), Errno>;
 
 /// Why a look has no result.
 enum Broken {
@@ -63,6 +70,8 @@ impl<'w> Walker<'w> {
     /// One entry (reference 03 §5.2). A directory that is to be entered comes back as a level.
     pub(super) fn entry(&mut self, place: &Place<'w, '_>) -> Result<Option<Level>, WalkEnd> {
         for look in 1..=MOST_LOOKS {
+            // What was found ahead counts once.
+            let place = &Place { lent: place.lent.filter(|_| look == 1), ..*place };
             match self.look(place, look == MOST_LOOKS) {
                 Ok(level) => return Ok(level),
                 Err(Broken::Ended(end)) => return Err(end),
@@ -77,7 +86,7 @@ impl<'w> Walker<'w> {
         if self.report.host.is_cancelled() {
             return Err(WalkEnd::Cancelled.into());
         }
-        let found = match place.lstat() {
+        let found = match self.attributes(place)? {
             Ok(found) => found,
             Err(errno) => {
                 if self.judge.judge(place, false).accepted {
@@ -93,6 +102,18 @@ impl<'w> Walker<'w> {
             return self.directory(place, found, is_last);
         }
         self.file(place, found, is_last).map(|()| None)
+    }
+
+    fn attributes(&mut self, place: &Place<'w, '_>) -> Result<Result<Found, Errno>, WalkEnd> {
+        if place.is_too_long() {
+            return Ok(Err(Errno::NAMETOOLONG));
+        }
+        if let Some(folder) = place.lent
+            && let Some(found) = self.ahead.look(folder, &self.judge.lookout(place))?
+        {
+            return Ok(found);
+        }
+        Ok(self.ahead.look_directly(|calls| place.lstat(calls)))
     }
 
     /// Everything but directories.
@@ -115,7 +136,7 @@ impl<'w> Walker<'w> {
         let mut file_type = file_type(&stat, place.is_top(), options);
         let (mut link, mut hard_link) = (Vec::new(), None);
         if file_type == FileType::Symlink {
-            match place.link_target(&stat, is_last) {
+            match place.link_target(&stat, is_last, self.ahead.link()) {
                 Ok(target) => link = target.ok_or(Broken::Again)?,
                 Err(errno) => return Ok(self.report.failed(path, texts::FOLLOW, errno)?),
             }
@@ -177,8 +198,7 @@ impl<'w> Walker<'w> {
     ) -> Result<Option<Level>, Broken> {
         let Stat { dev, ino, .. } = entry.stat;
         let barrier = barrier(place, dev, &entry.options);
-        let (at, name) = place.target();
-        let opened = barrier.is_none().then(|| Directory::open(at, &name, (dev, ino), &mut self.scratch));
+        let opened = if barrier.is_none() { Some(self.open(place, (dev, ino))?) } else { None };
         // Another directory, or a file system that is mounted on access.
         if matches!(opened, Some(Err(Errno::STALE))) && !is_last {
             return Err(Broken::Again);
@@ -193,15 +213,26 @@ impl<'w> Walker<'w> {
             return Ok(None);
         }
         match opened.unwrap_or(Err(Errno::STALE)) {
-            Ok(directory) => {
+            Ok((directory, lent)) => {
                 let prefix = without_slashes(place.path).len() + 1;
-                Ok(Some(Level { directory, entry: is_changed.then_some(entry), prefix, dev }))
+                Ok(Some(Level { directory, entry: is_changed.then_some(entry), prefix, dev, lent }))
             }
             Err(errno) => {
                 self.report.failed(place.path, texts::OPEN_DIRECTORY, errno)?;
                 Ok(None)
             }
         }
+    }
+
+    /// Opens a directory, or takes over what was opened ahead.
+    fn open(&mut self, place: &Place<'w, '_>, identity: (u64, u64)) -> Result<Opened, WalkEnd> {
+        if let Some(folder) = place.lent
+            && let Some(opened) = self.ahead.open(folder, identity, &self.judge.lookout(place))?
+        {
+            return Ok(opened.map(|(lent, descriptor)| (Directory::lent(identity, descriptor), Some(lent))));
+        }
+        let (at, name) = place.target();
+        Ok(Directory::open(at, &name, identity, &mut self.scratch).map(|directory| (directory, None)))
     }
 
     /// A directory that is saved but not entered, even if it did not change.

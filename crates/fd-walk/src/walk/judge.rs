@@ -4,13 +4,15 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use fd_fileset::{EffectiveOptions, FileSet, Flags, Verdict};
+use fd_fileset::{EffectiveOptions, FileSet, Flags, Include, Verdict};
 use fd_records::Stat;
 
 use super::place::Place;
+use crate::ahead::Attend;
 use crate::fs_types;
 use crate::limits::{OutOfLimits, RealTop};
 use crate::settings::{Candidate, Comparison, WalkHost, WalkSettings};
+use crate::snapshots::ReadAt;
 
 /// See the module.
 pub(super) struct Judge<'w> {
@@ -67,6 +69,24 @@ impl<'w> Judge<'w> {
         }
     }
 
+    /// Whether the walk will probably enter the directory at this path, which is below a name of
+    /// the FileSet and on the file system of the directory that holds it.
+    pub(super) fn enters(&self, include: &Include, path: &[u8], read_at: &ReadAt) -> bool {
+        const NEEDS_MORE: [Flags; 2] = [Flags::NO_RECURSION, Flags::HONOR_NO_DUMP];
+        let excluded = |path: &[u8]| self.host.excludes(path);
+        let verdict = self.fileset.judge_also(include, path, true, excluded);
+        verdict.accepted
+            && include.ignore_dir().is_none()
+            && !NEEDS_MORE.iter().any(|flag| verdict.options.has(*flag))
+            && self.settings.limits.check(path, &self.real_top).is_ok()
+            && !self.settings.snapshots.hides(path, read_at)
+    }
+
+    /// Decides for the look-ahead beside this place.
+    pub(super) const fn lookout<'l>(&'l self, place: &Place<'l, 'l>) -> Lookout<'l, 'w> {
+        Lookout { judge: self, include: place.include, read_at: place.read_at }
+    }
+
     pub(super) fn compare(&self, place: &Place<'w, '_>, stat: &Stat, judgement: &Judgement<'_>) -> Changed {
         let candidate = Candidate { path: place.path, stat, options: judgement.options, accepted: judgement.accepted };
         match self.host.compare(&candidate) {
@@ -97,5 +117,22 @@ pub(super) fn barrier(place: &Place<'_, '_>, dev: u64, options: &EffectiveOption
         Some(Barrier::FileSystemType)
     } else {
         None
+    }
+}
+
+/// Decides for the look-ahead below a name of the FileSet.
+pub(super) struct Lookout<'l, 'w> {
+    pub(super) judge: &'l Judge<'w>,
+    pub(super) include: &'l Include,
+    pub(super) read_at: &'l ReadAt,
+}
+
+impl Attend for Lookout<'_, '_> {
+    fn is_cancelled(&self) -> bool {
+        self.judge.host.is_cancelled()
+    }
+
+    fn enters(&self, path: &[u8]) -> bool {
+        self.judge.enters(self.include, path, self.read_at)
     }
 }

@@ -9,8 +9,8 @@ use fd_records::{FileType, Stat};
 use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::attributes::{Found, convert};
-use crate::directory::stat_at;
+use crate::ahead::{Calls, FolderId};
+use crate::attributes::Found;
 use crate::entry::Entry;
 use crate::names::without_slashes;
 use crate::root::Root;
@@ -34,6 +34,8 @@ pub(super) struct Place<'w, 'p> {
     pub(super) root: Option<&'p Arc<Root>>,
     /// Where the FileSet's name is read.
     pub(super) read_at: &'p ReadAt,
+    /// The directory that holds it, if that is read ahead.
+    pub(super) lent: Option<FolderId>,
 }
 
 impl<'p> Place<'_, 'p> {
@@ -78,21 +80,28 @@ impl<'p> Place<'_, 'p> {
         }
     }
 
-    pub(super) fn lstat(&self) -> Result<Found, Errno> {
-        if self.path.len() > LONGEST_PATH {
-            return Err(Errno::NAMETOOLONG);
-        }
+    /// Whether the kernel refuses its path for its length.
+    pub(super) const fn is_too_long(&self) -> bool {
+        self.path.len() > LONGEST_PATH
+    }
+
+    pub(super) fn lstat(&self, calls: &dyn Calls) -> Result<Found, Errno> {
         let (at, path) = self.target();
-        stat_at(at, &path).map(|found| convert(&found))
+        calls.lstat(at, &path)
     }
 
     /// The target of a symbolic link with these attributes. `None` if another entry has taken its
-    /// place; `is_last` accepts that.
-    pub(super) fn link_target(&self, stat: &Stat, is_last: bool) -> Result<Option<Vec<u8>>, Errno> {
+    /// place; `is_last` accepts that. `ahead`: what was read ahead.
+    pub(super) fn link_target(
+        &self,
+        stat: &Stat,
+        is_last: bool,
+        ahead: Option<Result<Vec<u8>, Errno>>,
+    ) -> Result<Option<Vec<u8>>, Errno> {
         let (at, path) = self.target();
-        match rustix::fs::readlinkat(at, &*path, Vec::new()) {
+        let read = || rustix::fs::readlinkat(at, &*path, Vec::new()).map(std::ffi::CString::into_bytes);
+        match ahead.unwrap_or_else(read) {
             Ok(target) => {
-                let target = target.into_bytes();
                 // Some file systems have no length of links.
                 let is_its_own = stat.size == 0 || usize::try_from(stat.size) == Ok(target.len());
                 Ok((is_its_own || is_last).then_some(target))

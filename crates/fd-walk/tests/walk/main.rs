@@ -7,6 +7,7 @@
     reason = "a test that can't go on fails, like one that finds something wrong"
 )]
 
+mod ahead;
 mod barriers;
 mod changes;
 mod errors;

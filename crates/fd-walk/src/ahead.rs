@@ -1,0 +1,185 @@
+//! Looks names up and opens directories ahead of the walk, many at a time, where the walk would
+//! wait for each: for a server, for a disk.
+//!
+//! The walk stays on its thread and decides everything. Where it would ask the kernel, it asks
+//! here, and gets the same answer earlier. While the kernel answers at once, nothing is done ahead
+//! and no thread is started.
+//!
+//! - `calls`: the system calls that are made ahead.
+//! - `depth`: how many at a time.
+//! - `folder`, `agenda`: what is to be done, and what is known.
+//! - `scouts`: the threads.
+
+mod agenda;
+mod calls;
+mod depth;
+mod folder;
+mod scouts;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::attributes::Found;
+use crate::directory::{Loan, Rest};
+use crate::settings::{LookupDepth, WalkEnd};
+use agenda::{Entered, Next, Reply};
+pub(crate) use calls::{Calls, Kernel};
+use depth::{Depth, Taken};
+pub(crate) use folder::FolderId;
+pub(crate) use scouts::Attend;
+use scouts::Scouts;
+
+/// See the module. A walk owns one.
+pub(crate) struct Ahead {
+    calls: Arc<dyn Calls>,
+    depth: Depth,
+    scouts: Option<Scouts>,
+    /// No thread can be started.
+    is_alone: bool,
+    reads_links: bool,
+    /// The target of the link that was looked up last.
+    link: Option<Result<Vec<u8>, Errno>>,
+}
+
+impl Ahead {
+    /// `reads_links`: the walk will want the targets of most symbolic links.
+    pub(crate) fn new(setting: LookupDepth, calls: Arc<dyn Calls>, reads_links: bool) -> Self {
+        Self { calls, depth: Depth::new(setting), scouts: None, is_alone: false, reads_links, link: None }
+    }
+
+    /// Whether directories should be lent ([`Self::lend`]). A directory that is lent when this is
+    /// no longer so should be taken back.
+    pub(crate) const fn is_on(&self) -> bool {
+        self.depth.get() > 1 && !self.is_alone
+    }
+
+    /// Looks up an entry on the walk's own thread.
+    pub(crate) fn look_directly<T>(&mut self, look: impl FnOnce(&dyn Calls) -> T) -> T {
+        let calls = &*self.calls;
+        self.link = None;
+        self.depth.watch(|| look(calls))
+    }
+
+    /// From now on, the directory is read here. `place`: where it is in the walk.
+    pub(crate) fn lend(&mut self, loan: Loan, path: &[u8], identity: (u64, u64), place: Vec<u64>) -> Option<FolderId> {
+        Some(self.scouts()?.with(|agenda| agenda.enlist(loan, path, identity, place)))
+    }
+
+    /// Whether there are threads; starts them.
+    pub(crate) fn has_scouts(&mut self) -> bool {
+        self.scouts().is_some()
+    }
+
+    fn scouts(&mut self) -> Option<&Scouts> {
+        if self.scouts.is_none() {
+            let mut scouts = Scouts::new(Arc::clone(&self.calls), self.reads_links);
+            self.is_alone = scouts.grow(self.depth.get()) == 0;
+            scouts.with(|agenda| agenda.set_depth(self.depth.get(), 1));
+            self.scouts = Some(scouts);
+        }
+        self.scouts.as_ref().filter(|_| !self.is_alone)
+    }
+
+    /// The place of what is below the entry that the walk is at in this directory.
+    pub(crate) fn place_below(&self, folder: FolderId) -> Vec<u64> {
+        self.scouts.as_ref().map(|scouts| scouts.with(|agenda| agenda.place_below(folder))).unwrap_or_default()
+    }
+
+    /// Appends the next name of a lent directory to `path`, `false` at its end.
+    pub(crate) fn next_name(
+        &mut self,
+        folder: FolderId,
+        path: &mut Vec<u8>,
+        walk: &dyn Attend,
+    ) -> Result<Result<bool, Errno>, WalkEnd> {
+        let Some(scouts) = &self.scouts else { return Ok(Err(Errno::IO)) };
+        Ok(match scouts.ask(folder, walk, |agenda| agenda.next(folder))? {
+            Reply::Ready(Next::Name(name)) => {
+                path.extend_from_slice(&name);
+                Ok(true)
+            }
+            Reply::Ready(Next::Ended) => Ok(false),
+            Reply::Ready(Next::Failed(errno)) => Err(errno),
+            Reply::Wait | Reply::Yourself => Err(Errno::IO),
+        })
+    }
+
+    /// The attributes of the entry that the walk is at in a lent directory; `None` if the walk has
+    /// to look itself.
+    pub(crate) fn look(
+        &mut self,
+        folder: FolderId,
+        walk: &dyn Attend,
+    ) -> Result<Option<Result<Found, Errno>>, WalkEnd> {
+        self.link = None;
+        let Some(scouts) = &self.scouts else { return Ok(None) };
+        let mut waits_since = None;
+        let reply = scouts.ask(folder, walk, |agenda| {
+            let reply = agenda.look(folder);
+            if matches!(reply, Reply::Wait) {
+                waits_since.get_or_insert_with(Instant::now);
+            }
+            reply
+        })?;
+        let waited = waits_since.map_or(Duration::ZERO, |since| since.elapsed());
+        let mut taken = Taken::default();
+        let has_changed = self.depth.used(waited, || {
+            taken = scouts.with(agenda::Agenda::taken);
+            taken
+        });
+        if has_changed {
+            self.set_depth(taken);
+        }
+        let Reply::Ready(answer) = reply else { return Ok(None) };
+        self.link = answer.link;
+        Ok(Some(answer.found))
+    }
+
+    fn set_depth(&mut self, taken: Taken) {
+        let depth = self.depth.get();
+        let Some(scouts) = &mut self.scouts else { return };
+        if depth > 1 {
+            scouts.grow(depth);
+        }
+        scouts.with(|agenda| agenda.set_depth(if depth > 1 { depth } else { 0 }, Depth::turn(taken)));
+    }
+
+    /// The target of the link whose attributes were asked for last, if it was read.
+    pub(crate) fn link(&mut self) -> Option<Result<Vec<u8>, Errno>> {
+        self.link.take()
+    }
+
+    /// The directory of these attributes that the walk is at in a lent directory, lent itself;
+    /// `None` if the walk has to open it.
+    pub(crate) fn open(
+        &mut self,
+        folder: FolderId,
+        identity: (u64, u64),
+        walk: &dyn Attend,
+    ) -> Result<Option<Result<Entered, Errno>>, WalkEnd> {
+        let Some(scouts) = &self.scouts else { return Ok(None) };
+        match scouts.ask(folder, walk, |agenda| agenda.open(folder, identity))? {
+            Reply::Ready(opened) => Ok(Some(opened)),
+            Reply::Wait | Reply::Yourself => Ok(None),
+        }
+    }
+
+    /// Gives a directory back with its names that were not used, and what follows them.
+    pub(crate) fn take_back(&mut self, folder: FolderId, walk: &dyn Attend) -> Result<(Vec<u8>, Rest), WalkEnd> {
+        let failed = (Vec::new(), Rest::Failed(Errno::IO));
+        let Some(scouts) = &self.scouts else { return Ok(failed) };
+        match scouts.ask(folder, walk, |agenda| agenda.take_back(folder))? {
+            Reply::Ready(left) => Ok(left),
+            Reply::Wait | Reply::Yourself => Ok(failed),
+        }
+    }
+
+    /// The walk is done with a lent directory.
+    pub(crate) fn leave(&mut self, folder: FolderId) {
+        if let Some(scouts) = &self.scouts {
+            scouts.with(|agenda| agenda.leave(folder));
+        }
+    }
+}

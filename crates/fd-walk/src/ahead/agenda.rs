@@ -1,0 +1,480 @@
+//! What is to be looked up and opened next, nearest in the walk's order first, and what is known.
+//! No threads and no system calls: these take tasks from here and bring results.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fd_records::Stat;
+use rustix::io::Errno;
+
+use super::calls::Name;
+use super::depth::Taken;
+use super::folder::{Answer, Below, Folder, FolderId, Look, Reading};
+use crate::directory::{Loan, Rest};
+
+/// In one directory, so many lookups are ahead of the walk.
+const MOST_BEGUN: usize = 1024;
+/// In all directories, so many names are held before further ones are read ahead. A read brings at
+/// most 64 KiB of them.
+pub(crate) const MOST_NAMES: usize = 16_384;
+/// So many directories are open ahead of the walk.
+pub(crate) const MOST_OPEN: usize = 64;
+/// What was found so long ago is looked up again: the walk has waited for something else.
+pub(crate) const FRESH: Duration = Duration::from_secs(10);
+
+/// What a thread is to do.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) folder: FolderId,
+    pub(crate) descriptor: Arc<OwnedFd>,
+    pub(crate) work: Work,
+}
+
+/// See [`Task`].
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Look these entries up.
+    Look { entries: Vec<(u64, Arc<[u8]>)>, reads_links: bool },
+    /// Open this directory and read its first names.
+    Open { number: u64, name: Arc<[u8]>, identity: (u64, u64) },
+    /// Read the next names.
+    Read,
+}
+
+/// A directory that the walk enters.
+pub(crate) type Entered = (FolderId, Arc<OwnedFd>);
+
+/// A directory that was opened, with its identity and its first names.
+pub(crate) type OpenedFirst = ((OwnedFd, (u64, u64)), Vec<Name>, Rest);
+
+/// What a thread has found.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Looked(Vec<(u64, Answer)>),
+    Opened(u64, Result<OpenedFirst, Errno>),
+    Read(Vec<Name>, Rest),
+}
+
+/// What the walk gets when it asks.
+#[derive(Debug)]
+pub(crate) enum Reply<T> {
+    Ready(T),
+    /// It is being done.
+    Wait,
+    /// The walk has to do it.
+    Yourself,
+}
+
+/// The next name of a directory.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Name(Arc<[u8]>),
+    Ended,
+    Failed(Errno),
+}
+
+/// A directory that may be opened ahead, if the walk would enter it.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    folder: FolderId,
+    number: u64,
+    identity: (u64, u64),
+    pub(crate) path: Vec<u8>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    folders: HashMap<FolderId, Folder>,
+    /// Directories with something to begin, by their place in the walk.
+    startable: BTreeMap<Vec<u64>, FolderId>,
+    /// Directories to be opened, by their place in the walk.
+    to_open: BTreeMap<Vec<u64>, (FolderId, u64, (u64, u64))>,
+    to_judge: VecDeque<(FolderId, u64)>,
+    /// What the walk waits for.
+    urgent: VecDeque<Task>,
+    last_id: FolderId,
+    /// Names in all folders.
+    names: usize,
+    /// Directories that are open, or being opened, and not yet entered by the walk.
+    open_ahead: usize,
+    busy: usize,
+    /// So many tasks are done at a time, beside the urgent ones.
+    depth: usize,
+    /// So many lookups are one task.
+    turn: usize,
+    reads_links: bool,
+    taken: Taken,
+    /// The directory in which the walk waits.
+    waits_in: Option<FolderId>,
+}
+
+impl Agenda {
+    pub(crate) fn new(reads_links: bool) -> Self {
+        Self { reads_links, turn: 1, ..Self::default() }
+    }
+
+    /// From now on so many tasks are done at a time, of so many lookups each.
+    pub(crate) const fn set_depth(&mut self, depth: usize, turn: usize) {
+        (self.depth, self.turn) = (depth, turn);
+    }
+
+    /// What lookups have taken since the last call.
+    pub(crate) fn taken(&mut self) -> Taken {
+        std::mem::take(&mut self.taken)
+    }
+
+    /// Takes over the reading of a directory that the walk has entered.
+    pub(crate) fn enlist(&mut self, loan: Loan, path: &[u8], identity: (u64, u64), order: Vec<u64>) -> FolderId {
+        let mut folder = Folder::new(loan.descriptor, path.to_vec(), identity, order);
+        let names = loan.names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let names: Vec<_> = names.map(|name| Name { name: Arc::from(name), ino: 0 }).collect();
+        folder.add(&names, loan.rest);
+        self.insert(folder)
+    }
+
+    fn insert(&mut self, folder: Folder) -> FolderId {
+        self.last_id += 1;
+        self.names += folder.entries.len();
+        self.startable.insert(place_of_names(&folder), self.last_id);
+        self.folders.insert(self.last_id, folder);
+        self.last_id
+    }
+
+    /// The place of what is below the entry that the walk is at.
+    pub(crate) fn place_below(&self, id: FolderId) -> Vec<u64> {
+        self.folders.get(&id).map(|folder| below(&folder.order, folder.handed)).unwrap_or_default()
+    }
+
+    /// The walk goes on to the next name.
+    pub(crate) fn next(&mut self, id: FolderId) -> Reply<Next> {
+        let Some(folder) = self.folders.get_mut(&id) else { return Reply::Yourself };
+        let passed = folder.current.take();
+        let next = folder.entries.pop_front();
+        let place = place_of_names(folder);
+        let place_of_passed = below(&folder.order, folder.handed);
+        let reply = match (next, folder.reading) {
+            (Some(entry), _) => {
+                let name = Arc::clone(&entry.name);
+                folder.handed += 1;
+                folder.current = Some(entry);
+                self.names = self.names.saturating_sub(1);
+                self.startable.insert(place, id);
+                Reply::Ready(Next::Name(name))
+            }
+            (None, Reading::Begun) => Reply::Wait,
+            (None, Reading::Rests(Rest::More)) => {
+                folder.reading = Reading::Begun;
+                let descriptor = Arc::clone(&folder.descriptor);
+                self.urgent.push_back(Task { folder: id, descriptor, work: Work::Read });
+                Reply::Wait
+            }
+            (None, Reading::Rests(Rest::Ended)) => Reply::Ready(Next::Ended),
+            (None, Reading::Rests(Rest::Failed(errno))) => {
+                folder.reading = Reading::Rests(Rest::Ended);
+                Reply::Ready(Next::Failed(errno))
+            }
+        };
+        if let Some(entry) = passed {
+            self.drop_below(&entry.below, &place_of_passed);
+        }
+        reply
+    }
+
+    /// The attributes of the entry that the walk is at.
+    pub(crate) fn look(&mut self, id: FolderId) -> Reply<Answer> {
+        let Some(folder) = self.folders.get_mut(&id) else { return Reply::Yourself };
+        let Some(entry) = folder.current.as_mut() else { return Reply::Yourself };
+        match std::mem::replace(&mut entry.look, Look::Begun) {
+            Look::Known(answer) if answer.time.elapsed() < FRESH => {
+                entry.look = Look::Used;
+                return Reply::Ready(*answer);
+            }
+            Look::Used => return Reply::Yourself,
+            Look::Begun => return Reply::Wait,
+            Look::Waiting => {}
+            // The others are as old.
+            Look::Known(_) => folder.forget_answers(),
+        }
+        if let Some(entry) = folder.begin_current() {
+            let work = Work::Look { entries: vec![entry], reads_links: self.reads_links };
+            self.urgent.push_back(Task { folder: id, descriptor: Arc::clone(&folder.descriptor), work });
+            self.startable.insert(place_of_names(folder), id);
+        }
+        Reply::Wait
+    }
+
+    /// The directory that the walk is at, which has this identity.
+    pub(crate) fn open(&mut self, id: FolderId, identity: (u64, u64)) -> Reply<Result<Entered, Errno>> {
+        let Some(folder) = self.folders.get_mut(&id) else { return Reply::Yourself };
+        let (order, descriptor) = (below(&folder.order, folder.handed), Arc::clone(&folder.descriptor));
+        let number = folder.handed;
+        let Some(entry) = folder.current.as_mut() else { return Reply::Yourself };
+        let name = Arc::clone(&entry.name);
+        match std::mem::replace(&mut entry.below, Below::Begun) {
+            Below::Open(child) => {
+                let opened = self.folders.get(&child);
+                let opened = opened.filter(|opened| opened.identity == identity && opened.opened.elapsed() < FRESH);
+                if let Some(opened) = opened {
+                    let descriptor = Arc::clone(&opened.descriptor);
+                    self.open_ahead = self.open_ahead.saturating_sub(1);
+                    self.set_below(id, Below::Nothing);
+                    return Reply::Ready(Ok((child, descriptor)));
+                }
+                self.drop_below(&Below::Open(child), &order);
+            }
+            // Not for want of something that it may have itself.
+            Below::Failed(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
+                self.set_below(id, Below::Nothing);
+                return Reply::Yourself;
+            }
+            Below::Failed(errno) => {
+                self.set_below(id, Below::Nothing);
+                return Reply::Ready(Err(errno));
+            }
+            Below::Begun => return Reply::Wait,
+            wanted @ (Below::Nothing | Below::Wanted) => self.drop_below(&wanted, &order),
+        }
+        self.open_ahead += 1;
+        self.urgent.push_back(Task { folder: id, descriptor, work: Work::Open { number, name, identity } });
+        Reply::Wait
+    }
+
+    fn set_below(&mut self, id: FolderId, below: Below) {
+        if let Some(entry) = self.folders.get_mut(&id).and_then(|folder| folder.current.as_mut()) {
+            entry.below = below;
+        }
+    }
+
+    /// Gives the reading of a directory back: its names with a NUL behind each, and what follows.
+    pub(crate) fn take_back(&mut self, id: FolderId) -> Reply<(Vec<u8>, Rest)> {
+        match self.folders.get(&id).map(|folder| (folder.reading, folder)) {
+            None => Reply::Yourself,
+            Some((Reading::Begun, _)) => Reply::Wait,
+            Some((Reading::Rests(rest), folder)) => {
+                let names = folder.names_left();
+                self.leave(id);
+                Reply::Ready((names, rest))
+            }
+        }
+    }
+
+    /// The walk is done with a directory.
+    pub(crate) fn leave(&mut self, id: FolderId) {
+        let mut leaving = vec![id];
+        while let Some(id) = leaving.pop() {
+            let Some(folder) = self.folders.remove(&id) else { continue };
+            self.startable.remove(&place_of_names(&folder));
+            self.names = self.names.saturating_sub(folder.entries.len());
+            for (entry, number) in folder.current.iter().chain(&folder.entries).zip(numbers(&folder)) {
+                match entry.below {
+                    Below::Open(child) => {
+                        self.open_ahead = self.open_ahead.saturating_sub(1);
+                        leaving.push(child);
+                    }
+                    Below::Wanted => drop(self.to_open.remove(&below(&folder.order, number))),
+                    Below::Nothing | Below::Begun | Below::Failed(_) => {}
+                }
+            }
+        }
+    }
+
+    /// Drops what was opened, or was to be opened, below an entry. What is being opened is dropped
+    /// when it comes.
+    fn drop_below(&mut self, below: &Below, place: &[u64]) {
+        match below {
+            Below::Open(child) => {
+                self.open_ahead = self.open_ahead.saturating_sub(1);
+                self.leave(*child);
+            }
+            Below::Wanted => drop(self.to_open.remove(place)),
+            Below::Nothing | Below::Begun | Below::Failed(_) => {}
+        }
+    }
+
+    /// The next directory of which it is to be decided whether it is opened ahead.
+    pub(crate) fn candidate(&mut self) -> Option<Candidate> {
+        while self.to_open.len() < MOST_OPEN {
+            let (id, number) = self.to_judge.pop_front()?;
+            let Some(folder) = self.folders.get_mut(&id) else { continue };
+            let Some(entry) = folder.entry(number) else { continue };
+            if let (Below::Nothing, Look::Known(answer)) = (&entry.below, &entry.look)
+                && let Ok((stat, _)) = &answer.found
+            {
+                let (identity, name) = ((stat.dev, stat.ino), Arc::clone(&entry.name));
+                return Some(Candidate { folder: id, number, identity, path: folder.path_of(&name) });
+            }
+        }
+        None
+    }
+
+    /// The walk would enter this directory.
+    pub(crate) fn open_ahead(&mut self, candidate: &Candidate) {
+        let Some(folder) = self.folders.get_mut(&candidate.folder) else { return };
+        let place = below(&folder.order, candidate.number);
+        if let Some(entry) = folder.entry(candidate.number)
+            && matches!(entry.below, Below::Nothing)
+        {
+            entry.below = Below::Wanted;
+            self.to_open.insert(place, (candidate.folder, candidate.number, candidate.identity));
+        }
+    }
+
+    /// The next task, nearest in the walk's order first.
+    pub(crate) fn take(&mut self) -> Option<Task> {
+        let task = self.urgent.pop_front().or_else(|| self.ahead())?;
+        self.busy += 1;
+        Some(task)
+    }
+
+    fn ahead(&mut self) -> Option<Task> {
+        while self.busy < self.depth {
+            let may_open = self.open_ahead < MOST_OPEN && self.names < MOST_NAMES;
+            let open = self.to_open.first_key_value().filter(|_| may_open);
+            let start = self.startable.first_key_value();
+            let opens = match (&open, &start) {
+                (None, None) => return None,
+                (Some((open, _)), Some((start, _))) => open < start,
+                (open, _) => open.is_some(),
+            };
+            let task = if opens { self.begin_open() } else { self.begin_names() };
+            if task.is_some() {
+                return task;
+            }
+        }
+        None
+    }
+
+    fn begin_open(&mut self) -> Option<Task> {
+        let (_, (id, number, identity)) = self.to_open.pop_first()?;
+        let folder = self.folders.get_mut(&id)?;
+        let descriptor = Arc::clone(&folder.descriptor);
+        let entry = folder.entry(number)?;
+        entry.below = Below::Begun;
+        let work = Work::Open { number, name: Arc::clone(&entry.name), identity };
+        self.open_ahead += 1;
+        Some(Task { folder: id, descriptor, work })
+    }
+
+    fn begin_names(&mut self) -> Option<Task> {
+        let first = self.startable.first_entry()?;
+        let id = *first.get();
+        let Some(folder) = self.folders.get_mut(&id) else {
+            first.remove();
+            return None;
+        };
+        let descriptor = Arc::clone(&folder.descriptor);
+        let few = folder.queue.len() < self.depth.saturating_mul(2) && folder.entries.len() < MOST_BEGUN;
+        if few && folder.reading == Reading::Rests(Rest::More) && self.names < MOST_NAMES {
+            folder.reading = Reading::Begun;
+            return Some(Task { folder: id, descriptor, work: Work::Read });
+        }
+        let free = MOST_BEGUN.saturating_sub(folder.begun()).min(self.turn);
+        let entries: Vec<_> = std::iter::from_fn(|| folder.begin()).take(free).collect();
+        if entries.is_empty() {
+            first.remove();
+            return None;
+        }
+        Some(Task { folder: id, descriptor, work: Work::Look { entries, reads_links: self.reads_links } })
+    }
+
+    /// Whether there is something to do for one more thread.
+    pub(crate) fn has_tasks(&self) -> bool {
+        !self.urgent.is_empty() || self.busy < self.depth && !(self.startable.is_empty() && self.to_open.is_empty())
+    }
+
+    /// Takes the outcome of a task of this folder. Returns whether the walk should look again.
+    pub(crate) fn deliver(&mut self, id: FolderId, outcome: Outcome, taken: Taken) -> bool {
+        self.busy = self.busy.saturating_sub(1);
+        self.taken.add(taken);
+        match outcome {
+            Outcome::Looked(answers) => self.deliver_answers(id, answers),
+            Outcome::Opened(number, opened) => self.deliver_folder(id, number, opened),
+            Outcome::Read(names, rest) => {
+                let Some(folder) = self.folders.get_mut(&id) else { return false };
+                self.names += names.len();
+                folder.add(&names, rest);
+                self.startable.insert(place_of_names(folder), id);
+                self.waits_in == Some(id)
+            }
+        }
+    }
+
+    fn deliver_answers(&mut self, id: FolderId, answers: Vec<(u64, Answer)>) -> bool {
+        let Some(folder) = self.folders.get_mut(&id) else { return false };
+        let (device, at) = (folder.identity.0, folder.handed);
+        let mut wakes = false;
+        for (number, answer) in answers {
+            let Some(entry) = folder.entry(number) else { continue };
+            let is_folder = answer
+                .found
+                .as_ref()
+                .is_ok_and(|(stat, _)| stat.mode_type() == Stat::MODE_DIRECTORY && stat.dev == device);
+            entry.look = Look::Known(Box::new(answer));
+            if is_folder {
+                self.to_judge.push_back((id, number));
+            }
+            wakes |= is_folder || number == at && self.waits_in == Some(id);
+        }
+        wakes
+    }
+
+    fn deliver_folder(&mut self, id: FolderId, number: u64, opened: Result<OpenedFirst, Errno>) -> bool {
+        let folder = self.folders.get_mut(&id);
+        let expected = folder.and_then(|folder| {
+            let (order, at) = (below(&folder.order, number), folder.handed);
+            let mut path = folder.path.clone();
+            let entry = folder.entry(number).filter(|entry| matches!(entry.below, Below::Begun))?;
+            path.extend_from_slice(&entry.name);
+            path.push(b'/');
+            Some((order, path, number == at, entry))
+        });
+        let Some((order, path, is_current, entry)) = expected else {
+            self.open_ahead = self.open_ahead.saturating_sub(1);
+            return false;
+        };
+        match opened {
+            Err(errno) => {
+                entry.below = Below::Failed(errno);
+                self.open_ahead = self.open_ahead.saturating_sub(1);
+            }
+            Ok(((descriptor, identity), names, rest)) => {
+                let mut child = Folder::new(Arc::new(descriptor), path, identity, order);
+                child.add(&names, rest);
+                entry.below = Below::Open(self.last_id + 1);
+                self.insert(child);
+            }
+        }
+        is_current && self.waits_in == Some(id)
+    }
+
+    /// The walk waits in this directory, or nowhere.
+    pub(crate) const fn waits(&mut self, folder: Option<FolderId>) {
+        self.waits_in = folder;
+    }
+
+    /// Nothing is to be done any more.
+    pub(crate) fn clear(&mut self) {
+        *self = Self { busy: self.busy, ..Self::new(self.reads_links) };
+    }
+}
+
+/// What is below the entry of this number comes before this, and after all before.
+fn below(order: &[u64], number: u64) -> Vec<u64> {
+    [order, &[number]].concat()
+}
+
+/// The names of a directory come after all that is opened below it.
+fn place_of_names(folder: &Folder) -> Vec<u64> {
+    below(&folder.order, u64::MAX)
+}
+
+/// The numbers of the current entry, if there is one, and of those that follow.
+fn numbers(folder: &Folder) -> impl Iterator<Item = u64> {
+    folder.handed + u64::from(folder.current.is_none())..
+}
+
+#[cfg(test)]
+mod tests;

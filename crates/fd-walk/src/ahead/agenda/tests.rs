@@ -1,0 +1,144 @@
+//! The order of tasks, and their bounds. The test does the tasks itself.
+
+use std::time::Instant;
+
+use fd_records::Stat;
+
+use super::*;
+use crate::attributes::Nanoseconds;
+
+fn descriptor() -> OwnedFd {
+    std::fs::File::open("/dev/null").unwrap().into()
+}
+
+fn loan(names: &str) -> Loan {
+    let names: Vec<u8> = names.bytes().map(|byte| if byte == b' ' { 0 } else { byte }).collect();
+    Loan { descriptor: Arc::new(descriptor()), names, rest: Rest::More }
+}
+
+/// The answer about a directory.
+fn directory(number: u64) -> Answer {
+    let stat = Stat { dev: 1, ino: number, mode: Stat::MODE_DIRECTORY | 0o755, ..Stat::default() };
+    Answer { found: Ok((stat, Nanoseconds::default())), link: None, time: Instant::now() }
+}
+
+fn names(count: u64) -> Vec<Name> {
+    (0..count).map(|ino| Name { name: format!("name {ino}").into_bytes().into(), ino: count - ino }).collect()
+}
+
+/// Does a task; every entry is a directory with so many names in each of its reads.
+fn done(task: &Task, names_of_each: u64) -> Outcome {
+    match &task.work {
+        Work::Look { entries, .. } => {
+            Outcome::Looked(entries.iter().map(|(number, _)| (*number, directory(*number))).collect())
+        }
+        Work::Open { number, identity, .. } => {
+            Outcome::Opened(*number, Ok(((descriptor(), *identity), names(names_of_each), Rest::More)))
+        }
+        Work::Read => Outcome::Read(names(names_of_each), Rest::More),
+    }
+}
+
+/// Does one task, and decides for all directories.
+fn step(agenda: &mut Agenda, names_of_each: u64) -> bool {
+    while let Some(candidate) = agenda.candidate() {
+        agenda.open_ahead(&candidate);
+    }
+    let Some(task) = agenda.take() else { return false };
+    agenda.deliver(task.folder, done(&task, names_of_each), Taken::default());
+    true
+}
+
+#[test]
+fn what_is_ahead_is_bounded_while_the_walk_rests() {
+    for names_of_each in [1, 30, 2700] {
+        let mut agenda = Agenda::new(false);
+        agenda.set_depth(256, 16);
+        let top = agenda.enlist(loan("a b c "), b"/t/", (1, 1), Vec::new());
+        assert!(matches!(agenda.next(top), Reply::Ready(Next::Name(_))));
+        let mut steps = 0;
+        while step(&mut agenda, names_of_each) {
+            steps += 1;
+            assert!(steps < 1_000_000, "it goes on for ever");
+            assert!(agenda.open_ahead <= MOST_OPEN, "{} directories", agenda.open_ahead);
+            assert!(agenda.names <= MOST_NAMES + 2700, "{} names", agenda.names);
+            assert!(agenda.to_open.len() <= MOST_OPEN);
+        }
+        assert!(steps > 64, "{steps} steps");
+        let known =
+            |folder: &Folder| folder.entries.iter().filter(|entry| matches!(entry.look, Look::Known(_))).count();
+        assert!(agenda.folders.values().all(|folder| known(folder) <= MOST_BEGUN + 16));
+        agenda.leave(top);
+        assert!(agenda.folders.is_empty() && agenda.startable.is_empty() && agenda.to_open.is_empty());
+        assert_eq!((agenda.names, agenda.open_ahead, agenda.busy), (0, 0, 0));
+    }
+}
+
+#[test]
+fn the_nearest_in_the_walks_order_is_first() {
+    let mut agenda = Agenda::new(false);
+    agenda.set_depth(100, 1);
+    let top = agenda.enlist(loan("a b c "), b"/t/", (1, 1), Vec::new());
+    assert!(matches!(agenda.next(top), Reply::Ready(Next::Name(_))));
+    let begun: Vec<Task> = std::iter::from_fn(|| agenda.take()).collect();
+    assert!(matches!(begun[0].work, Work::Read), "few names are known: {begun:?}");
+    agenda.deliver(top, Outcome::Read(names(1), Rest::Ended), Taken::default());
+    // The last name is a directory before the others; what is below `b` comes before `c` all the
+    // same.
+    for number in [3, 2] {
+        agenda.deliver(top, Outcome::Looked(vec![(number, directory(number))]), Taken::default());
+        let candidate = agenda.candidate().unwrap();
+        agenda.open_ahead(&candidate);
+    }
+    let Some(Task { work: Work::Open { number: 2, .. }, .. }) = agenda.take() else { panic!("b is next") };
+    let Some(Task { work: Work::Open { number: 3, .. }, .. }) = agenda.take() else { panic!("then c") };
+    agenda.deliver(top, Outcome::Opened(3, Ok(((descriptor(), (1, 3)), names(1), Rest::Ended))), Taken::default());
+    agenda.deliver(top, Outcome::Opened(2, Ok(((descriptor(), (1, 2)), names(1), Rest::Ended))), Taken::default());
+    let tasks: Vec<Task> = std::iter::from_fn(|| agenda.take()).collect();
+    let place = |task: &Task| agenda.folders[&task.folder].order.first().copied().unwrap_or(u64::MAX);
+    let places: Vec<u64> = tasks.iter().map(place).collect();
+    assert_eq!(places, [2, 3, u64::MAX], "in b, in c, beside them");
+}
+
+#[test]
+fn names_are_looked_up_in_the_order_of_their_inodes_and_used_in_that_of_the_directory() {
+    let mut agenda = Agenda::new(false);
+    agenda.set_depth(100, 1);
+    let top = agenda.enlist(Loan { rest: Rest::More, ..loan("") }, b"/t/", (1, 1), Vec::new());
+    assert!(matches!(agenda.next(top), Reply::Wait));
+    let task = agenda.take().unwrap();
+    assert!(matches!(task.work, Work::Read));
+    agenda.deliver(top, Outcome::Read(names(3), Rest::Ended), Taken::default());
+    let looked: Vec<_> = std::iter::from_fn(|| agenda.take())
+        .map(|task| match task.work {
+            Work::Look { entries, .. } => entries[0].0,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(looked, [3, 2, 1]);
+    let used: Vec<_> = std::iter::from_fn(|| match agenda.next(top) {
+        Reply::Ready(Next::Name(name)) => Some(String::from_utf8(name.to_vec()).unwrap()),
+        _ => None,
+    })
+    .collect();
+    assert_eq!(used, ["name 0", "name 1", "name 2"]);
+}
+
+#[test]
+fn old_answers_are_asked_for_again() {
+    let mut agenda = Agenda::new(false);
+    agenda.set_depth(100, 1);
+    let top = agenda.enlist(loan("a b "), b"/t/", (1, 1), Vec::new());
+    let _first = agenda.next(top);
+    let long_ago = Instant::now().checked_sub(FRESH * 2).unwrap();
+    let answers = (1..3).map(|number| (number, Answer { time: long_ago, ..directory(number) })).collect();
+    agenda.deliver(top, Outcome::Looked(answers), Taken::default());
+    assert!(matches!(agenda.look(top), Reply::Wait));
+    let asked: Vec<_> = std::iter::from_fn(|| agenda.take()).map(|task| done(&task, 0)).collect();
+    assert!(matches!(&asked[0], Outcome::Looked(answers) if answers[0].0 == 1), "{asked:?}");
+    assert!(asked.iter().any(|outcome| matches!(outcome, Outcome::Looked(answers) if answers[0].0 == 2)), "{asked:?}");
+    for outcome in asked {
+        agenda.deliver(top, outcome, Taken::default());
+    }
+    assert!(matches!(agenda.look(top), Reply::Ready(_)));
+}

@@ -1,0 +1,58 @@
+//! The system calls that are made ahead. They change nothing, and never follow a symbolic link.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::attributes::{Found, convert};
+use crate::directory::{self, CHUNK, Rest};
+
+/// A name in a directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Name {
+    pub(crate) name: Arc<[u8]>,
+    /// The number of its inode, as the directory has it; 0 if that is not known.
+    pub(crate) ino: u64,
+}
+
+/// A buffer for the kernel's answers, made when it is needed.
+#[derive(Default)]
+pub(crate) struct Buffer(Option<Box<[MaybeUninit<u8>]>>);
+
+impl Buffer {
+    fn bytes(&mut self) -> &mut [MaybeUninit<u8>] {
+        self.0.get_or_insert_with(|| Box::new_uninit_slice(CHUNK))
+    }
+}
+
+/// See the module. Tests have others, which are late.
+pub(crate) trait Calls: Send + Sync {
+    /// The attributes of an entry of the directory `at`.
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        directory::stat_at(at, name).map(|found| convert(&found))
+    }
+
+    /// Opens the directory with this device and inode; `ESTALE` if another one is there.
+    fn open(&self, at: BorrowedFd<'_>, name: &[u8], identity: (u64, u64)) -> Result<OwnedFd, Errno> {
+        directory::open(at, name, identity)
+    }
+
+    /// The target of a symbolic link.
+    fn link(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Vec<u8>, Errno> {
+        rustix::fs::readlinkat(at, name, Vec::new()).map(std::ffi::CString::into_bytes)
+    }
+
+    /// Appends the next names of an open directory.
+    fn names(&self, directory: BorrowedFd<'_>, buffer: &mut Buffer, names: &mut Vec<Name>) -> Rest {
+        directory::read(directory, buffer.bytes(), |name, ino| {
+            names.push(Name { name: Arc::from(name.to_bytes()), ino });
+        })
+    }
+}
+
+/// The kernel's.
+pub(crate) struct Kernel;
+
+impl Calls for Kernel {}

@@ -1,0 +1,75 @@
+//! When the depth grows and shrinks.
+
+use std::thread::sleep;
+
+use super::*;
+
+const LATE: Duration = Duration::from_millis(1);
+
+/// The depth after so many lookups on the walk's own thread.
+fn after(depth: &mut Depth, lookups: usize, look: impl Fn()) -> usize {
+    for _ in 0..lookups {
+        depth.watch(&look);
+    }
+    depth.get()
+}
+
+#[test]
+fn the_depth_stays_at_one_while_lookups_only_compute() {
+    let mut depth = Depth::new(LookupDepth::Adaptive);
+    let slowly = || {
+        let begun = Instant::now();
+        while begun.elapsed() < SUSPICIOUS * 2 {}
+    };
+    assert_eq!(after(&mut depth, 1000, slowly), 1);
+    assert_eq!(after(&mut depth, 100_000, || ()), 1);
+}
+
+#[test]
+fn lookups_that_wait_are_noticed_soon() {
+    let mut depth = Depth::new(LookupDepth::Adaptive);
+    assert_eq!(after(&mut depth, 20, || sleep(LATE)), 2);
+    // Also after many that did not wait.
+    let mut depth = Depth::new(LookupDepth::Adaptive);
+    assert_eq!(after(&mut depth, 100_000, || ()), 1);
+    assert!((0..2 * PAUSE).any(|_| after(&mut depth, 1, || sleep(LATE)) > 1));
+}
+
+#[test]
+fn a_depth_of_the_settings_stays() {
+    let setting = LookupDepth::Fixed(std::num::NonZeroU16::MIN);
+    assert_eq!(after(&mut Depth::new(setting), 50, || sleep(LATE)), 1);
+    let mut depth = Depth::new(LookupDepth::Fixed(std::num::NonZeroU16::new(300).unwrap()));
+    assert!(!(0..1000).any(|_| depth.used(LATE, || Taken { lookups: 9, waited: LATE })));
+    assert_eq!(depth.get(), 300);
+}
+
+/// The depth after so many considerations, each one second after the other.
+fn considered(depth: &mut Depth, times: u64, walk_waited: Duration, each_waited: Duration) -> usize {
+    let begun = Instant::now();
+    for second in 0..times {
+        depth.used = Taken { lookups: 1000, waited: walk_waited };
+        let ahead = Taken { lookups: 1000, waited: each_waited * 1000 };
+        depth.consider(begun + Duration::from_secs(second), ahead);
+    }
+    depth.get()
+}
+
+#[test]
+fn the_depth_grows_while_the_walk_waits_and_shrinks_where_lookups_no_longer_do() {
+    let mut depth = Depth::new(LookupDepth::Adaptive);
+    depth.change(2);
+    let most = considered(&mut depth, 20, Duration::from_millis(500), LATE);
+    assert_eq!(most, MOST);
+    // The walk has its answers in time: that is enough.
+    assert_eq!(considered(&mut depth, 20, Duration::from_millis(50), LATE), MOST);
+    assert_eq!(considered(&mut depth, 40, Duration::from_millis(500), Duration::from_micros(1)), 1);
+    depth.change(8);
+    assert_eq!(considered(&mut depth, 20, Duration::from_millis(50), LATE), 8);
+}
+
+#[test]
+fn a_thread_takes_more_lookups_where_they_are_short() {
+    let turn = |micros: u64| Depth::turn(Taken { lookups: 100, waited: Duration::from_micros(100 * micros) });
+    assert_eq!([turn(0), turn(20), turn(100), turn(5000)], [16, 10, 2, 1]);
+}

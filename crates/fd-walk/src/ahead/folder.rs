@@ -1,0 +1,177 @@
+//! A directory with the names that the walk has still to use, and what is known of them.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::io::Errno;
+
+use super::calls::Name;
+use crate::attributes::Found;
+use crate::directory::Rest;
+
+/// Names are looked up in the order of their inodes within stretches of so many: a disk has them
+/// side by side.
+pub(crate) const STRETCH: usize = 512;
+
+/// The number of a directory, never used twice.
+pub(crate) type FolderId = u64;
+
+/// What one lookup has found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Answer {
+    pub(crate) found: Result<Found, Errno>,
+    /// The target of a symbolic link, if it was read.
+    pub(crate) link: Option<Result<Vec<u8>, Errno>>,
+    pub(crate) time: Instant,
+}
+
+/// How far the lookup of an entry is.
+#[derive(Debug)]
+pub(crate) enum Look {
+    Waiting,
+    Begun,
+    Known(Box<Answer>),
+    /// The walk has it.
+    Used,
+}
+
+/// How far the opening of a directory is.
+#[derive(Debug)]
+pub(crate) enum Below {
+    Nothing,
+    /// It waits for its turn.
+    Wanted,
+    Begun,
+    Open(FolderId),
+    Failed(Errno),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: Arc<[u8]>,
+    pub(crate) look: Look,
+    pub(crate) below: Below,
+}
+
+/// How far the reading of the names is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reading {
+    Begun,
+    Rests(Rest),
+}
+
+/// See the module. Entries are numbered from 1 in the directory's order.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    pub(crate) descriptor: Arc<OwnedFd>,
+    /// With a final slash.
+    pub(crate) path: Vec<u8>,
+    pub(crate) identity: (u64, u64),
+    /// Its place in the walk: the numbers of the entries that lead to it.
+    pub(crate) order: Vec<u64>,
+    /// The entry that the walk is at, and its number.
+    pub(crate) current: Option<Entry>,
+    pub(crate) handed: u64,
+    /// Those that follow.
+    pub(crate) entries: VecDeque<Entry>,
+    pub(crate) reading: Reading,
+    /// Numbers of the entries whose lookup is still to be begun, in the order in which that is
+    /// done.
+    pub(crate) queue: VecDeque<u64>,
+    pub(crate) opened: Instant,
+}
+
+impl Folder {
+    pub(crate) fn new(descriptor: Arc<OwnedFd>, path: Vec<u8>, identity: (u64, u64), order: Vec<u64>) -> Self {
+        Self {
+            descriptor,
+            path,
+            identity,
+            order,
+            current: None,
+            handed: 0,
+            entries: VecDeque::new(),
+            reading: Reading::Rests(Rest::More),
+            queue: VecDeque::new(),
+            opened: Instant::now(),
+        }
+    }
+
+    /// The names of one read.
+    pub(crate) fn add(&mut self, names: &[Name], rest: Rest) {
+        self.reading = Reading::Rests(rest);
+        for stretch in names.chunks(STRETCH) {
+            let first = self.next_number();
+            let mut order: Vec<(u64, u64)> = stretch.iter().map(|name| name.ino).zip(first..).collect();
+            order.sort_unstable();
+            self.queue.extend(order.into_iter().map(|(_, number)| number));
+            let entry =
+                |name: &Name| Entry { name: Arc::clone(&name.name), look: Look::Waiting, below: Below::Nothing };
+            self.entries.extend(stretch.iter().map(entry));
+        }
+    }
+
+    fn next_number(&self) -> u64 {
+        self.handed + 1 + self.entries.len() as u64
+    }
+
+    /// The entry of this number, unless the walk is beyond it.
+    pub(crate) fn entry(&mut self, number: u64) -> Option<&mut Entry> {
+        match number.checked_sub(self.handed)? {
+            0 => self.current.as_mut(),
+            ahead => self.entries.get_mut(usize::try_from(ahead - 1).ok()?),
+        }
+    }
+
+    /// How many entries the walk has still to use whose lookup was begun.
+    pub(crate) fn begun(&self) -> usize {
+        self.entries.len().saturating_sub(self.queue.len())
+    }
+
+    /// Takes the next entry whose lookup is to be begun.
+    pub(crate) fn begin(&mut self) -> Option<(u64, Arc<[u8]>)> {
+        while let Some(number) = self.queue.pop_front() {
+            if let Some(entry) = self.entry(number)
+                && matches!(entry.look, Look::Waiting)
+            {
+                entry.look = Look::Begun;
+                return Some((number, Arc::clone(&entry.name)));
+            }
+        }
+        None
+    }
+
+    /// Begins with the entry that the walk is at.
+    pub(crate) fn begin_current(&mut self) -> Option<(u64, Arc<[u8]>)> {
+        let entry = self.current.as_mut()?;
+        entry.look = Look::Begun;
+        Some((self.handed, Arc::clone(&entry.name)))
+    }
+
+    /// The answers for the next entries are too old.
+    pub(crate) fn forget_answers(&mut self) {
+        let first = self.handed + 1;
+        let mut forgotten = VecDeque::new();
+        for (entry, number) in self.entries.iter_mut().take(STRETCH).zip(first..) {
+            if matches!(entry.look, Look::Known(_)) {
+                entry.look = Look::Waiting;
+                forgotten.push_back(number);
+            }
+        }
+        forgotten.append(&mut self.queue);
+        self.queue = forgotten;
+    }
+
+    /// The path of an entry of this name.
+    pub(crate) fn path_of(&self, name: &[u8]) -> Vec<u8> {
+        [self.path.as_slice(), name].concat()
+    }
+
+    /// The names that were not used, each with a NUL behind it.
+    pub(crate) fn names_left(&self) -> Vec<u8> {
+        self.entries.iter().flat_map(|entry| entry.name.iter().copied().chain([0])).collect()
+    }
+}

@@ -1,0 +1,252 @@
+//! The threads that look up ahead. Each owns nothing that the walk needs: a thread that the kernel
+//! holds in a call is left behind when the walk ends.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fd_os::waiting::times_waited;
+use fd_records::Stat;
+
+use super::agenda::{Agenda, Outcome, Reply, Task, Work};
+use super::calls::{Buffer, Calls};
+use super::depth::Taken;
+use super::folder::{Answer, FolderId};
+use crate::settings::WalkEnd;
+
+/// So many such threads run in the daemon, with those that the kernel holds.
+const MOST_OF_ALL: usize = 1024;
+/// Bytes of a thread's stack.
+const STACK: usize = 256 * 1024;
+/// So long the end of a walk waits for its threads.
+const GRACE: Duration = Duration::from_secs(1);
+/// How often a walk that waits asks whether its job was canceled.
+const POLL: Duration = Duration::from_millis(100);
+
+/// What the walk's own thread decides while it waits.
+pub(crate) trait Attend {
+    /// Whether the job was canceled.
+    fn is_cancelled(&self) -> bool;
+
+    /// Whether the walk would enter the directory at this path, which is on the file system of the
+    /// one that holds it.
+    fn enters(&self, path: &[u8]) -> bool;
+}
+
+static OF_ALL: AtomicUsize = AtomicUsize::new(0);
+
+struct Shared {
+    board: Mutex<Board>,
+    for_scouts: Condvar,
+    for_walk: Condvar,
+    calls: Arc<dyn Calls>,
+}
+
+struct Board {
+    agenda: Agenda,
+    /// Threads that have not ended.
+    running: usize,
+    /// Those of them that wait for a task.
+    resting: usize,
+    has_ended: bool,
+}
+
+impl Shared {
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake_one(&self, board: &Board) {
+        if board.resting > 0 && board.agenda.has_tasks() {
+            self.for_scouts.notify_one();
+        }
+    }
+}
+
+/// See the module. The walk owns it.
+pub(crate) struct Scouts {
+    shared: Arc<Shared>,
+    started: usize,
+}
+
+impl Scouts {
+    pub(crate) fn new(calls: Arc<dyn Calls>, reads_links: bool) -> Self {
+        let board = Board { agenda: Agenda::new(reads_links), running: 0, resting: 0, has_ended: false };
+        let (for_scouts, for_walk) = (Condvar::new(), Condvar::new());
+        Self { shared: Arc::new(Shared { board: Mutex::new(board), for_scouts, for_walk, calls }), started: 0 }
+    }
+
+    /// Starts threads until there are so many, and returns how many there are.
+    pub(crate) fn grow(&mut self, threads: usize) -> usize {
+        while self.started < threads {
+            let Some(place) = Running::new(&self.shared) else { break };
+            let shared = Arc::clone(&self.shared);
+            let run = move || {
+                let _place = place;
+                run(&shared);
+            };
+            // If one can't be started, the next one probably can't, either.
+            if thread::Builder::new().name("scout".to_owned()).stack_size(STACK).spawn(run).is_err() {
+                break;
+            }
+            self.started += 1;
+        }
+        self.started
+    }
+
+    /// Uses the agenda.
+    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Agenda) -> T) -> T {
+        let mut board = self.shared.board();
+        let result = change(&mut board.agenda);
+        self.shared.wake_one(&board);
+        result
+    }
+
+    /// Asks about this directory until there is an answer. Meanwhile, decides which directories are
+    /// opened ahead.
+    ///
+    /// # Errors
+    /// [`WalkEnd::Cancelled`]: the job was canceled meanwhile.
+    pub(crate) fn ask<T>(
+        &self,
+        folder: FolderId,
+        walk: &dyn Attend,
+        mut ask: impl FnMut(&mut Agenda) -> Reply<T>,
+    ) -> Result<Reply<T>, WalkEnd> {
+        let mut board = self.shared.board();
+        loop {
+            let reply = ask(&mut board.agenda);
+            self.shared.wake_one(&board);
+            let candidate = board.agenda.candidate();
+            let is_wait = matches!(reply, Reply::Wait);
+            if let Some(candidate) = &candidate {
+                drop(board);
+                let enters = walk.enters(&candidate.path);
+                board = self.shared.board();
+                if enters {
+                    board.agenda.open_ahead(candidate);
+                    self.shared.wake_one(&board);
+                }
+            }
+            if !is_wait {
+                return Ok(reply);
+            }
+            if candidate.is_none() {
+                board.agenda.waits(Some(folder));
+                let waited = self.shared.for_walk.wait_timeout(board, POLL);
+                let (woken, time) = waited.unwrap_or_else(PoisonError::into_inner);
+                board = woken;
+                board.agenda.waits(None);
+                if time.timed_out() && walk.is_cancelled() {
+                    return Err(WalkEnd::Cancelled);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Scouts {
+    /// Ends the threads. Those that the kernel holds end when it lets them go.
+    fn drop(&mut self) {
+        let mut board = self.shared.board();
+        board.has_ended = true;
+        board.agenda.clear();
+        self.shared.for_scouts.notify_all();
+        let until = Instant::now() + GRACE;
+        while board.running > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.shared.for_walk.wait_timeout(board, left);
+            board = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// The place of a running thread, among those of its walk and of the daemon.
+struct Running(Arc<Shared>);
+
+impl Running {
+    fn new(shared: &Arc<Shared>) -> Option<Self> {
+        let counted = OF_ALL.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |running| {
+            (running < MOST_OF_ALL).then_some(running + 1)
+        });
+        counted.ok()?;
+        shared.board().running += 1;
+        Some(Self(Arc::clone(shared)))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        OF_ALL.fetch_sub(1, Ordering::Relaxed);
+        let mut board = self.0.board();
+        board.running = board.running.saturating_sub(1);
+        if thread::panicking() {
+            // The walk goes on by itself, and reports the directories in which it can't.
+            board.agenda.clear();
+            self.0.for_walk.notify_all();
+        }
+        if board.has_ended && board.running == 0 {
+            self.0.for_walk.notify_all();
+        }
+    }
+}
+
+fn run(shared: &Shared) {
+    let mut buffer = Buffer::default();
+    let mut board = shared.board();
+    while !board.has_ended {
+        let Some(task) = board.agenda.take() else {
+            board.resting += 1;
+            board = shared.for_scouts.wait(board).unwrap_or_else(PoisonError::into_inner);
+            board.resting -= 1;
+            continue;
+        };
+        shared.wake_one(&board);
+        drop(board);
+        let folder = task.folder;
+        let (outcome, taken) = carry_out(&*shared.calls, task, &mut buffer);
+        board = shared.board();
+        if board.agenda.deliver(folder, outcome, taken) {
+            shared.for_walk.notify_all();
+        }
+    }
+}
+
+fn carry_out(calls: &dyn Calls, task: Task, buffer: &mut Buffer) -> (Outcome, Taken) {
+    let at = task.descriptor.as_fd();
+    match task.work {
+        Work::Look { entries, reads_links } => {
+            let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+            let (before, begun) = (times_waited(), Instant::now());
+            let look = |(number, name): (u64, Arc<[u8]>)| (number, look(calls, at, &name, reads_links));
+            let answers = entries.into_iter().map(look).collect();
+            let waited = if times_waited() == before { Duration::ZERO } else { begun.elapsed() };
+            (Outcome::Looked(answers), Taken { lookups: count, waited })
+        }
+        Work::Open { number, name, identity } => {
+            let opened = calls.open(at, &name, identity).map(|descriptor| {
+                let mut names = Vec::new();
+                let rest = calls.names(descriptor.as_fd(), buffer, &mut names);
+                ((descriptor, identity), names, rest)
+            });
+            (Outcome::Opened(number, opened), Taken::default())
+        }
+        Work::Read => {
+            let mut names = Vec::new();
+            let rest = calls.names(at, buffer, &mut names);
+            (Outcome::Read(names, rest), Taken::default())
+        }
+    }
+}
+
+fn look(calls: &dyn Calls, at: BorrowedFd<'_>, name: &[u8], reads_links: bool) -> Answer {
+    let found = calls.lstat(at, name);
+    let is_link = found.as_ref().is_ok_and(|(stat, _)| stat.mode_type() == Stat::MODE_SYMLINK);
+    let link = (is_link && reads_links).then(|| calls.link(at, name));
+    Answer { found, link, time: Instant::now() }
+}

@@ -1,0 +1,205 @@
+//! Walks whose lookups are late, hang, or meet changes.
+
+use std::fs;
+use std::num::NonZeroU16;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use fd_fileset::{Parser, Regex, RegexCompiler};
+use rustix::io::Errno;
+
+use super::*;
+use crate::attributes::Found;
+use crate::settings::LookupDepth;
+
+struct NoExpressions;
+
+impl RegexCompiler for NoExpressions {
+    fn compile(&self, _: &[u8], _: bool) -> Result<Box<dyn Regex>, String> {
+        Err("no regular expressions here".to_owned())
+    }
+}
+
+struct Host {
+    is_cancelled: AtomicBool,
+}
+
+impl WalkHost for Host {
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+}
+
+fn events(top: &Path, depth: u16, calls: Arc<dyn Calls>) -> Vec<String> {
+    events_until(top, depth, calls, &Host { is_cancelled: false.into() }).0
+}
+
+fn events_until(top: &Path, depth: u16, calls: Arc<dyn Calls>, host: &Host) -> (Vec<String>, WalkEnd) {
+    let mut parser = Parser::new(&NoExpressions);
+    for line in ["I", &format!("F {}", top.display())] {
+        let _reaction = parser.line(line.as_bytes()).unwrap();
+    }
+    let lookup_depth = LookupDepth::Fixed(NonZeroU16::new(depth).unwrap());
+    let settings = WalkSettings { lookup_depth, ..WalkSettings::default() };
+    let mut events = Vec::new();
+    let mut sink = |event: WalkEvent<'_>| {
+        events.push(match event {
+            WalkEvent::Entry(entry) => {
+                let name = String::from_utf8_lossy(&entry.path).replace(top.to_str().unwrap(), "/t");
+                format!("{name} {:?} {:?} {:?}", entry.file_type, entry.stat.ino, entry.link)
+            }
+            WalkEvent::Message(message) => String::from_utf8_lossy(message.text).into_owned(),
+            WalkEvent::Plugin(plugin) => format!("{plugin:?}"),
+        });
+        Flow::Continue
+    };
+    let summary = walk_with(&parser.finish().unwrap(), &settings, host, &mut sink, calls);
+    (events, summary.end)
+}
+
+/// Waits for a time that seed, name and number of the call decide.
+struct Late {
+    seed: u64,
+    calls: AtomicU64,
+}
+
+impl Late {
+    fn wait(&self, name: &[u8]) {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let mixed = name.iter().chain(&call.to_le_bytes()).fold(self.seed, |mixed, byte| {
+            (mixed ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
+        });
+        match mixed % 8 {
+            0 => sleep(Duration::from_micros(mixed >> 32 & 0xff)),
+            1 => std::thread::yield_now(),
+            _ => {}
+        }
+    }
+}
+
+impl Calls for Late {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        self.wait(name);
+        Kernel.lstat(at, name)
+    }
+
+    fn open(&self, at: BorrowedFd<'_>, name: &[u8], identity: (u64, u64)) -> Result<OwnedFd, Errno> {
+        self.wait(name);
+        Kernel.open(at, name, identity)
+    }
+}
+
+#[test]
+fn whatever_the_order_of_answers_the_events_are_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..60 {
+        let below = folder.path().join(["a", "b/c", "b/d/e", "f"][number % 4]);
+        fs::create_dir_all(&below).unwrap();
+        fs::write(below.join(format!("{number}")), "x").unwrap();
+        if number % 9 == 0 {
+            std::os::unix::fs::symlink("nowhere", below.join(format!("link {number}"))).unwrap();
+            fs::hard_link(below.join(format!("{number}")), folder.path().join(format!("hard {number}"))).unwrap();
+        }
+    }
+    let expected = events(folder.path(), 1, Arc::new(Kernel));
+    assert!(expected.len() > 70, "{expected:?}");
+    for seed in 0..300_u64 {
+        let depth = [2, 8, 64][usize::try_from(seed).unwrap() % 3];
+        let calls = Late { seed: seed.wrapping_mul(0x2545_f491_4f6c_dd1d), calls: AtomicU64::default() };
+        assert_eq!(events(folder.path(), depth, Arc::new(calls)), expected, "seed {seed}");
+    }
+}
+
+/// Does something to the tree before a directory of this name is opened for the first time.
+struct Meddles {
+    name: &'static [u8],
+    change: Box<dyn Fn() + Send + Sync>,
+    done: AtomicBool,
+}
+
+impl Calls for Meddles {
+    fn open(&self, at: BorrowedFd<'_>, name: &[u8], identity: (u64, u64)) -> Result<OwnedFd, Errno> {
+        if name == self.name && !self.done.swap(true, Ordering::Relaxed) {
+            (self.change)();
+        }
+        Kernel.open(at, name, identity)
+    }
+}
+
+#[test]
+fn a_directory_that_is_replaced_before_it_is_opened_is_looked_at_again() {
+    for replaced_by_link in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join("t").join(name);
+        fs::create_dir_all(path("d")).unwrap();
+        fs::write(path("d/old"), "").unwrap();
+        let other = folder.path().join("other");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("new"), "").unwrap();
+        let (from, to, aside) = (other.clone(), path("d"), folder.path().join("aside"));
+        let change = Box::new(move || {
+            fs::rename(&to, &aside).unwrap();
+            if replaced_by_link {
+                std::os::unix::fs::symlink(&from, &to).unwrap();
+            } else {
+                fs::rename(&from, &to).unwrap();
+            }
+        });
+        let meddles = Meddles { name: b"d", change, done: false.into() };
+        let found = events(&path(""), 8, Arc::new(meddles));
+        let has = |what: &str| found.iter().any(|event| event.contains(what));
+        assert!(!has("d/old"), "{found:?}");
+        if replaced_by_link {
+            assert!(!has("d/new") && has("Not a directory"), "{found:?}");
+        } else {
+            assert!(has("d/new"), "{found:?}");
+        }
+    }
+}
+
+/// Never answers about one name, until it is let go.
+struct Hangs {
+    hangs: Mutex<Sender<()>>,
+    let_go: Mutex<Receiver<()>>,
+}
+
+impl Calls for Hangs {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        if name == b"hangs" {
+            let _told = self.hangs.lock().unwrap_or_else(PoisonError::into_inner).send(());
+            let _end = self.let_go.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        }
+        Kernel.lstat(at, name)
+    }
+}
+
+#[test]
+fn a_cancelled_walk_does_not_wait_for_a_lookup_that_hangs() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("hangs"), "").unwrap();
+    let ((tell, hanging), (let_go, wait)) = (channel(), channel());
+    let calls = Arc::new(Hangs { hangs: Mutex::new(tell), let_go: Mutex::new(wait) });
+    let host = Host { is_cancelled: false.into() };
+    std::thread::scope(|scope| {
+        let walk = scope.spawn(|| events_until(folder.path(), 8, Arc::<Hangs>::clone(&calls) as Arc<dyn Calls>, &host));
+        hanging.recv().unwrap();
+        let cancelled = Instant::now();
+        host.is_cancelled.store(true, Ordering::Relaxed);
+        let (found, end) = walk.join().unwrap();
+        assert_eq!((found.len(), end), (0, WalkEnd::Cancelled));
+        assert!(cancelled.elapsed() < Duration::from_secs(4), "{:?}", cancelled.elapsed());
+    });
+    // The thread that was left behind holds the calls until it is let go, and ends then.
+    assert!(Arc::strong_count(&calls) > 1);
+    drop(let_go);
+    let until = Instant::now() + Duration::from_secs(20);
+    while Arc::strong_count(&calls) > 1 {
+        assert!(Instant::now() < until, "the thread goes on");
+        std::thread::yield_now();
+    }
+}
