@@ -2,6 +2,7 @@
 //!
 //! It judges the program and uses nothing of it.
 
+pub mod beside;
 pub mod cell;
 pub mod connection;
 pub mod figures;

@@ -16,6 +16,7 @@ use bed::{BedError, Result, say};
 use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigSet, Signal};
 
+use bench::beside::{self, Work};
 use bench::cell::Cell;
 use bench::connection::Watch;
 use bench::group::Group;
@@ -24,7 +25,7 @@ use bench::plot;
 use bench::restored::Restored;
 use bench::sample::{self, Sample};
 use bench::target::{self, Verdict};
-use bench::tree::file;
+use bench::tree::{Kind, Tree, file};
 
 /// Replicas of a measurement that is kept.
 const REPLICAS: u32 = 10;
@@ -67,6 +68,18 @@ enum Command {
     },
     /// See what a Full leaves of a file that the host has in memory.
     HotSet,
+    /// See what other work on the host suffers while a tree is saved.
+    Beside {
+        /// The other work.
+        #[arg(value_enum, default_value = "pgbench")]
+        work: Work,
+        /// How often each daemon saves the tree.
+        #[arg(long, default_value_t = 3)]
+        rounds: u32,
+        /// Where trees are kept.
+        #[arg(long)]
+        trees: Option<PathBuf>,
+    },
     /// Make the tables anew from raw files.
     Report {
         /// Folders of results; the tables go to the first one.
@@ -94,6 +107,7 @@ fn main() -> ExitCode {
             say(&hot_set::markdown(&found));
             true
         }),
+        Command::Beside { work, rounds, trees } => beside(work, rounds, trees).map(|()| true),
         Command::Report { folders, check } => report(&folders).map(|kept| kept || !check),
     };
     match result {
@@ -105,6 +119,17 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Measures beside other work.
+fn beside(work: Work, rounds: u32, trees: Option<PathBuf>) -> Result<()> {
+    bed::setup::root(&mut |step| say(step))?;
+    let trees = trees.unwrap_or_else(|| home().join("trees"));
+    fs::create_dir_all(&trees).map_err(file("create", &trees))?;
+    let tree = Tree { kind: Kind::Mixed, scale: 10 }.stand(&trees)?;
+    let rows = beside::measure(work, rounds, &tree)?;
+    say(&beside::markdown(&rows));
+    Ok(())
 }
 
 /// The target folder's part for the bench.

@@ -13,7 +13,7 @@ pub fn float(number: u64) -> f64 {
 
 /// The quantile of a sorted list between its neighbours, as most programs compute it; 0 for an
 /// empty list.
-fn quantile(sorted: &[f64], thousandths: usize) -> f64 {
+pub fn sorted_quantile(sorted: &[f64], thousandths: usize) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let place = last * thousandths;
     let (at, between) = (place / 1000, float((place % 1000) as u64) / 1000.0);
@@ -30,12 +30,12 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 
 /// The middle of the values.
 pub fn median(values: &[f64]) -> f64 {
-    quantile(&sorted(values), 500)
+    sorted_quantile(&sorted(values), 500)
 }
 
 /// What nine of ten values do not exceed.
 pub fn p90(values: &[f64]) -> f64 {
-    quantile(&sorted(values), 900)
+    sorted_quantile(&sorted(values), 900)
 }
 
 /// An estimate with its 95 % interval.
@@ -69,7 +69,7 @@ pub fn bootstrap(pairs: &[(f64, f64)], statistic: impl Fn(&[f64], &[f64]) -> f64
         })
         .collect();
     let draws = sorted(&draws);
-    Estimate { value, low: quantile(&draws, 25), high: quantile(&draws, 975) }
+    Estimate { value, low: sorted_quantile(&draws, 25), high: sorted_quantile(&draws, 975) }
 }
 
 /// The quotient of two medians, with its interval.
