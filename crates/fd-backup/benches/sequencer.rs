@@ -66,7 +66,7 @@ fn bench(criterion: &mut Criterion) {
         let plan = BackupPlan { workers, ..BackupPlan::new(Arc::clone(&fileset), WalkSettings::default()) };
         group.bench_function(BenchmarkId::new("workers", workers), |bencher| {
             bencher.iter(|| {
-                let (progress, mut sink) = (Progress::default(), Nothing(0));
+                let (progress, mut sink) = (Arc::<Progress>::default(), Nothing(0));
                 fd_backup::run(&plan, &progress, &Nobody, &CancelToken::new(), &mut sink).unwrap();
                 assert_eq!(usize::try_from(progress.files()).unwrap(), entries);
                 assert!(sink.0 > entries * 60);

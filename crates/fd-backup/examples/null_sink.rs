@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let fileset = Arc::new(parser.finish()?);
     let plan = BackupPlan { workers, comm_compression, ..BackupPlan::new(fileset, WalkSettings::default()) };
-    let progress = Progress::default();
+    let progress = Arc::<Progress>::default();
     let mut sink = Nothing::default();
     let started = Instant::now();
     fd_backup::run(&plan, &progress, &Terminal, &CancelToken::new(), &mut sink)?;

@@ -2,6 +2,7 @@
 
 mod accurate;
 mod changes;
+mod depth;
 mod estimate;
 pub(crate) mod fake;
 mod pipeline;

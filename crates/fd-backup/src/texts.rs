@@ -276,6 +276,11 @@ pub(crate) fn not_lowered(error: &std::io::Error) -> Vec<u8> {
     format!("Can't set the priority of the job's threads: ERR={}\n", io_error_text(error)).into_bytes()
 }
 
+/// Threads of a job that is over still wait for storage.
+pub(crate) fn left_behind(threads: usize) -> Vec<u8> {
+    format!("Storage does not answer: {threads} of the job's threads still wait for it.\n").into_bytes()
+}
+
 /// The time that each stage took, in seconds, and what was given away to others. `age` is that of
 /// the job.
 pub(crate) fn stage_times(times: &StageTimes, workers: usize, age: Duration) -> Vec<u8> {

@@ -83,9 +83,10 @@ fn a_measured_backup() {
         let _accepted = parser.line(line.as_bytes()).unwrap();
     }
     let walk = WalkSettings { incremental: kind == "unchanged", since: i64::MAX, ..WalkSettings::default() };
-    let plan = BackupPlan { workers: 2, ..BackupPlan::new(Arc::new(parser.finish().unwrap()), walk) };
+    // A tracer makes all calls slow, which is no reason for more workers.
+    let plan = BackupPlan { workers: 2, reading_depth: 2, ..BackupPlan::new(Arc::new(parser.finish().unwrap()), walk) };
     let region = Region::new(ALLOCATOR);
-    fd_backup::run(&plan, &Progress::default(), &Nothing, &CancelToken::new(), &mut Nothing).unwrap();
+    fd_backup::run(&plan, &Arc::<Progress>::default(), &Nothing, &CancelToken::new(), &mut Nothing).unwrap();
     let change = region.change();
     println!("\nallocations {}", change.allocations + change.reallocations);
 }

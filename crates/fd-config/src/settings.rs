@@ -18,8 +18,8 @@ use crate::texts;
 
 /// The file's name; it is beside `bacula-fd.conf`.
 pub const SETTINGS_FILE: &str = "bacula-fd.toml";
-/// Most threads that read and compress for one job.
-const MOST_WORKERS: u16 = 512;
+/// Most threads of one kind for one job.
+const MOST_THREADS: u16 = 512;
 /// Most lookups of one walk at a time.
 const MOST_LOOKUPS: u16 = 256;
 /// Longest time for a caller's login, in seconds.
@@ -161,6 +161,10 @@ pub struct JobSettings {
     /// at once, more while it answers late.
     #[serde(deserialize_with = "lookup_depth")]
     pub lookup_depth: Option<NonZeroU16>,
+    /// The most threads that read files for one backup while they wait for storage, 1 to 512;
+    /// `None`: the program's own choice.
+    #[serde(deserialize_with = "reading_depth")]
+    pub reading_depth: Option<NonZeroU16>,
     /// Bytes that one job's buffers may take, at least 4 MiB; `None`: the program's own choice.
     #[serde(deserialize_with = "memory")]
     pub memory: Option<u64>,
@@ -276,9 +280,17 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D, key: &str) -> Result<u16,
 }
 
 fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
+    threads(deserializer, "workers")
+}
+
+fn reading_depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
+    threads(deserializer, "reading_depth")
+}
+
+fn threads<'de, D: Deserializer<'de>>(deserializer: D, key: &str) -> Result<Option<NonZeroU16>, D::Error> {
     let number = i64::deserialize(deserializer)?;
-    let workers = u16::try_from(number).ok().filter(|workers| *workers <= MOST_WORKERS).and_then(NonZeroU16::new);
-    workers.map(Some).ok_or_else(|| D::Error::custom(texts::workers_out_of_range(number, MOST_WORKERS)))
+    let threads = u16::try_from(number).ok().filter(|threads| *threads <= MOST_THREADS).and_then(NonZeroU16::new);
+    threads.map(Some).ok_or_else(|| D::Error::custom(texts::threads_out_of_range(key, number, MOST_THREADS)))
 }
 
 fn lookup_depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {

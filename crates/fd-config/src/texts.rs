@@ -371,8 +371,8 @@ pub(crate) fn nice_out_of_range(number: i64, most: u8) -> String {
     format!("nice must be 0 to {most}, not {number}")
 }
 
-pub(crate) fn workers_out_of_range(number: i64, most: u16) -> String {
-    format!("workers must be 1 to {most}, not {number}")
+pub(crate) fn threads_out_of_range(key: &str, number: i64, most: u16) -> String {
+    format!("{key} must be 1 to {most}, not {number}")
 }
 
 pub(crate) fn lookup_depth_out_of_range(number: i64, most: u16) -> String {

@@ -34,6 +34,8 @@ pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> Back
     if let Some(workers) = settings.workers {
         plan.workers = workers.get().into();
     }
+    plan.reading_depth =
+        settings.reading_depth.map_or(plan.reading_depth.max(plan.workers), |depth| depth.get().into());
     if let Some(memory) = settings.memory {
         plan.memory_budget = usize::try_from(memory).unwrap_or(usize::MAX);
     }

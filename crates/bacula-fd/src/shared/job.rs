@@ -4,7 +4,7 @@
 mod words;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fd_config::Messages;
@@ -61,7 +61,7 @@ pub(crate) struct Job {
     /// When its connection was made, seconds since 1970.
     pub started: i64,
     /// Its counters.
-    pub progress: Progress,
+    pub progress: Arc<Progress>,
     /// Tells its threads to stop.
     pub cancel: CancelToken,
     /// Bytes per second towards the Storage Daemon, 0 for no limit. Shared with the connection.
@@ -95,7 +95,7 @@ impl Job {
         Self {
             identity,
             started,
-            progress: Progress::default(),
+            progress: Arc::default(),
             cancel: CancelToken::new(),
             bandwidth: Bandwidth::new(0),
             failure: Mutex::new(None),

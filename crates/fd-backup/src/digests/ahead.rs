@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fd_crypto::multi_buffer::{BLOCK, SideBySide};
 use fd_crypto::processor::Processor;
@@ -27,6 +27,7 @@ use fd_records::{DigestKind, FileType};
 use fd_walk::{Entry, Identity};
 
 use crate::file::source::Source;
+use crate::pipeline::idle;
 
 /// With fewer files, the workers are as fast.
 const WORTH_IT: usize = 3;
@@ -307,7 +308,9 @@ impl FileAhead {
         while marks.of_blocks.len() <= number && !marks.is_over {
             let had = marks.of_blocks.len();
             marks.wanted = Some(number.saturating_add(HEAD_START));
+            let begun = Instant::now();
             let (now, timeout) = self.more.wait_timeout(marks, LONGEST_WAIT).unwrap_or_else(PoisonError::into_inner);
+            idle::add(begun.elapsed());
             marks = now;
             marks.is_over |= timeout.timed_out() && marks.of_blocks.len() == had;
         }

@@ -42,17 +42,17 @@ impl ProtectionError {
 
 /// The session and the signer of a job, which its workers share.
 #[derive(Debug)]
-pub(crate) struct JobProtection<'p> {
-    plan: &'p Protection,
+pub(crate) struct JobProtection {
+    plan: Arc<Protection>,
     session: Option<Session>,
     /// Signers of the workers are made from this one, so that they share signatures.
     signer: Signer,
 }
 
-impl<'p> JobProtection<'p> {
+impl JobProtection {
     /// Makes the session, and tries each operation that a file needs. `store` has the signatures of
     /// earlier jobs.
-    pub(crate) fn new(plan: &'p Protection, store: Option<&Arc<SignatureFile>>) -> Result<Self, ProtectionError> {
+    pub(crate) fn new(plan: Arc<Protection>, store: Option<&Arc<SignatureFile>>) -> Result<Self, ProtectionError> {
         let session =
             plan.encryption.map(|cipher| Session::new(cipher, plan.keys.recipients())).transpose().map_err(
                 |error| ProtectionError { errors: Vec::new(), fatal: texts::no_session(&error.to_string()) },
@@ -86,7 +86,7 @@ pub(crate) struct Encryption<'p> {
 
 impl<'p> Encryption<'p> {
     /// `None` if data is not encrypted.
-    pub(crate) fn new(protection: &'p JobProtection<'p>) -> Result<Option<Self>, ProtectionError> {
+    pub(crate) fn new(protection: &'p JobProtection) -> Result<Option<Self>, ProtectionError> {
         let Some(session) = &protection.session else { return Ok(None) };
         let encryptor = Encryptor::new()?;
         Ok(Some(Self { session, encryptor, record: Vec::new() }))
@@ -116,7 +116,7 @@ pub(crate) struct Signing {
 }
 
 impl Signing {
-    pub(crate) fn new(protection: &JobProtection<'_>) -> Result<Self, ProtectionError> {
+    pub(crate) fn new(protection: &JobProtection) -> Result<Self, ProtectionError> {
         let signer = protection.signer.another()?;
         Ok(Self { signer, record: Vec::new() })
     }

@@ -14,6 +14,9 @@ use crate::pipeline::halt::Halt;
 use crate::pipeline::job::Job;
 use crate::pipeline::piece::{Event, Piece};
 
+/// While there are many workers, each keeps about so many bytes of data for batched digests.
+const KEPT_BY_MANY: usize = 256 << 10;
+
 /// Encodes records as frames, at the end of a buffer.
 pub(crate) struct RecordWriter {
     encoder: Encoder,
@@ -73,7 +76,7 @@ impl RecordWriter {
 
 /// The stream of one worker.
 pub(crate) struct Emitter<'j> {
-    job: &'j Job<'j>,
+    job: &'j Job,
     writer: RecordWriter,
     /// The open slot; `piece` belongs to it.
     open: Option<Slot>,
@@ -86,7 +89,7 @@ pub(crate) struct Emitter<'j> {
 
 impl<'j> Emitter<'j> {
     /// An emitter for one worker.
-    pub(crate) fn new(job: &'j Job<'j>, signing: Option<Signing>) -> Self {
+    pub(crate) fn new(job: &'j Job, signing: Option<Signing>) -> Self {
         Self {
             job,
             writer: RecordWriter::new(job.plan.comm_compression),
@@ -208,7 +211,8 @@ impl<'j> Emitter<'j> {
     /// Ends a file with batched digests. Until the piece is published, these places may hold zeros.
     pub(crate) fn end_batched(&mut self, kinds: DigestSet, places: Places) -> Result<(), Halt> {
         self.batch.end(kinds, places);
-        if self.batch.is_full() { self.settle() } else { Ok(()) }
+        let is_enough = self.job.depth.is_deep() && self.batch.room().len() >= KEPT_BY_MANY;
+        if is_enough || self.batch.is_full() { self.settle() } else { Ok(()) }
     }
 
     /// Computes the batched digests and signatures and fills them in.

@@ -21,6 +21,7 @@ use crate::file::source::open_regular;
 use crate::pipeline::batch::Item;
 use crate::pipeline::exchange::Stopped;
 use crate::pipeline::job::Job;
+use crate::pipeline::meter::Meter;
 use crate::pipeline::piece::Event;
 
 /// Number of open files, over all jobs, that are held until their turn.
@@ -103,14 +104,15 @@ impl From<Fate> for Prepared {
 }
 
 /// Prepares the entries of batches.
-pub(crate) struct Preparer<'p, 'j> {
-    pub(crate) job: &'p Job<'j>,
+pub(crate) struct Preparer<'p> {
+    pub(crate) job: &'p Job,
     pub(crate) digesters: &'p mut Digesters,
     /// Room for a block.
     pub(crate) block: &'p mut Vec<u8>,
+    pub(crate) meter: &'p mut Meter,
 }
 
-impl Preparer<'_, '_> {
+impl Preparer<'_> {
     /// Decides about the items of a batch, as far as that does not depend on other batches.
     pub(crate) fn prepare(&mut self, items: &mut [Item], prepared: &mut Vec<Prepared>) -> Result<(), Stopped> {
         prepared.clear();
@@ -119,6 +121,7 @@ impl Preparer<'_, '_> {
                 Item::Entry(entry) => self.prepare_entry(entry)?,
                 _ => Fate::Nothing.into(),
             });
+            self.meter.step(self.job);
         }
         Ok(())
     }

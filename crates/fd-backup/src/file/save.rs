@@ -23,6 +23,7 @@ use crate::file::listing::saved_line;
 use crate::file::source::Source;
 use crate::pipeline::halt::Halt;
 use crate::pipeline::job::Job;
+use crate::pipeline::meter::Meter;
 use crate::pipeline::pace::Pace;
 use crate::pipeline::piece::Event;
 use crate::texts;
@@ -62,7 +63,7 @@ pub(crate) enum Saved {
 /// Saves entries, one after the other. All buffers are used again, so that a file costs no
 /// allocation here.
 pub(crate) struct Saver<'j> {
-    pub(crate) job: &'j Job<'j>,
+    pub(crate) job: &'j Job,
     pub(crate) emitter: Emitter<'j>,
     pub(crate) digests: StreamedDigests<'j>,
     pub(crate) compressors: Compressors,
@@ -80,11 +81,12 @@ pub(crate) struct Saver<'j> {
     /// Set if the job encrypts.
     pub(crate) encryption: Option<Encryption<'j>>,
     pub(crate) pace: Pace,
+    pub(crate) meter: Meter,
 }
 
 impl<'j> Saver<'j> {
     /// A saver for one worker.
-    pub(crate) fn new(job: &'j Job<'j>) -> Result<Self, ProtectionError> {
+    pub(crate) fn new(job: &'j Job) -> Result<Self, ProtectionError> {
         let protection = job.protection.as_ref();
         let signing = protection.map(Signing::new).transpose()?;
         let encryption = protection.map(Encryption::new).transpose()?.flatten();
@@ -102,6 +104,7 @@ impl<'j> Saver<'j> {
             record: Vec::new(),
             encryption,
             pace: job.pace(),
+            meter: Meter::new(),
         })
     }
 
@@ -307,9 +310,12 @@ impl<'j> Saver<'j> {
         let batched = !digests.batched.is_empty();
         let digests = &mut self.digests;
         let emitter = &mut self.emitter;
-        let pace = &mut self.pace;
+        let (job, pace, meter) = (self.job, &mut self.pace, &mut self.meter);
+        let mut before_each = || {
+            pace.step(&is_stopped);
+            meter.step(job);
+        };
         let end = if compressor.is_none() && !encrypted && !sparse {
-            let before_each = || pace.step(&is_stopped);
             let mut intake = InPlace { emitter, digests, batched, before_each, start: 0 };
             read_blocks(source, &cut, &is_stopped, &mut intake)?
         } else {
@@ -322,7 +328,7 @@ impl<'j> Saver<'j> {
                 encryptor: self.encryption.as_mut().filter(|_| encrypted).map(Encryption::encryptor),
             };
             let each = |position, block: &[u8]| {
-                pace.step(&is_stopped);
+                before_each();
                 transform.send(emitter, position, block)
             };
             let end = read_blocks(source, &cut, &is_stopped, &mut Scratch { block: &mut self.block, each })?;

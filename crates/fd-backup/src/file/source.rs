@@ -16,6 +16,7 @@ use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_setfl, fstat, seek};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::file::page_cache::{PageCache, errno};
+use crate::pipeline::idle;
 
 /// How often a thread that waits for a fifo checks whether the job was stopped.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -104,6 +105,7 @@ pub(crate) fn open_regular(entry: &Entry, open_limits: OpenLimits<'_>) -> Result
             return opened;
         }
         std::thread::sleep(pause);
+        idle::add(pause);
         pause = (pause * 2).min(POLL_INTERVAL / 2);
     }
 }
@@ -115,7 +117,10 @@ pub(crate) fn open_regular(entry: &Entry, open_limits: OpenLimits<'_>) -> Result
 pub(crate) fn open_special(entry: &Entry, open_limits: OpenLimits<'_>) -> Result<OwnedFd, Errno> {
     let handle = entry.handle()?;
     if entry.file_type == FileType::Fifo {
-        return open_fifo(&handle, open_limits);
+        let begun = Instant::now();
+        let opened = open_fifo(&handle, open_limits);
+        idle::add(begun.elapsed());
+        return opened;
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     if entry.options.has(Flags::NO_ATIME)
@@ -280,7 +285,10 @@ fn open_fifo(fifo: &OwnedFd, open_limits: OpenLimits<'_>) -> Result<OwnedFd, Err
 /// Whether the fifo can be read without blocking; waits a moment for that.
 fn readable(file: &OwnedFd) -> Result<bool, Errno> {
     let timeout = Timespec::try_from(POLL_INTERVAL).unwrap_or_default();
-    match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout)) {
+    let begun = Instant::now();
+    let ready = poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout));
+    idle::add(begun.elapsed());
+    match ready {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),
         Err(errno) => Err(errno),

@@ -2,8 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
@@ -12,25 +11,25 @@ use fd_walk::{Candidate, Comparison, Flow, WalkEnd, WalkEvent, WalkHost, WalkSum
 use crate::jobs::plan::{BackupError, BackupPlan, FrameSink};
 use crate::pipeline::batch::{Batch, Batcher};
 use crate::pipeline::exchange::Stopped;
-use crate::pipeline::job::Job;
+use crate::pipeline::job::{Failure, Job};
 use crate::pipeline::pace::Pace;
 use crate::pipeline::sender::Sender;
-use crate::pipeline::threads::{StopOnDrop, start};
-use crate::pipeline::worker::Worker;
-use crate::pipeline::worker_pool::{Finished, WorkerPool};
+use crate::pipeline::threads::Joined;
+use crate::pipeline::worker_pool;
 use crate::texts;
 
 /// Backs up what the plan names. Sends everything between the Storage Daemon's `3000 OK data` and
 /// the final end-of-data signal (reference 04 §1.1 steps 6 and 7), but not that signal.
 ///
-/// Returns when everything is sent and all threads have ended. `sink` is used on the calling thread
+/// Returns when everything is sent and all threads have ended. If the job ends early, threads that
+/// wait for storage which does not answer are left behind. `sink` is used on the calling thread
 /// only.
 ///
 /// # Errors
 /// See [`BackupError`]. The stream is incomplete then, and its connection of no more use.
 pub fn run(
     plan: &BackupPlan,
-    progress: &Progress,
+    progress: &Arc<Progress>,
     log: &dyn JobLog,
     cancel: &CancelToken,
     sink: &mut dyn FrameSink,
@@ -38,11 +37,10 @@ pub fn run(
     let begun = Instant::now();
     progress.set_files(plan.files_before);
     let mut sender = Sender::new(plan, progress, log, cancel, sink);
-    let job = Job::new(plan, progress, cancel, log).map_err(|error| sender.protection_failed(&error))?;
-    let workers = (0..plan.workers.max(1)).map(|_| Worker::new(&job)).collect::<Result<Vec<_>, _>>();
-    let workers = workers.map_err(|error| sender.protection_failed(&error))?;
+    let job = Job::new(plan.clone(), Arc::clone(progress), cancel.clone(), log);
+    let job = Arc::new(job.map_err(|error| sender.protection_failed(&error))?);
     let lowered = sender.lower();
-    let walked = run_threads(&job, progress, log, workers, &mut sender)?;
+    let walked = run_threads(&job, log, &mut sender)?;
     drop(lowered);
     if cancel.is_cancelled() || walked.end != WalkEnd::Complete {
         return Err(BackupError::Cancelled);
@@ -52,71 +50,105 @@ pub fn run(
         sender.send_tail(list, &job)?;
     }
     if plan.report_times {
-        let text = texts::stage_times(progress.stages(), plan.workers.max(1), begun.elapsed());
-        log.message(MessageType::Info, &text);
+        let workers = job.exchange.most_workers().max(job.depth.base());
+        log.message(MessageType::Info, &texts::stage_times(progress.stages(), workers, begun.elapsed()));
     }
     Ok(())
 }
 
-/// Runs the pipeline to its end. All other threads have ended when it returns.
-fn run_threads<'j>(
-    job: &'j Job<'j>,
-    progress: &Progress,
-    log: &dyn JobLog,
-    workers: Vec<Worker<'j>>,
-    sender: &mut Sender<'_>,
-) -> Result<WalkSummary, BackupError> {
-    let pace = Mutex::new(job.pace());
-    let host = Host { job, progress, log, pace, include: AtomicUsize::new(0) };
-    let result = thread::scope(|scope| {
-        // A panic, also one of the sink, stops this job's threads and no others.
-        let _stop = StopOnDrop(&job.exchange);
-        let _taking_part = job.times.take_part();
-        let _priority = job.courtesy.as_ref().map(|courtesy| courtesy.join(false));
-        let worker_pool = WorkerPool::new(scope, job, workers);
-        let walker = start(scope, "walker", job, || walk(&host, worker_pool)).map_err(no_thread)?;
-        let sent = sender.send_all(job);
-        job.exchange.stop();
-        if sent.is_err() && job.in_plugin.load(Ordering::SeqCst) {
-            // A plugin may be waiting for something; nothing waits for it any more.
-            job.cancel_plugins();
-        }
-        let ended = walker.join();
-        let (summary, (started, failure)) = ended.map_err(|_| BackupError::Panicked)?;
-        let panicked = started.into_iter().filter_map(|worker| worker.join().err()).count();
-        if let Some(error) = failure {
-            return Err(no_thread(error));
-        }
-        sent?;
-        if panicked == 0 { Ok(summary) } else { Err(BackupError::Panicked) }
-    });
+/// Runs the pipeline to its end. All other threads have ended when it returns, or are left behind.
+fn run_threads(job: &Arc<Job>, log: &dyn JobLog, sender: &mut Sender<'_>) -> Result<WalkSummary, BackupError> {
+    let walked = Arc::new(Mutex::new(None));
+    let result = match run_to_end(job, sender, &walked) {
+        Ok(()) => lock(&walked).take().ok_or(BackupError::Panicked),
+        Err(error) => Err(error),
+    };
     if let Err(error @ (BackupError::Panicked | BackupError::Thread { .. })) = &result {
         log.message(MessageType::Fatal, &texts::internal(&error.to_string()));
     }
     result
 }
 
+fn run_to_end(
+    job: &Arc<Job>,
+    sender: &mut Sender<'_>,
+    walked: &Arc<Mutex<Option<WalkSummary>>>,
+) -> Result<(), BackupError> {
+    // A panic, also one of the sink, stops this job's threads and no others.
+    let threads = EndThreads(job);
+    let _taking_part = job.times.take_part();
+    let _priority = job.courtesy.as_ref().map(|courtesy| courtesy.join(false));
+    worker_pool::open(job);
+    let (job_of_walker, walked) = (Arc::clone(job), Arc::clone(walked));
+    let work = move |_: &Job| {
+        let summary = walk(&job_of_walker);
+        *lock(&walked) = Some(summary);
+    };
+    worker_pool::start(job, "walker", work).map_err(no_thread)?;
+    let sent = sender.send_all(job);
+    job.exchange.stop();
+    if sent.is_err() && job.is_in_plugin() {
+        // A plugin may be waiting for something; nothing waits for it any more.
+        job.cancel_plugins();
+    }
+    let Joined { panicked, left } = threads.end();
+    if panicked > 0 {
+        return Err(BackupError::Panicked);
+    }
+    match job.take_failure() {
+        Some(Failure::Thread(error)) => return Err(no_thread(error)),
+        Some(Failure::Protection(error)) => return Err(sender.protection_failed(&error)),
+        None => {}
+    }
+    if left > 0 {
+        sender.left_behind(left);
+    }
+    sent?;
+    // All that is to be sent is sent, or the job is canceled.
+    if job.cancel.is_cancelled() { Err(BackupError::Cancelled) } else { Ok(()) }
+}
+
+/// Ends the threads of a job when it is dropped, if not before.
+struct EndThreads<'j>(&'j Job);
+
+impl EndThreads<'_> {
+    fn end(self) -> Joined {
+        let job = std::mem::ManuallyDrop::new(self).0;
+        job.end_threads()
+    }
+}
+
+impl Drop for EndThreads<'_> {
+    fn drop(&mut self) {
+        let _joined = self.0.end_threads();
+    }
+}
+
 fn no_thread(source: io::Error) -> BackupError {
     BackupError::Thread { source }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The walker's thread: collects batches, then works on those that are left.
-fn walk<'scope, 'j: 'scope>(
-    host: &Host<'_>,
-    mut worker_pool: WorkerPool<'scope, '_, 'j>,
-) -> (WalkSummary, Finished<'scope>) {
+fn walk(job: &Arc<Job>) -> WalkSummary {
+    let host = Host { job, pace: Mutex::new(job.pace()), include: AtomicUsize::new(0) };
     let mut batcher = Batcher::default();
-    let (plan, exchange) = (host.job.plan, &host.job.exchange);
+    let (plan, exchange) = (&job.plan, &job.exchange);
     let submit = |mut batch: Batch| {
-        host.job.announce(&mut batch);
+        job.announce(&mut batch);
         exchange.submit(batch)
     };
     let begun = Instant::now();
-    let summary = fd_walk::walk(&plan.fileset, &plan.walk, host, &mut |event| {
+    let summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut |event| {
         let is_command = matches!(event, WalkEvent::Plugin(_));
+        batcher.small = job.depth.is_deep();
         let pushed = batcher.push(event, host.include.load(Ordering::Relaxed), |batch| {
-            worker_pool.grow(submit(batch)?)?;
-            worker_pool.start_digests_ahead();
+            submit(batch)?;
+            worker_pool::grow(job)?;
+            worker_pool::start_digests_ahead(job);
             Ok(())
         });
         // What follows sees what the plugin does.
@@ -124,20 +156,19 @@ fn walk<'scope, 'j: 'scope>(
             if is_command { pushed.and_then(|()| exchange.wait_until_sent()) } else { pushed };
         if pushed.is_ok() { Flow::Continue } else { Flow::Stop }
     });
-    let _stopped = batcher.finish(|batch| submit(batch).map(drop));
-    host.job.times.add(Stage::Walk, begun.elapsed());
+    let _stopped = batcher.finish(submit);
+    job.times.add(Stage::Walk, begun.elapsed());
     exchange.no_more_batches();
-    if let Some(ahead) = &host.job.digests_ahead {
+    if let Some(ahead) = &job.digests_ahead {
         ahead.no_more();
     }
-    (summary, worker_pool.finish())
+    worker_pool::finish(job);
+    summary
 }
 
 /// Answers the walk's questions.
 struct Host<'h> {
-    job: &'h Job<'h>,
-    progress: &'h Progress,
-    log: &'h dyn JobLog,
+    job: &'h Job,
     /// Used by the walker's thread only.
     pace: Mutex<Pace>,
     /// Number of the Include that is walked.
@@ -150,12 +181,12 @@ impl WalkHost for Host<'_> {
     }
 
     fn examined(&self, _path: &[u8]) {
-        self.progress.add_files_examined(1);
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner).step(&|| self.job.is_stopped());
+        self.job.progress.add_files_examined(1);
+        lock(&self.pace).step(&|| self.job.is_stopped());
     }
 
     fn wants(&self, kind: MessageType) -> bool {
-        self.log.wants(kind)
+        self.job.wants(kind)
     }
 
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {

@@ -13,6 +13,8 @@ use rustix::system::sysinfo;
 use crate::accurate::AccurateList;
 use crate::digests::protect::Protection;
 use crate::digests::signature_file::SignatureFile;
+#[cfg(test)]
+use crate::jobs::schedule::Schedule;
 use crate::manners::courtesy::Courtesy;
 use crate::pipeline::pace::HostShare;
 use crate::plugins::changes::LateChanges;
@@ -31,6 +33,9 @@ pub struct BackupPlan {
     pub network_buffer: usize,
     /// Number of threads that read files; 0 counts as 1. The stream does not depend on it.
     pub workers: usize,
+    /// The most threads that read files: those beyond `workers` are started while they wait for
+    /// storage. If it is less, there are no more than these. The stream does not depend on it.
+    pub reading_depth: usize,
     /// About the most memory in bytes for finished records that are not sent yet. A long job on a
     /// fast disk uses all of it.
     pub memory_budget: usize,
@@ -58,6 +63,9 @@ pub struct BackupPlan {
     pub report_times: bool,
     /// What digests may use of the processor. The stream does not depend on it.
     pub processor: Processor,
+    /// What happens to threads at random moments.
+    #[cfg(test)]
+    pub(crate) schedule: Option<Arc<Schedule>>,
 }
 
 impl BackupPlan {
@@ -69,6 +77,7 @@ impl BackupPlan {
             accurate: None,
             network_buffer: 0,
             workers: default_workers(),
+            reading_depth: READING_DEPTH,
             memory_budget: default_memory(),
             comm_compression: false,
             files_before: 0,
@@ -82,6 +91,8 @@ impl BackupPlan {
             courtesy: None,
             report_times: false,
             processor: Processor::chosen(),
+            #[cfg(test)]
+            schedule: None,
         }
     }
 }
@@ -108,6 +119,9 @@ pub(crate) fn block_len(network_buffer: usize) -> usize {
         asked => asked.clamp(1024, MAX_PAYLOAD - MAX_PAYLOAD / 16 - 1024),
     }
 }
+
+/// Enough for 10,000 files a second where an operation takes 2 ms.
+const READING_DEPTH: usize = 64;
 
 /// One worker for each processor, up to four. More would only wait for the Storage Daemon.
 fn default_workers() -> usize {

@@ -14,6 +14,9 @@ use crate::pipeline::piece::Event;
 const MOST_ITEMS: usize = 64;
 /// … and about this many bytes of file data.
 const MOST_BYTES: u64 = 1 << 20;
+/// While many workers wait for storage, they share small trees, and hold few files each.
+const FEW_ITEMS: usize = 8;
+const FEW_BYTES: u64 = 128 << 10;
 /// A file of this size has a batch of its own, so that other workers take the following ones.
 const LARGE: u64 = 1 << 19;
 
@@ -58,6 +61,8 @@ pub(crate) struct Command {
 #[derive(Default)]
 pub(crate) struct Batcher {
     batch: Batch,
+    /// Batches are to be small.
+    pub(crate) small: bool,
 }
 
 impl Batcher {
@@ -97,7 +102,7 @@ impl Batcher {
             self.finish(&mut submit)?;
         }
         self.batch.add(item, bytes);
-        if self.batch.is_full() {
+        if self.batch.is_full(self.small) {
             self.finish(&mut submit)?;
         }
         Ok(())
@@ -124,10 +129,11 @@ impl Batch {
         }
     }
 
-    fn is_full(&self) -> bool {
+    fn is_full(&self, small: bool) -> bool {
+        let (most_items, most_bytes) = if small { (FEW_ITEMS, FEW_BYTES) } else { (MOST_ITEMS, MOST_BYTES) };
         matches!(self.items.as_slice(), [Item::Plugin(_)])
-            || self.items.len() >= MOST_ITEMS
-            || self.bytes >= MOST_BYTES
+            || self.items.len() >= most_items
+            || self.bytes >= most_bytes
             || self.bytes >= LARGE && self.items.len() == 1
     }
 }

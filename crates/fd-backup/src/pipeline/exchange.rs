@@ -16,12 +16,20 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
-use fd_messages::{Stage, StageTimes};
+use fd_messages::{CancelToken, Stage, StageTimes};
 
+use crate::pipeline::idle;
 use crate::pipeline::piece::Piece;
+
+/// How often a sender without pieces checks whether the job is canceled: all workers may wait for
+/// storage that does not answer.
+const GLANCE: Duration = Duration::from_millis(300);
+
+/// So many batches without a worker start one more; the first worker is started for any batch.
+const WORTH_ANOTHER: usize = 2;
 
 /// The sizes of an exchange, fixed for the job.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +38,8 @@ pub(crate) struct Limits {
     pub(crate) pieces: usize,
     /// Usual length in bytes of a piece's frames.
     pub(crate) piece_len: usize,
-    /// How many batches may wait for a worker, at least 1.
+    /// How many batches may wait for a worker, at least 1. With many workers there may be more: two
+    /// for each.
     pub(crate) queue: usize,
 }
 
@@ -83,6 +92,10 @@ struct State<B> {
     /// How many pieces may still be taken.
     free: usize,
     no_more_batches: bool,
+    /// Workers that are there or are being started.
+    workers: usize,
+    /// The most that there were.
+    most_workers: usize,
     idle_workers: usize,
     walker_waits: bool,
     walker_waits_for_all: bool,
@@ -143,6 +156,8 @@ impl<B> Exchange<B> {
                 spare: Vec::new(),
                 free: limits.pieces,
                 no_more_batches: false,
+                workers: 0,
+                most_workers: 0,
                 idle_workers: 0,
                 walker_waits: false,
                 walker_waits_for_all: false,
@@ -163,11 +178,10 @@ impl<B> Exchange<B> {
         }
     }
 
-    /// Walker: submits the next batch; waits while the queue is full. Returns the number of batches
-    /// for which no worker is idle or expected.
-    pub(crate) fn submit(&self, batch: B) -> Result<usize, Stopped> {
+    /// Walker: submits the next batch; waits while the queue is full.
+    pub(crate) fn submit(&self, batch: B) -> Result<(), Stopped> {
         let mut state = self.lock();
-        while state.batches.len() >= self.limits.queue && !self.is_stopped() {
+        while state.batches.len() >= self.queue(&state) && !self.is_stopped() {
             state.walker_waits = true;
             state = self.wait(&self.room, Stage::WalkWaits, state);
         }
@@ -181,7 +195,7 @@ impl<B> Exchange<B> {
         if state.idle_workers > 0 {
             self.work.notify_one();
         }
-        Ok(state.batches.len().saturating_sub(state.idle_workers))
+        Ok(())
     }
 
     /// Walker: waits until all batches that were submitted are sent.
@@ -209,15 +223,57 @@ impl<B> Exchange<B> {
         Ok(())
     }
 
-    /// Walker: one more worker is being started. It counts as idle until it arrives.
-    pub(crate) fn expect_worker(&self) {
-        self.lock().idle_workers += 1;
+    /// Whether one more worker, of `allowed` ones, is to be started. It counts as idle until it
+    /// arrives. Beyond `base` workers, only if it would not wait for the sender.
+    pub(crate) fn hire(&self, allowed: usize, base: usize) -> bool {
+        let mut state = self.lock();
+        let enough = if state.workers == 0 { 1 } else { WORTH_ANOTHER };
+        let has_memory = state.workers < base || state.memory_waiters == 0;
+        let hires = state.workers < allowed
+            && state.batches.len().saturating_sub(state.idle_workers) >= enough
+            && has_memory
+            && !self.is_stopped();
+        if hires {
+            state.workers += 1;
+            state.most_workers = state.most_workers.max(state.workers);
+            state.idle_workers += 1;
+        }
+        hires
     }
 
-    /// Worker: has started. Also called for a worker that failed to start.
+    /// Walker: works itself from now on, if there are fewer workers than these.
+    pub(crate) fn join_workers(&self, fewer_than: usize) -> bool {
+        let mut state = self.lock();
+        let joins = state.workers < fewer_than;
+        if joins {
+            state.workers += 1;
+            state.most_workers = state.most_workers.max(state.workers);
+        }
+        joins
+    }
+
+    /// Worker: has started.
     pub(crate) fn worker_arrived(&self) {
         let mut state = self.lock();
         state.idle_workers = state.idle_workers.saturating_sub(1);
+    }
+
+    /// A worker could not be started. Returns how many there are.
+    pub(crate) fn no_worker(&self) -> usize {
+        let mut state = self.lock();
+        state.idle_workers = state.idle_workers.saturating_sub(1);
+        state.workers = state.workers.saturating_sub(1);
+        state.workers
+    }
+
+    /// How many workers there are.
+    pub(crate) fn workers(&self) -> usize {
+        self.lock().workers
+    }
+
+    /// The most workers that there were at a time.
+    pub(crate) fn most_workers(&self) -> usize {
+        self.lock().most_workers
     }
 
     /// Walker: has submitted its last batch.
@@ -227,15 +283,23 @@ impl<B> Exchange<B> {
         self.ready.notify_all();
     }
 
-    /// Worker: takes the next batch; `None` if there are no more.
-    pub(crate) fn take_batch(&self) -> Option<(Slot, B)> {
+    /// Worker: takes the next batch; `None` if there are no more, or more workers than `allowed`.
+    pub(crate) fn take_batch(&self, allowed: usize) -> Option<(Slot, B)> {
         let mut state = self.lock();
         loop {
             if self.is_stopped() {
                 return None;
             }
+            if state.workers > allowed.max(1) {
+                state.workers -= 1;
+                if state.idle_workers > 0 && !state.batches.is_empty() {
+                    // This worker may have been woken for it.
+                    self.work.notify_one();
+                }
+                return None;
+            }
             if let Some(batch) = state.batches.pop_front() {
-                if state.walker_waits && state.batches.len() <= self.limits.queue / 2 {
+                if state.walker_waits && state.batches.len() <= self.queue(&state) / 2 {
                     state.walker_waits = false;
                     self.room.notify_one();
                 }
@@ -322,7 +386,7 @@ impl<B> Exchange<B> {
 
     /// Sender: returns the piece that was sent and takes the next one of the stream; `None` at the
     /// end.
-    pub(crate) fn next(&self, sent: Option<Piece>) -> Option<Piece> {
+    pub(crate) fn next(&self, sent: Option<Piece>, cancel: &CancelToken) -> Option<Piece> {
         let mut state = self.lock();
         if let Some(mut piece) = sent {
             piece.recycle(self.limits.piece_len);
@@ -360,8 +424,11 @@ impl<B> Exchange<B> {
                 None if no_more => return None,
                 None => {}
             }
+            if cancel.is_cancelled() {
+                return None;
+            }
             state.sender_waits = true;
-            state = self.wait(&self.ready, Stage::SendWaits, state);
+            state = self.wait_for_piece(cancel, state);
             state.sender_waits = false;
         }
     }
@@ -377,6 +444,13 @@ impl<B> Exchange<B> {
             condition.notify_all();
         }
         drop(state);
+    }
+
+    /// Frees the memory of all pieces after [`Self::stop`].
+    pub(crate) fn free_pieces(&self) {
+        let mut state = self.lock();
+        state.spare = Vec::new();
+        state.outputs = VecDeque::new();
     }
 
     /// Whether [`Self::stop`] was called; cheap enough for each block.
@@ -417,9 +491,23 @@ impl<B> Exchange<B> {
         }
     }
 
+    /// How many batches may wait for a worker.
+    fn queue(&self, state: &State<B>) -> usize {
+        self.limits.queue.max(state.workers.saturating_mul(2))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<B>> {
         // No panic in here leaves a half-changed state.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let begun = Instant::now();
+                let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                idle::add(begun.elapsed());
+                state
+            }
+        }
     }
 
     fn wait<'a>(
@@ -431,7 +519,25 @@ impl<B> Exchange<B> {
         let begun = Instant::now();
         let _waiting = self.times.wait();
         let state = condition.wait(state).unwrap_or_else(PoisonError::into_inner);
-        self.times.add(counts_as, begun.elapsed());
+        let waited = begun.elapsed();
+        self.times.add(counts_as, waited);
+        idle::add(waited);
+        state
+    }
+
+    /// As [`Self::wait`] for the sender. Ends also when the job is canceled.
+    fn wait_for_piece<'a>(&self, cancel: &CancelToken, state: MutexGuard<'a, State<B>>) -> MutexGuard<'a, State<B>> {
+        let begun = Instant::now();
+        let _waiting = self.times.wait();
+        let mut state = state;
+        loop {
+            let (now, timeout) = self.ready.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner);
+            state = now;
+            if !timeout.timed_out() || cancel.is_cancelled() {
+                break;
+            }
+        }
+        self.times.add(Stage::SendWaits, begun.elapsed());
         state
     }
 }

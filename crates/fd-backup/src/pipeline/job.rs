@@ -1,7 +1,8 @@
 //! What the threads of one backup share.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
@@ -15,8 +16,10 @@ use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::{BackupPlan, block_len};
 use crate::manners::courtesy::JobCourtesy;
 use crate::pipeline::batch::Batch;
+use crate::pipeline::depth::Depth;
 use crate::pipeline::exchange::{Exchange, Limits, Stopped};
 use crate::pipeline::pace::Pace;
+use crate::pipeline::threads::{Joined, Threads};
 use crate::plugins::changes::LateChanges;
 use crate::plugins::host::{BackupHost, Surroundings};
 
@@ -26,12 +29,30 @@ const PIECE_LEN: usize = 512 << 10;
 /// computed ahead, few enough to need hardly any memory.
 const QUEUE: usize = 64;
 
-/// See the module.
-pub(crate) struct Job<'j> {
-    pub(crate) plan: &'j BackupPlan,
+/// With so many threads left behind, jobs start no more workers than the processor needs.
+const MANY_LEFT: usize = 256;
+
+/// Why a job has no workers.
+pub(crate) enum Failure {
+    /// A thread can't be started.
+    Thread(io::Error),
+    /// It could not protect data.
+    Protection(ProtectionError),
+}
+
+/// See the module. A thread that waits for storage may outlast its job, so the job owns all that
+/// its threads use.
+pub(crate) struct Job {
+    pub(crate) plan: BackupPlan,
     pub(crate) exchange: Exchange<Batch>,
-    pub(crate) times: &'j StageTimes,
-    pub(crate) cancel: &'j CancelToken,
+    pub(crate) threads: Threads,
+    pub(crate) depth: Depth,
+    /// Starts workers, if there may be more.
+    more_workers: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    failure: Mutex<Option<Failure>>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) times: Arc<StageTimes>,
+    pub(crate) cancel: CancelToken,
     /// Bytes of a full data record.
     pub(crate) record_len: usize,
     pub(crate) piece_len: usize,
@@ -42,6 +63,8 @@ pub(crate) struct Job<'j> {
     pub(crate) open_error: AtomicI32,
     /// A plugin is at work.
     pub(crate) in_plugin: AtomicBool,
+    /// The types of messages that the log takes.
+    wanted: Vec<MessageType>,
     /// The log takes the line of each saved file.
     pub(crate) wants_saved: bool,
     /// The log takes the line of each unchanged file.
@@ -51,14 +74,14 @@ pub(crate) struct Job<'j> {
     /// Makes its threads give way to others.
     pub(crate) courtesy: Option<Arc<JobCourtesy>>,
     /// Encrypts and signs files.
-    pub(crate) protection: Option<JobProtection<'j>>,
+    pub(crate) protection: Option<JobProtection>,
 }
 
-impl<'j> Job<'j> {
+impl Job {
     pub(crate) fn new(
-        plan: &'j BackupPlan,
-        progress: &'j Progress,
-        cancel: &'j CancelToken,
+        plan: BackupPlan,
+        progress: Arc<Progress>,
+        cancel: CancelToken,
         log: &dyn JobLog,
     ) -> Result<Self, ProtectionError> {
         let record_len = block_len(plan.network_buffer);
@@ -66,10 +89,17 @@ impl<'j> Job<'j> {
         // A piece is published once it is full. Its last record may exceed its length.
         let capacity = piece_len + record_len + record_len / 8;
         let limits = Limits { pieces: (plan.memory_budget / capacity).max(1), piece_len: capacity, queue: QUEUE };
+        let (workers, depth) = (plan.workers.max(1), plan.reading_depth.max(1));
+        // More workers would only wait for pieces.
+        let most = if Threads::left_behind() < MANY_LEFT { depth.min(limits.pieces.max(workers)) } else { workers };
+        let wanted: Vec<MessageType> = MessageType::ALL.into_iter().filter(|kind| log.wants(*kind)).collect();
         Ok(Self {
-            plan,
             exchange: Exchange::new(limits, plan.files_before.saturating_add(1), Arc::clone(progress.stages())),
-            times: progress.stages(),
+            threads: Threads::default(),
+            depth: Depth::new(workers.min(depth), most),
+            more_workers: OnceLock::new(),
+            failure: Mutex::default(),
+            times: Arc::clone(progress.stages()),
             cancel,
             record_len,
             piece_len,
@@ -77,8 +107,9 @@ impl<'j> Job<'j> {
             changes: LateChanges::default(),
             open_error: AtomicI32::new(0),
             in_plugin: AtomicBool::new(false),
-            wants_saved: log.wants(MessageType::Saved),
-            wants_skipped: log.wants(MessageType::Skipped),
+            wants_saved: wanted.contains(&MessageType::Saved),
+            wants_skipped: wanted.contains(&MessageType::Skipped),
+            wanted,
             digests_ahead: DigestsAhead::new(record_len, plan.processor),
             courtesy: plan
                 .courtesy
@@ -86,10 +117,56 @@ impl<'j> Job<'j> {
                 .and_then(|courtesy| courtesy.begin(progress.stages(), plan.host_share.nice.is_some(), Instant::now())),
             protection: plan
                 .protection
-                .as_deref()
+                .clone()
                 .map(|protection| JobProtection::new(protection, plan.signature_file.as_ref()))
                 .transpose()?,
+            plan,
+            progress,
         })
+    }
+
+    /// What starts workers when there may be more.
+    pub(crate) fn set_more_workers(&self, start: Box<dyn Fn() + Send + Sync>) {
+        // It is set once, at the start.
+        let _set_already = self.more_workers.set(start);
+    }
+
+    /// Worker: there may be more workers now.
+    pub(crate) fn more_workers(&self) {
+        if let Some(start) = self.more_workers.get() {
+            start();
+        }
+    }
+
+    /// Ends the job: there are no workers.
+    pub(crate) fn fail(&self, failure: Failure) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+        self.exchange.stop();
+    }
+
+    /// The first failure, once.
+    pub(crate) fn take_failure(&self) -> Option<Failure> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether the log takes messages of this type.
+    pub(crate) fn wants(&self, kind: MessageType) -> bool {
+        self.wanted.contains(&kind)
+    }
+
+    /// Stops and ends all threads.
+    pub(crate) fn end_threads(&self) -> Joined {
+        self.exchange.stop();
+        let joined = self.threads.join(|| self.is_in_plugin());
+        if joined.left > 0 {
+            self.exchange.free_pieces();
+        }
+        joined
+    }
+
+    /// Whether a plugin is at work.
+    pub(crate) fn is_in_plugin(&self) -> bool {
+        self.in_plugin.load(Ordering::SeqCst)
     }
 
     /// Walker: has the digests of a batch that is one large file computed ahead, if possible.
@@ -146,6 +223,11 @@ impl<'j> Job<'j> {
 
     /// Whether the job is stopped or canceled.
     pub(crate) fn is_stopped(&self) -> bool {
+        #[cfg(test)]
+        if let Some(workers) = self.plan.schedule.as_ref().and_then(|schedule| schedule.step()) {
+            self.depth.want(workers);
+            self.more_workers();
+        }
         self.exchange.is_stopped() || self.cancel.is_cancelled()
     }
 }

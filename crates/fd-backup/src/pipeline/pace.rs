@@ -10,6 +10,7 @@ use fd_messages::IoPriority;
 use fd_os::priority;
 
 use crate::manners::courtesy::JobCourtesy;
+use crate::pipeline::idle;
 
 /// How often a thread reads the load, and the unit of its pauses.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -106,6 +107,7 @@ impl Pace {
         let until = Instant::now() + worked.min(MOST_WORK) * REST_PER_WORK;
         while load().is_some_and(|load| load > max_load) && Instant::now() < until && !is_stopped() {
             thread::sleep(POLL_INTERVAL);
+            idle::add(POLL_INTERVAL);
         }
         self.since = Instant::now();
     }
@@ -129,7 +131,9 @@ impl Pace {
         }
         thread::sleep(worked.min(MOST_WORK_BEFORE_REST) * rest / (1000 - rest));
         let end = Instant::now();
-        courtesy.add_rest(end.saturating_duration_since(now));
+        let rested = end.saturating_duration_since(now);
+        courtesy.add_rest(rested);
+        idle::add(rested);
         self.works_since = Some(end);
     }
 }

@@ -44,9 +44,9 @@ impl<'s> Sender<'s> {
         Self { plan, progress, log, cancel, sink, last_file: plan.files_before, metadata_warnings }
     }
 
-    pub(crate) fn send_all(&mut self, job: &Job<'_>) -> Result<(), BackupError> {
+    pub(crate) fn send_all(&mut self, job: &Job) -> Result<(), BackupError> {
         let mut sent = None;
-        while let Some(mut piece) = job.exchange.next(sent.take()) {
+        while let Some(mut piece) = job.exchange.next(sent.take(), self.cancel) {
             self.send(&mut piece)?;
             sent = Some(piece);
         }
@@ -159,6 +159,11 @@ impl<'s> Sender<'s> {
         self.fatal(&error.fatal)
     }
 
+    /// Reports threads that wait for storage and were left behind.
+    pub(crate) fn left_behind(&self, threads: usize) {
+        self.log.message(MessageType::Warning, &texts::left_behind(threads));
+    }
+
     /// Warnings after the last file (reference 04 §1.1).
     pub(crate) fn finish(&self, walked: &WalkSummary) {
         for text in self.metadata_warnings.iter().filter_map(|(_, limit)| limit.summary()) {
@@ -171,7 +176,7 @@ impl<'s> Sender<'s> {
     }
 
     /// Sends the records after the last file of an accurate job.
-    pub(crate) fn send_tail(&mut self, list: &AccurateList, job: &Job<'_>) -> Result<(), BackupError> {
+    pub(crate) fn send_tail(&mut self, list: &AccurateList, job: &Job) -> Result<(), BackupError> {
         let mut tail = TailEncoder::new(self.plan.comm_compression);
         let mut names = NameCache::new();
         let (log, cancel) = (self.log, self.cancel);

@@ -1,42 +1,160 @@
 //! How threads of the pipeline begin and end. If one ends unexpectedly, all others end, too.
+//!
+//! A thread that waits for storage which does not answer can't be ended from outside. A job that is
+//! over leaves it behind: it owns all that it uses, and ends by itself when the storage answers or
+//! is taken away.
 
 use std::io;
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use crate::pipeline::batch::Batch;
-use crate::pipeline::exchange::Exchange;
-use crate::pipeline::job::Job;
+/// How long a job that is over waits for its threads.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often it checks meanwhile whether a plugin is at work.
+const GLANCE: Duration = Duration::from_millis(100);
 
-/// Starts a thread of the pipeline. If it panics, it stops the others.
-pub(crate) fn start<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    name: &str,
-    job: &'scope Job<'_>,
-    work: impl FnOnce() -> T + Send + 'scope,
-) -> io::Result<ScopedJoinHandle<'scope, T>> {
-    let guarded = move || {
-        let _taking_part = job.times.take_part();
-        let _priority = job.courtesy.as_ref().map(|courtesy| courtesy.join(true));
-        let stop = StopOnDrop(&job.exchange);
-        let result = work();
-        stop.disarm();
-        result
-    };
-    thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, guarded)
+/// Threads of all jobs that were left behind and have not ended.
+static LEFT: AtomicUsize = AtomicUsize::new(0);
+
+/// The threads of a job.
+#[derive(Default, Debug)]
+pub(crate) struct Threads {
+    handles: Mutex<Vec<JoinHandle<()>>>,
+    running: Arc<Running>,
 }
 
-/// Stops the pipeline when it is dropped.
-pub(crate) struct StopOnDrop<'e>(pub(crate) &'e Exchange<Batch>);
+/// How many threads have not ended.
+#[derive(Default, Debug)]
+struct Running {
+    state: Mutex<State>,
+    /// One has ended.
+    ended: Condvar,
+}
 
-impl StopOnDrop<'_> {
-    /// To be called at the regular end of a thread.
-    fn disarm(self) {
-        let _no_drop = std::mem::ManuallyDrop::new(self);
+#[derive(Default, Debug)]
+struct State {
+    count: usize,
+    are_left: bool,
+}
+
+/// How the threads of a job have ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Joined {
+    pub(crate) panicked: usize,
+    /// How many were left behind.
+    pub(crate) left: usize,
+}
+
+impl Threads {
+    /// Starts a thread.
+    pub(crate) fn start(&self, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let ending = Ending(Arc::clone(&self.running));
+        self.running.lock().count += 1;
+        let counted = move || {
+            // What the work has borrowed is given back before.
+            let _ending = ending;
+            work();
+        };
+        // If there is no thread, its closure is dropped, and the number is right again.
+        let handle = thread::Builder::new().name(name.to_owned()).spawn(counted)?;
+        lock(&self.handles).push(handle);
+        Ok(())
+    }
+
+    /// Waits until all threads have ended, but not long; those in plugins are waited for.
+    pub(crate) fn join(&self, is_in_plugin: impl Fn() -> bool) -> Joined {
+        let mut deadline = Instant::now() + GRACE;
+        let mut state = self.running.lock();
+        let left = loop {
+            let now = Instant::now();
+            if state.count == 0 || now >= deadline {
+                break state.count;
+            }
+            if is_in_plugin() {
+                deadline = now + GRACE;
+            }
+            let wait = GLANCE.min(deadline - now);
+            state = self.running.ended.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+        };
+        if left > 0 && !state.are_left {
+            state.are_left = true;
+            LEFT.fetch_add(left, Ordering::Relaxed);
+        }
+        drop(state);
+        let handles = std::mem::take(&mut *lock(&self.handles));
+        let ended = handles.into_iter().filter(|handle| left == 0 || handle.is_finished());
+        let panicked = ended.filter_map(|handle| handle.join().err()).count();
+        Joined { panicked, left }
+    }
+
+    /// How many threads of all jobs were left behind and still wait.
+    pub(crate) fn left_behind() -> usize {
+        LEFT.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for StopOnDrop<'_> {
+impl Running {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+/// Counts a thread until it ends.
+struct Ending(Arc<Running>);
+
+impl Drop for Ending {
     fn drop(&mut self) {
-        self.0.stop();
+        let mut state = self.0.lock();
+        state.count = state.count.saturating_sub(1);
+        if state.are_left {
+            LEFT.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.0.ended.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_hangs_is_left_behind_and_ends_later() {
+        let threads = Threads::default();
+        let (answer, storage) = mpsc::channel::<()>();
+        threads.start("hangs", move || assert!(storage.recv().is_ok())).unwrap();
+        threads.start("ends", || {}).unwrap();
+        threads.start("panics", || panic!("on purpose")).unwrap();
+        let begun = Instant::now();
+        assert_eq!(threads.join(|| false), Joined { panicked: 1, left: 1 });
+        assert!((GRACE..GRACE * 2).contains(&begun.elapsed()));
+        assert!(Threads::left_behind() >= 1);
+        answer.send(()).unwrap();
+        while threads.running.lock().count > 0 {
+            thread::yield_now();
+        }
+        assert_eq!(threads.join(|| false), Joined { panicked: 0, left: 0 });
+    }
+
+    #[test]
+    fn a_thread_in_a_plugin_is_waited_for() {
+        let threads = Threads::default();
+        let (over, plugin) = mpsc::channel::<()>();
+        threads.start("in plugin", move || assert!(plugin.recv().is_ok())).unwrap();
+        let begun = Instant::now();
+        let joined = threads.join(|| {
+            if begun.elapsed() > GRACE * 5 / 4 {
+                let _gone = over.send(());
+            }
+            true
+        });
+        assert_eq!(joined, Joined { panicked: 0, left: 0 });
     }
 }

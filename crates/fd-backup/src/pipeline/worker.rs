@@ -25,13 +25,13 @@ use crate::texts;
 
 /// Takes batches and saves their items.
 pub(crate) struct Worker<'j> {
-    job: &'j Job<'j>,
+    job: &'j Job,
     saver: Saver<'j>,
 }
 
 impl<'j> Worker<'j> {
     /// A worker that has done nothing yet.
-    pub(crate) fn new(job: &'j Job<'j>) -> Result<Self, ProtectionError> {
+    pub(crate) fn new(job: &'j Job) -> Result<Self, ProtectionError> {
         Ok(Self { job, saver: Saver::new(job)? })
     }
 
@@ -44,7 +44,7 @@ impl<'j> Worker<'j> {
 
     fn run_to_end(&mut self) {
         let mut prepared = Vec::new();
-        while let Some((slot, batch)) = self.job.exchange.take_batch() {
+        while let Some((slot, batch)) = self.job.exchange.take_batch(self.job.depth.allowed()) {
             if let Err(Stopped) = self.work(slot, batch, &mut prepared) {
                 // Otherwise a fatal event is on its way to the sender, which ends the job.
                 if self.job.cancel.is_cancelled() {
@@ -59,7 +59,9 @@ impl<'j> Worker<'j> {
     fn work(&mut self, slot: Slot, mut batch: Batch, fates: &mut Vec<Prepared>) -> Result<(), Stopped> {
         let job = self.job;
         if batch.in_turn {
-            return self.work_in_turn(slot, batch);
+            let worked = self.work_in_turn(slot, batch);
+            self.saver.meter.skip();
+            return worked;
         }
         let mut preparer = self.preparer();
         preparer.prepare(&mut batch.items, fates)?;
@@ -125,6 +127,7 @@ impl<'j> Worker<'j> {
     fn end_item(&mut self) -> Result<(), Stopped> {
         self.saver.emitter.make_room()?;
         self.saver.pace.step(&|| self.job.is_stopped());
+        self.saver.meter.step(self.job);
         Ok(())
     }
 
@@ -175,8 +178,14 @@ impl<'j> Worker<'j> {
         self.work_entry(entry, fate.into(), file_index)
     }
 
-    fn preparer(&mut self) -> Preparer<'_, 'j> {
-        Preparer { job: self.job, digesters: &mut self.saver.digests.digesters, block: &mut self.saver.block }
+    fn preparer(&mut self) -> Preparer<'_> {
+        let saver = &mut self.saver;
+        Preparer {
+            job: self.job,
+            digesters: &mut saver.digests.digesters,
+            block: &mut saver.block,
+            meter: &mut saver.meter,
+        }
     }
 
     /// What came of comparing an entry's data.

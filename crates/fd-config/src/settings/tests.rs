@@ -20,6 +20,7 @@ fn an_empty_file_means_the_defaults() {
 
 #[test]
 fn everything_can_be_set() {
+    assert_eq!(parse("job.reading_depth = 512").unwrap().job.reading_depth.map(NonZeroU16::get), Some(512));
     let text = "[job]\nworkers = 4\nmemory = \"64 MiB\"\n[log]\nformat = \"json\"\nlevel = \"debug\"\n";
     let settings = parse(text).unwrap();
     assert_eq!(settings.job.workers.map(NonZeroU16::get), Some(4));
@@ -81,6 +82,7 @@ fn mistakes_name_file_line_and_what_was_expected() {
         ("[jobs]", "unknown field `jobs`"),
         ("[job]\nworkers = 0", "workers must be 1 to 512, not 0"),
         ("[job]\nworkers = 513", "workers must be 1 to 512, not 513"),
+        ("[job]\nreading_depth = 0", "reading_depth must be 1 to 512, not 0"),
         ("[job]\nworkers = \"4\"", "invalid type"),
         ("[job]\nlookup_depth = 0", "lookup_depth must be 1 to 256, not 0"),
         ("[job]\nlookup_depth = 257", "lookup_depth must be 1 to 256, not 257"),

@@ -21,19 +21,19 @@ fn pieces_come_out_in_the_order_of_submission() {
     exchange.submit(1).unwrap();
     exchange.submit(2).unwrap();
     exchange.no_more_batches();
-    let (first, _) = exchange.take_batch().unwrap();
-    let (second, _) = exchange.take_batch().unwrap();
+    let (first, _) = exchange.take_batch(usize::MAX).unwrap();
+    let (second, _) = exchange.take_batch(usize::MAX).unwrap();
     exchange.close(second, piece(&exchange, second, b"second"));
     let next = exchange.publish(first, piece(&exchange, first, b"first a")).unwrap();
     exchange.close(first, next);
     let mut sent = None;
     let mut texts = Vec::new();
-    while let Some(piece) = exchange.next(sent.take()) {
+    while let Some(piece) = exchange.next(sent.take(), &CancelToken::new()) {
         texts.push(piece.frames.clone());
         sent = Some(piece);
     }
     assert_eq!(texts, [&b"first a"[..], b"", b"second"]);
-    assert!(exchange.take_batch().is_none());
+    assert!(exchange.take_batch(usize::MAX).is_none());
 }
 
 /// The case that the watchdog detects: a batch without a worker, while the walker waits for room
@@ -44,7 +44,7 @@ fn the_watchdog_detects_threads_that_wait_for_each_other() {
     let times = Arc::clone(&exchange.times);
     let parts = [times.take_part(), times.take_part()];
     thread::scope(|scope| {
-        let sender = scope.spawn(|| exchange.next(None).is_none());
+        let sender = scope.spawn(|| exchange.next(None, &CancelToken::new()).is_none());
         while !exchange.lock().sender_waits {
             thread::yield_now();
         }
@@ -68,8 +68,8 @@ fn the_last_pieces_are_reserved_for_the_first_slot() {
     let exchange = exchange(4, 8);
     exchange.submit(1).unwrap();
     exchange.submit(2).unwrap();
-    let (first, _) = exchange.take_batch().unwrap();
-    let (second, _) = exchange.take_batch().unwrap();
+    let (first, _) = exchange.take_batch(usize::MAX).unwrap();
+    let (second, _) = exchange.take_batch(usize::MAX).unwrap();
     let ahead = piece(&exchange, second, b"ahead");
     thread::scope(|scope| {
         // The second slot gets no piece until the first one is closed.
@@ -77,14 +77,14 @@ fn the_last_pieces_are_reserved_for_the_first_slot() {
         let mut piece_of_first = piece(&exchange, first, b"1");
         for _ in 0..100 {
             piece_of_first = exchange.publish(first, piece_of_first).unwrap();
-            let sent = exchange.next(None).unwrap();
+            let sent = exchange.next(None, &CancelToken::new()).unwrap();
             assert!(!waiting.is_finished());
             exchange.lock().free += 1;
             drop(sent);
         }
         exchange.close(first, piece_of_first);
-        let last_of_first = exchange.next(None);
-        assert_eq!(exchange.next(last_of_first).unwrap().frames, b"ahead");
+        let last_of_first = exchange.next(None, &CancelToken::new());
+        assert_eq!(exchange.next(last_of_first, &CancelToken::new()).unwrap().frames, b"ahead");
         waiting.join().unwrap();
     });
 }
@@ -101,7 +101,7 @@ fn the_exchange_works_with_one_piece() {
         });
         for _ in 0..3 {
             scope.spawn(|| {
-                while let Some((slot, batch)) = exchange.take_batch() {
+                while let Some((slot, batch)) = exchange.take_batch(usize::MAX) {
                     let text = batch.to_string();
                     let next = exchange.publish(slot, piece(&exchange, slot, text.as_bytes())).unwrap();
                     exchange.close(slot, next);
@@ -110,7 +110,7 @@ fn the_exchange_works_with_one_piece() {
         }
         let mut sent = None;
         let mut texts = String::new();
-        while let Some(piece) = exchange.next(sent.take()) {
+        while let Some(piece) = exchange.next(sent.take(), &CancelToken::new()) {
             texts.push_str(std::str::from_utf8(&piece.frames).unwrap());
             sent = Some(piece);
         }
@@ -124,7 +124,7 @@ fn a_first_file_index_waits_for_the_counts_of_earlier_slots() {
     for batch in 1..=4 {
         exchange.submit(batch).unwrap();
     }
-    let slots: Vec<Slot> = (0..4).map(|_| exchange.take_batch().unwrap().0).collect();
+    let slots: Vec<Slot> = (0..4).map(|_| exchange.take_batch(usize::MAX).unwrap().0).collect();
     assert_eq!(exchange.first_file(slots[0]).unwrap(), 1);
     thread::scope(|scope| {
         let last = scope.spawn(|| exchange.first_file(slots[3]).unwrap());
@@ -142,7 +142,7 @@ fn a_first_file_index_waits_for_the_counts_of_earlier_slots() {
 fn stopping_wakes_all_threads() {
     let exchange = exchange(1, 1);
     exchange.submit(1).unwrap();
-    let (slot, _) = exchange.take_batch().unwrap();
+    let (slot, _) = exchange.take_batch(usize::MAX).unwrap();
     let held = exchange.obtain(slot).unwrap();
     exchange.submit(2).unwrap();
     let (ready, go) = mpsc::channel();
@@ -150,7 +150,7 @@ fn stopping_wakes_all_threads() {
         let waiters: [fn(&Exchange<u32>, Slot); 3] = [
             |exchange, _| assert!(exchange.submit(3).is_err()),
             |exchange, slot| assert!(exchange.obtain(slot).is_err()),
-            |exchange, _| assert!(exchange.next(None).is_none()),
+            |exchange, _| assert!(exchange.next(None, &CancelToken::new()).is_none()),
         ];
         for waiter in waiters {
             let (ready, exchange) = (ready.clone(), &exchange);
@@ -164,7 +164,7 @@ fn stopping_wakes_all_threads() {
         }
         exchange.stop();
     });
-    assert!(exchange.take_batch().is_none());
+    assert!(exchange.take_batch(usize::MAX).is_none());
     drop(held);
 }
 
@@ -172,10 +172,48 @@ fn stopping_wakes_all_threads() {
 fn memory_of_a_long_record_is_freed() {
     let exchange = exchange(1, 1);
     exchange.submit(1).unwrap();
-    let (slot, _) = exchange.take_batch().unwrap();
+    let (slot, _) = exchange.take_batch(usize::MAX).unwrap();
     exchange.close(slot, piece(&exchange, slot, &vec![0; 100_000]));
     exchange.no_more_batches();
-    let sent = exchange.next(None);
-    assert!(exchange.next(sent).is_none());
+    let sent = exchange.next(None, &CancelToken::new());
+    assert!(exchange.next(sent, &CancelToken::new()).is_none());
     assert!(exchange.lock().spare[0].frames.capacity() < 100_000);
+}
+
+#[test]
+fn workers_come_for_batches_and_leave_when_there_are_too_many() {
+    let exchange = exchange(8, 8);
+    assert!(!exchange.hire(9, 2), "nothing to do");
+    exchange.submit(1).unwrap();
+    assert!(exchange.hire(9, 2) && !exchange.hire(9, 2), "the first one is enough");
+    (2..=5).for_each(|batch| exchange.submit(batch).unwrap());
+    let mut hired = 1;
+    while exchange.hire(3, 2) {
+        hired += 1;
+    }
+    assert_eq!((hired, exchange.workers(), exchange.most_workers()), (3, 3, 3));
+    (0..3).for_each(|_| exchange.worker_arrived());
+    assert!(exchange.take_batch(3).is_some() && exchange.take_batch(2).is_none(), "the third one leaves");
+    assert!(exchange.take_batch(1).is_none() && exchange.take_batch(0).is_some(), "and never the last one");
+    assert_eq!((exchange.workers(), exchange.most_workers()), (1, 3));
+    assert!(!exchange.join_workers(1) && exchange.join_workers(2));
+    assert!(exchange.hire(9, 2));
+    assert_eq!(exchange.no_worker(), 2);
+}
+
+#[test]
+fn no_more_workers_than_usual_come_while_memory_is_short() {
+    let exchange = exchange(4, 8);
+    (1..=6).for_each(|batch| exchange.submit(batch).unwrap());
+    let slots: Vec<Slot> = (0..2).map(|_| exchange.take_batch(usize::MAX).unwrap().0).collect();
+    let held = exchange.obtain(slots[1]).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(exchange.obtain(slots[1]).is_err()));
+        while exchange.lock().memory_waiters == 0 {
+            thread::yield_now();
+        }
+        assert!(exchange.hire(9, 2) && exchange.hire(9, 2) && !exchange.hire(9, 2));
+        exchange.stop();
+    });
+    drop(held);
 }
