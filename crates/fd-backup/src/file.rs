@@ -9,5 +9,6 @@ pub(crate) mod kinds;
 pub(crate) mod listing;
 pub(crate) mod page_cache;
 pub(crate) mod prepare;
+pub(crate) mod read_ahead;
 pub(crate) mod save;
 pub(crate) mod source;

@@ -69,6 +69,13 @@ impl PageCache {
         append(file, out, most, position).map_err(|error| errno(&error))
     }
 
+    /// From now on the file is read ahead: what comes into memory that way is to be dropped here.
+    pub(crate) fn watch(&mut self, file: BorrowedFd<'_>, size: u64) {
+        if let Self::Uncached { .. } = self {
+            *self = Self::Watched(Stretches::new(file, size));
+        }
+    }
+
     /// To be called when no more of the file is read.
     pub(crate) fn leave(&mut self, file: BorrowedFd<'_>) {
         if let Self::Watched(stretches) = self {

@@ -16,6 +16,7 @@ use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_setfl, fstat, seek};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::file::page_cache::{PageCache, errno};
+use crate::file::read_ahead::ReadAhead;
 use crate::pipeline::idle;
 
 /// How often a thread that waits for a fifo checks whether the job was stopped.
@@ -46,6 +47,7 @@ enum Kind {
         /// Size from the attributes.
         size: u64,
         cache: PageCache,
+        ahead: ReadAhead,
     },
     Device,
     Fifo,
@@ -142,7 +144,8 @@ impl Source {
             FileType::Fifo => Kind::Fifo,
             FileType::Regular => {
                 let size = u64::try_from(stat.size).unwrap_or_default();
-                Kind::Regular { position: 0, size, cache: PageCache::new(file.as_fd(), stat.dev, size) }
+                let cache = PageCache::new(file.as_fd(), stat.dev, size);
+                Kind::Regular { position: 0, size, cache, ahead: ReadAhead::default() }
             }
             _ => Kind::Device,
         };
@@ -177,7 +180,11 @@ impl Source {
     ) -> Result<Option<usize>, Errno> {
         let begun = Instant::now();
         let result = self.read_untimed(out, most, is_stopped);
-        self.spent += begun.elapsed();
+        let elapsed = begun.elapsed();
+        self.spent += elapsed;
+        if let (Kind::Regular { ahead, .. }, Ok(Some(len))) = (&mut self.kind, &result) {
+            ahead.note(*len, elapsed);
+        }
         result
     }
 
@@ -192,7 +199,11 @@ impl Source {
                 return Ok(None);
             }
             let result = match &mut self.kind {
-                Kind::Regular { position, size, cache } => {
+                Kind::Regular { position, size, cache, ahead } => {
+                    if ahead.begins(self.file.as_fd(), *position, *size) {
+                        cache.watch(self.file.as_fd(), *size);
+                    }
+                    ahead.ask(self.file.as_fd(), *position, *size);
                     cache.read(self.file.as_fd(), out, most, *position, *size).inspect(|len| {
                         *position = position.saturating_add(*len as u64);
                     })
