@@ -30,6 +30,8 @@ const RATE: u32 = 150;
 const SLOW: Duration = Duration::from_millis(50);
 /// How long the work runs before a job and after it.
 const MARGIN: Duration = Duration::from_secs(3);
+/// Threads that commit: a slow commit does not delay the next one.
+const CLIENTS: u32 = 8;
 /// Size of the file from which transactions read, MiB.
 const DATA: usize = 256;
 
@@ -139,7 +141,7 @@ pub fn markdown(rows: &[Beside]) -> String {
 /// Work that goes on until it is stopped.
 enum Running {
     Nothing,
-    Commits { stop: Arc<AtomicBool>, thread: JoinHandle<std::io::Result<Vec<Transaction>>> },
+    Commits { stop: Arc<AtomicBool>, threads: Vec<JoinHandle<std::io::Result<Vec<Transaction>>>> },
     Pgbench { process: Process, folder: PathBuf },
 }
 
@@ -153,8 +155,13 @@ impl Running {
                     sync();
                 }
                 let stop = Arc::new(AtomicBool::new(false));
-                let (flag, log) = (Arc::clone(&stop), folder.join("log"));
-                Ok(Self::Commits { stop, thread: thread::spawn(move || commit(&data, &log, &flag)) })
+                let begun = Instant::now();
+                let client = |client| {
+                    let (data, log, flag) = (data.clone(), folder.join(format!("commits.{client}")), Arc::clone(&stop));
+                    thread::spawn(move || commit(client, begun, &data, &log, &flag))
+                };
+                let threads = (0..CLIENTS).map(client).collect();
+                Ok(Self::Commits { stop, threads })
             }
             (Work::Pgbench, Some(server)) => server.pgbench(),
             _ => Ok(Self::Nothing),
@@ -164,11 +171,15 @@ impl Running {
     fn stop(self) -> Result<Vec<Transaction>> {
         match self {
             Self::Nothing => Ok(Vec::new()),
-            Self::Commits { stop, thread } => {
+            Self::Commits { stop, threads } => {
                 stop.store(true, Ordering::Relaxed);
-                let ended =
-                    thread.join().map_err(|_| BedError::Usage("the thread that commits panicked".to_owned()))?;
-                ended.map_err(file("write", Path::new("the log of commits")))
+                let mut transactions = Vec::new();
+                for thread in threads {
+                    let ended =
+                        thread.join().map_err(|_| BedError::Usage("a committing thread panicked".to_owned()))?;
+                    transactions.extend(ended.map_err(file("write", Path::new("the log of commits")))?);
+                }
+                Ok(transactions)
             }
             Self::Pgbench { mut process, folder } => {
                 process.signal(Signal::SIGINT)?;
@@ -195,13 +206,20 @@ fn logged(line: &str) -> Option<Transaction> {
     Some(Transaction { done, took: Duration::from_micros(took) })
 }
 
-fn commit(data: &Path, log: &Path, stop: &AtomicBool) -> std::io::Result<Vec<Transaction>> {
+/// The transactions of one of the clients.
+fn commit(
+    client: u32,
+    begun: Instant,
+    data: &Path,
+    log: &Path,
+    stop: &AtomicBool,
+) -> std::io::Result<Vec<Transaction>> {
     let data = File::open(data)?;
     let mut log = OpenOptions::new().create(true).append(true).open(log)?;
     let pages = data.metadata()?.len() / 8192;
-    let (begun, mut page, mut done) = (Instant::now(), [0; 8192], Vec::new());
-    let mut place: u64 = 1;
-    for number in 0_u32.. {
+    let (mut page, mut done) = ([0; 8192], Vec::new());
+    let mut place = u64::from(client);
+    for number in (client..).step_by(CLIENTS as usize) {
         let due = begun + Duration::from_secs(1) * number / RATE;
         thread::sleep(due.saturating_duration_since(Instant::now()));
         if stop.load(Ordering::Relaxed) {
