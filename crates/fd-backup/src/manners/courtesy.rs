@@ -211,7 +211,7 @@ impl JobCourtesy {
     }
 
     /// Takes a decision, as far as the budget goes.
-    fn take(&self, decision: Decision, length: Duration, now: Instant) {
+    pub(crate) fn take(&self, decision: Decision, length: Duration, now: Instant) {
         let mut crew = self.crew();
         let rested = self.rest();
         if let Some(reason) = crew.reason {

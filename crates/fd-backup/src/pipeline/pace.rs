@@ -145,7 +145,12 @@ fn load() -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use fd_messages::Pressure;
+
     use super::*;
+    use crate::manners::budget::Manners;
+    use crate::manners::courtesy::Courtesy;
+    use crate::manners::governor::Decision;
 
     #[test]
     fn the_priority_of_a_thread_is_lowered_and_restored() {
@@ -159,6 +164,31 @@ mod tests {
         let root = rustix::process::geteuid().is_root();
         assert_eq!(priority::nice().unwrap(), if root { before.0 } else { 19 });
         assert_eq!(priority::io_priority().unwrap(), before.1);
+    }
+
+    #[test]
+    fn a_thread_rests_after_work_while_others_need_something() {
+        let courtesy = Courtesy::new(Manners::Generous);
+        let begun = Instant::now();
+        let job = courtesy.begin(&Arc::default(), true, begun).unwrap();
+        let mut pace = Pace::new(&HostShare::default(), Some(Arc::clone(&job)));
+        let mut step_takes = |worked| {
+            let begun = Instant::now();
+            pace.works_since = begun.checked_sub(worked);
+            pace.step(&|| false);
+            (begun.elapsed(), pace.works_since)
+        };
+        assert_eq!(step_takes(MOST_WORK).1, None, "nobody needs anything");
+        let decision = Decision { rest: 750, reason: Some(Pressure::Io), cpu_is_wanted: false };
+        job.take(decision, POLL_INTERVAL, begun + POLL_INTERVAL);
+        let before = Instant::now();
+        let (took, since) = step_takes(MOST_WORK);
+        assert!(took >= 3 * MOST_WORK_BEFORE_REST, "{took:?}");
+        assert!(since > Some(before), "it works again");
+        let (_, since) = step_takes(Duration::ZERO);
+        assert!(since > Some(before));
+        job.take(Decision { rest: 0, reason: None, ..decision }, POLL_INTERVAL, begun + 2 * POLL_INTERVAL);
+        assert_eq!(step_takes(MOST_WORK).1, None);
     }
 
     #[test]
