@@ -17,14 +17,13 @@ mod folder;
 mod scouts;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
 use crate::attributes::Found;
 use crate::directory::{Loan, Rest};
 use crate::settings::{LookupDepth, WalkEnd};
-use agenda::{Entered, Next, Reply};
+use agenda::{Agenda, Entered, Next, Reply};
 pub(crate) use calls::{Calls, Kernel};
 use depth::{Depth, Taken};
 pub(crate) use folder::FolderId;
@@ -55,11 +54,11 @@ impl Ahead {
         self.depth.get() > 1 && !self.is_alone
     }
 
-    /// Looks up an entry on the walk's own thread.
-    pub(crate) fn look_directly<T>(&mut self, look: impl FnOnce(&dyn Calls) -> T) -> T {
+    /// Looks up or opens an entry on the walk's own thread.
+    pub(crate) fn directly<T>(&mut self, call: impl FnOnce(&dyn Calls) -> T) -> T {
         let calls = &*self.calls;
         self.link = None;
-        self.depth.watch(|| look(calls))
+        self.depth.watch(|| call(calls))
     }
 
     /// From now on, the directory is read here. `place`: where it is in the walk.
@@ -94,8 +93,7 @@ impl Ahead {
         path: &mut Vec<u8>,
         walk: &dyn Attend,
     ) -> Result<Result<bool, Errno>, WalkEnd> {
-        let Some(scouts) = &self.scouts else { return Ok(Err(Errno::IO)) };
-        Ok(match scouts.ask(folder, walk, |agenda| agenda.next(folder))? {
+        Ok(match self.ask(folder, walk, |agenda| agenda.next(folder))? {
             Reply::Ready(Next::Name(name)) => {
                 path.extend_from_slice(&name);
                 Ok(true)
@@ -114,27 +112,29 @@ impl Ahead {
         walk: &dyn Attend,
     ) -> Result<Option<Result<Found, Errno>>, WalkEnd> {
         self.link = None;
-        let Some(scouts) = &self.scouts else { return Ok(None) };
-        let mut waits_since = None;
-        let reply = scouts.ask(folder, walk, |agenda| {
-            let reply = agenda.look(folder);
-            if matches!(reply, Reply::Wait) {
-                waits_since.get_or_insert_with(Instant::now);
-            }
-            reply
-        })?;
-        let waited = waits_since.map_or(Duration::ZERO, |since| since.elapsed());
+        let Reply::Ready(answer) = self.ask(folder, walk, |agenda| agenda.look(folder))? else { return Ok(None) };
+        self.link = answer.link;
+        Ok(Some(answer.found))
+    }
+
+    /// Asks, and considers the depth.
+    fn ask<T>(
+        &mut self,
+        folder: FolderId,
+        walk: &dyn Attend,
+        ask: impl FnMut(&mut Agenda) -> Reply<T>,
+    ) -> Result<Reply<T>, WalkEnd> {
+        let Some(scouts) = &self.scouts else { return Ok(Reply::Yourself) };
+        let (reply, waited) = scouts.ask(folder, walk, ask)?;
         let mut taken = Taken::default();
         let has_changed = self.depth.used(waited, || {
-            taken = scouts.with(agenda::Agenda::taken);
+            taken = scouts.with(Agenda::taken);
             taken
         });
         if has_changed {
             self.set_depth(taken);
         }
-        let Reply::Ready(answer) = reply else { return Ok(None) };
-        self.link = answer.link;
-        Ok(Some(answer.found))
+        Ok(reply)
     }
 
     fn set_depth(&mut self, taken: Taken) {
@@ -159,8 +159,7 @@ impl Ahead {
         identity: (u64, u64),
         walk: &dyn Attend,
     ) -> Result<Option<Result<Entered, Errno>>, WalkEnd> {
-        let Some(scouts) = &self.scouts else { return Ok(None) };
-        match scouts.ask(folder, walk, |agenda| agenda.open(folder, identity))? {
+        match self.ask(folder, walk, |agenda| agenda.open(folder, identity))? {
             Reply::Ready(opened) => Ok(Some(opened)),
             Reply::Wait | Reply::Yourself => Ok(None),
         }
@@ -168,11 +167,9 @@ impl Ahead {
 
     /// Gives a directory back with its names that were not used, and what follows them.
     pub(crate) fn take_back(&mut self, folder: FolderId, walk: &dyn Attend) -> Result<(Vec<u8>, Rest), WalkEnd> {
-        let failed = (Vec::new(), Rest::Failed(Errno::IO));
-        let Some(scouts) = &self.scouts else { return Ok(failed) };
-        match scouts.ask(folder, walk, |agenda| agenda.take_back(folder))? {
+        match self.ask(folder, walk, |agenda| agenda.take_back(folder))? {
             Reply::Ready(left) => Ok(left),
-            Reply::Wait | Reply::Yourself => Ok(failed),
+            Reply::Wait | Reply::Yourself => Ok((Vec::new(), Rest::Failed(Errno::IO))),
         }
     }
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::snapshots::ReadAt;
 
 /// Bytes of each read.
-pub(crate) const CHUNK: usize = 64 * 1024;
+const CHUNK: usize = 64 * 1024;
 
 /// A directory that is put aside holds about so many bytes of names. Of a larger one, the rest is
 /// read later.
@@ -235,7 +235,7 @@ impl Directory {
 }
 
 /// Passes on the names of one read with their inodes' numbers, without `.` and `..`. `answer` is
-/// the buffer, [`CHUNK`] bytes.
+/// the buffer.
 pub(crate) fn read(
     directory: BorrowedFd<'_>,
     answer: &mut [MaybeUninit<u8>],

@@ -17,7 +17,7 @@ use crate::directory::{Loan, Rest};
 /// In one directory, so many lookups are ahead of the walk.
 const MOST_BEGUN: usize = 1024;
 /// In all directories, so many names are held before further ones are read ahead. A read brings at
-/// most 64 KiB of them.
+/// most 16 KiB of them.
 pub(crate) const MOST_NAMES: usize = 16_384;
 /// So many directories are open ahead of the walk.
 pub(crate) const MOST_OPEN: usize = 64;
@@ -156,12 +156,14 @@ impl Agenda {
         let place = place_of_names(folder);
         let place_of_passed = below(&folder.order, folder.handed);
         let reply = match (next, folder.reading) {
-            (Some(entry), _) => {
+            (Some(entry), reading) => {
                 let name = Arc::clone(&entry.name);
                 folder.handed += 1;
                 folder.current = Some(entry);
                 self.names = self.names.saturating_sub(1);
-                self.startable.insert(place, id);
+                if !folder.queue.is_empty() || reading == Reading::Rests(Rest::More) {
+                    self.startable.insert(place, id);
+                }
                 Reply::Ready(Next::Name(name))
             }
             (None, Reading::Begun) => Reply::Wait,

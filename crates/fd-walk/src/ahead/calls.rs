@@ -7,7 +7,12 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::attributes::{Found, convert};
-use crate::directory::{self, CHUNK, Rest};
+use crate::directory::{self, Rest};
+
+/// Bytes of each read ahead. Directories whose names are held ahead are many.
+const CHUNK_AHEAD: usize = 16 * 1024;
+/// A longer target of a link is not held.
+const LONGEST_LINK: usize = 256;
 
 /// A name in a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,7 +28,7 @@ pub(crate) struct Buffer(Option<Box<[MaybeUninit<u8>]>>);
 
 impl Buffer {
     fn bytes(&mut self) -> &mut [MaybeUninit<u8>] {
-        self.0.get_or_insert_with(|| Box::new_uninit_slice(CHUNK))
+        self.0.get_or_insert_with(|| Box::new_uninit_slice(CHUNK_AHEAD))
     }
 }
 
@@ -39,9 +44,10 @@ pub(crate) trait Calls: Send + Sync {
         directory::open(at, name, identity)
     }
 
-    /// The target of a symbolic link.
-    fn link(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Vec<u8>, Errno> {
-        rustix::fs::readlinkat(at, name, Vec::new()).map(std::ffi::CString::into_bytes)
+    /// The target of a symbolic link, unless it is long.
+    fn link(&self, at: BorrowedFd<'_>, name: &[u8]) -> Option<Result<Vec<u8>, Errno>> {
+        let target = rustix::fs::readlinkat(at, name, Vec::new()).map(std::ffi::CString::into_bytes);
+        Some(target).filter(|target| target.as_ref().map_or(true, |target| target.len() <= LONGEST_LINK))
     }
 
     /// Appends the next names of an open directory.

@@ -14,8 +14,10 @@ const SUSPICIOUS: Duration = Duration::from_micros(10);
 /// So many lookups are checked, fewer if they have waited for [`ENOUGH`].
 const CHECKED: u32 = 64;
 const ENOUGH: Duration = Duration::from_millis(2);
-/// After a check that found nothing, so many lookups are not timed.
-const PAUSE: u32 = 1024;
+/// After a check that found nothing, so many lookups are not timed, and twice as many after each
+/// further one.
+const PAUSE: u32 = 128;
+const LONGEST_PAUSE: u32 = 8192;
 /// Handing a lookup to another thread pays if lookups wait so long in the mean.
 const WORTH: Duration = Duration::from_micros(20);
 /// Depth is considered anew after at least so many lookups.
@@ -63,6 +65,7 @@ pub(crate) struct Depth {
     /// The moving mean of samples.
     mean: Duration,
     checked: Taken,
+    pause: u32,
     /// Since the depth was last considered: when that was, lookups that the walk has used, and how
     /// long it waited for them.
     since: Option<Instant>,
@@ -83,6 +86,7 @@ impl Depth {
             watch: Watch::Sample,
             mean: Duration::ZERO,
             checked: Taken::default(),
+            pause: PAUSE,
             since: None,
             used: Taken::default(),
         }
@@ -142,9 +146,11 @@ impl Depth {
         self.watch = Watch::Sample;
         self.mean = Duration::ZERO;
         if self.checked.mean() >= WORTH {
+            self.pause = PAUSE;
             self.change(2);
         } else {
-            self.countdown = PAUSE;
+            self.countdown = self.pause;
+            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         }
     }
 

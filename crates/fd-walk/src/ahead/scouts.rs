@@ -104,8 +104,8 @@ impl Scouts {
         result
     }
 
-    /// Asks about this directory until there is an answer. Meanwhile, decides which directories are
-    /// opened ahead.
+    /// Asks about this directory until there is an answer, which comes with the time that it took.
+    /// Meanwhile, decides which directories are opened ahead.
     ///
     /// # Errors
     /// [`WalkEnd::Cancelled`]: the job was canceled meanwhile.
@@ -114,7 +114,8 @@ impl Scouts {
         folder: FolderId,
         walk: &dyn Attend,
         mut ask: impl FnMut(&mut Agenda) -> Reply<T>,
-    ) -> Result<Reply<T>, WalkEnd> {
+    ) -> Result<(Reply<T>, Duration), WalkEnd> {
+        let mut since = None;
         let mut board = self.shared.board();
         loop {
             let reply = ask(&mut board.agenda);
@@ -131,8 +132,9 @@ impl Scouts {
                 }
             }
             if !is_wait {
-                return Ok(reply);
+                return Ok((reply, since.map_or(Duration::ZERO, |since: Instant| since.elapsed())));
             }
+            since.get_or_insert_with(Instant::now);
             if candidate.is_none() {
                 board.agenda.waits(Some(folder));
                 let waited = self.shared.for_walk.wait_timeout(board, POLL);
@@ -209,7 +211,7 @@ fn run(shared: &Shared) {
         shared.wake_one(&board);
         drop(board);
         let folder = task.folder;
-        let (outcome, taken) = carry_out(&*shared.calls, task, &mut buffer);
+        let (outcome, taken) = measured(|| carry_out(&*shared.calls, task, &mut buffer));
         board = shared.board();
         if board.agenda.deliver(folder, outcome, taken) {
             shared.for_walk.notify_all();
@@ -217,16 +219,23 @@ fn run(shared: &Shared) {
     }
 }
 
-fn carry_out(calls: &dyn Calls, task: Task, buffer: &mut Buffer) -> (Outcome, Taken) {
+fn measured(work: impl FnOnce() -> Outcome) -> (Outcome, Taken) {
+    let (before, begun) = (times_waited(), Instant::now());
+    let outcome = work();
+    let waited = if times_waited() == before { Duration::ZERO } else { begun.elapsed() };
+    let lookups = match &outcome {
+        Outcome::Looked(answers) => u32::try_from(answers.len()).unwrap_or(u32::MAX),
+        Outcome::Opened(..) | Outcome::Read(..) => 1,
+    };
+    (outcome, Taken { lookups, waited })
+}
+
+fn carry_out(calls: &dyn Calls, task: Task, buffer: &mut Buffer) -> Outcome {
     let at = task.descriptor.as_fd();
     match task.work {
         Work::Look { entries, reads_links } => {
-            let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-            let (before, begun) = (times_waited(), Instant::now());
             let look = |(number, name): (u64, Arc<[u8]>)| (number, look(calls, at, &name, reads_links));
-            let answers = entries.into_iter().map(look).collect();
-            let waited = if times_waited() == before { Duration::ZERO } else { begun.elapsed() };
-            (Outcome::Looked(answers), Taken { lookups: count, waited })
+            Outcome::Looked(entries.into_iter().map(look).collect())
         }
         Work::Open { number, name, identity } => {
             let opened = calls.open(at, &name, identity).map(|descriptor| {
@@ -234,12 +243,12 @@ fn carry_out(calls: &dyn Calls, task: Task, buffer: &mut Buffer) -> (Outcome, Ta
                 let rest = calls.names(descriptor.as_fd(), buffer, &mut names);
                 ((descriptor, identity), names, rest)
             });
-            (Outcome::Opened(number, opened), Taken::default())
+            Outcome::Opened(number, opened)
         }
         Work::Read => {
             let mut names = Vec::new();
             let rest = calls.names(at, buffer, &mut names);
-            (Outcome::Read(names, rest), Taken::default())
+            Outcome::Read(names, rest)
         }
     }
 }
@@ -247,6 +256,6 @@ fn carry_out(calls: &dyn Calls, task: Task, buffer: &mut Buffer) -> (Outcome, Ta
 fn look(calls: &dyn Calls, at: BorrowedFd<'_>, name: &[u8], reads_links: bool) -> Answer {
     let found = calls.lstat(at, name);
     let is_link = found.as_ref().is_ok_and(|(stat, _)| stat.mode_type() == Stat::MODE_SYMLINK);
-    let link = (is_link && reads_links).then(|| calls.link(at, name));
+    let link = if is_link && reads_links { calls.link(at, name) } else { None };
     Answer { found, link, time: Instant::now() }
 }

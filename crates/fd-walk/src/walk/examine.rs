@@ -113,7 +113,7 @@ impl<'w> Walker<'w> {
         {
             return Ok(found);
         }
-        Ok(self.ahead.look_directly(|calls| place.lstat(calls)))
+        Ok(self.ahead.directly(|calls| place.lstat(calls)))
     }
 
     /// Everything but directories.
@@ -232,7 +232,9 @@ impl<'w> Walker<'w> {
             return Ok(opened.map(|(lent, descriptor)| (Directory::lent(identity, descriptor), Some(lent))));
         }
         let (at, name) = place.target();
-        Ok(Directory::open(at, &name, identity, &mut self.scratch).map(|directory| (directory, None)))
+        let scratch = &mut self.scratch;
+        let opened = self.ahead.directly(|_| Directory::open(at, &name, identity, scratch));
+        Ok(opened.map(|directory| (directory, None)))
     }
 
     /// A directory that is saved but not entered, even if it did not change.

@@ -32,7 +32,7 @@ fn lookups_that_wait_are_noticed_soon() {
     // Also after many that did not wait.
     let mut depth = Depth::new(LookupDepth::Adaptive);
     assert_eq!(after(&mut depth, 100_000, || ()), 1);
-    assert!((0..2 * PAUSE).any(|_| after(&mut depth, 1, || sleep(LATE)) > 1));
+    assert!((0..2 * LONGEST_PAUSE).any(|_| after(&mut depth, 1, || sleep(LATE)) > 1));
 }
 
 #[test]
