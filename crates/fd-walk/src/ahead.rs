@@ -25,7 +25,7 @@ use crate::directory::{Loan, Rest};
 use crate::settings::{LookupDepth, WalkEnd};
 use agenda::{Agenda, Entered, Next, Reply};
 pub(crate) use calls::{Calls, Kernel};
-use depth::{Depth, Taken};
+use depth::Depth;
 pub(crate) use folder::FolderId;
 pub(crate) use scouts::Attend;
 use scouts::Scouts;
@@ -75,7 +75,7 @@ impl Ahead {
         if self.scouts.is_none() {
             let mut scouts = Scouts::new(Arc::clone(&self.calls), self.reads_links);
             self.is_alone = scouts.grow(self.depth.get()) == 0;
-            scouts.with(|agenda| agenda.set_depth(self.depth.get(), 1));
+            scouts.with(|agenda| agenda.set_depth(self.depth.get(), self.depth.turn()));
             self.scouts = Some(scouts);
         }
         self.scouts.as_ref().filter(|_| !self.is_alone)
@@ -126,24 +126,19 @@ impl Ahead {
     ) -> Result<Reply<T>, WalkEnd> {
         let Some(scouts) = &self.scouts else { return Ok(Reply::Yourself) };
         let (reply, waited) = scouts.ask(folder, walk, ask)?;
-        let mut taken = Taken::default();
-        let has_changed = self.depth.used(waited, || {
-            taken = scouts.with(Agenda::taken);
-            taken
-        });
-        if has_changed {
-            self.set_depth(taken);
+        if self.depth.used(waited, || scouts.with(Agenda::taken)) {
+            self.set_depth();
         }
         Ok(reply)
     }
 
-    fn set_depth(&mut self, taken: Taken) {
-        let depth = self.depth.get();
+    fn set_depth(&mut self) {
+        let (depth, turn) = (self.depth.get(), self.depth.turn());
         let Some(scouts) = &mut self.scouts else { return };
         if depth > 1 {
             scouts.grow(depth);
         }
-        scouts.with(|agenda| agenda.set_depth(if depth > 1 { depth } else { 0 }, Depth::turn(taken)));
+        scouts.with(|agenda| agenda.set_depth(if depth > 1 { depth } else { 0 }, turn));
     }
 
     /// The target of the link whose attributes were asked for last, if it was read.

@@ -82,7 +82,7 @@ pub(crate) struct Loan {
 }
 
 impl Directory {
-    /// Opens a directory. Unlike `opendir`, it does not follow a link at its path; a `path` with a
+    /// Opens a directory and reads its first names. Unlike `opendir`, it does not follow a link at its path; a `path` with a
     /// final slash still means the target of a link. `ESTALE` if the directory has another device
     /// or inode.
     pub(crate) fn open(
@@ -93,7 +93,9 @@ impl Directory {
     ) -> Result<Self, Errno> {
         let descriptor = Some(Arc::new(open(at, path, identity)?));
         let names = scratch.spare.pop().unwrap_or_default();
-        Ok(Self { identity, descriptor, names, next: 0, state: State::Reading })
+        let mut directory = Self { identity, descriptor, names, next: 0, state: State::Reading };
+        directory.read_chunk(scratch);
+        Ok(directory)
     }
 
     /// A directory that others have opened and read.

@@ -223,11 +223,11 @@ fn measured(work: impl FnOnce() -> Outcome) -> (Outcome, Taken) {
     let (before, begun) = (times_waited(), Instant::now());
     let outcome = work();
     let waited = if times_waited() == before { Duration::ZERO } else { begun.elapsed() };
-    let lookups = match &outcome {
+    let calls = match &outcome {
         Outcome::Looked(answers) => u32::try_from(answers.len()).unwrap_or(u32::MAX),
         Outcome::Opened(..) | Outcome::Read(..) => 1,
     };
-    (outcome, Taken { lookups, waited })
+    (outcome, Taken { calls, waited })
 }
 
 fn carry_out(calls: &dyn Calls, task: Task, buffer: &mut Buffer) -> Outcome {

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::judge::{Barrier, Changed, Judge, barrier};
 use super::place::Place;
 use super::report::Report;
-use crate::ahead::{Ahead, FolderId};
+use crate::ahead::{Ahead, Calls, FolderId};
 use crate::attributes::{Found, file_type};
 use crate::directory::{Directory, Scratch};
 use crate::entry::{Entry, HardLink};
@@ -233,8 +233,8 @@ impl<'w> Walker<'w> {
         }
         let (at, name) = place.target();
         let scratch = &mut self.scratch;
-        let opened = self.ahead.directly(|_| Directory::open(at, &name, identity, scratch));
-        Ok(opened.map(|directory| (directory, None)))
+        let open = |_: &dyn Calls| Directory::open(at, &name, identity, scratch);
+        Ok(self.ahead.directly(open).map(|directory| (directory, None)))
     }
 
     /// A directory that is saved but not entered, even if it did not change.

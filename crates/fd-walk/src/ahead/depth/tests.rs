@@ -19,7 +19,7 @@ fn the_depth_stays_at_one_while_lookups_only_compute() {
     let mut depth = Depth::new(LookupDepth::Adaptive);
     let slowly = || {
         let begun = Instant::now();
-        while begun.elapsed() < SUSPICIOUS * 2 {}
+        while begun.elapsed() < WORTH * 2 {}
     };
     assert_eq!(after(&mut depth, 1000, slowly), 1);
     assert_eq!(after(&mut depth, 100_000, || ()), 1);
@@ -32,7 +32,7 @@ fn lookups_that_wait_are_noticed_soon() {
     // Also after many that did not wait.
     let mut depth = Depth::new(LookupDepth::Adaptive);
     assert_eq!(after(&mut depth, 100_000, || ()), 1);
-    assert!((0..2 * LONGEST_PAUSE).any(|_| after(&mut depth, 1, || sleep(LATE)) > 1));
+    assert!((0..2 * WINDOW).any(|_| after(&mut depth, 1, || sleep(LATE)) > 1));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_depth_of_the_settings_stays() {
     let setting = LookupDepth::Fixed(std::num::NonZeroU16::MIN);
     assert_eq!(after(&mut Depth::new(setting), 50, || sleep(LATE)), 1);
     let mut depth = Depth::new(LookupDepth::Fixed(std::num::NonZeroU16::new(300).unwrap()));
-    assert!(!(0..1000).any(|_| depth.used(LATE, || Taken { lookups: 9, waited: LATE })));
+    assert!(!(0..1000).any(|_| depth.used(LATE, || Taken { calls: 9, waited: LATE })));
     assert_eq!(depth.get(), 300);
 }
 
@@ -48,8 +48,8 @@ fn a_depth_of_the_settings_stays() {
 fn considered(depth: &mut Depth, times: u64, walk_waited: Duration, each_waited: Duration) -> usize {
     let begun = Instant::now();
     for second in 0..times {
-        depth.used = Taken { lookups: 1000, waited: walk_waited };
-        let ahead = Taken { lookups: 1000, waited: each_waited * 1000 };
+        depth.used = Taken { calls: 1000, waited: walk_waited };
+        let ahead = Taken { calls: 1000, waited: each_waited * 1000 };
         depth.consider(begun + Duration::from_secs(second), ahead);
     }
     depth.get()
@@ -69,7 +69,36 @@ fn the_depth_grows_while_the_walk_waits_and_shrinks_where_lookups_no_longer_do()
 }
 
 #[test]
+fn one_long_wait_among_many_lookups_counts_for_all_of_them() {
+    let mut depth = Depth::new(LookupDepth::Adaptive);
+    // The first ones are on the disk, the others beside them.
+    let mut number = 0;
+    let grows = (0..20_000).any(|_| {
+        number += 1;
+        depth.watch(|| {
+            if number % 100 == 0 {
+                sleep(LATE * 4);
+            }
+        });
+        depth.get() > 1
+    });
+    assert!(grows);
+    depth.change(8);
+    for second in 0..40 {
+        let waited = if second % 4 == 0 { LATE * 4 } else { Duration::ZERO };
+        depth.used = Taken { calls: 25, waited: Duration::ZERO };
+        depth.consider(Instant::now() + Duration::from_secs(second), Taken { calls: 25, waited });
+    }
+    assert_eq!(depth.get(), 8, "it stays: 40 µs in the mean");
+}
+
+#[test]
 fn a_thread_takes_more_lookups_where_they_are_short() {
-    let turn = |micros: u64| Depth::turn(Taken { lookups: 100, waited: Duration::from_micros(100 * micros) });
+    let turn = |micros: u64| {
+        let mut depth = Depth::new(LookupDepth::Adaptive);
+        depth.lately = Taken { calls: 100, waited: Duration::from_micros(100 * micros) };
+        depth.change(2);
+        depth.turn()
+    };
     assert_eq!([turn(0), turn(20), turn(100), turn(5000)], [16, 10, 2, 1]);
 }
