@@ -160,6 +160,15 @@ impl Ahead {
         }
     }
 
+    /// Whether the directory that the walk is at in a lent directory holds the file that makes the
+    /// walk leave it out; `None` if the walk has to look.
+    pub(crate) fn is_marked(&mut self, folder: FolderId, walk: &dyn Attend) -> Result<Option<bool>, WalkEnd> {
+        match self.ask(folder, walk, |agenda| agenda.is_marked(folder))? {
+            Reply::Ready(is_marked) => Ok(Some(is_marked)),
+            Reply::Wait | Reply::Yourself => Ok(None),
+        }
+    }
+
     /// Gives a directory back with its names that were not used, and what follows them.
     pub(crate) fn take_back(&mut self, folder: FolderId, walk: &dyn Attend) -> Result<(Vec<u8>, Rest), WalkEnd> {
         match self.ask(folder, walk, |agenda| agenda.take_back(folder))? {

@@ -273,6 +273,11 @@ pub(crate) fn open(at: BorrowedFd<'_>, path: &[u8], identity: (u64, u64)) -> Res
     if (found.st_dev, found.st_ino) == identity { Ok(descriptor) } else { Err(Errno::STALE) }
 }
 
+/// Whether there is a file at this path, links followed.
+pub(crate) fn exists(path: &[u8]) -> bool {
+    rustix::fs::statat(CWD, path, AtFlags::empty()).is_ok()
+}
+
 /// `lstat` relative to `at`.
 pub(crate) fn stat_at(at: BorrowedFd<'_>, path: &[u8]) -> Result<rustix::fs::Stat, Errno> {
     rustix::fs::statat(at, path, AtFlags::SYMLINK_NOFOLLOW)

@@ -38,7 +38,7 @@ pub(crate) enum Work {
     /// Look these entries up.
     Look { entries: Vec<(u64, Arc<[u8]>)>, reads_links: bool },
     /// Open this directory and read its first names.
-    Open { number: u64, name: Arc<[u8]>, identity: (u64, u64) },
+    Open(Opening),
     /// Read the next names.
     Read,
 }
@@ -46,14 +46,29 @@ pub(crate) enum Work {
 /// A directory that the walk enters.
 pub(crate) type Entered = (FolderId, Arc<OwnedFd>);
 
-/// A directory that was opened, with its identity and its first names.
-pub(crate) type OpenedFirst = ((OwnedFd, (u64, u64)), Vec<Name>, Rest);
+/// See [`Work::Open`].
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) number: u64,
+    pub(crate) name: Arc<[u8]>,
+    pub(crate) identity: (u64, u64),
+    /// It is not opened if there is a file at this path.
+    pub(crate) unless: Option<Vec<u8>>,
+}
+
+/// A directory that was opened, with its identity and its first names; or a file is there that
+/// makes the walk leave it out.
+#[derive(Debug)]
+pub(crate) enum Opened {
+    Open { descriptor: OwnedFd, identity: (u64, u64), names: Vec<Name>, rest: Rest },
+    Marked,
+}
 
 /// What a thread has found.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Looked(Vec<(u64, Answer)>),
-    Opened(u64, Result<OpenedFirst, Errno>),
+    Opened(u64, Result<Opened, Errno>),
     Read(Vec<Name>, Rest),
 }
 
@@ -91,7 +106,7 @@ pub(crate) struct Agenda {
     /// Directories with something to begin, by their place in the walk.
     startable: BTreeMap<Vec<u64>, FolderId>,
     /// Directories to be opened, by their place in the walk.
-    to_open: BTreeMap<Vec<u64>, (FolderId, u64, (u64, u64))>,
+    to_open: BTreeMap<Vec<u64>, (FolderId, Opening)>,
     to_judge: VecDeque<(FolderId, u64)>,
     /// What the walk waits for.
     urgent: VecDeque<Task>,
@@ -237,11 +252,23 @@ impl Agenda {
                 return Reply::Ready(Err(errno));
             }
             Below::Begun => return Reply::Wait,
-            wanted @ (Below::Nothing | Below::Wanted) => self.drop_below(&wanted, &order),
+            wanted @ (Below::Nothing | Below::Wanted | Below::Marked) => self.drop_below(&wanted, &order),
         }
         self.open_ahead += 1;
-        self.urgent.push_back(Task { folder: id, descriptor, work: Work::Open { number, name, identity } });
+        let opening = Opening { number, name, identity, unless: None };
+        self.urgent.push_back(Task { folder: id, descriptor, work: Work::Open(opening) });
         Reply::Wait
+    }
+
+    /// Whether the directory that the walk is at holds the file that makes the walk leave it out.
+    pub(crate) fn is_marked(&mut self, id: FolderId) -> Reply<bool> {
+        let current = self.folders.get(&id).and_then(|folder| folder.current.as_ref());
+        match current.map(|entry| &entry.below) {
+            Some(Below::Marked) => Reply::Ready(true),
+            Some(Below::Open(_) | Below::Failed(_)) => Reply::Ready(false),
+            Some(Below::Begun) => Reply::Wait,
+            Some(Below::Nothing | Below::Wanted) | None => Reply::Yourself,
+        }
     }
 
     fn set_below(&mut self, id: FolderId, below: Below) {
@@ -277,7 +304,7 @@ impl Agenda {
                         leaving.push(child);
                     }
                     Below::Wanted => drop(self.to_open.remove(&below(&folder.order, number))),
-                    Below::Nothing | Below::Begun | Below::Failed(_) => {}
+                    Below::Nothing | Below::Begun | Below::Marked | Below::Failed(_) => {}
                 }
             }
         }
@@ -292,7 +319,7 @@ impl Agenda {
                 self.leave(*child);
             }
             Below::Wanted => drop(self.to_open.remove(place)),
-            Below::Nothing | Below::Begun | Below::Failed(_) => {}
+            Below::Nothing | Below::Begun | Below::Marked | Below::Failed(_) => {}
         }
     }
 
@@ -312,15 +339,17 @@ impl Agenda {
         None
     }
 
-    /// The walk would enter this directory.
-    pub(crate) fn open_ahead(&mut self, candidate: &Candidate) {
+    /// The walk would enter this directory, unless there is a file at this path.
+    pub(crate) fn open_ahead(&mut self, candidate: &Candidate, unless: Option<Vec<u8>>) {
         let Some(folder) = self.folders.get_mut(&candidate.folder) else { return };
         let place = below(&folder.order, candidate.number);
         if let Some(entry) = folder.entry(candidate.number)
             && matches!(entry.below, Below::Nothing)
         {
             entry.below = Below::Wanted;
-            self.to_open.insert(place, (candidate.folder, candidate.number, candidate.identity));
+            let name = Arc::clone(&entry.name);
+            let opening = Opening { number: candidate.number, name, identity: candidate.identity, unless };
+            self.to_open.insert(place, (candidate.folder, opening));
         }
     }
 
@@ -350,14 +379,12 @@ impl Agenda {
     }
 
     fn begin_open(&mut self) -> Option<Task> {
-        let (_, (id, number, identity)) = self.to_open.pop_first()?;
+        let (_, (id, opening)) = self.to_open.pop_first()?;
         let folder = self.folders.get_mut(&id)?;
         let descriptor = Arc::clone(&folder.descriptor);
-        let entry = folder.entry(number)?;
-        entry.below = Below::Begun;
-        let work = Work::Open { number, name: Arc::clone(&entry.name), identity };
+        folder.entry(opening.number)?.below = Below::Begun;
         self.open_ahead += 1;
-        Some(Task { folder: id, descriptor, work })
+        Some(Task { folder: id, descriptor, work: Work::Open(opening) })
     }
 
     fn begin_names(&mut self) -> Option<Task> {
@@ -423,7 +450,7 @@ impl Agenda {
         wakes
     }
 
-    fn deliver_folder(&mut self, id: FolderId, number: u64, opened: Result<OpenedFirst, Errno>) -> bool {
+    fn deliver_folder(&mut self, id: FolderId, number: u64, opened: Result<Opened, Errno>) -> bool {
         let folder = self.folders.get_mut(&id);
         let expected = folder.and_then(|folder| {
             let (order, at) = (below(&folder.order, number), folder.handed);
@@ -442,7 +469,11 @@ impl Agenda {
                 entry.below = Below::Failed(errno);
                 self.open_ahead = self.open_ahead.saturating_sub(1);
             }
-            Ok(((descriptor, identity), names, rest)) => {
+            Ok(Opened::Marked) => {
+                entry.below = Below::Marked;
+                self.open_ahead = self.open_ahead.saturating_sub(1);
+            }
+            Ok(Opened::Open { descriptor, identity, names, rest }) => {
                 let mut child = Folder::new(Arc::new(descriptor), path, identity, order);
                 child.add(&names, rest);
                 entry.below = Below::Open(self.last_id + 1);

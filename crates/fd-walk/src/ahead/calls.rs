@@ -50,6 +50,11 @@ pub(crate) trait Calls: Send + Sync {
         Some(target).filter(|target| target.as_ref().map_or(true, |target| target.len() <= LONGEST_LINK))
     }
 
+    /// Whether there is a file at this path, links followed.
+    fn exists(&self, path: &[u8]) -> bool {
+        directory::exists(path)
+    }
+
     /// Appends the next names of an open directory.
     fn names(&self, directory: BorrowedFd<'_>, buffer: &mut Buffer, names: &mut Vec<Name>) -> Rest {
         directory::read(directory, buffer.bytes(), |name, ino| {

@@ -45,6 +45,8 @@ pub(crate) enum Below {
     Wanted,
     Begun,
     Open(FolderId),
+    /// It holds the file that makes the walk leave it out.
+    Marked,
     Failed(Errno),
 }
 

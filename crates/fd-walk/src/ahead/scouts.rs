@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use fd_os::waiting::times_waited;
 use fd_records::Stat;
+use rustix::io::Errno;
 
-use super::agenda::{Agenda, Outcome, Reply, Task, Work};
+use super::agenda::{Agenda, Opened, Opening, Outcome, Reply, Task, Work};
 use super::calls::{Buffer, Calls};
 use super::depth::Taken;
 use super::folder::{Answer, FolderId};
@@ -33,6 +34,9 @@ pub(crate) trait Attend {
     /// Whether the walk would enter the directory at this path, which is on the file system of the
     /// one that holds it.
     fn enters(&self, path: &[u8]) -> bool;
+
+    /// The path of the file that makes the walk leave this directory out.
+    fn marker(&self, path: &[u8]) -> Option<Vec<u8>>;
 }
 
 static OF_ALL: AtomicUsize = AtomicUsize::new(0);
@@ -125,9 +129,10 @@ impl Scouts {
             if let Some(candidate) = &candidate {
                 drop(board);
                 let enters = walk.enters(&candidate.path);
+                let unless = walk.marker(&candidate.path).filter(|_| enters);
                 board = self.shared.board();
                 if enters {
-                    board.agenda.open_ahead(candidate);
+                    board.agenda.open_ahead(candidate, unless);
                     self.shared.wake_one(&board);
                 }
             }
@@ -237,20 +242,24 @@ fn carry_out(calls: &dyn Calls, task: Task, buffer: &mut Buffer) -> Outcome {
             let look = |(number, name): (u64, Arc<[u8]>)| (number, look(calls, at, &name, reads_links));
             Outcome::Looked(entries.into_iter().map(look).collect())
         }
-        Work::Open { number, name, identity } => {
-            let opened = calls.open(at, &name, identity).map(|descriptor| {
-                let mut names = Vec::new();
-                let rest = calls.names(descriptor.as_fd(), buffer, &mut names);
-                ((descriptor, identity), names, rest)
-            });
-            Outcome::Opened(number, opened)
-        }
+        Work::Open(opening) => Outcome::Opened(opening.number, open(calls, at, &opening, buffer)),
         Work::Read => {
             let mut names = Vec::new();
             let rest = calls.names(at, buffer, &mut names);
             Outcome::Read(names, rest)
         }
     }
+}
+
+fn open(calls: &dyn Calls, at: BorrowedFd<'_>, opening: &Opening, buffer: &mut Buffer) -> Result<Opened, Errno> {
+    if opening.unless.as_ref().is_some_and(|path| calls.exists(path)) {
+        return Ok(Opened::Marked);
+    }
+    let identity = opening.identity;
+    let descriptor = calls.open(at, &opening.name, identity)?;
+    let mut names = Vec::new();
+    let rest = calls.names(descriptor.as_fd(), buffer, &mut names);
+    Ok(Opened::Open { descriptor, identity, names, rest })
 }
 
 fn look(calls: &dyn Calls, at: BorrowedFd<'_>, name: &[u8], reads_links: bool) -> Answer {

@@ -168,7 +168,9 @@ impl<'w> Walker<'w> {
         if options.has(Flags::HONOR_NO_DUMP) && place.is_no_dump() {
             return Ok(None);
         }
-        if place.include.ignore_dir().is_some_and(|marker| place.holds(marker)) {
+        if let Some(marker) = place.include.ignore_dir()
+            && self.is_marked(place, marker)?
+        {
             self.report.say(MessageType::Skipped, |text| texts::ignored_directory(text, path))?;
             return Ok(None);
         }
@@ -222,6 +224,15 @@ impl<'w> Walker<'w> {
                 Ok(None)
             }
         }
+    }
+
+    fn is_marked(&mut self, place: &Place<'w, '_>, marker: &[u8]) -> Result<bool, WalkEnd> {
+        if let Some(folder) = place.lent
+            && let Some(is_marked) = self.ahead.is_marked(folder, &self.judge.lookout(place))?
+        {
+            return Ok(is_marked);
+        }
+        Ok(self.ahead.directly(|_| place.holds(marker)))
     }
 
     /// Opens a directory, or takes over what was opened ahead.

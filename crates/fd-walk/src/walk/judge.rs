@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fd_fileset::{EffectiveOptions, FileSet, Flags, Include, Verdict};
 use fd_records::Stat;
 
-use super::place::Place;
+use super::place::{Place, marker_path};
 use crate::ahead::Attend;
 use crate::fs_types;
 use crate::limits::{OutOfLimits, RealTop};
@@ -76,7 +76,6 @@ impl<'w> Judge<'w> {
         let excluded = |path: &[u8]| self.host.excludes(path);
         let verdict = self.fileset.judge_also(include, path, true, excluded);
         verdict.accepted
-            && include.ignore_dir().is_none()
             && !NEEDS_MORE.iter().any(|flag| verdict.options.has(*flag))
             && self.settings.limits.check(path, &self.real_top).is_ok()
             && !self.settings.snapshots.hides(path, read_at)
@@ -134,5 +133,9 @@ impl Attend for Lookout<'_, '_> {
 
     fn enters(&self, path: &[u8]) -> bool {
         self.judge.enters(self.include, path, self.read_at)
+    }
+
+    fn marker(&self, path: &[u8]) -> Option<Vec<u8>> {
+        self.include.ignore_dir().map(|marker| marker_path(&self.read_at.of(path), marker))
     }
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use fd_fileset::{EffectiveOptions, Include};
 use fd_records::{FileType, Stat};
-use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags};
+use rustix::fs::{CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::ahead::{Calls, FolderId};
 use crate::attributes::Found;
+use crate::directory;
 use crate::entry::Entry;
 use crate::names::without_slashes;
 use crate::root::Root;
@@ -36,6 +37,11 @@ pub(super) struct Place<'w, 'p> {
     pub(super) read_at: &'p ReadAt,
     /// The directory that holds it, if that is read ahead.
     pub(super) lent: Option<FolderId>,
+}
+
+/// The path of a file of this name in a directory.
+pub(super) fn marker_path(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    [without_slashes(directory), b"/", name].concat()
 }
 
 impl<'p> Place<'_, 'p> {
@@ -114,8 +120,7 @@ impl<'p> Place<'_, 'p> {
     /// Whether the directory holds a file of this name, symbolic links followed (reference 03
     /// §5.10).
     pub(super) fn holds(&self, name: &[u8]) -> bool {
-        let path = [without_slashes(&self.read_path()), b"/", name].concat();
-        rustix::fs::statat(CWD, path, AtFlags::empty()).is_ok()
+        directory::exists(&marker_path(&self.read_path(), name))
     }
 
     /// The no-dump flag of the inode; `false` if it can't be read.

@@ -26,15 +26,18 @@ fn names(count: u64) -> Vec<Name> {
     (0..count).map(|ino| Name { name: format!("name {ino}").into_bytes().into(), ino: count - ino }).collect()
 }
 
+fn opened(number: u64, names_in_it: u64, rest: Rest) -> Outcome {
+    let (descriptor, identity, names) = (descriptor(), (1, number), names(names_in_it));
+    Outcome::Opened(number, Ok(Opened::Open { descriptor, identity, names, rest }))
+}
+
 /// Does a task; every entry is a directory with so many names in each of its reads.
 fn done(task: &Task, names_of_each: u64) -> Outcome {
     match &task.work {
         Work::Look { entries, .. } => {
             Outcome::Looked(entries.iter().map(|(number, _)| (*number, directory(*number))).collect())
         }
-        Work::Open { number, identity, .. } => {
-            Outcome::Opened(*number, Ok(((descriptor(), *identity), names(names_of_each), Rest::More)))
-        }
+        Work::Open(opening) => opened(opening.number, names_of_each, Rest::More),
         Work::Read => Outcome::Read(names(names_of_each), Rest::More),
     }
 }
@@ -42,7 +45,7 @@ fn done(task: &Task, names_of_each: u64) -> Outcome {
 /// Does one task, and decides for all directories.
 fn step(agenda: &mut Agenda, names_of_each: u64) -> bool {
     while let Some(candidate) = agenda.candidate() {
-        agenda.open_ahead(&candidate);
+        agenda.open_ahead(&candidate, None);
     }
     let Some(task) = agenda.take() else { return false };
     agenda.deliver(task.folder, done(&task, names_of_each), Taken::default());
@@ -88,12 +91,12 @@ fn the_nearest_in_the_walks_order_is_first() {
     for number in [3, 2] {
         agenda.deliver(top, Outcome::Looked(vec![(number, directory(number))]), Taken::default());
         let candidate = agenda.candidate().unwrap();
-        agenda.open_ahead(&candidate);
+        agenda.open_ahead(&candidate, None);
     }
-    let Some(Task { work: Work::Open { number: 2, .. }, .. }) = agenda.take() else { panic!("b is next") };
-    let Some(Task { work: Work::Open { number: 3, .. }, .. }) = agenda.take() else { panic!("then c") };
-    agenda.deliver(top, Outcome::Opened(3, Ok(((descriptor(), (1, 3)), names(1), Rest::Ended))), Taken::default());
-    agenda.deliver(top, Outcome::Opened(2, Ok(((descriptor(), (1, 2)), names(1), Rest::Ended))), Taken::default());
+    let Some(Task { work: Work::Open(Opening { number: 2, .. }), .. }) = agenda.take() else { panic!("b is next") };
+    let Some(Task { work: Work::Open(Opening { number: 3, .. }), .. }) = agenda.take() else { panic!("then c") };
+    agenda.deliver(top, opened(3, 1, Rest::Ended), Taken::default());
+    agenda.deliver(top, opened(2, 1, Rest::Ended), Taken::default());
     let tasks: Vec<Task> = std::iter::from_fn(|| agenda.take()).collect();
     let place = |task: &Task| agenda.folders[&task.folder].order.first().copied().unwrap_or(u64::MAX);
     let places: Vec<u64> = tasks.iter().map(place).collect();
