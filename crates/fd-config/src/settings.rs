@@ -165,6 +165,10 @@ pub struct JobSettings {
     /// `None`: the program's own choice.
     #[serde(deserialize_with = "reading_depth")]
     pub reading_depth: Option<NonZeroU16>,
+    /// How many small files of a restore are made at a time, 1 to 512; `None`: one, and more where
+    /// the storage answers late.
+    #[serde(deserialize_with = "writing_depth")]
+    pub writing_depth: Option<NonZeroU16>,
     /// Bytes that one job's buffers may take, at least 4 MiB; `None`: the program's own choice.
     #[serde(deserialize_with = "memory")]
     pub memory: Option<u64>,
@@ -285,6 +289,10 @@ fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU
 
 fn reading_depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
     threads(deserializer, "reading_depth")
+}
+
+fn writing_depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
+    threads(deserializer, "writing_depth")
 }
 
 fn threads<'de, D: Deserializer<'de>>(deserializer: D, key: &str) -> Result<Option<NonZeroU16>, D::Error> {

@@ -14,6 +14,7 @@
 //! - `stream`: what comes from the Storage Daemon, record by record.
 //! - `round`: the records of one Storage Daemon in their order, and what is applied when.
 //! - `file`: how one file is made, and how its data gets into it; `output_file`: the open file.
+//! - `overlap`: small files that are made at the same time, where the storage answers late.
 //! - `tree`: the directories on the way to a file, reached through handles.
 //! - `digests`: digests of what was restored, for digest records and signatures.
 //! - `plugins`: files that a plugin has made.
@@ -25,6 +26,7 @@ mod digests;
 mod file;
 mod names;
 mod output_file;
+mod overlap;
 mod plan;
 mod plugins;
 mod report;
@@ -35,7 +37,7 @@ mod tree;
 pub mod verify;
 
 pub use names::{CompileName, NameRegex, OutputNames, RegexWhere};
-pub use plan::RestorePlan;
+pub use plan::{RestorePlan, WritingDepth};
 pub use plugins::PluginAccess;
 pub use report::QueuedMessage;
 pub use round::{Outcome, RestoreState, run};

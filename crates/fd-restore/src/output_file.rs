@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
 use fd_messages::CancelToken;
+use fd_metadata::AttributeFailures;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -27,7 +28,7 @@ const LOCAL: [FsType; 6] =
 /// An open file and where the next data goes.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
-    file: File,
+    content: Content,
     /// Where the next write goes.
     address: u64,
     /// Bytes written so far.
@@ -39,6 +40,16 @@ pub(crate) struct OutputFile {
     is_readable: bool,
     /// The job, for a file that may block for long: then it is opened without blocking.
     patience: Option<CancelToken>,
+}
+
+/// Where the data goes.
+#[derive(Debug)]
+enum Content {
+    /// Into this file.
+    Open(File),
+    /// It is in the file already, which has its attributes but for these. The file is open where it
+    /// is still needed.
+    Finished { file: Option<File>, failures: AttributeFailures },
 }
 
 /// How often a job that waits for the reader of a fifo checks whether it was cancelled, in
@@ -54,8 +65,33 @@ impl OutputFile {
 
     /// A file or device that may contain data already.
     pub(crate) fn existing(file: OwnedFd) -> Self {
-        let file = File::from(file);
-        Self { file, address: 0, written: 0, writes: 0, end: None, is_readable: false, patience: None }
+        Self::with(Content::Open(File::from(file)))
+    }
+
+    /// A new file that has been written already, by these same writes in their order, and has its
+    /// attributes but for these.
+    pub(crate) fn finished(file: Option<File>, failures: AttributeFailures) -> Self {
+        Self { end: Some(0), ..Self::with(Content::Finished { file, failures }) }
+    }
+
+    fn with(content: Content) -> Self {
+        Self { content, address: 0, written: 0, writes: 0, end: None, is_readable: false, patience: None }
+    }
+
+    /// What attributes could not be set, if that is done already.
+    pub(crate) const fn attributes(&self) -> Option<AttributeFailures> {
+        match &self.content {
+            Content::Open(_) => None,
+            Content::Finished { failures, .. } => Some(*failures),
+        }
+    }
+
+    /// The file, if it is open.
+    fn file(&self) -> Result<&File, Errno> {
+        match &self.content {
+            Content::Open(file) | Content::Finished { file: Some(file), .. } => Ok(file),
+            Content::Finished { file: None, .. } => Err(Errno::EBADF),
+        }
     }
 
     /// A device or fifo that does not block: a write waits until it accepts data or the job is
@@ -66,8 +102,8 @@ impl OutputFile {
 
     /// Waits until it may accept data. `false`: the job is cancelled.
     fn wait(&self) -> bool {
-        let Some(cancel) = &self.patience else { return false };
-        let mut polled = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];
+        let (Some(cancel), Ok(file)) = (&self.patience, self.file()) else { return false };
+        let mut polled = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
         while !cancel.is_cancelled() {
             match poll(&mut polled, PollTimeout::from(LOOK)) {
                 Ok(0) | Err(Errno::EINTR) => {}
@@ -83,14 +119,15 @@ impl OutputFile {
         self.end.is_some()
     }
 
-    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    /// Its descriptor; `None` if it is finished, and closed.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.file().ok().map(AsFd::as_fd)
     }
 
     /// The next write goes to this address.
     pub(crate) fn go_to(&mut self, address: u64) -> Result<(), Errno> {
         if address != self.address {
-            self.file.seek(SeekFrom::Start(address)).map_err(|error| errno_of(&error))?;
+            self.file()?.seek(SeekFrom::Start(address)).map_err(|error| errno_of(&error))?;
             self.address = address;
         }
         Ok(())
@@ -109,7 +146,11 @@ impl OutputFile {
         self.writes += 1;
         let mut rest = data;
         while !rest.is_empty() {
-            match self.file.write(rest) {
+            let written = match &mut self.content {
+                Content::Open(file) => file.write(rest),
+                Content::Finished { .. } => Ok(rest.len()),
+            };
+            match written {
                 Ok(count) if count > 0 => {
                     rest = rest.get(count..).unwrap_or_default();
                     self.written += count as u64;
@@ -133,8 +174,11 @@ impl OutputFile {
         if self.end.is_none() {
             return Err(Errno::ESPIPE.into());
         }
-        let second = if self.is_readable { None } else { Some(File::open(self.own_path())?) };
-        let file = second.as_ref().unwrap_or(&self.file);
+        let second = if self.is_readable { None } else { Some(File::open(self.own_path()?)?) };
+        let file = match &second {
+            Some(second) => second,
+            None => self.file()?,
+        };
         let mut block = vec![0; READ];
         let mut address = 0;
         loop {
@@ -152,22 +196,22 @@ impl OutputFile {
     /// Whether the file can be read back at little cost: it is a new one, and the file system keeps
     /// it in this host's page cache for a while.
     pub(crate) fn can_be_read_later(&self) -> bool {
-        self.is_readable && fstatfs(&self.file).is_ok_and(|found| LOCAL.contains(&found.filesystem_type()))
+        self.is_readable && self.file().and_then(fstatfs).is_ok_and(|found| LOCAL.contains(&found.filesystem_type()))
     }
 
     /// The same file for reading, without an effect on its times.
     pub(crate) fn reader(&self) -> std::io::Result<File> {
-        OpenOptions::new().read(true).custom_flags(OFlag::O_NOATIME.bits()).open(self.own_path())
+        OpenOptions::new().read(true).custom_flags(OFlag::O_NOATIME.bits()).open(self.own_path()?)
     }
 
     /// A path that leads to the open file, even if its name means another one by now.
-    fn own_path(&self) -> String {
-        format!("/proc/self/fd/{}", self.file.as_raw_fd())
+    fn own_path(&self) -> Result<String, Errno> {
+        Ok(format!("/proc/self/fd/{}", self.file()?.as_raw_fd()))
     }
 
     /// The length of the file; `None` where it has none.
     pub(crate) fn length(&mut self) -> Option<i64> {
-        let end = self.end.or_else(|| self.file.seek(SeekFrom::End(0)).ok())?;
+        let end = self.end.or_else(|| self.file().ok()?.seek(SeekFrom::End(0)).ok())?;
         i64::try_from(end).ok()
     }
 }

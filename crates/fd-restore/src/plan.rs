@@ -1,5 +1,6 @@
 //! What a restore is asked to do.
 
+use core::num::NonZeroU16;
 use std::sync::Arc;
 
 use fd_crypto::pki::KeyRing;
@@ -8,6 +9,22 @@ use fd_records::Replace;
 
 use crate::names::OutputNames;
 use crate::plugins::PluginAccess;
+
+/// How many small files are made at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum WritingDepth {
+    /// One, and more where the storage answers late.
+    #[default]
+    Adaptive,
+    /// Always so many; with 1 no thread is started.
+    Fixed(NonZeroU16),
+}
+
+impl From<Option<NonZeroU16>> for WritingDepth {
+    fn from(depth: Option<NonZeroU16>) -> Self {
+        depth.map_or(Self::Adaptive, Self::Fixed)
+    }
+}
 
 /// A `restore` command.
 #[derive(Debug)]
@@ -24,6 +41,8 @@ pub struct RestorePlan {
     pub keys: Option<Arc<KeyRing>>,
     /// The instructions that digests may use; the results do not depend on them.
     pub processor: Processor,
+    /// How many small files are made at a time.
+    pub writing_depth: WritingDepth,
     /// The plugins of the job; `None` where there are none.
     pub plugins: Option<PluginAccess>,
 }

@@ -26,10 +26,11 @@ use self::metadata::{HeldMetadata, MetadataTime};
 use crate::digests::Recorded;
 use crate::file::{Created, Creator, DataPath, Destination, Encryption, RestoreItem, Sink};
 use crate::output_file::OutputFile;
+use crate::overlap::{Pace, RunOfFiles, Turn, Writers, leave};
 use crate::plan::RestorePlan;
 use crate::plugins::{Creation, MetadataAnswer, Section};
 use crate::report::{QueuedMessage, Report};
-use crate::stream::{End, Next, RecordSource, SequenceError, next_record};
+use crate::stream::{End, Lookahead, Next, RecordSource, SequenceError};
 use crate::texts;
 use crate::tree::{OpenError, OutputPath};
 
@@ -87,8 +88,11 @@ pub fn run(
         previous: Stream::NONE,
         failed_parent: None,
         ignored: Ignored::default(),
+        pace: Pace::new(plan.writing_depth),
+        writers: Writers::new(),
+        made_before: None,
     };
-    let end = round.records(source);
+    let end = round.records(&mut Lookahead::new(source, cancel));
     round.leave_plugin();
     round.settle();
     round.state.directories.leave_all();
@@ -135,16 +139,26 @@ struct Round<'a> {
     previous: Stream,
     failed_parent: Option<OutputPath>,
     ignored: Ignored,
+    /// How many files are made at a time.
+    pace: Pace,
+    writers: Writers,
+    /// The file of the next attribute record, if it is made already.
+    made_before: Option<(RestoreItem, Option<OutputFile>)>,
 }
 
 impl<'a> Round<'a> {
     /// Takes all records.
-    fn records(&mut self, source: &mut dyn RecordSource) -> Result<End, SequenceError> {
+    fn records(&mut self, records: &mut Lookahead<'_>) -> Result<End, SequenceError> {
         loop {
-            self.make_digests(source);
-            match next_record(source, self.cancel) {
+            if self.pace.is_overlapping() && self.run_of_files(records) {
+                continue;
+            }
+            self.make_digests(records);
+            match records.next() {
                 Ok(Next::Record(stream, record)) => {
+                    let begun = self.pace.begin();
                     self.record(stream, record);
+                    self.pace.end(begun, stream.class() == StreamClass::Attributes);
                     self.previous = stream.kind();
                     if self.ends_early || self.report.is_fatal() {
                         self.give_up_early();
@@ -174,6 +188,46 @@ impl<'a> Round<'a> {
         }
     }
 
+    /// Restores a run of small files, which are made at the same time. `false`: none begins here.
+    fn run_of_files(&mut self, records: &mut Lookahead<'_>) -> bool {
+        let begins = records.look(0, PATIENCE).is_some_and(|(stream, _)| stream.class() == StreamClass::Attributes);
+        if !begins || !matches!(self.section, Section::Outside) {
+            return false;
+        }
+        // As the attribute record would do: nothing of the file before is open any more.
+        self.close();
+        let (most, depth) = self.pace.run();
+        let RestoreState { directories, .. } = &mut *self.state;
+        let by = (&mut self.writers, most, depth);
+        let run = RunOfFiles::make(records, self.plan, directories, self.failed_parent.as_ref(), by, self.cancel);
+        let Some(mut run) = run else { return false };
+        let (files, made) = run.count();
+        let mut left = Vec::new();
+        while let Some(Turn { records: count, item, file }) = run.next() {
+            // What was made before a cancel counts, and nothing more is made.
+            let is_finished = file.as_ref().is_some_and(|file| {
+                file.attributes().is_some() && (file.descriptor().is_none() || !self.writers.is_given_up())
+            });
+            let is_skipped = self.cancel.is_cancelled() && !is_finished;
+            if is_skipped {
+                left.extend(file);
+            } else {
+                self.made_before = item.map(|item| (item, file));
+            }
+            for _ in 0..count {
+                let Some((stream, record)) = records.take() else { break };
+                if !is_skipped {
+                    self.make_digests(records);
+                    self.record(stream, &record);
+                    self.previous = stream.kind();
+                }
+            }
+        }
+        leave(left);
+        self.pace.had_run(files, made);
+        true
+    }
+
     /// Takes one record (reference 05 §3.2).
     fn record(&mut self, stream: Stream, record: &[u8]) {
         match stream.class() {
@@ -201,6 +255,7 @@ impl<'a> Round<'a> {
         self.close();
         // Records that follow do not belong to the file before, even if this record fails.
         self.item = None;
+        let made_before = self.made_before.take();
         let Ok(parsed) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
             return;
@@ -213,7 +268,8 @@ impl<'a> Round<'a> {
             }
             return;
         }
-        let item = RestoreItem::new(&parsed, stream, self.section.is_of_plugin(), self.plan);
+        let (item, made_before) = made_before
+            .unwrap_or_else(|| (RestoreItem::new(&parsed, stream, self.section.is_of_plugin(), self.plan), None));
         self.progress.add_files_examined(1);
         self.progress.set_current_file(&item.output);
         if self.state.digest.has_long() && self.changes_long_file(&item) {
@@ -221,7 +277,7 @@ impl<'a> Round<'a> {
         }
         let creation = self.create_by_plugin(&item, &parsed, stream);
         let created = match creation {
-            Creation::Core => self.create(&item),
+            Creation::Core => self.create(&item, made_before),
             Creation::Open | Creation::Made => Created::Made,
             Creation::Nothing => Created::Skipped,
         };
@@ -255,14 +311,15 @@ impl<'a> Round<'a> {
         self.item = Some(item);
     }
 
-    /// Makes an object as the daemon does.
-    fn create(&mut self, item: &RestoreItem) -> Created {
+    /// Makes an object as the daemon does, unless it is made already.
+    fn create(&mut self, item: &RestoreItem, made_before: Option<OutputFile>) -> Created {
         Creator {
             directories: &mut self.state.directories,
             report: &mut self.report,
             replace: self.plan.replace,
             cancel: self.cancel,
             failed_parent: &mut self.failed_parent,
+            made_before,
         }
         .create(item)
     }
@@ -447,7 +504,7 @@ impl<'a> Round<'a> {
     }
 
     /// Makes deferred digests, once there are enough of them, or while the source is slow.
-    fn make_digests(&mut self, source: &mut dyn RecordSource) {
+    fn make_digests(&mut self, source: &mut Lookahead<'_>) {
         let digest = &self.state.digest;
         if digest.has_small() && (digest.small_are_many() || self.report.holds_much() || !source.is_near(PATIENCE)) {
             self.deliver_held();
@@ -614,8 +671,12 @@ impl<'a> Round<'a> {
             }
         }
         match &file {
-            Some(file) => metadata.apply(writer, report, item, &Target::Open(file.descriptor())),
-            None if metadata.is_empty() => {}
+            _ if metadata.is_empty() => {}
+            Some(file) => {
+                if let Some(descriptor) = file.descriptor() {
+                    metadata.apply(writer, report, item, &Target::Open(descriptor));
+                }
+            }
             None => metadata.apply_by_name(directories, writer, report, item),
         }
         if let Some(plugin) = self.section.plugin() {

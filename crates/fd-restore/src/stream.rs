@@ -1,6 +1,7 @@
 //! What comes from the Storage Daemon: frames, the sequence of records in them, and how the data of
 //! a record is packed.
 
+mod lookahead;
 mod records;
 mod source;
 mod unpack;
@@ -9,6 +10,7 @@ mod win32;
 pub use records::{End, SequenceError};
 pub use source::{RecordSource, SourceError};
 
+pub(crate) use lookahead::Lookahead;
 pub(crate) use records::{Next, next_record};
 pub(crate) use unpack::{UnpackError, Unpacker};
 pub(crate) use win32::Win32Stream;

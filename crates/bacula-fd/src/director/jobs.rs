@@ -101,6 +101,7 @@ impl Conversation<'_> {
             }
         };
         plan.plugins = self.plugin_access();
+        plan.writing_depth = self.daemon.settings.job.writing_depth.into();
         self.tell_facts(|told| {
             match place {
                 Where::Folder(folder) => told.place = Some(folder.clone()),

@@ -10,6 +10,7 @@ use fd_plugins::Event;
 use fd_records::Replace;
 use fd_restore::{
     CompileName, End, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState, SourceError,
+    WritingDepth,
 };
 use fd_session::JobStatus;
 use fd_session::command::Where;
@@ -42,6 +43,7 @@ pub(crate) fn plan(
         check_digests: true,
         keys,
         processor: Processor::chosen(),
+        writing_depth: WritingDepth::default(),
         plugins: None,
     })
 }

@@ -26,6 +26,7 @@ fn everything_can_be_set() {
     assert_eq!(settings.job.workers.map(NonZeroU16::get), Some(4));
     assert_eq!(settings.job.memory, Some(64 << 20));
     assert_eq!((settings.log.format, settings.log.level), (LogFormat::Json, LogLevel::Debug));
+    assert_eq!(parse("job.writing_depth = 512").unwrap().job.writing_depth.map(NonZeroU16::get), Some(512));
     let metrics = parse("metrics.address = \"[::1]:9101\"").unwrap().metrics;
     assert_eq!(metrics.address, Some(SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9101))));
     assert_eq!(parse("connection.first_packet = 2").unwrap().connection.first_packet, 2);
@@ -86,6 +87,7 @@ fn mistakes_name_file_line_and_what_was_expected() {
         ("[job]\nworkers = \"4\"", "invalid type"),
         ("[job]\nlookup_depth = 0", "lookup_depth must be 1 to 256, not 0"),
         ("[job]\nlookup_depth = 257", "lookup_depth must be 1 to 256, not 257"),
+        ("[job]\nwriting_depth = 513", "writing_depth must be 1 to 512, not 513"),
         ("[job]\nmemory = \"64 apples\"", "\"64 apples\": a number of bytes"),
         ("[connection]\nfirst_packet = 0", "first_packet must be 1 to 3600 seconds, not 0"),
         ("[connection]\nlogin = 3601", "login must be 1 to 3600 seconds, not 3601"),

@@ -16,9 +16,12 @@ use super::named::with_named;
 
 /// Sets the attributes of a file whose data has come.
 pub(super) fn set_of_file(report: &mut Report<'_>, file: &OutputFile, item: &RestoreItem, usual: &mut UsualOwner) {
-    let target = Target::Open(file.descriptor());
-    let failures =
-        if file.is_new() { target.set_attributes_of_new(&item.stat, usual) } else { target.set_attributes(&item.stat) };
+    let failures = match (file.attributes(), file.descriptor().map(Target::Open)) {
+        (Some(failures), _) => failures,
+        (None, Some(target)) if file.is_new() => target.set_attributes_of_new(&item.stat, usual),
+        (None, Some(target)) => target.set_attributes(&item.stat),
+        (None, None) => return,
+    };
     if let Some(errno) = failures.times {
         report.now(MessageType::Error, &texts::times_not_set(&item.output, errno));
     }

@@ -31,6 +31,8 @@ pub(crate) struct OpenDirectory {
     made: bool,
     /// Length of the path of the first link on the way.
     first_link: Option<usize>,
+    /// Length of the path of the last one.
+    last_link: Option<usize>,
     /// The directory above or at it that links must not lead out of.
     floor: Option<Floor>,
     /// Whether its status was read since its record was applied, so that `times` is right.
@@ -43,10 +45,14 @@ pub(crate) struct OpenDirectory {
 }
 
 impl OpenDirectory {
-    fn new(end: usize, reached: Reached, made: bool, first_link: Option<usize>, floor: Option<Floor>) -> Self {
-        let Reached { handle, readable, .. } = reached;
+    /// `before` is the one above it.
+    fn new(end: usize, reached: Reached, made: bool, before: Option<&Self>, floor: Option<Floor>) -> Self {
+        let Reached { handle, readable, through_link } = reached;
+        let link = through_link.then_some(end);
+        let first_link = before.and_then(|dir| dir.first_link).or(link);
+        let last_link = link.or(before.and_then(|dir| dir.last_link));
         // The times of a new directory need not be kept.
-        Self { end, handle, readable, made, first_link, floor, modified: made, guarded: None, times: None }
+        Self { end, handle, readable, made, first_link, last_link, floor, modified: made, guarded: None, times: None }
     }
 
     /// The handle.
@@ -248,9 +254,9 @@ impl Directories {
         }
         let before = self.held.last();
         let known = path.as_bytes().get(before.map_or(0, |dir| dir.end)..end).unwrap_or_default();
-        let first_link = before.and_then(|dir| dir.first_link).or(reached.through_link.then_some(end));
         self.path.extend_from_slice(known);
-        self.held.push(OpenDirectory::new(end, reached, made, first_link, floor));
+        let next = OpenDirectory::new(end, reached, made, before, floor);
+        self.held.push(next);
     }
 
     fn last(&mut self) -> Result<&mut OpenDirectory, OpenError> {
@@ -344,6 +350,28 @@ impl Directories {
     /// The handle of the current directory.
     pub(crate) fn handle(&self) -> Option<BorrowedFd<'_>> {
         self.held.last().map(OpenDirectory::handle)
+    }
+
+    /// Where the path of the current directory begins.
+    pub(crate) const fn base(&self) -> Base {
+        self.base
+    }
+
+    /// The path of the last symbolic link on the way to the current directory.
+    pub(crate) fn last_link(&self) -> Option<&[u8]> {
+        let end = self.held.last()?.last_link?;
+        self.path.get(..end)
+    }
+
+    /// Whether any of them gets its times again when it is left.
+    pub(crate) fn keep_times(&self) -> bool {
+        self.held.iter().any(|dir| dir.times.is_some())
+    }
+
+    /// A second handle of the current directory.
+    pub(crate) fn second_handle(&self) -> Result<OwnedFd, Errno> {
+        let handle = self.handle().ok_or(Errno::EBADF)?;
+        handle.try_clone_to_owned().map_err(|_| Errno::EMFILE)
     }
 
     /// What metadata of the current directory is applied to.

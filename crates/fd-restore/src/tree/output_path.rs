@@ -79,6 +79,11 @@ impl OutputPath {
         self.floor
     }
 
+    /// Whether it is `directory`, or a path below it.
+    pub(crate) fn is_in(&self, directory: &Self) -> bool {
+        self.base == directory.base && common_length(&self.path, &directory.path) == directory.path.len()
+    }
+
     /// The components, joined. Empty: the base itself.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.path

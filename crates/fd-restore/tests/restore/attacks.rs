@@ -9,7 +9,7 @@ use fd_records::{FileType, Replace, Stream};
 use crate::volume::{Finished, Frame, MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old};
 
 /// A place with a victim outside of the restore directory `w`.
-fn scene() -> Place {
+pub(crate) fn scene() -> Place {
     let place = Place::new();
     fs::create_dir(place.path("w")).unwrap();
     fs::create_dir(place.path("victim")).unwrap();
@@ -20,7 +20,7 @@ fn scene() -> Place {
 }
 
 /// The state of the victim.
-fn victim(place: &Place) -> Vec<(String, Vec<u8>, u32, u32, i64, i64)> {
+pub(crate) fn victim(place: &Place) -> Vec<(String, Vec<u8>, u32, u32, i64, i64)> {
     let mut seen = Vec::new();
     let mut look = |name: String, data: Vec<u8>| {
         let stat = place.stat(&name);
@@ -362,50 +362,6 @@ fn our_own_link_is_followed_only_where_others_cannot_create_it() {
     fs::set_permissions(place.path("w"), fs::Permissions::from_mode(0o1777)).unwrap();
     job.run(Volume::new().file("/w/d/new", b"x")).assert_quiet();
     assert!(place.exists("victim/new"));
-}
-
-/// A source that swaps the directory while the job is in it.
-struct Swapping<'a> {
-    place: &'a Place,
-    frames: std::slice::Iter<'a, Frame>,
-    calls: u32,
-}
-impl fd_restore::RecordSource for Swapping<'_> {
-    fn next_frame(&mut self) -> Result<Option<&[u8]>, fd_restore::SourceError> {
-        self.calls += 1;
-        if self.calls == 5 {
-            fs::rename(self.place.path("w/d"), self.place.path("w/moved")).unwrap();
-            symlink("../victim", self.place.path("w/d")).unwrap();
-        }
-        Ok(self.frames.next().map(|frame| match frame {
-            Frame::Data(data) => data.as_slice(),
-            Frame::Lost | Frame::Cancel => b"",
-        }))
-    }
-}
-
-/// Takes no messages.
-struct Silent;
-impl fd_messages::JobLog for Silent {
-    fn message(&self, _kind: MessageType, _text: &[u8]) {}
-    fn wants(&self, _kind: MessageType) -> bool {
-        false
-    }
-}
-
-#[test]
-fn a_swapped_directory_does_not_redirect_a_held_one() {
-    let place = scene();
-    let before = victim(&place);
-    let mut volume = Volume::new();
-    volume.file("/d/one", b"1").file("/d/two", b"2").file("/other", b"3").file("/d/three", b"3").directory("/d/");
-    let job = job_below(&place.text("w"));
-    let mut state = fd_restore::RestoreState::new(&job.plan);
-    let mut source = Swapping { place: &place, frames: volume.frames.iter(), calls: 0 };
-    let (progress, cancel) = (fd_messages::Progress::default(), fd_messages::CancelToken::new());
-    fd_restore::run(&job.plan, &mut state, &progress, &Silent, &cancel, &mut source).unwrap();
-    assert_eq!(victim(&place), before);
-    assert_eq!(place.read("w/moved/two"), b"2");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod damage;
 mod directories;
 mod encryption;
 mod fake_plugin;
+mod in_turn;
 mod long_files;
 mod messages;
 mod metadata;
@@ -18,3 +19,6 @@ mod verify;
 mod verify_damage;
 mod verify_plugins;
 mod volume;
+
+/// How many files the jobs make at a time. `tests/overlapped` has the same tests with more.
+const DEPTH: fd_restore::WritingDepth = fd_restore::WritingDepth::Adaptive;

@@ -245,25 +245,6 @@ fn messages_keep_their_order_while_digests_are_made_together() {
 }
 
 #[test]
-fn a_cancelled_job_closes_its_file() {
-    for between in [false, true] {
-        let place = Place::new();
-        let mut saved = Saved::file("/f");
-        saved.stat.size = 100;
-        let mut volume = Volume::new();
-        volume.put(&saved).record(Stream::FILE_DATA, b"half");
-        if between {
-            volume.frames.push(Frame::Data(b"rechdr 1 1 1 2 4".to_vec()));
-        }
-        volume.frames.push(Frame::Cancel);
-        let finished = place.job().run(&volume);
-        assert_eq!(finished.outcome, Ok(End::Cancelled));
-        assert!(finished.only().1.starts_with("attribs.c:603 File size of restored file "));
-        assert_eq!((place.read("f"), place.mode("f")), (b"half".to_vec(), 0o100_644));
-    }
-}
-
-#[test]
 fn a_full_disk_is_reported_with_file_and_reason_and_the_job_goes_on() {
     if !is_root() {
         return skip::test("needs root");

@@ -249,6 +249,7 @@ pub(crate) fn job_below(below: &str) -> Job {
             check_digests: true,
             keys: None,
             processor: fd_crypto::processor::Processor::chosen(),
+            writing_depth: crate::DEPTH,
             plugins: None,
         },
         restored_lines: false,

@@ -1,0 +1,81 @@
+//! The making of one small file, from its name to its attributes.
+
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+
+use fd_metadata::{AttributeFailures, Target, UsualOwner};
+use fd_records::Stat;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{FileStat, Mode, fstat};
+
+use crate::output_file::OutputFile;
+
+/// A new file with all of its data.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// The directory that it is made in.
+    pub(crate) directory: Arc<OwnedFd>,
+    /// Its name there.
+    pub(crate) name: Vec<u8>,
+    pub(crate) data: Vec<u8>,
+    pub(crate) stat: Stat,
+    /// Whether it has metadata, for which it stays open.
+    pub(crate) stays_open: bool,
+    /// How many files of the run come before it in its directory. A kernel makes one file at a time
+    /// in a directory, so files of different ones are made together.
+    pub(crate) rank: usize,
+}
+
+/// What has become of a task.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// No thread has begun it.
+    NotBegun,
+    /// There is no new file.
+    NotMade(Errno),
+    /// There is one. Unless it was finished it is open and empty.
+    Made { file: OutputFile, identity: Identity },
+}
+
+/// Which file it is: device and inode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Identity(u64, u64);
+
+impl Identity {
+    pub(crate) const fn of(stat: &FileStat) -> Self {
+        Self(stat.st_dev, stat.st_ino)
+    }
+}
+
+impl Task {
+    /// Makes the file, writes it, and sets its attributes.
+    pub(crate) fn carry_out(&self, usual: &mut UsualOwner) -> Answer {
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let made = openat(self.directory.as_fd(), self.name.as_slice(), flags, Mode::S_IRUSR | Mode::S_IWUSR);
+        let mut file = match made {
+            Ok(made) => File::from(made),
+            Err(errno) => return Answer::NotMade(errno),
+        };
+        let identity = match fstat(&file) {
+            Ok(stat) => Identity::of(&stat),
+            // Nothing is known of it, but that it is there and empty.
+            Err(_) => Identity(0, 0),
+        };
+        if file.write_all(&self.data).is_err() {
+            // The job's thread writes it again, from the beginning.
+            let _length = file.set_len(0);
+            let _start = file.rewind();
+            return Answer::Made { file: OutputFile::empty(file.into(), false), identity };
+        }
+        let failures = self.set_attributes(&file, usual);
+        let file = self.stays_open.then_some(file);
+        Answer::Made { file: OutputFile::finished(file, failures), identity }
+    }
+
+    fn set_attributes(&self, file: &File, usual: &mut UsualOwner) -> AttributeFailures {
+        Target::Open(file.as_fd()).set_attributes_of_new(&self.stat, usual)
+    }
+}

@@ -1,0 +1,149 @@
+//! The threads that make files.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use fd_messages::CancelToken;
+use fd_metadata::UsualOwner;
+
+use super::task::{Answer, Task};
+
+/// How often a job that waits for its threads checks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How long a cancelled job waits for files that its threads have begun.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The most such threads of all jobs, also those that hang and were left by their job.
+const MOST_OF_ALL: usize = 1024;
+
+/// How many there are.
+static ALL: AtomicUsize = AtomicUsize::new(0);
+
+/// One of them.
+struct OneOfAll;
+
+impl OneOfAll {
+    fn new() -> Option<Self> {
+        let one = Self;
+        (ALL.fetch_add(1, Ordering::Relaxed) < MOST_OF_ALL).then_some(one)
+    }
+}
+
+impl Drop for OneOfAll {
+    fn drop(&mut self) {
+        ALL.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The threads, which are started when there is work for them, and end when this is dropped.
+pub(crate) struct Writers {
+    /// `None` when this is dropped.
+    orders: Option<Sender<(usize, Task)>>,
+    /// The other end, to take back what no thread has begun.
+    waiting: Receiver<(usize, Task)>,
+    answer: Sender<(usize, Answer)>,
+    answers: Receiver<(usize, Answer)>,
+    threads: Vec<JoinHandle<()>>,
+    /// A thread hangs in a call, and nobody waits for it any more.
+    is_given_up: bool,
+}
+
+impl Writers {
+    pub(crate) fn new() -> Self {
+        let (orders, waiting) = unbounded();
+        let (answer, answers) = unbounded();
+        Self { orders: Some(orders), waiting, answer, answers, threads: Vec::new(), is_given_up: false }
+    }
+
+    /// Carries the tasks out, at most `depth` at a time, and returns the answers in their order.
+    ///
+    /// If the job is cancelled meanwhile, files that were begun are still finished, if that takes no
+    /// longer than two seconds.
+    pub(crate) fn carry_out(&mut self, tasks: Vec<Task>, depth: usize, cancel: &CancelToken) -> Vec<Answer> {
+        let mut answers: Vec<Answer> = tasks.iter().map(|_| Answer::NotBegun).collect();
+        self.start(depth.min(tasks.len()));
+        if self.is_given_up || self.threads.is_empty() {
+            return answers;
+        }
+        let mut open = 0_usize;
+        let mut orders: Vec<(usize, Task)> = tasks.into_iter().enumerate().collect();
+        orders.sort_by_key(|(_, task)| task.rank);
+        for order in orders {
+            if self.orders.as_ref().is_some_and(|orders| orders.send(order).is_ok()) {
+                open += 1;
+            }
+        }
+        let mut cancelled_at = None;
+        while open > 0 {
+            match self.answers.recv_timeout(LOOK) {
+                Ok((number, answer)) => {
+                    open -= 1;
+                    if let Some(place) = answers.get_mut(number) {
+                        *place = answer;
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => self.pass_panic_on(),
+            }
+            if cancel.is_cancelled() {
+                let at = *cancelled_at.get_or_insert_with(Instant::now);
+                open = open.saturating_sub(self.waiting.try_iter().count());
+                if open > 0 && at.elapsed() >= GRACE {
+                    self.is_given_up = true;
+                    break;
+                }
+            }
+        }
+        answers
+    }
+
+    /// Whether a thread hangs, so that nothing more is to be called that may hang, too.
+    pub(crate) const fn is_given_up(&self) -> bool {
+        self.is_given_up
+    }
+
+    /// Starts threads until there are so many, if that is possible.
+    fn start(&mut self, count: usize) {
+        while self.threads.len() < count {
+            let (orders, answer) = (self.waiting.clone(), self.answer.clone());
+            let Some(one) = OneOfAll::new() else { return };
+            let work = move || work(&orders, &answer, &one);
+            let Ok(thread) = Builder::new().name("writer".to_owned()).spawn(work) else { return };
+            self.threads.push(thread);
+        }
+    }
+
+    /// A panic of a thread is one of the job: the answer would never come.
+    fn pass_panic_on(&mut self) {
+        if let Some(ended) = self.threads.iter().position(JoinHandle::is_finished)
+            && let Err(panic) = self.threads.swap_remove(ended).join()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl Drop for Writers {
+    fn drop(&mut self) {
+        self.orders = None;
+        // One that hangs ends by itself once its call returns.
+        if !self.is_given_up {
+            for thread in self.threads.drain(..) {
+                let _panic = thread.join();
+            }
+        }
+    }
+}
+
+fn work(orders: &Receiver<(usize, Task)>, answers: &Sender<(usize, Answer)>, _one: &OneOfAll) {
+    let mut usual = UsualOwner::default();
+    for (number, task) in orders {
+        let answer = task.carry_out(&mut usual);
+        if answers.send((number, answer)).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Records that are looked at before it is their turn.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use fd_messages::CancelToken;
+use fd_records::Stream;
+
+use super::records::{End, Next, SequenceError, next_record};
+use super::source::RecordSource;
+
+/// The records of a read session. What was looked at is kept until it is taken; who looks bounds
+/// how much that is.
+pub(crate) struct Lookahead<'s> {
+    source: &'s mut dyn RecordSource,
+    cancel: &'s CancelToken,
+    seen: VecDeque<(Stream, Vec<u8>)>,
+    /// The record that was taken last, if it was looked at before.
+    taken: Vec<u8>,
+    /// What comes after those that were seen, if that is no record.
+    then: Option<Result<End, SequenceError>>,
+}
+
+impl<'s> Lookahead<'s> {
+    pub(crate) fn new(source: &'s mut dyn RecordSource, cancel: &'s CancelToken) -> Self {
+        Self { source, cancel, seen: VecDeque::new(), taken: Vec::new(), then: None }
+    }
+
+    /// Takes the next record.
+    pub(crate) fn next(&mut self) -> Result<Next<'_>, SequenceError> {
+        if self.cancel.is_cancelled() {
+            return Ok(Next::End(End::Cancelled));
+        }
+        if let Some((stream, record)) = self.seen.pop_front() {
+            self.taken = record;
+            return Ok(Next::Record(stream, &self.taken));
+        }
+        match self.then.take() {
+            Some(then) => then.map(Next::End),
+            None => next_record(self.source, self.cancel),
+        }
+    }
+
+    /// Takes the next record if it was looked at, even if the job is cancelled.
+    pub(crate) fn take(&mut self) -> Option<(Stream, Vec<u8>)> {
+        self.seen.pop_front()
+    }
+
+    /// The record that comes after `before` others; `None` if there is none, or if it does not come
+    /// within about `patience`.
+    pub(crate) fn look(&mut self, before: usize, patience: Duration) -> Option<(Stream, &[u8])> {
+        while self.seen.len() <= before && self.then.is_none() && self.source.is_near(patience) {
+            match next_record(self.source, self.cancel) {
+                Ok(Next::Record(stream, record)) => self.seen.push_back((stream, record.to_vec())),
+                Ok(Next::End(end)) => self.then = Some(Ok(end)),
+                Err(error) => self.then = Some(Err(error)),
+            }
+        }
+        self.seen.get(before).map(|(stream, record)| (*stream, record.as_slice()))
+    }
+
+    /// Whether the data ends after the records that were seen, as it should.
+    pub(crate) fn ends_well(&self) -> bool {
+        self.then == Some(Ok(End::EndOfData))
+    }
+
+    /// Whether something comes within about `patience`.
+    pub(crate) fn is_near(&mut self, patience: Duration) -> bool {
+        !self.seen.is_empty() || self.then.is_some() || self.source.is_near(patience)
+    }
+}

@@ -1,0 +1,74 @@
+//! What depends on the moment when a record is restored: while the next one is awaited.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use fd_messages::MessageType;
+use fd_records::Stream;
+use fd_restore::End;
+
+use crate::attacks::{scene, victim};
+use crate::volume::{Frame, Place, Saved, Volume, job_below};
+
+#[test]
+fn a_cancelled_job_closes_its_file() {
+    for between in [false, true] {
+        let place = Place::new();
+        let mut saved = Saved::file("/f");
+        saved.stat.size = 100;
+        let mut volume = Volume::new();
+        volume.put(&saved).record(Stream::FILE_DATA, b"half");
+        if between {
+            volume.frames.push(Frame::Data(b"rechdr 1 1 1 2 4".to_vec()));
+        }
+        volume.frames.push(Frame::Cancel);
+        let finished = place.job().run(&volume);
+        assert_eq!(finished.outcome, Ok(End::Cancelled));
+        assert!(finished.only().1.starts_with("attribs.c:603 File size of restored file "));
+        assert_eq!((place.read("f"), place.mode("f")), (b"half".to_vec(), 0o100_644));
+    }
+}
+
+/// A source that swaps the directory while the job is in it.
+struct Swapping<'a> {
+    place: &'a Place,
+    frames: std::slice::Iter<'a, Frame>,
+    calls: u32,
+}
+impl fd_restore::RecordSource for Swapping<'_> {
+    fn next_frame(&mut self) -> Result<Option<&[u8]>, fd_restore::SourceError> {
+        self.calls += 1;
+        if self.calls == 5 {
+            fs::rename(self.place.path("w/d"), self.place.path("w/moved")).unwrap();
+            symlink("../victim", self.place.path("w/d")).unwrap();
+        }
+        Ok(self.frames.next().map(|frame| match frame {
+            Frame::Data(data) => data.as_slice(),
+            Frame::Lost | Frame::Cancel => b"",
+        }))
+    }
+}
+
+/// Takes no messages.
+struct Silent;
+impl fd_messages::JobLog for Silent {
+    fn message(&self, _kind: MessageType, _text: &[u8]) {}
+    fn wants(&self, _kind: MessageType) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_swapped_directory_does_not_redirect_a_held_one() {
+    let place = scene();
+    let before = victim(&place);
+    let mut volume = Volume::new();
+    volume.file("/d/one", b"1").file("/d/two", b"2").file("/other", b"3").file("/d/three", b"3").directory("/d/");
+    let job = job_below(&place.text("w"));
+    let mut state = fd_restore::RestoreState::new(&job.plan);
+    let mut source = Swapping { place: &place, frames: volume.frames.iter(), calls: 0 };
+    let (progress, cancel) = (fd_messages::Progress::default(), fd_messages::CancelToken::new());
+    fd_restore::run(&job.plan, &mut state, &progress, &Silent, &cancel, &mut source).unwrap();
+    assert_eq!(victim(&place), before);
+    assert_eq!(place.read("w/moved/two"), b"2");
+}
