@@ -31,8 +31,8 @@ const MOST_IN_RECORDS: usize = 1 << 20;
 /// What a record takes beside its bytes, about.
 const RECORD: usize = 64;
 
-/// A run ends with the file that brings it above so many bytes in records.
-const MOST_BYTES: usize = 8 << 20;
+/// A run ends with the file that brings it above so many bytes, in records and unpacked.
+const MOST_BYTES: usize = 16 << 20;
 
 /// How many files of a run stay open, because they have metadata.
 const MOST_OPEN: usize = 64;
@@ -40,8 +40,11 @@ const MOST_OPEN: usize = 64;
 /// How many directories a run goes into.
 const MOST_DIRECTORIES: usize = 64;
 
-/// How long the records of the first file may take.
+/// How long each record of the first file may take.
 const PATIENCE: Duration = Duration::from_millis(20);
+
+/// The same for later ones.
+const LITTLE_PATIENCE: Duration = Duration::from_millis(2);
 
 /// A file of the run, or the record of a directory that it has left.
 struct Planned {
@@ -180,7 +183,7 @@ struct Planner<'d> {
     /// The path of the last symbolic link on the way. It is the same for all directories, so that
     /// no two paths are the same but for links.
     link: Option<Vec<u8>>,
-    /// Bytes in records.
+    /// Bytes in records and unpacked.
     bytes: usize,
     /// Files that stay open.
     open: usize,
@@ -214,7 +217,7 @@ impl<'d> Planner<'d> {
         }
         let (directory, rank) = self.enter(&parent_of(&item)?, &item)?;
         self.taken.insert(path.as_bytes().to_vec());
-        self.bytes = self.bytes.saturating_add(bytes);
+        self.bytes = self.bytes.saturating_add(bytes).saturating_add(data.len());
         self.open += usize::from(has_metadata);
         let (name, stat) = (item.last_name()?.to_vec(), item.stat);
         let task = Task { directory: Arc::clone(&directory), name, data, stat, stays_open: has_metadata, rank };
@@ -308,7 +311,7 @@ fn small_file(
     plan: &RestorePlan,
     unpacker: &mut Unpacker,
 ) -> Option<SmallFile> {
-    let patience = if before == 0 { PATIENCE } else { Duration::ZERO };
+    let patience = if before == 0 { PATIENCE } else { LITTLE_PATIENCE };
     let (stream, record) = records.look(before, patience)?;
     let is_new = |record: &AttributesRecord<'_>| {
         matches!(record.file_type(), Some(FileType::Regular | FileType::EmptyFile))
@@ -363,7 +366,7 @@ fn small_file(
 
 /// The directory whose records begin after `before` others, if everything has come.
 fn left_directory(records: &mut Lookahead<'_>, before: usize, plan: &RestorePlan) -> Option<LeftDirectory> {
-    let (stream, record) = records.look(before, Duration::ZERO)?;
+    let (stream, record) = records.look(before, LITTLE_PATIENCE)?;
     if stream.class() != StreamClass::Attributes {
         return None;
     }
@@ -374,7 +377,7 @@ fn left_directory(records: &mut Lookahead<'_>, before: usize, plan: &RestorePlan
     let path = RestoreItem::new(&parsed, stream, false, plan).path.ok()?;
     let mut directory = LeftDirectory { records: 1, bytes: record.len() + RECORD, path };
     loop {
-        let Some((stream, record)) = records.look(before + directory.records, Duration::ZERO) else {
+        let Some((stream, record)) = records.look(before + directory.records, LITTLE_PATIENCE) else {
             return records.ends_well().then_some(directory);
         };
         match stream.class() {

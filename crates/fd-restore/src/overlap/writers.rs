@@ -60,8 +60,8 @@ impl Writers {
 
     /// Carries the tasks out, at most `depth` at a time, and returns the answers in their order.
     ///
-    /// If the job is cancelled meanwhile, files that were begun are still finished, if that takes no
-    /// longer than two seconds.
+    /// If the job is cancelled meanwhile, files that were begun are still finished, if that takes
+    /// no longer than two seconds.
     pub(crate) fn carry_out(&mut self, tasks: Vec<Task>, depth: usize, cancel: &CancelToken) -> Vec<Answer> {
         let mut answers: Vec<Answer> = tasks.iter().map(|_| Answer::NotBegun).collect();
         self.start(depth.min(tasks.len()));
