@@ -6,7 +6,8 @@
 //! - `conversation`: what it may say when;
 //! - `chain`: what it calls ahead, so that it need not be asked each time;
 //! - `orders`: messages with descriptors;
-//! - `process`: starting, ordering about and ending the process;
+//! - `child`: the process, and what belongs to it;
+//! - `process`: starting, ordering about and ending it;
 //! - `remote`: the plugin and its instances;
 //! - `settings`: how plugin hosts are run.
 //!
@@ -23,6 +24,7 @@
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod abi;
 mod chain;
+mod child;
 mod conversation;
 #[cfg(target_arch = "x86_64")]
 mod guest;

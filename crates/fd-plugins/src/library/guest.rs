@@ -12,6 +12,7 @@ mod convert;
 mod exports;
 mod fault;
 mod functions;
+mod group;
 mod instance;
 mod line;
 mod loader;
@@ -48,6 +49,7 @@ pub fn serve() -> u8 {
 
 fn run() -> io::Result<()> {
     fault::watch();
+    group::end_with_the_daemon()?;
     let control = confine::take_control_line()?;
     let Some((bytes, _)) = orders::receive(control.as_fd())? else { return Ok(()) };
     let Ok(Order::Load(load)) = wire::decode(&bytes) else { return Err(io::ErrorKind::InvalidData.into()) };
@@ -57,7 +59,11 @@ fn run() -> io::Result<()> {
     };
     report(&control, &Report::Loaded { version: Bytes(loaded.version.clone()), offers: loaded.offers() })?;
     loop {
-        let Some((bytes, descriptors)) = orders::receive(control.as_fd())? else { return Ok(()) };
+        let Some((bytes, descriptors)) = orders::receive(control.as_fd())? else {
+            // The daemon is gone.
+            group::end();
+            return Ok(());
+        };
         let order = wire::decode(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let mut descriptors = descriptors.into_iter();
         match order {

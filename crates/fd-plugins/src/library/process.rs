@@ -2,13 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufRead as _, Read as _};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use super::child::Leader;
 use super::orders;
 use super::settings::{Confinement, HostSettings};
 use super::wire::{self, Function, Load, Order, Report, marks};
@@ -31,8 +32,6 @@ pub(crate) const STEP: Duration = Duration::from_millis(100);
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 /// How long an order may wait for the plugin host to take it.
 const ORDER_LIMIT: Duration = Duration::from_secs(5);
-/// Bytes of a line of output; longer ones come in parts.
-const LONGEST_LINE: u64 = 2000;
 
 /// Whether the program was started to be a plugin host.
 pub fn is_meant(arguments: &[OsString]) -> bool {
@@ -43,7 +42,7 @@ pub fn is_meant(arguments: &[OsString]) -> bool {
 #[derive(Debug)]
 pub(crate) struct Process {
     control: Mutex<OwnedFd>,
-    child: Mutex<Ending>,
+    leader: Mutex<Leader>,
     instances: AtomicU64,
     /// Instances that have begun and not ended.
     live: AtomicU64,
@@ -54,13 +53,6 @@ pub(crate) struct Process {
     /// No new instance may begin here.
     retired: AtomicBool,
     patience: Duration,
-}
-
-/// A child, and its status once it has ended.
-#[derive(Debug)]
-struct Ending {
-    child: Child,
-    status: Option<ExitStatus>,
 }
 
 /// The daemon's ends of a new instance.
@@ -123,16 +115,18 @@ impl Process {
         rustix::net::sockopt::set_socket_timeout(&control, rustix::net::sockopt::Timeout::Send, Some(ORDER_LIMIT))
             .map_err(io::Error::from)?;
         let (output, printed) = io::pipe()?;
-        let child = Command::new(&settings.program)
+        let mut command = Command::new(&settings.program);
+        command
             .arg0(ROLE)
             .arg(OsStr::from_bytes(file))
             .stdin(Stdio::from(theirs))
             .stdout(printed.try_clone()?)
-            .stderr(printed)
-            .spawn()?;
+            .stderr(printed);
+        let (sink, name) = (Arc::clone(&settings.output), file.to_vec());
+        let leader = Leader::start(command, output, move |line| sink(&name, line))?;
         let process = Arc::new(Self {
             control: Mutex::new(control),
-            child: Mutex::new(Ending { child, status: None }),
+            leader: Mutex::new(leader),
             instances: AtomicU64::new(0),
             live: AtomicU64::new(0),
             memories: Mutex::default(),
@@ -140,15 +134,6 @@ impl Process {
             retired: AtomicBool::new(false),
             patience: confinement.start_timeout,
         });
-        let (sink, name) = (Arc::clone(&settings.output), file.to_vec());
-        thread::Builder::new().name("plugin output".to_owned()).spawn(move || {
-            let mut output = io::BufReader::new(output);
-            let mut line = Vec::new();
-            while output.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-                sink(&name, line.trim_ascii_end());
-                line.clear();
-            }
-        })?;
         let load = Load {
             path: path.into(),
             file: file.into(),
@@ -235,13 +220,9 @@ impl Process {
         }
     }
 
-    /// How it has ended, if it has.
+    /// How it has ended, if it has. What the plugin had started and left running has ended then.
     pub(crate) fn ended(&self) -> Option<ExitStatus> {
-        let mut ending = self.child();
-        if ending.status.is_none() {
-            ending.status = ending.child.try_wait().ok().flatten();
-        }
-        ending.status
+        self.leader().ended()
     }
 
     /// The function in which it has died: that of the thread which received the signal. Whether it
@@ -284,14 +265,10 @@ impl Process {
         }
     }
 
-    /// Ends it at once. Nothing begins here any more.
+    /// Ends it at once, with what the plugin has started. Nothing begins here any more.
     pub(crate) fn kill(&self) {
         self.retire();
-        let mut ending = self.child();
-        if ending.status.is_none() {
-            // One that has just ended needs no signal.
-            let _gone = ending.child.kill();
-        }
+        self.leader().kill();
     }
 
     /// An instance has ended. If nothing begins here any more and it was the last one, the process
@@ -317,8 +294,8 @@ impl Process {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn child(&self) -> MutexGuard<'_, Ending> {
-        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    fn leader(&self) -> MutexGuard<'_, Leader> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -10,6 +10,7 @@ mod calls;
 mod confined;
 mod debian;
 mod failures;
+mod leftovers;
 
 use std::process::ExitCode;
 
@@ -24,9 +25,15 @@ fn main() -> ExitCode {
         debian::inside();
         return ExitCode::SUCCESS;
     }
+    if let [_, role, plugin, loops] = &arguments[..]
+        && role == leftovers::DAEMON
+    {
+        leftovers::daemon(plugin.as_ref(), loops.as_ref());
+        return ExitCode::SUCCESS;
+    }
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let mut failed = 0;
-    let tests = [calls::TESTS, confined::TESTS, failures::TESTS, debian::TESTS];
+    let tests = [calls::TESTS, confined::TESTS, failures::TESTS, leftovers::TESTS, debian::TESTS];
     for (name, test) in tests.into_iter().flatten().filter(|(name, _)| name.contains(&filter)) {
         // A skipped test is named by its thread.
         let run = std::thread::Builder::new().name((*name).to_owned()).spawn(*test);

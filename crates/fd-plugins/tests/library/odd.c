@@ -130,6 +130,21 @@ static int odd(struct bp_context *context, const char *function)
     if (!strncmp(what, "fork", 4) && fork() == 0)
         for (;;)
             pause();
+    if (!strncmp(what, "spawn", 5)) {
+        /* One process that stays in the group, and one that leaves it; neither has anything open. */
+        for (int leaves = 0; leaves < 2; leaves++) {
+            pid_t child = fork();
+            if (!child) {
+                if (leaves)
+                    setsid();
+                for (int fd = 0; fd < 100; fd++)
+                    close(fd);
+                for (;;)
+                    pause();
+            }
+            daemon_functions->job_message(context, __FILE__, __LINE__, M_INFO, 0, "%d\n", child);
+        }
+    }
     if (!strncmp(what, "dying", 5)) {
         if (fork() == 0)
             for (int left = 20; left; left--)

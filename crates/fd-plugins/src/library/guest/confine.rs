@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
+use super::group;
 use crate::library::wire::Load;
 use crate::texts;
 
@@ -62,5 +63,6 @@ pub(super) fn become_user(uid: u32, gid: u32, groups: &[u32]) -> io::Result<()> 
     // SAFETY: numbers only.
     checked(unsafe { libc::setgid(gid) })?;
     // SAFETY: as above.
-    checked(unsafe { libc::setuid(uid) })
+    checked(unsafe { libc::setuid(uid) })?;
+    group::end_with_the_daemon()
 }
