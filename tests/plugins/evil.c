@@ -5,20 +5,22 @@
  *
  * CALL is `event9`, `event11`, `event20`, … (the number of an event), `start`, `end`, `open`, `read`, `write`,
  * `seek`, `close`, `create`, `attributes`, `startrestore`, `endrestore`, `checkfile`, `xacl`,
- * `stream`, `meta`, `query`, `list`, `verify`, `endverify`. What happens before a command is known
- * is told by files in the folder of the trace: `NAME.CALL-HOW` with `new`, `free`, `event1`,
- * `event2`, `event12`.
+ * `stream`, `meta`, `list`. Calls that no command is for, as `new`, `free`, `verify`, `endverify` and `event1`, are
+ * told by a file in the folder of the trace: `NAME.CALL` holds the HOW, and NAME is that of the plugin's file.
+ * The parameter of a query is its HOW.
  *
  * HOW:
  *   segv abort exit kill trap stack  it dies
  *   sleep loop                       it never comes back
  *   free2 overrun smash              it spoils memory
- *   print fork leak closeall thread  it does what a plugin has no business to do
+ *   print fork leak closeall thread killgroup   it does what a plugin has no business to do
  *   rc huge negative null long       answers that make no sense
  *   badcontext badpointer            calls of the daemon with nonsense
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -111,6 +113,8 @@ static void intrude(struct bp_context *context, const char *how)
         sleep(3);
         _exit(0);
     }
+    if (!strcmp(how, "killgroup"))
+        kill(0, SIGKILL);
     for (int round = 0; round < 100 && !strcmp(how, "leak"); round++)
         if (open("/dev/null", O_RDONLY) < 0)
             break;
@@ -131,6 +135,29 @@ static void intrude(struct bp_context *context, const char *how)
         daemon_functions->set_value(context, VAR_FILE_SEEN, (void *)1);
 }
 
+/* What a file of the trace's folder says for this call; empty if there is none. */
+static const char *how_by_switch(struct bp_context *context, const char *call)
+{
+    static __thread char how[20];
+    char path[3000];
+    const char *folder = trace_folder(context), *own;
+    int descriptor;
+    ssize_t length;
+    Dl_info place;
+
+    if (!*folder || !dladdr((void *)how_by_switch, &place))
+        return "";
+    own = strrchr(place.dli_fname, '/') + 1;
+    snprintf(path, sizeof path, "%s/%.*s.%s", folder, (int)(strlen(own) - strlen("-fd.so")), own, call);
+    descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return "";
+    length = read(descriptor, how, sizeof how - 1);
+    close(descriptor);
+    how[length > 0 ? length : 0] = 0;
+    return how;
+}
+
 static const char *how_in(struct bp_context *context, const char *call)
 {
     struct state *state = state_of(context);
@@ -138,7 +165,19 @@ static const char *how_in(struct bp_context *context, const char *call)
     for (int at = 0; state && at < state->steps.count; at++)
         if (text_of(&state->steps.step[at], call))
             return text_of(&state->steps.step[at], call);
-    return "";
+    return how_by_switch(context, call);
+}
+
+/* Writes the call to the file `sleeps` in the folder of the trace. */
+static void tell_of_sleep(struct bp_context *context, const char *call)
+{
+    char path[3000];
+    int descriptor;
+
+    snprintf(path, sizeof path, "%s/sleeps", trace_folder(context));
+    descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor >= 0 && write(descriptor, call, strlen(call)) >= 0)
+        close(descriptor);
 }
 
 /* Does what the command says for this call; the call's own result is RC_OK unless it says `rc`. */
@@ -146,6 +185,8 @@ static int misbehave(struct bp_context *context, const char *call)
 {
     const char *how = how_in(context, call);
 
+    if (!strcmp(how, "sleep"))
+        tell_of_sleep(context, call);
     die(how);
     spoil(how);
     intrude(context, how);
@@ -157,32 +198,20 @@ static bool is_how(struct bp_context *context, const char *call, const char *how
     return !strcmp(how_in(context, call), how);
 }
 
-static void misbehave_by_switch(struct bp_context *context, const char *call)
-{
-    static const char *const all[] = {"segv", "abort", "exit", "sleep"};
-    char name[100];
-
-    for (unsigned at = 0; at < sizeof all / sizeof *all; at++) {
-        snprintf(name, sizeof name, "%s-%s", call, all[at]);
-        if (is_switched_on(context, name))
-            die(all[at]);
-    }
-}
-
 static int new_plugin(struct bp_context *context)
 {
     context->plugin = calloc(1, sizeof(struct state));
-    misbehave_by_switch(context, "new");
-    return RC_OK;
+    return misbehave(context, "new");
 }
 
 static int free_plugin(struct bp_context *context)
 {
-    misbehave_by_switch(context, "free");
+    int rc = misbehave(context, "free");
+
     free_steps(&state_of(context)->steps);
     free(context->plugin);
     context->plugin = NULL;
-    return RC_OK;
+    return rc;
 }
 
 static int handle_event(struct bp_context *context, struct b_event *event, void *value)
@@ -191,7 +220,6 @@ static int handle_event(struct bp_context *context, struct b_event *event, void 
     char call[20];
 
     snprintf(call, sizeof call, "event%u", event->type);
-    misbehave_by_switch(context, call);
     switch (event->type) {
     case EVENT_PLUGIN_COMMAND:
     case EVENT_BACKUP_COMMAND:
@@ -351,7 +379,6 @@ static int handle_xacl_data(struct bp_context *context, struct xacl_pkt *packet)
 static int restore_file_list(struct bp_context *context, struct restore_filelist_pkt *packet)
 {
     (void)packet;
-    misbehave_by_switch(context, "list");
     return misbehave(context, "list");
 }
 
@@ -386,14 +413,12 @@ static int metadata_restore(struct bp_context *context, struct meta_pkt *packet)
 static int start_verify_file(struct bp_context *context, struct restore_pkt *packet)
 {
     (void)packet;
-    misbehave_by_switch(context, "verify");
-    return RC_OK;
+    return misbehave(context, "verify");
 }
 
 static int end_verify_file(struct bp_context *context)
 {
-    misbehave_by_switch(context, "endverify");
-    return RC_OK;
+    return misbehave(context, "endverify");
 }
 
 static struct p_funcs functions = {

@@ -5,12 +5,13 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use crate::calls;
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, PATIENCE, Plugins, Restore, Result, build_plugin,
     descriptors, wait_for,
 };
 
-const CLIENT: &str = "ours";
+pub(crate) const CLIENT: &str = "ours";
 
 /// What a backup does with the one file that the plugin hands over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,7 @@ enum End {
 type Case = (&'static str, &'static str, End);
 
 /// Of a backup.
-const BACKUPS: [Case; 35] = [
+const BACKUPS: [Case; 37] = [
     ("event20", "segv", End::Fails),
     ("event9", "abort", End::Fails),
     ("start", "segv", End::Fails),
@@ -37,6 +38,7 @@ const BACKUPS: [Case; 35] = [
     ("start", "unmapped", End::Fails),
     ("start", "packet", End::Fails),
     ("start", "huge", End::Fails),
+    ("start", "negative", End::GoesOn),
     ("stream", "kill", End::Fails),
     ("stream", "huge", End::GoesOn),
     ("stream", "negative", End::GoesOn),
@@ -56,6 +58,7 @@ const BACKUPS: [Case; 35] = [
     ("read", "rc", End::GoesOn),
     ("read", "print", End::GoesOn),
     ("read", "fork", End::GoesOn),
+    ("read", "killgroup", End::Fails),
     ("read", "leak", End::GoesOn),
     ("read", "thread", End::GoesOn),
     ("read", "badpointer", End::Fails),
@@ -87,7 +90,7 @@ fn restorer(number: usize) -> String {
     format!("r{number:02}")
 }
 
-fn set(name: &str, commands: &[String]) -> FileSet {
+pub(crate) fn set(name: &str, commands: &[String]) -> FileSet {
     let mut lines = vec!["Include {".to_owned(), "Options {".to_owned(), "Signature = MD5".to_owned(), "}".to_owned()];
     lines.extend(commands.iter().map(|command| format!("Plugin = \"{command}\"")));
     lines.push("}".to_owned());
@@ -101,7 +104,8 @@ fn bed() -> Result<Bed> {
     let built = options.folder.path().join("evil-fd.so");
     build_plugin("evil", &[], &built)?;
     let of_restores = (0..RESTORES.len()).map(restorer);
-    for name in (0..BACKUPS.len()).map(name_of).chain(of_restores).chain(["sleeper".to_owned(), "slow".to_owned()]) {
+    let of_backups = (0..BACKUPS.len()).map(name_of).chain(["sleeper".to_owned(), "slow".to_owned()]);
+    for name in of_backups.chain(of_restores).chain(calls::names()) {
         fs::copy(&built, plugins.join(format!("{name}-fd.so"))).unwrap();
     }
     build_plugin("evil", &["LOAD=\"abort\""], &plugins.join("loads-fd.so"))?;
@@ -109,6 +113,7 @@ fn bed() -> Result<Bed> {
     client.plugins = Plugins::In(plugins);
     client.settings.push("plugins.bpipe = \"off\"".to_owned());
     client.settings.push("plugins.settings.slow.call_timeout = 2".to_owned());
+    client.settings.extend(calls::settings());
     client.messages.push("Append = @WORK@/all.log = all".to_owned());
     options.folder.make(&format!("work/{CLIENT}/trace"))?;
     let case = |(number, (call, how, _)): (usize, &Case)| {
@@ -126,15 +131,19 @@ fn bed() -> Result<Bed> {
     options.file_sets.push(set("restores", &commands));
     options.file_sets.push(set("sleeper", &["sleeper:read=sleep,file=/@evil/sleeper".to_owned()]));
     options.file_sets.push(set("slow", &["slow:read=loop,file=/@evil/slow".to_owned()]));
+    options.file_sets.extend(calls::file_sets());
+    options.director_resources.push(calls::verify_job());
+    // Some sessions are the test's own.
+    options.tls_psk = false;
     Bed::start(options)
 }
 
 /// The lines that name a plugin.
-fn about(job: &JobResult, name: &str) -> Vec<String> {
+pub(crate) fn about(job: &JobResult, name: &str) -> Vec<String> {
     job.log.lines().filter(|line| line.contains("JobId") && line.contains(name)).map(ToOwned::to_owned).collect()
 }
 
-fn run_all(bed: &Bed, sets: &[String]) -> Result<Vec<JobResult>> {
+pub(crate) fn run_all(bed: &Bed, sets: &[String]) -> Result<Vec<JobResult>> {
     let commands: Vec<_> =
         sets.iter().map(|set| format!("run job=backup-{CLIENT} fileset={set} level=Full yes")).collect();
     let jobs = bed.queue_all(&commands)?;
@@ -148,7 +157,7 @@ fn wrong() -> Result<String> {
     let pid = bed.client(CLIENT)?.pid()?;
     let before = descriptors(pid)?.len();
     let mut wrong = String::new();
-    // The one that never comes back is canceled when all others have ended.
+    // This one never comes back.
     let sleeper = bed.queue(&format!("run job=backup-{CLIENT} fileset=sleeper level=Full yes"))?;
     let mut sets: Vec<_> = (0..BACKUPS.len()).map(name_of).collect();
     sets.push("slow".to_owned());
@@ -171,11 +180,7 @@ fn wrong() -> Result<String> {
     if slow.row.status != 'f' || about(slow, "slow").is_empty() {
         writeln!(wrong, "slow: {} {}", slow.row.status, slow.log).unwrap();
     }
-    bed.console(&[&format!("cancel jobid={sleeper} yes")])?;
-    let canceled = bed.wait(sleeper)?;
-    if canceled.row.status != 'A' {
-        writeln!(wrong, "sleeper: {} {}", canceled.row.status, canceled.log).unwrap();
-    }
+    wrong.push_str(&calls::wrong(&mut bed, sleeper)?);
     // Each is started again.
     let good = run_all(&bed, &["good".to_owned()])?.remove(0);
     if good.row.status != 'T' || good.row.files != BACKUPS.len() as u64 {

@@ -11,6 +11,7 @@
     reason = "what helps a test fails the test, like the test itself"
 )]
 
+mod calls;
 mod evil;
 mod loads;
 mod rows;
