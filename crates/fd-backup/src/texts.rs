@@ -102,6 +102,11 @@ pub(crate) fn digest_failed(kind: DigestKind) -> Vec<u8> {
     format!("{} digest initialization failed\n", kind.stream()).into_bytes()
 }
 
+/// A plugin command in the FileSet of a Verify job that reads the disk.
+pub(crate) fn no_plugins_on_disk(command: &[u8]) -> Vec<u8> {
+    [b"Plugin: \"", command, b"\" not found.\n"].concat()
+}
+
 /// Where a plugin is named. The stock daemon's message has another line number for each place
 /// (reference 07 §5.2).
 #[derive(Clone, Copy)]

@@ -32,6 +32,9 @@ use rows::{ALLOWED, ENCRYPTED, PLAIN, ROWS, Row};
 /// The clients' names: as long as each other, so that lengths are the same.
 const NAMES: [&str; 2] = ["refer", "under"];
 
+/// Levels of Verify jobs: two that read the volume, and two that read the disk.
+const VERIFIES: [&str; 4] = ["Data", "VolumeToCatalog", "DiskToCatalog", "InitCatalog"];
+
 fn allowed_scripts(options: &BedOptions) -> Result<PathBuf> {
     let folder = options.folder.make("scripts")?;
     for (name, text) in [("print", "printf '<%s>\\n' \"$@\""), ("take", "cat > \"$1/took\"; echo taken")] {
@@ -65,7 +68,8 @@ fn raise() -> Result<Bed> {
         options.file_sets.push(FileSet { name: row.name.to_owned(), lines });
         for client in row.names() {
             let name = row.name;
-            for (job, more) in [("save", "Type = Backup\nLevel = Full"), ("check", "Type = Verify\nLevel = Data")] {
+            let check = format!("Type = Verify\nLevel = Data\nVerify Job = \"save-{client}-{name}\"");
+            for (job, more) in [("save", "Type = Backup\nLevel = Full"), ("check", check.as_str())] {
                 options.director_resources.push(format!(
                     "Job {{\nName = \"{job}-{client}-{name}\"\n{more}\nClient = {client}-fd\nFileSet = \"{name}\"\n\
                      Storage = {client}\nPool = {client}\nMessages = Standard\nMaximum Concurrent Jobs = 10\n}}"
@@ -289,6 +293,27 @@ fn estimate_all(bed: &Bed) -> Result<Vec<String>> {
     Ok(line_differences("estimate", &sides[0], &sides[1]))
 }
 
+/// What Verify jobs of this level say of what each daemon has saved last.
+fn verify_all(bed: &Bed, level: &str) -> Result<Vec<String>> {
+    // The levels that read the disk know no plugins, whatever the row.
+    let is_meant = |row: &&Row| !level.contains("Catalog") || level.starts_with("Volume") || row.name == "packed";
+    let rows = ROWS.iter().filter(|row| row.is_restored && !row.writer_fails).filter(is_meant);
+    let command = |row: &Row, client: &str| format!("run job=check-{client}-{} level={level} yes", row.name);
+    let mut wrong = Vec::new();
+    for (row, jobs) in run_all(bed, rows, command)? {
+        let side = |(client, job): (&String, &JobResult)| {
+            let end = format!("{} {}", job.row.status, job.report()["Termination"]);
+            [messages(job, client), told::report_of_verify(job), vec![end]]
+        };
+        let sides: Vec<_> = row.names().iter().zip(&jobs).map(side).collect();
+        tell(&format!("{level} {}", row.name), &sides[0]);
+        for (what, (stock, ours)) in ["messages", "report", "end"].iter().zip(sides[0].iter().zip(&sides[1])) {
+            wrong.extend(line_differences(&format!("{} {level}: {what}", row.name), stock, ours));
+        }
+    }
+    Ok(wrong)
+}
+
 /// Prints what was found for who wants to see it.
 fn tell(what: &str, told: &[Vec<String>]) {
     if std::env::var_os("BPIPE_LOGS").is_some() {
@@ -335,6 +360,9 @@ fn what_bpipe_saves_and_restores_is_as_with_the_stock_daemon() -> Result<()> {
         for (row, pair) in &full {
             wrong.extend(compare(&bed, level, row, pair)?);
         }
+    }
+    for level in VERIFIES {
+        wrong.extend(verify_all(&bed, level)?);
     }
     wrong.extend(restore_all(&bed, &full)?);
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));

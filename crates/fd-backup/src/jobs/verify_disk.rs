@@ -39,6 +39,10 @@ pub enum VerifyDiskError {
     /// The Director can't be reached. The operator has got a message about it.
     #[error("packet to the Director: {0}")]
     Director(#[from] SendError),
+    /// The FileSet has a plugin command: what a plugin saves is not on the disk. The operator has
+    /// got a message about it.
+    #[error("the FileSet has a plugin command")]
+    Plugin,
 }
 
 /// Sends to the Director what the FileSet selects on the disk: the attributes of each entry, and
@@ -125,8 +129,10 @@ impl Verify<'_> {
                     self.host.progress.add_error();
                 }
             }
-            // A plugin's data is not on the disk.
-            WalkEvent::Plugin(_) => {}
+            WalkEvent::Plugin(plugin) => {
+                self.host.log.message(MessageType::Fatal, &texts::no_plugins_on_disk(plugin.command));
+                return Err(VerifyDiskError::Plugin);
+            }
         }
         Ok(())
     }

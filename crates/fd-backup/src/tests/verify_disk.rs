@@ -201,3 +201,18 @@ fn a_cancelled_verify_stops_before_the_next_file() {
     assert_eq!((verified.result, verified.messages), (Err(VerifyDiskError::Cancelled), vec![]));
     assert_eq!(verified.packets.len(), 2);
 }
+
+#[test]
+fn a_plugin_command_ends_the_verify_behind_the_files_before_it() {
+    let lines =
+        ["I", "O M", "N", "F @/a", "N", "P bpipe:/x:cat:cat", "P bpipe:/y:cat:cat", "N", "I", "O M", "N", "F @/b", "N"];
+    let bed = Bed::with_lines(&lines);
+    for name in ["a", "b"] {
+        bed.file(name, b"x");
+    }
+    let verified = verify(&bed, Director::default());
+    assert_eq!(verified.result, Err(VerifyDiskError::Plugin));
+    let text = "Plugin: \"bpipe:/x:cat:cat\" not found.\n".to_owned();
+    assert_eq!(verified.messages, [(MessageType::Fatal, text)]);
+    assert_eq!(bed.progress.files(), 1);
+}
