@@ -1,7 +1,14 @@
 //! Where a restore through `bpipe` goes: what its writer is told with each form of the restore
-//! command, beside the stock daemon, and what becomes of the data without `bpipe`.
+//! command, beside the stock daemon, a writer that the user gives, and what becomes of the data
+//! without `bpipe`.
 //!
 //! With `FD_UNDER_TEST=stock` a second stock daemon takes the place of ours.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "what helps a test fails the test, like the test itself"
+)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -56,6 +63,41 @@ fn told(bed: &Bed, job: &JobResult, client: &str) -> Vec<String> {
     lines
 }
 
+/// What a user types at the console to have this writer: the parameter *Plugin Options* (13) of the
+/// restore, of which bpipe has one.
+fn typed(writer: &str) -> String {
+    ["mod", "13", "mod", writer, "yes", "yes"].join("\n")
+}
+
+/// Restores what each daemon has saved with a writer of the user's; what differs between the
+/// daemons.
+fn with_a_user_s_writer(bed: &Bed, saved: &[u32]) -> Result<Vec<String>> {
+    let to = bed.folder().join("by-the-user");
+    fs::create_dir(&to).unwrap();
+    let mut sides = Vec::new();
+    for (from, onto) in [(0, 0), (0, 1), (1, 1)] {
+        let command = format!(
+            "restore jobid={} client={}-fd restoreclient={}-fd where={} replace=always all done\n{}",
+            saved.get(from).unwrap(),
+            NAMES[from],
+            NAMES[onto],
+            to.display(),
+            typed("cat >%w/user-%r; echo done: \"%w\"")
+        );
+        let job = bed.queue(&command)?;
+        let told = told(bed, &bed.wait(job)?, NAMES[onto]);
+        let data = fs::read_to_string(to.join("user-a")).unwrap_or_default();
+        assert!(data.ends_with("59999\n60000\n") && data.len() == 348_894, "{told:#?}");
+        assert!(told.iter().any(|line| line.contains("Using user supplied restore command: \"cat >%w/")), "{told:#?}");
+        // The command's own writer got nothing.
+        assert_eq!(told[1], "data 0 false");
+        fs::remove_file(to.join("user-a")).unwrap();
+        sides.push(told);
+    }
+    let wrong = [1, 2].map(|side| line_differences("a user's writer", &sides[0], &sides[side]));
+    Ok(wrong.concat())
+}
+
 #[test]
 fn bpipe_restores_to_any_place_as_the_stock_daemon_does() -> Result<()> {
     let bed = raise()?;
@@ -80,6 +122,7 @@ fn bpipe_restores_to_any_place_as_the_stock_daemon_does() -> Result<()> {
         assert!(sides[0].iter().any(|line| line == "data 348894 true"), "{how}: {sides:?}");
         wrong.extend(line_differences(how, &sides[0], &sides[1]));
     }
+    wrong.extend(with_a_user_s_writer(&bed, &saved)?);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // What the stock daemon has saved is an ordinary file without `bpipe`.
     let job = bed.run(&restore(0, BARE, &format!("where={} replace=always", to.display())))?;
