@@ -42,9 +42,9 @@ pub struct Group<'a> {
 
 /// What a process has used, to the nanosecond, and how it is divided.
 #[derive(Clone, Copy)]
-struct Used {
-    cpu: Duration,
-    parts: Usage,
+pub(crate) struct Used {
+    pub(crate) cpu: Duration,
+    pub(crate) parts: Usage,
 }
 
 impl<'a> Group<'a> {
@@ -382,7 +382,7 @@ fn key_pair(folder: &Path) -> Result<PathBuf> {
 
 /// CPU time from the process's own clock: ended threads count, and it is finer than the kernel's
 /// ticks.
-fn used(pid: u32) -> Result<Used> {
+pub(crate) fn used(pid: u32) -> Result<Used> {
     let raw = i32::try_from(pid).map_err(|error| BedError::Usage(error.to_string()))?;
     let now = clock_getcpuclockid(Pid::from_raw(raw)).and_then(ClockId::now);
     let time = now.map_err(|source| BedError::System { what: "the CPU clock of a process", source })?;
@@ -390,7 +390,7 @@ fn used(pid: u32) -> Result<Used> {
 }
 
 /// The load average of the last minute.
-fn load() -> f64 {
+pub(crate) fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or_default()
 }

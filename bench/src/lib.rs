@@ -11,6 +11,7 @@ pub mod group;
 pub mod hot_set;
 pub mod places;
 pub mod plot;
+pub mod plugin_host;
 pub mod report;
 pub mod restored;
 pub mod sample;

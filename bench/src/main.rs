@@ -22,6 +22,7 @@ use bench::connection::Watch;
 use bench::group::Group;
 use bench::hot_set;
 use bench::plot;
+use bench::plugin_host;
 use bench::restored::Restored;
 use bench::sample::{self, Sample};
 use bench::target::{self, Verdict};
@@ -80,6 +81,18 @@ enum Command {
         #[arg(long)]
         trees: Option<PathBuf>,
     },
+    /// Measure a plugin's library in a plugin host beside the stock daemon, which runs it itself.
+    PluginHost {
+        /// MiB of one large file.
+        #[arg(long, default_value_t = 2048)]
+        mebibytes: u64,
+        /// Number of small files.
+        #[arg(long, default_value_t = 10_000)]
+        files: u64,
+        /// Jobs of each daemon for each of both.
+        #[arg(long, default_value_t = QUICK)]
+        pairs: u32,
+    },
     /// Make the tables anew from raw files.
     Report {
         /// Folders of results; the tables go to the first one.
@@ -108,6 +121,9 @@ fn main() -> ExitCode {
             true
         }),
         Command::Beside { work, rounds, trees } => beside(work, rounds, trees).map(|()| true),
+        Command::PluginHost { mebibytes, files, pairs } => {
+            measure_plugin_host(plugin_host::Wanted { mebibytes, files, pairs })
+        }
         Command::Report { folders, check } => report(&folders).map(|kept| kept || !check),
     };
     match result {
@@ -189,6 +205,15 @@ fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>
         say(&format!("FAILED: {failure}"));
     }
     Ok((failures.is_empty(), kept))
+}
+
+fn measure_plugin_host(wanted: plugin_host::Wanted) -> Result<bool> {
+    // Before any thread, as in `run`.
+    let watch = Watch::best();
+    let interrupted = watch_signals()?;
+    bed::setup::root(&mut |step| say(step))?;
+    say(&plugin_host::measure(wanted, &watch, &interrupted)?);
+    Ok(true)
 }
 
 /// The first lines of a text and the last ones: a job's log may hold a line for each file.
