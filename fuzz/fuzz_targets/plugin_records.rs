@@ -6,47 +6,29 @@
 //! The input begins with eight bytes that choose the plugin's answers. Then come records: a byte
 //! that chooses the stream, a byte of length, and so many bytes of data.
 
+#[path = "shared/volume.rs"]
+mod volume;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use fd_crypto::processor::Processor;
-use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendError};
+use fd_messages::{CancelToken, MessageType, PacketSink, Progress, SendError};
 use fd_plugins::{
     Called, CancelEvent, CreateStatus, Event, FileEvent, Gone, Host, Instance, Io, IoDone, JobFacts, JobPlugins,
     MetadataPacket, Offers, Plugin, PluginInfo, RestoreFile, Status, Value, Variable,
 };
 use fd_records::{DigestKind, MetadataKind, Replace};
 use fd_restore::verify::{Checks, VerifyJob, data as verify_data};
-use fd_restore::{OutputNames, PluginAccess, RecordSource, RestorePlan, RestoreState, SourceError, run};
+use fd_restore::{OutputNames, PluginAccess, RestorePlan, RestoreState, run};
 use libfuzzer_sys::fuzz_target;
+use volume::{Frames, Silent};
 
-struct Frames(std::vec::IntoIter<Vec<u8>>, Vec<u8>);
+/// A Director that takes everything.
+struct Director;
 
-impl RecordSource for Frames {
-    fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
-        match self.0.next() {
-            Some(frame) => {
-                self.1 = frame;
-                Ok(Some(&self.1))
-            }
-            None => Ok(None),
-        }
-    }
-}
-
-struct Silent;
-
-impl JobLog for Silent {
-    fn message(&self, _kind: MessageType, text: &[u8]) {
-        assert!(text.ends_with(b"\n"), "a message without an end");
-    }
-    fn wants(&self, _kind: MessageType) -> bool {
-        true
-    }
-}
-
-impl PacketSink for Silent {
+impl PacketSink for Director {
     fn send(&mut self, _packet: Vec<u8>) -> Result<(), SendError> {
         Ok(())
     }
@@ -305,7 +287,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((answers, records)) = data.split_first_chunk::<8>() else { return };
     let place = folder().join("place");
     let (progress, cancel) = (Progress::default(), CancelToken::new());
-    let source = || Frames(frames(records).into_iter(), Vec::new());
+    let source = || Frames::new(frames(records));
     let plan = RestorePlan {
         output: OutputNames::below(place.to_string_lossy().into_owned().into_bytes()),
         prelinks: false,
@@ -326,7 +308,7 @@ fuzz_target!(|data: &[u8]| {
         source: &mut source(),
         plugins: Some(&scanner),
     };
-    let _outcome = verify_data(&mut job, checks, None, &mut Silent);
+    let _outcome = verify_data(&mut job, checks, None, &mut Director);
     for entry in fs::read_dir(folder()).expect("the folder") {
         assert_eq!(entry.expect("an entry").file_name(), "place");
     }

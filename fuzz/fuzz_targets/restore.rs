@@ -9,6 +9,9 @@
 //! and devices are made like anything else: below `where` no data goes to them. The place keeps
 //! what earlier inputs made of it, for a while.
 
+#[path = "shared/volume.rs"]
+mod volume;
+
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -17,33 +20,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fd_crypto::processor::Processor;
-use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_messages::{CancelToken, Progress};
 use fd_records::Replace;
-use fd_restore::{OutputNames, RecordSource, RestorePlan, RestoreState, SourceError, run};
+use fd_restore::{OutputNames, RestorePlan, RestoreState, run};
 use libfuzzer_sys::fuzz_target;
-
-struct Frames(std::vec::IntoIter<Vec<u8>>, Vec<u8>);
-
-impl RecordSource for Frames {
-    fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
-        match self.0.next() {
-            Some(frame) => {
-                self.1 = frame;
-                Ok(Some(&self.1))
-            }
-            None => Ok(None),
-        }
-    }
-}
-
-struct Silent;
-
-impl JobLog for Silent {
-    fn message(&self, _kind: MessageType, _text: &[u8]) {}
-    fn wants(&self, _kind: MessageType) -> bool {
-        true
-    }
-}
+use volume::{Frames, Silent};
 
 /// This stream number begins the next job.
 const NEXT_JOB: u16 = 0x7fff;
@@ -141,7 +122,7 @@ fuzz_target!(|data: &[u8]| {
         };
         let (progress, cancel) = (Progress::default(), CancelToken::new());
         let mut state = RestoreState::new(&plan);
-        let _outcome = run(&plan, &mut state, &progress, &Silent, &cancel, &mut Frames(frames.into_iter(), Vec::new()));
+        let _outcome = run(&plan, &mut state, &progress, &Silent, &cancel, &mut Frames::new(frames));
         assert_eq!(victim(), before);
     }
     for entry in fs::read_dir(folder()).expect("the folder") {
