@@ -189,7 +189,7 @@ fn failed_starts_print_the_stock_words() -> Result<()> {
     let pki = "PKI Encryption = yes\nPKI Key Pair = /nonexist";
     let (pid, plugins) = ("Pid Directory = /nonexist", "Plugin Directory = /nonexist");
     // For the Director's resource, for the daemon's, arguments.
-    let rows: [(&str, &str, &[&str]); 8] = [
+    let rows: [(&str, &str, &[&str]); 9] = [
         ("", tls, &["-t", "-c", "@"]),
         ("", pki, &["-t", "-c", "@"]),
         (certificate, "", &["-t", "-c", "@"]),
@@ -197,6 +197,8 @@ fn failed_starts_print_the_stock_words() -> Result<()> {
         ("", "", &["-f", "-g", "nosuch", "-c", "@"]),
         ("", pid, &["-f", "-c", "@"]),
         ("", plugins, &["-f", "-c", "@"]),
+        // Plugins are not loaded for a test.
+        ("", plugins, &["-t", "-c", "@"]),
         ("}\nFoo {", "", &["-c", "@"]),
     ];
     let next = AtomicUsize::new(0);

@@ -45,6 +45,14 @@ fn backups_and_restores_with_plugins_are_those_of_the_stock_daemon() -> Result<(
 }
 
 #[test]
+fn differences_that_are_allowed_are_documented() {
+    let page = include_str!("../../../docs/differences.md");
+    for (row, _) in told::DOCUMENTED {
+        assert!(page.contains(&format!("| {row}")), "{row}");
+    }
+}
+
+#[test]
 fn questions_about_plugins_are_answered_as_by_the_stock_daemon() -> Result<()> {
     let wrong = talks::differences()?;
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
