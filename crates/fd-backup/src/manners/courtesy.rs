@@ -151,8 +151,7 @@ impl Courtesy {
         loop {
             let state = self.lock();
             let wait = self.ended.wait_timeout_while(state, INTERVAL, |state| !state.jobs.is_empty());
-            let (mut state, _) = wait.unwrap_or_else(PoisonError::into_inner);
-            state.jobs.retain(|job| job.strong_count() > 0);
+            let (state, _) = wait.unwrap_or_else(PoisonError::into_inner);
             if state.jobs.is_empty() {
                 // Under the lock of the list: the next backup starts the thread again.
                 self.is_looking.store(false, Ordering::SeqCst);
@@ -229,6 +228,16 @@ impl JobCourtesy {
         crew.set_priority(may_give || !decision.cpu_is_wanted);
     }
 
+    /// The backup is over, even if threads of it hang and use this longer.
+    fn end(&self) {
+        self.rest.store(0, Ordering::Relaxed);
+        let mut state = self.courtesy.lock();
+        state.jobs.retain(|job| !std::ptr::eq(job.as_ptr(), self));
+        if state.jobs.is_empty() {
+            self.courtesy.ended.notify_all();
+        }
+    }
+
     fn times(&self, crew: &Crew, now: Instant) -> Times {
         let waits = [Stage::WalkWaits, Stage::WorkWaitsForEntries, Stage::WorkWaitsForSender];
         let waits: Duration = waits.iter().map(|stage| self.times.get(*stage)).sum();
@@ -244,11 +253,7 @@ impl JobCourtesy {
 
 impl Drop for JobCourtesy {
     fn drop(&mut self) {
-        let mut state = self.courtesy.lock();
-        state.jobs.retain(|job| job.strong_count() > 0);
-        if state.jobs.is_empty() {
-            self.courtesy.ended.notify_all();
-        }
+        self.end();
     }
 }
 
@@ -304,14 +309,21 @@ impl Crew {
 impl Drop for Membership<'_> {
     fn drop(&mut self) {
         let mut crew = self.job.crew();
+        let mut is_sender = false;
         if let Some(at) = crew.members.iter().position(|member| member.thread == self.thread) {
             let member = crew.members.swap_remove(at);
+            is_sender = !member.works;
             if member.works {
                 crew.ended += member.since.elapsed();
             }
         }
         if let Some(before) = self.before {
             let _may_fail = priority::set_nice_of(self.thread, before);
+        }
+        drop(crew);
+        // The one that sends is the job's own, and the last one.
+        if is_sender {
+            self.job.end();
         }
     }
 }

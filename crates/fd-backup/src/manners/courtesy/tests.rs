@@ -80,7 +80,10 @@ fn the_thread_runs_only_while_there_is_an_old_backup() {
     let job = courtesy.begin(&Arc::default(), false, Instant::now().checked_sub(2 * WORTH_A_THREAD).unwrap()).unwrap();
     job.works_on();
     assert!(courtesy.is_looking.load(Ordering::SeqCst));
-    drop(job);
+    // The job's own thread is the last one; another one hangs.
+    let sender = job.join(false);
+    let _hangs = job.join(true);
+    drop(sender);
     // It holds the courtesy until it has ended.
     let begun = Instant::now();
     while courtesy.is_looking.load(Ordering::SeqCst) && begun.elapsed() < 60 * SECOND {
