@@ -23,8 +23,6 @@ pub(crate) struct Depth {
     base: usize,
     /// The most workers.
     most: AtomicUsize,
-    /// What the host's other work leaves.
-    limit: AtomicUsize,
     wanted: AtomicUsize,
     recent: Mutex<Recent>,
 }
@@ -41,13 +39,7 @@ impl Depth {
     pub(crate) fn new(workers: usize, most: usize) -> Self {
         let most = most.max(1);
         let base = workers.clamp(1, most);
-        Self {
-            base,
-            most: AtomicUsize::new(most),
-            limit: AtomicUsize::new(usize::MAX),
-            wanted: AtomicUsize::new(base),
-            recent: Mutex::default(),
-        }
+        Self { base, most: AtomicUsize::new(most), wanted: AtomicUsize::new(base), recent: Mutex::default() }
     }
 
     /// Workers for the processor's work.
@@ -57,7 +49,7 @@ impl Depth {
 
     /// How many workers there may be now, at least 1.
     pub(crate) fn allowed(&self) -> usize {
-        self.wanted.load(Ordering::Relaxed).min(self.limit.load(Ordering::Relaxed)).max(1)
+        self.wanted.load(Ordering::Relaxed).max(1)
     }
 
     /// Whether there can ever be more workers than the processor needs.
@@ -68,13 +60,6 @@ impl Depth {
     /// Whether more workers are wanted than the processor needs.
     pub(crate) fn is_deep(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) > self.base
-    }
-
-    /// Allows at most so many workers from now on, 0 counting as 1. Those beyond end with their
-    /// present batches.
-    #[cfg_attr(not(test), expect(dead_code, reason = "whatever gives way to the host's other work calls it"))]
-    pub(crate) fn set_limit(&self, limit: usize) {
-        self.limit.store(limit, Ordering::Relaxed);
     }
 
     /// As if reports had led to so many workers.
@@ -188,12 +173,6 @@ mod tests {
         let depth = Depth::new(0, 0);
         assert_eq!((depth.base(), depth.allowed()), (1, 1));
         let depth = Depth::new(2, 64);
-        depth.set_limit(0);
-        (0..9).for_each(|_| assert!(!depth.report(MS, 99 * MS, 1)));
-        assert_eq!(depth.allowed(), 1);
-        depth.set_limit(3);
-        assert_eq!(depth.allowed(), 3);
-        depth.set_limit(usize::MAX);
         depth.no_more_than(2);
         assert!(!depth.report(MS, 99 * MS, 2));
     }
