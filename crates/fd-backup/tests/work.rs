@@ -8,6 +8,7 @@
 use std::alloc::System;
 use std::collections::HashMap;
 use std::fs;
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use fd_backup::{BackupPlan, FrameSink, SinkError};
 use fd_bsock::CommCount;
 use fd_fileset::{Parser, Regex, RegexCompiler};
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_walk::WalkSettings;
+use fd_walk::{LookupDepth, WalkSettings};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -82,8 +83,10 @@ fn a_measured_backup() {
     for line in ["I", &format!("O {letters}"), "N", &format!("F {directory}"), "N", "N"] {
         let _accepted = parser.line(line.as_bytes()).unwrap();
     }
-    let walk = WalkSettings { incremental: kind == "unchanged", since: i64::MAX, ..WalkSettings::default() };
-    // A tracer makes all calls slow, which is no reason for more workers.
+    // A tracer makes all calls slow, which is no reason for more threads.
+    let lookup_depth = LookupDepth::Fixed(NonZeroU16::MIN);
+    let incremental = kind == "unchanged";
+    let walk = WalkSettings { incremental, since: i64::MAX, lookup_depth, ..WalkSettings::default() };
     let plan = BackupPlan { workers: 2, reading_depth: 2, ..BackupPlan::new(Arc::new(parser.finish().unwrap()), walk) };
     let region = Region::new(ALLOCATOR);
     fd_backup::run(&plan, &Arc::<Progress>::default(), &Nothing, &CancelToken::new(), &mut Nothing).unwrap();

@@ -82,9 +82,9 @@ pub(crate) struct Loan {
 }
 
 impl Directory {
-    /// Opens a directory and reads its first names. Unlike `opendir`, it does not follow a link at its path; a `path` with a
-    /// final slash still means the target of a link. `ESTALE` if the directory has another device
-    /// or inode.
+    /// Opens a directory and reads its first names. Unlike `opendir`, it does not follow a link at
+    /// its path; a `path` with a final slash still means the target of a link. `ESTALE` if the
+    /// directory has another device or inode.
     pub(crate) fn open(
         at: BorrowedFd<'_>,
         path: &[u8],
