@@ -10,7 +10,7 @@ use std::thread;
 use bed::peer::{Frame, Peer, director_session};
 use bed::{Bed, FileSet, JobResult, PATIENCE, Result, wait_for};
 
-use crate::evil::{CLIENT, about, run_all, set};
+use crate::jobs::{CLIENT, about, run_all, set};
 
 /// How a call goes wrong, and how a message tells that; `None`: the call goes on.
 const HOWS: [(&str, Option<&str>); 8] = [

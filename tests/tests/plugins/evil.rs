@@ -6,12 +6,10 @@ use std::fmt::Write as _;
 use std::fs;
 
 use crate::calls;
+use crate::jobs::{CLIENT, about, run_all, set};
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, PATIENCE, Plugins, Restore, Result, build_plugin,
-    descriptors, wait_for,
+    Bed, BedOptions, ClientOptions, Fd, PATIENCE, Plugins, Restore, Result, build_plugin, descriptors, wait_for,
 };
-
-pub(crate) const CLIENT: &str = "ours";
 
 /// What a backup does with the one file that the plugin hands over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,13 +88,6 @@ fn restorer(number: usize) -> String {
     format!("r{number:02}")
 }
 
-pub(crate) fn set(name: &str, commands: &[String]) -> FileSet {
-    let mut lines = vec!["Include {".to_owned(), "Options {".to_owned(), "Signature = MD5".to_owned(), "}".to_owned()];
-    lines.extend(commands.iter().map(|command| format!("Plugin = \"{command}\"")));
-    lines.push("}".to_owned());
-    FileSet { name: name.to_owned(), lines }
-}
-
 fn bed() -> Result<Bed> {
     let client = ClientOptions::new(Fd::Ours).named(CLIENT);
     let mut options = BedOptions::new("evil-plugins", [client])?;
@@ -136,19 +127,6 @@ fn bed() -> Result<Bed> {
     // Some sessions are the test's own.
     options.tls_psk = false;
     Bed::start(options)
-}
-
-/// The lines that name a plugin.
-pub(crate) fn about(job: &JobResult, name: &str) -> Vec<String> {
-    job.log.lines().filter(|line| line.contains("JobId") && line.contains(name)).map(ToOwned::to_owned).collect()
-}
-
-pub(crate) fn run_all(bed: &Bed, sets: &[String]) -> Result<Vec<JobResult>> {
-    let commands: Vec<_> =
-        sets.iter().map(|set| format!("run job=backup-{CLIENT} fileset={set} level=Full yes")).collect();
-    let jobs = bed.queue_all(&commands)?;
-    bed.wait_for_reports(&jobs)?;
-    jobs.into_iter().map(|job| bed.result(job)).collect()
 }
 
 /// What is wrong, as text.

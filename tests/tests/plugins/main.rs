@@ -13,6 +13,7 @@
 
 mod calls;
 mod evil;
+mod jobs;
 mod loads;
 mod rows;
 mod stage;
