@@ -92,7 +92,7 @@ const ERRORS: [&str; 9] = [
 ];
 
 const METADATA: [&str; 1] = [
-    "tp:reg=/@tp/fits,data=x,blobsize=900000;dir=/@tp/too-big/,link=/@tp/too-big/,noread,blobsize=2999977;reg=/@tp/then,data=x",
+    "tp:reg=/@tp/fits,data=x,blobsize=900000;dir=/@tp/too-big/,link=/@tp/too-big/,noread,blobsize=2999977;reg=/@tp/no-packets,data=x,emptymeta;reg=/@tp/then,data=x",
 ];
 
 /// Each `FileEvent` is sent with its own file; the stock daemon repeats it with all later ones.

@@ -225,7 +225,13 @@ pub(crate) fn record_names(entry: &Entry) -> (Cow<'_, [u8]>, Cow<'_, [u8]>) {
 
 /// Sends the metadata of a file (reference 07 §5.9). `false` if the file ends here.
 fn send_plugin_metadata(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &PluginFile<'_>) -> Result<bool, Halt> {
-    for packet in &file.packet.metadata {
+    let Some(packets) = &file.packet.metadata else { return Ok(true) };
+    if packets.is_empty() {
+        guest.host.message(MessageType::Error, &texts::metadata_failed(guest.file(), &file.entry.path));
+        guest.pass_on(&mut saver.emitter)?;
+        return Ok(false);
+    }
+    for packet in packets {
         let record = PluginMetadata {
             total_size: packet.total_size,
             total_count: packet.total_count,

@@ -92,7 +92,7 @@ impl FakeFile {
     }
 
     pub(crate) fn with_metadata(self, packets: Vec<MetadataPacket>) -> Self {
-        self.with(|file| file.packet.metadata = packets)
+        self.with(|file| file.packet.metadata = Some(packets))
     }
 }
 

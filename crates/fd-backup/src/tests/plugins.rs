@@ -320,15 +320,18 @@ fn metadata_that_can_t_be_saved_ends_its_file_or_the_job() {
     let packet = |kind, len| MetadataPacket { kind, data: vec![0; len], ..MetadataPacket::default() };
     let long = FakeFile::regular("/f", b"data").with_metadata(vec![packet(0, 3), packet(0, 2_999_977)]);
     let large = FakeFile::regular("/large", b"data").with_metadata(vec![packet(0, 1_000_000)]);
-    let (outcome, _) = backup("M", Fake::with_files([long, large, FakeFile::regular("/g", b"x")]));
+    let none = FakeFile::regular("/none", b"data").with_metadata(Vec::new());
+    let (outcome, _) = backup("M", Fake::with_files([long, large, none, FakeFile::regular("/g", b"x")]));
     assert_eq!(summary(&outcome.records())[..7], [(1, 26), (1, 1), (1, 35), (1, 26), (2, 26), (2, 1), (2, 26)]);
+    assert_eq!(summary(&outcome.records())[7..11], [(3, 26), (3, 1), (3, 26), (4, 26)]);
     assert_eq!(
         outcome.texts(MessageType::Error),
         [
             "backup.c:261 Metadata size (3000001) is bigger then currently supported one (3MB)\n",
             "fd_plugins.c:1315 Failed to backup metadata for plugin: \"tp-fd.so\" fname: /f\n",
             "Record of \"/large\" can't be sent: packet of 1000024 bytes, at most 1000000 are allowed\n",
-            "fd_plugins.c:1315 Failed to backup metadata for plugin: \"tp-fd.so\" fname: /large\n"
+            "fd_plugins.c:1315 Failed to backup metadata for plugin: \"tp-fd.so\" fname: /large\n",
+            "fd_plugins.c:1315 Failed to backup metadata for plugin: \"tp-fd.so\" fname: /none\n"
         ]
     );
     let (outcome, _) = backup("M", Fake::with_files([FakeFile::regular("/f", b"").with_metadata(vec![packet(2, 0)])]));

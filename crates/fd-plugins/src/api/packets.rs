@@ -37,8 +37,9 @@ pub struct SavePacket {
     pub object: SaveObject,
     /// The object of type 29.
     pub plugin_object: PluginObject,
-    /// Metadata, in its order.
-    pub metadata: Vec<MetadataPacket>,
+    /// Metadata, in its order; `None`: no list at all. An empty list fails the file (reference 07
+    /// §5.9).
+    pub metadata: Option<Vec<MetadataPacket>>,
     /// Number of the delta before.
     pub delta_seq: u32,
     /// FileIndex of the first name of a hard link.

@@ -49,7 +49,7 @@ pub(super) fn save_to_c(file: &SavePacket, packet: &mut SavePacketC, kept: &mut 
     write_save_head(file, packet);
     packet.restore_obj = object(&file.object, kept);
     packet.plugin_obj = plugin_object(&file.plugin_object, kept);
-    packet.plug_meta = metadata(&file.metadata, kept);
+    packet.plug_meta = metadata(file.metadata.as_deref(), kept);
 }
 
 /// A structure of this file for one of the daemon's functions.
@@ -88,8 +88,10 @@ fn plugin_object(object: &PluginObject, kept: &mut Kept) -> PluginObjectPart {
     }
 }
 
-fn metadata(packets: &[MetadataPacket], kept: &mut Kept) -> *mut PluginMetadata {
-    let Some(first) = packets.first() else { return std::ptr::null_mut() };
+fn metadata(packets: Option<&[MetadataPacket]>, kept: &mut Kept) -> *mut PluginMetadata {
+    let Some(packets) = packets else { return std::ptr::null_mut() };
+    let (total_size, total_count) =
+        packets.first().map_or_else(Default::default, |first| (first.total_size, first.total_count));
     let mut made = Vec::with_capacity(packets.len());
     for packet in packets {
         made.push(MetaPacket {
@@ -106,8 +108,8 @@ fn metadata(packets: &[MetadataPacket], kept: &mut Kept) -> *mut PluginMetadata 
     kept.list = kept.metadata.iter_mut().map(std::ptr::from_mut).collect();
     let count = i32::try_from(kept.list.len()).unwrap_or(i32::MAX);
     let head = kept.head.insert(Box::new(PluginMetadata {
-        total_size: first.total_size,
-        total_count: first.total_count,
+        total_size,
+        total_count,
         items: kept.list.as_mut_ptr(),
         num_items: count,
         last_item: count,

@@ -103,7 +103,9 @@ impl Chain {
 
     /// The first step for a file.
     fn begin(&mut self, file: &SavePacket) -> Step {
-        let is_saved = SAVED.contains(&file.file_type) && decisive(file.flags) == self.plan.flags;
+        // A list of metadata that is empty fails the file.
+        let is_whole = file.metadata.as_ref().is_none_or(|list| !list.is_empty());
+        let is_saved = is_whole && SAVED.contains(&file.file_type) && decisive(file.flags) == self.plan.flags;
         match &file.name {
             Some(name) if is_saved && !file.no_read => self.name.clone_from(name),
             _ => return Step::Done,

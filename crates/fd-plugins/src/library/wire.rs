@@ -636,7 +636,7 @@ fn check_file(file: &SavePacket) -> Result<(), Nonsense> {
         Some(&object.uuid),
     ];
     texts.into_iter().flatten().try_for_each(text_fits)?;
-    in_range(file.metadata.len() <= MOST_METADATA)
+    in_range(file.metadata.as_ref().is_none_or(|list| list.len() <= MOST_METADATA))
 }
 
 fn text_fits(text: &[u8]) -> Result<(), Nonsense> {

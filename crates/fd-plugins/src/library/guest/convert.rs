@@ -62,21 +62,19 @@ pub(super) unsafe fn from_save(from: &SavePacketC) -> SavePacket {
 ///
 /// # Safety
 /// It is one, or null.
-unsafe fn from_metadata(list: *const PluginMetadata) -> Vec<MetadataPacket> {
+unsafe fn from_metadata(list: *const PluginMetadata) -> Option<Vec<MetadataPacket>> {
     // SAFETY: the caller vouches for it.
-    let Some(list) = (unsafe { list.as_ref() }) else { return Vec::new() };
+    let list = unsafe { list.as_ref() }?;
     let count = usize::try_from(list.last_item).unwrap_or_default().min(MOST_METADATA);
     if list.items.is_null() {
-        return Vec::new();
+        return Some(Vec::new());
     }
     // SAFETY: so many packets are in the list.
     let items = unsafe { std::slice::from_raw_parts(list.items, count) };
     // SAFETY: each is a packet, or null.
     let packets = items.iter().filter_map(|packet| unsafe { packet.as_ref() });
-    packets
-        // SAFETY: it has so many bytes.
-        .map(|packet| unsafe { from_metadata_packet(packet, list.total_size, list.total_count) })
-        .collect()
+    // SAFETY: it has so many bytes.
+    Some(packets.map(|packet| unsafe { from_metadata_packet(packet, list.total_size, list.total_count) }).collect())
 }
 
 /// Texts that live as long as a structure points to them.
