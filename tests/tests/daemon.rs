@@ -13,10 +13,10 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::Signal;
 use nix::unistd::geteuid;
 
-use bed::peer::{Frame, Peer, TERMINATE, key_of_password};
+use bed::peer::{Frame, Peer, TERMINATE, director_session, key_of_password};
 use bed::{
-    Adopted, Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Finished, PATIENCE, Process, Result,
-    Root, argv, fd_argv, is_listening, our_program, run, wait_for,
+    Adopted, Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Finished, PATIENCE, Plugins, Process,
+    Result, Root, argv, build_plugin, fd_argv, is_listening, our_program, run, wait_for,
 };
 
 /// The exit status after SIGTERM is the signal's number (reference 06 §5.5).
@@ -138,25 +138,60 @@ fn no_pid_file_is_written_with_the_option_for_none() -> Result<()> {
     Ok(())
 }
 
+/// The process may read every file, and nothing that it starts may.
+fn must_only_read(pid: u32) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+    // CAP_DAC_READ_SEARCH, and none that a program would inherit.
+    assert_eq!((field("CapEff:"), field("CapPrm:")), ("0000000000000004", "0000000000000004"), "{status}");
+    assert_eq!((field("CapInh:"), field("CapAmb:")), ("0000000000000000", "0000000000000000"), "{status}");
+    assert!(!field("Uid:").contains("\t0"), "{status}");
+}
+
+/// The one plugin host of a daemon.
+fn plugin_host(daemon: u32) -> u32 {
+    let parent = format!("PPid:\t{daemon}\n");
+    let is_host = |path: &PathBuf| {
+        let status = fs::read_to_string(path.join("status")).unwrap_or_default();
+        status.contains(&parent) && !status.contains("State:\tZ")
+    };
+    let mut hosts = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path()).filter(is_host);
+    let host = hosts.next().unwrap().file_name().unwrap().to_string_lossy().parse().unwrap();
+    assert_eq!(hosts.next(), None);
+    host
+}
+
 #[test]
 fn a_daemon_that_may_read_everything_may_do_nothing_else() -> Result<()> {
     if !geteuid().is_root() {
         return skip::test("only root can become another user");
     }
     let client = ClientOptions::new(Fd::under_test()?).named("test").as_user("nobody");
-    let mut bed = Bed::prepare(BedOptions::new("read-all", [client])?)?;
+    let mut options = BedOptions::new("read-all", [client])?;
+    options.tls_psk = false;
+    let plugins = options.folder.make("plugins")?;
+    fs::set_permissions(&plugins, fs::Permissions::from_mode(0o755)).unwrap();
+    build_plugin("bulk", &[], &plugins.join("bulk-fd.so"))?;
+    options.clients.iter_mut().for_each(|client| client.plugins = Plugins::In(plugins.clone()));
+    let mut bed = Bed::prepare(options)?;
     let (output, port) = (bed.folder().join("log/fd.out"), bed.client("test")?.port());
     let mut process = Process::start("bacula-fd", &command(&mut bed, &["-f", "-u", "nobody", "-k"])?, &output)?;
     wait_for("the daemon to listen", PATIENCE, || {
         process.must_run()?;
         Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
     })?;
-    let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
-    // CAP_DAC_READ_SEARCH, and none that a program would inherit.
-    assert_eq!((field("CapEff:"), field("CapPrm:")), ("0000000000000004", "0000000000000004"), "{status}");
-    assert_eq!(field("CapInh:"), "0000000000000000", "{status}");
-    assert!(!field("Uid:").contains("\t0"), "{status}");
+    must_only_read(process.pid());
+    if Fd::under_test()? == Fd::Ours {
+        // The plugin host of the start, and the one that takes its place.
+        let first = plugin_host(process.pid());
+        must_only_read(first);
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(first.cast_signed()), Signal::SIGKILL).unwrap();
+        let mut peer = director_session(port, 7)?;
+        let second = plugin_host(process.pid());
+        assert_ne!(first, second);
+        must_only_read(second);
+        peer.finish()?;
+    }
     assert_eq!(process.stop(PATIENCE)?.code(), Some(AFTER_SIGTERM));
     Ok(())
 }

@@ -91,8 +91,37 @@ struct CapabilityData {
 /// # Errors
 /// The system's, usually `EPERM` when the capability is not permitted any more.
 pub fn keep_only_read_capability() -> io::Result<()> {
+    set_read_capability(0)
+}
+
+/// Has the programs that this thread starts keep `CAP_DAC_READ_SEARCH`, and no other capability.
+/// The thread must have called, or have been started behind, [`keep_only_read_capability`].
+///
+/// # Errors
+/// The system's, usually `EPERM` when the capability is not permitted.
+pub fn pass_on_read_capability() -> io::Result<()> {
+    set_read_capability(DAC_READ_SEARCH)?;
+    let (raise, number) = (libc::PR_CAP_AMBIENT_RAISE as libc::c_ulong, DAC_READ_SEARCH.trailing_zeros());
+    let none: libc::c_ulong = 0;
+    // SAFETY: numbers only.
+    let result = unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, libc::c_ulong::from(number), none, none) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has this thread keep its permitted capabilities when it becomes another user.
+///
+/// # Errors
+/// The system's.
+pub fn keep_capabilities() -> io::Result<()> {
+    let (on, none): (libc::c_ulong, libc::c_ulong) = (1, 0);
+    // SAFETY: numbers only.
+    let result = unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, on, none, none, none) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn set_read_capability(inheritable: u32) -> io::Result<()> {
     let header = CapabilityHeader { version: CAPABILITY_VERSION, pid: 0 };
-    let kept = CapabilityData { effective: DAC_READ_SEARCH, permitted: DAC_READ_SEARCH, inheritable: 0 };
+    let kept = CapabilityData { effective: DAC_READ_SEARCH, permitted: DAC_READ_SEARCH, inheritable };
     let none = CapabilityData { effective: 0, permitted: 0, inheritable: 0 };
     let data = [kept, none];
     // SAFETY: version 3 reads one header and two data structs of exactly these layouts; both live

@@ -32,14 +32,15 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Has their processes become what the daemon has become.
+    /// Has their processes become what the daemon has become, which may read every file with
+    /// `reads_all`.
     ///
     /// # Errors
     /// The message about it.
-    pub(crate) fn drop_privileges(&self) -> Result<(), Vec<u8>> {
+    pub(crate) fn drop_privileges(&self, reads_all: bool) -> Result<(), Vec<u8>> {
         let groups: Vec<u32> = getgroups().unwrap_or_default().into_iter().map(Gid::as_raw).collect();
         let (user, group) = (getuid().as_raw(), getgid().as_raw());
-        self.libraries.iter().try_for_each(|library| library.become_user(user, group, &groups))
+        self.libraries.iter().try_for_each(|library| library.become_user(user, group, &groups, reads_all))
     }
 }
 

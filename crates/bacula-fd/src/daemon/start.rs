@@ -148,7 +148,7 @@ fn daemon(cli: &Cli, config: Config, debug: Arc<Debug>, settings: Settings) -> R
     drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&daemon.config().file_daemon.name)))?;
     if cli.user.is_some() || cli.group.is_some() {
-        loaded.drop_privileges().map_err(|text| {
+        loaded.drop_privileges(cli.keep_read_all).map_err(|text| {
             print(&mut io::stderr(), &text);
             Ended(1)
         })?;

@@ -26,20 +26,23 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    /// Starts it. A thread takes the lines of its output.
+    /// Starts it. A thread takes the lines of its output. With `reads_all` the process has the
+    /// daemon's capability to read every file.
     ///
     /// The kernel ends a plugin host together with the thread that has started it, so that thread
     /// stays as long as the process does.
     pub(super) fn start(
         mut command: Command,
         output: PipeReader,
+        reads_all: bool,
         take_line: impl Fn(&[u8]) + Send + 'static,
     ) -> io::Result<Self> {
         use std::os::unix::process::CommandExt as _;
 
         let (tells, started) = mpsc::sync_channel(1);
         thread::Builder::new().name("plugin output".to_owned()).spawn(move || {
-            let child = command.process_group(0).spawn();
+            let passes_on = if reads_all { fd_os::daemonize::pass_on_read_capability() } else { Ok(()) };
+            let child = passes_on.and_then(|()| command.process_group(0).spawn());
             // It has copies of the child's ends of pipes.
             drop(command);
             let pid = child.as_ref().ok().map(pid_of);

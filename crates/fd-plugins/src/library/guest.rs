@@ -77,8 +77,8 @@ fn run() -> io::Result<()> {
                 let line = descriptors.next().ok_or(io::ErrorKind::InvalidData)?;
                 cancel(number, line, &loaded)?;
             }
-            Order::Become { uid, gid, groups } => {
-                let done = match confine::become_user(uid, gid, &groups) {
+            Order::Become { uid, gid, groups, reads_all } => {
+                let done = match confine::become_user(uid, gid, &groups, reads_all) {
                     Ok(()) => Report::Done,
                     Err(error) => Report::Refused(Some(Bytes(error.to_string().into_bytes()))),
                 };

@@ -102,12 +102,14 @@ impl From<io::Error> for NotLoaded {
 }
 
 impl Process {
-    /// Starts a plugin host and has it load this plugin.
+    /// Starts a plugin host and has it load this plugin. With `reads_all` it may read every file,
+    /// as the daemon may, which has become another user.
     pub(crate) fn start(
         settings: &HostSettings,
         confinement: &Confinement,
         path: &[u8],
         file: &[u8],
+        reads_all: bool,
     ) -> Result<(Arc<Self>, Vec<u8>, Offers), NotLoaded> {
         let (control, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -123,7 +125,7 @@ impl Process {
             .stdout(printed.try_clone()?)
             .stderr(printed);
         let (sink, name) = (Arc::clone(&settings.output), file.to_vec());
-        let leader = Leader::start(command, output, move |line| sink(&name, line))?;
+        let leader = Leader::start(command, output, reads_all, move |line| sink(&name, line))?;
         let process = Arc::new(Self {
             control: Mutex::new(control),
             leader: Mutex::new(leader),
@@ -141,6 +143,7 @@ impl Process {
             user: confinement.user.clone(),
             memory: confinement.memory,
             network: confinement.network,
+            reads_all,
             working_directory: settings.working_directory.as_slice().into(),
             daemon: settings.daemon.as_slice().into(),
         };
@@ -212,8 +215,8 @@ impl Process {
     }
 
     /// Has it become this user.
-    pub(crate) fn become_user(&self, uid: u32, gid: u32, groups: Vec<u32>) -> Result<(), NotLoaded> {
-        match self.order(&Order::Become { uid, gid, groups })? {
+    pub(crate) fn become_user(&self, uid: u32, gid: u32, groups: Vec<u32>, reads_all: bool) -> Result<(), NotLoaded> {
+        match self.order(&Order::Become { uid, gid, groups, reads_all })? {
             Report::Done => Ok(()),
             Report::Refused(text) => Err(NotLoaded::Refused(text.unwrap_or_default().0)),
             Report::Loaded { .. } => Err(NotLoaded::Failed(io::ErrorKind::InvalidData.into())),

@@ -16,6 +16,7 @@ mod service;
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::calls::RemoteInstance;
@@ -36,6 +37,8 @@ pub struct Library {
     settings: HostSettings,
     confinement: Confinement,
     current: Mutex<Option<Arc<Process>>>,
+    /// The daemon has become another user that may read every file.
+    reads_all: AtomicBool,
 }
 
 impl Library {
@@ -50,27 +53,32 @@ impl Library {
             return Err(Some(texts::not_loaded(&file, texts::OTHER_PROCESSOR)));
         }
         let path = path.as_os_str().as_bytes().to_vec();
-        let started = Process::start(&settings, &confinement, &path, &file);
+        let started = Process::start(&settings, &confinement, &path, &file, false);
         let (process, version, offers) = started.map_err(|why| match why {
             NotLoaded::Silently => None,
             NotLoaded::Refused(text) => Some(text),
             why => Some(texts::not_loaded(&file, &why.words())),
         })?;
         let info = PluginInfo { file, version };
-        Ok(Self { path, info, offers, settings, confinement, current: Mutex::new(Some(process)) })
+        let (current, reads_all) = (Mutex::new(Some(process)), AtomicBool::new(false));
+        Ok(Self { path, info, offers, settings, confinement, current, reads_all })
     }
 
     /// Has the plugin host become this user, as the daemon itself has, unless it has a user of its
-    /// own. Plugin hosts that are started later are that already.
+    /// own. Plugin hosts that are started later are that already. With `reads_all` they may read
+    /// every file, as the daemon may.
     ///
     /// # Errors
     /// The message about it.
-    pub fn become_user(&self, uid: u32, gid: u32, groups: &[u32]) -> Result<(), Vec<u8>> {
+    pub fn become_user(&self, uid: u32, gid: u32, groups: &[u32], reads_all: bool) -> Result<(), Vec<u8>> {
         if self.confinement.user.is_some() {
             return Ok(());
         }
+        self.reads_all.store(reads_all, Ordering::Relaxed);
         let Some(process) = self.current().clone() else { return Ok(()) };
-        process.become_user(uid, gid, groups.to_vec()).map_err(|why| texts::not_loaded(&self.info.file, &why.words()))
+        process
+            .become_user(uid, gid, groups.to_vec(), reads_all)
+            .map_err(|why| texts::not_loaded(&self.info.file, &why.words()))
     }
 
     /// The plugin host, started again if it has died.
@@ -82,7 +90,9 @@ impl Library {
             return Ok(Arc::clone(process));
         }
         *current = None;
-        let (process, _, _) = Process::start(&self.settings, &self.confinement, &self.path, &self.info.file)?;
+        let reads_all = self.reads_all.load(Ordering::Relaxed);
+        let (process, _, _) =
+            Process::start(&self.settings, &self.confinement, &self.path, &self.info.file, reads_all)?;
         Ok(Arc::clone(current.insert(process)))
     }
 

@@ -394,7 +394,8 @@ pub(crate) enum Order {
     /// The cancel event of an instance; a line for it comes with it.
     Cancel(u64),
     /// Becomes this user, with these groups, as the daemon itself has.
-    Become { uid: u32, gid: u32, groups: Vec<u32> },
+    /// It may still read every file then, if the daemon may.
+    Become { uid: u32, gid: u32, groups: Vec<u32>, reads_all: bool },
     /// The daemon ends.
     Unload,
 }
@@ -414,6 +415,8 @@ pub(crate) struct Load {
     pub(crate) memory: Option<u64>,
     /// Whether it may use the network.
     pub(crate) network: bool,
+    /// Whether it has the capability to read every file from the daemon.
+    pub(crate) reads_all: bool,
     /// The daemon's working directory.
     pub(crate) working_directory: Bytes,
     /// The daemon's name.

@@ -116,7 +116,7 @@ pub(crate) fn daemon(plugin: &Path, loops: &Path) {
     let plugin = load(plugin, confinement()).unwrap();
     if nix::unistd::geteuid().is_root() {
         // The kernel forgets at this what it was to do at the daemon's end.
-        plugin.become_user(12_345, 12_345, &[]).unwrap();
+        plugin.become_user(12_345, 12_345, &[], false).unwrap();
     }
     for pid in spawned(&plugin, "odd: startBackupFile=spawn") {
         println!("{pid}");

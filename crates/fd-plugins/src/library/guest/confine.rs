@@ -48,15 +48,23 @@ pub(super) fn confine(load: &Load) -> Result<(), Vec<u8>> {
     if !load.network && unsafe { libc::unshare(libc::CLONE_NEWNET) } < 0 {
         return Err(failed("network"));
     }
+    if load.reads_all {
+        // What the plugin starts does not get it.
+        fd_os::daemonize::keep_only_read_capability().map_err(|_| failed("capabilities"))?;
+    }
     if let Some((uid, groups)) = &load.user {
         let gid = groups.first().copied().unwrap_or(libc::gid_t::MAX);
-        become_user(*uid, gid, groups).map_err(|_| failed("user"))?;
+        become_user(*uid, gid, groups, false).map_err(|_| failed("user"))?;
     }
     Ok(())
 }
 
-/// Becomes this user, with these groups. All threads of the process do.
-pub(super) fn become_user(uid: u32, gid: u32, groups: &[u32]) -> io::Result<()> {
+/// Becomes this user, with these groups. All threads of the process do. With `reads_all` this
+/// thread, and those that it starts later, may still read every file.
+pub(super) fn become_user(uid: u32, gid: u32, groups: &[u32], reads_all: bool) -> io::Result<()> {
+    if reads_all {
+        fd_os::daemonize::keep_capabilities()?;
+    }
     let checked = |result: libc::c_int| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
     // SAFETY: the list is as long as it says.
     checked(unsafe { libc::setgroups(groups.len(), groups.as_ptr()) })?;
@@ -64,5 +72,8 @@ pub(super) fn become_user(uid: u32, gid: u32, groups: &[u32]) -> io::Result<()> 
     checked(unsafe { libc::setgid(gid) })?;
     // SAFETY: as above.
     checked(unsafe { libc::setuid(uid) })?;
+    if reads_all {
+        fd_os::daemonize::keep_only_read_capability()?;
+    }
     group::end_with_the_daemon()
 }
