@@ -55,7 +55,15 @@ pub fn is_nearly_resident(file: BorrowedFd<'_>, len: u64) -> io::Result<bool> {
 /// # Errors
 /// What the kernel says. Nothing was read then.
 pub fn append(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u64) -> io::Result<usize> {
-    append_with(file, out, most, position, 0)
+    append_with(file, out, most, Some(position), 0)
+}
+
+/// As [`append`], from where the last read of it has ended; also of a pipe or socket.
+///
+/// # Errors
+/// As [`append`].
+pub fn append_next(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+    append_with(file, out, most, None, 0)
 }
 
 /// As [`append`], and the kernel forgets the pages that it had to read from the disk for that
@@ -64,28 +72,32 @@ pub fn append(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u6
 /// # Errors
 /// As [`append`]; `EOPNOTSUPP`, `EINVAL` or `ENOSYS` where the kernel or the file system can't.
 pub fn append_uncached(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u64) -> io::Result<usize> {
-    append_with(file, out, most, position, DONTCACHE)
+    append_with(file, out, most, Some(position), DONTCACHE)
 }
 
 fn append_with(
     file: BorrowedFd<'_>,
     out: &mut Vec<u8>,
     most: usize,
-    position: u64,
+    position: Option<u64>,
     flags: libc::c_int,
 ) -> io::Result<usize> {
-    let offset = libc::off_t::try_from(position).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
+    let too_far = |_| io::Error::from_raw_os_error(libc::EOVERFLOW);
+    let offset = position.map(libc::off_t::try_from).transpose().map_err(too_far)?;
     out.reserve(most);
     let most = most.min(out.spare_capacity_mut().len());
     let start = out.spare_capacity_mut().as_mut_ptr().cast::<libc::c_void>();
-    let result = if flags == 0 {
+    let result = match offset {
         // SAFETY: the kernel writes at most `most` bytes from `start` on, which are there and
         // belong to `out`.
-        unsafe { libc::pread(file.as_raw_fd(), start, most, offset) }
-    } else {
-        let place = libc::iovec { iov_base: start, iov_len: most };
-        // SAFETY: as above; `place` is one element, and lives until the call is over.
-        unsafe { libc::preadv2(file.as_raw_fd(), &raw const place, 1, offset, flags) }
+        None => unsafe { libc::read(file.as_raw_fd(), start, most) },
+        // SAFETY: as above.
+        Some(offset) if flags == 0 => unsafe { libc::pread(file.as_raw_fd(), start, most, offset) },
+        Some(offset) => {
+            let place = libc::iovec { iov_base: start, iov_len: most };
+            // SAFETY: as above; `place` is one element, and lives until the call is over.
+            unsafe { libc::preadv2(file.as_raw_fd(), &raw const place, 1, offset, flags) }
+        }
     };
     let len = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
     let end = out.len().saturating_add(len.min(most));

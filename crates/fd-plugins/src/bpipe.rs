@@ -166,11 +166,22 @@ impl Instance for BpipeJob {
     fn io(&mut self, host: &mut dyn Host, io: Io<'_>) -> Called<IoDone> {
         Ok(match io {
             Io::Open { flags, .. } => self.open(host, flags),
-            Io::Read { buffer } => self.read(host, buffer),
+            Io::Read { buffer } => {
+                let mut room = Vec::new();
+                let done = self.read(host, &mut room, buffer.len());
+                if let Some(front) = buffer.get_mut(..room.len()) {
+                    front.copy_from_slice(&room);
+                }
+                done
+            }
             Io::Write { data } => self.write(host, data),
             Io::Seek { .. } => IoDone::error(Errno::ESPIPE as i32),
             Io::Close => self.close(host),
         })
+    }
+
+    fn read_to(&mut self, host: &mut dyn Host, room: &mut Vec<u8>, most: usize) -> Called<IoDone> {
+        Ok(self.read(host, room, most))
     }
 
     fn start_restore_file(&mut self, _host: &mut dyn Host, _command: &[u8]) -> Called<Status> {
@@ -241,9 +252,9 @@ impl BpipeJob {
         }
     }
 
-    fn read(&mut self, host: &mut dyn Host, buffer: &mut [u8]) -> IoDone {
+    fn read(&mut self, host: &mut dyn Host, room: &mut Vec<u8>, most: usize) -> IoDone {
         let Some(running) = &mut self.running else { return nothing_open(host, "read FD") };
-        match running.read(host, &self.command.file, buffer) {
+        match running.read(host, &self.command.file, room, most) {
             Ok(count) => IoDone::bytes(i32::try_from(count).unwrap_or(i32::MAX)),
             Err(failed) => failure(host, failed, "read"),
         }

@@ -7,6 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fd_os::page_cache::append_next;
 use fd_os::process::{Group, Program};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -113,24 +114,32 @@ impl Running {
         }
     }
 
-    /// Fills the buffer, or less of it at the end of the data.
-    pub(crate) fn read(&mut self, host: &mut dyn Host, file: &[u8], buffer: &mut [u8]) -> Result<usize, Failed> {
+    /// Appends `most` bytes to `room`, or less at the end of the data.
+    pub(crate) fn read(
+        &mut self,
+        host: &mut dyn Host,
+        file: &[u8],
+        room: &mut Vec<u8>,
+        most: usize,
+    ) -> Result<usize, Failed> {
         let mut filled = 0;
         if self.looked.elapsed() >= STEP {
             self.look(host, file)?;
         }
         loop {
             let Data::From(data) = &mut self.data else { return Err(Failed::NotOpen) };
-            let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) else { return Ok(filled) };
-            match data.read(rest) {
+            let missing = most.saturating_sub(filled);
+            if missing == 0 {
+                return Ok(filled);
+            }
+            match append_next(data.as_fd(), room, missing) {
                 Ok(0) => return Ok(filled),
                 Ok(count) => {
-                    filled += count;
-                    if filled == buffer.len() {
-                        return Ok(filled);
+                    filled = filled.saturating_add(count);
+                    if filled < most {
+                        // The pipe was just emptied. The program fills it again meanwhile.
+                        thread::sleep(NAP);
                     }
-                    // The pipe was just emptied. The program fills it again meanwhile.
-                    thread::sleep(NAP);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(host, file)?,
