@@ -85,6 +85,8 @@ pub(crate) struct Emitter<'j> {
     batch: DigestBatch<Places>,
     /// Set if files are signed.
     signing: Option<Signing>,
+    /// Most pieces of the open slot that wait for the sender; more where there is memory.
+    most_ahead: Option<usize>,
 }
 
 impl<'j> Emitter<'j> {
@@ -97,6 +99,7 @@ impl<'j> Emitter<'j> {
             piece: Piece::default(),
             batch: DigestBatch::new(job.plan.processor),
             signing,
+            most_ahead: None,
         }
     }
 
@@ -114,6 +117,11 @@ impl<'j> Emitter<'j> {
             let piece = self.complete_piece();
             self.job.exchange.close(slot, piece);
         }
+    }
+
+    /// From now on no more than so many pieces wait for the sender.
+    pub(crate) fn stay_near(&mut self, most_ahead: Option<usize>) {
+        self.most_ahead = most_ahead;
     }
 
     /// The present piece, for its counters and notes.
@@ -232,7 +240,7 @@ impl<'j> Emitter<'j> {
     pub(crate) fn publish(&mut self) -> Result<(), Stopped> {
         if let Some(slot) = self.open {
             let piece = self.complete_piece();
-            self.piece = self.job.exchange.publish(slot, piece)?;
+            self.piece = self.job.exchange.publish(slot, piece, self.most_ahead)?;
         }
         Ok(())
     }

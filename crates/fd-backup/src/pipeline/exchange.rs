@@ -103,6 +103,8 @@ struct State<B> {
     memory_waiters: usize,
     news_waiters: usize,
     first_waits_for_memory: bool,
+    /// The worker of the first slot waits until so few pieces of it wait for the sender.
+    waits_for_few: Option<usize>,
 }
 
 /// The position of a batch in the stream.
@@ -165,6 +167,7 @@ impl<B> Exchange<B> {
                 memory_waiters: 0,
                 news_waiters: 0,
                 first_waits_for_memory: false,
+                waits_for_few: None,
             }),
             limits,
             times,
@@ -371,10 +374,15 @@ impl<B> Exchange<B> {
         self.obtain_locked(self.lock(), slot)
     }
 
-    /// Worker: publishes a piece of `slot` and obtains the next one.
-    pub(crate) fn publish(&self, slot: Slot, piece: Piece) -> Result<Piece, Stopped> {
+    /// Worker: publishes a piece of `slot` and obtains the next one. If more than `most_ahead`
+    /// pieces of the first slot wait for the sender then, it waits until half of them are sent, so
+    /// that it does not wake up for each.
+    pub(crate) fn publish(&self, slot: Slot, piece: Piece, most_ahead: Option<usize>) -> Result<Piece, Stopped> {
         let mut state = self.lock();
         self.push(&mut state, slot, piece, false);
+        if let Some(most) = most_ahead {
+            state = self.wait_for_sender(state, slot, most);
+        }
         self.obtain_locked(state, slot)
     }
 
@@ -404,6 +412,10 @@ impl<B> Exchange<B> {
             match state.outputs.front_mut() {
                 Some(output) => {
                     if let Some(piece) = output.pieces.pop_front() {
+                        let waiting = output.pieces.len();
+                        if state.waits_for_few.is_some_and(|few| waiting <= few) {
+                            self.memory.notify_all();
+                        }
                         return Some(piece);
                     }
                     if output.closed {
@@ -456,6 +468,24 @@ impl<B> Exchange<B> {
     /// Whether [`Self::stop`] was called; cheap enough for each block.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+    }
+
+    fn wait_for_sender<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State<B>>,
+        slot: Slot,
+        most: usize,
+    ) -> MutexGuard<'a, State<B>> {
+        let waiting = |state: &mut State<B>| state.output(slot).map_or(0, |output| output.pieces.len());
+        if slot.0 == state.first && waiting(&mut state) > most {
+            let few = most / 2;
+            while !self.is_stopped() && waiting(&mut state) > few {
+                state.waits_for_few = Some(few);
+                state = self.wait(&self.memory, Stage::WorkWaitsForSender, state);
+            }
+            state.waits_for_few = None;
+        }
+        state
     }
 
     fn obtain_locked(&self, mut state: MutexGuard<'_, State<B>>, slot: Slot) -> Result<Piece, Stopped> {

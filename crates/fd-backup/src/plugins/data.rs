@@ -22,6 +22,10 @@ use crate::texts;
 /// long, too.
 pub(crate) const LONG_CALL: Duration = Duration::from_millis(100);
 
+/// Most pieces of a plugin's data that wait for the sender. It is one stream, which goes no faster
+/// if more of them take memory.
+const MOST_AHEAD: usize = 8;
+
 /// Opens the plugin's file, sends its data and closes it. `false` if it can't be opened, which is
 /// reported.
 pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &PluginFile<'_>) -> Result<bool, Halt> {
@@ -37,11 +41,13 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
     saver.emitter.header(file.file_index, file.data_stream(), file.entry.stat.size)?;
     let options = &file.entry.options;
     let with_addresses = file.has_sparse_data() || file.has(SavePacket::OFFSETS);
+    saver.emitter.stay_near(Some(MOST_AHEAD));
     let end = if options.compression.is_some() || file.is_encrypted || with_addresses {
         send_transformed(saver, guest, file)?
     } else {
         send_in_place(saver, guest)?
     };
+    saver.emitter.stay_near(None);
     if end.status < 0 {
         let text = texts::plugin_read_error(&file.entry.path, end.errno);
         saver.emitter.note(Event::ReadError { text });

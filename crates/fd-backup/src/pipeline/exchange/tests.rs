@@ -24,7 +24,7 @@ fn pieces_come_out_in_the_order_of_submission() {
     let (first, _) = exchange.take_batch(usize::MAX).unwrap();
     let (second, _) = exchange.take_batch(usize::MAX).unwrap();
     exchange.close(second, piece(&exchange, second, b"second"));
-    let next = exchange.publish(first, piece(&exchange, first, b"first a")).unwrap();
+    let next = exchange.publish(first, piece(&exchange, first, b"first a"), None).unwrap();
     exchange.close(first, next);
     let mut sent = None;
     let mut texts = Vec::new();
@@ -64,6 +64,31 @@ fn the_watchdog_detects_threads_that_wait_for_each_other() {
 }
 
 #[test]
+fn a_worker_that_stays_near_waits_until_half_of_its_pieces_are_sent() {
+    let exchange = exchange(16, 8);
+    exchange.submit(1).unwrap();
+    let (slot, _) = exchange.take_batch(usize::MAX).unwrap();
+    let mut next = exchange.obtain(slot).unwrap();
+    for _ in 0..4 {
+        next = exchange.publish(slot, next, Some(4)).unwrap();
+    }
+    thread::scope(|scope| {
+        let fifth = scope.spawn(|| exchange.publish(slot, next, Some(4)).unwrap());
+        while exchange.lock().waits_for_few.is_none() {
+            thread::yield_now();
+        }
+        let mut sent = exchange.next(None, &CancelToken::new());
+        sent = exchange.next(sent.take());
+        assert_eq!(exchange.lock().waits_for_few, Some(2), "three pieces are left");
+        sent = exchange.next(sent.take());
+        let next = fifth.join().unwrap();
+        assert_eq!(exchange.lock().waits_for_few, None);
+        assert!(sent.is_some());
+        exchange.close(slot, next);
+    });
+}
+
+#[test]
 fn the_last_pieces_are_reserved_for_the_first_slot() {
     let exchange = exchange(4, 8);
     exchange.submit(1).unwrap();
@@ -73,10 +98,10 @@ fn the_last_pieces_are_reserved_for_the_first_slot() {
     let ahead = piece(&exchange, second, b"ahead");
     thread::scope(|scope| {
         // The second slot gets no piece until the first one is closed.
-        let waiting = scope.spawn(|| exchange.publish(second, ahead).unwrap());
+        let waiting = scope.spawn(|| exchange.publish(second, ahead, None).unwrap());
         let mut piece_of_first = piece(&exchange, first, b"1");
         for _ in 0..100 {
-            piece_of_first = exchange.publish(first, piece_of_first).unwrap();
+            piece_of_first = exchange.publish(first, piece_of_first, None).unwrap();
             let sent = exchange.next(None, &CancelToken::new()).unwrap();
             assert!(!waiting.is_finished());
             exchange.lock().free += 1;
@@ -103,7 +128,7 @@ fn the_exchange_works_with_one_piece() {
             scope.spawn(|| {
                 while let Some((slot, batch)) = exchange.take_batch(usize::MAX) {
                     let text = batch.to_string();
-                    let next = exchange.publish(slot, piece(&exchange, slot, text.as_bytes())).unwrap();
+                    let next = exchange.publish(slot, piece(&exchange, slot, text.as_bytes()), None).unwrap();
                     exchange.close(slot, next);
                 }
             });
