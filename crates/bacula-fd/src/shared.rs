@@ -6,6 +6,7 @@ pub(crate) mod debug;
 pub(crate) mod facts;
 pub(crate) mod job;
 pub(crate) mod platform;
+pub(crate) mod plugin_digests;
 pub(crate) mod plugins;
 pub(crate) mod pulses;
 pub(crate) mod slots;

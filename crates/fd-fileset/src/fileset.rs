@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use fd_records::DigestKind;
+
 use crate::effective::EffectiveOptions;
 use crate::matching::patterns::PatternSet;
 use crate::matching::wildcard::WildcardFlags;
@@ -120,6 +122,16 @@ impl FileSet {
         }
         let excluded = self.excludes.iter().any(|exclude| exclude.matches(path)) || is_excluded(path);
         Verdict { accepted: !excluded, options }
+    }
+
+    /// The digests of what plugins save: `None` where there is none. Empty if the FileSet names no
+    /// plugin.
+    pub fn digests_of_plugins(&self) -> impl Iterator<Item = Option<DigestKind>> {
+        self.includes.iter().flat_map(|include| {
+            let of_commands = (!include.plugins.is_empty()).then_some(include.top_level.digest);
+            let blocks = include.options.iter().filter(|(_, effective)| effective.plugin.is_some());
+            of_commands.into_iter().chain(blocks.map(|(_, effective)| effective.digest))
+        })
     }
 
     /// Whether `path` is literally a name of any Include or Exclude block: then no message is sent

@@ -3,6 +3,7 @@
 use core::num::NonZeroU16;
 use std::sync::Arc;
 
+use fd_crypto::DigestSet;
 use fd_crypto::pki::KeyRing;
 use fd_crypto::processor::Processor;
 use fd_records::Replace;
@@ -37,6 +38,9 @@ pub struct RestorePlan {
     pub replace: Replace,
     /// Whether the data is compared with the digests on the volume. The stock daemon does not.
     pub check_digests: bool,
+    /// The kinds of which the first digest of a plugin's data may be, if that is known. It follows
+    /// the data, which can't be read again.
+    pub plugin_digests: Option<DigestSet>,
     /// The keys of the PKI directives. With them signatures are checked.
     pub keys: Option<Arc<KeyRing>>,
     /// The instructions that digests may use; the results do not depend on them.

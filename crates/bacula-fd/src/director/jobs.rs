@@ -61,10 +61,12 @@ impl Conversation<'_> {
             packet_check: PacketCheck::new(self.daemon.config().file_daemon.sd_packet_check, Instant::now()),
             hang_up: HangUp::new(self.daemon.debug.hang_up()),
         };
+        let daemon = self.daemon;
         self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {
             let prepare = |plan: &mut BackupPlan| {
                 events.tell(job, outbox, open.as_mut(), &Event::StartBackupJob);
                 plan.fileset = Arc::new(open.map(|open| open.draft.complete()).unwrap_or_default());
+                daemon.plugin_digests.note(plan.fileset.digests_of_plugins());
                 let open = |order| Session::open(order, &plan.fileset, job, outbox, &mut plan.walk.snapshots);
                 let snapshots = snapshots.as_ref().map(open).transpose()?;
                 scripts.run(job, outbox);
@@ -102,6 +104,7 @@ impl Conversation<'_> {
         };
         plan.plugins = self.plugin_access();
         plan.writing_depth = self.daemon.settings.job.writing_depth.into();
+        plan.plugin_digests = self.daemon.plugin_digests.kinds();
         self.tell_facts(|told| {
             match place {
                 Where::Folder(folder) => told.place = Some(folder.clone()),

@@ -41,6 +41,7 @@ pub(crate) fn plan(
         prelinks,
         replace,
         check_digests: true,
+        plugin_digests: None,
         keys,
         processor: Processor::chosen(),
         writing_depth: WritingDepth::default(),

@@ -19,6 +19,7 @@ use crate::shared::collectors::Collectors;
 use crate::shared::debug::Debug;
 use crate::shared::facts::DaemonFacts;
 use crate::shared::platform::Platform;
+use crate::shared::plugin_digests::PluginDigests;
 use crate::shared::pulses::Pulses;
 use crate::shared::slots::Slots;
 use crate::shared::snapshot_journal::SnapshotJournal;
@@ -66,6 +67,8 @@ pub(crate) struct Daemon {
     pub collectors: Collectors,
     /// The loops that are watched.
     pub pulses: Pulses,
+    /// Which digests the data of plugins has.
+    pub plugin_digests: PluginDigests,
     /// Snapshots that are to be removed.
     pub snapshot_journal: SnapshotJournal,
 }
@@ -113,6 +116,7 @@ impl Daemon {
             protection: protection.map(Arc::new),
             collectors,
             pulses: Pulses::new(),
+            plugin_digests: PluginDigests::default(),
             snapshot_journal,
         }
     }

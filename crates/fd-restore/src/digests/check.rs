@@ -23,8 +23,8 @@ use crate::output_file::OutputFile;
 /// little.
 const RECORDED: [DigestKind; 4] = [DigestKind::Md5, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
 
-/// The same for data that a plugin takes, of which no other kind can be made later: also the other
-/// common ones.
+/// The same for data that a plugin takes, of which no other kind can be made later, if nothing is
+/// known about it: also the other common ones.
 const RECORDED_OF_PLUGIN: [DigestKind; 6] = [
     DigestKind::Md5,
     DigestKind::Sha1,
@@ -73,12 +73,12 @@ struct Expected {
     /// The kind of the last one.
     last: Option<DigestKind>,
     /// The kinds of the first one, the likely one first.
-    first: &'static [DigestKind],
+    first: Vec<DigestKind>,
 }
 
 impl Expected {
     fn kinds(&self) -> &[DigestKind] {
-        if self.last.is_some() { self.last.as_slice() } else { self.first }
+        if self.last.is_some() { self.last.as_slice() } else { &self.first }
     }
 }
 
@@ -96,6 +96,10 @@ pub(crate) struct DigestCheck {
     /// Whether digest records are compared.
     records_count: bool,
     recorded: Expected,
+    /// The kinds of the first one of data that a plugin takes.
+    first_of_plugin: Vec<DigestKind>,
+    /// A plugin takes the data of the current file.
+    is_of_plugin: bool,
     signed: Expected,
     /// Whether a signature that can be checked is expected of the next file, as the last one had
     /// one.
@@ -121,8 +125,10 @@ impl DigestCheck {
     pub(crate) fn new(records_count: bool, signatures_count: bool, processor: Processor) -> Self {
         Self {
             records_count,
-            recorded: Expected { last: None, first: &RECORDED },
-            signed: Expected { last: None, first: if signatures_count { &SIGNED } else { &[] } },
+            recorded: Expected { last: None, first: RECORDED.to_vec() },
+            first_of_plugin: RECORDED_OF_PLUGIN.to_vec(),
+            is_of_plugin: false,
+            signed: Expected { last: None, first: if signatures_count { SIGNED.to_vec() } else { Vec::new() } },
             expects_signature: signatures_count,
             without: 0,
             basis: Basis::Nothing,
@@ -135,9 +141,21 @@ impl DigestCheck {
         }
     }
 
+    /// Data that a plugin takes is expected to have a digest of one of these kinds, until the first
+    /// record has come.
+    pub(crate) fn expect_of_plugins(&mut self, kinds: DigestSet) {
+        self.first_of_plugin = kinds.iter().collect();
+    }
+
     /// The kinds of which one is expected, the likely one first.
     fn expected(&self) -> &[DigestKind] {
-        if self.expects_signature { self.signed.kinds() } else { self.recorded.kinds() }
+        if self.expects_signature {
+            self.signed.kinds()
+        } else if self.is_of_plugin && self.recorded.last.is_none() {
+            &self.first_of_plugin
+        } else {
+            self.recorded.kinds()
+        }
     }
 
     /// All kinds of which one may be needed.
@@ -147,13 +165,14 @@ impl DigestCheck {
 
     /// A file with this size in its attributes begins; `None` if a plugin takes its data.
     pub(crate) fn begin(&mut self, size: i64, file: Option<&OutputFile>) {
-        self.recorded.first = if file.is_some() { &RECORDED } else { &RECORDED_OF_PLUGIN };
+        self.is_of_plugin = file.is_none();
         self.abandon();
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         self.is_readable = size <= AGAIN && file.is_some();
         self.without = self.without.saturating_add(1);
         let can_be_left = || self.expected().first().is_some_and(|kind| self.long.can_take(*kind, size));
-        if !self.expects_signature && (!self.records_count || self.without > PATIENCE) {
+        if self.all_expected().is_empty() || !self.expects_signature && (!self.records_count || self.without > PATIENCE)
+        {
             self.basis = Basis::Nothing;
         } else if size <= SMALL {
             self.small.begin(self.all_expected());

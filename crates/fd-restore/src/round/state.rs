@@ -23,10 +23,14 @@ pub struct RestoreState {
 impl RestoreState {
     /// The state of a job that begins now. Symbolic links that appear from now on are not followed.
     pub fn new(plan: &RestorePlan) -> Self {
+        let mut digest = DigestCheck::new(plan.check_digests, plan.keys.is_some(), plan.processor);
+        if let Some(kinds) = plan.plugin_digests {
+            digest.expect_of_plugins(kinds);
+        }
         Self {
             directories: Directories::new(),
             writer: MetadataWriter::new(),
-            digest: DigestCheck::new(plan.check_digests, plan.keys.is_some(), plan.processor),
+            digest,
             data: DataPath::new(),
             encryption: Encryption::new(plan.keys.clone()),
             usual: UsualOwner::default(),

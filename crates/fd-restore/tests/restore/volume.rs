@@ -247,6 +247,7 @@ pub(crate) fn job_below(below: &str) -> Job {
             prelinks: false,
             replace: Replace::Always,
             check_digests: true,
+            plugin_digests: None,
             keys: None,
             processor: fd_crypto::processor::Processor::chosen(),
             writing_depth: crate::DEPTH,

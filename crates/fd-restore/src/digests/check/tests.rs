@@ -100,6 +100,40 @@ fn a_long_file_that_cannot_be_read_is_digested_if_its_kind_is_expected() {
 }
 
 #[test]
+fn the_first_data_of_a_plugin_is_digested_in_the_kinds_that_its_backups_have() {
+    let data = data(LONG);
+    let known = [DigestKind::Sha512].into_iter().collect();
+    for (kinds, expected) in [(None, &RECORDED_OF_PLUGIN[..]), (Some(known), &[DigestKind::Sha512])] {
+        for kind in DigestKind::ALL {
+            let mut check = DigestCheck::new(true, false, Processor::chosen());
+            if let Some(kinds) = kinds {
+                check.expect_of_plugins(kinds);
+            }
+            for turn in 0..2 {
+                check.begin(-1, None);
+                check.update(&data, true, None);
+                check.expect_record(kind);
+                let is_checked = turn > 0 || expected.contains(&kind);
+                assert_eq!(check.make_now(kind, None), is_checked.then(|| digest(kind, &data)), "{kind} {turn}");
+            }
+        }
+    }
+}
+
+#[test]
+fn data_of_a_plugin_whose_backups_have_no_digests_is_not_digested_until_one_comes() {
+    let mut check = DigestCheck::new(true, false, Processor::chosen());
+    check.expect_of_plugins(DigestSet::EMPTY);
+    check.begin(-1, None);
+    assert_eq!(check.basis, Basis::Nothing);
+    let file = restore(&mut check, b"a file of the disk", true, true);
+    let value = digest(DigestKind::Md5, b"a file of the disk");
+    assert_eq!(found(&mut check, DigestKind::Md5, &file), Finding::Has(value));
+    check.begin(-1, None);
+    assert_eq!(check.basis, Basis::Streamed);
+}
+
+#[test]
 fn a_file_that_was_left_is_digested_when_its_order_changes() {
     let data = data(LONG);
     let takes = |processor: &Processor| LongFiles::new(*processor).can_take(DigestKind::Md5, LONG as u64);

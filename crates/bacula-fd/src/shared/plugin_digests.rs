@@ -1,0 +1,44 @@
+//! Which digests the data of plugins has, as far as the daemon has seen. A restore learns the kind
+//! of a file's digest only behind its data, and what a plugin has taken can't be read again.
+
+use std::sync::{Mutex, PoisonError};
+
+use fd_crypto::DigestSet;
+use fd_records::DigestKind;
+
+/// What the backups since the daemon's start have wanted.
+#[derive(Debug, Default)]
+pub(crate) struct PluginDigests(Mutex<Option<DigestSet>>);
+
+impl PluginDigests {
+    /// A backup makes these digests of what plugins save; `None` is none.
+    pub(crate) fn note(&self, digests: impl Iterator<Item = Option<DigestKind>>) {
+        for digest in digests {
+            let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = kinds.unwrap_or(DigestSet::EMPTY);
+            *kinds = Some(digest.map_or(known, |kind| known.with(kind)));
+        }
+    }
+
+    /// The kinds of all backups together; `None` if there was no backup with plugins.
+    pub(crate) fn kinds(&self) -> Option<DigestSet> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_known_until_a_backup_has_a_plugin() {
+        let digests = PluginDigests::default();
+        digests.note([].into_iter());
+        assert_eq!(digests.kinds(), None);
+        digests.note([None].into_iter());
+        assert_eq!(digests.kinds(), Some(DigestSet::EMPTY));
+        digests.note([Some(DigestKind::Sha256), None].into_iter());
+        digests.note([Some(DigestKind::Md5)].into_iter());
+        assert_eq!(digests.kinds(), Some([DigestKind::Sha256, DigestKind::Md5].into_iter().collect()));
+    }
+}
