@@ -3,6 +3,7 @@
 //! It judges the program and uses nothing of it.
 
 pub mod beside;
+pub mod bpipe;
 pub mod cell;
 pub mod connection;
 pub mod figures;

@@ -17,6 +17,7 @@ use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigSet, Signal};
 
 use bench::beside::{self, Work};
+use bench::bpipe;
 use bench::cell::Cell;
 use bench::connection::Watch;
 use bench::group::Group;
@@ -69,6 +70,24 @@ enum Command {
     },
     /// See what a Full leaves of a file that the host has in memory.
     HotSet,
+    /// Measure `bpipe`: a program that prints, and one that takes what is restored.
+    Bpipe {
+        /// MiB that the program prints.
+        #[arg(long, default_value_t = 10_240)]
+        mebibytes: u64,
+        /// Jobs of each daemon for each kind of data and signature.
+        #[arg(long, default_value_t = QUICK)]
+        pairs: u32,
+        /// What it prints.
+        #[arg(long, value_delimiter = ',', default_value = "zeros,noise")]
+        data: Vec<String>,
+        /// `none`, `MD5`, `SHA256` …
+        #[arg(long, value_delimiter = ',', default_value = "none,MD5,SHA256")]
+        signatures: Vec<String>,
+        /// Restore each backup, too.
+        #[arg(long)]
+        restores: bool,
+    },
     /// See what other work on the host suffers while a tree is saved.
     Beside {
         /// The other work.
@@ -120,9 +139,14 @@ fn main() -> ExitCode {
             say(&hot_set::markdown(&found));
             true
         }),
+        Command::Bpipe { mebibytes, pairs, data, signatures, restores } => {
+            let wanted = bpipe::Wanted { mebibytes, pairs, data, signatures, restores };
+            measured(|watch, interrupted| bpipe::measure(&wanted, watch, interrupted))
+        }
         Command::Beside { work, rounds, trees } => beside(work, rounds, trees).map(|()| true),
         Command::PluginHost { mebibytes, files, pairs } => {
-            measure_plugin_host(plugin_host::Wanted { mebibytes, files, pairs })
+            let wanted = plugin_host::Wanted { mebibytes, files, pairs };
+            measured(|watch, interrupted| plugin_host::measure(wanted, watch, interrupted))
         }
         Command::Report { folders, check } => report(&folders).map(|kept| kept || !check),
     };
@@ -207,12 +231,13 @@ fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>
     Ok((failures.is_empty(), kept))
 }
 
-fn measure_plugin_host(wanted: plugin_host::Wanted) -> Result<bool> {
+/// Prepares the host for a measurement that has a bed of its own, makes it, and prints its table.
+fn measured(measure: impl FnOnce(&Watch, &AtomicBool) -> Result<String>) -> Result<bool> {
     // Before any thread, as in `run`.
     let watch = Watch::best();
     let interrupted = watch_signals()?;
     bed::setup::root(&mut |step| say(step))?;
-    say(&plugin_host::measure(wanted, &watch, &interrupted)?);
+    say(&measure(&watch, &interrupted)?);
     Ok(true)
 }
 
