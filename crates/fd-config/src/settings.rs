@@ -61,6 +61,8 @@ pub struct Settings {
 pub struct PluginSettings {
     /// Which `bpipe` there is.
     pub bpipe: Bpipe,
+    /// Which `s3` there is.
+    pub s3: S3,
     /// `[plugins.settings.NAME]`: what a plugin of this name gets, which is that of its file before
     /// `-fd.so`.
     pub settings: BTreeMap<String, PluginHostSettings>,
@@ -76,6 +78,17 @@ pub enum Bpipe {
     /// The `bpipe-fd.so` of the plugin directory, in a plugin host.
     Library,
     /// None.
+    Off,
+}
+
+/// `plugins.s3`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum S3 {
+    /// The daemon's own, unless the plugin directory has an `s3-fd.so`.
+    #[default]
+    Builtin,
+    /// None but that of the plugin directory.
     Off,
 }
 

@@ -18,7 +18,7 @@ use crate::api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
 use crate::texts;
 
 mod command;
-mod options;
+pub(crate) mod options;
 mod output;
 mod program;
 pub(crate) mod shell;

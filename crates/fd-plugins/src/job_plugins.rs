@@ -106,6 +106,11 @@ impl JobPlugins {
         self.members.is_empty()
     }
 
+    /// Whether there is no plugin that the Director is told of.
+    pub fn seems_empty(&self) -> bool {
+        !self.members.iter().any(|member| member.plugin.is_announced())
+    }
+
     /// What the plugins say of themselves.
     pub fn infos(&self) -> impl Iterator<Item = &PluginInfo> {
         self.members.iter().map(|member| member.plugin.info())
@@ -118,11 +123,8 @@ impl JobPlugins {
             Ok(None) => return Lookup::Nameless,
             Err(Malformed) => return Lookup::Malformed,
         };
-        if self.is_empty() {
-            return Lookup::NoPlugins;
-        }
         let Some(member) = self.members.iter().find(|member| member.is_meant(command, name)) else {
-            return Lookup::NotFound;
+            return if self.seems_empty() { Lookup::NoPlugins } else { Lookup::NotFound };
         };
         let state = member.lock();
         match &*state {

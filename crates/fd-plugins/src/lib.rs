@@ -8,6 +8,7 @@
 //! - `job_plugins`: all plugins of one job: which of them a command means, and what becomes of
 //!   those that fail.
 //! - `bpipe`: [`BpipePlugin`], which saves what programs print.
+//! - `s3`: the objects of a bucket, in a plugin host.
 //! - `export`: plugins in Rust as libraries, for other daemons too ([`export!`]); x86-64 only.
 //!
 //! Not here: records, the FileSet, and when a job calls what.
@@ -19,6 +20,8 @@ mod bpipe;
 pub mod export;
 mod job_plugins;
 pub mod library;
+#[cfg(target_arch = "x86_64")]
+mod s3;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "plugin hosts say some of them"))]
 mod texts;
 

@@ -165,7 +165,7 @@ impl Conversation<'_> {
                 answer = match plugins.named(plugin) {
                     Lookup::NoPlugins | Lookup::Nameless => Answer::Silence,
                     Lookup::Malformed => {
-                        if !plugins.is_empty() {
+                        if !plugins.seems_empty() {
                             host.message(MessageType::Error, &malformed_plugin_command(plugin));
                         }
                         Answer::Silence

@@ -17,16 +17,14 @@ pub(crate) enum Named<'j> {
 
 /// The plugin of a command of the FileSet.
 pub(crate) fn named<'j>(plugins: &'j JobPlugins, place: PluginPlace, command: &[u8]) -> Named<'j> {
-    if plugins.is_empty() {
-        return Named::Missing(MessageType::Fatal, texts::plugin_not_loaded(place, command));
-    }
     match plugins.named(command) {
         Lookup::Found(plugin) => Named::Plugin(plugin),
+        Lookup::Failed => Named::Missing(MessageType::Fatal, texts::plugin_failed_before(command)),
+        _ if plugins.seems_empty() => Named::Missing(MessageType::Fatal, texts::plugin_not_loaded(place, command)),
         Lookup::Disabled | Lookup::Nameless => Named::Silent,
         Lookup::NotFound | Lookup::NoPlugins => {
             Named::Missing(MessageType::Fatal, texts::plugin_not_found(place, command))
         }
         Lookup::Malformed => Named::Missing(MessageType::Error, texts::malformed_command(command)),
-        Lookup::Failed => Named::Missing(MessageType::Fatal, texts::plugin_failed_before(command)),
     }
 }

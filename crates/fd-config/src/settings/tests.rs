@@ -61,6 +61,7 @@ fn a_plugin_has_settings_of_its_own_or_the_defaults() {
     for (text, bpipe) in [("library", Bpipe::Library), ("off", Bpipe::Off), ("builtin", Bpipe::Builtin)] {
         assert_eq!(parse(&format!("plugins.bpipe = \"{text}\"")).unwrap().plugins.bpipe, bpipe);
     }
+    assert_eq!((plugins.s3, parse("plugins.s3 = \"off\"").unwrap().plugins.s3), (S3::Builtin, S3::Off));
     let text = "[plugins.settings.tp]\nuser = \"nobody\"\ngroup = \"nogroup\"\nmemory = \"1 GiB\"\nnetwork = false\n\
                 start_timeout = 5\ncall_timeout = 600\n";
     let plugins = parse(text).unwrap().plugins;

@@ -16,6 +16,11 @@ pub(crate) struct NotOptions;
 
 /// The restore command in a user's options, if there is one.
 pub(crate) fn restore_command(text: &[u8]) -> Result<Option<Vec<u8>>, NotOptions> {
+    value_of(RESTORE_COMMAND, text)
+}
+
+/// The value of the option of this name in a user's options, if there is one.
+pub(crate) fn value_of(option: &[u8], text: &[u8]) -> Result<Option<Vec<u8>>, NotOptions> {
     let mut found = None;
     let mut rest = text;
     loop {
@@ -37,7 +42,7 @@ pub(crate) fn restore_command(text: &[u8]) -> Result<Option<Vec<u8>>, NotOptions
             let (bare, after) = value.split_at_checked(end).ok_or(NotOptions)?;
             (bare.trim_ascii_end().to_vec(), after)
         };
-        if !name.trim_ascii_end().eq_ignore_ascii_case(RESTORE_COMMAND) {
+        if !name.trim_ascii_end().eq_ignore_ascii_case(option) {
             return Err(NotOptions);
         }
         found = Some(value);

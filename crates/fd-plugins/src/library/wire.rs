@@ -403,7 +403,7 @@ pub(crate) enum Order {
 /// What a plugin host is to load.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Load {
-    /// Path of the plugin.
+    /// Path of the plugin; empty for one that is compiled in.
     pub(crate) path: Bytes,
     /// Its file's name.
     pub(crate) file: Bytes,

@@ -1,0 +1,62 @@
+//! What goes wrong between the plugin and a server.
+
+use crate::texts;
+
+/// Why a request has failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(super) enum S3Error {
+    /// The server has refused it.
+    #[error("{}", texts::s3_refused(*.status, .code, .message))]
+    Refused {
+        /// The status of HTTP.
+        status: u16,
+        /// The code in its answer; may be empty.
+        code: String,
+        /// What it says.
+        message: String,
+    },
+    /// It could not be reached, or has hung up.
+    #[error("{0}")]
+    Connection(String),
+    /// It has not answered in time.
+    #[error("{}", texts::s3_late(*.0))]
+    Late(u64),
+    /// Its answer is nonsense.
+    #[error("{0}")]
+    Nonsense(String),
+    /// It has sent fewer bytes than it had said.
+    #[error("{}", texts::s3_short(*.got, *.wanted))]
+    Short {
+        /// So many.
+        got: u64,
+        /// Of these.
+        wanted: u64,
+    },
+    /// The object was replaced while it was read.
+    #[error("{}", texts::S3_CHANGED)]
+    Changed,
+    /// The data is not what its checksum says.
+    #[error("{}", texts::s3_checksum(.0))]
+    Checksum(&'static str),
+    /// The job was canceled.
+    #[error("canceled")]
+    Canceled,
+}
+
+impl S3Error {
+    /// Whether another try may help.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Refused { status, code, .. } => {
+                matches!(status, 408 | 429 | 500 | 502..=504) || matches!(code.as_str(), "RequestTimeout" | "SlowDown")
+            }
+            Self::Connection(_) | Self::Late(_) | Self::Short { .. } => true,
+            Self::Nonsense(_) | Self::Changed | Self::Checksum(_) | Self::Canceled => false,
+        }
+    }
+
+    /// Whether the object is not there.
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(self, Self::Refused { status: 404, .. })
+    }
+}

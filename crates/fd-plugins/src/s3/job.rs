@@ -1,0 +1,216 @@
+//! The plugin in one job.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use fd_messages::MessageType;
+use fd_records::FileType;
+
+use super::backup::{Backup, Mode};
+use super::client::Client;
+use super::error::S3Error;
+use super::restore::Restore;
+use super::settings::BucketSettings;
+use super::work::Cancel;
+use crate::api::call::{Called, Io, IoDone, Status};
+use crate::api::event::Event;
+use crate::api::host::{Host, Value, Variable};
+use crate::api::packets::{CreateStatus, MetadataPacket, RestoreFile, SaveObject, SavePacket, SavedObject};
+use crate::api::plugin::{CancelEvent, Instance};
+use crate::bpipe::options;
+use crate::texts;
+
+/// The option that a user may fill in before a restore.
+const RESTORE_INTO: &[u8] = b"restore_into";
+/// The object that a Full saves for the Director's menu.
+const OFFERED: &[u8] = b"# Plugin configuration file\n# Version 1\n\
+    OptPrompt=\"Restore into the bucket of this file on the client\"\nrestore_into=@STR@\n\n";
+
+/// Its context in a job.
+#[derive(Default, Debug)]
+pub(super) struct S3Job {
+    cancel: Arc<Canceller>,
+    level: Option<u8>,
+    backup: Option<Backup>,
+    restore: Option<Restore>,
+    /// The object of the command is to be saved before its files.
+    object_due: bool,
+    /// Commands, and the bucket files that a user wants for their restore.
+    into: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+#[derive(Default, Debug)]
+struct Canceller(Cancel);
+
+impl CancelEvent for Canceller {
+    fn cancel(&self, _host: &mut dyn Host) {
+        self.0.set();
+    }
+}
+
+impl Instance for S3Job {
+    fn canceller(&self) -> Arc<dyn CancelEvent> {
+        Arc::clone(&self.cancel) as Arc<dyn CancelEvent>
+    }
+
+    fn end(self: Box<Self>, _host: &mut dyn Host) -> Called<()> {
+        Ok(())
+    }
+
+    fn event(&mut self, host: &mut dyn Host, event: &Event<'_>) -> Called<Status> {
+        Ok(match event {
+            Event::Level(level) => {
+                self.level = Some(*level);
+                Status::Ok
+            }
+            Event::BackupCommand(command) => {
+                self.object_due = self.level == Some(b'F');
+                self.begin_backup(host, command, false)
+            }
+            Event::EstimateCommand(command) => {
+                self.object_due = false;
+                self.begin_backup(host, command, true)
+            }
+            Event::RestoreCommand(command) => self.begin_restore(host, command),
+            Event::RestoreObject(Some(object)) => self.take_options(host, object),
+            Event::EndRestoreJob => {
+                if let Some(mut restore) = self.restore.take() {
+                    restore.end(host);
+                }
+                Status::Ok
+            }
+            _ => Status::Ok,
+        })
+    }
+
+    fn start_backup_file(
+        &mut self,
+        host: &mut dyn Host,
+        _command: &[u8],
+        reads: bool,
+        file: &mut SavePacket,
+    ) -> Called<Status> {
+        if std::mem::take(&mut self.object_due) && reads {
+            file.file_type = i32::from(FileType::PluginConfig.code());
+            file.object = SaveObject { name: Some(options::NAME.to_vec()), data: OFFERED.to_vec(), index: 0 };
+            return Ok(Status::Ok);
+        }
+        Ok(self.backup.as_mut().map_or(Status::Error, |backup| backup.next(host, file)))
+    }
+
+    fn end_backup_file(&mut self, _host: &mut dyn Host) -> Called<Status> {
+        // Whether there is another one is found when it is wanted.
+        Ok(Status::More)
+    }
+
+    fn io(&mut self, host: &mut dyn Host, io: Io<'_>) -> Called<IoDone> {
+        if let Some(restore) = &mut self.restore {
+            return Ok(restore.io(host, &io));
+        }
+        let Some(backup) = &mut self.backup else { return Ok(IoDone::error(libc::EBADF)) };
+        Ok(match io {
+            Io::Open { .. } => backup.open(),
+            Io::Read { buffer } => backup.read(host, buffer),
+            Io::Close => backup.close(),
+            Io::Write { .. } | Io::Seek { .. } => IoDone::error(libc::EBADF),
+        })
+    }
+
+    fn start_restore_file(&mut self, _host: &mut dyn Host, _command: &[u8]) -> Called<Status> {
+        Ok(Status::Ok)
+    }
+
+    fn create_file(&mut self, host: &mut dyn Host, file: &RestoreFile) -> Called<(Status, CreateStatus)> {
+        let created = self.restore.as_mut().map_or(CreateStatus::Core, |restore| restore.create(host, file));
+        Ok((Status::Ok, created))
+    }
+
+    fn set_attributes(&mut self, host: &mut dyn Host, file: &RestoreFile) -> Called<(Status, CreateStatus)> {
+        let set = self.restore.as_mut().map_or(CreateStatus::Core, |restore| restore.set_attributes(host, file));
+        Ok((Status::Ok, set))
+    }
+
+    fn restore_metadata(&mut self, _host: &mut dyn Host, packet: &MetadataPacket) -> Called<Status> {
+        Ok(self.restore.as_mut().map_or(Status::Ok, |restore| restore.metadata(packet)))
+    }
+}
+
+impl S3Job {
+    fn begin_backup(&mut self, host: &mut dyn Host, command: &[u8], estimates: bool) -> Status {
+        let number = number_of(host.value(Variable::Level).as_ref());
+        let level = self.level.or_else(|| number.and_then(|number| u8::try_from(number).ok()));
+        let accurate = number_of(host.value(Variable::Accurate).as_ref()).is_some_and(|is| is != 0);
+        let only_changed = !matches!(level, None | Some(b'F' | b' '));
+        let mode = Mode { only_changed, accurate, estimates };
+        let path = path_of(command);
+        let begun = BucketSettings::read(path).and_then(|settings| {
+            let client = Client::new(&settings).map_err(|what| texts::s3_settings(path, 0, &what))?;
+            let failed = |error: S3Error| texts::s3_not_listed(&settings.bucket, &error);
+            Backup::begin(Arc::new(client), self.cancel.0.clone(), mode).map_err(failed)
+        });
+        match begun {
+            Ok(backup) => {
+                self.backup = Some(backup);
+                Status::Ok
+            }
+            Err(text) => {
+                host.message(MessageType::Fatal, &text);
+                Status::Error
+            }
+        }
+    }
+
+    fn begin_restore(&mut self, host: &mut dyn Host, command: &[u8]) -> Status {
+        if self.restore.is_some() {
+            // The next file of the same restore: all go the same way.
+            return Status::Ok;
+        }
+        let into = self.into.iter().find(|(known, _)| known == command).map(|(_, into)| into.as_slice());
+        match Restore::begin(into, &self.cancel.0) {
+            Ok(restore) => {
+                self.restore = Some(restore);
+                Status::Ok
+            }
+            Err(text) => {
+                host.message(MessageType::Fatal, &text);
+                Status::Error
+            }
+        }
+    }
+
+    /// A user's options for the restore of what a command has saved.
+    fn take_options(&mut self, host: &mut dyn Host, object: &SavedObject) -> Status {
+        if object.name != options::NAME {
+            return Status::Ok;
+        }
+        match options::value_of(RESTORE_INTO, &object.data) {
+            Ok(Some(path)) if path.is_empty() => Status::Ok,
+            Ok(Some(path)) => {
+                host.message(MessageType::Info, &texts::s3_restores_into(&path));
+                self.into.retain(|(command, _)| *command != object.command);
+                self.into.push((object.command.clone(), path));
+                Status::Ok
+            }
+            Ok(None) => Status::Ok,
+            Err(options::NotOptions) => {
+                host.message(MessageType::Fatal, texts::OPTIONS_NOT_READ);
+                Status::Error
+            }
+        }
+    }
+}
+
+/// The file that a command names.
+fn path_of(command: &[u8]) -> &Path {
+    let colon = command.iter().position(|byte| *byte == b':').map_or(command.len(), |colon| colon + 1);
+    Path::new(OsStr::from_bytes(command.get(colon..).unwrap_or_default().trim_ascii()))
+}
+
+fn number_of(value: Option<&Value>) -> Option<i32> {
+    match value {
+        Some(Value::Number(number)) => Some(*number),
+        _ => None,
+    }
+}

@@ -1,0 +1,202 @@
+//! The objects of a bucket, in the order of their keys, page by page.
+
+use std::sync::Arc;
+
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+use quick_xml::de::from_reader;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::client::{Ask, Client, encode_value};
+use super::error::S3Error;
+use super::work::runtime;
+use crate::texts;
+
+/// Pages that are fetched before they are wanted.
+const PAGES_AHEAD: usize = 2;
+
+/// An object of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Listed {
+    pub(super) key: Vec<u8>,
+    /// Bytes.
+    pub(super) size: u64,
+    /// When it was stored, seconds since 1970.
+    pub(super) modified: i64,
+    pub(super) etag: String,
+}
+
+/// A page of a listing.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Page {
+    objects: Vec<Listed>,
+    /// What brings the next page.
+    next: Option<String>,
+}
+
+/// Lists all objects that begin with the bucket's prefixes. The list ends with an error, or when
+/// nobody reads on.
+pub(super) fn list(client: &Arc<Client>) -> Result<mpsc::Receiver<Result<Vec<Listed>, S3Error>>, S3Error> {
+    let (pages, receiver) = mpsc::channel(PAGES_AHEAD);
+    let client = Arc::clone(client);
+    let runtime = runtime().map_err(|error| S3Error::Connection(fd_os::io_error_text(&error)))?;
+    runtime.spawn(async move {
+        let mut last = None;
+        for prefix in client.settings().prefixes() {
+            let mut token = None;
+            loop {
+                let page = fetch(&client, &prefix, token.as_deref(), &mut last).await;
+                let next = page.as_ref().ok().and_then(|page| page.next.clone());
+                let failed = page.is_err();
+                if pages.send(page.map(|page| page.objects)).await.is_err() || failed {
+                    return;
+                }
+                if next.is_none() {
+                    break;
+                }
+                token = next;
+            }
+        }
+    });
+    Ok(receiver)
+}
+
+async fn fetch(
+    client: &Client,
+    prefix: &str,
+    token: Option<&str>,
+    last: &mut Option<Vec<u8>>,
+) -> Result<Page, S3Error> {
+    // In the order in which they are signed.
+    let token_part = token.map(|token| format!("continuation-token={}&", encode_value(token.as_bytes())));
+    let query = format!(
+        "{}encoding-type=url&list-type=2&max-keys=1000&prefix={}",
+        token_part.unwrap_or_default(),
+        encode_value(prefix.as_bytes())
+    );
+    let answer = client.whole_answer(&Ask { query, ..Ask::get(None) }).await?;
+    let page = parse(&answer)?;
+    if page.next.is_some() && (page.next.as_deref() == token || page.objects.is_empty()) {
+        return Err(S3Error::Nonsense(texts::S3_ENDLESS.to_owned()));
+    }
+    for object in &page.objects {
+        if last.as_ref().is_some_and(|last| *last >= object.key) {
+            return Err(S3Error::Nonsense(texts::s3_no_order(&object.key)));
+        }
+        *last = Some(object.key.clone());
+    }
+    Ok(page)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    #[serde(default)]
+    contents: Vec<Content>,
+    #[serde(default)]
+    is_truncated: bool,
+    next_continuation_token: Option<String>,
+    encoding_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Content {
+    key: String,
+    last_modified: String,
+    #[serde(rename = "ETag", default)]
+    etag: String,
+    size: u64,
+}
+
+fn parse(answer: &[u8]) -> Result<Page, S3Error> {
+    let answer: Answer = from_reader(answer).map_err(|error| S3Error::Nonsense(texts::s3_no_listing(&error)))?;
+    let is_encoded = answer.encoding_type.as_deref() == Some("url");
+    let objects = answer.contents.into_iter().map(|content| {
+        let modified = seconds(&content.last_modified, Format::DateTimeWithOffset)
+            .ok_or_else(|| S3Error::Nonsense(texts::s3_no_time(&content.last_modified)))?;
+        let key = if is_encoded { decode(&content.key) } else { content.key.into_bytes() };
+        Ok(Listed { key, size: content.size, modified, etag: content.etag })
+    });
+    let objects = objects.collect::<Result<_, S3Error>>()?;
+    if answer.is_truncated && answer.next_continuation_token.is_none() {
+        return Err(S3Error::Nonsense(texts::S3_ENDLESS.to_owned()));
+    }
+    Ok(Page { objects, next: answer.next_continuation_token.filter(|_| answer.is_truncated) })
+}
+
+/// Seconds since 1970 of a time in this format.
+pub(super) fn seconds(text: &str, format: Format) -> Option<i64> {
+    DateTime::from_str(text, format).ok().map(|time| time.secs())
+}
+
+/// A key of a listing that was asked for with `encoding-type=url`.
+fn decode(text: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let escaped = after.split_at_checked(2).and_then(|(digits, after)| {
+            let number = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+            Some((number, after))
+        });
+        match (byte, escaped) {
+            (b'%', Some((number, after))) => {
+                key.push(number);
+                rest = after;
+                continue;
+            }
+            (b'+', _) => key.push(b' '),
+            _ => key.push(*byte),
+        }
+        rest = after;
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+        <ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>b</Name>";
+    const OBJECT: &str = "<Contents><Key>a%2F+%0A%25+%2B</Key><LastModified>2026-11-22T10:11:12.999Z</LastModified>\
+        <ETag>&quot;abc&quot;</ETag><Size>5</Size><StorageClass>STANDARD</StorageClass></Contents>";
+
+    fn parsed(rest: &str) -> Result<Page, S3Error> {
+        parse(format!("{START}{rest}</ListBucketResult>").as_bytes())
+    }
+
+    #[test]
+    fn a_page_is_read() {
+        let page = parsed(&format!(
+            "<IsTruncated>true</IsTruncated><EncodingType>url</EncodingType>{OBJECT}{OBJECT}\
+             <NextContinuationToken>t+/=</NextContinuationToken>"
+        ));
+        let key = b"a/ \n% +".to_vec();
+        let object = Listed { key, size: 5, modified: 1_795_342_272, etag: "\"abc\"".to_owned() };
+        assert_eq!(page, Ok(Page { objects: vec![object.clone(), object], next: Some("t+/=".to_owned()) }));
+        assert_eq!(parsed("<IsTruncated>false</IsTruncated>"), Ok(Page::default()));
+    }
+
+    #[test]
+    fn a_key_that_is_not_encoded_is_left_alone() {
+        let page = parsed(&OBJECT.replace("a%2F+%0A%25+%2B", "a%2F+&amp;")).unwrap();
+        assert_eq!(page.objects.first().map(|object| object.key.clone()), Some(b"a%2F+&".to_vec()));
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        for rest in [
+            "<IsTruncated>true</IsTruncated>",
+            &OBJECT.replace("<Size>5</Size>", "<Size>-5</Size>"),
+            &OBJECT.replace("2026", "noon"),
+            &OBJECT.replace("<Size>5</Size>", ""),
+            "<Contents>",
+        ] {
+            assert!(matches!(parsed(rest), Err(S3Error::Nonsense(_))), "{rest}");
+        }
+        assert!(matches!(parse(b"<html>hello"), Err(S3Error::Nonsense(_))));
+        assert!(matches!(parse(b""), Err(S3Error::Nonsense(_))));
+    }
+}

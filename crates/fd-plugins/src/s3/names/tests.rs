@@ -1,0 +1,110 @@
+//! Names of keys, and keys of names.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+fn names(keys: &[&str]) -> Vec<String> {
+    let mut namer = Namer::default();
+    keys.iter().map(|key| String::from_utf8(namer.name("b", key.as_bytes()).0).unwrap()).collect()
+}
+
+#[test]
+fn an_ordinary_key_is_its_own_name() {
+    assert_eq!(names(&["a/b c/d.txt", "é/ü"]), ["/@s3/b/a/b c/d.txt", "/@s3/b/é/ü"]);
+}
+
+#[test]
+fn what_no_path_can_have_is_escaped() {
+    let keys = ["", "\n", "%", "%41", ".", "./..", "/", "//a", "a/", "a/.b/...", "a//b"];
+    let expected = ["%", "%0A", "%25", "%2541", "%2E", "%2E/%2E%2E", "%/%", "%/%/a", "a/%", "a/.b/...", "a/%/b"];
+    let mut sorted: Vec<_> = keys.iter().zip(expected).collect();
+    sorted.sort();
+    for (key, expected) in sorted {
+        assert_eq!(names(&[key]), [format!("/@s3/b/{expected}")], "{key:?}");
+    }
+}
+
+#[test]
+fn an_object_and_those_below_its_name_do_not_meet() {
+    let keys = ["a", "a!", "a!/x", "a/", "a//b", "a/b", "a/b/c", "a0"];
+    let expected = ["a", "a!", "a!%/x", "a%/%", "a%/%%/b", "a%/b", "a%/b%/c", "a0"];
+    assert_eq!(names(&keys), expected.map(|name| format!("/@s3/b/{name}")));
+}
+
+#[test]
+fn a_part_of_any_length_fits_a_file_system() {
+    for part in ["x".repeat(1024), "é".repeat(512), "\n".repeat(1024), "%".repeat(300), "x".repeat(250)] {
+        let name = names(&[&part, &format!("{part}/y")]);
+        for name in name {
+            assert!(name.split('/').all(|part| part.len() <= 255), "{name}");
+            assert!(name.len() < 4096 - 256);
+        }
+    }
+}
+
+#[test]
+fn other_names_have_no_key() {
+    for name in ["/@s3/b", "/etc/x", "/@s3/b/%4", "/@s3/b/%G0", "/@s3/b/%+1", "/@s3/b/a//b", "/@s3/b/"] {
+        assert_eq!(key_of(name.as_bytes()), None, "{name}");
+    }
+}
+
+/// Keys of the characters that matter, by numbers that look random.
+fn random_keys(seed: u64, count: usize) -> BTreeSet<Vec<u8>> {
+    let mut state = seed;
+    let mut next = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    let pieces: [&str; 16] = [
+        "/",
+        "/",
+        "a",
+        "b",
+        ".",
+        "..",
+        "%",
+        "%+",
+        "+",
+        "\n",
+        "\u{1}",
+        "é",
+        " ",
+        "!",
+        "xxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "%41",
+    ];
+    (0..count)
+        .map(|_| {
+            let most = if next(20) == 0 { 60 } else { 5 };
+            let length = 1 + next(most);
+            (0..length).map(|_| pieces[next(pieces.len())]).collect::<String>().into_bytes()
+        })
+        .collect()
+}
+
+#[test]
+fn each_key_comes_back_from_its_name_and_no_two_meet() {
+    for seed in 0..200 {
+        let keys = random_keys(seed, 300);
+        let mut maker = Namer::default();
+        let files: Vec<_> = keys.iter().map(|key| maker.name("bucket.x", key).0).collect();
+        for (key, name) in keys.iter().zip(&files) {
+            let shown = String::from_utf8_lossy(name);
+            assert_eq!(key_of(name), Some(("bucket.x".to_owned(), key.clone())), "{shown}");
+            assert!(!name.iter().any(u8::is_ascii_control), "{shown}");
+            let good = |part: &[u8]| !part.is_empty() && part != b"." && part != b".." && part.len() <= 255;
+            assert!(name[1..].split(|byte| *byte == b'/').all(good), "{shown}");
+        }
+        // No file is where another one needs a directory.
+        let all: BTreeSet<_> = files.iter().collect();
+        assert_eq!(all.len(), keys.len());
+        for name in &files {
+            for (at, _) in name.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/') {
+                let above = name[..at].to_vec();
+                assert!(!all.contains(&above), "{}", String::from_utf8_lossy(name));
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Reading an object: from its first byte to its last, however often the connection breaks.
+
+use std::sync::Arc;
+
+use aws_smithy_types::date_time::Format;
+use http_body_util::BodyExt as _;
+use hyper::body::{Bytes, Incoming};
+use hyper::{HeaderMap, Response};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use super::checksum::Checksum;
+use super::client::{Ask, Client, Tries};
+use super::error::S3Error;
+use super::extras::Extras;
+use super::listing::seconds;
+use super::work::runtime;
+use crate::texts;
+
+/// Most pieces of an object that wait to be read. Their bytes are bounded, too.
+const MOST_PIECES: usize = 256;
+
+/// What a server says of an object that it sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Head {
+    /// Bytes.
+    pub(super) size: u64,
+    /// When it was stored, seconds since 1970; `None` if the server doesn't say.
+    pub(super) modified: Option<i64>,
+    pub(super) etag: Option<String>,
+    pub(super) extras: Extras,
+}
+
+/// An object that is being fetched.
+#[derive(Debug)]
+pub(super) struct Fetch {
+    /// The head, or why there is none.
+    head: oneshot::Receiver<Result<Head, S3Error>>,
+    data: mpsc::Receiver<Result<Bytes, S3Error>>,
+    /// Bytes that may still come before some are taken.
+    room: Arc<Semaphore>,
+    /// As many as that are at first.
+    most: usize,
+    task: AbortHandle,
+    _share: OwnedSemaphorePermit,
+}
+
+impl Drop for Fetch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Fetch {
+    /// Begins to fetch an object, of which at most `room` bytes wait to be read. `share` is given
+    /// back when it is dropped.
+    pub(super) fn begin(
+        client: &Arc<Client>,
+        key: Vec<u8>,
+        room: usize,
+        share: OwnedSemaphorePermit,
+    ) -> Result<Self, S3Error> {
+        let (heads, head) = oneshot::channel();
+        let (pieces, data) = mpsc::channel(MOST_PIECES);
+        let most = room;
+        let room = Arc::new(Semaphore::new(room));
+        let work = Work { client: Arc::clone(client), key, pieces, room: Arc::clone(&room), most };
+        let runtime = runtime().map_err(|error| S3Error::Connection(fd_os::io_error_text(&error)))?;
+        let task = runtime.spawn(work.run(heads)).abort_handle();
+        Ok(Self { head, data, room, most, task, _share: share })
+    }
+
+    /// What the server says of the object, or why it does not. Once only.
+    pub(super) async fn head(&mut self) -> Result<Head, S3Error> {
+        (&mut self.head).await.unwrap_or(Err(S3Error::Canceled))
+    }
+
+    /// The next bytes of the object; `None` at its end. After an error nothing follows.
+    pub(super) async fn next(&mut self) -> Option<Result<Bytes, S3Error>> {
+        let next = self.data.recv().await;
+        match &next {
+            Some(Ok(bytes)) => self.room.add_permits(bytes.len().min(self.most)),
+            Some(Err(_)) => self.data.close(),
+            None => {}
+        }
+        next
+    }
+}
+
+struct Work {
+    client: Arc<Client>,
+    key: Vec<u8>,
+    pieces: mpsc::Sender<Result<Bytes, S3Error>>,
+    room: Arc<Semaphore>,
+    most: usize,
+}
+
+impl Work {
+    async fn run(self, heads: oneshot::Sender<Result<Head, S3Error>>) {
+        let begun = self.client.ask_again(&self.question(0, None)).await.and_then(|answer| {
+            let head = head(answer.headers())?;
+            Ok((answer, head))
+        });
+        match begun {
+            Err(error) => {
+                // Nobody waits in a canceled job.
+                let _gone = heads.send(Err(error));
+            }
+            Ok((answer, head)) => {
+                let _gone = heads.send(Ok(head.clone()));
+                if let Err(error) = self.read(answer, &head).await {
+                    let _gone = self.pieces.send(Err(error)).await;
+                }
+            }
+        }
+    }
+
+    fn question(&self, from: u64, etag: Option<&str>) -> Ask<'_> {
+        let mut headers = Vec::new();
+        if from == 0 {
+            headers.push(("x-amz-checksum-mode".to_owned(), b"ENABLED".to_vec()));
+        } else {
+            headers.push(("range".to_owned(), format!("bytes={from}-").into_bytes()));
+        }
+        headers.extend(etag.map(|etag| ("if-match".to_owned(), etag.as_bytes().to_vec())));
+        Ask { headers, ..Ask::get(Some(&self.key)) }
+    }
+
+    async fn read(&self, first: Response<Incoming>, head: &Head) -> Result<(), S3Error> {
+        let etag = head.etag.as_deref();
+        let mut checksum = Checksum::of(first.headers(), etag, self.client.settings().etag_is_md5);
+        let mut tries = Tries::new(self.client.settings().retries);
+        let mut got = 0;
+        let mut answer = Ok(first);
+        loop {
+            let before = got;
+            let end = match answer {
+                Ok(answer) => self.pass_on(answer, head.size, &mut got, &mut checksum).await,
+                Err(error) => Err(error),
+            };
+            if got > before {
+                tries.renew();
+            }
+            let Err(error) = end else { break };
+            // Without an ETag nobody knows whether the rest is of the same object.
+            if etag.is_none() {
+                return Err(error);
+            }
+            tries.pause(error).await?;
+            answer = self.rest(got, etag).await;
+        }
+        checksum.differs().map_or(Ok(()), |name| Err(S3Error::Checksum(name)))
+    }
+
+    /// Asks for the rest of the object, from this byte on.
+    async fn rest(&self, from: u64, etag: Option<&str>) -> Result<Response<Incoming>, S3Error> {
+        let answer = self.client.ask(&self.question(from, etag)).await.map_err(|error| match error {
+            S3Error::Refused { status: 404 | 412, .. } => S3Error::Changed,
+            other => other,
+        })?;
+        let is_same = header(answer.headers(), "etag").as_deref() == etag;
+        let range = header(answer.headers(), "content-range");
+        let is_rest = range.is_some_and(|range| range.starts_with(&format!("bytes {from}-")));
+        match (is_same, from == 0 || is_rest) {
+            (false, _) => Err(S3Error::Changed),
+            (true, false) => Err(S3Error::Nonsense(texts::S3_NO_RANGES.to_owned())),
+            (true, true) => Ok(answer),
+        }
+    }
+
+    /// Passes on what an answer brings, up to the end of the object.
+    async fn pass_on(
+        &self,
+        answer: Response<Incoming>,
+        size: u64,
+        got: &mut u64,
+        checksum: &mut Checksum,
+    ) -> Result<(), S3Error> {
+        let mut body = answer.into_body();
+        loop {
+            let frame = timeout(self.client.patience(), body.frame()).await.map_err(|_| self.client.late())?;
+            let Some(frame) = frame else {
+                return if *got == size { Ok(()) } else { Err(S3Error::Short { got: *got, wanted: size }) };
+            };
+            let frame = frame.map_err(|_| S3Error::Short { got: *got, wanted: size })?;
+            let Ok(bytes) = frame.into_data() else { continue };
+            if got.saturating_add(bytes.len() as u64) > size {
+                return Err(S3Error::Nonsense(texts::S3_TOO_LONG.to_owned()));
+            }
+            checksum.update(&bytes);
+            *got += bytes.len() as u64;
+            let wanted = u32::try_from(bytes.len().min(self.most)).unwrap_or_default();
+            let room = self.room.acquire_many(wanted).await.map_err(|_| S3Error::Canceled)?;
+            room.forget();
+            self.pieces.send(Ok(bytes)).await.map_err(|_| S3Error::Canceled)?;
+        }
+    }
+}
+
+/// What the headers of an answer say.
+pub(super) fn head(headers: &HeaderMap) -> Result<Head, S3Error> {
+    let size = header(headers, "content-length").and_then(|text| text.parse().ok());
+    let modified = header(headers, "last-modified").and_then(|text| seconds(&text, Format::HttpDate));
+    Ok(Head {
+        size: size.ok_or_else(|| S3Error::Nonsense(texts::S3_NO_LENGTH.to_owned()))?,
+        modified,
+        etag: header(headers, "etag"),
+        extras: Extras::of_headers(headers),
+    })
+}
+
+fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned)
+}

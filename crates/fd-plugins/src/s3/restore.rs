@@ -1,0 +1,168 @@
+//! Restoring what was saved: to files, which the daemon makes, or into a bucket.
+
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use aws_smithy_types::date_time::Format;
+use fd_messages::MessageType;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, XattrFlags, fsetxattr, openat, openat2};
+
+use super::client::Client;
+use super::error::S3Error;
+use super::extras::Extras;
+use super::listing::seconds;
+use super::names::key_of;
+use super::settings::BucketSettings;
+use super::upload::{Upload, Uploads};
+use super::work::Cancel;
+use crate::api::call::{Io, IoDone, Status};
+use crate::api::host::Host;
+use crate::api::packets::{CreateStatus, MetadataPacket, RestoreFile};
+use crate::texts;
+
+/// The files of a command on their way back.
+#[derive(Default, Debug)]
+pub(super) struct Restore {
+    /// The bucket that they go to; `None`: to files.
+    uploads: Option<Uploads>,
+    /// What is known of the current file.
+    extras: Extras,
+    upload: Option<Upload>,
+}
+
+impl Restore {
+    /// Restores into the bucket of this file, or to files. The error is a message.
+    pub(super) fn begin(into: Option<&[u8]>, cancel: &Cancel) -> Result<Self, Vec<u8>> {
+        let uploads = match into {
+            None => None,
+            Some(path) => {
+                let path = Path::new(std::ffi::OsStr::from_bytes(path));
+                let settings = BucketSettings::read(path)?;
+                let client = Client::new(&settings).map_err(|what| texts::s3_settings(path, 0, &what))?;
+                Some(Uploads::new(Arc::new(client), cancel.clone()))
+            }
+        };
+        Ok(Self { uploads, ..Self::default() })
+    }
+
+    /// A file comes.
+    pub(super) fn create(&mut self, host: &mut dyn Host, file: &RestoreFile) -> CreateStatus {
+        self.extras = Extras::default();
+        self.upload = None;
+        let Some(uploads) = &self.uploads else { return CreateStatus::Core };
+        let place = file.place.as_deref().unwrap_or_default();
+        let place = place.strip_suffix(b"/").unwrap_or(place);
+        let Some((_, key)) = file.name.strip_prefix(place).and_then(key_of) else {
+            host.message(MessageType::Error, &texts::s3_no_key(&file.name));
+            return CreateStatus::Skip;
+        };
+        let key = [uploads.client().settings().restore_prefix.as_bytes(), &key].concat();
+        match takes(uploads, file, &key) {
+            Ok(true) => {
+                self.upload = Some(Upload::new(file.name.clone(), key, Extras::default()));
+                CreateStatus::Extract
+            }
+            Ok(false) => {
+                host.message(MessageType::Skipped, &texts::s3_exists(&file.name));
+                CreateStatus::Skip
+            }
+            Err(error) => {
+                host.message(MessageType::Error, &texts::s3_not_stored(&file.name, &error));
+                CreateStatus::Skip
+            }
+        }
+    }
+
+    /// What was saved with the current file.
+    pub(super) fn metadata(&mut self, packet: &MetadataPacket) -> Status {
+        if let Some(extras) = Extras::of_text(&packet.data) {
+            if let Some(upload) = &mut self.upload {
+                upload.extras = extras.clone();
+            }
+            self.extras = extras;
+        }
+        Status::Ok
+    }
+
+    /// The current file is there, with its data.
+    pub(super) fn set_attributes(&mut self, host: &mut dyn Host, file: &RestoreFile) -> CreateStatus {
+        if self.uploads.is_none() {
+            if let Err(error) = set_extras(file, &std::mem::take(&mut self.extras)) {
+                host.message(MessageType::Warning, &texts::s3_no_attributes(&file.name, &error));
+            }
+            return CreateStatus::Core;
+        }
+        CreateStatus::Created
+    }
+
+    /// The current file's data, for a bucket.
+    pub(super) fn io(&mut self, host: &mut dyn Host, io: &Io<'_>) -> IoDone {
+        let (Some(uploads), Some(upload)) = (&mut self.uploads, &mut self.upload) else {
+            return IoDone::error(libc::EBADF);
+        };
+        let done = match io {
+            Io::Open { .. } => Ok(()),
+            Io::Write { data } => uploads.write(upload, data),
+            Io::Close => match self.upload.take() {
+                Some(upload) => uploads.finish(host, upload),
+                None => Ok(()),
+            },
+            Io::Read { .. } => return IoDone::error(libc::EBADF),
+            // A gap of zeros would be as good as a hole, but nobody asks for one.
+            Io::Seek { .. } => return IoDone::error(libc::ESPIPE),
+        };
+        match (done, io) {
+            (Ok(()), Io::Write { data }) => IoDone::bytes(i32::try_from(data.len()).unwrap_or(i32::MAX)),
+            (Ok(()), _) => IoDone::bytes(0),
+            (Err(S3Error::Canceled), _) => IoDone::error(libc::ECANCELED),
+            (Err(error), _) => {
+                if let (Some(upload), Some(uploads)) = (self.upload.take(), &self.uploads) {
+                    uploads.abandon(&upload);
+                    host.message(MessageType::Error, &texts::s3_not_stored(&upload.name, &error));
+                }
+                IoDone::error(libc::EIO)
+            }
+        }
+    }
+
+    /// No more files come.
+    pub(super) fn end(&mut self, host: &mut dyn Host) {
+        if let Some(uploads) = &mut self.uploads {
+            uploads.wait_for_all(host);
+        }
+    }
+}
+
+/// Whether the replace mode lets an object be stored.
+fn takes(uploads: &Uploads, file: &RestoreFile, key: &[u8]) -> Result<bool, S3Error> {
+    if !matches!(file.replace, b'w' | b'o' | b'n') {
+        return Ok(true);
+    }
+    let Some(headers) = uploads.look_up(key)? else { return Ok(true) };
+    let modified = headers.get("last-modified").and_then(|value| seconds(value.to_str().ok()?, Format::HttpDate));
+    Ok(match (file.replace, modified) {
+        (b'w', Some(modified)) => file.stat.mtime > modified,
+        (b'o', Some(modified)) => file.stat.mtime < modified,
+        _ => false,
+    })
+}
+
+/// Keeps content type and user metadata as extended attributes. No link is followed.
+fn set_extras(file: &RestoreFile, extras: &Extras) -> std::io::Result<()> {
+    let place = file.place.as_deref().filter(|place| file.name.starts_with(place)).unwrap_or(b"/");
+    let name = file.name.get(place.len()..).unwrap_or_default();
+    let name = name.iter().position(|byte| *byte != b'/').and_then(|start| name.get(start..)).unwrap_or_default();
+    let place = openat(CWD, place, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let opened = File::from(openat2(&place, name, flags, Mode::empty(), resolve)?);
+    if !opened.metadata()?.is_file() {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    for (name, value) in extras.attributes() {
+        fsetxattr(&opened, name.as_str(), value, XattrFlags::empty())?;
+    }
+    Ok(())
+}

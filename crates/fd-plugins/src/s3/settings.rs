@@ -1,0 +1,260 @@
+//! The file that a command names: the bucket, and how to get at it.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hyper::Uri;
+use serde::Deserialize;
+
+use crate::texts;
+
+/// Most bytes of the file.
+const LONGEST: u64 = 1 << 20;
+/// Bits of a mode that let others than the owner and the group read, or others than the owner
+/// write.
+const OPEN_TO_OTHERS: u32 = 0o027;
+
+/// The bucket of a command.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BucketSettings {
+    /// Its name.
+    pub(super) bucket: String,
+    /// The server, `https://HOST[:PORT]`; without it Amazon's of the region.
+    #[serde(default)]
+    endpoint: Option<String>,
+    /// The region that requests are signed for.
+    #[serde(default = "default_region")]
+    pub(super) region: String,
+    /// Whether the bucket stands in the path, not in front of the server's name.
+    #[serde(default = "yes")]
+    pub(super) path_style: bool,
+    pub(super) access_key: String,
+    pub(super) secret_key: String,
+    #[serde(default)]
+    pub(super) session_token: Option<String>,
+    /// What keys begin with that are saved. None: all.
+    #[serde(default)]
+    prefixes: Vec<String>,
+    /// What is put before keys that are restored into this bucket.
+    #[serde(default)]
+    pub(super) restore_prefix: String,
+    /// Certificates that are trusted instead of the system's, in a file of PEM.
+    #[serde(default)]
+    pub(super) ca_file: Option<PathBuf>,
+    /// Objects that are fetched at the same time, 1 to 1,024.
+    #[serde(default = "default_prefetch")]
+    pub(super) prefetch: u16,
+    /// Most mebibytes of objects that are fetched and not yet saved, 8 to 4,096.
+    #[serde(default = "default_memory")]
+    memory: u16,
+    /// How often a request is tried again that has failed, 0 to 100.
+    #[serde(default = "default_retries")]
+    pub(super) retries: u32,
+    /// Seconds in which a server must answer or send more, 1 to 3,600.
+    #[serde(default = "default_timeout")]
+    timeout: u16,
+    /// Whether an `ETag` that looks like an MD5 digest is one.
+    #[serde(default = "yes")]
+    pub(super) etag_is_md5: bool,
+}
+
+impl std::fmt::Debug for BucketSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BucketSettings").field("bucket", &self.bucket).finish_non_exhaustive()
+    }
+}
+
+fn default_region() -> String {
+    "us-east-1".to_owned()
+}
+
+const fn yes() -> bool {
+    true
+}
+
+const fn default_prefetch() -> u16 {
+    64
+}
+
+const fn default_memory() -> u16 {
+    64
+}
+
+const fn default_retries() -> u32 {
+    5
+}
+
+const fn default_timeout() -> u16 {
+    60
+}
+
+impl BucketSettings {
+    /// Reads the file. The error is a message.
+    pub(super) fn read(path: &Path) -> Result<Self, Vec<u8>> {
+        let failed = |line: usize, what: &str| texts::s3_settings(path, line, what);
+        let io_failed = |error: std::io::Error| failed(0, &fd_os::io_error_text(&error));
+        // A FIFO in its place must not stop the job.
+        let mut file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(io_failed)?;
+        let metadata = file.metadata().map_err(io_failed)?;
+        if !metadata.is_file() {
+            return Err(failed(0, texts::S3_NO_FILE));
+        }
+        let own = nix::unistd::geteuid().as_raw();
+        if metadata.uid() != 0 && metadata.uid() != own {
+            return Err(failed(0, texts::S3_FOREIGN));
+        }
+        if metadata.mode() & OPEN_TO_OTHERS != 0 {
+            return Err(failed(0, &texts::s3_open_to_others(metadata.mode() & 0o7777)));
+        }
+        let mut text = String::new();
+        file.by_ref().take(LONGEST).read_to_string(&mut text).map_err(io_failed)?;
+        let settings = Self::parse(&text).map_err(|(line, what)| failed(line, &what))?;
+        Ok(settings)
+    }
+
+    /// The settings of a text; or the line, 0 for none, and what is wrong with it.
+    fn parse(text: &str) -> Result<Self, (usize, String)> {
+        let settings: Self = toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            (before.matches('\n').count() + 1, error.message().to_owned())
+        })?;
+        settings.check().map_err(|(name, what)| {
+            let line = text.lines().position(|line| line.trim_start().starts_with(name));
+            (line.map_or(0, |line| line + 1), format!("{name}: {what}"))
+        })?;
+        Ok(settings)
+    }
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        let in_range = |name, is, least: u32, most: u32| {
+            if (least..=most).contains(&is) { Ok(()) } else { Err((name, texts::s3_range(is, least, most))) }
+        };
+        in_range("prefetch", self.prefetch.into(), 1, 1024)?;
+        in_range("memory", self.memory.into(), 8, 4096)?;
+        in_range("retries", self.retries, 0, 100)?;
+        in_range("timeout", self.timeout.into(), 1, 3600)?;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+        if !self.bucket.bytes().all(plain) || matches!(self.bucket.as_str(), "" | "." | "..") {
+            return Err(("bucket", texts::S3_NO_BUCKET.to_owned()));
+        }
+        let uri: Result<Uri, _> = self.endpoint().parse();
+        let fits = uri.is_ok_and(|uri| {
+            matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() && matches!(uri.path(), "/" | "")
+        });
+        if !fits {
+            return Err(("endpoint", texts::S3_NO_ENDPOINT.to_owned()));
+        }
+        for (name, text) in [("access_key", &self.access_key), ("secret_key", &self.secret_key)] {
+            if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err((name, texts::S3_NO_KEY.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The server, without a slash at its end.
+    pub(super) fn endpoint(&self) -> String {
+        match &self.endpoint {
+            Some(endpoint) => endpoint.trim_end_matches('/').to_owned(),
+            None => format!("https://s3.{}.amazonaws.com", self.region),
+        }
+    }
+
+    /// What keys begin with that are saved: in their order, and none that begins with another.
+    pub(super) fn prefixes(&self) -> Vec<String> {
+        let mut sorted = self.prefixes.clone();
+        sorted.sort_unstable();
+        let mut chosen: Vec<String> = Vec::new();
+        for prefix in sorted {
+            if chosen.last().is_none_or(|last| !prefix.starts_with(last)) {
+                chosen.push(prefix);
+            }
+        }
+        if chosen.is_empty() {
+            chosen.push(String::new());
+        }
+        chosen
+    }
+
+    /// Most bytes of objects that are fetched and not yet saved.
+    pub(super) fn memory(&self) -> usize {
+        usize::from(self.memory) << 20
+    }
+
+    /// How long a server may send nothing.
+    pub(super) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    const LEAST: &str = "bucket = \"b\"\naccess_key = \"a\"\nsecret_key = \"s\"\n";
+
+    #[test]
+    fn the_least_has_defaults() {
+        let settings = BucketSettings::parse(LEAST).unwrap();
+        assert_eq!(settings.endpoint(), "https://s3.us-east-1.amazonaws.com");
+        assert_eq!((settings.prefetch, settings.memory(), settings.retries), (64, 64 << 20, 5));
+        assert_eq!((settings.prefixes(), settings.timeout()), (vec![String::new()], Duration::from_secs(60)));
+        assert!(!format!("{settings:?}").contains("\"s\""));
+    }
+
+    #[test]
+    fn prefixes_are_sorted_and_none_is_in_another() {
+        let text = format!("{LEAST}prefixes = [\"b/\", \"a/x\", \"a/\", \"b/\"]");
+        assert_eq!(BucketSettings::parse(&text).unwrap().prefixes(), ["a/", "b/"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        for (line, number, what) in [
+            ("prefetch = 1025", 4, "prefetch: 1025 is not 1 to 1024"),
+            ("prefetch = \"x\"", 4, "invalid type"),
+            ("colour = 1", 4, "unknown field `colour`"),
+            ("endpoint = \"ftp://x\"", 4, "endpoint: "),
+            ("endpoint = \"http://x/path\"", 4, "endpoint: "),
+            ("bucket = \"c\"", 4, "duplicate key"),
+            ("memory = 1", 4, "memory: "),
+            ("timeout = 0", 4, "timeout: "),
+        ] {
+            let (at, said) = BucketSettings::parse(&format!("{LEAST}{line}\n")).unwrap_err();
+            assert!(at == number && said.starts_with(what), "{line}: {at} {said}");
+        }
+        let (_, said) = BucketSettings::parse("bucket = \"b\"").unwrap_err();
+        assert_eq!(said, "missing field `access_key`");
+        let (at, said) = BucketSettings::parse(&LEAST.replace("\"b\"", "\"a/b\"")).unwrap_err();
+        assert!(at == 1 && said.starts_with("bucket: "), "{at} {said}");
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused() {
+        let path = std::env::temp_dir().join(format!("ferrofd-s3-settings-{}", std::process::id()));
+        std::fs::write(&path, LEAST).unwrap();
+        let read = |mode| {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            BucketSettings::read(&path).map_err(|text| String::from_utf8(text).unwrap())
+        };
+        for mode in [0o600, 0o400, 0o640] {
+            assert!(read(mode).is_ok(), "{mode:o}");
+        }
+        for mode in [0o644, 0o602, 0o660, 0o601] {
+            assert!(read(mode).unwrap_err().contains(&format!("mode {mode:04o}")), "{mode:o}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(read_error(&path).contains("No such file"));
+        assert!(read_error(Path::new("/tmp")).contains("not a file"));
+    }
+
+    fn read_error(path: &Path) -> String {
+        String::from_utf8(BucketSettings::read(path).unwrap_err()).unwrap()
+    }
+}

@@ -1,0 +1,212 @@
+//! Restoring objects into a bucket.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use fd_messages::MessageType;
+use hyper::body::Bytes;
+use hyper::{HeaderMap, Method};
+use quick_xml::de::from_reader;
+use serde::Deserialize;
+use tokio::task::JoinHandle;
+
+use super::client::{Ask, Client, encode_value};
+use super::error::S3Error;
+use super::extras::Extras;
+use super::work::{Cancel, runtime};
+use crate::api::host::Host;
+use crate::texts;
+
+/// Bytes of a part of a large object. Smaller ones are stored in one piece.
+const PART: usize = 8 << 20;
+/// Most small objects that are stored at the same time, and most of their bytes.
+const MOST: (usize, usize) = (64, 64 << 20);
+
+/// Objects on their way into a bucket.
+#[derive(Debug)]
+pub(super) struct Uploads {
+    client: Arc<Client>,
+    cancel: Cancel,
+    /// Small ones, which are stored while others come.
+    running: VecDeque<Running>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Running {
+    name: Vec<u8>,
+    bytes: usize,
+    task: JoinHandle<Result<(), S3Error>>,
+}
+
+/// An object whose data comes.
+#[derive(Debug)]
+pub(super) struct Upload {
+    /// The file that it was.
+    pub(super) name: Vec<u8>,
+    key: Vec<u8>,
+    /// Its headers.
+    pub(super) extras: Extras,
+    data: Vec<u8>,
+    /// What the server calls it, once it has parts; and their tags.
+    parts: Option<(String, Vec<String>)>,
+}
+
+impl Upload {
+    /// The object of this key, which was this file.
+    pub(super) fn new(name: Vec<u8>, key: Vec<u8>, extras: Extras) -> Self {
+        Self { name, key, extras, data: Vec::new(), parts: None }
+    }
+}
+
+impl Drop for Uploads {
+    fn drop(&mut self) {
+        for running in &self.running {
+            running.task.abort();
+        }
+    }
+}
+
+impl Uploads {
+    pub(super) fn new(client: Arc<Client>, cancel: Cancel) -> Self {
+        Self { client, cancel, running: VecDeque::new(), bytes: 0 }
+    }
+
+    /// The bucket.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The headers of the object of this key; `None` if there is none.
+    pub(super) fn look_up(&self, key: &[u8]) -> Result<Option<HeaderMap>, S3Error> {
+        let ask = Ask { method: Method::HEAD, ..Ask::get(Some(key)) };
+        match self.cancel.wait(self.client.ask_again(&ask))? {
+            Ok(answer) => Ok(Some(answer.headers().clone())),
+            Err(error) if error.is_absent() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next bytes of an object.
+    pub(super) fn write(&mut self, upload: &mut Upload, data: &[u8]) -> Result<(), S3Error> {
+        let mut rest = data;
+        while !rest.is_empty() {
+            if upload.data.len() == PART {
+                self.send_part(upload)?;
+            }
+            let (now, later) = rest.split_at(rest.len().min(PART.saturating_sub(upload.data.len())));
+            upload.data.extend_from_slice(now);
+            rest = later;
+        }
+        Ok(())
+    }
+
+    fn send_part(&self, upload: &mut Upload) -> Result<(), S3Error> {
+        if upload.parts.is_none() {
+            let headers = upload.extras.headers();
+            let ask =
+                Ask { method: Method::POST, query: "uploads=".to_owned(), headers, ..Ask::get(Some(&upload.key)) };
+            let answer = self.cancel.wait(self.client.whole_answer(&ask))??;
+            let begun: Begun = from_reader(answer.as_ref()).map_err(|error| S3Error::Nonsense(error.to_string()))?;
+            upload.parts = Some((begun.upload_id, Vec::new()));
+        }
+        let Some((id, tags)) = &mut upload.parts else { return Ok(()) };
+        let ask = Ask {
+            method: Method::PUT,
+            query: format!("partNumber={}&uploadId={}", tags.len() + 1, encode_value(id.as_bytes())),
+            body: Bytes::from(std::mem::take(&mut upload.data)),
+            ..Ask::get(Some(&upload.key))
+        };
+        let answer = self.cancel.wait(self.client.ask_again(&ask))??;
+        let tag = answer.headers().get("etag").and_then(|tag| tag.to_str().ok());
+        tags.push(tag.ok_or_else(|| S3Error::Nonsense(texts::S3_NO_TAG.to_owned()))?.to_owned());
+        Ok(())
+    }
+
+    /// All bytes of an object are there. Errors of small ones are said later.
+    pub(super) fn finish(&mut self, host: &mut dyn Host, mut upload: Upload) -> Result<(), S3Error> {
+        if upload.parts.is_some() {
+            if !upload.data.is_empty() {
+                self.send_part(&mut upload)?;
+            }
+            return self.complete(&upload);
+        }
+        let Upload { name, key, extras, data, .. } = upload;
+        let (bytes, client) = (data.len(), Arc::clone(&self.client));
+        self.wait_until(host, MOST.0 - 1, MOST.1.saturating_sub(bytes))?;
+        let runtime = runtime().map_err(|error| S3Error::Connection(fd_os::io_error_text(&error)))?;
+        let task = runtime.spawn(async move {
+            let (headers, body) = (extras.headers(), Bytes::from(data));
+            let ask = Ask { method: Method::PUT, headers, body, ..Ask::get(Some(&key)) };
+            client.whole_answer(&ask).await.map(drop)
+        });
+        self.bytes += bytes;
+        self.running.push_back(Running { name, bytes, task });
+        Ok(())
+    }
+
+    fn complete(&self, upload: &Upload) -> Result<(), S3Error> {
+        let Some((id, tags)) = &upload.parts else { return Ok(()) };
+        let parts = tags.iter().zip(1..).map(|(tag, number)| {
+            let tag = quick_xml::escape::escape(tag);
+            format!("<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>")
+        });
+        let body = format!("<CompleteMultipartUpload>{}</CompleteMultipartUpload>", parts.collect::<String>());
+        let ask = Ask {
+            method: Method::POST,
+            query: format!("uploadId={}", encode_value(id.as_bytes())),
+            body: Bytes::from(body.into_bytes()),
+            ..Ask::get(Some(&upload.key))
+        };
+        let answer = self.cancel.wait(self.client.whole_answer(&ask))??;
+        // An error may come behind a good status, because completing takes long.
+        if answer.windows(7).any(|tag| tag == b"<Error>") {
+            let text = String::from_utf8_lossy(&answer).chars().take(300).collect();
+            return Err(S3Error::Nonsense(text));
+        }
+        Ok(())
+    }
+
+    /// Gives up an object: its parts must not stay in the bucket.
+    pub(super) fn abandon(&self, upload: &Upload) {
+        if let Some((id, _)) = &upload.parts {
+            let query = format!("uploadId={}", encode_value(id.as_bytes()));
+            let ask = Ask { method: Method::DELETE, query, ..Ask::get(Some(&upload.key)) };
+            // The bucket's own rules remove what this leaves.
+            let _left = self.cancel.wait(self.client.ask(&ask));
+        }
+    }
+
+    /// Waits until no more than so many small objects and bytes are on their way.
+    fn wait_until(&mut self, host: &mut dyn Host, objects: usize, bytes: usize) -> Result<(), S3Error> {
+        while self.running.len() > objects || (self.bytes > bytes && !self.running.is_empty()) {
+            let Some(mut running) = self.running.pop_front() else { break };
+            self.bytes = self.bytes.saturating_sub(running.bytes);
+            let stored = self.cancel.wait(&mut running.task);
+            match stored {
+                Err(canceled) => {
+                    running.task.abort();
+                    return Err(canceled);
+                }
+                Ok(Ok(Ok(()))) => {}
+                Ok(Ok(Err(error))) => host.message(MessageType::Error, &texts::s3_not_stored(&running.name, &error)),
+                Ok(Err(error)) => {
+                    let error = S3Error::Nonsense(error.to_string());
+                    host.message(MessageType::Error, &texts::s3_not_stored(&running.name, &error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for all that are on their way.
+    pub(super) fn wait_for_all(&mut self, host: &mut dyn Host) {
+        let _canceled = self.wait_until(host, 0, usize::MAX);
+    }
+}
+
+#[derive(Deserialize)]
+struct Begun {
+    #[serde(rename = "UploadId")]
+    upload_id: String,
+}

@@ -1,0 +1,68 @@
+//! Where requests are worked on, and waiting for them until the job is canceled.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::sync::OnceLock;
+use std::task::Poll;
+use std::thread;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use super::error::S3Error;
+
+/// Most threads that work on requests.
+const MOST_THREADS: usize = 4;
+
+/// The threads of this process that work on requests. They are started with the first command, in a
+/// plugin host only.
+pub(super) fn runtime() -> io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let runtime =
+        Builder::new_multi_thread().worker_threads(threads).thread_name("s3").enable_io().enable_time().build()?;
+    Ok(RUNTIME.get_or_init(|| runtime))
+}
+
+/// Whether a job was canceled.
+#[derive(Clone, Debug)]
+pub(super) struct Cancel(watch::Sender<bool>);
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Self(watch::Sender::new(false))
+    }
+}
+
+impl Cancel {
+    /// The job is canceled.
+    pub(super) fn set(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether it was.
+    pub(super) fn is_set(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits for this on the calling thread, but no longer than until the job is canceled.
+    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, S3Error> {
+        let runtime = runtime().map_err(|error| S3Error::Connection(fd_os::io_error_text(&error)))?;
+        let mut canceled = self.0.subscribe();
+        runtime.block_on(async move {
+            let mut canceled = pin!(canceled.wait_for(|canceled| *canceled));
+            let mut work = pin!(work);
+            poll_fn(|context| {
+                if canceled.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(Err(S3Error::Canceled));
+                }
+                work.as_mut().poll(context).map(Ok)
+            })
+            .await
+        })
+    }
+}
