@@ -68,7 +68,8 @@ impl Library {
     /// needed.
     pub(crate) fn own(plugin: &dyn Plugin, settings: HostSettings, confinement: Confinement) -> Self {
         let (info, offers) = (plugin.info().clone(), plugin.offers());
-        Self { path: Vec::new(), info, offers, settings, confinement, current: Mutex::new(None) }
+        let (current, reads_all) = (Mutex::new(None), AtomicBool::new(false));
+        Self { path: Vec::new(), info, offers, settings, confinement, current, reads_all }
     }
 
     /// Has the plugin host become this user, as the daemon itself has, unless it has a user of its

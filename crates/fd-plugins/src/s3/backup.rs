@@ -295,7 +295,7 @@ fn describe(file: &mut SavePacket, name: Vec<u8>, listed: &Listed, head: Option<
     if let Some(head) = head {
         let data = head.extras.to_text();
         let total_size = u32::try_from(data.len() + METADATA_HEAD).unwrap_or_default();
-        file.metadata = vec![MetadataPacket { total_size, total_count: 1, kind: 0, index: 0, data }];
+        file.metadata = Some(vec![MetadataPacket { total_size, total_count: 1, kind: 0, index: 0, data }]);
     }
 }
 

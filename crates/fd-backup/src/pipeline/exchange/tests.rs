@@ -78,9 +78,9 @@ fn a_worker_that_stays_near_waits_until_half_of_its_pieces_are_sent() {
             thread::yield_now();
         }
         let mut sent = exchange.next(None, &CancelToken::new());
-        sent = exchange.next(sent.take());
+        sent = exchange.next(sent.take(), &CancelToken::new());
         assert_eq!(exchange.lock().waits_for_few, Some(2), "three pieces are left");
-        sent = exchange.next(sent.take());
+        sent = exchange.next(sent.take(), &CancelToken::new());
         let next = fifth.join().unwrap();
         assert_eq!(exchange.lock().waits_for_few, None);
         assert!(sent.is_some());
