@@ -21,7 +21,7 @@ use fd_plugins::{
 };
 use fd_records::{DigestKind, MetadataKind, Replace};
 use fd_restore::verify::{Checks, VerifyJob, data as verify_data};
-use fd_restore::{OutputNames, PluginAccess, RestorePlan, RestoreState, run};
+use fd_restore::{OutputNames, PluginAccess, RestorePlan, RestoreState, WritingDepth, run};
 use libfuzzer_sys::fuzz_target;
 use volume::{Frames, Silent};
 
@@ -295,6 +295,7 @@ fuzz_target!(|data: &[u8]| {
         check_digests: true,
         keys: None,
         processor: Processor::chosen(),
+        writing_depth: WritingDepth::Adaptive,
         plugins: Some(access(*answers)),
     };
     let mut state = RestoreState::new(&plan);

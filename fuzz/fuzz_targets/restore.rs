@@ -13,6 +13,7 @@
 mod volume;
 
 use std::fs;
+use std::num::NonZeroU16;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -118,6 +119,8 @@ fuzz_target!(|data: &[u8]| {
             check_digests: true,
             keys: None,
             processor: Processor::chosen(),
+            // Side by side in every second job.
+            writing_depth: NonZeroU16::new(if number % 2 == 0 { 4 } else { 1 }).into(),
             plugins: None,
         };
         let (progress, cancel) = (Progress::default(), CancelToken::new());
