@@ -33,18 +33,40 @@ impl Compressor {
     /// and kept even if it is longer than the block: there is no "stored" form. An incompressible
     /// block of 65536 bytes grows by less than 400 bytes.
     pub fn compress(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
-        let (magic, data) = match &mut self.0 {
-            Algorithm::Gzip(gzip) => (None, gzip.compress(block)?),
-            Algorithm::Lzo(lzo) => (Some(CompressionHeader::LZO), lzo.compress(block).map_err(CompressError::Lzo)?),
-            Algorithm::Zstd(zstd) => (Some(CompressionHeader::ZSTD), zstd.compress(block)?),
+        let start = out.len();
+        let done = match &mut self.0 {
+            Algorithm::Gzip(gzip) => gzip.compress(block).map(|data| out.extend_from_slice(data)),
+            Algorithm::Lzo(lzo) => {
+                with_header(CompressionHeader::LZO, out, |out| lzo.append(block, out).map_err(CompressError::Lzo))
+            }
+            Algorithm::Zstd(zstd) => with_header(CompressionHeader::ZSTD, out, |out| {
+                zstd.compress(block).map(|data| out.extend_from_slice(data))
+            }),
         };
-        if let Some(magic) = magic {
-            let len = u32::try_from(data.len()).map_err(|_| CompressError::TooLong { len: data.len() })?;
-            out.extend_from_slice(&CompressionHeader::new(magic, len).to_bytes());
+        if done.is_err() {
+            out.truncate(start);
         }
-        out.extend_from_slice(data);
-        Ok(())
+        done
     }
+}
+
+/// Appends what `append` appends, after a header with its length.
+fn with_header(
+    magic: u32,
+    out: &mut Vec<u8>,
+    append: impl FnOnce(&mut Vec<u8>) -> Result<(), CompressError>,
+) -> Result<(), CompressError> {
+    let start = out.len();
+    let empty = CompressionHeader::new(magic, 0).to_bytes();
+    out.extend_from_slice(&empty);
+    append(out)?;
+    let len = out.len() - start - empty.len();
+    let len = u32::try_from(len).map_err(|_| CompressError::TooLong { len })?;
+    let header = CompressionHeader::new(magic, len).to_bytes();
+    if let Some(place) = out.get_mut(start..start + header.len()) {
+        place.copy_from_slice(&header);
+    }
+    Ok(())
 }
 
 impl std::fmt::Debug for Compressor {

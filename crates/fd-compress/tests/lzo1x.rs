@@ -44,6 +44,9 @@ fn decompress(stream: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
 /// Our stream of `data`, which survived a round trip within the bound of §5.
 fn compress(encoder: &mut LzoEncoder, data: &[u8]) -> Vec<u8> {
     let stream = encoder.compress(data).unwrap().to_vec();
+    let mut appended = b"before".to_vec();
+    encoder.append(data, &mut appended).unwrap();
+    assert!(appended.strip_prefix(b"before") == Some(&stream), "{} bytes are appended in another way", data.len());
     let n = data.len();
     assert!(stream.len() <= n + n / 22 + 6, "{n} bytes became {}", stream.len());
     assert!(decompress(&stream, n).unwrap() == data, "{n} bytes did not come back: {:02x?}…", &data[..n.min(64)]);

@@ -69,33 +69,78 @@ impl LzoEncoder {
     /// The only error is [`Error::OutputOverrun`]. It would mean that the bound does not hold; no
     /// input is known to cause it.
     pub fn compress(&mut self, src: &[u8]) -> Result<&[u8], Error> {
-        let room = src.len() + src.len() / 16 + 67 + SLACK;
-        if self.buffer.len() < room {
-            self.buffer.resize(room, 0);
-        }
         let len = self.stream(src).ok_or(Error::OutputOverrun)?;
         self.buffer.get(..len).ok_or(Error::OutputOverrun)
     }
 
     /// Writes the stream into the buffer; returns its length, or `None` if the buffer is too small.
     fn stream(&mut self, src: &[u8]) -> Option<usize> {
+        let (at, literals_from) = self.begin(src)?;
+        let out = self.buffer.as_mut_slice();
+        let at = write::literals(out, at, src.get(literals_from..)?)?;
+        write::end(out, at)
+    }
+
+    /// Appends the same stream to `out`, which on an error is as it was. The literals after the
+    /// last match, which in a block that does not shrink are all of it, are copied only once.
+    pub fn append(&mut self, src: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        let (len, literals_from) = self.begin(src).ok_or(Error::OutputOverrun)?;
+        let rest = src.get(literals_from..).unwrap_or_default();
+        let len = write::literals_head(&mut self.buffer, len, rest.len()).ok_or(Error::OutputOverrun)?;
+        out.extend_from_slice(self.buffer.get(..len).ok_or(Error::OutputOverrun)?);
+        out.extend_from_slice(rest);
+        out.extend_from_slice(&write::END);
+        Ok(())
+    }
+
+    /// Writes the stream up to the last match into the buffer; returns its length and where the
+    /// literals after that match begin, or `None` if the buffer is too small.
+    fn begin(&mut self, src: &[u8]) -> Option<(usize, usize)> {
+        let room = src.len() + src.len() / 16 + 67 + SLACK;
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0);
+        }
         let out = self.buffer.as_mut_slice();
         let (mut at, mut literals_from) = (0, 0);
         for (piece, base) in src.chunks(PIECE).zip((0..).step_by(PIECE)) {
-            self.window.get_mut(..piece.len())?.copy_from_slice(piece);
             self.table.fill(0);
+            let Some((start, candidate)) = first_match(piece, &mut self.table) else { continue };
+            self.window.get_mut(..piece.len())?.copy_from_slice(piece);
             let mut search = Search { window: &self.window, table: &mut self.table, len: piece.len() };
-            if let Some(Match { start, length, distance }) = search.next(1, 0) {
-                at = write::literals(out, at, src.get(literals_from..base + start)?)?;
-                at = write::any_match(out, at, length, distance)?;
-                let from;
-                (from, at) = search.write_all(start + length, out, at)?;
-                literals_from = base + from;
+            let length = search.length(start, candidate);
+            at = write::literals(out, at, src.get(literals_from..base + start)?)?;
+            at = write::any_match(out, at, length, start - candidate)?;
+            let from;
+            (from, at) = search.write_all(start + length, out, at)?;
+            literals_from = base + from;
+        }
+        Some((at, literals_from))
+    }
+}
+
+/// What [`Search::next`] would find from position 1 on, where no match has ended yet: the position
+/// and its earlier place. It reads few places of data that does not shrink, so copying all of that
+/// to the window would take longer than the search.
+fn first_match(piece: &[u8], table: &mut Table) -> Option<(usize, usize)> {
+    let word = |at: usize| piece.get(at..).and_then(|rest| rest.first_chunk()).copied().map_or(0, u32::from_le_bytes);
+    let end = piece.len().saturating_sub(END_GUARD);
+    let mut at = 1;
+    while at < end {
+        let mut found = None;
+        // All of a group take their entries, the first that matches counts.
+        for place in at..at + GROUP {
+            let here = word(place);
+            let seen = usize::from(std::mem::replace(table.get_mut(hash(here))?, low_u16(place)));
+            if found.is_none() && word(seen) == here {
+                found = Some((place, seen));
             }
         }
-        at = write::literals(out, at, src.get(literals_from..)?)?;
-        write::end(out, at)
+        match found {
+            Some((start, candidate)) if start - candidate <= MAX_DISTANCE => return found,
+            _ => at += GROUP + GROUP * (at >> SKIP_SHIFT),
+        }
     }
+    None
 }
 
 /// The search through one piece.

@@ -24,9 +24,15 @@ pub(super) const SLACK: usize = 48;
 pub(super) const SHORT_RUN: usize = 16;
 
 /// All the literals between two matches, or before the first, or after the last.
-pub(super) fn literals(out: &mut [u8], mut at: usize, run: &[u8]) -> Option<usize> {
-    let [count, ..] = run.len().to_le_bytes();
-    match run.len() {
+pub(super) fn literals(out: &mut [u8], at: usize, run: &[u8]) -> Option<usize> {
+    let at = literals_head(out, at, run.len())?;
+    bytes(out, at, run)
+}
+
+/// What comes before so many literals.
+pub(super) fn literals_head(out: &mut [u8], mut at: usize, len: usize) -> Option<usize> {
+    let [count, ..] = len.to_le_bytes();
+    match len {
         0 => return Some(at),
         1..=238 if at == 0 => at = bytes(out, at, &[17 + count])?,
         1..=3 => *out.get_mut(at.checked_sub(2)?)? |= count,
@@ -36,7 +42,7 @@ pub(super) fn literals(out: &mut [u8], mut at: usize, run: &[u8]) -> Option<usiz
             at = extension(out, at, more - 18)?;
         }
     }
-    bytes(out, at, run)
+    Some(at)
 }
 
 /// A match of any length from 3 (from distance 2049 on: 4) and any distance that can be coded.
@@ -85,8 +91,11 @@ pub(super) fn sequence(
 }
 
 /// The end marker.
+pub(super) const END: [u8; 3] = [0x11, 0, 0];
+
+/// Writes the end marker.
 pub(super) fn end(out: &mut [u8], at: usize) -> Option<usize> {
-    bytes(out, at, &[0x11, 0, 0])
+    bytes(out, at, &END)
 }
 
 /// The bytes of a length that exceeds the opcode's by `excess`, at least one (§3.2).
