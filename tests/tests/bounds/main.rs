@@ -5,3 +5,4 @@ mod cancel_reaches;
 mod hang_ups;
 mod heavy_expressions;
 mod secrets;
+mod slow_storage;

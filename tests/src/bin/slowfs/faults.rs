@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::str::FromStr as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::timer::Job;
 
@@ -44,6 +44,7 @@ impl Rule {
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     state: Mutex<State>,
+    holds: Condvar,
 }
 
 #[derive(Default)]
@@ -112,6 +113,12 @@ impl Faults {
         }
     }
 
+    /// Returns when something is held.
+    pub(crate) fn wait_until_held(&self) {
+        let nothing = |state: &mut State| state.held.is_empty();
+        drop(self.holds.wait_while(self.state(), nothing).unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// Gives the job back, unless it is held.
     pub(crate) fn admit(&self, asked: Asked<'_>, job: Job) -> Option<Job> {
         let mut state = self.state();
@@ -125,6 +132,7 @@ impl Faults {
         };
         if over || state.rules.iter().any(|rule| rule.verb == Verb::Stop && rule.applies(asked)) {
             state.held.push(job);
+            self.holds.notify_all();
             return None;
         }
         Some(job)

@@ -4,8 +4,8 @@
 //! `slowfs [--delay-ms N] [--cache-seconds S] [--fault WHAT]… SOURCE MOUNTPOINT` stays in the
 //! foreground and prints `ready` when it is mounted. It unmounts and ends with `SIGTERM`, `SIGINT`,
 //! or when a pipe on its standard input ends. From that pipe it takes commands, one a line, each
-//! answered with `ok`: `delay N`, `fault WHAT`, `clear` (no faults any more), `go` (what was held is
-//! answered).
+//! answered with `ok`: `delay N`, `fault WHAT`, `clear` (no faults any more), `go` (what was held
+//! is answered), `held` (answered when something is).
 //!
 //! Any number of operations wait at the same time, as with storage at the end of a long line. By
 //! default the kernel remembers no name and no attribute, so each lookup pays. Inode numbers, link
@@ -145,6 +145,10 @@ fn take_commands(timer: &Timer, faults: &Faults) {
             }
             "go" => {
                 faults.release();
+                Ok(())
+            }
+            "held" => {
+                faults.wait_until_held();
                 Ok(())
             }
             _ => Err(io::Error::other("no such command")),

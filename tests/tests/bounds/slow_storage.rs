@@ -1,0 +1,222 @@
+//! Backups of storage that fails, answers partly, changes its mind, or does not answer at all: what
+//! is on the volume has the right digest, what is not is in the messages, and a job that waits for
+//! an answer can be canceled while others go on.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Result, SlowStorage, threads, wait_for,
+};
+use md5::{Digest as _, Md5};
+
+/// Streams on a volume (reference 04 §3).
+const ATTRIBUTES: i32 = 1;
+const DATA: i32 = 2;
+const MD5: i32 = 3;
+
+const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
+const DIRECTORIES: usize = 3;
+
+/// Five seconds, and what a busy machine may need for the Director's part.
+const AFTER_A_CANCEL: Duration = Duration::from_secs(15);
+
+/// A bed with two `FileSets`: `slow`, which is seen through the mount, and `local`.
+struct Scene {
+    // Unmounted before the bed removes its folder.
+    storage: SlowStorage,
+    bed: Bed,
+    /// Where the storage is seen.
+    mount: PathBuf,
+    /// What is in each file.
+    files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl Scene {
+    fn start(label: &str) -> Result<Self> {
+        let mut client = ClientOptions::new(Fd::under_test()?).named("test");
+        client.job.push("Maximum Concurrent Jobs = 5".to_owned());
+        let mut options = BedOptions::new(label, [client])?;
+        options.device = vec!["Maximum Concurrent Jobs = 5".to_owned()];
+        let [tree, mount, local] = ["tree", "mount", "local"].map(|name| options.folder.path().join(name));
+        let mut files = BTreeMap::new();
+        let mut noise = Noise::new(19);
+        for directory in 0..DIRECTORIES {
+            fs::create_dir_all(tree.join(format!("d{directory}"))).unwrap();
+            for (number, word) in (0..4).flat_map(|number| WORDS.map(|word| (number, word))) {
+                let size = if (number, word) == (0, "gamma") { 700_000 } else { noise.below(30_000) };
+                let content = noise.bytes(size);
+                let name = format!("d{directory}/{word}-{number}");
+                fs::write(tree.join(&name), &content).unwrap();
+                files.insert(mount.join(name), content);
+            }
+        }
+        fs::create_dir(&mount).unwrap();
+        fs::create_dir(&local).unwrap();
+        fs::write(local.join("file"), "local\n").unwrap();
+        let md5 = ["Signature = MD5"];
+        options.file_sets = vec![FileSet::new("local", &md5, &[&local]), FileSet::new("slow", &md5, &[&mount])];
+        let storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &[], &tree, &mount)?;
+        Ok(Self { storage, bed: Bed::start(options)?, mount, files })
+    }
+
+    /// Saves the storage with these faults and judges the result.
+    fn judge(&mut self, faults: &[String]) -> Result<()> {
+        for fault in faults {
+            self.storage.order(&format!("fault {fault}"))?;
+        }
+        let job = self.bed.backup("test", "level=Full fileset=slow")?.must_be('T')?;
+        self.storage.order("clear")?;
+        let problems = self.problems(&job, faults)?;
+        assert!(problems.is_empty(), "{faults:?}:\n{}\n{}", problems.join("\n"), job.log);
+        Ok(())
+    }
+
+    /// What is wrong on the volume or missing in the messages.
+    fn problems(&self, job: &JobResult, faults: &[String]) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        let saved = self.saved(job)?;
+        for (path, content) in &self.files {
+            let is_told = path.ancestors().any(|path| is_named(&job.log, path));
+            let Some(Saved { data, digest, .. }) = saved.get(path) else {
+                if !is_told {
+                    problems.push(format!("{} is neither saved nor in a message", path.display()));
+                }
+                continue;
+            };
+            let computed = Md5::digest(data).to_vec();
+            // The file whose reading failed in the middle has a message.
+            if *digest != computed && !(digest.is_empty() && (content.is_empty() || is_told)) {
+                problems.push(format!("{}: the digest is not that of the data", path.display()));
+            }
+            let spoiled = |verb: &str| {
+                faults.iter().filter_map(|fault| fault.strip_prefix(verb)).any(|word| named(path).contains(word))
+            };
+            let is_right = data == content || spoiled("change:") || spoiled("short:") && content.starts_with(data);
+            if !is_right && !is_told {
+                problems.push(format!("{}: {} of {} bytes", path.display(), data.len(), content.len()));
+            }
+        }
+        Ok(problems)
+    }
+
+    /// The regular files on the volume.
+    fn saved(&self, job: &JobResult) -> Result<BTreeMap<PathBuf, Saved>> {
+        let mut by_index: BTreeMap<i32, Saved> = BTreeMap::new();
+        if job.row.files == 0 {
+            return Ok(BTreeMap::new());
+        }
+        for record in self.bed.records(&job.row, "test")? {
+            let record = record?;
+            let saved = by_index.entry(record.file_index).or_default();
+            match record.stream {
+                ATTRIBUTES => {
+                    let text = record.data.split(|&byte| byte == 0).next().unwrap_or_default();
+                    let name = String::from_utf8_lossy(text).splitn(3, ' ').nth(2).unwrap_or_default().to_owned();
+                    saved.path = PathBuf::from(name);
+                }
+                DATA => saved.data.extend(record.data),
+                MD5 => saved.digest = record.data,
+                _ => {}
+            }
+        }
+        Ok(by_index.into_values().map(|saved| (saved.path.clone(), saved)).collect())
+    }
+}
+
+/// A file on the volume.
+#[derive(Default)]
+struct Saved {
+    path: PathBuf,
+    data: Vec<u8>,
+    digest: Vec<u8>,
+}
+
+fn named(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Whether a text names the path itself, and not only something below it.
+fn is_named(text: &str, path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    text.match_indices(&*path).any(|(at, _)| {
+        let rest = text.get(at + path.len()..).unwrap_or_default().trim_start_matches('/');
+        !rest.starts_with(|next: char| next.is_alphanumeric() || next == '-')
+    })
+}
+
+/// Some faults, the same for the same number.
+fn drawn(round: u64) -> Vec<String> {
+    let mut noise = Noise::new(1000 + round);
+    let words = ["alpha", "beta-1", "gamma", "ta-2", "d1", "-3", "a-0"];
+    let count = words.len();
+    (0..=noise.below(4))
+        .map(|_| {
+            let word = words.get(noise.below(count)).unwrap();
+            match noise.below(9) {
+                0 => format!("error:{word}"),
+                1 => format!("error-read:{word}"),
+                2 => format!("error-open:{word}"),
+                3 => format!("error-getattr:{word}"),
+                4 => format!("error-opendir:{word}"),
+                5 => format!("error-readdir:{word}"),
+                6 => format!("partial:{}", 1 + noise.below(5000)),
+                7 => format!("short:{word}"),
+                _ => format!("change:{word}"),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<()> {
+    if let Some(missing) = SlowStorage::missing() {
+        return skip::test(missing);
+    }
+    let mut scene = Scene::start("storage-faults")?;
+    let all = ["partial:1000", "change:alpha", "short:gamma", "error-read:beta", "error-open:delta-1", "error:d2"];
+    scene.judge(&all.map(str::to_owned))?;
+    let rounds = std::env::var("STORAGE_ROUNDS").map_or(3, |text| text.parse().unwrap());
+    (0..rounds).try_for_each(|round| scene.judge(&drawn(round)))?;
+    // Nothing stays of it.
+    let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
+    assert_eq!(scene.problems(&good, &[])?, Vec::<String>::new());
+    assert_eq!(scene.saved(&good)?.len(), scene.files.len() + DIRECTORIES + 1);
+    Ok(())
+}
+
+#[test]
+fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon waits on");
+    }
+    if let Some(missing) = SlowStorage::missing() {
+        return skip::test(missing);
+    }
+    let mut scene = Scene::start("storage-stops")?;
+    scene.bed.backup("test", "level=Full fileset=local")?.must_be_good()?;
+    let pid = scene.bed.client("test")?.pid()?;
+    let idle = threads(pid)?;
+    for operation in ["read", "lookup"] {
+        scene.storage.order(&format!("fault stop-{operation}:beta-2"))?;
+        let job = scene.bed.queue("run job=backup-test level=Full fileset=slow yes")?;
+        scene.storage.order("held")?;
+        scene.bed.backup("test", "level=Full fileset=local")?.must_be_good()?;
+        scene.bed.console(&[&format!("cancel jobid={job} yes")])?;
+        wait_for(&format!("the end of a job whose {operation} is not answered"), AFTER_A_CANCEL, || {
+            let JobResult { row, log } = scene.bed.result(job)?;
+            Ok(if row.status == 'A' && log.contains("  Termination: ") { Ok(()) } else { Err(log) })
+        })?;
+        scene.storage.order("clear")?;
+        wait_for(&format!("the threads of the {operation} to end"), PATIENCE, || {
+            let now = threads(pid)?;
+            Ok(if now <= idle { Ok(()) } else { Err(format!("{now} instead of {idle}")) })
+        })?;
+    }
+    assert!(scene.mount.exists());
+    Ok(())
+}
