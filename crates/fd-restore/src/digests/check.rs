@@ -68,6 +68,14 @@ enum Basis {
     Streamed,
 }
 
+/// What takes the data of the current file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Taker {
+    /// A file, which may be read again.
+    Disk,
+    Plugin,
+}
+
 /// Which kind of digest is expected.
 struct Expected {
     /// The kind of the last one.
@@ -98,8 +106,8 @@ pub(crate) struct DigestCheck {
     recorded: Expected,
     /// The kinds of the first one of data that a plugin takes.
     first_of_plugin: Vec<DigestKind>,
-    /// A plugin takes the data of the current file.
-    is_of_plugin: bool,
+    /// What takes the data of the current file.
+    taker: Taker,
     signed: Expected,
     /// Whether a signature that can be checked is expected of the next file, as the last one had
     /// one.
@@ -127,7 +135,7 @@ impl DigestCheck {
             records_count,
             recorded: Expected { last: None, first: RECORDED.to_vec() },
             first_of_plugin: RECORDED_OF_PLUGIN.to_vec(),
-            is_of_plugin: false,
+            taker: Taker::Disk,
             signed: Expected { last: None, first: if signatures_count { SIGNED.to_vec() } else { Vec::new() } },
             expects_signature: signatures_count,
             without: 0,
@@ -151,7 +159,7 @@ impl DigestCheck {
     fn expected(&self) -> &[DigestKind] {
         if self.expects_signature {
             self.signed.kinds()
-        } else if self.is_of_plugin && self.recorded.last.is_none() {
+        } else if self.taker == Taker::Plugin && self.recorded.last.is_none() {
             &self.first_of_plugin
         } else {
             self.recorded.kinds()
@@ -165,7 +173,7 @@ impl DigestCheck {
 
     /// A file with this size in its attributes begins; `None` if a plugin takes its data.
     pub(crate) fn begin(&mut self, size: i64, file: Option<&OutputFile>) {
-        self.is_of_plugin = file.is_none();
+        self.taker = if file.is_some() { Taker::Disk } else { Taker::Plugin };
         self.abandon();
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         self.is_readable = size <= AGAIN && file.is_some();
