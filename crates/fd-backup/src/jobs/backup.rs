@@ -136,6 +136,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn walk(job: &Arc<Job>) -> WalkSummary {
     let host = Host { job, pace: Mutex::new(job.pace()), include: AtomicUsize::new(0) };
     let mut batcher = Batcher::default();
+    batcher.small_if_late = job.depth.may_grow();
     let (plan, exchange) = (&job.plan, &job.exchange);
     let submit = |mut batch: Batch| {
         job.announce(&mut batch);

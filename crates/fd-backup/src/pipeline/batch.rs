@@ -2,6 +2,7 @@
 //! command alone.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fd_fileset::EffectiveOptions;
 use fd_records::FileType;
@@ -17,6 +18,8 @@ const MOST_BYTES: u64 = 1 << 20;
 /// While many workers wait for storage, they share small trees, and hold few files each.
 const FEW_ITEMS: usize = 8;
 const FEW_BYTES: u64 = 128 << 10;
+/// The walk finds a whole batch in less than this, unless it waits for storage.
+const LATE: Duration = Duration::from_millis(10);
 /// A file of this size has a batch of its own, so that other workers take the following ones.
 const LARGE: u64 = 1 << 19;
 
@@ -63,6 +66,10 @@ pub(crate) struct Batcher {
     batch: Batch,
     /// Batches are to be small.
     pub(crate) small: bool,
+    /// Batches that come late are to be small, too: their files will probably be late as well.
+    pub(crate) small_if_late: bool,
+    /// When the first item of the present batch came.
+    begun: Option<Instant>,
 }
 
 impl Batcher {
@@ -102,10 +109,21 @@ impl Batcher {
             self.finish(&mut submit)?;
         }
         self.batch.add(item, bytes);
-        if self.batch.is_full(self.small) {
+        let small = self.small || self.small_if_late && self.is_late();
+        if self.batch.is_full(small) {
             self.finish(&mut submit)?;
         }
         Ok(())
+    }
+
+    /// Whether few items took long to collect.
+    fn is_late(&mut self) -> bool {
+        match self.batch.items.len() {
+            1 => self.begun = Some(Instant::now()),
+            len if len.is_multiple_of(FEW_ITEMS) => return self.begun.is_some_and(|begun| begun.elapsed() > LATE),
+            _ => {}
+        }
+        false
     }
 
     /// Passes the last batch to `submit`, if it has any item.
