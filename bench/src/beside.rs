@@ -66,7 +66,9 @@ pub struct Beside {
 
 /// Measures both daemons in turn, so many times.
 pub fn measure(work: Work, rounds: u32, tree: &Standing) -> Result<Vec<Beside>> {
-    let mut options = BedOptions::new("beside", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
+    let mut ours = ClientOptions::new(Fd::Ours);
+    ours.settings.push("job.manners = \"auto\"".to_owned());
+    let mut options = BedOptions::new("beside", [ClientOptions::new(Fd::Stock), ours])?;
     options.file_sets = vec![FileSet::new("Beside", &Variant::Default.options(), &[&tree.path])];
     options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
     // The server's user has to pass the bed's folder.

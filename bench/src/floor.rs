@@ -102,8 +102,7 @@ fn greet(listener: &TcpListener) -> Result<Line> {
 
 fn serve(listener: &TcpListener, role: Role<'_>) -> Result<()> {
     let mut director = greet(listener)?;
-    let mut storage = None;
-    let (mut job, mut session_key, mut session) = (String::new(), String::new(), String::new());
+    let mut job = Prepared::default();
     loop {
         let command = match director.receive()? {
             Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -111,46 +110,64 @@ fn serve(listener: &TcpListener, role: Role<'_>) -> Result<()> {
             Frame::Closed => return Err(problem(DIRECTOR, "it left before the job was done")),
         };
         match command.split([' ', '=']).next().unwrap_or_default() {
-            "JobId" => {
-                job = value(&command, "Job=");
-                session_key = value(&command, "Authorization=");
-                session = format!("{} {}", value(&command, "SDid="), value(&command, "SDtime="));
-                director.say("2000 OK Job 15.0.3 (25Mar25) x86_64-pc-linux-gnu,floor,1;")?;
-            }
-            "level" => director.say("2000 OK level\n")?,
-            "fileset" => {
-                while !matches!(director.receive()?, Frame::Signal(EOD) | Frame::Closed) {}
-                director.say("2000 OK include\n")?;
-            }
-            "storage" => {
-                let key = Some(value(&command, "Authorization=")).filter(|key| !key.is_empty());
-                storage = Some(open(&value(&command, "port="), &job, key.as_ref().unwrap_or(&session_key))?);
-                director.say("2000 OK storage\n")?;
-            }
             "backup" => {
                 let Role::Send(stream) = role else { return Err(problem(DIRECTOR, "it wants a backup")) };
                 director.say("2000 OK backup\n")?;
-                send(taken(&mut storage)?, stream)?;
+                send(job.storage()?, stream)?;
                 let Stream { files, read_bytes, bytes, .. } = *stream;
                 return end(&mut director, files, read_bytes, bytes);
             }
-            "PluginFeatures\n" => director.signal(EOD)?,
             "restore" => {
                 director.say("2000 OK restore\n")?;
-                drop_records(taken(&mut storage)?, &session)?;
+                drop_records(job.storage()?, &job.session)?;
                 director.say("2000 OK storage end\n")?;
             }
             "endrestore" => {
                 let Role::Drop(files) = role else { return Err(problem(DIRECTOR, "it wants a restore")) };
                 return end(&mut director, files, 0, 0);
             }
-            other => return Err(problem(DIRECTOR, &format!("unexpected command {other:?}: {command:?}"))),
+            name => job.prepare(name, &command, &mut director)?,
         }
     }
 }
 
-fn taken(storage: &mut Option<Line>) -> Result<Line> {
-    storage.take().ok_or_else(|| problem(DIRECTOR, "a job before its storage"))
+/// What commands before the job's own have said.
+#[derive(Default)]
+struct Prepared {
+    job: String,
+    session_key: String,
+    session: String,
+    storage: Option<Line>,
+}
+
+impl Prepared {
+    fn prepare(&mut self, name: &str, command: &str, director: &mut Line) -> Result<()> {
+        match name {
+            "JobId" => {
+                self.job = value(command, "Job=");
+                self.session_key = value(command, "Authorization=");
+                self.session = format!("{} {}", value(command, "SDid="), value(command, "SDtime="));
+                director.say("2000 OK Job 15.0.3 (25Mar25) x86_64-pc-linux-gnu,floor,1;")
+            }
+            "level" => director.say("2000 OK level\n"),
+            "fileset" => {
+                while !matches!(director.receive()?, Frame::Signal(EOD) | Frame::Closed) {}
+                director.say("2000 OK include\n")
+            }
+            "storage" => {
+                let key = Some(value(command, "Authorization=")).filter(|key| !key.is_empty());
+                let line = open(&value(command, "port="), &self.job, key.as_ref().unwrap_or(&self.session_key))?;
+                self.storage = Some(line);
+                director.say("2000 OK storage\n")
+            }
+            "PluginFeatures\n" => director.signal(EOD),
+            other => Err(problem(DIRECTOR, &format!("unexpected command {other:?}: {command:?}"))),
+        }
+    }
+
+    fn storage(&mut self) -> Result<Line> {
+        self.storage.take().ok_or_else(|| problem(DIRECTOR, "a job before its storage"))
+    }
 }
 
 /// The job's last line.
