@@ -91,10 +91,10 @@ pub(crate) struct Surroundings<'a> {
 /// Whether a script is still wanted.
 ///
 /// A `cancel` ends scripts before the job, whichever comes first. After the job it ends the script
-/// that runs at that time, and no later one: scripts that clean up after a canceled job run. Without
-/// its Director a job that has not begun will not begin, so the scripts before it end, too. Those of
-/// a job that runs or has run go on, because their effect on the host is still needed, but not
-/// without a bound: their output has no reader.
+/// that runs at that time, and no later one: scripts that clean up after a canceled job run.
+/// Without its Director a job that has not begun will not begin, so the scripts before it end,
+/// too. Those of a job that runs or has run go on, because their effect on the host is still
+/// needed, but not without a bound: their output has no reader.
 struct Watch<'w> {
     job: &'w Job,
     aborts: u32,
