@@ -167,9 +167,8 @@ fn sessions(port: u16, wrong: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// A session whose plugin never returns from a call, and is canceled.
-fn canceled(port: u16, job: u32, mut peer: Peer) -> Result<()> {
-    let mut other = director_session(port, 0)?;
+/// A session whose plugin never returns from a call, and is canceled by another one.
+fn canceled(mut other: Peer, job: u32, mut peer: Peer) -> Result<()> {
     other.send(format!("cancel Job=script.2026-01-01_00.00.00_{job:02}\n").as_bytes())?;
     other.expect("2001 Job")?;
     while let Frame::Data(_) = peer.receive()? {}
@@ -215,18 +214,33 @@ fn job(bed: &Bed, wrong: &mut String, (call, function): (&str, &str), command: &
     Ok(job)
 }
 
+/// Plugins that die while a console's session begins: the Director gets its answer first.
+fn console(bed: &Bed, wrong: &mut String) -> Result<()> {
+    let switched = Switches::on(bed, "new", HOWS.into_iter().map(|(how, _)| (name_of(how), how)));
+    let said = bed.console(&[&format!("status client={CLIENT}-fd")])?;
+    drop(switched);
+    judge(wrong, "newPlugin", HOWS[0], &said);
+    if !said.contains("Daemon started") {
+        writeln!(wrong, "status: {said}").unwrap();
+    }
+    Ok(())
+}
+
 /// What is wrong, as text. The job `sleeping` never comes back from a call, and is canceled.
 pub(crate) fn wrong(bed: &mut Bed, sleeping: u32) -> Result<String> {
     let mut wrong = String::new();
     let port = bed.client(CLIENT)?.port();
     let bed = &*bed;
+    // A session that begins while a plugin dies is told so, too. Therefore these begin before.
+    let [asker_ends, estimate_ends] = [director_session(port, 0)?, director_session(port, 0)?];
+    let asker = query(port, 9301, &sleeper("query"), "sleep")?;
+    let name = sleeper("estimate");
+    let estimator = estimate(port, 9302, &[format!("{name}:start=sleep,file=/@evil/{name}")])?;
     // What hangs is given up after ten seconds, so all of it hangs at the same time.
     let mut canceled_wrong = String::new();
     thread::scope(|scope| -> Result<()> {
-        let asks = scope.spawn(|| canceled(port, 9301, query(port, 9301, &sleeper("query"), "sleep")?));
-        let name = sleeper("estimate");
-        let command = format!("{name}:start=sleep,file=/@evil/{name}");
-        let estimates = scope.spawn(move || canceled(port, 9302, estimate(port, 9302, &[command])?));
+        let asks = scope.spawn(|| canceled(asker_ends, 9301, asker));
+        let estimates = scope.spawn(|| canceled(estimate_ends, 9302, estimator));
         let sleeps = scope.spawn(|| must_be_canceled(bed, &mut canceled_wrong, sleeping));
         sessions(port, &mut wrong)?;
         let backup = format!("run job=backup-{CLIENT} fileset=one level=Full yes");
@@ -239,6 +253,7 @@ pub(crate) fn wrong(bed: &mut Bed, sleeping: u32) -> Result<String> {
         [asks, estimates, sleeps].into_iter().try_for_each(|ends| ends.join().unwrap())
     })?;
     wrong.push_str(&canceled_wrong);
+    console(bed, &mut wrong)?;
     // Only now is the volume free.
     for call in [("verify", "startVerifyFile"), ("endverify", "endVerifyFile")] {
         let verified = job(bed, &mut wrong, call, "run job=verify-evil yes")?;

@@ -18,10 +18,14 @@ impl Conversation<'_> {
             return self.refuse(second);
         }
         self.take_key(&authorization);
+        self.after_answer = Some(Vec::new());
         self.begin_plugins();
         let platform = self.daemon.platform.with_commas();
         let plugins = names_and_versions(&self.daemon.plugins()).join(b",".as_slice());
-        self.replied(&texts::ok_job(&platform, &plugins))
+        self.queue(&texts::ok_job(&platform, &plugins));
+        self.after_answer.take().into_iter().flatten().for_each(|text| self.queue(&text));
+        self.flush();
+        Flow::GoOn
     }
 
     pub(super) fn set_bandwidth(&mut self, wanted: &SetBandwidth) -> Flow {

@@ -69,6 +69,9 @@ pub(super) struct Conversation<'d> {
     pub(super) restored: Option<RestoreState>,
     /// Messages of a restore that go out with the next one, or before the end of the job.
     pub(super) waiting: Vec<QueuedMessage>,
+    /// Bare texts to a console that wait until the command has its answer, which the Director takes
+    /// from the next frame; `None`: they go out at once.
+    pub(super) after_answer: Option<Vec<Vec<u8>>>,
     pub(super) comm: CommCount,
     /// Connections that are shut down on our side. Waiting for the peers to close them comes last.
     pub(super) farewells: Vec<Farewell>,
@@ -101,6 +104,7 @@ impl<'d> Conversation<'d> {
             storage: None,
             restored: None,
             waiting: Vec::new(),
+            after_answer: None,
             comm: CommCount::default(),
             farewells: Vec::new(),
             handed_over: None,
@@ -212,7 +216,10 @@ impl<'d> Conversation<'d> {
         self.tell_waiting();
         let job = self.job();
         if job.identity.job_id == 0 && !matches!(kind, MessageType::Security | MessageType::Events) {
-            self.queue(text);
+            match &mut self.after_answer {
+                Some(held) => held.push(text.to_vec()),
+                None => self.queue(text),
+            }
         } else if job.note(kind, &self.daemon.config().file_daemon.messages) {
             self.deliver(job.identity.job_id, kind, clock::seconds(), text);
         }
