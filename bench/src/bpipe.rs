@@ -15,6 +15,7 @@ use crate::connection::Watch;
 use crate::group::{load, used};
 use crate::statistics::{float, median, quotient};
 use crate::tree::{file, noise_file};
+use crate::volumes::remove_volumes;
 
 /// MiB that are printed again and again: more than a frame can compress, and in the page cache.
 const BLOCK: u64 = 32;
@@ -146,17 +147,6 @@ fn one(
     ));
     all.push(figures);
     Ok(result)
-}
-
-/// Makes room for the next job.
-fn remove_volumes(bed: &Bed, job: &JobResult, name: &str) -> Result<()> {
-    let folder = bed.folder().join("volumes").join(name);
-    for volume in bed.catalog().volumes(job.row.id)? {
-        bed.console(&[&format!("delete volume={volume} yes")])?;
-        let path = folder.join(volume);
-        fs::remove_file(&path).map_err(file("remove", &path))?;
-    }
-    Ok(())
 }
 
 /// Medians of each daemon, and the median of the pairs' ratios.

@@ -19,3 +19,4 @@ pub mod sample;
 pub mod statistics;
 pub mod target;
 pub mod tree;
+mod volumes;

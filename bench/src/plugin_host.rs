@@ -7,13 +7,14 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, JobResult, Plugins, Result, build_plugin, say};
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Plugins, Result, build_plugin, say};
 use nix::unistd::sync;
 
 use crate::connection::Watch;
 use crate::group::{load, used};
 use crate::statistics::{median, quotient};
 use crate::tree::file;
+use crate::volumes::remove_volumes;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
@@ -128,15 +129,4 @@ fn processor_time(daemon: u32) -> Result<Duration> {
         }
     }
     Ok(sum)
-}
-
-/// Makes room for the next job.
-fn remove_volumes(bed: &Bed, job: &JobResult, name: &str) -> Result<()> {
-    let folder = bed.folder().join("volumes").join(name);
-    for volume in bed.catalog().volumes(job.row.id)? {
-        bed.console(&[&format!("delete volume={volume} yes")])?;
-        let path = folder.join(volume);
-        fs::remove_file(&path).map_err(file("remove", &path))?;
-    }
-    Ok(())
 }
