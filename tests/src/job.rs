@@ -80,7 +80,7 @@ pub fn leave_out(lines: impl IntoIterator<Item = String>, parts: &[&str]) -> Vec
 }
 
 /// Messages of the Director and the Storage Daemon with the volume of a job, or its duration.
-const DEPENDS_ON_CHANCE: [&str; 15] = [
+const DEPENDS_ON_CHANCE: [&str; 18] = [
     // Of a job that failed early: whether Director or Storage Daemon hangs up first.
     "dir: Error: Director's connection to SD for this Job was lost.",
     "dir: Start Backup JobId",
@@ -97,6 +97,10 @@ const DEPENDS_ON_CHANCE: [&str; 15] = [
     "sd: New volume",
     "sd: Sending spooled attrs",
     "sd: Recycled volume",
+    // Of a volume that other jobs write, too, whose end the catalog does not know yet.
+    "sd: Warning: For Volume \"",
+    "The sizes do not match! Metadata Volume=",
+    "   Correcting Catalog",
 ];
 
 /// Which part of the report must be the same when two File Daemons saved the same tree. Not in it:

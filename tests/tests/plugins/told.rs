@@ -44,9 +44,6 @@ fn without_times(text: &str) -> String {
 /// what the stock daemon leaves to chance.
 pub(crate) fn messages(job: &JobResult, name: &str) -> Vec<String> {
     let of_volume = [
-        "Warning: For Volume",
-        "The sizes do not match!",
-        "Correcting Catalog",
         "dir: Bacula",
         "dir: Error: Bacula",
         "dir: Restoring files from JobId",
