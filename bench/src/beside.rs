@@ -8,21 +8,24 @@
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::{FileExt as _, PermissionsExt as _, chown};
+use std::os::unix::fs::{FileExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Process, Result, argv, run, say, wait_for};
-use clap::ValueEnum;
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Folder, PATIENCE, Process, Result, argv, run, say, wait_for,
+};
+use clap::{Args, ValueEnum};
 use nix::sys::signal::Signal;
 use nix::unistd::{User, sync};
 
 use crate::cell::Variant;
+use crate::connection::Watch;
 use crate::statistics::{float, quotient, sorted_quantile};
-use crate::tree::{Standing, file, noise_file, warm};
+use crate::tree::{Standing, drop_caches, file, noise_file, warm};
 
 /// Transactions per second.
 const RATE: u32 = 150;
@@ -64,34 +67,72 @@ pub struct Beside {
     quantiles: [f64; 3],
 }
 
-/// Measures both daemons in turn, so many times.
-pub fn measure(work: Work, rounds: u32, tree: &Standing) -> Result<Vec<Beside>> {
+/// How it is measured.
+#[derive(Debug, Clone, Args)]
+pub struct Setup {
+    /// The other work.
+    #[arg(value_enum, default_value = "pgbench")]
+    work: Work,
+    /// How often each daemon saves the tree.
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    /// `job.manners` of ours; default: its own.
+    #[arg(long)]
+    manners: Option<String>,
+    /// Volumes and catalog are in memory, as if they were on another host.
+    #[arg(long)]
+    elsewhere: bool,
+    /// The tree is not in memory before a job.
+    #[arg(long)]
+    cold: bool,
+    /// A file for each transaction: daemon, round, seconds since the job began, milliseconds.
+    #[arg(long)]
+    raw: Option<PathBuf>,
+}
+
+/// Measures both daemons in turn. `folder`: where the other work has its files.
+pub fn measure(setup: &Setup, tree: &Standing, folder: &Path, watch: &Watch) -> Result<Vec<Beside>> {
+    let work = setup.work;
     let mut ours = ClientOptions::new(Fd::Ours);
-    ours.settings.push("job.manners = \"auto\"".to_owned());
+    ours.settings.extend(setup.manners.iter().map(|manners| format!("job.manners = \"{manners}\"")));
     let mut options = BedOptions::new("beside", [ClientOptions::new(Fd::Stock), ours])?;
+    if setup.elsewhere {
+        options.folder = Folder::below(Path::new("/dev/shm"), "beside")?;
+    }
     options.file_sets = vec![FileSet::new("Beside", &Variant::Default.options(), &[&tree.path])];
     options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
-    // The server's user has to pass the bed's folder.
-    fs::set_permissions(options.folder.path(), fs::Permissions::from_mode(0o711))
-        .map_err(file("change", options.folder.path()))?;
-    let folder = options.folder.make("beside")?;
-    let bed = Bed::start(options)?;
-    let server = (work == Work::Pgbench).then(|| Server::start(&folder)).transpose()?;
+    let mut bed = Bed::start(options)?;
+    let server = (work == Work::Pgbench).then(|| Server::start(folder)).transpose()?;
     let mut rows = Vec::new();
-    for _ in 0..rounds {
+    let mut raw = String::new();
+    for round in 0..setup.rounds {
         let mut window = None;
         for fd in [Fd::Stock, Fd::Ours] {
-            crate::tree::visit(&tree.path, &mut |path| warm(path))?;
             sync();
-            let running = Running::start(work, &folder, server.as_ref())?;
+            if setup.cold {
+                drop_caches()?;
+            } else {
+                warm(&tree.path)?;
+            }
+            let running = Running::start(work, folder, server.as_ref())?;
             thread::sleep(MARGIN);
             let (begun, clock) = (SystemTime::now(), Instant::now());
-            let result = bed.backup(fd.name(), "level=Full")?.must_be_good()?;
-            let job = clock.elapsed();
-            let window = *window.get_or_insert(job);
-            thread::sleep(window.saturating_sub(job) + MARGIN);
+            let client = bed.client(fd.name())?;
+            let (pid, port) = (client.pid()?, client.port());
+            let run = || bed.backup(fd.name(), "level=Full")?.must_be_good();
+            let (result, job) = watch.during(pid, port, run)?;
+            // The Storage Daemon and the Director are not done when the connection ends.
+            let all = clock.elapsed();
+            let window = *window.get_or_insert(all);
+            thread::sleep(window.saturating_sub(all) + MARGIN);
             let transactions = running.stop()?;
             rows.push(row(fd, job, begun, window, &transactions));
+            for Transaction { done, took } in &transactions {
+                let at = done
+                    .duration_since(begun)
+                    .map_or_else(|error| -error.duration().as_secs_f64(), |at| at.as_secs_f64());
+                let _ = writeln!(raw, "{} {round} {at:.3} {:.1}", fd.name(), took.as_secs_f64() * 1e3);
+            }
             for name in bed.catalog().volumes(result.row.id)? {
                 let path = bed.folder().join("volumes").join(fd.name()).join(&name);
                 bed.console(&[&format!("delete volume={name} yes")])?;
@@ -99,6 +140,9 @@ pub fn measure(work: Work, rounds: u32, tree: &Standing) -> Result<Vec<Beside>> 
             }
             say(&markdown(rows.get(rows.len() - 1..).unwrap_or_default()));
         }
+    }
+    if let Some(path) = &setup.raw {
+        fs::write(path, raw).map_err(file("write", path))?;
     }
     Ok(rows)
 }
@@ -125,7 +169,7 @@ pub fn markdown(rows: &[Beside]) -> String {
     );
     for Beside { fd, job, transactions, slow, quantiles: [middle, nine, most] } in rows {
         let name = fd.name();
-        let _ = writeln!(text, "| {name} | {job:.1} | {transactions} | {slow} | {middle:.1} | {nine:.1} | {most:.1} |");
+        let _ = writeln!(text, "| {name} | {job:.2} | {transactions} | {slow} | {middle:.1} | {nine:.1} | {most:.1} |");
     }
     let sum = |fd: Fd, of: fn(&Beside) -> f64| rows.iter().filter(|row| row.fd == fd).map(of).sum::<f64>();
     let ratio = |of: fn(&Beside) -> f64| quotient(sum(Fd::Ours, of), sum(Fd::Stock, of));
@@ -258,7 +302,7 @@ impl Server {
         server.run("initdb", &["-D", &data])?;
         let place = folder.display().to_string();
         let words = server.words("postgres", &["-D", &data, "-c", "listen_addresses=", "-k", &place]);
-        server.process = Some(Process::start("postgres", &argv(words), &folder.with_file_name("postgres.log"))?);
+        server.process = Some(Process::start("postgres", &argv(words), &folder.join("postgres.log"))?);
         wait_for("PostgreSQL to answer", PATIENCE, || {
             Ok(server.run("psql", &["-h", &place, "-c", "select 1", "postgres"]).map_err(|error| error.to_string()))
         })?;
@@ -285,7 +329,7 @@ impl Server {
         let (place, prefix) = (self.folder.display().to_string(), self.folder.join("log").display().to_string());
         let (rate, prefix) = (RATE.to_string(), format!("--log-prefix={prefix}"));
         let more = ["-n", "-h", &place, "-R", &rate, "-c", "8", "-T", "36000", "-l", &prefix, "postgres"];
-        let output = self.folder.with_file_name("pgbench.log");
+        let output = self.folder.join("pgbench.log");
         if output.exists() {
             fs::remove_file(&output).map_err(file("remove", &output))?;
         }

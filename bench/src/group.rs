@@ -23,7 +23,7 @@ use crate::places::Places;
 use crate::restored::Restored;
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
-use crate::tree::{Kind, Standing, file, warm};
+use crate::tree::{Kind, Standing, drop_caches, file, warm};
 
 /// A bed with one tree and one variant.
 pub struct Group<'a> {
@@ -146,8 +146,7 @@ impl<'a> Group<'a> {
         // What earlier jobs have written is not to be written during this one.
         sync();
         if cell.variant.is_cold() {
-            let path = Path::new("/proc/sys/vm/drop_caches");
-            return fs::write(path, "3").map_err(file("write", path));
+            return drop_caches();
         }
         match cell.level {
             Level::Full => self.tree.warm(cell.tree.kind),

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use bed::{BedError, Result, say};
+use bed::{BedError, Folder, Result, say};
 use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigSet, Signal};
 
-use bench::beside::{self, Work};
+use bench::beside::{self, Setup};
 use bench::bpipe;
 use bench::cell::Cell;
 use bench::connection::Watch;
@@ -90,12 +90,8 @@ enum Command {
     },
     /// See what other work on the host suffers while a tree is saved.
     Beside {
-        /// The other work.
-        #[arg(value_enum, default_value = "pgbench")]
-        work: Work,
-        /// How often each daemon saves the tree.
-        #[arg(long, default_value_t = 3)]
-        rounds: u32,
+        #[command(flatten)]
+        setup: Setup,
         /// Where trees are kept.
         #[arg(long)]
         trees: Option<PathBuf>,
@@ -143,7 +139,7 @@ fn main() -> ExitCode {
             let wanted = bpipe::Wanted { mebibytes, pairs, data, signatures, restores };
             measured(|watch, interrupted| bpipe::measure(&wanted, watch, interrupted))
         }
-        Command::Beside { work, rounds, trees } => beside(work, rounds, trees).map(|()| true),
+        Command::Beside { setup, trees } => beside(&setup, trees),
         Command::PluginHost { mebibytes, files, pairs } => {
             let wanted = plugin_host::Wanted { mebibytes, files, pairs };
             measured(|watch, interrupted| plugin_host::measure(wanted, watch, interrupted))
@@ -161,15 +157,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures beside other work.
-fn beside(work: Work, rounds: u32, trees: Option<PathBuf>) -> Result<()> {
+/// Measures beside other work. Signals are not watched: pgbench would not see its own.
+fn beside(setup: &Setup, trees: Option<PathBuf>) -> Result<bool> {
+    let watch = Watch::best();
     bed::setup::root(&mut |step| say(step))?;
     let trees = trees.unwrap_or_else(|| home().join("trees"));
     fs::create_dir_all(&trees).map_err(file("create", &trees))?;
     let tree = Tree { kind: Kind::Mixed, scale: 10 }.stand(&trees)?;
-    let rows = beside::measure(work, rounds, &tree)?;
-    say(&beside::markdown(&rows));
-    Ok(())
+    let folder = Folder::below(&home(), "beside")?;
+    say(&beside::markdown(&beside::measure(setup, &tree, folder.path(), &watch)?));
+    Ok(true)
 }
 
 /// The target folder's part for the bench.

@@ -149,6 +149,12 @@ pub fn warm(path: &Path) -> Result<()> {
     })
 }
 
+/// Empties the page cache and forgets inodes, of the whole host.
+pub fn drop_caches() -> Result<()> {
+    let path = Path::new("/proc/sys/vm/drop_caches");
+    fs::write(path, "3").map_err(file("write", path))
+}
+
 /// Looks at every entry and shows each regular file.
 pub fn visit(path: &Path, regular: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
     for entry in WalkDir::new(path) {

@@ -20,10 +20,15 @@ pub struct Folder {
 impl Folder {
     /// Makes `<tmp>/bed-<label>-<pid>-<n>`.
     pub fn new(label: &str) -> Result<Self> {
+        Self::below(&env::temp_dir(), label)
+    }
+
+    /// Makes `<parent>/bed-<label>-<pid>-<n>`.
+    pub fn below(parent: &Path, label: &str) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let path = env::temp_dir().join(format!("bed-{label}-{}-{number}", process::id()));
+            let path = parent.join(format!("bed-{label}-{}-{number}", process::id()));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self { path }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -211,7 +211,6 @@ fn a_job_obeys_its_resource_settings_and_reports_its_waiting_times() -> Result<(
     let settings = [
         "[job]",
         "nice = 19",
-        "manners = \"auto\"",
         "io_priority = \"idle\"",
         "max_load = 1000",
         "stage_times = true",

@@ -212,9 +212,9 @@ pub struct JobSettings {
 #[serde(rename_all = "lowercase")]
 pub enum JobManners {
     /// They use what they get.
-    #[default]
     Off,
     /// They give way, and stay faster than one thread would be.
+    #[default]
     Auto,
     /// They give way whatever it costs them.
     Generous,

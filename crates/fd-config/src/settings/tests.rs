@@ -42,7 +42,7 @@ fn everything_can_be_set() {
         assert_eq!(job.kept_signatures, Some(bytes));
     }
     for (text, manners) in [
-        ("", JobManners::Off),
+        ("", JobManners::Auto),
         ("manners = \"auto\"", JobManners::Auto),
         ("manners = \"off\"", JobManners::Off),
         ("manners = \"generous\"", JobManners::Generous),
