@@ -11,30 +11,24 @@
     reason = "what helps a test fails the test, like the test itself, and need not be fast"
 )]
 
-mod delay;
 mod fake;
-mod gateway;
 mod real;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, ONLY_OURS, PATIENCE, Restore, Result, wait_for};
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Gateway, JobResult, ONLY_OURS, PATIENCE, Restore, Result, wait_for,
+};
 
 use fake::{Fake, Fault, Object};
 
 /// A file of bucket settings.
 fn settings(folder: &Path, name: &str, port: u16, more: &str) -> PathBuf {
     let path = folder.join(name);
-    let text = format!(
-        "endpoint = \"http://127.0.0.1:{port}\"\nbucket = \"bucket\"\naccess_key = \"key\"\n\
-         secret_key = \"secretsecret\"\n{more}\n"
-    );
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    Gateway::settings(&path, port, "bucket", more).unwrap();
     path
 }
 
