@@ -3,7 +3,6 @@
 //! time is that of the File Daemon and of its plugin hosts.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,8 +11,8 @@ use nix::unistd::sync;
 
 use crate::connection::Watch;
 use crate::group::{load, used};
+use crate::processes::children;
 use crate::statistics::{median, quotient};
-use crate::tree::file;
 use crate::volumes::remove_volumes;
 
 /// What is measured.
@@ -119,14 +118,5 @@ fn pair(bed: &mut Bed, watch: &Watch, set: &str) -> Result<Pair> {
 
 /// The CPU time of a process and of its plugin hosts, which live as long as it does.
 fn processor_time(daemon: u32) -> Result<Duration> {
-    let parent = format!("PPid:\t{daemon}\n");
-    let mut sum = used(daemon)?.cpu;
-    let proc = std::path::Path::new("/proc");
-    for entry in fs::read_dir(proc).map_err(file("read", proc))?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        if fs::read_to_string(entry.path().join("status")).unwrap_or_default().contains(&parent) {
-            sum += used(pid)?.cpu;
-        }
-    }
-    Ok(sum)
+    children(daemon)?.into_iter().try_fold(used(daemon)?.cpu, |sum, pid| Ok(sum + used(pid)?.cpu))
 }

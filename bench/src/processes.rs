@@ -1,0 +1,59 @@
+//! A File Daemon and the processes that work for it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use bed::{Result, reset_peak};
+
+use crate::group::used;
+use crate::tree::file;
+
+/// The children of a process.
+pub(crate) fn children(parent: u32) -> Result<Vec<u32>> {
+    let line = format!("PPid:\t{parent}\n");
+    let proc = Path::new("/proc");
+    let entries = fs::read_dir(proc).map_err(file("read", proc))?.flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()));
+    let is_child = |pid: &u32| {
+        // One that has ended meanwhile is none.
+        fs::read_to_string(proc.join(pid.to_string()).join("status")).unwrap_or_default().contains(&line)
+    };
+    Ok(numbers.filter(is_child).collect())
+}
+
+/// CPU time and peak memory of some processes during a job.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Cost {
+    /// Seconds.
+    pub(crate) cpu: f64,
+    /// Bytes, of all of them together.
+    pub(crate) peak: u64,
+}
+
+/// What processes had used before a job.
+pub(crate) struct Before(BTreeMap<u32, Duration>);
+
+impl Before {
+    /// Looks at these processes, whose peak memory begins anew.
+    pub(crate) fn of(processes: &[u32]) -> Result<Self> {
+        let look = |&pid| {
+            reset_peak(pid)?;
+            Ok((pid, used(pid)?.cpu))
+        };
+        Ok(Self(processes.iter().map(look).collect::<Result<_>>()?))
+    }
+
+    /// What these processes have used since. Those that are new have used it all.
+    pub(crate) fn until_now(&self, processes: &[u32]) -> Result<Cost> {
+        let mut cost = Cost::default();
+        for pid in processes {
+            let now = used(*pid)?;
+            let before = self.0.get(pid).copied().unwrap_or_default();
+            cost.cpu += now.cpu.saturating_sub(before).as_secs_f64();
+            cost.peak += now.parts.peak_memory;
+        }
+        Ok(cost)
+    }
+}
