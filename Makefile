@@ -121,6 +121,18 @@ package-lint: ## lintian over the DEB; the unit before systemd-analyze, beside t
 package-again: deb ## Build the DEB once more elsewhere and compare every byte
 	@scripts/package-again
 
+.PHONY: container container-test
+container: ## Build ferrofd-VERSION-ARCH.oci.tar, an image for podman, docker and Kubernetes, without a registry
+	@PACKAGE_PACKAGES="buildah libcap2-bin" scripts/system-packages
+	@packaging/build
+	@packaging/build-container
+
+container-test: ## The image built twice; a node saved and restored through it; the schemas of its examples
+	@PACKAGE_PACKAGES="buildah libcap2-bin podman crun golang-github-containers-common" scripts/system-packages
+	@packaging/build
+	$(CARGO) build -q -p bed
+	@scripts/container-test
+
 clean: ## Remove what was built here (the bed's Debian root and the lint tools stay in their caches)
 	$(CARGO) clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
