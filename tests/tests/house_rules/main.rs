@@ -27,8 +27,9 @@ use sources::{Outcome, Source, crates, crates_and_tests, files, read, root, rust
 /// May hold `unsafe`: the system calls, the plugin ABI, and the multi-buffer kernels of the
 /// digests.
 const UNSAFE_PLACES: [&str; 3] = ["crates/fd-os/", "crates/fd-plugins/", "crates/fd-crypto/src/multi_buffer"];
-/// Packages beside the sixteen: they test or measure them, and nothing is built on them.
-const BESIDE: [&str; 4] = ["bed", "bench", "ferrofd-fuzz", SKIP];
+/// Packages beside the sixteen: they test or measure them, or make manual pages. Nothing is built
+/// on them.
+const BESIDE: [&str; 5] = ["bed", "bench", "ferrofd-fuzz", "man-pages", SKIP];
 /// With this a test says that it can't run here; each package's tests may.
 const SKIP: &str = "skip";
 
