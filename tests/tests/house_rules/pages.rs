@@ -139,6 +139,21 @@ fn every_link_of_a_page_leads_to_a_file_and_a_heading() -> Outcome<()> {
     Ok(())
 }
 
+/// A page that the book does not list is one that its readers don't find.
+#[test]
+fn every_page_of_the_manual_is_in_its_table_of_contents() -> Outcome<()> {
+    const CONTENTS: &str = "docs/SUMMARY.md";
+    let summary = read(CONTENTS)?;
+    let listed: BTreeSet<&str> = summary.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    let pages = files()?.into_iter().filter(|page| page.extension().is_some_and(|extension| extension == "md"));
+    let missing = pages.filter(|page| page != Path::new(CONTENTS)).filter_map(|page| {
+        let page = page.strip_prefix("docs").ok()?.to_string_lossy().into_owned();
+        (!listed.contains(page.as_str())).then(|| format!("docs/{page} is not in {CONTENTS}"))
+    });
+    crate::none(&missing.collect::<Vec<_>>());
+    Ok(())
+}
+
 /// The names by which links reach the headings of a page.
 fn anchors(page: &str) -> BTreeSet<String> {
     let slug = |heading: &str| {
