@@ -1,6 +1,14 @@
-//! Whether a thread has waited.
+//! Whether a thread has waited, and for how long: the time in which it neither worked nor could
+//! have run.
+//!
+//! Not here: what follows from it. A lookup, a worker and a run of files cost differently where
+//! nothing waits, so each place has its own threshold.
+
+use std::fs;
+use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
 
 /// How often the calling thread has given its processor up by itself: for the disk, a server, a
 /// lock. Losing it to another thread doesn't count. 0 if the kernel doesn't tell.
@@ -9,9 +17,53 @@ pub fn times_waited() -> u64 {
     usage.and_then(|usage| u64::try_from(usage.voluntary_context_switches()).ok()).unwrap_or(0)
 }
 
+/// The processor time of the calling thread.
+pub fn time_worked() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
+/// What the kernel has counted since a thread began.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Scheduled {
+    /// Time in which it could have run, but had no processor.
+    pub delayed: Duration,
+    /// How often it got a processor.
+    pub times: u64,
+}
+
+/// For the calling thread; `None` where the kernel does not count it. It costs several
+/// microseconds.
+pub fn scheduled() -> Option<Scheduled> {
+    parse(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
+/// Reads nanoseconds of work, nanoseconds of delay, and the number of times.
+fn parse(text: &str) -> Option<Scheduled> {
+    let mut numbers = text.split_ascii_whitespace().skip(1).map_while(|number| number.parse().ok());
+    Some(Scheduled { delayed: Duration::from_nanos(numbers.next()?), times: numbers.next()? })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_kernel_counts_is_read() {
+        let read = Scheduled { delayed: Duration::from_nanos(17), times: 3 };
+        assert_eq!(parse("120 17 3\n"), Some(read));
+        assert_eq!(["", "120 17", "a b c"].map(parse), [None; 3]);
+        if std::path::Path::new("/proc/thread-self/schedstat").exists() {
+            assert!(scheduled().unwrap().times > 0);
+        }
+    }
+
+    #[test]
+    fn work_counts_as_work() {
+        let before = time_worked();
+        while time_worked() < before + Duration::from_micros(100) {
+            std::hint::spin_loop();
+        }
+    }
 
     #[test]
     fn a_thread_that_sleeps_has_waited_and_one_that_works_has_not() {

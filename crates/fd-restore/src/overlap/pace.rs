@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use nix::time::{ClockId, clock_gettime};
+use fd_os::waiting::{scheduled, time_worked};
 
 use crate::plan::WritingDepth;
 
@@ -148,7 +148,7 @@ impl Pace {
 
     fn begin_stretch(&mut self, is_suspicious: bool) {
         self.is_suspicious = is_suspicious;
-        let queued = if is_suspicious { time_queued() } else { None };
+        let queued = if is_suspicious { scheduled().map(|counted| counted.delayed) } else { None };
         self.stretch = Stretch { files: 0, spent: Duration::ZERO, worked: Some(time_worked()), queued };
     }
 }
@@ -164,23 +164,12 @@ impl Stretch {
         let worked = time_worked().saturating_sub(self.worked.unwrap_or_default());
         let mut waited = self.spent.saturating_sub(worked);
         if let Some(before) = self.queued
-            && let Some(now) = time_queued()
+            && let Some(now) = scheduled()
         {
-            waited = waited.saturating_sub(now.saturating_sub(before));
+            waited = waited.saturating_sub(now.delayed.saturating_sub(before));
         }
         waited >= LATE * self.files && waited >= worked * TIMES
     }
-}
-
-/// The processor time of this thread.
-fn time_worked() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
-}
-
-/// The time that this thread has waited for a processor; `None` where the kernel does not count it.
-fn time_queued() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
 #[cfg(test)]
