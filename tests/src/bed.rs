@@ -196,8 +196,9 @@ impl Bed {
             // A directory of its own, because the settings of ferrofd are beside the configuration.
             folder.make(&format!("etc/{}", client.name))?;
             let config = write(&format!("{}/bacula-fd.conf", client.name), plan.file_daemon(client, port.number()))?;
-            if !client.settings.is_empty() {
-                write(&format!("{}/bacula-fd.toml", client.name), client.settings.join("\n"))?;
+            let settings = client.settings_file();
+            if !settings.is_empty() {
+                write(&format!("{}/bacula-fd.toml", client.name), settings)?;
             }
             folder.make(&format!("volumes/{}", client.name))?;
             let work = folder.make(&format!("work/{}", client.name))?;

@@ -134,6 +134,17 @@ impl ClientOptions {
         self
     }
 
+    /// Its `bacula-fd.toml`. With `FERROFD_DEPTH` the number of files that it works on at a time is
+    /// fixed, whatever the test says.
+    pub(crate) fn settings_file(&self) -> String {
+        let depth = env::var("FERROFD_DEPTH").ok().filter(|depth| !depth.is_empty());
+        let keys = ["job.workers", "job.lookup_depth", "job.reading_depth", "job.writing_depth"];
+        let fixed = depth.iter().flat_map(|depth| keys.map(|key| format!("{key} = {depth}")));
+        let is_fixed = |line: &str| depth.is_some() && keys.iter().any(|key| line.starts_with(key));
+        let others = self.settings.iter().filter(|line| !is_fixed(line)).cloned();
+        fixed.chain(others).collect::<Vec<_>>().join("\n")
+    }
+
     /// The same, but it becomes this user when it has started as root.
     #[must_use]
     pub fn as_user(mut self, user: &str) -> Self {
