@@ -57,6 +57,14 @@ impl SlowStorage {
         self.expect("ok")
     }
 
+    /// Unmounts it. What it has not answered fails.
+    pub fn take_away(&mut self) {
+        // They fail only if it is gone already.
+        let _ = umount2(&self.mountpoint, MntFlags::MNT_DETACH);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     fn expect(&mut self, wanted: &str) -> Result<()> {
         let mut line = String::new();
         self.answers.read_line(&mut line).map_err(|error| problem(error.to_string()))?;
@@ -66,10 +74,7 @@ impl SlowStorage {
 
 impl Drop for SlowStorage {
     fn drop(&mut self) {
-        // They fail only if it is gone already. What it has not answered fails now.
-        let _ = umount2(&self.mountpoint, MntFlags::MNT_DETACH);
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.take_away();
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod job_codes;
 pub(crate) mod matcher;
 pub(crate) mod name_lists;
 pub(crate) mod outbox;
+pub(crate) mod own_thread;
 pub(crate) mod packet_check;
 pub(crate) mod plugin_host;
 pub(crate) mod program;

@@ -141,7 +141,13 @@ impl Progress {
 
 /// Tells every thread of a job to stop. Cheap to check, never reset.
 #[derive(Clone, Default, Debug)]
-pub struct CancelToken(Arc<AtomicBool>);
+pub struct CancelToken(Arc<Canceled>);
+
+#[derive(Default, Debug)]
+struct Canceled {
+    is_canceled: AtomicBool,
+    is_abandoned: AtomicBool,
+}
 
 impl CancelToken {
     /// A token that is not canceled.
@@ -151,12 +157,24 @@ impl CancelToken {
 
     /// Asks the job to stop.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_canceled.store(true, Ordering::Relaxed);
     }
 
     /// Whether the job is to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_canceled.load(Ordering::Relaxed)
+    }
+
+    /// The job is over, and no thread waits for those that still hang in a call: when it returns,
+    /// they must change nothing any more.
+    pub fn abandon(&self) {
+        self.cancel();
+        self.0.is_abandoned.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Self::abandon`] was called.
+    pub fn is_abandoned(&self) -> bool {
+        self.0.is_abandoned.load(Ordering::Relaxed)
     }
 }
 
@@ -181,6 +199,8 @@ mod tests {
         let other = token.clone();
         assert!(!other.is_cancelled());
         token.cancel();
-        assert!(other.is_cancelled());
+        assert!(other.is_cancelled() && !other.is_abandoned());
+        token.abandon();
+        assert!(other.is_cancelled() && other.is_abandoned());
     }
 }

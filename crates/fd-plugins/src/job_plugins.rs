@@ -106,6 +106,11 @@ impl JobPlugins {
         self.members.is_empty()
     }
 
+    /// Whether one of them is in a call, or restores files, on any thread.
+    pub fn are_busy(&self) -> bool {
+        self.members.iter().any(|member| member.try_lock().is_none())
+    }
+
     /// Whether there is no plugin that the Director is told of.
     pub fn seems_empty(&self) -> bool {
         !self.members.iter().any(|member| member.plugin.is_announced())

@@ -93,6 +93,11 @@ pub fn run(
         made_before: None,
     };
     let end = round.records(&mut Lookahead::new(source, cancel));
+    if cancel.is_abandoned() {
+        // Another job may have begun to restore the same files.
+        round.state.directories.abandon();
+        return end.map(|end| Outcome { end, queued: Vec::new() });
+    }
     round.leave_plugin();
     round.settle();
     round.state.directories.leave_all();
@@ -165,6 +170,7 @@ impl<'a> Round<'a> {
                         return Err(SequenceError::Plugin);
                     }
                 }
+                Ok(Next::End(end)) if self.cancel.is_abandoned() => return Ok(end),
                 Ok(Next::End(end)) => {
                     if end != End::EndOfData && !self.is_complete && self.section.is_open() {
                         self.give_up_early();
@@ -208,7 +214,7 @@ impl<'a> Round<'a> {
             let is_finished = file.as_ref().is_some_and(|file| {
                 file.attributes().is_some() && (file.descriptor().is_none() || !self.writers.is_given_up())
             });
-            let is_skipped = self.cancel.is_cancelled() && !is_finished;
+            let is_skipped = self.cancel.is_cancelled() && !is_finished || self.cancel.is_abandoned();
             if is_skipped {
                 left.extend(file);
             } else {

@@ -590,6 +590,8 @@ pub const NO_STORAGE: &[u8] = b"Cannot contact Storage daemon\n";
 pub const IMPROPER_SEQUENCE: &[u8] = b"Improper calling sequence.\n";
 /// Fatal: the Storage Daemon did not call.
 pub const STORAGE_DID_NOT_CALL: &[u8] = b"job.c:2916 Failed connect from Storage daemon. SD bsock=NULL.\n";
+/// A canceled job has left its thread behind. Not in the stock daemon, whose job stays.
+pub const THREAD_LEFT_BEHIND: &[u8] = b"Storage does not answer: the job's own thread still waits for it.\n";
 
 /// The Director's and our clock differ; a warning from 600 seconds on.
 pub fn clocks_differ(seconds: i64) -> Vec<u8> {

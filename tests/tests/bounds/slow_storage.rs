@@ -7,10 +7,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Result, SlowStorage, threads, wait_for,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Restore, Result, SlowStorage, threads,
+    wait_for,
 };
 use md5::{Digest as _, Md5};
 
@@ -22,8 +24,10 @@ const MD5: i32 = 3;
 const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 const DIRECTORIES: usize = 3;
 
-/// Five seconds, and what a busy machine may need for the Director's part.
-const AFTER_A_CANCEL: Duration = Duration::from_secs(15);
+/// From the operator's `cancel` to the end of the job in the Director and in the daemon.
+const AFTER_A_CANCEL: Duration = Duration::from_secs(5);
+/// Each question costs the Director its lock on the catalog.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(100);
 
 /// A bed with two `FileSets`: `slow`, which is seen through the mount, and `local`.
 struct Scene {
@@ -102,6 +106,25 @@ impl Scene {
             }
         }
         Ok(problems)
+    }
+
+    /// Cancels a job that hangs. It must end in time, in the Director and in the daemon.
+    fn cancel(&self, job: u32, fault: &str) -> Result<()> {
+        let begun = Instant::now();
+        self.bed.console(&[&format!("cancel jobid={job} yes")])?;
+        wait_for(&format!("the end of a job with {fault}"), PATIENCE, || {
+            sleep(BETWEEN_QUESTIONS);
+            let JobResult { row, log } = self.bed.result(job)?;
+            Ok(if row.status == 'A' && log.contains("  Termination: ") { Ok(()) } else { Err(log) })
+        })?;
+        let in_director = begun.elapsed();
+        wait_for(&format!("the daemon to end a job with {fault}"), PATIENCE, || {
+            let status = self.bed.console(&["status client=test-fd"])?;
+            Ok(if status.contains("\nNo Jobs running.\n") { Ok(()) } else { Err(status) })
+        })?;
+        let in_daemon = begun.elapsed();
+        assert!(in_daemon < AFTER_A_CANCEL, "{fault}: {in_director:?} in the Director, {in_daemon:?} in the daemon");
+        Ok(())
     }
 
     /// The regular files on the volume.
@@ -199,24 +222,38 @@ fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<
     }
     let mut scene = Scene::start("storage-stops")?;
     scene.bed.backup("test", "level=Full fileset=local")?.must_be_good()?;
+    let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
     let pid = scene.bed.client("test")?.pid()?;
     let idle = threads(pid)?;
-    for operation in ["read", "lookup"] {
-        scene.storage.order(&format!("fault stop-{operation}:beta-2"))?;
-        let job = scene.bed.queue("run job=backup-test level=Full fileset=slow yes")?;
+    let backup = "run job=backup-test level=Full fileset=slow yes".to_owned();
+    let to = scene.mount.join("restored");
+    let restore = Restore { job: good.row.id, from: "test", onto: "test", to: &to, replace: "always" }.command();
+    // A directory, small files at the same time, and a large one.
+    for (command, fault, delay, others) in [
+        (&backup, "stop-read:beta-2", 0, true),
+        (&backup, "stop-lookup:beta-2", 0, false),
+        (&restore, "stop-mkdir:d1", 0, true),
+        (&restore, "stop-create:delta-3", 5, false),
+        (&restore, "stop-write:gamma-0", 0, false),
+    ] {
+        scene.storage.order(&format!("delay {delay}"))?;
+        scene.storage.order(&format!("fault {fault}"))?;
+        let job = scene.bed.queue(command)?;
         scene.storage.order("held")?;
-        scene.bed.backup("test", "level=Full fileset=local")?.must_be_good()?;
-        scene.bed.console(&[&format!("cancel jobid={job} yes")])?;
-        wait_for(&format!("the end of a job whose {operation} is not answered"), AFTER_A_CANCEL, || {
-            let JobResult { row, log } = scene.bed.result(job)?;
-            Ok(if row.status == 'A' && log.contains("  Termination: ") { Ok(()) } else { Err(log) })
-        })?;
-        scene.storage.order("clear")?;
-        wait_for(&format!("the threads of the {operation} to end"), PATIENCE, || {
+        if others {
+            scene.bed.backup("test", "level=Full fileset=local")?.must_be_good()?;
+        }
+        scene.cancel(job, fault)?;
+        // Its threads end when the storage answers, or is taken away.
+        if fault == "stop-write:gamma-0" {
+            scene.storage.take_away();
+        } else {
+            scene.storage.order("clear")?;
+        }
+        wait_for(&format!("the threads after {fault} to end"), PATIENCE, || {
             let now = threads(pid)?;
             Ok(if now <= idle { Ok(()) } else { Err(format!("{now} instead of {idle}")) })
         })?;
     }
-    assert!(scene.mount.exists());
     Ok(())
 }

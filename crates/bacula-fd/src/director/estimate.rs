@@ -2,10 +2,9 @@
 //! (reference 02 §4.9, §4.17).
 
 use std::sync::Arc;
-use std::thread;
 
-use crossbeam_channel::{Sender, bounded};
-use fd_backup::{AccurateLevel, AccurateList, EstimatePlan};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use fd_backup::{AccurateLevel, AccurateList, EstimatePlan, EstimateTotals};
 use fd_config::Messages;
 use fd_fileset::FileSet;
 use fd_messages::{JobLog, MessageType};
@@ -17,6 +16,7 @@ use fd_transport::{ChannelError, IDLE_LIMIT, Received};
 use fd_walk::{DirectoryLimits, LookupDepth, Purpose, WalkSettings};
 
 use super::conversation::{Conversation, Flow};
+use crate::job::own_thread::{GLANCE, OwnThread};
 
 /// Lines that may wait for the Director.
 const WAITING: usize = 256;
@@ -100,25 +100,42 @@ impl Conversation<'_> {
         };
         let (line, lines) = bounded(WAITING);
         let log = Lines { line, messages: self.daemon.config().file_daemon.messages.clone() };
-        let estimate = thread::scope(|scope| {
-            let job = &job;
-            let walker = thread::Builder::new()
-                .name("estimate".to_owned())
-                .spawn_scoped(scope, move || fd_backup::estimate(&plan, &log, &job.cancel));
-            while let Ok((kind, text)) = lines.recv() {
-                self.tell(kind, &text);
-                if lines.is_empty() {
-                    self.flush();
-                }
-            }
-            // Canceled or not, the Director gets the line that it waits for (reference 02 §4.17).
-            walker.ok().and_then(|walker| walker.join().ok()).and_then(Result::ok).unwrap_or_default()
+        let cancel = job.cancel.clone();
+        let walker = OwnThread::start("estimate".to_owned(), move || {
+            fd_backup::estimate(&plan, &log, &cancel).unwrap_or_default()
         });
+        // Canceled or not, the Director gets the line that it waits for (reference 02 §4.17).
+        let estimate = walker.ok().and_then(|walker| self.pass_lines_on(walker, &lines)).unwrap_or_default();
         job.progress.set_files(u32::try_from(estimate.files).unwrap_or(u32::MAX));
         job.progress.add_job_bytes(estimate.bytes);
         self.queue(&texts::ok_estimate(estimate.files, estimate.bytes));
         self.end_of_data();
         Flow::GoOn
+    }
+
+    /// Passes an estimate's lines on until it ends; `None` if it is left behind, or has panicked.
+    fn pass_lines_on(
+        &mut self,
+        mut walker: OwnThread<EstimateTotals>,
+        lines: &Receiver<(MessageType, Vec<u8>)>,
+    ) -> Option<EstimateTotals> {
+        let cancel = self.job().cancel.clone();
+        loop {
+            match lines.recv_timeout(GLANCE) {
+                Ok((kind, text)) => {
+                    self.tell(kind, &text);
+                    if lines.is_empty() {
+                        self.flush();
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if walker.is_left(&cancel, || self.is_in_plugin()) => {
+                    self.say(MessageType::Warning, texts::THREAD_LEFT_BEHIND);
+                    return None;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return walker.join().ok(),
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! `backup`, `restore`, `endrestore`: where a command becomes a running job.
 
+use std::any::Any;
+use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,6 +22,7 @@ use crate::job::backup::LineWatch;
 use crate::job::hang_up::HangUp;
 use crate::job::matcher::Matcher;
 use crate::job::outbox::{Outbox, Outgoing};
+use crate::job::own_thread::{GLANCE, OwnThread};
 use crate::job::packet_check::PacketCheck;
 use crate::job::snapshots::session::Session;
 use crate::job::{backup, restore};
@@ -120,16 +123,18 @@ impl Conversation<'_> {
             None => self.say(MessageType::Fatal, texts::IMPROPER_SEQUENCE),
             Some(storage) => {
                 // This round may change what earlier rounds have created.
-                let mut state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
-                let mut waiting = std::mem::take(&mut self.waiting);
+                let state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
                 let events = self.job_events();
-                self.storage = self.run_job(&job, Some(RESTORE_TICK), storage, |job, outbox, storage| {
-                    let before = std::mem::take(&mut waiting);
+                let parts = (storage, state, std::mem::take(&mut self.waiting));
+                let parts = self.run_own_thread(&job, Some(RESTORE_TICK), parts, move |job, outbox, parts| {
+                    let (storage, state, waiting) = parts;
+                    let before = std::mem::take(waiting);
                     let tell = |event: &Event<'_>| events.tell(job, outbox, None, event);
-                    waiting = restore::run(job, &plan, &mut state, before, outbox, storage, &tell);
+                    *waiting = restore::run(job, &plan, state, before, outbox, storage, &tell);
                 });
-                self.waiting = waiting;
-                self.restored = Some(state);
+                if let Some((storage, state, waiting)) = parts {
+                    (self.storage, self.restored, self.waiting) = (Some(storage), Some(state), waiting);
+                }
             }
         }
         if self.multi_storage {
@@ -154,36 +159,66 @@ impl Conversation<'_> {
     /// Runs a job in a thread of its own and passes on its messages. With a `tick` the connection
     /// is kept alive, which is checked at that interval. Returns what the job worked with, unless
     /// it panicked.
-    pub(super) fn run_job<W: Send>(
+    fn run_job<W: Send>(
         &mut self,
         job: &Arc<Job>,
         tick: Option<Duration>,
         mut works_with: W,
         work: impl FnOnce(&Job, &Outbox, &mut W) + Send,
     ) -> Option<W> {
-        let messages = self.daemon.config().file_daemon.messages.clone();
-        let (outbox, said) = Outbox::new(Arc::clone(job), messages, Arc::clone(&self.loss));
+        let (outbox, said) = self.outbox(job);
         let ended = thread::scope(|scope| {
-            let worker = thread::Builder::new().name(format!("job {}", job.identity.job_id)).spawn_scoped(scope, {
+            let worker = thread::Builder::new().name(thread_name(job)).spawn_scoped(scope, {
                 let job = Arc::clone(job);
                 move || {
                     work(&job, &outbox, &mut works_with);
                     works_with
                 }
             });
-            let worker = match worker {
-                Ok(worker) => worker,
-                Err(error) => return Err(format!("no thread for the job: {error}\n")),
-            };
-            self.said_while_running = true;
-            self.pass_on(job, tick, &said);
-            self.said_while_running = false;
-            worker.join().map_err(|panic| {
-                let why = panic.downcast_ref::<String>().cloned();
-                let why = why.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
-                format!("the job's thread panicked, please report this: {why}\n")
-            })
+            let worker = worker.map_err(|error| no_thread(&error))?;
+            self.pass_on(job, tick, &said, None);
+            worker.join().map_err(|panic| why_panicked(&*panic))
         });
+        self.ended(job, ended)
+    }
+
+    /// The same for a job whose own thread waits for storage. If the job is canceled and its thread
+    /// hangs, it is left behind with what it works with.
+    pub(super) fn run_own_thread<W: Send + 'static>(
+        &mut self,
+        job: &Arc<Job>,
+        tick: Option<Duration>,
+        mut works_with: W,
+        work: impl FnOnce(&Job, &Outbox, &mut W) + Send + 'static,
+    ) -> Option<W> {
+        let (outbox, said) = self.outbox(job);
+        let job_of_thread = Arc::clone(job);
+        let worker = OwnThread::start(thread_name(job), move || {
+            work(&job_of_thread, &outbox, &mut works_with);
+            drop(outbox);
+            works_with
+        });
+        let mut worker = match worker {
+            Ok(worker) => worker,
+            Err(error) => return self.ended(job, Err(no_thread(&error))),
+        };
+        let plugged = self.session.plugged.get().cloned();
+        let is_in_plugin = || plugged.as_ref().is_some_and(|plugged| plugged.plugins.are_busy());
+        let mut is_left = || worker.is_left(&job.cancel, is_in_plugin);
+        if self.pass_on(job, tick, &said, Some(&mut is_left)) {
+            return self.ended(job, worker.join().map_err(|panic| why_panicked(&*panic)));
+        }
+        job.set_storage(None);
+        self.say(MessageType::Warning, texts::THREAD_LEFT_BEHIND);
+        None
+    }
+
+    fn outbox(&self, job: &Arc<Job>) -> (Outbox, Receiver<Outgoing>) {
+        let messages = self.daemon.config().file_daemon.messages.clone();
+        Outbox::new(Arc::clone(job), messages, Arc::clone(&self.loss))
+    }
+
+    fn ended<W>(&mut self, job: &Job, ended: Result<W, String>) -> Option<W> {
         match ended {
             Ok(works_with) => Some(works_with),
             Err(text) => {
@@ -194,30 +229,51 @@ impl Conversation<'_> {
         }
     }
 
-    /// Passes on messages until the job's thread drops its end of the queue.
-    fn pass_on(&mut self, job: &Job, tick: Option<Duration>, said: &Receiver<Outgoing>) {
-        loop {
-            match said.recv_timeout(tick.unwrap_or(IDLE_LIMIT)) {
+    /// Passes on messages until the job's thread drops its end of the queue. `false`: its thread is
+    /// left behind, as `is_left` has said.
+    fn pass_on(
+        &mut self,
+        job: &Job,
+        tick: Option<Duration>,
+        said: &Receiver<Outgoing>,
+        mut is_left: Option<&mut dyn FnMut() -> bool>,
+    ) -> bool {
+        self.said_while_running = true;
+        let mut last_tick = Instant::now();
+        let is_ended = loop {
+            let until_tick = tick.unwrap_or(IDLE_LIMIT).saturating_sub(last_tick.elapsed());
+            let glance = if is_left.is_some() { GLANCE } else { until_tick };
+            match said.recv_timeout(until_tick.min(glance)) {
                 Ok(outgoing) => {
-                    match outgoing {
-                        Outgoing::Message { kind, time, text } => {
-                            self.deliver(job.identity.job_id, kind, time, &text);
-                        }
-                        Outgoing::Packet(packet) => self.queue(&packet),
-                        Outgoing::Question { packet, answer } => self.ask(&packet, &answer),
-                    }
+                    self.pass_on_one(job, outgoing);
                     if said.is_empty() {
                         self.flush();
                     }
                 }
+                Err(RecvTimeoutError::Timeout) if is_left.as_mut().is_some_and(|is_left| is_left()) => {
+                    said.try_iter().for_each(|outgoing| self.pass_on_one(job, outgoing));
+                    break false;
+                }
+                Err(RecvTimeoutError::Timeout) if !until_tick.is_zero() => continue,
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Disconnected) => break true,
             }
+            last_tick = Instant::now();
             if tick.is_some() {
                 self.keep_alive(job);
             }
-        }
+        };
         self.flush();
+        self.said_while_running = false;
+        is_ended
+    }
+
+    fn pass_on_one(&mut self, job: &Job, outgoing: Outgoing) {
+        match outgoing {
+            Outgoing::Message { kind, time, text } => self.deliver(job.identity.job_id, kind, time, &text),
+            Outgoing::Packet(packet) => self.queue(&packet),
+            Outgoing::Question { packet, answer } => self.ask(&packet, &answer),
+        }
     }
 
     /// Asks the Director. Without an answer the asker sees that `answer` is dropped.
@@ -254,4 +310,18 @@ impl Conversation<'_> {
             Some(_) => {}
         }
     }
+}
+
+fn thread_name(job: &Job) -> String {
+    format!("job {}", job.identity.job_id)
+}
+
+fn no_thread(error: &io::Error) -> String {
+    format!("no thread for the job: {error}\n")
+}
+
+fn why_panicked(panic: &(dyn Any + Send)) -> String {
+    let why = panic.downcast_ref::<String>().cloned();
+    let why = why.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
+    format!("the job's thread panicked, please report this: {why}\n")
 }

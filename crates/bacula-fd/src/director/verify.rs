@@ -46,7 +46,7 @@ impl Conversation<'_> {
         };
         // As in the stock daemon there are no heartbeats: the packets keep the connection alive.
         let events = self.job_events();
-        self.run_job(&job, None, (), |job, outbox, ()| {
+        self.run_own_thread(&job, None, (), move |job, outbox, ()| {
             verify::of_disk(job, &plan, outbox);
             events.tell(job, outbox, None, &Event::EndVerifyJob);
         });
@@ -65,7 +65,8 @@ impl Conversation<'_> {
         let list = self.accurate.clone();
         let (events, options) = (self.job_events(), std::mem::take(&mut self.plugin_options));
         let access = self.plugin_access();
-        let ran = self.run_job(&job, Some(RESTORE_TICK), (storage, true), |job, outbox, (storage, opened)| {
+        let parts = (storage, true);
+        let ran = self.run_own_thread(&job, Some(RESTORE_TICK), parts, move |job, outbox, (storage, opened)| {
             let level = match level {
                 VerifyLevel::Data => VolumeLevel::Data(list.as_deref()),
                 _ => VolumeLevel::Files,

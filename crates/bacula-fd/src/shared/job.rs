@@ -87,7 +87,7 @@ pub(crate) struct Job {
 /// How often a cancel is looked for.
 const STEP: Duration = Duration::from_millis(200);
 /// How long a job that is to end may take before its connection is cut.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(1);
 
 impl Job {
     /// A job that has just been named.

@@ -13,8 +13,9 @@ use super::task::{Answer, Task};
 /// How often a job that waits for its threads checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long a cancelled job waits for files that its threads have begun.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a cancelled job waits for files that its threads have begun. Its own thread is waited
+/// for twice as long.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The most such threads of all jobs, also those that hang and were left by their job.
 const MOST_OF_ALL: usize = 1024;
@@ -61,7 +62,7 @@ impl Writers {
     /// Carries the tasks out, at most `depth` at a time, and returns the answers in their order.
     ///
     /// If the job is cancelled meanwhile, files that were begun are still finished, if that takes
-    /// no longer than two seconds.
+    /// no longer than a second.
     pub(crate) fn carry_out(&mut self, tasks: Vec<Task>, depth: usize, cancel: &CancelToken) -> Vec<Answer> {
         let mut answers: Vec<Answer> = tasks.iter().map(|_| Answer::NotBegun).collect();
         self.start(depth.min(tasks.len()));

@@ -277,6 +277,12 @@ impl Directories {
         self.path.clear();
     }
 
+    /// Closes all handles, and changes nothing.
+    pub(crate) fn abandon(&mut self) {
+        self.held.clear();
+        self.path.clear();
+    }
+
     /// Closes the handle of a path, since another object takes its name.
     pub(crate) fn forget(&mut self, path: &OutputPath) {
         if self.base != path.base() || common_length(&self.path, path.as_bytes()) != path.as_bytes().len() {

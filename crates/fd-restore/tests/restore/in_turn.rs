@@ -1,14 +1,15 @@
 //! What depends on the moment when a record is restored: while the next one is awaited.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::sync::Mutex;
 
-use fd_messages::MessageType;
+use fd_messages::{CancelToken, MessageType, Progress};
 use fd_records::Stream;
-use fd_restore::End;
+use fd_restore::{End, RestoreState};
 
 use crate::attacks::{scene, victim};
-use crate::volume::{Frame, Place, Saved, Volume, job_below};
+use crate::volume::{Frame, Log, MTIME, Place, Saved, Volume, job_below};
 
 #[test]
 fn a_cancelled_job_closes_its_file() {
@@ -27,6 +28,39 @@ fn a_cancelled_job_closes_its_file() {
         assert!(finished.only().1.starts_with("attribs.c:603 File size of restored file "));
         assert_eq!((place.read("f"), place.mode("f")), (b"half".to_vec(), 0o100_644));
     }
+}
+
+/// A source after whose frames the job is over, and its thread is left behind.
+struct Abandoning<'a> {
+    frames: std::slice::Iter<'a, Frame>,
+    cancel: &'a CancelToken,
+}
+
+impl fd_restore::RecordSource for Abandoning<'_> {
+    fn next_frame(&mut self) -> Result<Option<&[u8]>, fd_restore::SourceError> {
+        let Some(Frame::Data(data)) = self.frames.next() else {
+            self.cancel.abandon();
+            return Ok(None);
+        };
+        Ok(Some(data))
+    }
+}
+
+#[test]
+fn a_thread_that_was_left_behind_changes_and_says_nothing_more() {
+    let place = Place::new();
+    let mut saved = Saved::file("/d/f");
+    saved.stat.size = 100;
+    let mut volume = Volume::new();
+    volume.directory("/d/").put(&saved).record(Stream::FILE_DATA, b"half");
+    let log = Log { messages: Mutex::default(), restored: false };
+    let (job, progress, cancel) = (place.job(), Progress::default(), CancelToken::new());
+    let mut source = Abandoning { frames: volume.frames.iter(), cancel: &cancel };
+    let outcome = fd_restore::run(&job.plan, &mut RestoreState::new(&job.plan), &progress, &log, &cancel, &mut source);
+    assert_eq!(outcome.unwrap().end, End::Cancelled);
+    assert_eq!(log.messages.into_inner().unwrap(), []);
+    assert_eq!((place.read("d/f"), place.mode("d/f") & 0o777), (b"half".to_vec(), 0o600));
+    assert_ne!(place.stat("d").mtime(), MTIME);
 }
 
 /// A source that swaps the directory while the job is in it.
