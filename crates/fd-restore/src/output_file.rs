@@ -14,6 +14,7 @@ use nix::sys::statfs::{
     BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC,
     fstatfs,
 };
+use nix::unistd::close;
 
 use crate::texts::FailedWrite;
 
@@ -48,8 +49,8 @@ enum Content {
     /// Into this file.
     Open(File),
     /// It is in the file already, which has its attributes but for these. The file is open where it
-    /// is still needed.
-    Finished { file: Option<File>, failures: AttributeFailures },
+    /// is still needed; if not, closing it may have failed.
+    Finished { file: Result<File, Option<Errno>>, failures: AttributeFailures },
 }
 
 /// How often a job that waits for the reader of a fifo checks whether it was cancelled, in
@@ -69,8 +70,8 @@ impl OutputFile {
     }
 
     /// A new file that has been written already, by these same writes in their order, and has its
-    /// attributes but for these.
-    pub(crate) fn finished(file: Option<File>, failures: AttributeFailures) -> Self {
+    /// attributes but for these. `file`: it is still open, or was closed with this error.
+    pub(crate) fn finished(file: Result<File, Option<Errno>>, failures: AttributeFailures) -> Self {
         Self { end: Some(0), ..Self::with(Content::Finished { file, failures }) }
     }
 
@@ -89,8 +90,17 @@ impl OutputFile {
     /// The file, if it is open.
     fn file(&self) -> Result<&File, Errno> {
         match &self.content {
-            Content::Open(file) | Content::Finished { file: Some(file), .. } => Ok(file),
-            Content::Finished { file: None, .. } => Err(Errno::EBADF),
+            Content::Open(file) | Content::Finished { file: Ok(file), .. } => Ok(file),
+            Content::Finished { file: Err(_), .. } => Err(Errno::EBADF),
+        }
+    }
+
+    /// Closes it. An error means that data may not have come to the storage: over a network it is
+    /// often written only now.
+    pub(crate) fn close(self) -> Result<(), Errno> {
+        match self.content {
+            Content::Open(file) | Content::Finished { file: Ok(file), .. } => close(file),
+            Content::Finished { file: Err(failed), .. } => failed.map_or(Ok(()), Err),
         }
     }
 

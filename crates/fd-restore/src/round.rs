@@ -703,6 +703,9 @@ impl<'a> Round<'a> {
         digest.leave();
         digest.abandon();
         encryption.forget();
+        if let Some(Err(errno)) = file.map(OutputFile::close) {
+            report.now(MessageType::Error, &texts::close_failed(&item.output, errno));
+        }
     }
 
     /// The summary of a round (reference 05 §14.3).

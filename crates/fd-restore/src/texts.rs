@@ -532,6 +532,11 @@ pub(crate) fn too_much_metadata(path: &[u8]) -> Vec<u8> {
     join(&[b"More ACL and extended attribute records than expected for ", path, b"; the rest is ignored."])
 }
 
+/// Over a network data is often written only when its file is closed.
+pub(crate) fn close_failed(path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error("Data may be missing: could not close ", path, errno)
+}
+
 /// A plugin could not end a file, and has not said why.
 pub(crate) fn plugin_close_failed(path: &[u8], errno: Errno) -> Vec<u8> {
     with_error("Plugin could not close ", path, errno)

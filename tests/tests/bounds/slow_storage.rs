@@ -34,6 +34,8 @@ struct Scene {
     // Unmounted before the bed removes its folder.
     storage: SlowStorage,
     bed: Bed,
+    /// What the storage shows.
+    tree: PathBuf,
     /// Where the storage is seen.
     mount: PathBuf,
     /// What is in each file.
@@ -65,7 +67,7 @@ impl Scene {
         let md5 = ["Signature = MD5"];
         options.file_sets = vec![FileSet::new("local", &md5, &[&local]), FileSet::new("slow", &md5, &[&mount])];
         let storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &[], &tree, &mount)?;
-        Ok(Self { storage, bed: Bed::start(options)?, mount, files })
+        Ok(Self { storage, bed: Bed::start(options)?, tree, mount, files })
     }
 
     /// Saves the storage with these faults and judges the result.
@@ -106,6 +108,35 @@ impl Scene {
             }
         }
         Ok(problems)
+    }
+
+    /// Restores what a job saved onto storage with these faults: each file is there and right, or
+    /// named in a message.
+    fn judge_restore(&mut self, backup: u32, faults: &[String]) -> Result<String> {
+        for fault in faults {
+            self.storage.order(&format!("fault {fault}"))?;
+        }
+        let to = self.mount.join("restored");
+        let restore = Restore { job: backup, from: "test", onto: "test", to: &to, replace: "always" };
+        let job = self.bed.restore(&restore)?;
+        self.storage.order("clear")?;
+        let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
+        let restored = self.tree.join("restored");
+        let mut problems = Vec::new();
+        for (path, content) in &self.files {
+            let below = path.strip_prefix("/").unwrap();
+            let is_told = to.join(below).ancestors().any(|path| is_named(said, path));
+            let found = fs::read(restored.join(below)).map_err(|error| error.to_string());
+            if !is_told && found.as_ref() != Ok(content) {
+                let found = found.map(|found| found.len());
+                problems.push(format!("{}: {found:?}, not {} bytes", path.display(), content.len()));
+            }
+        }
+        if restored.exists() {
+            fs::remove_dir_all(&restored).unwrap();
+        }
+        assert!(problems.is_empty(), "{faults:?}:\n{}\n{}", problems.join("\n"), job.log);
+        Ok(job.log)
     }
 
     /// Cancels a job that hangs. It must end in time, in the Director and in the daemon.
@@ -195,6 +226,17 @@ fn drawn(round: u64) -> Vec<String> {
         .collect()
 }
 
+/// The same for restores.
+fn drawn_for_restores(round: u64) -> Vec<String> {
+    let mut noise = Noise::new(5000 + round);
+    let words = ["alpha", "beta-1", "gamma", "ta-2", "d1", "-3", "a-0"];
+    let verbs = ["error-create", "error-write", "error-mkdir", "error-setattr", "error-lookup", "error-getattr"];
+    let verbs = [&verbs[..], &["error-flush", "error-open", "error-read", "error", "short"]].concat();
+    let mut pick = |all: &[&str]| all.get(noise.below(all.len())).unwrap().to_string();
+    let count = 1 + round % 4;
+    (0..count).map(|_| format!("{}:{}", pick(&verbs), pick(&words))).collect()
+}
+
 #[test]
 fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<()> {
     if let Some(missing) = SlowStorage::missing() {
@@ -209,6 +251,18 @@ fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<
     let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
     assert_eq!(scene.problems(&good, &[])?, Vec::<String>::new());
     assert_eq!(scene.saved(&good)?.len(), scene.files.len() + DIRECTORIES + 1);
+    let all = ["short:gamma", "error-create:alpha-1", "error-write:beta", "error-flush:delta-2", "error-mkdir:d2"];
+    let said = scene.judge_restore(good.row.id, &all.map(str::to_owned))?;
+    if Fd::under_test()? == Fd::Ours {
+        assert_eq!(said.matches("could not close").count(), 2, "{said}");
+    }
+    for round in 0..rounds {
+        // Late answers have files made at the same time.
+        scene.storage.order(&format!("delay {}", if round % 2 == 0 { 2 } else { 0 }))?;
+        scene.judge_restore(good.row.id, &drawn_for_restores(round))?;
+    }
+    scene.storage.order("delay 0")?;
+    scene.judge_restore(good.row.id, &[])?;
     Ok(())
 }
 

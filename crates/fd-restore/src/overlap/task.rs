@@ -10,6 +10,7 @@ use fd_records::Stat;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, fstat};
+use nix::unistd::close;
 
 use crate::output_file::OutputFile;
 
@@ -71,7 +72,7 @@ impl Task {
             return Answer::Made { file: OutputFile::empty(file.into(), false), identity };
         }
         let failures = self.set_attributes(&file, usual);
-        let file = self.stays_open.then_some(file);
+        let file = if self.stays_open { Ok(file) } else { Err(close(file).err()) };
         Answer::Made { file: OutputFile::finished(file, failures), identity }
     }
 

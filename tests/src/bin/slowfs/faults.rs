@@ -149,6 +149,12 @@ impl Faults {
         self.state().partial.is_some() || self.has(Verb::Short, asked) || self.has(Verb::Change, asked)
     }
 
+    /// How many of these bytes a write takes.
+    pub(crate) fn taken(&self, name: &OsStr, bytes: usize) -> usize {
+        let is_short = self.has(Verb::Short, Asked { operation: "write", name });
+        if is_short { (bytes / 2).max(bytes.min(1)) } else { bytes }
+    }
+
     /// Spoils what was read from a place of a file of this size.
     pub(crate) fn spoil(&self, name: &OsStr, offset: u64, size: u64, data: &mut Vec<u8>) {
         let asked = Asked { operation: "read", name };

@@ -16,7 +16,8 @@
 //!
 //! - `error` answers EIO.
 //! - `stop` does not answer until the command `go`.
-//! - `short` ends reads in the middle of the file, whose size stays what it was.
+//! - `short` ends reads in the middle of the file, whose size stays what it was; a write takes half
+//!   of what it gets.
 //! - `change` gives other bytes at each read.
 //!
 //! `stop-after:N` stops after so many operations; `partial:N` answers reads with at most N bytes.

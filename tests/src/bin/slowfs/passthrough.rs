@@ -329,7 +329,8 @@ impl Filesystem for SlowFs {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let data = data.to_vec();
+        let taken = self.faults.taken(&self.source.name(ino), data.len());
+        let data = data.get(..taken).unwrap_or_default().to_vec();
         self.later_for("write", ino, reply, move |source| {
             source.file(open.0)?.write_all_at(&data, offset)?;
             u32::try_from(data.len()).map_err(io::Error::other)
