@@ -4,6 +4,7 @@
 pub(crate) mod call;
 pub(crate) mod event;
 pub(crate) mod host;
+pub(crate) mod options;
 pub(crate) mod packets;
 pub(crate) mod plugin;
 mod stat_form;

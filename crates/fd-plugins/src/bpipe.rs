@@ -13,12 +13,12 @@ use nix::fcntl::OFlag;
 use crate::api::call::{Called, Io, IoDone, Status};
 use crate::api::event::Event;
 use crate::api::host::{Host, Value, Variable};
-use crate::api::packets::{CreateStatus, RestoreFile, SaveObject, SavePacket, SavedObject};
+use crate::api::options::{FilledIn, RestoreOption};
+use crate::api::packets::{CreateStatus, RestoreFile, SavePacket};
 use crate::api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
 use crate::texts;
 
 mod command;
-pub(crate) mod options;
 mod output;
 mod program;
 pub(crate) mod shell;
@@ -68,6 +68,15 @@ impl Plugin for BpipePlugin {
     }
 }
 
+/// Another writer for one restore.
+static RESTORE_COMMAND: RestoreOption = RestoreOption {
+    name: b"restore_command",
+    offered: b"# Plugin configuration file\n# Version 1\n\
+        OptPrompt=\"Restore command to use\"\nrestore_command=@STR@\n\n",
+    is_optional: false,
+    obeyed: texts::user_command,
+};
+
 /// Its context in a job.
 #[derive(Default, Debug)]
 struct BpipeJob {
@@ -78,8 +87,8 @@ struct BpipeJob {
     object_due: bool,
     /// What was saved last is the object, and the file follows.
     object_saved: bool,
-    /// Commands, and the writers that a user wants for them.
-    user_writers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The writers that a user wants.
+    user_writers: FilledIn,
     /// `where` and the replace mode's letter.
     place: Vec<u8>,
     replace: u8,
@@ -120,12 +129,12 @@ impl Instance for BpipeJob {
             }
             Event::RestoreCommand(command) => {
                 let status = self.take_command(host, command);
-                if let Some((_, writer)) = self.user_writers.iter().find(|(known, _)| known == command) {
-                    self.command.writer.clone_from(writer);
+                if let Some(writer) = self.user_writers.of(command) {
+                    self.command.writer = writer.to_vec();
                 }
                 status
             }
-            Event::RestoreObject(Some(object)) => self.take_options(host, object),
+            Event::RestoreObject(Some(object)) => RESTORE_COMMAND.take(&mut self.user_writers, host, object),
             _ => Status::Ok,
         })
     }
@@ -139,8 +148,7 @@ impl Instance for BpipeJob {
     ) -> Called<Status> {
         if std::mem::take(&mut self.object_due) && reads {
             self.object_saved = true;
-            file.file_type = i32::from(FileType::PluginConfig.code());
-            file.object = SaveObject { name: Some(options::NAME.to_vec()), data: options::OFFERED.to_vec(), index: 0 };
+            RESTORE_COMMAND.offer(file);
             return Ok(Status::Ok);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed());
@@ -208,25 +216,6 @@ impl BpipeJob {
                 Status::Error
             }
         }
-    }
-
-    /// A user's options for the restore of what a command has saved.
-    fn take_options(&mut self, host: &mut dyn Host, object: &SavedObject) -> Status {
-        if object.name != options::NAME {
-            return Status::Ok;
-        }
-        let text = match options::restore_command(&object.data) {
-            Ok(Some(writer)) => {
-                host.message(MessageType::Info, &texts::user_command(&writer));
-                self.user_writers.retain(|(command, _)| *command != object.command);
-                self.user_writers.push((object.command.clone(), writer));
-                return Status::Ok;
-            }
-            Ok(None) => texts::OPTIONS_NOT_VALID,
-            Err(options::NotOptions) => texts::OPTIONS_NOT_READ,
-        };
-        host.message(MessageType::Fatal, text);
-        Status::Error
     }
 
     fn open(&mut self, host: &mut dyn Host, flags: i32) -> IoDone {

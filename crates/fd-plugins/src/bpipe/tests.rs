@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::api::host::JobFacts;
+use crate::api::packets::SavedObject;
 
 /// What a job is to the plugin. It is canceled after so many questions.
 #[derive(Default, Debug)]

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fd_messages::MessageType;
-use fd_records::FileType;
 
 use super::backup::{Backup, Mode};
 use super::client::Client;
@@ -17,16 +16,19 @@ use super::work::Cancel;
 use crate::api::call::{Called, Io, IoDone, Status};
 use crate::api::event::Event;
 use crate::api::host::{Host, Value, Variable};
-use crate::api::packets::{CreateStatus, MetadataPacket, RestoreFile, SaveObject, SavePacket, SavedObject};
+use crate::api::options::{FilledIn, RestoreOption};
+use crate::api::packets::{CreateStatus, MetadataPacket, RestoreFile, SavePacket};
 use crate::api::plugin::{CancelEvent, Instance};
-use crate::bpipe::options;
 use crate::texts;
 
-/// The option that a user may fill in before a restore.
-const RESTORE_INTO: &[u8] = b"restore_into";
-/// The object that a Full saves for the Director's menu.
-const OFFERED: &[u8] = b"# Plugin configuration file\n# Version 1\n\
-    OptPrompt=\"Restore into the bucket of this file on the client\"\nrestore_into=@STR@\n\n";
+/// A bucket for one restore.
+static RESTORE_INTO: RestoreOption = RestoreOption {
+    name: b"restore_into",
+    offered: b"# Plugin configuration file\n# Version 1\n\
+        OptPrompt=\"Restore into the bucket of this file on the client\"\nrestore_into=@STR@\n\n",
+    is_optional: true,
+    obeyed: texts::s3_restores_into,
+};
 
 /// Its context in a job.
 #[derive(Default, Debug)]
@@ -37,8 +39,8 @@ pub(super) struct S3Job {
     restore: Option<Restore>,
     /// The object of the command is to be saved before its files.
     object_due: bool,
-    /// Commands, and the bucket files that a user wants for their restore.
-    into: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The bucket files that a user wants for restores.
+    into: FilledIn,
 }
 
 #[derive(Default, Debug)]
@@ -74,7 +76,7 @@ impl Instance for S3Job {
                 self.begin_backup(host, command, true)
             }
             Event::RestoreCommand(command) => self.begin_restore(host, command),
-            Event::RestoreObject(Some(object)) => self.take_options(host, object),
+            Event::RestoreObject(Some(object)) => RESTORE_INTO.take(&mut self.into, host, object),
             Event::EndRestoreJob => {
                 if let Some(mut restore) = self.restore.take() {
                     restore.end(host);
@@ -93,8 +95,7 @@ impl Instance for S3Job {
         file: &mut SavePacket,
     ) -> Called<Status> {
         if std::mem::take(&mut self.object_due) && reads {
-            file.file_type = i32::from(FileType::PluginConfig.code());
-            file.object = SaveObject { name: Some(options::NAME.to_vec()), data: OFFERED.to_vec(), index: 0 };
+            RESTORE_INTO.offer(file);
             return Ok(Status::Ok);
         }
         Ok(self.backup.as_mut().map_or(Status::Error, |backup| backup.next(host, file)))
@@ -167,35 +168,13 @@ impl S3Job {
             // The next file of the same restore: all go the same way.
             return Status::Ok;
         }
-        let into = self.into.iter().find(|(known, _)| known == command).map(|(_, into)| into.as_slice());
-        match Restore::begin(into, &self.cancel.0) {
+        match Restore::begin(self.into.of(command), &self.cancel.0) {
             Ok(restore) => {
                 self.restore = Some(restore);
                 Status::Ok
             }
             Err(text) => {
                 host.message(MessageType::Fatal, &text);
-                Status::Error
-            }
-        }
-    }
-
-    /// A user's options for the restore of what a command has saved.
-    fn take_options(&mut self, host: &mut dyn Host, object: &SavedObject) -> Status {
-        if object.name != options::NAME {
-            return Status::Ok;
-        }
-        match options::value_of(RESTORE_INTO, &object.data) {
-            Ok(Some(path)) if path.is_empty() => Status::Ok,
-            Ok(Some(path)) => {
-                host.message(MessageType::Info, &texts::s3_restores_into(&path));
-                self.into.retain(|(command, _)| *command != object.command);
-                self.into.push((object.command.clone(), path));
-                Status::Ok
-            }
-            Ok(None) => Status::Ok,
-            Err(options::NotOptions) => {
-                host.message(MessageType::Fatal, texts::OPTIONS_NOT_READ);
                 Status::Error
             }
         }

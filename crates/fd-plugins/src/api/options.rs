@@ -1,26 +1,75 @@
-//! What a user may fill in before a restore (reference 07 §6.2, §10.3).
+//! What a user may fill in before a restore, and has filled in (reference 07 §6.2, §10.3).
+
+use fd_messages::MessageType;
+use fd_records::FileType;
+
+use super::call::Status;
+use super::host::Host;
+use super::packets::{SaveObject, SavePacket, SavedObject};
+use crate::texts;
 
 /// Name of the object that offers the options.
-pub(crate) const NAME: &[u8] = b"RestoreOptions";
+const NAME: &[u8] = b"RestoreOptions";
 
-/// The object that a Full saves for the Director's menu.
-pub(crate) const OFFERED: &[u8] = b"# Plugin configuration file\n# Version 1\n\
-    OptPrompt=\"Restore command to use\"\nrestore_command=@STR@\n\n";
+/// The option that a plugin has.
+#[derive(Debug)]
+pub(crate) struct RestoreOption {
+    /// Its name.
+    pub(crate) name: &'static [u8],
+    /// The object that a Full saves for the Director's menu.
+    pub(crate) offered: &'static [u8],
+    /// Whether a user need not fill it in.
+    pub(crate) is_optional: bool,
+    /// The message that it is obeyed.
+    pub(crate) obeyed: fn(&[u8]) -> Vec<u8>,
+}
 
-/// The option.
-const RESTORE_COMMAND: &[u8] = b"restore_command";
+/// Commands, and what users want for the restore of what they have saved.
+#[derive(Default, Debug)]
+pub(crate) struct FilledIn(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl FilledIn {
+    /// What is wanted for the restore of what this command has saved.
+    pub(crate) fn of(&self, command: &[u8]) -> Option<&[u8]> {
+        self.0.iter().find(|(known, _)| known == command).map(|(_, value)| value.as_slice())
+    }
+}
+
+impl RestoreOption {
+    /// Makes the object that offers it of a packet.
+    pub(crate) fn offer(&self, file: &mut SavePacket) {
+        file.file_type = i32::from(FileType::PluginConfig.code());
+        file.object = SaveObject { name: Some(NAME.to_vec()), data: self.offered.to_vec(), index: 0 };
+    }
+
+    /// Takes what a user has filled in, and says so. Other objects mean nothing.
+    pub(crate) fn take(&self, filled: &mut FilledIn, host: &mut dyn Host, object: &SavedObject) -> Status {
+        if object.name != NAME {
+            return Status::Ok;
+        }
+        let value = value_of(self.name, &object.data);
+        let text = match value.map(|value| value.filter(|value| !(self.is_optional && value.is_empty()))) {
+            Ok(Some(value)) => {
+                host.message(MessageType::Info, &(self.obeyed)(&value));
+                filled.0.retain(|(command, _)| *command != object.command);
+                filled.0.push((object.command.clone(), value));
+                return Status::Ok;
+            }
+            Ok(None) if self.is_optional => return Status::Ok,
+            Ok(None) => texts::OPTIONS_NOT_VALID,
+            Err(NotOptions) => texts::OPTIONS_NOT_READ,
+        };
+        host.message(MessageType::Fatal, text);
+        Status::Error
+    }
+}
 
 /// Options that are no text of options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct NotOptions;
-
-/// The restore command in a user's options, if there is one.
-pub(crate) fn restore_command(text: &[u8]) -> Result<Option<Vec<u8>>, NotOptions> {
-    value_of(RESTORE_COMMAND, text)
-}
+struct NotOptions;
 
 /// The value of the option of this name in a user's options, if there is one.
-pub(crate) fn value_of(option: &[u8], text: &[u8]) -> Result<Option<Vec<u8>>, NotOptions> {
+fn value_of(option: &[u8], text: &[u8]) -> Result<Option<Vec<u8>>, NotOptions> {
     let mut found = None;
     let mut rest = text;
     loop {
@@ -79,9 +128,8 @@ fn after_line(text: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_offered_options_have_the_stock_bytes() {
-        assert_eq!(OFFERED.len(), 98);
+    fn restore_command(text: &[u8]) -> Result<Option<Vec<u8>>, NotOptions> {
+        value_of(b"restore_command", text)
     }
 
     #[test]
