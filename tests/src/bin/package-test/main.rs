@@ -14,19 +14,15 @@
 
 #![expect(clippy::print_stdout, reason = "what it prints is its result")]
 
-mod host;
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bed::{
-    Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, PATIENCE, Result, TreeOptions,
-    TreeRules, build_every_type, compare_trees, is_listening, wait_for,
+    Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Host, PATIENCE, Result, Snapshot,
+    TreeOptions, TreeRules, build_every_type, compare_trees, is_listening, wait_for,
 };
-
-use host::{Host, Snapshot};
 
 /// What is saved, as the host sees it.
 const DATA: &str = "/srv/data";

@@ -10,22 +10,27 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bed::{BedError, Folder, PATIENCE, Process, Result, argv, run, wait_for};
 use walkdir::WalkDir;
 
+use crate::error::{BedError, Result};
+use crate::folder::Folder;
+use crate::patience::{PATIENCE, wait_for};
+use crate::process::{Process, argv, run};
+
 /// The host. Dropping it ends everything that runs on it and removes it.
-pub(crate) struct Host {
+#[derive(Debug)]
+pub struct Host {
     init: Process,
     root: PathBuf,
     _folder: Folder,
 }
 
 /// Every file below a folder: mode, owner, group and content (of a link: where it leads).
-pub(crate) type Snapshot = BTreeMap<PathBuf, (u32, u32, u32, Vec<u8>)>;
+pub type Snapshot = BTreeMap<PathBuf, (u32, u32, u32, Vec<u8>)>;
 
 impl Host {
     /// Copies `pattern` and starts a first process.
-    pub(crate) fn new(pattern: &Path) -> Result<Self> {
+    pub fn new(pattern: &Path) -> Result<Self> {
         let folder = Folder::new("package")?;
         let root = folder.path().join("root");
         let copied = run(&argv(["cp".as_ref(), "-a".as_ref(), pattern.as_os_str(), root.as_os_str()]), b"")?;
@@ -47,12 +52,12 @@ impl Host {
     }
 
     /// A path of the host, seen from outside.
-    pub(crate) fn path(&self, inside: &str) -> PathBuf {
+    pub fn path(&self, inside: &str) -> PathBuf {
         self.root.join(inside.trim_start_matches('/'))
     }
 
     /// Runs a shell command on the host and gives what it printed, whether it succeeded or not.
-    pub(crate) fn attempt(&self, command: &str) -> Result<(bool, String)> {
+    pub fn attempt(&self, command: &str) -> Result<(bool, String)> {
         // The first child of `unshare` is the one inside.
         let children = format!("/proc/{0}/task/{0}/children", self.init.pid());
         let children =
@@ -83,7 +88,7 @@ impl Host {
     }
 
     /// The same, and it must succeed.
-    pub(crate) fn sh(&self, command: &str) -> Result<String> {
+    pub fn sh(&self, command: &str) -> Result<String> {
         match self.attempt(command)? {
             (true, text) => Ok(text),
             (false, text) => Err(BedError::Usage(format!("on the host: {command}\n{text}"))),
@@ -91,17 +96,17 @@ impl Host {
     }
 
     /// Copies a file of this machine onto the host.
-    pub(crate) fn bring(&self, file: &Path, inside: &str) -> Result<()> {
+    pub fn bring(&self, file: &Path, inside: &str) -> Result<()> {
         fs::copy(file, self.path(inside)).map(drop).map_err(|error| BedError::Usage(format!("{inside}: {error}")))
     }
 
     /// Writes a file of the host.
-    pub(crate) fn write(&self, inside: &str, text: &str) -> Result<()> {
+    pub fn write(&self, inside: &str, text: &str) -> Result<()> {
         fs::write(self.path(inside), text).map_err(|error| BedError::Usage(format!("{inside}: {error}")))
     }
 
     /// Everything below a folder of the host.
-    pub(crate) fn snapshot(&self, inside: &str) -> Result<Snapshot> {
+    pub fn snapshot(&self, inside: &str) -> Result<Snapshot> {
         survey(&self.path(inside)).map_err(|error| BedError::Usage(format!("snapshot of {inside}: {error}")))
     }
 }
