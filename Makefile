@@ -121,7 +121,7 @@ package-lint: ## lintian over the DEB; the unit before systemd-analyze, beside t
 package-again: deb ## Build the DEB once more elsewhere and compare every byte
 	@scripts/package-again
 
-.PHONY: container container-test
+.PHONY: container container-test ansible-test
 container: ## Build ferrofd-VERSION-ARCH.oci.tar, an image for podman, docker and Kubernetes, without a registry
 	@PACKAGE_PACKAGES="buildah libcap2-bin" scripts/system-packages
 	@packaging/build
@@ -132,6 +132,11 @@ container-test: ## The image built twice; a node saved and restored through it; 
 	@packaging/build
 	$(CARGO) build -q -p bed
 	@scripts/container-test
+
+ansible-test: deb ## The Ansible role on a throw-away host, with the bed's Director; ansible-lint, puppet, salt-lint
+	@PACKAGE_PACKAGES="puppet-agent" scripts/system-packages
+	$(CARGO) build -q -p bed
+	@scripts/ansible-test
 
 clean: ## Remove what was built here (the bed's Debian root and the lint tools stay in their caches)
 	$(CARGO) clean

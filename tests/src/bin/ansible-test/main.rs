@@ -1,0 +1,241 @@
+//! Rolls ferrofd out with the Ansible role, on a throw-away host with the bed's Director.
+//!
+//! `ansible-test ROOT ROLE DEB NEWER` takes an unpacked Debian with Ansible (`scripts/ansible-test`
+//! makes it), the folder of the role, and two builds of the package. The host manages itself. It
+//! begins with the stock daemon: refused while a job runs, rolled back after a test backup that
+//! fails, switched, switched again without any change, upgraded, given back.
+//!
+//! Not here: what the package does by itself (`package-test`).
+
+#![expect(clippy::print_stdout, reason = "what it prints is its result")]
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Host, PATIENCE, Result, Snapshot,
+    TreeOptions, argv, build_every_type, run, wait_for,
+};
+
+const DATA: &str = "/srv/data";
+const CLIENT: &str = "host";
+const PORT: u16 = 9102;
+
+fn main() -> ExitCode {
+    let words: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
+    let outcome = match words.as_slice() {
+        [root, role, deb, newer] => Road::new(root, role, deb, newer).and_then(Road::walk),
+        _ => Err(BedError::Usage("ansible-test ROOT ROLE DEB NEWER".to_owned())),
+    };
+    match outcome {
+        Ok(()) => {
+            println!("ansible-test: passed");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("ansible-test: FAILED: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn say(step: &str) {
+    println!("  {step}");
+}
+
+fn must(good: bool, text: impl FnOnce() -> String) -> Result<()> {
+    if good { Ok(()) } else { Err(BedError::Usage(text())) }
+}
+
+/// What a play did to the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// `changed=0`
+    Unchanged,
+    Changed,
+    /// `failed=1`
+    Failed,
+}
+
+/// A play that had the outcome it should have.
+struct Played {
+    told: String,
+    /// How many backups the Director ran for it.
+    backups: u32,
+}
+
+struct Road {
+    bed: Bed,
+    host: Host,
+    /// `/etc/bacula` as the administrator has left it.
+    configuration: Snapshot,
+}
+
+impl Road {
+    fn new(root: &Path, role: &Path, deb: &Path, newer: &Path) -> Result<Self> {
+        let host = Host::new(root)?;
+        host.bring(deb, "/ferrofd.deb")?;
+        host.bring(newer, "/ferrofd-newer.deb")?;
+        let copied =
+            run(&argv(["cp".as_ref(), "-r".as_ref(), role.as_os_str(), host.path("/ansible").as_os_str()]), b"")?;
+        must(copied.status.success(), || copied.text())?;
+
+        let mut client = ClientOptions::new(Fd::Ours).named(CLIENT);
+        client.job.push("Client Run Before Job = \"/usr/local/bin/gate\"".to_owned());
+        client.director_port = Some(PORT);
+        let mut options = BedOptions::new("ansible", [client])?;
+        options.file_sets = vec![FileSet::new("Data", &["Signature = MD5"], &[Path::new(DATA)])];
+        let mut bed = Bed::prepare(options)?;
+        bed.storage().start()?;
+        bed.director().start()?;
+        build_every_type(&host.path(DATA), &TreeOptions::default())?;
+        // A job waits here as long as the gate is shut.
+        host.write(
+            "/usr/local/bin/gate",
+            "#!/bin/sh\nif test -e /gate; then touch /waiting; fi\nwhile test -e /gate; do sleep 0.1; done\n",
+        )?;
+        host.sh("chmod 755 /usr/local/bin/gate")?;
+        // The host's own console reaches the bed's Director.
+        host.bring(&bed.folder().join("etc/bconsole.conf"), "/bconsole.conf")?;
+        host.write(
+            "/inventory",
+            "[bacula_clients]\nhost ansible_connection=local\n[directors]\ndirector ansible_connection=local\n\
+             [all:vars]\nansible_python_interpreter=/usr/bin/python3\nansible_become=false\n",
+        )?;
+        host.write(
+            "/all.yml",
+            "ferrofd_package_file: /ferrofd.deb\nferrofd_director_host: director\n\
+             ferrofd_bconsole: bconsole -n -c /bconsole.conf\nferrofd_verify_job: backup-host\n\
+             ferrofd_verify_level: Full\nferrofd_idle_retries: 2\nferrofd_idle_delay: 1\n",
+        )?;
+        Ok(Self { bed, host, configuration: Snapshot::new() })
+    }
+
+    fn walk(mut self) -> Result<()> {
+        self.stock_first()?;
+        self.a_busy_host_is_left_alone()?;
+        self.a_failed_test_brings_the_stock_daemon_back()?;
+        self.switch()?;
+        self.settings()?;
+        self.upgrade()?;
+        self.back()
+    }
+
+    fn stock_first(&mut self) -> Result<()> {
+        self.host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")?;
+        self.host.sh("chmod 755 /usr/sbin/policy-rc.d")?;
+        self.host.sh("apt-get -y --no-install-recommends install bacula-client")?;
+        self.host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 0\n")?;
+        let file = self.host.path("/etc/bacula/bacula-fd.conf");
+        let text = format!(
+            "# Configured by hand.\nDirector {{ Name = {DIRECTOR}; Password = \"{FD_PASSWORD}\" }}\n\
+             FileDaemon {{ Name = {CLIENT}-fd; FDport = {PORT}; FDAddress = 127.0.0.1; \
+             WorkingDirectory = /var/lib/bacula; Pid Directory = /run/bacula; Plugin Directory = /usr/lib/bacula }}\n\
+             Messages {{ Name = Standard; director = {DIRECTOR} = all, !skipped, !restored }}\n"
+        );
+        // In place: owner and mode stay those that the package gave it.
+        fs::write(&file, text).map_err(|error| BedError::Usage(format!("{}: {error}", file.display())))?;
+        self.configuration = self.host.snapshot("/etc/bacula")?;
+        self.host.sh("invoke-rc.d bacula-fd start")?;
+        self.expect("stock, configured by hand", false)
+    }
+
+    fn a_busy_host_is_left_alone(&self) -> Result<()> {
+        let (gate, waiting) = (self.host.path("/gate"), self.host.path("/waiting"));
+        self.host.write("/gate", "")?;
+        let job = self.bed.queue(&format!("run job=backup-{CLIENT} yes"))?;
+        wait_for("the job's script", PATIENCE, || Ok(if waiting.exists() { Ok(()) } else { Err(String::new()) }))?;
+        self.play("site.yml", "", Outcome::Failed)?;
+        fs::remove_file(gate).map_err(|error| BedError::Usage(error.to_string()))?;
+        self.bed.wait(job)?.must_be_good()?;
+        self.expect("a job runs: refused, and the job ends well", false)
+    }
+
+    fn a_failed_test_brings_the_stock_daemon_back(&self) -> Result<()> {
+        let told = self.play("site.yml", "ferrofd_verify_job=no-such-job", Outcome::Failed)?.told;
+        must(told.contains("The stock daemon is back."), || told.clone())?;
+        self.expect("the test backup fails: rolled back", false)
+    }
+
+    fn switch(&self) -> Result<()> {
+        self.play("site.yml --check", "", Outcome::Changed)?;
+        self.expect("a dry run: nothing changes", false)?;
+        let played = self.play("site.yml", "", Outcome::Changed)?;
+        must(played.backups == 1, || format!("the role ran {} test backups\n{}", played.backups, played.told))?;
+        self.expect("switched, with a test backup", true)?;
+        let played = self.play("site.yml", "", Outcome::Unchanged)?;
+        must(played.backups == 0, || format!("the second run ran a backup\n{}", played.told))?;
+        self.expect("once more: nothing changes", true)
+    }
+
+    fn settings(&self) -> Result<()> {
+        let variable = "{\"ferrofd_settings\": \"job.workers = 2\\n\"}";
+        self.play("site.yml", variable, Outcome::Changed)?;
+        self.play("site.yml", variable, Outcome::Unchanged)?;
+        let made = self.host.sh("cat /etc/bacula/bacula-fd.toml && rm /etc/bacula/bacula-fd.toml")?;
+        must(made == "job.workers = 2\n", || made)?;
+        self.expect("settings written once", true)
+    }
+
+    fn upgrade(&self) -> Result<()> {
+        let newer = "ferrofd_package_file=/ferrofd-newer.deb";
+        self.play("site.yml", newer, Outcome::Changed)?;
+        self.play("site.yml", newer, Outcome::Unchanged)?;
+        let version = self.host.sh("dpkg-query -W -f '${Version}' ferrofd")?;
+        must(version == "99-1", || format!("upgraded to {version}"))?;
+        self.expect("upgraded, and once more: nothing changes", true)
+    }
+
+    fn back(&self) -> Result<()> {
+        self.play("back.yml", "", Outcome::Changed)?;
+        self.expect("given back", false)?;
+        self.play("back.yml", "", Outcome::Unchanged)?;
+        self.expect("once more: nothing changes", false)
+    }
+
+    /// Runs a playbook, which must have this outcome.
+    fn play(&self, book: &str, variables: &str, expected: Outcome) -> Result<Played> {
+        let before = self.backups()?;
+        let more = if variables.is_empty() { String::new() } else { format!("-e '{variables}'") };
+        let (good, told) = self.host.attempt(&format!(
+            "cd /ansible && ANSIBLE_NOCOLOR=1 ansible-playbook -i /inventory -e @/all.yml {more} {book}"
+        ))?;
+        let recap =
+            told.lines().find(|line| line.starts_with("host ") && line.contains("changed=")).unwrap_or_default();
+        let count = |name: &str| -> u32 {
+            let rest = recap.split_once(name).map(|(_, rest)| rest).unwrap_or_default();
+            rest.split_ascii_whitespace().next().and_then(|digits| digits.parse().ok()).unwrap_or(u32::MAX)
+        };
+        let outcome = match (count("failed="), count("changed=")) {
+            (0, 0) => Outcome::Unchanged,
+            (0, _) => Outcome::Changed,
+            _ => Outcome::Failed,
+        };
+        must(outcome == expected && good == (expected != Outcome::Failed), || {
+            format!("{book} {variables}: {outcome:?}, not {expected:?}\n{told}")
+        })?;
+        Ok(Played { told, backups: self.backups()? - before })
+    }
+
+    /// How many backups the catalog has.
+    fn backups(&self) -> Result<u32> {
+        let rows = self.bed.catalog().rows(&["COUNT(*)"], "FROM Job WHERE Type = 'B'")?;
+        let text = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
+        Ok(String::from_utf8_lossy(&text).parse().unwrap_or_default())
+    }
+
+    /// The right daemon runs and saves, and the configuration is untouched.
+    fn expect(&self, stop: &str, ours: bool) -> Result<()> {
+        let owner = self.host.sh("dpkg -S /usr/sbin/bacula-fd")?;
+        must(owner.starts_with("ferrofd:") == ours, || format!("{stop}: the program is of {owner}"))?;
+        let running = self.host.sh("readlink /proc/$(cat /run/bacula/bacula-fd.9102.pid)/exe")?;
+        must(running.trim() == "/usr/sbin/bacula-fd", || format!("{stop}: what runs is {running}"))?;
+        self.bed.backup(CLIENT, "")?.must_be_good()?;
+        let now = self.host.snapshot("/etc/bacula")?;
+        must(now == self.configuration, || format!("{stop}: /etc/bacula has changed"))?;
+        say(stop);
+        Ok(())
+    }
+}
