@@ -157,7 +157,8 @@ impl Road {
         must(copied.status.success(), || copied.text())
     }
 
-    /// A tree is what the host was. Access times aside, which a reader that is not the owner changes.
+    /// A tree is what the host was; access times aside, which a reader that is not the owner
+    /// changes.
     fn must_be_kept(&self, tree: &Path, what: &str) -> Result<()> {
         let rules = TreeRules { access_times: false, ..TreeRules::restored() };
         let differences = compare_trees(&self.kept, tree, rules)?;

@@ -52,7 +52,8 @@ impl Podman {
         ]
         .map(str::to_owned)
         .into();
-        // This machine may have neither control groups of the process's own nor the right to raise limits.
+        // This machine may have neither control groups of the process's own nor the right to raise
+        // limits.
         words
             .extend(["--cgroups=disabled", "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096"].map(str::to_owned));
         words.extend(rights.user.map(|user| format!("--user={user}")));
