@@ -205,6 +205,11 @@ fn is_named(text: &str, path: &Path) -> bool {
     })
 }
 
+/// How many combinations are drawn.
+fn rounds(usually: u64) -> u64 {
+    std::env::var("STORAGE_ROUNDS").map_or(usually, |text| text.parse().unwrap())
+}
+
 /// Some faults, the same for the same number.
 fn drawn(round: u64) -> Vec<String> {
     let mut noise = Noise::new(1000 + round);
@@ -254,8 +259,7 @@ fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<
     if Fd::under_test()? == Fd::Ours {
         assert_eq!(said.matches("could not close").count(), 2, "{said}");
     }
-    let rounds = std::env::var("STORAGE_ROUNDS").map_or(3, |text| text.parse().unwrap());
-    for round in 0..rounds {
+    for round in 0..rounds(3) {
         scene.judge(&drawn(round))?;
         // Late answers have files made at the same time.
         scene.storage.order(&format!("delay {}", if round % 2 == 0 { 2 } else { 0 }))?;
@@ -286,24 +290,33 @@ fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<
     let backup = "run job=backup-test level=Full fileset=slow yes".to_owned();
     let to = scene.mount.join("restored");
     let restore = Restore { job: good.row.id, from: "test", onto: "test", to: &to, replace: "always" }.command();
-    // A directory, small files at the same time, and a large one.
-    for (command, fault, delay, others) in [
-        (&backup, "stop-read:beta-2", 0, true),
-        (&backup, "stop-lookup:beta-2", 0, false),
-        (&restore, "stop-mkdir:d1", 0, true),
-        (&restore, "stop-create:delta-3", 5, false),
-        (&restore, "stop-write:gamma-0", 0, false),
-    ] {
+    // Of restores a directory, small files at the same time, and a large one.
+    let mut cases = [
+        (&backup, "stop-read:beta-2", 0),
+        (&backup, "stop-lookup:beta-2", 0),
+        (&restore, "stop-mkdir:d1", 0),
+        (&restore, "stop-create:delta-3", 5),
+        (&restore, "stop-write:gamma-0", 0),
+    ]
+    .map(|(command, fault, delay)| (command, fault.to_owned(), delay))
+    .to_vec();
+    // And at any operation.
+    let mut noise = Noise::new(77);
+    cases.extend((0..rounds(0)).map(|round| {
+        let command = if round % 2 == 0 { &backup } else { &restore };
+        (command, format!("stop-after:{}", noise.below(250)), 5 * (round / 2 % 2))
+    }));
+    for (number, (command, fault, delay)) in cases.iter().enumerate() {
         scene.storage.order(&format!("delay {delay}"))?;
         scene.storage.order(&format!("fault {fault}"))?;
         let job = scene.bed.queue(command)?;
         scene.storage.order("held")?;
-        if others {
+        if number % 2 == 0 {
             scene.bed.backup("test", "level=Full fileset=local")?.must_be_good()?;
         }
         scene.cancel(job, fault)?;
         // Its threads end when the storage answers, or is taken away.
-        if fault == "stop-write:gamma-0" {
+        if number + 1 == cases.len() {
             scene.storage.take_away();
         } else {
             scene.storage.order("clear")?;
