@@ -133,7 +133,7 @@ pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Resu
     let mut options = BedOptions::new("bench-s3", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
     // A volume for each job, so that old ones can go.
     options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
-    let gateway = Gateway::start(&options.folder)?.ok_or_else(|| BedError::Usage(Gateway::MISSING.to_owned()))?;
+    let gateway = Gateway::start(&options.folder, None)?.ok_or_else(|| BedError::Usage(Gateway::MISSING.to_owned()))?;
     let distance = Distance::to(gateway.port(), Duration::from_millis(wanted.round_trip))?;
     let pages = Pages::start()?;
     let folder = options.folder.path().to_owned();

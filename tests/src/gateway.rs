@@ -32,13 +32,9 @@ impl Gateway {
     /// What is said where it is not installed.
     pub const MISSING: &str = "needs versitygw and curl (scripts/s3-server)";
 
-    /// Starts it with an empty directory in this folder. `None` if it is not installed.
-    pub fn start(folder: &Folder) -> Result<Option<Self>> {
-        Self::start_with(folder, None)
-    }
-
-    /// The same, with TLS if there are a certificate and its key.
-    pub fn start_with(folder: &Folder, tls: Option<[&Path; 2]>) -> Result<Option<Self>> {
+    /// Starts it with an empty directory in this folder; with TLS if there are a certificate and its
+    /// key. `None` if it is not installed.
+    pub fn start(folder: &Folder, tls: Option<[&Path; 2]>) -> Result<Option<Self>> {
         let Some(program) = program().filter(|_| Command::new("curl").arg("--version").output().is_ok()) else {
             return Ok(None);
         };

@@ -20,8 +20,16 @@ pub(crate) enum Fault {
     Short(u32),
     /// Nothing more comes after the middle.
     Hangs,
-    /// After the middle it is another object.
-    Replaced,
+    /// After the middle it is another object, so many times.
+    Replaced(u32),
+    /// No request is answered.
+    Silent,
+    /// It has no `ETag`, and the connection ends in the middle, so many times.
+    Untagged(u32),
+    /// The connection ends in the middle, and parts of it can't be asked for.
+    Unranged,
+    /// The listing shows an older version of it.
+    Grown,
     /// The data is not that of the `ETag`.
     Wrong,
     /// It is listed, but is not there.
@@ -219,6 +227,8 @@ impl Fake {
             return say(stream, 403, "", body);
         }
         let objects = state.objects.iter().skip(from).take(PAGE).map(|(key, object)| {
+            let older = Object::new(&object.data[..object.data.len() / 2]);
+            let object = if object.fault == Some(Fault::Grown) { &older } else { object };
             format!(
                 "<Contents><Key>{}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>{}</ETag>\
                  <Size>{}</Size></Contents>",
@@ -249,8 +259,8 @@ impl Fake {
         let tag = object.tag();
         let range =
             headers.get("range").map(|range| range.trim_start_matches("bytes=").trim_end_matches('-').to_owned());
-        let from: usize = range.map_or(0, |from| from.parse().unwrap());
-        let mut cut = false;
+        let mut from: usize = range.map_or(0, |from| from.parse().unwrap());
+        let (mut cut, mut hangs) = (false, false);
         match &mut object.fault {
             Some(Fault::Gone) => return say(stream, 404, "", b"<Error><Code>NoSuchKey</Code></Error>"),
             Some(Fault::Forbidden) => {
@@ -260,20 +270,34 @@ impl Fake {
                 *times -= 1;
                 return say(stream, 503, "", b"<Error><Code>SlowDown</Code></Error>");
             }
-            Some(Fault::Short(times)) if *times > 0 => {
+            Some(Fault::Short(times) | Fault::Untagged(times)) if *times > 0 => {
                 *times -= 1;
                 cut = true;
             }
-            Some(Fault::Replaced | Fault::Hangs) if from == 0 => cut = true,
-            Some(Fault::Replaced) => return say(stream, 412, "", b""),
+            Some(Fault::Replaced(times)) if *times > 0 => {
+                if from > 0 {
+                    *times -= 1;
+                    return say(stream, 412, "", b"");
+                }
+                cut = true;
+            }
+            Some(Fault::Unranged) => {
+                cut = from == 0;
+                from = 0;
+            }
+            Some(Fault::Hangs) => (cut, hangs) = (from == 0, true),
+            Some(Fault::Silent) => hangs = true,
             Some(Fault::Wrong) => data[half] ^= 1,
             _ => {}
         }
         if headers.get("if-match").is_some_and(|wanted| *wanted != tag) {
             return say(stream, 412, "", b"");
         }
-        let hangs = object.fault == Some(Fault::Hangs);
-        let mut told = format!("ETag: {tag}\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n");
+        let is_silent = object.fault == Some(Fault::Silent);
+        let mut told = "Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n".to_owned();
+        if !matches!(object.fault, Some(Fault::Untagged(_))) {
+            told.push_str(&format!("ETag: {tag}\r\n"));
+        }
         for (name, value) in &object.headers {
             told.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -288,7 +312,8 @@ impl Fake {
         }
         drop(state);
         let sent = if cut { &rest[..rest.len() / 2] } else { rest };
-        if stream.write_all(&[head.as_bytes(), sent].concat()).is_err() {
+        let all = [head.as_bytes(), sent].concat();
+        if stream.write_all(if is_silent { b"" } else { &all }).is_err() {
             return false;
         }
         if hangs {

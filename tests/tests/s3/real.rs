@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use bed::{Bed, BedOptions, ClientOptions, Distance, Fd, Gateway, ONLY_OURS, Result};
+use bed::{Authority, Bed, BedOptions, ClientOptions, Distance, Fd, Gateway, ONLY_OURS, ReservedPort, Result};
 
-use crate::{file_set, names, restored, settings};
+use crate::{file_set, names, restored, restored_into, settings};
 
 /// The MD5 digest of the objects that are far away.
 const FAR_AWAY: &str = "65f2aa14acc55b118fd0bc08cc1b7459";
@@ -17,16 +18,33 @@ fn a_bucket_is_saved_by_what_has_changed_and_restored() -> Result<()> {
         return skip::test(ONLY_OURS);
     }
     let mut options = BedOptions::new("s3", [ClientOptions::new(Fd::Ours)])?;
-    let Some(gateway) = Gateway::start(&options.folder)? else { return skip::test(Gateway::MISSING) };
     let folder = options.folder.path().to_owned();
-    let path = settings(&folder, "bucket.toml", gateway.port(), "prefetch = 8");
+    Authority::new(&folder, "authority")?.sign("server", &["localhost"])?;
+    Authority::new(&folder, "stranger")?;
+    let tls = [folder.join("server.pem"), folder.join("server.key")];
+    let tls = tls.each_ref().map(PathBuf::as_path);
+    let Some(gateway) = Gateway::start(&options.folder, Some(tls))? else { return skip::test(Gateway::MISSING) };
+    let secure = |port, authority, more| {
+        let ca_file = folder.join(authority);
+        format!("endpoint = \"https://localhost:{port}\"\nca_file = {ca_file:?}\n{more}")
+    };
+    let port = gateway.port();
+    let path = settings(&folder, "bucket.toml", port, &secure(port, "authority.pem", "prefetch = 8"));
+    let copy = settings(&folder, "copy.toml", port, &secure(port, "authority.pem", "restore_prefix = \"copy/\""));
+    let strange = settings(&folder, "strange.toml", port, &secure(port, "stranger.pem", "retries = 0"));
+    let clear = settings(&folder, "clear.toml", port, "retries = 0");
+    let nobody = ReservedPort::new()?;
+    let absent = settings(&folder, "absent.toml", nobody.number(), "retries = 0");
     for client in &mut options.clients {
         client.job.push("Accurate = yes".to_owned());
     }
     let distance = Distance::to(gateway.port(), Duration::from_millis(10))?;
     let far = folder.join("far.toml");
-    Gateway::settings(&far, distance.port(), "far-away", "prefetch = 32")?;
+    Gateway::settings(&far, distance.port(), "far-away", &secure(distance.port(), "authority.pem", "prefetch = 32"))?;
     options.file_sets = vec![file_set("Bucket", &path), file_set("Far", &far)];
+    options.file_sets.extend(
+        [("Strange", &strange), ("Clear", &clear), ("Absent", &absent)].map(|(name, path)| file_set(name, path)),
+    );
     gateway.make_bucket("far-away")?;
     for number in 0..200 {
         gateway.place("far-away", &format!("{number}"), b"far away", FAR_AWAY)?;
@@ -71,9 +89,37 @@ fn a_bucket_is_saved_by_what_has_changed_and_restored() -> Result<()> {
     job.must_be_good()?;
     assert_eq!(fs::read(to.join("@s3/bucket/a/hello.txt")).unwrap(), b"HELLO\n");
 
+    // Back into the bucket, a large object in parts; and what is there already is obeyed.
+    let into = |replace| restored_into(&bed, &full, &copy, replace)?.must_be_good();
+    into("always")?;
+    let object = |key: &str| fs::read(folder.join("objects/bucket/copy").join(key)).unwrap();
+    assert_eq!(object("a/hello.txt"), b"hello\n");
+    assert!(object("a/large") == large);
+    assert_eq!((object("b é/%+"), object("empty")), (b"odd".to_vec(), Vec::new()));
+    let answer = gateway.ask("GET", "bucket/copy/a/hello.txt", &[], b"")?;
+    let answer = String::from_utf8(answer).unwrap().to_ascii_lowercase();
+    assert!(answer.contains("content-type: text/plain") && answer.contains("x-amz-meta-colour: red"), "{answer}");
+    gateway.put("bucket", "copy/empty", b"newer", &[])?;
+    for replace in ["never", "ifnewer"] {
+        into(replace)?;
+        assert_eq!(object("empty"), b"newer");
+    }
+    into("ifolder")?;
+    assert_eq!(object("empty"), b"");
+
+    // A server that is not what it should be, or none.
+    for (set, text) in [
+        ("Strange", "invalid peer certificate: UnknownIssuer"),
+        ("Clear", "Could not list bucket bucket: "),
+        ("Absent", "Connection refused"),
+    ] {
+        let job = bed.backup("ours", &format!("level=Full fileset={set}"))?.must_be('f')?;
+        assert!(job.log.contains("s3: Could not list bucket bucket: ") && job.log.contains(text), "{}", job.log);
+    }
+
     // Of a server that is far away many are fetched at the same time, as many as was said.
     let far = bed.backup("ours", "level=Full fileset=Far")?.must_be_good()?;
     assert_eq!(far.row.files, 201);
-    assert!((30..=34).contains(&distance.most()), "{}", distance.most());
+    assert!((30..=40).contains(&distance.most()), "{}", distance.most());
     Ok(())
 }

@@ -74,7 +74,10 @@ impl Client {
         connector.set_connect_timeout(Some(CONNECT_LIMIT.min(settings.timeout())));
         connector.set_nodelay(true);
         let builder = HttpsConnectorBuilder::new();
+        let trusts = |roots| ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         let tls = match &settings.ca_file {
+            // A host without any certificates can have a server without TLS.
+            None if settings.endpoint().starts_with("http:") => builder.with_tls_config(trusts(RootCertStore::empty())),
             None => builder.with_native_roots().map_err(|error| texts::s3_no_certificates(&error.to_string()))?,
             Some(file) => {
                 let mut roots = RootCertStore::empty();
@@ -86,7 +89,7 @@ impl Client {
                 if roots.is_empty() {
                     return Err(texts::s3_ca_file(file, texts::S3_NO_CERTIFICATE));
                 }
-                builder.with_tls_config(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+                builder.with_tls_config(trusts(roots))
             }
         };
         let connector = tls.https_or_http().enable_http1().wrap_connector(connector);
@@ -238,9 +241,14 @@ impl Tries {
         self.left = self.most;
     }
 
-    /// Waits before the next try; the error if there is none.
+    /// Waits before the next try; the error if there is none, or if it would not help.
     pub(super) async fn pause(&mut self, error: S3Error) -> Result<(), S3Error> {
-        if self.left == 0 || !error.may_pass() {
+        self.pause_if(error.may_pass(), error).await
+    }
+
+    /// The same where it is known whether another try helps.
+    pub(super) async fn pause_if(&mut self, helps: bool, error: S3Error) -> Result<(), S3Error> {
+        if self.left == 0 || !helps {
             return Err(error);
         }
         let (first, longest) = PAUSES;
@@ -292,4 +300,57 @@ fn causes(error: &dyn std::error::Error) -> String {
 /// What a server says, fit for a message.
 fn printable(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: &str = "bucket = \"shop\"\naccess_key = \"key\"\nsecret_key = \"secret\"\n";
+
+    fn request(more: &str, ask: &Ask<'_>) -> Request<Full<Bytes>> {
+        let settings = BucketSettings::parse(&format!("{KEYS}{more}")).unwrap();
+        Client::new(&settings).unwrap().request(ask).unwrap()
+    }
+
+    #[test]
+    fn the_bucket_stands_in_the_path_or_in_front_of_the_host() {
+        let ask = Ask { query: "list-type=2".to_owned(), ..Ask::get(None) };
+        for (more, address) in [
+            ("region = \"eu-central-1\"", "https://s3.eu-central-1.amazonaws.com/shop/?list-type=2"),
+            ("path_style = false", "https://shop.s3.us-east-1.amazonaws.com/?list-type=2"),
+            ("endpoint = \"http://[::1]:9000/\"", "http://[::1]:9000/shop/?list-type=2"),
+            ("endpoint = \"http://host:9000\"\npath_style = false", "http://shop.host:9000/?list-type=2"),
+        ] {
+            assert_eq!(request(more, &ask).uri().to_string(), address);
+        }
+    }
+
+    #[test]
+    fn a_key_is_sent_as_it_is() {
+        let address = |key: &[u8]| request("", &Ask::get(Some(key))).uri().path().to_owned();
+        assert_eq!(address(b"a//b/../c /%+"), "/shop/a//b/../c%20/%25%2B");
+        assert_eq!(address("\u{e9}\n?#".as_bytes()), "/shop/%C3%A9%0A%3F%23");
+    }
+
+    #[test]
+    fn a_request_is_signed_for_its_region_and_has_the_token_of_temporary_keys() {
+        let sent = request("region = \"eu-central-1\"\nsession_token = \"tok\"", &Ask::get(Some(b"a")));
+        let header = |name: &str| sent.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let authorization = header("authorization");
+        assert!(authorization.starts_with("AWS4-HMAC-SHA256 Credential=key/"), "{authorization}");
+        assert!(authorization.contains("/eu-central-1/s3/aws4_request"), "{authorization}");
+        assert!(authorization.contains("x-amz-security-token"), "{authorization}");
+        assert_eq!(header("x-amz-security-token"), "tok");
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_refused() {
+        let refused = |ca_file: &str| {
+            let settings = BucketSettings::parse(&format!("{KEYS}ca_file = \"{ca_file}\"")).unwrap();
+            Client::new(&settings).unwrap_err()
+        };
+        assert!(refused("/nonexistent/ca.pem").contains("/nonexistent/ca.pem"));
+        assert!(refused("/dev/null").contains("/dev/null"));
+    }
 }

@@ -96,23 +96,58 @@ struct Work {
     most: usize,
 }
 
+/// An object whose head is known.
+enum Begun {
+    /// All of it is there, and is right.
+    Whole(Vec<Bytes>),
+    /// It comes with this answer.
+    Streams(Response<Incoming>),
+}
+
 impl Work {
     async fn run(self, heads: oneshot::Sender<Result<Head, S3Error>>) {
-        let begun = self.client.ask_again(&self.question(0, None)).await.and_then(|answer| {
-            let head = head(answer.headers())?;
-            Ok((answer, head))
-        });
-        match begun {
+        let (head, begun) = match self.begin().await {
+            Ok(begun) => begun,
             Err(error) => {
                 // Nobody waits in a canceled job.
                 let _gone = heads.send(Err(error));
+                return;
             }
-            Ok((answer, head)) => {
-                let _gone = heads.send(Ok(head.clone()));
-                if let Err(error) = self.read(answer, &head).await {
+        };
+        let _gone = heads.send(Ok(head.clone()));
+        match begun {
+            Begun::Whole(pieces) => {
+                for piece in pieces {
+                    if self.pieces.send(Ok(piece)).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            Begun::Streams(answer) => {
+                if let Err(error) = self.read(answer, &head, &mut None).await {
                     let _gone = self.pieces.send(Err(error)).await;
                 }
             }
+        }
+    }
+
+    /// Asks for the object. What there is room for is read to its end before any of it is handed
+    /// over: a part of an object on the volume would look like the object to later jobs.
+    async fn begin(&self) -> Result<(Head, Begun), S3Error> {
+        let mut tries = Tries::new(self.client.settings().retries);
+        loop {
+            let answer = self.client.ask_again(&self.question(0, None)).await?;
+            let head = head(answer.headers())?;
+            if usize::try_from(head.size).map_or(true, |size| size > self.most) {
+                return Ok((head, Begun::Streams(answer)));
+            }
+            let mut kept = Some(Vec::new());
+            let Err(error) = self.read(answer, &head, &mut kept).await else {
+                return Ok((head, Begun::Whole(kept.unwrap_or_default())));
+            };
+            // The object of now is as good.
+            let begins_anew = error == S3Error::Changed || (head.etag.is_none() && error.may_pass());
+            tries.pause_if(begins_anew, error).await?;
         }
     }
 
@@ -127,7 +162,9 @@ impl Work {
         Ask { headers, ..Ask::get(Some(&self.key)) }
     }
 
-    async fn read(&self, first: Response<Incoming>, head: &Head) -> Result<(), S3Error> {
+    /// Reads an object to its end, and checks it. Its bytes are passed on, or kept where there is a
+    /// place for them.
+    async fn read(&self, first: Response<Incoming>, head: &Head, kept: &mut Option<Vec<Bytes>>) -> Result<(), S3Error> {
         let etag = head.etag.as_deref();
         let mut checksum = Checksum::of(first.headers(), etag, self.client.settings().etag_is_md5);
         let mut tries = Tries::new(self.client.settings().retries);
@@ -136,7 +173,7 @@ impl Work {
         loop {
             let before = got;
             let end = match answer {
-                Ok(answer) => self.pass_on(answer, head.size, &mut got, &mut checksum).await,
+                Ok(answer) => self.receive(answer, head.size, &mut got, &mut checksum, kept).await,
                 Err(error) => Err(error),
             };
             if got > before {
@@ -169,13 +206,14 @@ impl Work {
         }
     }
 
-    /// Passes on what an answer brings, up to the end of the object.
-    async fn pass_on(
+    /// Takes what an answer brings, up to the end of the object.
+    async fn receive(
         &self,
         answer: Response<Incoming>,
         size: u64,
         got: &mut u64,
         checksum: &mut Checksum,
+        kept: &mut Option<Vec<Bytes>>,
     ) -> Result<(), S3Error> {
         let mut body = answer.into_body();
         loop {
@@ -190,6 +228,10 @@ impl Work {
             }
             checksum.update(&bytes);
             *got += bytes.len() as u64;
+            if let Some(kept) = kept {
+                kept.push(bytes);
+                continue;
+            }
             let wanted = u32::try_from(bytes.len().min(self.most)).unwrap_or_default();
             let room = self.room.acquire_many(wanted).await.map_err(|_| S3Error::Canceled)?;
             room.forget();

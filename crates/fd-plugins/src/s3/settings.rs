@@ -117,7 +117,7 @@ impl BucketSettings {
     }
 
     /// The settings of a text; or the line, 0 for none, and what is wrong with it.
-    fn parse(text: &str) -> Result<Self, (usize, String)> {
+    pub(super) fn parse(text: &str) -> Result<Self, (usize, String)> {
         let settings: Self = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             (before.matches('\n').count() + 1, error.message().to_owned())
