@@ -110,40 +110,7 @@ enum Command {
         pairs: u32,
     },
     /// Measure buckets: the plugin `s3` beside a FUSE mount that the stock daemon saves.
-    S3 {
-        /// Number of small objects.
-        #[arg(long, default_value_t = 30_000)]
-        objects: u64,
-        /// Their mean size in bytes.
-        #[arg(long, default_value_t = 590, value_parser = clap::value_parser!(u64).range(1..))]
-        mean: u64,
-        /// Number of large objects.
-        #[arg(long, default_value_t = 1000)]
-        large: u64,
-        /// Their size in MiB.
-        #[arg(long, default_value_t = 8)]
-        mebibytes: u64,
-        /// Milliseconds of a round trip to the server.
-        #[arg(long, default_value_t = 10)]
-        round_trip: u64,
-        /// Objects that ours fetches at the same time; the first number is for the jobs beside the
-        /// stock daemon.
-        #[arg(long, value_delimiter = ',', default_value = "64,256,768")]
-        prefetch: Vec<u16>,
-        /// How the bucket is mounted for the stock daemon: `tuned`, `plain`, or nothing for no job
-        /// of it.
-        #[arg(long, value_delimiter = ',', default_value = "tuned,plain")]
-        mounts: Vec<String>,
-        /// Objects of long listings; 0: no listing.
-        #[arg(long, value_delimiter = ',', default_value = "130000,1300000")]
-        listed: Vec<u64>,
-        /// Jobs of each kind.
-        #[arg(long, default_value_t = 1)]
-        pairs: u32,
-        /// `none`, `MD5`, `SHA256` …
-        #[arg(long, default_value = "MD5")]
-        signature: String,
-    },
+    S3(s3::Wanted),
     /// Make the tables anew from raw files.
     Report {
         /// Folders of results; the tables go to the first one.
@@ -180,13 +147,7 @@ fn main() -> ExitCode {
             let wanted = plugin_host::Wanted { mebibytes, files, pairs };
             measured(|watch, interrupted| plugin_host::measure(wanted, watch, interrupted))
         }
-        Command::S3 { objects, mean, large, mebibytes, round_trip, prefetch, mounts, listed, pairs, signature } => {
-            let mounts = mounts.into_iter().filter(|name| !name.is_empty()).collect();
-            let listed = listed.into_iter().filter(|objects| *objects > 0).collect();
-            let wanted =
-                s3::Wanted { objects, mean, large, mebibytes, round_trip, prefetch, mounts, listed, pairs, signature };
-            measured(|watch, interrupted| s3::measure(&wanted, watch, interrupted))
-        }
+        Command::S3(wanted) => measured(|watch, interrupted| s3::measure(&wanted, watch, interrupted)),
         Command::Report { folders, check } => report(&folders).map(|kept| kept || !check),
     };
     match result {

@@ -16,6 +16,7 @@ use bed::{
     Bed, BedError, BedOptions, ClientOptions, Distance, Fd, FileSet, Gateway, JobResult, Noise, Result, next_second,
     say,
 };
+use clap::{Args, value_parser};
 use nix::unistd::sync;
 use openssl::hash::{MessageDigest, hash};
 
@@ -33,28 +34,38 @@ const IN_A_DIRECTORY: [u64; 2] = [1000, 100];
 const DIFFERENT: u64 = 16;
 
 /// What is measured.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Args)]
 pub struct Wanted {
     /// Number of small objects; 0: none.
+    #[arg(long, default_value_t = 30_000)]
     pub objects: u64,
-    /// Their mean size in bytes, at least 1.
+    /// Their mean size in bytes.
+    #[arg(long, default_value_t = 590, value_parser = value_parser!(u64).range(1..=1 << 20))]
     pub mean: u64,
     /// Number of large objects; 0: none.
+    #[arg(long, default_value_t = 1000)]
     pub large: u64,
     /// Their size in MiB.
+    #[arg(long, default_value_t = 8)]
     pub mebibytes: u64,
-    /// Milliseconds that the server is away.
+    /// Milliseconds of a round trip to the server.
+    #[arg(long, default_value_t = 10)]
     pub round_trip: u64,
     /// Objects that ours fetches at the same time, each measured for itself. The first one is set
     /// beside the stock daemon.
+    #[arg(long, value_delimiter = ',', default_value = "64,256,768")]
     pub prefetch: Vec<u16>,
-    /// How the stock daemon's bucket is mounted: `tuned`, `plain`.
+    /// How the stock daemon's bucket is mounted: `tuned`, `plain`; or nothing, for no job of it.
+    #[arg(long, value_delimiter = ',', default_value = "tuned,plain")]
     pub mounts: Vec<String>,
-    /// Objects of long listings.
+    /// Objects of long listings; 0: none.
+    #[arg(long, value_delimiter = ',', default_value = "130000,1300000")]
     pub listed: Vec<u64>,
     /// Jobs of each kind.
+    #[arg(long, default_value_t = 1)]
     pub pairs: u32,
     /// `none`, or the word of the `FileSet`: `MD5`, `SHA256`.
+    #[arg(long, default_value = "MD5")]
     pub signature: String,
 }
 
@@ -122,7 +133,7 @@ struct Stand<'a> {
 /// # Errors
 /// A program is missing, a job fails, or it does not save what it must.
 pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Result<String> {
-    let kinds = wanted.mounts.iter().map(|name| {
+    let kinds = wanted.mounts.iter().filter(|name| !name.is_empty()).map(|name| {
         let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
         kind.ok_or_else(|| BedError::Usage(format!("{name}: no kind of mount; tuned or plain")))
     });
@@ -131,6 +142,10 @@ pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Resu
         Mount::must_be_possible()?;
     }
     let mut options = BedOptions::new("bench-s3", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
+    for client in &mut options.clients {
+        // The server and its distance work on this host only because this is a bench.
+        client.settings.push("job.manners = \"off\"".to_owned());
+    }
     // A volume for each job, so that old ones can go.
     options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
     let gateway = Gateway::start(&options.folder, None)?.ok_or_else(|| BedError::Usage(Gateway::MISSING.to_owned()))?;
@@ -299,7 +314,8 @@ impl Stand<'_> {
 
     /// Long listings of which nothing is to be saved.
     fn listings(&mut self, pages: &Pages) -> Result<String> {
-        if self.wanted.listed.is_empty() {
+        let wanted: Vec<u64> = self.wanted.listed.iter().copied().filter(|objects| *objects > 0).collect();
+        if wanted.is_empty() {
             return Ok(String::new());
         }
         let mut text = String::from(
@@ -308,7 +324,7 @@ impl Stand<'_> {
              | objects | s | objects a second | CPU s: FD | plugin host | peak MiB: FD | plugin host | load |\n\
              | --: | --: | --: | --: | --: | --: | --: | --: |\n",
         );
-        for &objects in &self.wanted.listed {
+        for objects in wanted {
             let what = format!("a listing of {objects} objects");
             for _ in 0..self.wanted.pairs {
                 pages.hold(0);
