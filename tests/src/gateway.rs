@@ -32,8 +32,8 @@ impl Gateway {
     /// What is said where it is not installed.
     pub const MISSING: &str = "needs versitygw and curl (scripts/s3-server)";
 
-    /// Starts it with an empty directory in this folder; with TLS if there are a certificate and its
-    /// key. `None` if it is not installed.
+    /// Starts it with an empty directory in this folder; with TLS if there are a certificate and
+    /// its key. `None` if it is not installed.
     pub fn start(folder: &Folder, tls: Option<[&Path; 2]>) -> Result<Option<Self>> {
         let Some(program) = program().filter(|_| Command::new("curl").arg("--version").output().is_ok()) else {
             return Ok(None);
