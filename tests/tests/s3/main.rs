@@ -73,7 +73,7 @@ fn bed_with(fake: &Fake, more: &str) -> Result<Bed> {
     let mut options = BedOptions::new("s3-fake", [client])?;
     let folder = options.folder.path().to_owned();
     settings(&folder, "copy.toml", fake.port(), "restore_prefix = \"copy/\"");
-    let impatient = settings(&folder, "impatient.toml", fake.port(), "timeout = 1\nretries = 2");
+    let impatient = settings(&folder, "impatient.toml", fake.port(), "timeout = 1\nretries = 1");
     options.file_sets = vec![
         file_set("Bucket", &settings(&folder, "bucket.toml", fake.port(), more)),
         file_set("Impatient", &impatient),
@@ -244,7 +244,7 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
 fn drawn(bed: &Bed, fake: &Fake, round: u64) -> Result<()> {
     let mut noise = Noise::new(500 + round);
     fake.remove_all();
-    for number in 0..150 {
+    for number in 0..120 {
         let size = if number % 50 == 0 { 5 << 20 } else { noise.below(40_000) };
         let object = Object::new(&noise.bytes(size));
         let times = u32::try_from(noise.below(6)).unwrap();
