@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test fresh-root lint lint-tools fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again clean
+.PHONY: help setup demo demo-short test fresh-root lint lint-tools fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again monitoring-test clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -62,6 +62,12 @@ lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complex
 
 lint-tools: ## Install the tools of `make lint`, pinned, under ~/.cache/ferrofd
 	@scripts/lint-tools
+
+monitoring-test: ## Metrics, alerts and dashboard, with the real Prometheus; MONITORING_PICTURES=DIR takes a picture
+	@MONITORING_PACKAGES=1 scripts/system-packages
+	$(CARGO) build --release -p bacula-fd -p bed
+	$(CARGO) run --release -q -p bed -- setup
+	$(CARGO) test -p bed --test monitoring
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS (60); FUZZ_TARGETS="a b" chooses
 	@FUZZ_PACKAGES=1 scripts/system-packages

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use openssl::asn1::Asn1Time;
 use openssl::bn::{BigNum, MsbOption};
@@ -14,6 +15,11 @@ use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 use openssl::x509::{X509, X509Name, X509NameRef};
 
 use crate::error::{BedError, Result};
+
+/// In seconds.
+const DAY: i64 = 86_400;
+/// How long certificates are valid.
+const DAYS: i64 = 30;
 
 /// An authority that signs certificates into a folder.
 #[derive(Debug)]
@@ -40,6 +46,7 @@ fn certificate(
     key: &PKey<Private>,
     signer: Option<(&X509NameRef, &PKey<Private>)>,
     hosts: &[&str],
+    days: i64,
 ) -> std::result::Result<X509, ErrorStack> {
     let mut name = X509Name::builder()?;
     name.append_entry_by_nid(Nid::COMMONNAME, common)?;
@@ -50,9 +57,12 @@ fn certificate(
     builder.set_version(2)?;
     builder.set_serial_number(&*serial.to_asn1_integer()?)?;
     builder.set_subject_name(&name)?;
-    let (yesterday, later) = (Asn1Time::days_from_now(0)?, Asn1Time::days_from_now(30)?);
-    builder.set_not_before(&yesterday)?;
-    builder.set_not_after(&later)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = i64::try_from(now).unwrap_or_default();
+    let end = now + days * DAY;
+    let (begin, end) = (Asn1Time::from_unix(now.min(end - DAY))?, Asn1Time::from_unix(end)?);
+    builder.set_not_before(&begin)?;
+    builder.set_not_after(&end)?;
     builder.set_pubkey(key)?;
     builder.set_issuer_name(signer.map_or(&*name, |(issuer, _)| issuer))?;
     if signer.is_none() {
@@ -74,7 +84,7 @@ impl Authority {
     /// Makes one; its certificate becomes `<name>.pem` in the folder.
     pub fn new(folder: &Path, name: &str) -> Result<Self> {
         let key = new_key().map_err(broken)?;
-        let certificate = certificate(name, &key, None, &[]).map_err(broken)?;
+        let certificate = certificate(name, &key, None, &[], DAYS).map_err(broken)?;
         let authority = Self { folder: folder.to_owned(), name: name.to_owned(), key, certificate };
         authority.write(&format!("{name}.pem"), &authority.certificate.to_pem().map_err(broken)?)?;
         Ok(authority)
@@ -82,9 +92,14 @@ impl Authority {
 
     /// Signs a certificate for `common` and these hosts: `<common>.pem` and `<common>.key`.
     pub fn sign(&self, common: &str, hosts: &[&str]) -> Result<()> {
+        self.sign_for(common, hosts, DAYS)
+    }
+
+    /// The same, until this many days from now; in the past, if that is negative.
+    pub fn sign_for(&self, common: &str, hosts: &[&str], days: i64) -> Result<()> {
         let key = new_key().map_err(broken)?;
         let by = (self.certificate.subject_name(), &self.key);
-        let signed = certificate(common, &key, Some(by), hosts).map_err(broken)?;
+        let signed = certificate(common, &key, Some(by), hosts, days).map_err(broken)?;
         self.write(&format!("{common}.pem"), &signed.to_pem().map_err(broken)?)?;
         self.write(&format!("{common}.key"), &key.private_key_to_pem_pkcs8().map_err(broken)?)
     }

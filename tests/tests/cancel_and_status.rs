@@ -235,7 +235,7 @@ fn a_job_obeys_its_resource_settings_and_reports_its_waiting_times() -> Result<(
     let metrics = ask(port.number(), b"GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n");
     drop(silent);
     assert!(metrics.starts_with("HTTP/1.1 200 OK\r\n"), "{metrics}");
-    let labels = format!("job=\"{}\",jobid=\"{job}\",type=\"Backup\"", held.name);
+    let labels = format!("name=\"backup-test\",jobid=\"{job}\",type=\"Backup\"");
     for line in [
         "bacula_fd_jobs_running 1".to_owned(),
         format!("bacula_fd_job_files{{{labels}}} 1"),

@@ -1,6 +1,7 @@
 //! What guards this host and its connections: certificates, keys, access rules, bounded places for
 //! callers, and files that no other user can exchange.
 
+pub(crate) mod certificate_dates;
 pub(crate) mod certificates;
 pub(crate) mod hosts_access;
 mod ident;

@@ -286,6 +286,15 @@ pub(crate) fn gave_way(times: &StageTimes, seconds: i64) -> Option<String> {
     Some(format!("    Gave way {:.0} s of {seconds} s: {to} pressure\n", gave_way.as_secs_f64()))
 }
 
+/// How far a running job is, in the status, where that is known. The stock daemon has no such line.
+pub(crate) fn estimate(percent: u8, seconds_left: Option<u64>) -> String {
+    let left = match seconds_left {
+        None => "unknown".to_owned(),
+        Some(left) => format!("{}:{:02}:{:02}", left / 3600, left / 60 % 60, left % 60),
+    };
+    format!("    Estimate: Done={percent}% Left={left}\n")
+}
+
 /// The head of the HTTP answer.
 pub(crate) fn http_head(status: &str, len: usize) -> String {
     format!(

@@ -30,6 +30,7 @@ impl Conversation<'_> {
         let level = self.job().level();
         let full = level == BackupLevel::Full.letter() || level == BackupLevel::Base.letter();
         self.level.flags.accurate = true;
+        self.job().expect(|expected| expected.listed = announced);
         self.tell_facts(|told| told.accurate = true);
         // Only a Verify job has a list and no level yet.
         let mut list = if level == b' ' {

@@ -166,6 +166,8 @@ impl Conversation<'_> {
         mut works_with: W,
         work: impl FnOnce(&Job, &Outbox, &mut W) + Send,
     ) -> Option<W> {
+        let earlier = self.daemon.supervisor.past().size(&job.identity.name, job.kind().code(), job.level());
+        job.expect(|expected| expected.earlier = earlier);
         let (outbox, said) = self.outbox(job);
         let ended = thread::scope(|scope| {
             let worker = thread::Builder::new().name(thread_name(job)).spawn_scoped(scope, {

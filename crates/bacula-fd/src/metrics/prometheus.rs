@@ -4,21 +4,18 @@
 //! A few callers at a time, two seconds each: a caller has no password, so it gets few resources.
 //! That is also why this is no HTTP library: one method, one path, no state.
 //!
-//! Not here: the metrics of the stock daemon ([`crate::metrics::stock`]).
+//! Not here: what the metrics are ([`crate::metrics::exposition`]), and those of the stock daemon
+//! ([`crate::metrics::stock`]).
 
-use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fd_messages::{Pressure, Stage};
-
+use crate::metrics::exposition::exposition;
 use crate::security::places::Places;
 use crate::shared::daemon::Daemon;
-use crate::shared::job::Job;
-use crate::shared::platform::Platform;
 use crate::texts;
 
 /// How long one caller may take for everything.
@@ -33,17 +30,6 @@ const BREATH: Duration = Duration::from_millis(100);
 const TIMEOUT_MIN: Duration = Duration::from_millis(1);
 /// The longest request, bytes.
 const LONGEST: usize = 8192;
-
-const STAGES: [(&str, Stage); 5] = [
-    ("read", Stage::Read),
-    ("wait_for_entries", Stage::WorkWaitsForEntries),
-    ("wait_for_sender", Stage::WorkWaitsForSender),
-    ("send", Stage::Send),
-    ("wait_to_send", Stage::SendWaits),
-];
-
-/// A number of a running job.
-type OfJob = fn(&Job) -> u64;
 
 /// Listens, if an address is given. An error is only logged: backups go on.
 pub(crate) fn start(daemon: &Arc<Daemon>) {
@@ -123,72 +109,6 @@ fn path(request: &[u8]) -> Option<&[u8]> {
     let mut words = line.split(|byte| *byte == b' ');
     let (method, target, version) = (words.next()?, words.next()?, words.next()?);
     (method == b"GET" && version.starts_with(b"HTTP/1.")).then(|| target.split(|byte| *byte == b'?').next())?
-}
-
-/// All metrics as text.
-fn exposition(daemon: &Daemon) -> String {
-    let supervisor = &daemon.supervisor;
-    let jobs = supervisor.running_jobs();
-    let mut out = String::new();
-    let memory = Platform::memory();
-    let singles = [
-        (
-            "start_time_seconds",
-            "gauge",
-            "When the daemon began.",
-            u64::try_from(supervisor.started).unwrap_or_default(),
-        ),
-        ("resident_memory_bytes", "gauge", "Memory of the daemon.", memory.resident),
-        ("jobs_finished_total", "counter", "Jobs that have ended.", supervisor.finished()),
-        ("jobs_running", "gauge", "Jobs that run now.", jobs.len() as u64),
-    ];
-    for (name, kind, help, value) in singles {
-        describe(&mut out, name, kind, help);
-        line(&mut out, name, "", &value);
-    }
-    let of_jobs: [(&str, &str, OfJob); 5] = [
-        ("job_files", "Files sent or restored by a running job.", |job| job.progress.files().into()),
-        ("job_files_examined", "Files that a running job has looked at.", |job| job.progress.files_examined()),
-        ("job_bytes", "Bytes sent or written by a running job.", |job| job.progress.job_bytes()),
-        ("job_read_bytes", "Bytes read or received by a running job.", |job| job.progress.read_bytes()),
-        ("job_errors", "Errors of a running job.", |job| job.progress.errors().into()),
-    ];
-    for (name, help, value) in of_jobs {
-        describe(&mut out, name, "gauge", help);
-        for job in &jobs {
-            line(&mut out, name, &labels(job), &value(job));
-        }
-    }
-    describe(&mut out, "job_stage_seconds", "gauge", "Where the time of a running backup goes.");
-    for job in &jobs {
-        for (stage, kind) in STAGES {
-            let labels = format!("{},stage=\"{stage}\"", labels(job));
-            line(&mut out, "job_stage_seconds", &labels, &job.progress.stages().get(kind).as_secs_f64());
-        }
-    }
-    describe(&mut out, "job_gave_way_seconds", "gauge", "What a running backup has given away to others.");
-    for job in &jobs {
-        for to in Pressure::ALL {
-            let labels = format!("{},pressure=\"{}\"", labels(job), to.word());
-            line(&mut out, "job_gave_way_seconds", &labels, &job.progress.stages().gave_way(to).as_secs_f64());
-        }
-    }
-    out
-}
-
-fn labels(job: &Job) -> String {
-    let name = job.name().replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    format!("job=\"{name}\",jobid=\"{}\",type=\"{}\"", job.identity.job_id, job.kind().words())
-}
-
-fn describe(out: &mut String, name: &str, kind: &str, help: &str) {
-    // Writing to a string can't fail.
-    let _ = write!(out, "# HELP bacula_fd_{name} {help}\n# TYPE bacula_fd_{name} {kind}\n");
-}
-
-fn line(out: &mut String, name: &str, labels: &str, value: &dyn std::fmt::Display) {
-    let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-    let _ = writeln!(out, "bacula_fd_{name}{labels} {value}");
 }
 
 #[cfg(test)]

@@ -4,9 +4,26 @@
 //! can't protect its connections as asked must not run.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use fd_config::{Config, Tls};
 use fd_transport::{CertificateFiles, CertificateProblem, Certificates};
+
+use crate::security::certificate_dates::{Validity, validities};
+
+/// When what a resource uses for TLS ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct CertificateEnd {
+    /// `FileDaemon`, `Director` or `Console`.
+    pub resource: &'static str,
+    /// The resource's name.
+    pub name: String,
+    /// Whether it is that of the authorities (the last of them), not our own certificate's.
+    pub of_authorities: bool,
+    /// Seconds since 1970.
+    pub time: i64,
+}
 
 /// Certificates by resource.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +31,7 @@ pub(crate) struct ResourceCertificates {
     own: Option<Certificates>,
     directors: BTreeMap<String, Certificates>,
     consoles: BTreeMap<String, Certificates>,
+    ends: Vec<CertificateEnd>,
 }
 
 impl ResourceCertificates {
@@ -23,7 +41,13 @@ impl ResourceCertificates {
             own: certificates(&config.file_daemon.tls)?,
             directors: each(config.directors.iter().map(|director| (&director.name, &director.tls)))?,
             consoles: each(config.consoles.iter().map(|console| (&console.name, &console.tls)))?,
+            ends: ends(config),
         })
+    }
+
+    /// When they end.
+    pub(crate) fn ends(&self) -> &[CertificateEnd] {
+        &self.ends
     }
 
     /// Towards Storage Daemons.
@@ -47,6 +71,30 @@ fn each<'c>(
 ) -> Result<BTreeMap<String, Certificates>, CertificateProblem> {
     let read = resources.map(|(name, tls)| Ok(certificates(tls)?.map(|certificates| (name.clone(), certificates))));
     read.filter_map(Result::transpose).collect()
+}
+
+fn ends(config: &Config) -> Vec<CertificateEnd> {
+    let own = ("FileDaemon", &config.file_daemon.name, &config.file_daemon.tls);
+    let directors = config.directors.iter().map(|director| ("Director", &director.name, &director.tls));
+    let consoles = config.consoles.iter().map(|console| ("Console", &console.name, &console.tls));
+    let mut ends = Vec::new();
+    for (resource, name, tls) in [own].into_iter().chain(directors).chain(consoles) {
+        if tls.enable || tls.authenticate {
+            let first = tls.cert.as_deref().and_then(|file| dates(file).first().copied());
+            let last = tls.ca_file.as_deref().and_then(|file| dates(file).into_iter().max_by_key(|one| one.end));
+            for (of_authorities, found) in [(false, first), (true, last)] {
+                let end =
+                    |Validity { end, .. }| CertificateEnd { resource, name: name.clone(), of_authorities, time: end };
+                ends.extend(found.map(end));
+            }
+        }
+    }
+    ends
+}
+
+/// Of a file that was loaded a moment ago.
+fn dates(file: &Path) -> Vec<Validity> {
+    fs::read(file).ok().and_then(|pem| validities(&pem).ok()).unwrap_or_default()
 }
 
 /// What the `TLS …` directives of a resource name; `None` if they ask for no certificates.

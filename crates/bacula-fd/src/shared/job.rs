@@ -1,6 +1,7 @@
 //! The state of a job that its threads, the operator's `cancel` and `status` share. Not here:
 //! running it.
 
+mod outlook;
 mod words;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering};
@@ -12,6 +13,7 @@ use fd_messages::{CancelToken, MessageType, Progress};
 use fd_session::JobStatus;
 use fd_transport::{Bandwidth, Canceller, Channel};
 
+pub(crate) use outlook::{Done, Expected, Outlook};
 pub(crate) use words::{JobKind, Phase, Words, level_words, status_words};
 
 /// What identifies a job, from `JobId=`.
@@ -82,6 +84,9 @@ pub(crate) struct Job {
     caller: Mutex<Option<Channel>>,
     called: Condvar,
     has_snapshots: AtomicBool,
+    /// When it has begun with its files, seconds since 1970; 0 before that.
+    files_since: AtomicI64,
+    expected: Mutex<Expected>,
 }
 
 /// How often a cancel is looked for.
@@ -110,6 +115,8 @@ impl Job {
             caller: Mutex::new(None),
             called: Condvar::new(),
             has_snapshots: AtomicBool::new(false),
+            files_since: AtomicI64::new(0),
+            expected: Mutex::default(),
         }
     }
 
@@ -186,8 +193,32 @@ impl Job {
 
     /// Notes what it does from `now` on.
     pub(crate) fn enter(&self, phase: Phase, now: i64) {
+        if phase == Phase::Files {
+            let _since_the_first = self.files_since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        }
         self.phase.store(phase as u8, Ordering::Relaxed);
         self.phase_since.store(now, Ordering::Relaxed);
+    }
+
+    /// Notes how much it may have.
+    pub(crate) fn expect(&self, note: impl FnOnce(&mut Expected)) {
+        note(&mut self.expected.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// How far it is, if something tells how much it will have.
+    pub(crate) fn outlook(&self, now: i64) -> Option<Outlook> {
+        let since = self.files_since.load(Ordering::Relaxed);
+        if since == 0 {
+            return None;
+        }
+        let done = Done {
+            seconds: u64::try_from(now.saturating_sub(since)).unwrap_or(0),
+            bytes: self.progress.job_bytes(),
+            examined: self.progress.files_examined(),
+            to_restore: self.progress.files_expected().into(),
+        };
+        let expected = *self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        Outlook::of(self.kind(), self.level(), &expected, &done)
     }
 
     /// Recent bytes per second, smoothed as the stock daemon does it: only a plain status more than

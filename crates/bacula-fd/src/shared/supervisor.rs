@@ -2,7 +2,7 @@
 //! snapshots.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fd_config::Config;
@@ -11,6 +11,7 @@ use fd_messages::MessageType;
 use crate::clock;
 use crate::delivery::local::{self, Expand, LocalDestinations};
 use crate::shared::job::{Job, JobKind};
+use crate::shared::past_jobs::{PastJobs, is_good};
 use crate::shared::plugins::Plugged;
 use crate::shared::state_file::FinishedJob;
 use crate::texts;
@@ -60,6 +61,9 @@ pub(crate) struct Supervisor {
     sessions: Mutex<BTreeMap<u64, Arc<Session>>>,
     history: Mutex<VecDeque<FinishedJob>>,
     finished: AtomicU64,
+    failed: AtomicU64,
+    past: Mutex<PastJobs>,
+    seen: AtomicI64,
     waiting: Mutex<Vec<DaemonMessage>>,
     local: Mutex<LocalDestinations>,
 }
@@ -69,13 +73,19 @@ impl Supervisor {
     pub(crate) fn new(config: Config, history: Vec<FinishedJob>) -> Self {
         let own = &config.file_daemon;
         let local = LocalDestinations::new(own.messages.clone(), &own.name, own.working_directory.clone());
+        let started = clock::seconds();
+        let past = PastJobs::of_history(&history);
+        let seen = history.iter().map(|job| job.end_time).max().unwrap_or(started);
         Self {
             config,
-            started: clock::seconds(),
+            started,
             next: AtomicU64::new(1),
             sessions: Mutex::default(),
             history: Mutex::new(history.into_iter().collect()),
             finished: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            past: Mutex::new(past),
+            seen: AtomicI64::new(seen),
             waiting: Mutex::default(),
             local: Mutex::new(local),
         }
@@ -89,6 +99,7 @@ impl Supervisor {
     /// A Director has authenticated.
     pub(crate) fn enter(&self, encrypted: bool) -> Arc<Session> {
         let number = self.next_number();
+        self.seen.store(clock::seconds(), Ordering::Relaxed);
         let session =
             Session { number, connected: clock::seconds(), encrypted, job: OnceLock::new(), plugged: OnceLock::new() };
         let session = Arc::new(session);
@@ -104,8 +115,13 @@ impl Supervisor {
             return;
         }
         self.finished.fetch_add(1, Ordering::Relaxed);
+        let ended = entry(job);
+        if !is_good(&ended) {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        lock(&self.past).note(&ended, job.progress.files_examined());
         let mut history = lock(&self.history);
-        history.push_back(entry(job));
+        history.push_back(ended);
         while history.len() > HISTORY {
             history.pop_front();
         }
@@ -144,6 +160,22 @@ impl Supervisor {
     /// Jobs that ended since the daemon started.
     pub(crate) fn finished(&self) -> u64 {
         self.finished.load(Ordering::Relaxed)
+    }
+
+    /// Those of them that were not good.
+    pub(crate) fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// What became of earlier jobs: a copy.
+    pub(crate) fn past(&self) -> PastJobs {
+        lock(&self.past).clone()
+    }
+
+    /// When a Director has logged in last, seconds since 1970. After a start, until the first one
+    /// comes: the end of the last job before, or else the start.
+    pub(crate) fn director_seen(&self) -> i64 {
+        self.seen.load(Ordering::Relaxed)
     }
 
     /// Says something that belongs to no job: to the host's log now, and to the destinations with
@@ -186,6 +218,7 @@ impl Supervisor {
     pub(crate) fn prove_alive(&self) {
         drop(lock(&self.sessions));
         drop(lock(&self.history));
+        drop(lock(&self.past));
         drop(lock(&self.waiting));
     }
 

@@ -183,6 +183,12 @@ pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
         out.number("JobFiles", view.files);
         out.number("JobBytes", view.bytes);
         out.number("SecondsSinceProgress", (clock::seconds() - last).max(0));
+        if let Some(outlook) = job.outlook(clock::seconds()) {
+            out.number("PercentDone", outlook.percent());
+            if let Some(left) = outlook.left {
+                out.number("SecondsLeft", left);
+            }
+        }
         out.flag("Canceled", job.cancel.is_cancelled());
         out.end_object();
         frames.push(out.frame());

@@ -26,6 +26,9 @@ pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
             Some(job) => {
                 jobs_listed += 1;
                 frames.extend(running(job));
+                if let Some(outlook) = job.outlook(clock::seconds()) {
+                    frames.push(texts::estimate(outlook.percent(), outlook.left));
+                }
                 if daemon.settings.job.stage_times && job.kind() == JobKind::Backup {
                     frames.push(texts::stage_times(job.progress.stages()));
                     frames.extend(texts::gave_way(job.progress.stages(), clock::seconds() - job.started));

@@ -37,7 +37,8 @@ impl JobKind {
         }
     }
 
-    pub(super) const fn from_code(code: u8) -> Self {
+    /// Of the catalog's code; what is none of the others is a system's.
+    pub(crate) const fn from_code(code: u8) -> Self {
         match code {
             b'B' => Self::Backup,
             b'R' => Self::Restore,

@@ -1,0 +1,170 @@
+//! The daemon's numbers in Prometheus' text format. Each metric has a row in docs/monitoring.md,
+//! and is there with its kind and its words even while it has no value.
+
+use std::fmt::{Display, Write as _};
+
+use fd_messages::{Pressure, Stage, short_job_name};
+
+use crate::clock;
+use crate::shared::daemon::Daemon;
+use crate::shared::job::{Job, JobKind};
+use crate::shared::past_jobs::{Past, is_good};
+use crate::shared::platform::Platform;
+
+const STAGES: [(&str, Stage); 5] = [
+    ("read", Stage::Read),
+    ("wait_for_entries", Stage::WorkWaitsForEntries),
+    ("wait_for_sender", Stage::WorkWaitsForSender),
+    ("send", Stage::Send),
+    ("wait_to_send", Stage::SendWaits),
+];
+
+/// A number of a running job.
+type OfJob = (&'static str, &'static str, fn(&Job) -> i64);
+/// A number of the last job of a name, if there is one.
+type OfPast = (&'static str, &'static str, fn(&Past) -> Option<i64>);
+
+const OF_JOBS: [OfJob; 6] = [
+    ("job_start_time_seconds", "When a running job began.", |job| job.started),
+    ("job_files", "Files sent or restored by a running job.", |job| job.progress.files().into()),
+    ("job_files_examined", "Files that a running job has looked at.", |job| number(job.progress.files_examined())),
+    ("job_bytes", "Bytes sent or written by a running job.", |job| number(job.progress.job_bytes())),
+    ("job_read_bytes", "Bytes read or received by a running job.", |job| number(job.progress.read_bytes())),
+    ("job_errors", "Errors of a running job.", |job| job.progress.errors().into()),
+];
+
+const OF_PAST: [OfPast; 7] = [
+    ("last_job_end_time_seconds", "When the last job of this name ended.", |past| Some(past.last.end_time)),
+    ("last_job_seconds", "How long it took.", |past| Some(past.last.end_time.saturating_sub(past.last.start_time))),
+    ("last_job_good", "Whether it ended well: 1, or 0 if it failed or was canceled.", |past| {
+        Some(is_good(&past.last).into())
+    }),
+    ("last_job_files", "Files that it saved or restored.", |past| Some(past.last.job_files.into())),
+    ("last_job_bytes", "Bytes that it saved or restored.", |past| Some(number(past.last.job_bytes))),
+    ("last_job_errors", "Its errors.", |past| Some(past.last.errors.into())),
+    ("last_good_job_end_time_seconds", "When the last job of this name that ended well did so.", |past| past.good_end),
+];
+
+/// All metrics as text.
+pub(super) fn exposition(daemon: &Daemon) -> String {
+    let jobs = daemon.supervisor.running_jobs();
+    let mut out = Exposition::default();
+    of_the_daemon(&mut out, daemon, jobs.len());
+    out.describe("certificate_end_time_seconds", "gauge", "When a certificate of TLS ends.");
+    for end in daemon.certificates.ends() {
+        let of = if end.of_authorities { "authorities" } else { "daemon" };
+        let labels = [("resource", end.resource), ("name", end.name.as_str()), ("of", of)];
+        out.line("certificate_end_time_seconds", &labels, &end.time);
+    }
+    of_past_jobs(&mut out, daemon);
+    for (name, help, value) in OF_JOBS {
+        out.describe(name, "gauge", help);
+        for job in &jobs {
+            out.of_job(name, job, &[], &value(job));
+        }
+    }
+    out.describe("job_done_ratio", "gauge", "Which part of its work a running job has done, if an estimate is known.");
+    for job in &jobs {
+        if let Some(outlook) = job.outlook(clock::seconds()) {
+            out.of_job("job_done_ratio", job, &[], &outlook.ratio);
+        }
+    }
+    out.describe("job_stage_seconds", "gauge", "Where the time of a running backup goes.");
+    for job in &jobs {
+        for (stage, kind) in STAGES {
+            let seconds = job.progress.stages().get(kind).as_secs_f64();
+            out.of_job("job_stage_seconds", job, &[("stage", stage)], &seconds);
+        }
+    }
+    out.describe("job_gave_way_seconds", "gauge", "What a running backup has given away to others.");
+    for job in &jobs {
+        for to in Pressure::ALL {
+            let seconds = job.progress.stages().gave_way(to).as_secs_f64();
+            out.of_job("job_gave_way_seconds", job, &[("pressure", to.word())], &seconds);
+        }
+    }
+    out.text
+}
+
+fn of_the_daemon(out: &mut Exposition, daemon: &Daemon, running: usize) {
+    let supervisor = &daemon.supervisor;
+    let memory = number(Platform::memory().resident);
+    let running = i64::try_from(running).unwrap_or(i64::MAX);
+    for (name, kind, help, value) in [
+        ("start_time_seconds", "gauge", "When the daemon began.", supervisor.started),
+        ("resident_memory_bytes", "gauge", "Memory of the daemon.", memory),
+        ("director_seen_time_seconds", "gauge", "When a Director has logged in last.", supervisor.director_seen()),
+        ("jobs_finished_total", "counter", "Jobs that have ended.", number(supervisor.finished())),
+        ("jobs_failed_total", "counter", "Those of them that failed or were canceled.", number(supervisor.failed())),
+        ("jobs_running", "gauge", "Jobs that run now.", running),
+    ] {
+        out.describe(name, kind, help);
+        out.line(name, &[], &value);
+    }
+}
+
+fn of_past_jobs(out: &mut Exposition, daemon: &Daemon) {
+    let past = daemon.supervisor.past();
+    for (name, help, value) in OF_PAST {
+        out.describe(name, "gauge", help);
+        for (job, past) in past.iter() {
+            let kind = JobKind::from_code(past.last.job_type).words();
+            let job = String::from_utf8_lossy(job);
+            if let Some(value) = value(past) {
+                // Not `job`: Prometheus has a label of that name itself.
+                out.line(name, &[("name", &job), ("type", kind)], &value);
+            }
+        }
+    }
+}
+
+/// Metrics are 64-bit floating point numbers in the end.
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// The text in the making.
+#[derive(Default)]
+struct Exposition {
+    text: String,
+}
+
+impl Exposition {
+    fn describe(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string can't fail.
+        let _ = write!(self.text, "# HELP bacula_fd_{name} {help}\n# TYPE bacula_fd_{name} {kind}\n");
+    }
+
+    fn of_job(&mut self, name: &str, job: &Job, more: &[(&str, &str)], value: &dyn Display) {
+        let number = job.identity.job_id.to_string();
+        let short = String::from_utf8_lossy(short_job_name(&job.identity.name));
+        let labels = [("name", &*short), ("jobid", number.as_str()), ("type", job.kind().words())];
+        self.line(name, &[labels.as_slice(), more].concat(), value);
+    }
+
+    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: &dyn Display) {
+        let labels: Vec<_> = labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.text, "bacula_fd_{name}{labels} {value}");
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped_and_a_metric_without_any_has_no_braces() {
+        let mut out = Exposition::default();
+        out.describe("x", "gauge", "An x.");
+        out.line("x", &[], &1);
+        out.line("x", &[("a", "b\"\\\n"), ("c", "d")], &2.5);
+        let expected = "# HELP bacula_fd_x An x.\n# TYPE bacula_fd_x gauge\nbacula_fd_x 1\n\
+                        bacula_fd_x{a=\"b\\\"\\\\\\n\",c=\"d\"} 2.5\n";
+        assert_eq!(out.text, expected);
+    }
+}

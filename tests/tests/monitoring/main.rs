@@ -1,0 +1,12 @@
+//! What an administrator sees of the daemon: the metrics, and the alerts and
+//! dashboards made of them. Only ours has them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "what helps a test fails the test, like the test itself"
+)]
+
+mod metrics;
+mod prometheus;
