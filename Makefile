@@ -63,7 +63,7 @@ lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complex
 lint-tools: ## Install the tools of `make lint`, pinned, under ~/.cache/ferrofd
 	@scripts/lint-tools
 
-monitoring-test: ## Metrics, alerts and dashboard, with the real Prometheus; MONITORING_PICTURES=DIR takes a picture
+monitoring-test: ## --diagnose, metrics, alerts and dashboard, with the real Prometheus; MONITORING_PICTURES=DIR takes a picture
 	@MONITORING_PACKAGES=1 scripts/system-packages
 	$(CARGO) build --release -p bacula-fd -p bed
 	$(CARGO) run --release -q -p bed -- setup

@@ -1,6 +1,7 @@
 //! `bacula-fd`: command line, start-up, and the wiring of the crates that do the work.
 //!
 //! Its rooms, each of which uses those below it only:
+//! - [`diagnose`]: whether everything is there that a daemon needs
 //! - [`daemon`]: the process: command line, start, end, and the services that run as long as it
 //! - [`director`]: a Director's connection, and a handler for each of its commands
 //! - [`status`], [`metrics`]: what runs, for people and for programs
@@ -14,6 +15,7 @@ mod clock;
 mod connection;
 mod daemon;
 mod delivery;
+mod diagnose;
 mod director;
 mod job;
 mod metrics;
@@ -42,6 +44,9 @@ fn main() -> ExitCode {
     }
     if library::is_meant(&arguments) {
         return ExitCode::from(library::serve());
+    }
+    if diagnose::is_meant(&arguments) {
+        return diagnose::run(arguments);
     }
     if bfdjson::is_meant(&arguments) { ExitCode::from(bfdjson::run(arguments)) } else { start::run(arguments) }
 }

@@ -7,9 +7,10 @@
 //! - `local_time`, `locale`: the C library's view of time zone and locale;
 //! - `memory`, `wiping`: the allocator;
 //! - `process`: programs in process groups of their own, which end when nobody wants them any more;
-//! - `page_cache`, `priority`, `low_water`, `waiting`, `daemonize`: the kernel.
+//! - `page_cache`, `priority`, `low_water`, `waiting`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
+pub mod clock_state;
 pub mod daemonize;
 mod error_text;
 pub mod local_time;

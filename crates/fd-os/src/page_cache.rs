@@ -40,6 +40,12 @@ pub fn resident_pages(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result
     cached_pages(file, offset, len).or_else(|_| mapped_pages(file, offset, len))
 }
 
+/// Whether the kernel tells of any file that can be read which of its pages are in memory (Linux
+/// 6.5), and not only of those that are ours.
+pub fn is_told_of_any_file(file: BorrowedFd<'_>) -> bool {
+    cached_pages(file, 0, 1).is_ok()
+}
+
 /// Whether nearly all pages of a regular file's first `len` bytes are in memory, fifteen of sixteen
 /// at least, as far as [`resident_pages`] can tell.
 ///

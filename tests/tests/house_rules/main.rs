@@ -292,11 +292,12 @@ fn texts_for_users_are_in_one_table_a_crate() -> Outcome<()> {
     Ok(())
 }
 
-/// `texts.rs`; the Hello's words, which fd-bsock both says and reads; and the pages of a status,
-/// where the words can't be told from their places.
+/// `texts.rs`; that of a diagnosis; the Hello's words, which fd-bsock both says and reads; and the
+/// pages of a status, where the words can't be told from their places.
 fn is_text_table(source: &Source) -> bool {
     source.path.ends_with("src/texts.rs")
         || source.path.ends_with("src/bin/bsnapshot/texts.rs")
+        || source.path.ends_with("src/diagnose/texts.rs")
         || source.path == Path::new("crates/fd-bsock/src/hello.rs")
         || source.path.starts_with("crates/bacula-fd/src/status")
 }

@@ -1,4 +1,4 @@
-//! What an administrator sees of the daemon: the metrics, and the alerts and
+//! What an administrator sees of the daemon: `--diagnose`, the metrics, and the alerts and
 //! dashboards made of them. Only ours has them.
 
 #![expect(
@@ -8,5 +8,6 @@
     reason = "what helps a test fails the test, like the test itself"
 )]
 
+mod diagnose;
 mod metrics;
 mod prometheus;

@@ -63,7 +63,7 @@ impl PidFile {
     /// # Errors
     /// [`PidFileError`]; the file is left as it was.
     pub(crate) fn create(directory: &Path, port: u16) -> Result<Self, PidFileError> {
-        let path = directory.join(format!("bacula-fd.{port}.pid"));
+        let path = path_of(directory, port);
         // Not truncated: if another daemon holds it, its number must stay.
         let opened = own_file::open_any_mode(&path, 0o640);
         let mut file = match opened {
@@ -81,6 +81,16 @@ impl PidFile {
             Ok(()) => Ok(Self { path, _locked: file }),
             Err(error) => Err(PidFileError::Locked { path, errno: errno_of(&error) }),
         }
+    }
+
+    /// The process that holds the pid file of this directory and port, if one does. Nothing is
+    /// changed.
+    pub(crate) fn holder(directory: &Path, port: u16) -> Option<i32> {
+        let mut file = own_file::read(&path_of(directory, port)).ok()?;
+        let mut found = first_byte();
+        fcntl(&file, FcntlArg::F_GETLK(&mut found)).ok()?;
+        let is_held = i32::from(found.l_type) != nix::libc::F_UNLCK;
+        if is_held { running(&mut file) } else { None }
     }
 
     /// Where it is.
@@ -102,16 +112,24 @@ fn errno_of(error: &io::Error) -> Errno {
     Errno::from_raw(error.raw_os_error().unwrap_or_default())
 }
 
+fn path_of(directory: &Path, port: u16) -> PathBuf {
+    directory.join(format!("bacula-fd.{port}.pid"))
+}
+
 /// An exclusive lock on the first byte, without waiting.
 fn lock(file: &File) -> Result<(), Errno> {
-    let request = nix::libc::flock {
+    fcntl(file, FcntlArg::F_SETLK(&first_byte())).map(|_| ())
+}
+
+/// Which lock.
+fn first_byte() -> nix::libc::flock {
+    nix::libc::flock {
         l_type: nix::libc::c_short::try_from(nix::libc::F_WRLCK).unwrap_or_default(),
         l_whence: nix::libc::c_short::try_from(nix::libc::SEEK_SET).unwrap_or_default(),
         l_start: 0,
         l_len: 1,
         l_pid: 0,
-    };
-    fcntl(file, FcntlArg::F_SETLK(&request)).map(|_| ())
+    }
 }
 
 fn running(file: &mut File) -> Option<i32> {

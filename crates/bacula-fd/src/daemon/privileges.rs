@@ -19,6 +19,11 @@ pub(crate) struct PrivilegeError {
 }
 
 impl PrivilegeError {
+    /// Why, without its frame.
+    pub(crate) fn reason(&self) -> &str {
+        &self.text
+    }
+
     /// As the stock daemon prints it; the daemon of this name ends with status 1.
     pub(crate) fn message(&self, daemon: &str) -> StockMessage {
         StockMessage::termination(daemon, self.place, self.text.as_bytes())

@@ -173,18 +173,24 @@ fn start_services(daemon: &Arc<Daemon>) -> Result<(), Ended> {
 /// Refuses a configuration in which a connection must be encrypted and can't be: each one would
 /// fail.
 fn check_requirement(cli: &Cli, settings: &Settings, config: &Config) -> Result<(), Ended> {
-    let directors = config.directors.iter().map(|director| ("Director", &director.name, &director.tls));
-    let consoles = config.consoles.iter().map(|console| ("Console", &console.name, &console.tls));
-    let own = ("FileDaemon", &config.file_daemon.name, &config.file_daemon.tls);
-    let clear = |(_, _, tls): &(&str, &String, &Tls)| tls.need() == (0, 0) || tls.authenticate;
-    match directors.chain(consoles).chain([own]).find(clear).filter(|_| settings.tls.require) {
+    match unencrypted(config).filter(|_| settings.tls.require) {
         None => Ok(()),
-        Some((kind, name, _)) => {
+        Some((kind, name)) => {
             let file = Settings::path_beside(&cli.config_file);
             print(&mut io::stderr(), texts::can_not_encrypt(&file, kind, name).as_bytes());
             Err(Ended(1))
         }
     }
+}
+
+/// The kind and name of the first resource whose connections are never encrypted, or not to their
+/// end.
+pub(crate) fn unencrypted(config: &Config) -> Option<(&'static str, &str)> {
+    let directors = config.directors.iter().map(|director| ("Director", director.name.as_str(), &director.tls));
+    let consoles = config.consoles.iter().map(|console| ("Console", console.name.as_str(), &console.tls));
+    let own = ("FileDaemon", config.file_daemon.name.as_str(), &config.file_daemon.tls);
+    let clear = |(_, _, tls): &(&str, &str, &Tls)| tls.need() == (0, 0) || tls.authenticate;
+    directors.chain(consoles).chain([own]).find(clear).map(|(kind, name, _)| (kind, name))
 }
 
 /// What plugins may ask about the daemon.

@@ -1,0 +1,156 @@
+//! Can the configuration be read, and does it hold together?
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::net::IpAddr;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use fd_config::{
+    AddressFamily, CheckFailure, Config, DirectoryState, KeyProblem, Settings, Source, Surroundings, SyntaxError, Tls,
+    Unchecked,
+};
+use fd_os::io_error_text;
+
+use super::case::Read;
+use crate::daemon::host::{Host, read_settings};
+use crate::daemon::start::unencrypted;
+use crate::diagnose::finding::Finding;
+use crate::diagnose::texts;
+
+/// Reads configuration and settings as a start does. What can be read is there even if it does not
+/// hold together; the findings say so.
+pub(in crate::diagnose) fn read(file: &OsStr) -> (Vec<Finding>, Option<Read>) {
+    let mut findings = Vec::new();
+    let settings = settings(file, &mut findings);
+    let mut source = Noting::default();
+    let document = match fd_config::parse(file.as_bytes(), &mut source) {
+        Ok(document) => document,
+        Err(error) => {
+            findings.insert(0, not_understood(&error));
+            return (findings, None);
+        }
+    };
+    // Keys and directories have checks of their own, which say more.
+    let checked = document.check(&mut Content);
+    match checked {
+        Ok(config) => {
+            if let Some((kind, name)) = unencrypted(&config).filter(|_| settings.tls.require) {
+                findings.push(Finding::fault(texts::SETTINGS, texts::never_encrypted(kind, name), texts::HINT_ENCRYPT));
+            }
+            findings.insert(0, good(file, &config, source.files.len()));
+            (findings, Some(Read { config, files: source.files }))
+        }
+        Err(failure) => {
+            findings.insert(0, does_not_fit(file, &failure));
+            (findings, None)
+        }
+    }
+}
+
+fn good(file: &OsStr, config: &Config, files: usize) -> Finding {
+    let text = texts::configuration(file, files, &config.file_daemon.name, config.directors.len());
+    Finding::good(texts::CONFIGURATION, text)
+}
+
+/// A line that can't be understood: its place, the reason, and the hints of the explanation.
+fn not_understood(error: &SyntaxError) -> Finding {
+    Finding::fault(texts::CONFIGURATION, error.to_string(), hints(&error.explanation()))
+}
+
+fn does_not_fit(file: &OsStr, failure: &CheckFailure) -> Finding {
+    let mut reasons: Vec<_> = failure.messages().iter().map(|message| texts::reason(message.text())).collect();
+    // The last one only asks to correct the file.
+    reasons.pop();
+    let text = texts::does_not_fit(file, &reasons.join(" "));
+    Finding::fault(texts::CONFIGURATION, text, hints(&failure.explanation()))
+}
+
+/// The hints of an explanation, without the quoted line.
+fn hints(explanation: &str) -> String {
+    let hints = explanation.lines().filter_map(|line| line.trim().strip_prefix(texts::HINT));
+    let found: Vec<_> = hints.map(str::trim).collect();
+    if found.is_empty() { texts::HINT_CONFIGURATION.to_owned() } else { found.join("; ") }
+}
+
+fn settings(file: &OsStr, findings: &mut Vec<Finding>) -> Settings {
+    let file = Settings::path_beside(file);
+    let mut fault = |text: String| {
+        findings.push(Finding::fault(texts::SETTINGS, text, texts::HINT_SETTINGS));
+        Settings::default()
+    };
+    match read_settings(&file) {
+        Ok(text) => match Settings::parse(&file, &text) {
+            Ok(settings) => settings,
+            Err(error) => fault(error.to_string().trim_end().to_owned()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Settings::default(),
+        Err(error) => fault(texts::unreadable(&file, &io_error_text(&error))),
+    }
+}
+
+/// The host's files; which of them were asked for is noted.
+#[derive(Default)]
+struct Noting {
+    files: Vec<PathBuf>,
+}
+
+impl Source for Noting {
+    fn read_file(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {
+        let content = Host.read_file(name)?;
+        let path = PathBuf::from(OsString::from_vec(name.to_vec()));
+        if !self.files.contains(&path) && !path.is_dir() {
+            self.files.push(path);
+        }
+        Ok(content)
+    }
+
+    fn run_program(&mut self, argv: &[Vec<u8>]) -> Vec<u8> {
+        Host.run_program(argv)
+    }
+
+    fn run_shell(&mut self, argv: &[Vec<u8>]) -> Option<Vec<u8>> {
+        Host.run_shell(argv)
+    }
+
+    fn shell(&mut self) -> Option<Vec<u8>> {
+        Host.shell()
+    }
+
+    fn resolve_host(&mut self, host: &[u8], family: AddressFamily) -> Result<IpAddr, String> {
+        Host.resolve_host(host, family)
+    }
+
+    fn service_port(&mut self, name: &[u8]) -> Option<u16> {
+        Host.service_port(name)
+    }
+}
+
+/// Checks of the text alone. Keys and directories are all good.
+struct Content;
+
+impl Surroundings for Content {
+    fn tls_context(&mut self, tls: &Tls) -> Result<(), KeyProblem> {
+        Unchecked.tls_context(tls)
+    }
+
+    fn certificate(&mut self, file: &Path) -> Result<(), KeyProblem> {
+        Unchecked.certificate(file)
+    }
+
+    fn private_key(&mut self, file: &Path) -> Result<(), KeyProblem> {
+        Unchecked.private_key(file)
+    }
+
+    fn mentions_private_key(&mut self, file: &Path) -> bool {
+        Unchecked.mentions_private_key(file)
+    }
+
+    fn directory(&mut self, path: &Path) -> DirectoryState {
+        Unchecked.directory(path)
+    }
+
+    fn command(&mut self, item: &[u8]) -> Option<&'static str> {
+        Host.command(item)
+    }
+}

@@ -1,0 +1,81 @@
+//! The directories that the daemon writes to, and that of its plugins.
+
+use std::path::Path;
+
+use fd_os::io_error_text;
+
+use super::case::Case;
+use crate::diagnose::finding::{Finding, State};
+use crate::diagnose::texts::{self, PID_DIRECTORY, PLUGINS, WORKING_DIRECTORY};
+use crate::diagnose::world::World;
+
+const OTHERS_WRITE: u32 = 0o002;
+/// Less is a warning, in bytes: spooled mails and lists of a job may need it.
+const FREE_SPACE: u64 = 64 << 20;
+/// How the file of a plugin ends.
+const PLUGIN: &[u8] = b"-fd.so";
+
+pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
+    let own = &case.config().file_daemon;
+    let mut findings = vec![written(WORKING_DIRECTORY, &own.working_directory, case.world)];
+    if own.pid_directory != own.working_directory {
+        let pid = written(PID_DIRECTORY, &own.pid_directory, case.world);
+        findings.extend((pid.state != State::Good).then_some(pid));
+    }
+    findings.push(match &own.plugin_directory {
+        None => Finding::good(PLUGINS, texts::NO_PLUGIN_DIRECTORY),
+        Some(directory) => plugins(directory, case.world),
+    });
+    findings
+}
+
+/// A directory that the daemon writes to.
+fn written(area: &'static str, path: &Path, world: &dyn World) -> Finding {
+    let about = match world.about(path) {
+        Ok(about) => about,
+        Err(error) => {
+            let text = texts::unreadable(path, &io_error_text(&error));
+            return Finding::fault(area, text, texts::make_directory(path));
+        }
+    };
+    if !about.is_directory {
+        return Finding::fault(area, texts::no_directory(path), texts::make_directory(path));
+    }
+    if let Err(error) = world.may_write(path) {
+        let text = texts::not_writable(path, &io_error_text(&error));
+        return Finding::fault(area, text, texts::HINT_NOT_WRITABLE);
+    }
+    if about.mode & OTHERS_WRITE != 0 {
+        return Finding::warning(area, texts::others_write(path, about.mode), texts::chmod_750(path));
+    }
+    match world.free_space(path) {
+        Ok(free) if free < FREE_SPACE => {
+            Finding::warning(area, texts::little_space(path, free >> 20), texts::HINT_SPACE)
+        }
+        Ok(free) => Finding::good(area, texts::writable(path, free >> 20)),
+        Err(error) => Finding::warning(area, texts::unreadable(path, &io_error_text(&error)), texts::HINT_SPACE),
+    }
+}
+
+/// What other users can put there runs as the daemon.
+fn plugins(directory: &Path, world: &dyn World) -> Finding {
+    let names = match world.names(directory) {
+        Ok(names) => names,
+        Err(error) => {
+            let text = texts::unreadable(directory, &io_error_text(&error));
+            return Finding::fault(PLUGINS, text, texts::make_directory(directory));
+        }
+    };
+    let mut plugins: Vec<_> = names.into_iter().filter(|name| name.ends_with(PLUGIN)).collect();
+    plugins.sort();
+    let paths = plugins.iter().map(|name| directory.join(String::from_utf8_lossy(name).as_ref()));
+    for path in std::iter::once(directory.to_owned()).chain(paths) {
+        if let Ok(about) = world.about(&path).as_ref()
+            && about.mode & OTHERS_WRITE != 0
+        {
+            return Finding::fault(PLUGINS, texts::others_write(&path, about.mode), texts::chmod_755(&path));
+        }
+    }
+    let plugins: Vec<_> = plugins.iter().map(|name| String::from_utf8_lossy(name)).collect();
+    Finding::good(PLUGINS, texts::plugins(directory, &plugins.join(", ")))
+}

@@ -1,0 +1,59 @@
+//! What other users may read and change of the configuration and the keys.
+
+use std::path::{Path, PathBuf};
+
+use fd_config::{Settings, Tls};
+use fd_os::io_error_text;
+
+use super::case::Case;
+use crate::diagnose::finding::Finding;
+use crate::diagnose::texts::{self, FILES};
+use crate::diagnose::world::World;
+
+const OTHERS_READ: u32 = 0o004;
+const OTHERS_WRITE: u32 = 0o002;
+const GROUP_WRITES: u32 = 0o020;
+
+pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
+    let config = case.config();
+    let tls = config.directors.iter().map(|director| &director.tls).chain(config.consoles.iter().map(|one| &one.tls));
+    let keys = tls.chain([&config.file_daemon.tls]).filter_map(key);
+    let pair = config.file_daemon.pki.key_pair.iter();
+    let mut secret: Vec<&PathBuf> = case.read.files.iter().chain(keys).chain(pair).collect();
+    secret.sort();
+    secret.dedup();
+    let settings = case.read.files.first().map(|file| Settings::path_beside(file.as_os_str()));
+    let own = &config.file_daemon;
+    let user = case.world.process(&own.pid_directory, own.port()).uid;
+    let mut findings: Vec<_> = secret.iter().filter_map(|file| of_file(file, true, user, case.world)).collect();
+    findings.extend(settings.as_deref().and_then(|file| of_file(file, false, user, case.world)));
+    if findings.is_empty() {
+        findings.push(Finding::good(FILES, texts::files_are_closed(secret.len())));
+    }
+    findings
+}
+
+const fn key(tls: &Tls) -> Option<&PathBuf> {
+    if tls.enable || tls.authenticate { tls.key.as_ref() } else { None }
+}
+
+/// What is wrong with a file's permissions. One that can't be found is another check's.
+fn of_file(file: &Path, is_secret: bool, user: u32, world: &dyn World) -> Option<Finding> {
+    let about = match world.about(file) {
+        Ok(about) => about,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => {
+            let text = texts::unreadable(file, &io_error_text(&error));
+            return Some(Finding::fault(FILES, text, texts::HINT_FILES));
+        }
+    };
+    // A plain group may be that of the administrators; every member can become root then.
+    if about.mode & (OTHERS_WRITE | GROUP_WRITES) != 0 {
+        return Some(Finding::fault(FILES, texts::others_write(file, about.mode), texts::chmod_640(file)));
+    }
+    if about.uid != 0 && about.uid != user {
+        return Some(Finding::fault(FILES, texts::other_owner(file, about.uid), texts::chown_root(file)));
+    }
+    (is_secret && about.mode & OTHERS_READ != 0)
+        .then(|| Finding::warning(FILES, texts::others_read(file, about.mode), texts::chmod_640(file)))
+}

@@ -1,0 +1,234 @@
+//! What checks say of worlds that a test bed can't make.
+
+use std::cell::Cell;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use fd_config::{KeyProblem, Tls};
+use openssl::asn1::Asn1Time;
+use openssl::hash::MessageDigest;
+use openssl::pkey::PKey;
+use openssl::rsa::Rsa;
+use openssl::x509::X509;
+use zeroize::Zeroizing;
+
+use super::case::{Case, Read};
+use super::*;
+use crate::diagnose::finding::State;
+use crate::diagnose::world::{About, Answer, PageCache, Process};
+
+const DAY: i64 = 86_400;
+const EVERY_CAPABILITY: u64 = 0x1ff_ffff_ffff;
+
+/// A host on which all is well, but for what a test changes.
+struct Fake {
+    now: i64,
+    about: About,
+    free: u64,
+    process: Process,
+    page_cache: PageCache,
+    clock: Option<bool>,
+    pem: Vec<u8>,
+    questions: Cell<u32>,
+}
+
+impl Fake {
+    fn well() -> Self {
+        Self {
+            now: 100 * DAY,
+            about: About { is_directory: true, mode: 0o750, uid: 0 },
+            free: 1 << 30,
+            process: Process { daemon: Some(7), uid: 0, capabilities: EVERY_CAPABILITY, in_user_namespace: false },
+            page_cache: PageCache { reads_uncached: false, tells_of_any_file: false },
+            clock: Some(true),
+            pem: Vec::new(),
+            questions: Cell::new(0),
+        }
+    }
+}
+
+impl World for Fake {
+    fn now(&self) -> i64 {
+        self.now
+    }
+
+    fn about(&self, _: &Path) -> io::Result<About> {
+        Ok(self.about)
+    }
+
+    fn read(&self, _: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+        Ok(Zeroizing::new(self.pem.clone()))
+    }
+
+    fn names(&self, _: &Path) -> io::Result<Vec<Vec<u8>>> {
+        Ok(vec![b"x-fd.so".to_vec(), b"other".to_vec()])
+    }
+
+    fn may_write(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn free_space(&self, _: &Path) -> io::Result<u64> {
+        Ok(self.free)
+    }
+
+    fn tls_context(&self, _: &Tls) -> Result<(), KeyProblem> {
+        Ok(())
+    }
+
+    fn process(&self, _: &Path, _: u16) -> Process {
+        self.process
+    }
+
+    fn page_cache(&self, _: &Path) -> PageCache {
+        self.page_cache
+    }
+
+    fn clock(&self) -> io::Result<bool> {
+        self.clock.ok_or_else(|| io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn ping(&self, _: SocketAddr) -> Answer {
+        Answer::Pong
+    }
+
+    fn reach(&self, places: &[(String, u16)]) -> Vec<Result<Duration, String>> {
+        self.questions.set(self.questions.get() + 1);
+        places.iter().map(|_| Err("No route to host".to_owned())).collect()
+    }
+}
+
+/// What a check finds with this in the Director's resource.
+fn found(check: fn(&Case<'_>) -> Vec<Finding>, director: &str, world: &Fake) -> Vec<Finding> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bacula-fd.conf");
+    let text = format!(
+        "Director {{ Name = d; Password = secret\n{director}\n}}\n\
+         FileDaemon {{ Name = x-fd; WorkingDirectory = /w; PidDirectory = /w; Plugin Directory = /p }}\n\
+         Messages {{ Name = m; director = d = all }}\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let (_, read) = configuration::read(file.as_os_str());
+    let read: Read = read.unwrap();
+    check(&Case { read: &read, world, storages: &[("s".to_owned(), 9103)] })
+}
+
+fn states(findings: &[Finding]) -> Vec<State> {
+    findings.iter().map(|finding| finding.state).collect()
+}
+
+/// A certificate with its key that is valid in these days.
+fn pem(from: i64, until: i64) -> Vec<u8> {
+    let key = PKey::from_rsa(Rsa::generate(1024).unwrap()).unwrap();
+    let mut builder = X509::builder().unwrap();
+    builder.set_pubkey(&key).unwrap();
+    builder.set_not_before(&Asn1Time::from_unix(from * DAY).unwrap()).unwrap();
+    builder.set_not_after(&Asn1Time::from_unix(until * DAY).unwrap()).unwrap();
+    builder.sign(&key, MessageDigest::sha256()).unwrap();
+    builder.build().to_pem().unwrap()
+}
+
+#[test]
+fn the_days_of_a_certificate_decide() {
+    let tls = "TLS Enable = yes; TLS Certificate = /c; TLS Key = /k; TLS CA Certificate File = /a";
+    let with = |from, until| found(certificates::check, tls, &Fake { pem: pem(from, until), ..Fake::well() });
+    assert_eq!(states(&with(1, 200)), [State::Good]);
+    assert_eq!(states(&with(1, 114)), [State::Good]);
+    // The certificate, and the authority that the same file stands for.
+    for (from, until, state) in [(1, 113, State::Warning), (1, 100, State::Fault), (101, 200, State::Fault)] {
+        let findings = with(from, until);
+        assert!(findings.iter().all(|finding| finding.state == state), "{from} {until}: {findings:?}");
+        assert!(findings.iter().all(|finding| !finding.hint.is_empty()), "{findings:?}");
+    }
+    let none = found(certificates::check, tls, &Fake { pem: b"none".to_vec(), ..Fake::well() });
+    assert!(states(&none).contains(&State::Fault), "{none:?}");
+    assert_eq!(states(&found(certificates::check, "", &Fake::well())), [State::Good]);
+    assert_eq!(states(&found(certificates::check, "TLS PSK Enable = no", &Fake::well())), [State::Warning]);
+}
+
+#[test]
+fn capabilities_say_what_can_be_saved_and_restored() {
+    let with = |capabilities, in_user_namespace| {
+        let process = Process { capabilities, in_user_namespace, ..Fake::well().process };
+        found(process::check, "", &Fake { process, ..Fake::well() }).pop().unwrap()
+    };
+    let only_read = with(1 << 2, false);
+    assert!(only_read.state == State::Good && only_read.text.contains("restore only its own"), "{only_read:?}");
+    let without_devices = with(EVERY_CAPABILITY & !(1 << 27), false);
+    assert!(without_devices.state == State::Warning && without_devices.text.contains("lacks MKNOD"));
+    assert_eq!(with(0, false).state, State::Fault);
+    assert_eq!(with(EVERY_CAPABILITY, true).state, State::Warning);
+    assert_eq!(with(EVERY_CAPABILITY, false).state, State::Good);
+}
+
+#[test]
+fn the_page_cache_is_left_alone_by_root_or_a_new_kernel() {
+    let with = |uid, reads_uncached, tells_of_any_file| {
+        let process = Process { uid, ..Fake::well().process };
+        let page_cache = PageCache { reads_uncached, tells_of_any_file };
+        states(&found(host::page_cache, "", &Fake { process, page_cache, ..Fake::well() }))
+    };
+    assert_eq!(with(0, false, false), [State::Good]);
+    assert_eq!(with(9, true, false), [State::Good]);
+    assert_eq!(with(9, false, true), [State::Good]);
+    assert_eq!(with(9, false, false), [State::Warning]);
+}
+
+#[test]
+fn a_clock_is_well_if_it_is_synchronized_or_the_kernel_does_not_tell() {
+    for (clock, state) in [(Some(true), State::Good), (Some(false), State::Warning), (None, State::Good)] {
+        assert_eq!(states(&host::clock(&Fake { clock, ..Fake::well() })), [state], "{clock:?}");
+    }
+}
+
+#[test]
+fn directories_need_space_and_no_other_writers() {
+    let well = found(directories::check, "", &Fake::well());
+    assert_eq!(states(&well), [State::Good, State::Good]);
+    assert!(well[1].text.ends_with("x-fd.so"), "{well:?}");
+    let full = found(directories::check, "", &Fake { free: 1 << 20, ..Fake::well() });
+    assert_eq!(states(&full), [State::Warning, State::Good]);
+    let open = About { mode: 0o777, ..Fake::well().about };
+    let open = found(directories::check, "", &Fake { about: open, ..Fake::well() });
+    assert_eq!(states(&open), [State::Warning, State::Fault]);
+    let file = About { is_directory: false, ..Fake::well().about };
+    assert_eq!(found(directories::check, "", &Fake { about: file, ..Fake::well() })[0].state, State::Fault);
+}
+
+#[test]
+fn files_of_another_user_or_with_an_open_mode_are_told() {
+    let with = |mode, uid| {
+        let about = About { is_directory: false, mode, uid };
+        states(&found(files::check, "", &Fake { about, ..Fake::well() }))
+    };
+    assert_eq!(with(0o640, 0), [State::Good]);
+    // The configuration and, without a secret, the settings.
+    assert_eq!(with(0o640, 9), [State::Fault, State::Fault]);
+    assert_eq!(with(0o660, 0), [State::Fault, State::Fault]);
+    assert_eq!(with(0o644, 0), [State::Warning]);
+}
+
+#[test]
+fn a_director_that_must_be_called_and_a_named_storage_daemon_are_faults() {
+    let world = Fake::well();
+    let called = found(network::check, "Address = d.example; Connect To Director = yes", &world);
+    assert_eq!((states(&called), world.questions.get()), (vec![State::Fault, State::Fault], 1));
+    assert!(called[0].text.starts_with("d on d.example:9101 can't be reached: No route"), "{called:?}");
+    assert!(called[1].text.starts_with("s:9103 can't be reached"), "{called:?}");
+    assert_eq!(states(&found(network::check, "Address = d.example", &world)), [State::Warning, State::Fault]);
+    assert_eq!(states(&found(network::check, "", &world)), [State::Good, State::Fault]);
+}
+
+#[test]
+fn no_finding_about_a_line_has_its_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bacula-fd.conf");
+    for line in ["Password = \"s3cret\" x", "Password = s3cret = y", "Passwort = s3cret", "Password = \"s3cret"] {
+        std::fs::write(&file, format!("Director {{\n Name = d\n {line}\n}}\n")).unwrap();
+        let (findings, read) = configuration::read(file.as_os_str());
+        assert!(read.is_none() && states(&findings) == [State::Fault], "{line}: {findings:?}");
+        assert!(!format!("{findings:?}").contains("s3cret"), "{line}: {findings:?}");
+    }
+}

@@ -1,0 +1,209 @@
+//! The answers of the host that this runs on.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fd_bsock::Encoder;
+use fd_bsock::hello::PING_OK;
+use fd_config::{KeyProblem, Surroundings as _, Tls};
+use fd_os::{clock_state, io_error_text, page_cache, resolver_text};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
+use nix::sys::statvfs::statvfs;
+use nix::unistd::{AccessFlags, faccessat};
+use zeroize::Zeroizing;
+
+use crate::clock;
+use crate::daemon::host::Host;
+use crate::daemon::pid_file::PidFile;
+use crate::diagnose::texts;
+use crate::diagnose::world::{About, Answer, PageCache, Process, World};
+
+/// How long a name and a connection may take together.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Largest key file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+/// Most names of a directory that are looked at.
+const MAX_NAMES: usize = 10_000;
+
+/// This host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ThisHost;
+
+impl World for ThisHost {
+    fn now(&self) -> i64 {
+        clock::seconds()
+    }
+
+    fn about(&self, path: &Path) -> io::Result<About> {
+        let found = fs::metadata(path)?;
+        let (is_directory, mode) = (found.is_dir(), found.mode() & 0o7777);
+        Ok(About { is_directory, mode, uid: found.uid() })
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+        let mut content = Zeroizing::new(Vec::new());
+        // A FIFO in its place must not stop us.
+        let options = File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+        options.take(MAX_FILE).read_to_end(&mut content)?;
+        Ok(content)
+    }
+
+    fn names(&self, directory: &Path) -> io::Result<Vec<Vec<u8>>> {
+        let names = fs::read_dir(directory)?.take(MAX_NAMES);
+        names.map(|entry| entry.map(|entry| entry.file_name().into_vec())).collect()
+    }
+
+    fn may_write(&self, directory: &Path) -> io::Result<()> {
+        let wanted = AccessFlags::W_OK | AccessFlags::X_OK;
+        faccessat(AT_FDCWD, directory, wanted, AtFlags::AT_EACCESS).map_err(io::Error::from)
+    }
+
+    fn free_space(&self, directory: &Path) -> io::Result<u64> {
+        let about = statvfs(directory)?;
+        Ok(about.blocks_available().saturating_mul(about.fragment_size()))
+    }
+
+    fn tls_context(&self, tls: &Tls) -> Result<(), KeyProblem> {
+        Host.tls_context(tls)
+    }
+
+    fn process(&self, pid_directory: &Path, port: u16) -> Process {
+        let daemon = PidFile::holder(pid_directory, port);
+        let of_the_daemon = daemon.and_then(|pid| process(&format!("/proc/{pid}")));
+        let (daemon, found) = match of_the_daemon {
+            Some(found) => (daemon, found),
+            None => (None, process("/proc/self").unwrap_or_default()),
+        };
+        let (uid, capabilities, in_user_namespace) = found;
+        Process { daemon, uid, capabilities, in_user_namespace }
+    }
+
+    fn page_cache(&self, file: &Path) -> PageCache {
+        let Ok(file) = File::open(file) else {
+            return PageCache { reads_uncached: false, tells_of_any_file: false };
+        };
+        let mut byte = Zeroizing::new(Vec::new());
+        PageCache {
+            reads_uncached: page_cache::append_uncached(file.as_fd(), &mut byte, 1, 0).is_ok(),
+            tells_of_any_file: page_cache::is_told_of_any_file(file.as_fd()),
+        }
+    }
+
+    fn clock(&self) -> io::Result<bool> {
+        clock_state::is_synchronized()
+    }
+
+    fn ping(&self, address: SocketAddr) -> Answer {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Err(error) => Answer::Nothing(io_error_text(&error)),
+            Ok(stream) => match pong(&stream) {
+                Ok(true) => Answer::Pong,
+                Ok(false) | Err(_) => Answer::Silence,
+            },
+        }
+    }
+
+    fn reach(&self, places: &[(String, u16)]) -> Vec<Result<Duration, String>> {
+        let begin = Instant::now();
+        let waits: Vec<_> = places.iter().map(|(host, port)| begin_to_reach(host.clone(), *port)).collect();
+        let answer = |wait: io::Result<mpsc::Receiver<Result<Duration, String>>>| {
+            let wait = wait.map_err(|error| io_error_text(&error))?;
+            // A thread that hangs in the resolver ends with the program.
+            let left = (PATIENCE + PATIENCE / 10).saturating_sub(begin.elapsed());
+            wait.recv_timeout(left).unwrap_or_else(|_| Err(texts::no_answer(PATIENCE)))
+        };
+        waits.into_iter().map(answer).collect()
+    }
+}
+
+fn begin_to_reach(host: String, port: u16) -> io::Result<mpsc::Receiver<Result<Duration, String>>> {
+    let (sender, receiver) = mpsc::channel();
+    let work = move || {
+        // The receiver may have given up.
+        let _late = sender.send(connect(&host, port));
+    };
+    thread::Builder::new().name("reach".to_owned()).spawn(work)?;
+    Ok(receiver)
+}
+
+fn connect(host: &str, port: u16) -> Result<Duration, String> {
+    let begin = Instant::now();
+    let addresses = (host, port).to_socket_addrs().map_err(|error| resolver_text(&error))?;
+    let mut last = None;
+    for address in addresses {
+        let left = PATIENCE.saturating_sub(begin.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        let called = Instant::now();
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(_closed_at_once) => return Ok(called.elapsed()),
+            Err(error) => last = Some(io_error_text(&error)),
+        }
+    }
+    Err(last.unwrap_or_else(|| texts::no_answer(PATIENCE)))
+}
+
+/// Whether a File Daemon answers.
+fn pong(mut stream: &TcpStream) -> io::Result<bool> {
+    let mut frame = Vec::new();
+    Encoder::new(false).data(&mut frame, b"Ping").map_err(io::Error::other)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(&frame)?;
+    let mut answer = [0; 4 + PING_OK.len()];
+    stream.read_exact(&mut answer)?;
+    Ok(answer.ends_with(PING_OK))
+}
+
+/// User, effective capabilities, and whether root is not that of the host.
+fn process(directory: &str) -> Option<(u32, u64, bool)> {
+    let status = fs::read_to_string(format!("{directory}/status")).ok()?;
+    let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+    let uid = field("Uid:")?.split_whitespace().nth(1)?.parse().ok()?;
+    let capabilities = u64::from_str_radix(field("CapEff:")?, 16).ok()?;
+    let map = fs::read_to_string(format!("{directory}/uid_map")).unwrap_or_default();
+    let is_whole = map.split_whitespace().eq(["0", "0", "4294967295"]);
+    Some((uid, capabilities, !map.is_empty() && !is_whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn a_port_that_listens_is_reached_and_a_closed_one_says_why() {
+        let open = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let host = || "127.0.0.1".to_owned();
+        let answers = ThisHost.reach(&[(host(), open.local_addr().unwrap().port()), (host(), closed)]);
+        assert!(answers[0].is_ok(), "{answers:?}");
+        assert_eq!(answers[1], Err("Connection refused".to_owned()));
+    }
+
+    #[test]
+    fn a_program_that_is_no_file_daemon_gives_no_pong() {
+        let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = other.local_addr().unwrap();
+        let serve = thread::spawn(move || other.accept().unwrap().0.write_all(b"SSH-2.0-OpenSSH_9.2 and more"));
+        assert_eq!(ThisHost.ping(address), Answer::Silence);
+        serve.join().unwrap().unwrap();
+        assert_eq!(ThisHost.ping(address), Answer::Nothing("Connection refused".to_owned()));
+    }
+
+    #[test]
+    fn this_process_has_a_user_and_capabilities() {
+        let found = ThisHost.process(Path::new("/no/such/directory"), 1);
+        assert_eq!((found.daemon, found.uid), (None, nix::unistd::geteuid().as_raw()));
+    }
+}

@@ -1,0 +1,90 @@
+//! What the checks ask of the host. No question changes anything, and what it asks of the network
+//! has its end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use fd_config::{KeyProblem, Tls};
+use zeroize::Zeroizing;
+
+/// What is at a path, behind links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct About {
+    pub(super) is_directory: bool,
+    /// The bits of its permissions.
+    pub(super) mode: u32,
+    pub(super) uid: u32,
+}
+
+/// The daemon's process, or this one if none runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Process {
+    /// Its number if it is a running daemon.
+    pub(super) daemon: Option<i32>,
+    pub(super) uid: u32,
+    /// Its effective capabilities, a bit each.
+    pub(super) capabilities: u64,
+    /// Whether its root is not that of the host.
+    pub(super) in_user_namespace: bool,
+}
+
+/// What the kernel can do about the page cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PageCache {
+    /// Reads that keep nothing in memory (Linux 6.14), on the file system of the configuration.
+    pub(super) reads_uncached: bool,
+    /// It tells of any file which pages are in memory (Linux 6.5).
+    pub(super) tells_of_any_file: bool,
+}
+
+/// How a port behaves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    /// A File Daemon is there.
+    Pong,
+    /// Something else is there, or a daemon that is too busy.
+    Silence,
+    /// Nothing accepts connections; the system's words.
+    Nothing(String),
+}
+
+/// The host that the checks ask.
+pub(super) trait World {
+    /// Seconds since 1970.
+    fn now(&self) -> i64;
+
+    /// What is at this path.
+    fn about(&self, path: &Path) -> io::Result<About>;
+
+    /// The content of a small file, which may be a key.
+    fn read(&self, path: &Path) -> io::Result<Zeroizing<Vec<u8>>>;
+
+    /// The names in a directory.
+    fn names(&self, directory: &Path) -> io::Result<Vec<Vec<u8>>>;
+
+    /// Whether this process could make files in a directory.
+    fn may_write(&self, directory: &Path) -> io::Result<()>;
+
+    /// Free bytes of a directory's file system.
+    fn free_space(&self, directory: &Path) -> io::Result<u64>;
+
+    /// Whether these files make a TLS context.
+    fn tls_context(&self, tls: &Tls) -> Result<(), KeyProblem>;
+
+    /// The daemon with this pid directory and port, or this process.
+    fn process(&self, pid_directory: &Path, port: u16) -> Process;
+
+    /// What the kernel can do about the page cache of this file.
+    fn page_cache(&self, file: &Path) -> PageCache;
+
+    /// Whether the clock is synchronized.
+    fn clock(&self) -> io::Result<bool>;
+
+    /// How the daemon's own port behaves.
+    fn ping(&self, address: SocketAddr) -> Answer;
+
+    /// How long it takes to connect to each of these places, or why that fails; side by side.
+    fn reach(&self, places: &[(String, u16)]) -> Vec<Result<Duration, String>>;
+}
