@@ -246,8 +246,8 @@ impl Road {
         must(!is_listening(PORT)?, || format!("{name} is stopped, but still listening"))
     }
 
-    fn backs_up(&self) -> Result<Saved> {
-        self.starts("node", &BACKUP, false)?;
+    /// The daemon of the container `node` has no right that a backup does not need.
+    fn is_confined(&self) -> Result<()> {
         // The daemon is the child of the first process.
         let status = self.podman.must(&["exec", "node", "sh", "-c", "cat /proc/$(pidof bacula-fd)/status"])?;
         let field = |name: &str| {
@@ -260,18 +260,19 @@ impl Road {
         }
         must(field("Seccomp:") == "2", || "it runs without a filter of system calls".to_owned())?;
         say("the daemon: not root, one capability, the runtime's own filter of system calls");
+        Ok(())
+    }
 
+    fn backs_up(&self) -> Result<Saved> {
+        self.starts("node", &BACKUP, false)?;
+        self.is_confined()?;
         let full = self.bed.backup(CLIENT, "level=Full")?.must_be_good()?;
         let whom = fs::read_to_string(self.state.join("as-whom")).unwrap_or_default();
         must(whom.trim() == USER.to_string(), || format!("the run script ran as {whom:?}"))?;
         let dump = self.bed.backup(CLIENT, "level=Full fileset=Dump")?.must_be_good()?;
         let (entries, bytes) = measure_tree(&self.host)?;
         say(&format!("Full of /host: {entries} entries, {bytes} bytes of files; a run script, a bpipe"));
-        let refused = self.restore(full.row.id, "where=/")?;
-        must(refused.row.status != 'T' || refused.row.errors > 0, || {
-            "a restore onto a read-only host ended well".to_owned()
-        })?;
-        self.must_be_kept(&self.host, "a refused restore")?;
+        self.is_read_only(full.row.id)?;
         let added = self.host.join("root/added");
         fs::write(&added, "later\n").map_err(io("write", &added))?;
         let incremental = self.bed.backup(CLIENT, "level=Incremental")?.must_be_good()?;
@@ -281,6 +282,15 @@ impl Road {
         self.stops("node")?;
         say("an Incremental; a restore onto the host is refused; stopped with status 0");
         Ok(Saved { host: full.row.id, dump: dump.row.id })
+    }
+
+    /// A restore onto the host has errors, and changes nothing.
+    fn is_read_only(&self, saved: u32) -> Result<()> {
+        let refused = self.restore(saved, "where=/")?;
+        must(refused.row.status != 'T' || refused.row.errors > 0, || {
+            "a restore onto a read-only host ended well".to_owned()
+        })?;
+        self.must_be_kept(&self.host, "a refused restore")
     }
 
     /// Restores a whole job.
