@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test fresh-root lint lint-tools fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again monitoring-test clean
+.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -57,8 +57,11 @@ fresh-root: setup ## The short demo and most tests on a Debian 12 with make, ca-
 	@scripts/fresh-root make demo-short
 	@scripts/fresh-root make test TESTS="$(FRESH_TESTS)" TARGETS="$(FRESH_TARGETS)"
 
-lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, house rules
+lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, the book, house rules
 	@scripts/lint
+
+book: setup lint-tools ## The manual in HTML, in target/book; every link in it is followed
+	@scripts/book
 
 lint-tools: ## Install the tools of `make lint`, pinned, under ~/.cache/ferrofd
 	@scripts/lint-tools
@@ -119,8 +122,8 @@ package-test: deb ## Install, upgrade, remove the DEB in throw-away roots (SUITE
 package-autopkgtest: deb ## Debian's test of the file daemon, re-created: ACLs saved and restored among Debian's own daemons
 	@scripts/package-autopkgtest
 
-package-lint: ## lintian over the DEB; the unit before systemd-analyze, beside the stock unit
-	@PACKAGE_PACKAGES="lintian systemd" scripts/system-packages
+package-lint: ## lintian over the DEB, mandoc over its pages; the unit before systemd-analyze; the AppArmor profile
+	@PACKAGE_PACKAGES="lintian systemd mandoc apparmor" scripts/system-packages
 	@$(MAKE) --no-print-directory deb
 	@scripts/package-lint
 
@@ -143,6 +146,23 @@ ansible-test: deb ## The Ansible role on a throw-away host, with the bed's Direc
 	@PACKAGE_PACKAGES="puppet-agent" scripts/system-packages
 	$(CARGO) build -q -p bed
 	@scripts/ansible-test
+
+upgrade-test: deb ## The DEB over that of the release before, in the middle of a job (UPGRADE_FROM=DEB or commit)
+	$(CARGO) build -q -p bed
+	@scripts/upgrade-test $(SUITES)
+
+first-hour-test: deb ## Follow docs/first-hour.md literally on a bare Debian 13, in a throw-away root
+	@scripts/first-hour-test
+
+compat-test: deb ## Directors and Storage Daemons of other releases, with the stock File Daemon and ours
+	@scripts/compat-test bookworm trixie
+
+support: ## Put what the tests have shown on this machine into docs/support.md
+	@scripts/support
+
+release: ## Build all packages twice, sign and test them (RELEASE_KEY=FILE, or test), into target/release-VERSION
+	@PACKAGE_PACKAGES="rpm rpmlint lintian systemd openssh-client apparmor mandoc" scripts/system-packages
+	@scripts/release
 
 clean: ## Remove what was built here (the bed's Debian root and the lint tools stay in their caches)
 	$(CARGO) clean

@@ -11,6 +11,8 @@ packages=${PACKAGES:-$target/packages}
 # PACKAGE_VERSION is for the tests, which need an upgrade.
 version=${PACKAGE_VERSION:-$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)}
 revision=1
+# As dpkg and rpm order versions: 1.0.0~rc.1 is older than 1.0.0.
+ordered=${version/-/\~}
 # A provided version, so that "bacula-client depends on bacula-fd (>= 15.0.3-3)" is met, whatever Debian's revision.
 stock_version=15.0.3
 machine=$(uname -m)
