@@ -130,7 +130,6 @@ package-lint: ## lintian over the DEB, mandoc over its pages; the unit before sy
 package-again: deb ## Build the DEB once more elsewhere and compare every byte
 	@scripts/package-again
 
-.PHONY: container container-test ansible-test
 container: ## Build ferrofd-VERSION-ARCH.oci.tar, an image for podman, docker and Kubernetes, without a registry
 	@PACKAGE_PACKAGES="buildah libcap2-bin" scripts/system-packages
 	@packaging/build
