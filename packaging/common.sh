@@ -15,7 +15,10 @@ revision=1
 ordered=${version/-/\~}
 # A provided version, so that "bacula-client depends on bacula-fd (>= 15.0.3-3)" is met, whatever Debian's revision.
 stock_version=15.0.3
-machine=$(uname -m)
+# FERROFD_MACHINE: packages for another machine, with that one's binary tools.
+machine=${FERROFD_MACHINE:-$(uname -m)}
+tools=
+[[ $machine == "$(uname -m)" ]] || tools=$machine-linux-gnu-
 
 # Same commit, same bytes: the time in every archive is the commit's.
 if [[ -z ${SOURCE_DATE_EPOCH:-} ]]; then
@@ -46,5 +49,5 @@ stage_debug() {
 
 # The highest version of the C library that the programs ask for.
 glibc_floor() {
-    for name in $programs; do objdump -T "$built/$name"; done | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
+    for name in $programs; do "${tools}objdump" -T "$built/$name"; done | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
 }
