@@ -13,10 +13,12 @@
 //! All `unsafe` code of the crate is in this module.
 
 mod algorithm;
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused, reason = "there are no kernels"))]
 mod constants;
 mod kernels;
 mod many;
 mod message;
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused, reason = "there are no kernels"))]
 mod side_by_side;
 
 #[cfg(target_arch = "x86_64")]
