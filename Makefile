@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release clean
+.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -30,7 +30,7 @@ export FERROFD_SKIPS ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/skips
 export FERROFD_BIN ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/release/bacula-fd
 
 help: ## Say what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | sort | \
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## /\1\t/' | sort | \
 	  awk -F'\t' '{ printf "  make %-19s %s\n", $$1, $$2 }'
 
 setup: ## Install the system packages that are missing (apt), say so if that can't be done
@@ -118,6 +118,19 @@ tarball-test: tarball ## The tarball over the stock package and undone, in a thr
 package-test: deb ## Install, upgrade, remove the DEB in throw-away roots (SUITES="trixie bookworm"), with the bed's Director
 	$(CARGO) build -q -p bed
 	@scripts/package-test $(SUITES)
+
+systemd-test: deb ## The same road where systemd runs as PID 1, the whole root saved and restored (SUITES="trixie bookworm")
+	@scripts/systemd-test $(SUITES)
+
+arm64: setup ## DEB, RPM and tarball for arm64, tests and a backup of 20,000 files under emulation
+	@PACKAGE_PACKAGES=yes scripts/system-packages
+	$(CARGO) build --release -p bed
+	$(CARGO) run --release -q -p bed -- setup
+	@scripts/arm64-test
+
+arm64-check: ## cargo check for arm64, in a throw-away root with Debian's standard library for it
+	@PACKAGE_PACKAGES=yes scripts/system-packages
+	@scripts/arm64 cargo check --locked -p bacula-fd
 
 package-autopkgtest: deb ## Debian's test of the file daemon, re-created: ACLs saved and restored among Debian's own daemons
 	@scripts/package-autopkgtest
