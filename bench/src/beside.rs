@@ -26,6 +26,7 @@ use crate::cell::Variant;
 use crate::connection::Watch;
 use crate::statistics::{float, quotient, sorted_quantile};
 use crate::tree::{Standing, drop_caches, file, noise_file, warm};
+use crate::volumes::remove_volumes;
 
 /// Transactions per second.
 const RATE: u32 = 150;
@@ -54,6 +55,15 @@ pub enum Work {
 struct Transaction {
     done: SystemTime,
     took: Duration,
+}
+
+impl Transaction {
+    /// Seconds from the job's beginning to its end, and how many milliseconds it took.
+    fn line(&self, begun: SystemTime) -> String {
+        let since = self.done.duration_since(begun);
+        let at = since.map_or_else(|error| -error.duration().as_secs_f64(), |at| at.as_secs_f64());
+        format!("{at:.3} {:.1}", self.took.as_secs_f64() * 1e3)
+    }
 }
 
 /// A job and what was beside it.
@@ -127,17 +137,10 @@ pub fn measure(setup: &Setup, tree: &Standing, folder: &Path, watch: &Watch) -> 
             thread::sleep(window.saturating_sub(all) + MARGIN);
             let transactions = running.stop()?;
             rows.push(row(fd, job, begun, window, &transactions));
-            for Transaction { done, took } in &transactions {
-                let at = done
-                    .duration_since(begun)
-                    .map_or_else(|error| -error.duration().as_secs_f64(), |at| at.as_secs_f64());
-                let _ = writeln!(raw, "{} {round} {at:.3} {:.1}", fd.name(), took.as_secs_f64() * 1e3);
+            for transaction in &transactions {
+                let _ = writeln!(raw, "{} {round} {}", fd.name(), transaction.line(begun));
             }
-            for name in bed.catalog().volumes(result.row.id)? {
-                let path = bed.folder().join("volumes").join(fd.name()).join(&name);
-                bed.console(&[&format!("delete volume={name} yes")])?;
-                fs::remove_file(&path).map_err(file("remove", &path))?;
-            }
+            remove_volumes(&bed, &result, fd.name())?;
             say(&markdown(rows.get(rows.len() - 1..).unwrap_or_default()));
         }
     }

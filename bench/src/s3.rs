@@ -177,14 +177,7 @@ pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Resu
     let bed = Bed::start(options)?;
     let mut stand = Stand { gateway, distance, bed, watch, interrupted, wanted, all: Vec::new() };
     stand.fill(&buckets)?;
-    for &bucket in &buckets {
-        for _ in 0..wanted.pairs {
-            stand.beside(bucket, &kinds)?;
-            for &prefetch in wanted.prefetch.iter().skip(usize::from(!kinds.is_empty())) {
-                stand.alone(bucket, prefetch)?;
-            }
-        }
-    }
+    stand.measure(&buckets, &kinds)?;
     let mut text = stand.markdown(&buckets, &kinds);
     text.push_str(&stand.listings(&pages)?);
     Ok(text)
@@ -197,6 +190,18 @@ fn plugin_set(name: &str, signature: &str, path: &str) -> FileSet {
 }
 
 impl Stand<'_> {
+    fn measure(&mut self, buckets: &[Bucket], kinds: &[Kind]) -> Result<()> {
+        for &bucket in buckets {
+            for _ in 0..self.wanted.pairs {
+                self.beside(bucket, kinds)?;
+                for &prefetch in self.wanted.prefetch.iter().skip(usize::from(!kinds.is_empty())) {
+                    self.alone(bucket, prefetch)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the buckets.
     fn fill(&self, buckets: &[Bucket]) -> Result<()> {
         let mut noise = Noise::new(1);

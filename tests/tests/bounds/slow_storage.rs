@@ -284,6 +284,30 @@ fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<
     Ok(())
 }
 
+/// Commands of jobs, the fault that stops each, and its delay.
+fn cases(scene: &Scene, full: u32) -> Vec<(String, String, u64)> {
+    let backup = "run job=backup-test level=Full fileset=slow yes".to_owned();
+    let to = scene.mount.join("restored");
+    let restore = Restore { job: full, from: "test", onto: "test", to: &to, replace: "always" }.command();
+    // Of restores a directory, small files at the same time, and a large one.
+    let mut cases = [
+        (&backup, "stop-read:beta-2", 0),
+        (&backup, "stop-lookup:beta-2", 0),
+        (&restore, "stop-mkdir:d1", 0),
+        (&restore, "stop-create:delta-3", 5),
+        (&restore, "stop-write:gamma-0", 0),
+    ]
+    .map(|(command, fault, delay)| (command.clone(), fault.to_owned(), delay))
+    .to_vec();
+    // And at any operation.
+    let mut noise = Noise::new(77);
+    cases.extend((0..rounds(0)).map(|round| {
+        let command = if round % 2 == 0 { &backup } else { &restore };
+        (command.clone(), format!("stop-after:{}", noise.below(250)), 5 * (round / 2 % 2))
+    }));
+    cases
+}
+
 #[test]
 fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
@@ -297,25 +321,7 @@ fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<
     let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
     let pid = scene.bed.client("test")?.pid()?;
     let idle = threads(pid)?;
-    let backup = "run job=backup-test level=Full fileset=slow yes".to_owned();
-    let to = scene.mount.join("restored");
-    let restore = Restore { job: good.row.id, from: "test", onto: "test", to: &to, replace: "always" }.command();
-    // Of restores a directory, small files at the same time, and a large one.
-    let mut cases = [
-        (&backup, "stop-read:beta-2", 0),
-        (&backup, "stop-lookup:beta-2", 0),
-        (&restore, "stop-mkdir:d1", 0),
-        (&restore, "stop-create:delta-3", 5),
-        (&restore, "stop-write:gamma-0", 0),
-    ]
-    .map(|(command, fault, delay)| (command, fault.to_owned(), delay))
-    .to_vec();
-    // And at any operation.
-    let mut noise = Noise::new(77);
-    cases.extend((0..rounds(0)).map(|round| {
-        let command = if round % 2 == 0 { &backup } else { &restore };
-        (command, format!("stop-after:{}", noise.below(250)), 5 * (round / 2 % 2))
-    }));
+    let cases = cases(&scene, good.row.id);
     for (number, (command, fault, delay)) in cases.iter().enumerate() {
         scene.storage.order(&format!("delay {delay}"))?;
         scene.storage.order(&format!("fault {fault}"))?;
@@ -331,10 +337,14 @@ fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<
         } else {
             scene.storage.order("clear")?;
         }
-        wait_for(&format!("the threads after {fault} to end"), PATIENCE, || {
-            let now = threads(pid)?;
-            Ok(if now <= idle { Ok(()) } else { Err(format!("{now} instead of {idle}")) })
-        })?;
+        threads_end(pid, idle, fault)?;
     }
     Ok(())
+}
+
+fn threads_end(pid: u32, idle: usize, fault: &str) -> Result<()> {
+    wait_for(&format!("the threads after {fault} to end"), PATIENCE, || {
+        let now = threads(pid)?;
+        Ok(if now <= idle { Ok(()) } else { Err(format!("{now} instead of {idle}")) })
+    })
 }
