@@ -37,7 +37,7 @@ impl Stage {
         let Some(gateway) = Gateway::start(&options.folder, Some(tls))? else { return Ok(None) };
         let secure = |port, authority, more| {
             let ca_file = folder.join(authority);
-            format!("endpoint = \"https://localhost:{port}\"\nca_file = {ca_file:?}\n{more}")
+            format!("endpoint = \"https://localhost:{port}\"\nca_file = \"{}\"\n{more}", ca_file.display())
         };
         let port = gateway.port();
         let path = settings(&folder, "bucket.toml", port, &secure(port, "authority.pem", "prefetch = 8"));
