@@ -3,6 +3,7 @@
 //!
 //! Every wait checks its [`IsWanted`] ten times a second.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt as _;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
@@ -99,6 +100,17 @@ impl<R: Read + AsFd> Read for Watched<'_, R> {
             }
         }
     }
+}
+
+/// A program that a daemon starts. The daemon's threads block signals, and a child would inherit
+/// that: it could not be asked to end, would not see that the reader of its pipe is gone, and would
+/// hand it on to every service that it starts.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    // SAFETY: between fork and exec nothing is done but to set the mask of signals, by one system
+    // call, without memory or locks.
+    unsafe { command.pre_exec(|| SigSet::empty().thread_set_mask().map_err(io::Error::from)) };
+    command
 }
 
 /// What happens to processes that a program has left behind.

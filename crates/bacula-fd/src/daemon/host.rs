@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::net::{IpAddr, ToSocketAddrs as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use fd_config::{AddressFamily, DirectoryState, KeyProblem, Source, Surroundings, Tls};
 use fd_os::{io_error_text, resolver_text};
@@ -79,7 +79,7 @@ impl Source for Host {
 /// What a program printed, [`MAX_FILE`] at most, and whether it succeeded.
 fn output(argv: &[Vec<u8>]) -> Option<(Vec<u8>, bool)> {
     let (name, arguments) = argv.split_first()?;
-    let mut child = Command::new(OsStr::from_bytes(name))
+    let mut child = fd_os::process::command(OsStr::from_bytes(name))
         .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

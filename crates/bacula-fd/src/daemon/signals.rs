@@ -34,7 +34,7 @@ const IGNORED: [Signal; 6] =
 
 impl Signals {
     /// Blocks the signals in this thread and all that it starts later, so that only [`Self::wait`]
-    /// sees them. Children that `std::process::Command` starts get them unblocked.
+    /// sees them. Programs get them unblocked ([`fd_os::process::command`]).
     ///
     /// # Errors
     /// The system's.

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -84,7 +84,7 @@ fn run_all(runs: &Receiver<ProgramRun>) {
 
 fn run(next: &ProgramRun) -> io::Result<ExitStatus> {
     let (name, arguments) = next.argv.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let mut child = Command::new(OsStr::from_bytes(name))
+    let mut child = fd_os::process::command(OsStr::from_bytes(name))
         .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

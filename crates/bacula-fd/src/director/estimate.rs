@@ -120,7 +120,7 @@ impl Conversation<'_> {
         mut walker: OwnThread<EstimateTotals>,
         lines: &Receiver<(MessageType, Vec<u8>)>,
     ) -> Option<EstimateTotals> {
-        let cancel = self.job().cancel.clone();
+        let job = self.job();
         loop {
             match lines.recv_timeout(GLANCE) {
                 Ok((kind, text)) => {
@@ -129,7 +129,9 @@ impl Conversation<'_> {
                         self.flush();
                     }
                 }
-                Err(RecvTimeoutError::Timeout) if walker.is_left(&cancel, || self.is_in_plugin()) => {
+                Err(RecvTimeoutError::Timeout)
+                    if walker.is_left(&job.cancel, || job.is_asking() || self.is_in_plugin()) =>
+                {
                     self.say(MessageType::Warning, texts::THREAD_LEFT_BEHIND);
                     return None;
                 }

@@ -13,7 +13,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -190,14 +190,21 @@ impl Expression {
         }
     }
 
+    fn ask(&self, text: &[u8], groups: bool) -> Option<Captures> {
+        let mut inner = self.matcher.lock();
+        self.matcher.job.set_asking(true);
+        let found = self.ask_guest(&mut inner, text, groups);
+        self.matcher.job.set_asking(false);
+        found
+    }
+
     /// Asks the guest. One that dies or has no memory left may have been full of earlier work: a
     /// new one gets a try.
-    fn ask(&self, text: &[u8], groups: bool) -> Option<Captures> {
+    fn ask_guest(&self, inner: &mut Inner, text: &[u8], groups: bool) -> Option<Captures> {
         let cancel = &self.matcher.job.cancel;
         let wanted = || !cancel.is_cancelled();
-        let mut inner = self.matcher.lock();
         for is_last in [false, true] {
-            let found = self.number(&mut inner, &wanted).and_then(|number| inner.find(number, text, groups, &wanted));
+            let found = self.number(inner, &wanted).and_then(|number| inner.find(number, text, groups, &wanted));
             match found {
                 Ok(found) => return found,
                 Err(failure) => {
@@ -297,7 +304,7 @@ struct Guest {
 
 impl Guest {
     fn start() -> io::Result<Self> {
-        let mut command = Command::new("/proc/self/exe");
+        let mut command = fd_os::process::command("/proc/self/exe");
         command.arg0(GUEST).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut program = Program::start(&mut command, Group::Ends)?;
         match (program.take_input(), program.take_output()) {

@@ -60,9 +60,9 @@ impl<T: Send + 'static> OwnThread<T> {
     }
 
     /// To be asked every [`GLANCE`]: leaves the thread behind if its job was canceled two seconds
-    /// ago and it has not ended, unless a plugin is at work, which ends by itself. `true`: it is
-    /// left, and must not be joined.
-    pub(crate) fn is_left(&mut self, cancel: &CancelToken, is_in_plugin: impl FnOnce() -> bool) -> bool {
+    /// ago and it has not ended, unless it waits for what a cancel ends: a plugin, or a program of
+    /// ours. `true`: it is left, and must not be joined.
+    pub(crate) fn is_left(&mut self, cancel: &CancelToken, waits_for_program: impl FnOnce() -> bool) -> bool {
         if !cancel.is_cancelled() {
             return false;
         }
@@ -70,7 +70,7 @@ impl<T: Send + 'static> OwnThread<T> {
         if canceled.elapsed() < GRACE {
             return false;
         }
-        if is_in_plugin() {
+        if waits_for_program() {
             self.canceled = None;
             return false;
         }

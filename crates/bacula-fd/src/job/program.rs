@@ -36,14 +36,14 @@ pub(crate) fn prepare_words(command: &[u8], words: &[Vec<u8>], allowed: &[Vec<u8
     let (name, arguments) = words.split_first().ok_or(NotRun::Empty)?;
     let name = OsStr::from_bytes(name);
     let mut process = if allowed.is_empty() {
-        Command::new(name)
+        fd_os::process::command(name)
     } else {
         let real = fs::canonicalize(name).map_err(NotRun::Exec)?;
         let path = real.as_os_str().as_bytes();
         if !allowed.iter().any(|directory| lies_in(path, &real_path(directory))) {
             return Err(NotRun::Refused(ProgramNotAllowed::Path));
         }
-        let mut process = Command::new(&real);
+        let mut process = fd_os::process::command(&real);
         // Some programs act by the name that they are called by.
         process.arg0(name);
         process

@@ -84,6 +84,8 @@ pub(crate) struct Job {
     caller: Mutex<Option<Channel>>,
     called: Condvar,
     has_snapshots: AtomicBool,
+    /// A thread waits for the process that matches heavy expressions.
+    is_asking: AtomicBool,
     /// When it has begun with its files, seconds since 1970; 0 before that.
     files_since: AtomicI64,
     expected: Mutex<Expected>,
@@ -115,6 +117,7 @@ impl Job {
             caller: Mutex::new(None),
             called: Condvar::new(),
             has_snapshots: AtomicBool::new(false),
+            is_asking: AtomicBool::new(false),
             files_since: AtomicI64::new(0),
             expected: Mutex::default(),
         }
@@ -198,6 +201,16 @@ impl Job {
         }
         self.phase.store(phase as u8, Ordering::Relaxed);
         self.phase_since.store(now, Ordering::Relaxed);
+    }
+
+    /// Notes whether a thread waits for the process that matches heavy expressions.
+    pub(crate) fn set_asking(&self, is_asking: bool) {
+        self.is_asking.store(is_asking, Ordering::Relaxed);
+    }
+
+    /// Whether a thread does. A cancel ends that process, and so the wait.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.is_asking.load(Ordering::Relaxed)
     }
 
     /// Notes how much it may have.

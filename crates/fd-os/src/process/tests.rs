@@ -12,6 +12,15 @@ fn shell(script: &str) -> Command {
     command
 }
 
+#[test]
+fn a_program_has_no_signal_blocked_although_its_parent_has() {
+    let blocked = [Signal::SIGTERM, Signal::SIGPIPE, Signal::SIGHUP].into_iter().collect::<SigSet>();
+    blocked.thread_block().unwrap();
+    let mut program = command("grep");
+    let output = program.args(["SigBlk", "/proc/self/status"]).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "SigBlk:\t0000000000000000\n");
+}
+
 /// Says yes so many times.
 fn times(count: u32) -> impl Fn() -> bool {
     let left = Cell::new(count);

@@ -32,7 +32,7 @@ impl NotRun {
 /// in one of them, links followed; the shell gets that path, and nothing by which it could run
 /// another program.
 pub(crate) fn prepare(line: &[u8], allowed: &[Vec<u8>]) -> Result<Command, NotRun> {
-    let mut shell = Command::new("/bin/sh");
+    let mut shell = fd_os::process::command("/bin/sh");
     shell.arg("-c");
     if line.is_empty() {
         return Err(NotRun::from_errno(Errno::ENOENT as i32));

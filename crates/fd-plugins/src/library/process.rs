@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
@@ -117,7 +117,7 @@ impl Process {
         rustix::net::sockopt::set_socket_timeout(&control, rustix::net::sockopt::Timeout::Send, Some(ORDER_LIMIT))
             .map_err(io::Error::from)?;
         let (output, printed) = io::pipe()?;
-        let mut command = Command::new(&settings.program);
+        let mut command = fd_os::process::command(&settings.program);
         command
             .arg0(ROLE)
             .arg(OsStr::from_bytes(file))
