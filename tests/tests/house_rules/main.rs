@@ -302,6 +302,25 @@ fn is_text_table(source: &Source) -> bool {
         || source.path.starts_with("crates/bacula-fd/src/status")
 }
 
+/// A child inherits the signals that the daemon's threads block, so one function unblocks them.
+#[test]
+fn programs_are_started_by_the_function_that_unblocks_signals() -> Outcome<()> {
+    // The second is a program of its own, which blocks none.
+    const PLACES: [&str; 2] = ["crates/fd-os/src/process.rs", "crates/bacula-fd/src/bin/bsnapshot/"];
+    let mut problems = Vec::new();
+    for member in crates()? {
+        for source in &member.sources {
+            let path = source.path.display().to_string();
+            let elsewhere = !PLACES.iter().any(|place| path.starts_with(place));
+            let paths = named_paths(&source.code).into_iter().filter(|_| elsewhere);
+            let started = paths.filter(|(_, named)| named.ends_with("Command::new"));
+            problems.extend(started.map(|(line, _)| format!("{path}:{line}: fd_os::process::command does that")));
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
 #[test]
 fn unsafe_is_in_its_places_with_a_safety_comment() -> Outcome<()> {
     let mut problems = Vec::new();
