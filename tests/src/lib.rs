@@ -26,6 +26,7 @@ mod plugin_build;
 mod ports;
 mod process;
 mod relay;
+pub mod road;
 mod root;
 mod say;
 pub mod setup;

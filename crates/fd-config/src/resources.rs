@@ -39,6 +39,15 @@ impl Config {
     pub fn director(&self, name: &[u8]) -> Option<&Director> {
         self.directors.iter().find(|director| director.name.as_bytes() == name)
     }
+
+    /// Kind, name and `TLS …` directives of each resource that has them: the daemon's own, the
+    /// Directors, the consoles.
+    pub fn tls_resources(&self) -> impl Iterator<Item = (&'static str, &str, &Tls)> {
+        let own = ("FileDaemon", self.file_daemon.name.as_str(), &self.file_daemon.tls);
+        let directors = self.directors.iter().map(|director| ("Director", director.name.as_str(), &director.tls));
+        let consoles = self.consoles.iter().map(|console| ("Console", console.name.as_str(), &console.tls));
+        std::iter::once(own).chain(directors).chain(consoles)
+    }
 }
 
 /// The `FileDaemon` resource (reference 06 §3.1).

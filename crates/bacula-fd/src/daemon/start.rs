@@ -186,11 +186,11 @@ fn check_requirement(cli: &Cli, settings: &Settings, config: &Config) -> Result<
 /// The kind and name of the first resource whose connections are never encrypted, or not to their
 /// end.
 pub(crate) fn unencrypted(config: &Config) -> Option<(&'static str, &str)> {
-    let directors = config.directors.iter().map(|director| ("Director", director.name.as_str(), &director.tls));
-    let consoles = config.consoles.iter().map(|console| ("Console", console.name.as_str(), &console.tls));
-    let own = ("FileDaemon", config.file_daemon.name.as_str(), &config.file_daemon.tls);
     let clear = |(_, _, tls): &(&str, &str, &Tls)| tls.need() == (0, 0) || tls.authenticate;
-    directors.chain(consoles).chain([own]).find(clear).map(|(kind, name, _)| (kind, name))
+    let mut all = config.tls_resources();
+    // Its own last: that of a Director is what an administrator looks at first.
+    let own = all.next();
+    all.chain(own).find(clear).map(|(kind, name, _)| (kind, name))
 }
 
 /// What plugins may ask about the daemon.

@@ -129,9 +129,7 @@ impl Conversation<'_> {
                         self.flush();
                     }
                 }
-                Err(RecvTimeoutError::Timeout)
-                    if walker.is_left(&job.cancel, || job.is_asking() || self.is_in_plugin()) =>
-                {
+                Err(RecvTimeoutError::Timeout) if walker.is_left(&job, || self.is_in_plugin()) => {
                     self.say(MessageType::Warning, texts::THREAD_LEFT_BEHIND);
                     return None;
                 }

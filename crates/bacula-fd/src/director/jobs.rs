@@ -205,8 +205,8 @@ impl Conversation<'_> {
             Err(error) => return self.ended(job, Err(no_thread(&error))),
         };
         let plugged = self.session.plugged.get().cloned();
-        let waits = || job.is_asking() || plugged.as_ref().is_some_and(|plugged| plugged.plugins.are_busy());
-        let mut is_left = || worker.is_left(&job.cancel, waits);
+        let is_in_plugin = || plugged.as_ref().is_some_and(|plugged| plugged.plugins.are_busy());
+        let mut is_left = || worker.is_left(job, is_in_plugin);
         if self.pass_on(job, tick, &said, Some(&mut is_left)) {
             return self.ended(job, worker.join().map_err(|panic| why_panicked(&*panic)));
         }

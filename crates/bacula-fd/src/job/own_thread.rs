@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use fd_messages::CancelToken;
+use crate::shared::job::Job;
 
 /// How long a canceled job waits for its thread.
 const GRACE: Duration = Duration::from_secs(2);
@@ -62,15 +62,15 @@ impl<T: Send + 'static> OwnThread<T> {
     /// To be asked every [`GLANCE`]: leaves the thread behind if its job was canceled two seconds
     /// ago and it has not ended, unless it waits for what a cancel ends: a plugin, or a program of
     /// ours. `true`: it is left, and must not be joined.
-    pub(crate) fn is_left(&mut self, cancel: &CancelToken, waits_for_program: impl FnOnce() -> bool) -> bool {
-        if !cancel.is_cancelled() {
+    pub(crate) fn is_left(&mut self, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {
+        if !job.cancel.is_cancelled() {
             return false;
         }
         let canceled = *self.canceled.get_or_insert_with(Instant::now);
         if canceled.elapsed() < GRACE {
             return false;
         }
-        if waits_for_program() {
+        if job.is_asking() || is_in_plugin() {
             self.canceled = None;
             return false;
         }
@@ -78,7 +78,7 @@ impl<T: Send + 'static> OwnThread<T> {
         if *stage == Stage::Waited && LEFT.load(Ordering::Relaxed) < MOST_LEFT {
             *stage = Stage::Left;
             LEFT.fetch_add(1, Ordering::Relaxed);
-            cancel.abandon();
+            job.cancel.abandon();
         }
         *stage == Stage::Left
     }
@@ -106,10 +106,11 @@ mod tests {
     use crossbeam_channel::bounded;
 
     use super::*;
+    use crate::shared::job::Identity;
 
-    fn until_left<T: Send + 'static>(thread: &mut OwnThread<T>, cancel: &CancelToken) -> Duration {
+    fn until_left<T: Send + 'static>(thread: &mut OwnThread<T>, job: &Job) -> Duration {
         let begun = Instant::now();
-        while !thread.is_left(cancel, || false) {
+        while !thread.is_left(job, || false) {
             assert!(begun.elapsed() < GRACE * 2);
             thread::sleep(GLANCE / 10);
         }
@@ -119,12 +120,12 @@ mod tests {
     #[test]
     fn only_a_canceled_thread_that_hangs_is_left_behind() {
         let (answer, storage) = bounded::<()>(0);
-        let cancel = CancelToken::new();
+        let job = Job::new(Identity::default(), 0);
         let mut thread = OwnThread::start("hangs".to_owned(), move || storage.recv()).unwrap();
-        assert!(!thread.is_left(&cancel, || false));
-        cancel.cancel();
-        assert!(until_left(&mut thread, &cancel) >= GRACE);
-        assert!(cancel.is_abandoned());
+        assert!(!thread.is_left(&job, || false));
+        job.cancel.cancel();
+        assert!(until_left(&mut thread, &job) >= GRACE);
+        assert!(job.cancel.is_abandoned());
         assert_eq!(LEFT.load(Ordering::Relaxed), 1);
         answer.send(()).unwrap();
         assert_eq!(thread.join().unwrap(), Ok(()));
@@ -133,18 +134,18 @@ mod tests {
 
     #[test]
     fn a_thread_that_has_ended_or_is_in_a_plugin_is_not_left_behind() {
-        let cancel = CancelToken::new();
-        cancel.cancel();
+        let job = Job::new(Identity::default(), 0);
+        job.cancel.cancel();
         let mut thread = OwnThread::start("ends".to_owned(), || 7).unwrap();
         while !thread.handle.is_finished() {
             thread::yield_now();
         }
         let long_ago = Instant::now().checked_sub(GRACE * 2);
         thread.canceled = long_ago;
-        assert!(!thread.is_left(&cancel, || true));
+        assert!(!thread.is_left(&job, || true));
         thread.canceled = long_ago;
-        assert!(!thread.is_left(&cancel, || false));
+        assert!(!thread.is_left(&job, || false));
         assert_eq!(thread.join().unwrap(), 7);
-        assert!(!cancel.is_abandoned());
+        assert!(!job.cancel.is_abandoned());
     }
 }

@@ -74,17 +74,18 @@ fn each<'c>(
 }
 
 fn ends(config: &Config) -> Vec<CertificateEnd> {
-    let own = ("FileDaemon", &config.file_daemon.name, &config.file_daemon.tls);
-    let directors = config.directors.iter().map(|director| ("Director", &director.name, &director.tls));
-    let consoles = config.consoles.iter().map(|console| ("Console", &console.name, &console.tls));
     let mut ends = Vec::new();
-    for (resource, name, tls) in [own].into_iter().chain(directors).chain(consoles) {
+    for (resource, name, tls) in config.tls_resources() {
         if tls.enable || tls.authenticate {
             let first = tls.cert.as_deref().and_then(|file| dates(file).first().copied());
             let last = tls.ca_file.as_deref().and_then(|file| dates(file).into_iter().max_by_key(|one| one.end));
             for (of_authorities, found) in [(false, first), (true, last)] {
-                let end =
-                    |Validity { end, .. }| CertificateEnd { resource, name: name.clone(), of_authorities, time: end };
+                let end = |Validity { end, .. }| CertificateEnd {
+                    resource,
+                    name: name.to_owned(),
+                    of_authorities,
+                    time: end,
+                };
                 ends.extend(found.map(end));
             }
         }

@@ -39,8 +39,8 @@ pub(crate) struct Budget {
 
 /// With `Auto` a job gives away at most this share of its time.
 const AUTO: f64 = 0.5;
-/// It takes at most this share of the time that one thread would need. Others need
-/// it less, but a job shall stay clearly faster than with one.
+/// It takes at most this share of the time that one thread would need, so that it stays clearly
+/// faster.
 const OF_ONE_THREAD: f64 = 0.65;
 const GENEROUS: f64 = 0.9;
 /// What is spent must have recovered by so much before more is given away: no change of priorities

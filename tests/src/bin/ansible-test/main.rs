@@ -7,13 +7,12 @@
 //!
 //! Not here: what the package does by itself (`package-test`).
 
-#![expect(clippy::print_stdout, reason = "what it prints is its result")]
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use bed::road::{end, must, step};
 use bed::{
     Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Host, PATIENCE, Result, Snapshot,
     TreeOptions, argv, build_every_type, run, wait_for,
@@ -29,24 +28,7 @@ fn main() -> ExitCode {
         [root, role, deb, newer] => Road::new(root, role, deb, newer).and_then(Road::walk),
         _ => Err(BedError::Usage("ansible-test ROOT ROLE DEB NEWER".to_owned())),
     };
-    match outcome {
-        Ok(()) => {
-            println!("ansible-test: passed");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            println!("ansible-test: FAILED: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn say(step: &str) {
-    println!("  {step}");
-}
-
-fn must(good: bool, text: impl FnOnce() -> String) -> Result<()> {
-    if good { Ok(()) } else { Err(BedError::Usage(text())) }
+    end("ansible-test", outcome)
 }
 
 /// What a play did to the host.
@@ -235,7 +217,7 @@ impl Road {
         self.bed.backup(CLIENT, "")?.must_be_good()?;
         let now = self.host.snapshot("/etc/bacula")?;
         must(now == self.configuration, || format!("{stop}: /etc/bacula has changed"))?;
-        say(stop);
+        step(stop);
         Ok(())
     }
 }

@@ -7,8 +7,6 @@
 //! Not here: how the image is made (`packaging/container/`), and what a backup holds (the other
 //! suites).
 
-#![expect(clippy::print_stdout, reason = "what it prints is its result")]
-
 mod podman;
 
 use std::env;
@@ -17,6 +15,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use bed::road::{end, must, step};
 use bed::{
     Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, JobResult, PATIENCE, Result,
     TreeOptions, TreeRules, argv, build_every_type, compare_trees, is_listening, measure_tree, run, wait_for,
@@ -52,24 +51,7 @@ fn main() -> ExitCode {
         [archive, image] => Road::new(Path::new(archive), image).and_then(Road::walk),
         _ => Err(BedError::Usage("container-test ARCHIVE IMAGE".to_owned())),
     };
-    match outcome {
-        Ok(()) => {
-            println!("container-test: passed");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            println!("container-test: FAILED: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn say(step: &str) {
-    println!("  {step}");
-}
-
-fn must(good: bool, text: impl FnOnce() -> String) -> Result<()> {
-    if good { Ok(()) } else { Err(BedError::Usage(text())) }
+    end("container-test", outcome)
 }
 
 fn io<'a>(what: &'a str, path: &'a Path) -> impl FnOnce(std::io::Error) -> BedError + 'a {
@@ -207,7 +189,7 @@ impl Road {
         must(code.trim() != "0" && said.contains("Operation not permitted"), || {
             format!("without its capability it ended with {code}: {said}")
         })?;
-        say("without CAP_DAC_READ_SEARCH: does not start");
+        step("without CAP_DAC_READ_SEARCH: does not start");
         let gained = Rights { more: &[NO_NEW_PRIVILEGES], ..BACKUP };
         self.starts("gained", &gained, false)?;
         self.stops("gained")?;
@@ -223,7 +205,7 @@ impl Road {
         must(!told.status.success() && told.text().contains("no CAP_DAC_READ_SEARCH"), || told.text())?;
         self.podman.must(&["exec", "--env=HEALTH_CAPABILITY=no", "powerless", HEALTHY])?;
         self.stops("powerless")?;
-        say("without new privileges: as podman starts it, it can read everything; as docker does, it is not healthy");
+        step("without new privileges: as podman starts it, it can read everything; as docker does, it is not healthy");
         Ok(())
     }
 
@@ -259,7 +241,7 @@ impl Road {
             must(field(set) == ONE_CAPABILITY, || format!("{set} {}", field(set)))?;
         }
         must(field("Seccomp:") == "2", || "it runs without a filter of system calls".to_owned())?;
-        say("the daemon: not root, one capability, the runtime's own filter of system calls");
+        step("the daemon: not root, one capability, the runtime's own filter of system calls");
         Ok(())
     }
 
@@ -271,7 +253,7 @@ impl Road {
         must(whom.trim() == USER.to_string(), || format!("the run script ran as {whom:?}"))?;
         let dump = self.bed.backup(CLIENT, "level=Full fileset=Dump")?.must_be_good()?;
         let (entries, bytes) = measure_tree(&self.host)?;
-        say(&format!("Full of /host: {entries} entries, {bytes} bytes of files; a run script, a bpipe"));
+        step(&format!("Full of /host: {entries} entries, {bytes} bytes of files; a run script, a bpipe"));
         self.is_read_only(full.row.id)?;
         let added = self.host.join("root/added");
         fs::write(&added, "later\n").map_err(io("write", &added))?;
@@ -280,7 +262,7 @@ impl Road {
         must(names.iter().any(|file| file.path == b"/host/root/added"), || format!("saved: {names:?}"))?;
         fs::remove_file(&added).map_err(io("remove", &added))?;
         self.stops("node")?;
-        say("an Incremental; a restore onto the host is refused; stopped with status 0");
+        step("an Incremental; a restore onto the host is refused; stopped with status 0");
         Ok(Saved { host: full.row.id, dump: dump.row.id })
     }
 
@@ -306,19 +288,19 @@ impl Road {
         for (place, below) in [("where=/restored/a", "a/host"), ("strip_prefix=/host add_prefix=/restored/b", "b")] {
             self.restore(saved.host, place)?.must_be_good()?;
             self.must_be_kept(&self.restored.join(below), place)?;
-            say(&format!("restored with {place}: no difference"));
+            step(&format!("restored with {place}: no difference"));
         }
 
         self.restore(saved.dump, "where=/restored")?.must_be_good()?;
         let dump = fs::read_to_string(self.restored.join("dump")).unwrap_or_default();
         must(dump == "a dump\n", || format!("restored by a bpipe: {dump:?}"))?;
-        say("restored by a bpipe");
+        step("restored by a bpipe");
 
         fs::remove_dir_all(self.host.join("srv")).map_err(io("remove", &self.host))?;
         self.restore(saved.host, "where=/")?.must_be_good()?;
         self.must_be_kept(&self.host, "onto the host")?;
         self.stops("restore")?;
-        say("restored onto the host, after its files were deleted: no difference");
+        step("restored onto the host, after its files were deleted: no difference");
         Ok(())
     }
 }

@@ -12,13 +12,12 @@
 //!
 //! Not here: how packages are made (`packaging/`), and what a backup holds (the other suites).
 
-#![expect(clippy::print_stdout, reason = "what it prints is its result")]
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use bed::road::{end, must, step};
 use bed::{
     Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Host, PATIENCE, Result, Snapshot,
     TreeOptions, TreeRules, build_every_type, compare_trees, is_listening, wait_for,
@@ -39,28 +38,7 @@ fn main() -> ExitCode {
         [root, deb, newer] => Road::new(root, deb, newer).and_then(Road::walk).and_then(|()| fresh(root, deb)),
         _ => Err(BedError::Usage("package-test ROOT DEB NEWER".to_owned())),
     };
-    match outcome {
-        Ok(()) => {
-            println!("package-test: passed");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            println!("package-test: FAILED: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn say(step: &str) {
-    println!("  {step}");
-}
-
-fn fail(text: String) -> Result<()> {
-    Err(BedError::Usage(text))
-}
-
-fn must(good: bool, text: impl FnOnce() -> String) -> Result<()> {
-    if good { Ok(()) } else { fail(text()) }
+    end("package-test", outcome)
 }
 
 /// One host and the bed that backs it up.
@@ -283,7 +261,7 @@ impl Road {
                 differing.map(|(path, _)| path).chain(gone).map(|path| path.display().to_string()).collect();
             format!("{stop}: /etc/bacula has changed: {}", names.join(" "))
         })?;
-        say(stop);
+        step(stop);
         Ok(())
     }
 
@@ -346,6 +324,6 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
     must(passwords.len() == 4 && passwords.iter().all(|word| word.len() == 33), || {
         format!("passwords: {passwords:?}")
     })?;
-    say("a host that never had Bacula: installed, run by its own init script, purged without a trace");
+    step("a host that never had Bacula: installed, run by its own init script, purged without a trace");
     Ok(())
 }

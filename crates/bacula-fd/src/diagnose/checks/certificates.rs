@@ -19,12 +19,8 @@ use crate::security::pki_keys;
 const SOON: i64 = 14 * 86_400;
 
 pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
-    let config = case.config();
-    let own = ("FileDaemon", config.file_daemon.name.as_str(), &config.file_daemon.tls);
-    let directors = config.directors.iter().map(|director| ("Director", director.name.as_str(), &director.tls));
-    let consoles = config.consoles.iter().map(|console| ("Console", console.name.as_str(), &console.tls));
     let mut findings = Vec::new();
-    for (kind, name, tls) in [own].into_iter().chain(directors).chain(consoles) {
+    for (kind, name, tls) in case.config().tls_resources() {
         if tls.enable || tls.authenticate {
             findings.extend(of_tls(&texts::resource(kind, name), tls, case.world));
         } else if !tls.psk_enable {

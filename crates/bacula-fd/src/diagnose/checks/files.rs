@@ -16,8 +16,7 @@ const GROUP_WRITES: u32 = 0o020;
 
 pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     let config = case.config();
-    let tls = config.directors.iter().map(|director| &director.tls).chain(config.consoles.iter().map(|one| &one.tls));
-    let keys = tls.chain([&config.file_daemon.tls]).filter_map(key);
+    let keys = config.tls_resources().filter_map(|(_, _, tls)| key(tls));
     let pair = config.file_daemon.pki.key_pair.iter();
     let mut secret: Vec<&PathBuf> = case.read.files.iter().chain(keys).chain(pair).collect();
     secret.sort();
