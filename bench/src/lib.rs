@@ -18,6 +18,7 @@ pub mod report;
 pub mod restored;
 pub mod s3;
 pub mod sample;
+pub mod scan;
 pub mod statistics;
 pub mod target;
 pub mod tree;

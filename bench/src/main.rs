@@ -27,6 +27,7 @@ use bench::plugin_host;
 use bench::restored::Restored;
 use bench::s3;
 use bench::sample::{self, Sample};
+use bench::scan;
 use bench::target::{self, Verdict};
 use bench::tree::{Kind, Tree, file};
 
@@ -111,6 +112,8 @@ enum Command {
     },
     /// Measure buckets: the plugin `s3` beside a FUSE mount that the stock daemon saves.
     S3(s3::Wanted),
+    /// See how fast a tree can be looked at with empty caches, by threads that do nothing else.
+    Scan(scan::Wanted),
     /// Make the tables anew from raw files.
     Report {
         /// Folders of results; the tables go to the first one.
@@ -148,6 +151,10 @@ fn main() -> ExitCode {
             measured(|watch, interrupted| plugin_host::measure(wanted, watch, interrupted))
         }
         Command::S3(wanted) => measured(|watch, interrupted| s3::measure(&wanted, watch, interrupted)),
+        Command::Scan(wanted) => scan::measure(&wanted).map(|table| {
+            say(&table);
+            true
+        }),
         Command::Report { folders, check } => report(&folders).map(|kept| kept || !check),
     };
     match result {
