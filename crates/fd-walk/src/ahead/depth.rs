@@ -1,9 +1,13 @@
 //! How many lookups are made at a time: one where the kernel answers at once, more while the walk
-//! waits.
+//! waits, and one for each processor where the kernel has much to do for an answer, because it
+//! makes each inode of what was read from a disk.
 
+use std::num::NonZeroUsize;
+use std::sync::LazyLock;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use fd_os::waiting::times_waited;
+use fd_os::waiting::{time_worked, times_waited};
 
 use crate::settings::LookupDepth;
 
@@ -24,29 +28,70 @@ const PAUSE: u32 = 512;
 const LONGEST_PAUSE: u32 = 16_384;
 /// Handing a lookup to another thread pays if lookups wait so long in the mean.
 const WORTH: Duration = Duration::from_micros(20);
+/// It pays for processors that are idle if lookups wait and work so long together. Where inodes are
+/// in memory a lookup works for 1 to 2 µs.
+const WORTH_OF_WORK: Duration = Duration::from_micros(4);
 /// Depth is considered anew after at least so many calls. It shrinks only after more of them.
 const STEP: u32 = 16;
 const MEMORY: u32 = 512;
 /// A thread takes lookups that take this together.
 const WORTH_A_TURN: Duration = Duration::from_micros(200);
-const MOST_A_TURN: u32 = 16;
+const MOST_A_TURN: usize = 32;
+
+/// Asked for once: the answer takes longer than many lookups.
+static PROCESSORS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZeroUsize::get).min(MOST));
 
 /// What calls took.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Taken {
     pub(crate) calls: u32,
-    /// The time of those that waited.
+    /// What those that waited took beside the processor's time.
     pub(crate) waited: Duration,
+    /// The processor's time of all.
+    pub(crate) worked: Duration,
 }
 
 impl Taken {
+    /// Does some work of one call, and tells what it took.
+    pub(crate) fn measure<T>(work: impl FnOnce() -> T) -> (T, Self) {
+        let (before, begun, worked) = (times_waited(), Instant::now(), time_worked());
+        let result = work();
+        let worked = time_worked().saturating_sub(worked);
+        let waited = if times_waited() == before { Duration::ZERO } else { begun.elapsed().saturating_sub(worked) };
+        let taken = Self { calls: 1, waited, worked };
+        (result, taken)
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.waited = self.waited.saturating_add(other.waited);
+        self.worked = self.worked.saturating_add(other.worked);
+    }
+
+    fn half(self) -> Self {
+        Self { calls: self.calls / 2, waited: self.waited / 2, worked: self.worked / 2 }
     }
 
     fn mean(self) -> Duration {
-        self.waited / self.calls.max(1)
+        self.waited.saturating_add(self.worked) / self.calls.max(1)
+    }
+
+    /// So many calls are worth a turn.
+    fn turn(self) -> usize {
+        let calls = WORTH_A_TURN.as_nanos() / self.mean().as_nanos().max(1);
+        usize::try_from(calls).unwrap_or(MOST_A_TURN).clamp(1, MOST_A_TURN)
+    }
+
+    /// So many calls at a time pay, if that begins with such means of waits, and of waits and work.
+    fn pays(self, waited: Duration, all: Duration) -> usize {
+        if self.waited / self.calls.max(1) >= waited {
+            MOST
+        } else if self.mean() >= all {
+            // Beside them, the walk's thread only waits for the answers.
+            *PROCESSORS
+        } else {
+            1
+        }
     }
 }
 
@@ -73,9 +118,10 @@ pub(crate) struct Depth {
     /// When the depth was last considered, and what the walk has used since, and waited for.
     since: Option<Instant>,
     used: Taken,
-    /// What calls took lately that were made ahead, and their mean when the depth last changed.
+    /// What calls took lately that were made ahead.
     lately: Taken,
-    mean: Duration,
+    /// How many of them one thread takes at a time.
+    turn: usize,
 }
 
 impl Depth {
@@ -93,7 +139,7 @@ impl Depth {
             since: None,
             used: Taken::default(),
             lately: Taken::default(),
-            mean: WORTH_A_TURN,
+            turn: 1,
         }
     }
 
@@ -128,28 +174,26 @@ impl Depth {
             Watch::Window { .. } => self.watch = Watch::Check { taken: Taken::default(), have_waited: 0 },
             Watch::Check { .. } => {}
         }
-        let begun = Instant::now();
-        let result = call();
-        let after = times_waited();
-        self.checked((after != before).then(|| begun.elapsed()), after);
+        let (result, taken) = Taken::measure(call);
+        self.checked(taken);
         result
     }
 
-    /// A call was checked. `waited`: how long it took, if it has waited. `times_waited`: how often
-    /// the thread has waited until now.
-    fn checked(&mut self, waited: Option<Duration>, times_waited: u64) {
+    /// A call was checked.
+    fn checked(&mut self, one: Taken) {
         self.countdown = 1;
         let Watch::Check { taken, have_waited } = &mut self.watch else { return };
-        taken.add(Taken { calls: 1, waited: waited.unwrap_or_default() });
-        *have_waited += u32::from(waited.is_some());
+        taken.add(one);
+        *have_waited += u32::from(one.waited > Duration::ZERO);
         let is_clear = *have_waited >= SEVERAL && taken.waited >= ENOUGH;
         if taken.calls < CHECKED && !is_clear {
             return;
         }
-        let mean = taken.mean();
-        self.watch = Watch::Window { length: FIRST_WINDOW, times_waited };
-        if mean >= WORTH {
+        let taken = *taken;
+        self.watch = Watch::Window { length: FIRST_WINDOW, times_waited: times_waited() };
+        if taken.pays(WORTH, WORTH_OF_WORK) > 1 {
             self.pause = PAUSE;
+            self.turn = taken.turn();
             self.change(2);
         } else {
             self.countdown = self.pause;
@@ -160,9 +204,6 @@ impl Depth {
     fn change(&mut self, at_a_time: usize) {
         self.at_a_time = at_a_time.clamp(1, MOST);
         self.since = None;
-        if self.lately.calls > 0 {
-            self.mean = self.lately.mean();
-        }
         self.lately = Taken::default();
         if self.at_a_time == 1 {
             self.watch = Watch::first_window();
@@ -171,13 +212,10 @@ impl Depth {
     }
 
     /// The walk has used the result of a call that was made ahead, and has waited so long for it.
-    /// `ahead` is asked for what the calls took that were made since. Returns whether the depth has
-    /// changed.
+    /// `ahead` is asked for what the calls took that were made since. Returns whether the depth or
+    /// the turn has changed.
     pub(crate) fn used(&mut self, waited: Duration, ahead: impl FnOnce() -> Taken) -> bool {
-        if !self.is_adaptive {
-            return false;
-        }
-        self.used.add(Taken { calls: 1, waited });
+        self.used.add(Taken { calls: 1, waited, worked: Duration::ZERO });
         let most = u32::try_from(self.at_a_time).unwrap_or(STEP).saturating_mul(2).max(STEP);
         if self.used.calls < most {
             return false;
@@ -188,25 +226,38 @@ impl Depth {
     fn consider(&mut self, now: Instant, ahead: Taken) -> bool {
         let used = std::mem::take(&mut self.used);
         self.lately.add(ahead);
-        let Some(since) = self.since.replace(now) else { return false };
-        let before = self.at_a_time;
-        let is_idle = self.lately.calls >= MEMORY && self.lately.mean() < WORTH / 2;
-        if is_idle {
-            self.change(self.at_a_time / 2);
-        } else if used.waited * 8 > now.saturating_duration_since(since) && before < MOST {
-            self.change(self.at_a_time * 2);
+        let before = (self.at_a_time, self.turn);
+        if self.lately.calls >= STEP {
+            self.turn = self.lately.turn();
+        }
+        if let Some(since) = self.since.replace(now)
+            && self.is_adaptive
+        {
+            self.adapt(used.waited, now.saturating_duration_since(since));
         }
         if self.lately.calls >= MEMORY {
-            self.lately = Taken { calls: self.lately.calls / 2, waited: self.lately.waited / 2 };
+            self.lately = self.lately.half();
         }
-        self.at_a_time != before
+        (self.at_a_time, self.turn) != before
+    }
+
+    /// The walk has waited so long of this time.
+    fn adapt(&mut self, waited: Duration, time: Duration) {
+        let before = self.at_a_time;
+        let is_enough = self.lately.calls >= MEMORY;
+        if is_enough && self.lately.pays(WORTH / 2, WORTH_OF_WORK * 3 / 4) < before {
+            self.change(before / 2);
+        } else if waited * 8 > time {
+            let more = (before * 2).min(self.lately.pays(WORTH, WORTH_OF_WORK));
+            if more > before {
+                self.change(more);
+            }
+        }
     }
 
     /// How many lookups one thread takes at a time.
-    pub(crate) fn turn(&self) -> usize {
-        let mean = self.mean.max(Duration::from_micros(1));
-        let lookups = WORTH_A_TURN.as_micros() / mean.as_micros().max(1);
-        usize::try_from(lookups.clamp(1, MOST_A_TURN.into())).unwrap_or(1)
+    pub(crate) const fn turn(&self) -> usize {
+        self.turn
     }
 }
 

@@ -7,7 +7,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fd_os::waiting::times_waited;
 use fd_records::Stat;
 use rustix::io::Errno;
 
@@ -225,14 +224,11 @@ fn run(shared: &Shared) {
 }
 
 fn measured(work: impl FnOnce() -> Outcome) -> (Outcome, Taken) {
-    let (before, begun) = (times_waited(), Instant::now());
-    let outcome = work();
-    let waited = if times_waited() == before { Duration::ZERO } else { begun.elapsed() };
-    let calls = match &outcome {
-        Outcome::Looked(answers) => u32::try_from(answers.len()).unwrap_or(u32::MAX),
-        Outcome::Opened(..) | Outcome::Read(..) => 1,
-    };
-    (outcome, Taken { calls, waited })
+    let (outcome, mut taken) = Taken::measure(work);
+    if let Outcome::Looked(answers) = &outcome {
+        taken.calls = u32::try_from(answers.len()).unwrap_or(u32::MAX);
+    }
+    (outcome, taken)
 }
 
 fn carry_out(calls: &dyn Calls, task: Task, buffer: &mut Buffer) -> Outcome {

@@ -1,5 +1,6 @@
 //! When the depth grows and shrinks.
 
+use std::num::NonZeroU16;
 use std::thread::sleep;
 
 use super::*;
@@ -37,10 +38,10 @@ fn lookups_that_wait_are_noticed_soon() {
 
 #[test]
 fn a_depth_of_the_settings_stays() {
-    let setting = LookupDepth::Fixed(std::num::NonZeroU16::MIN);
+    let setting = LookupDepth::Fixed(NonZeroU16::MIN);
     assert_eq!(after(&mut Depth::new(setting), 50, || sleep(LATE)), 1);
-    let mut depth = Depth::new(LookupDepth::Fixed(std::num::NonZeroU16::new(300).unwrap()));
-    assert!(!(0..1000).any(|_| depth.used(LATE, || Taken { calls: 9, waited: LATE })));
+    let mut depth = Depth::new(LookupDepth::Fixed(NonZeroU16::new(300).unwrap()));
+    assert!(!(0..1000).any(|_| depth.used(LATE, || Taken { calls: 9, waited: LATE, ..Taken::default() })));
     assert_eq!(depth.get(), 300);
 }
 
@@ -48,8 +49,8 @@ fn a_depth_of_the_settings_stays() {
 fn considered(depth: &mut Depth, times: u64, walk_waited: Duration, each_waited: Duration) -> usize {
     let begun = Instant::now();
     for second in 0..times {
-        depth.used = Taken { calls: 1000, waited: walk_waited };
-        let ahead = Taken { calls: 1000, waited: each_waited * 1000 };
+        depth.used = Taken { calls: 1000, waited: walk_waited, ..Taken::default() };
+        let ahead = Taken { calls: 1000, waited: each_waited * 1000, ..Taken::default() };
         depth.consider(begun + Duration::from_secs(second), ahead);
     }
     depth.get()
@@ -86,19 +87,40 @@ fn one_long_wait_among_many_lookups_counts_for_all_of_them() {
     depth.change(8);
     for second in 0..40 {
         let waited = if second % 4 == 0 { LATE * 4 } else { Duration::ZERO };
-        depth.used = Taken { calls: 25, waited: Duration::ZERO };
-        depth.consider(Instant::now() + Duration::from_secs(second), Taken { calls: 25, waited });
+        depth.used = Taken { calls: 25, ..Taken::default() };
+        depth.consider(Instant::now() + Duration::from_secs(second), Taken { calls: 25, waited, ..Taken::default() });
     }
     assert_eq!(depth.get(), 8, "it stays: 40 µs in the mean");
 }
 
 #[test]
 fn a_thread_takes_more_lookups_where_they_are_short() {
-    let turn = |micros: u64| {
-        let mut depth = Depth::new(LookupDepth::Adaptive);
-        depth.lately = Taken { calls: 100, waited: Duration::from_micros(100 * micros) };
-        depth.change(2);
-        depth.turn()
-    };
-    assert_eq!([turn(0), turn(20), turn(100), turn(5000)], [16, 10, 2, 1]);
+    for setting in [LookupDepth::Adaptive, LookupDepth::Fixed(NonZeroU16::new(2).unwrap())] {
+        let turn = |micros: u64| {
+            let mut depth = Depth::new(setting);
+            depth.change(2);
+            let waited = Duration::from_micros(100 * micros);
+            let changed = depth.consider(Instant::now(), Taken { calls: 100, waited, ..Taken::default() });
+            assert_eq!(changed, depth.turn() != 1);
+            depth.turn()
+        };
+        assert_eq!([turn(0), turn(20), turn(100), turn(5000)], [32, 10, 2, 1]);
+    }
+}
+
+#[test]
+fn lookups_that_work_long_get_one_thread_for_each_processor() {
+    let working = Taken { calls: 1000, worked: WORTH_OF_WORK * 1000, ..Taken::default() };
+    assert_eq!(working.pays(WORTH, WORTH_OF_WORK), *PROCESSORS);
+    let cached = Taken { worked: WORTH_OF_WORK * 500, ..working };
+    assert_eq!(cached.pays(WORTH, WORTH_OF_WORK), 1);
+    let waiting = Taken { waited: WORTH * 1000, ..working };
+    assert_eq!(waiting.pays(WORTH, WORTH_OF_WORK), MOST);
+    let mut depth = Depth::new(LookupDepth::Adaptive);
+    depth.change(2);
+    for second in 0..20 {
+        depth.used = Taken { calls: 1000, waited: Duration::from_millis(500), ..Taken::default() };
+        depth.consider(Instant::now() + Duration::from_secs(second), working);
+    }
+    assert_eq!(depth.get(), *PROCESSORS);
 }
