@@ -14,9 +14,9 @@ use std::thread::{self, JoinHandle};
 
 use bed::{
     Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Folder, Noise, PATIENCE, Process, ReservedPort, Result,
-    argv, fd_argv, run, wait_for,
+    argv, fd_argv, measure_tree, run, wait_for,
 };
-use nix::fcntl::OFlag;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::stat::Mode;
@@ -28,6 +28,9 @@ use super::{CLIENTS, back_up_and_restore, fill, wait_until_registered};
 /// set by the daemons.
 const PREPARE: &str =
     "ip link set lo up && echo 1 >/proc/sys/net/ipv4/tcp_keepalive_intvl && echo up; exec sleep infinity";
+
+/// Data that fills a block on the volume.
+const BLOCK: usize = 65_536;
 
 /// A network namespace with a loopback of its own.
 struct Inside {
@@ -249,14 +252,23 @@ fn a_job_whose_connection_the_router_drops_ends_with_one_message() -> Result<()>
     for (client, behind) in CLIENTS.into_iter().zip(&behind) {
         let job = bed.queue(&format!("run job=backup-{client} fileset={client} yes"))?;
         let mut fifo = writer(&bed.folder().join(client))?;
-        fifo.write_all(&Noise::new(1).bytes(50_000)).unwrap();
+        fcntl(&fifo, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
+        fifo.write_all(&Noise::new(1).bytes(64 * BLOCK)).unwrap();
+        fcntl(&fifo, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
+        // What waits for its place on the volume is data, and no longer the Storage Daemon's word
+        // that it may come: ours reads ahead of that.
+        let volumes = bed.folder().join("volumes").join(client);
+        wait_for("data on the volume", PATIENCE, || {
+            let size = measure_tree(&volumes)?.1;
+            Ok(if size > BLOCK as u64 { Ok(()) } else { Err(format!("{size} bytes")) })
+        })?;
         // Neither side has anything to send, and yet the router sees that the connection is in use.
         behind.inside.must_be_kept_warm()?;
         behind.storage.forget(&behind.inside)?;
         // Whether the daemon still reads is up to it.
         let _gone = (0..20).try_for_each(|_| {
             thread::yield_now();
-            fifo.write_all(&Noise::new(2).bytes(65_536))
+            fifo.write_all(&Noise::new(2).bytes(BLOCK))
         });
         drop(fifo);
         let result = bed.wait(job)?;
