@@ -3,11 +3,13 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
+ORDERS ?= 100
+SEED ?= 1
 QUICK ?=
 SUITES ?= trixie
 BENCH_FLAGS ?=
@@ -71,6 +73,9 @@ monitoring-test: ## --diagnose, metrics, alerts and dashboard, with the real Pro
 	$(CARGO) build --release -p bacula-fd -p bed
 	$(CARGO) run --release -q -p bed -- setup
 	$(CARGO) test -p bed --test monitoring
+
+models: setup ## The model checks, in ORDERS (100) times as many orders as make test tries (SEED=N: others)
+	FERROFD_SCHEDULES=$(ORDERS) FERROFD_SEED=$(SEED) scripts/models
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS (60); FUZZ_TARGETS="a b" chooses
 	@FUZZ_PACKAGES=1 scripts/system-packages

@@ -23,6 +23,7 @@ mod print;
 mod security;
 mod shared;
 mod status;
+mod sync;
 mod texts;
 
 use std::ffi::OsString;

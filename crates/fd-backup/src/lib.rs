@@ -20,6 +20,7 @@ mod jobs;
 mod manners;
 mod pipeline;
 mod plugins;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod texts;

@@ -5,6 +5,8 @@ mod changes;
 mod depth;
 mod estimate;
 pub(crate) mod fake;
+#[cfg(feature = "models")]
+mod models;
 mod pipeline;
 mod plugins;
 mod protect;

@@ -32,6 +32,7 @@ mod plugins;
 mod report;
 mod round;
 mod stream;
+mod sync;
 mod texts;
 mod tree;
 pub mod verify;

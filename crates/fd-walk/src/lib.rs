@@ -28,6 +28,7 @@ mod reach;
 mod root;
 mod settings;
 mod snapshots;
+mod sync;
 pub mod texts;
 mod walk;
 

@@ -17,7 +17,7 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     /// Named by path: one of our own.
     pub(crate) ours: bool,
-    /// For tests and benches only.
+    /// For tests and benches only. Optional ones are for models (docs/testing.md).
     pub(crate) development: bool,
 }
 
@@ -57,7 +57,9 @@ fn package(value: &Value) -> Package {
         .map(|dependency| Dependency {
             name: text(dependency, "name"),
             ours: dependency.get("path").is_some_and(Value::is_string),
-            development: dependency.get("kind").is_some_and(|kind| kind == "dev"),
+            development: ["kind", "optional"]
+                .into_iter()
+                .any(|key| dependency.get(key).is_some_and(|value| value == "dev" || *value == Value::Bool(true))),
         })
         .collect();
     Package { name: text(value, "name"), dependencies }

@@ -4,12 +4,14 @@
 //! behind: it owns all that it uses, and ends by itself when the storage answers or is taken away.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use crate::shared::job::Job;
+
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::thread::{self, Builder, JoinHandle};
+use crate::sync::{Instant, Mutex, MutexGuard};
 
 /// How long a canceled job waits for its thread.
 const GRACE: Duration = Duration::from_secs(2);
@@ -100,6 +102,10 @@ impl Drop for Ending {
 fn lock(stage: &Mutex<Stage>) -> MutexGuard<'_, Stage> {
     stage.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[cfg(feature = "models")]
+mod models;
 
 #[cfg(test)]
 mod tests {

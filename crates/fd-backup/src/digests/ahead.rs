@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use fd_crypto::multi_buffer::{BLOCK, SideBySide};
@@ -28,6 +28,7 @@ use fd_walk::{Entry, Identity};
 
 use crate::file::source::Source;
 use crate::pipeline::idle;
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// With fewer files, the workers are as fast.
 const WORTH_IT: usize = 3;

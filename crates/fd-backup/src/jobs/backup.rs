@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
@@ -16,6 +16,7 @@ use crate::pipeline::pace::Pace;
 use crate::pipeline::sender::Sender;
 use crate::pipeline::threads::Joined;
 use crate::pipeline::worker_pool;
+use crate::sync::{Mutex, MutexGuard};
 use crate::texts;
 
 /// Backs up what the plan names. Sends everything between the Storage Daemon's `3000 OK data` and
@@ -128,7 +129,7 @@ fn no_thread(source: io::Error) -> BackupError {
     BackupError::Thread { source }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -3,8 +3,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
-use std::thread;
 use std::time::Duration;
+
+#[cfg(feature = "models")]
+use fd_messages::CancelToken;
+
+use crate::sync::thread;
 
 /// See the module.
 #[derive(Debug)]
@@ -20,6 +24,18 @@ pub(crate) enum Schedule {
         hanging: Mutex<Option<usize>>,
         news: Condvar,
     },
+    /// Something happens at one step, and the number of workers changes.
+    #[cfg(feature = "models")]
+    Model { steps: AtomicU64, then: Then },
+}
+
+/// What happens at a step of a model.
+#[cfg(feature = "models")]
+#[derive(Debug)]
+pub(crate) enum Then {
+    Nothing,
+    Cancel(CancelToken),
+    Panic,
 }
 
 impl Schedule {
@@ -58,6 +74,18 @@ impl Schedule {
                     let _go_on = news.wait_while(hanging, |number| number.is_some()).unwrap();
                 }
                 None
+            }
+            #[cfg(feature = "models")]
+            Self::Model { steps, then } => {
+                if steps.fetch_sub(1, Ordering::Relaxed) == 0 {
+                    match then {
+                        Then::Nothing => {}
+                        Then::Cancel(token) => token.cancel(),
+                        // Not `panic!`: the scheduler would take it for a failure of the model.
+                        Then::Panic => std::panic::resume_unwind(Box::new("on purpose")),
+                    }
+                }
+                (models::pick(4) == 0).then(|| [1, 2, 5, 20][models::pick(4)])
             }
         }
     }

@@ -7,9 +7,11 @@
 //!
 //! Not here: starting and ending threads.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// Waits below this, all in all, are too few to conclude anything.
 const EVIDENCE: f64 = 0.02;

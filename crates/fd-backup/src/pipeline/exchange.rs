@@ -15,14 +15,15 @@
 //! Not here: the contents of batches, and threads.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use fd_messages::{CancelToken, Stage, StageTimes};
 
 use crate::pipeline::idle;
 use crate::pipeline::piece::Piece;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// How often a sender without pieces checks whether the job is canceled: all workers may wait for
 /// storage that does not answer.
@@ -572,5 +573,8 @@ impl<B> Exchange<B> {
     }
 }
 
+#[cfg(test)]
+#[cfg(feature = "models")]
+mod models;
 #[cfg(test)]
 mod tests;

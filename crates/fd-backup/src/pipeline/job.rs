@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Instant;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
@@ -22,6 +22,7 @@ use crate::pipeline::pace::Pace;
 use crate::pipeline::threads::{Joined, Threads};
 use crate::plugins::changes::LateChanges;
 use crate::plugins::host::{BackupHost, Surroundings};
+use crate::sync::Mutex;
 
 /// A piece is published when it holds this many bytes of frames.
 const PIECE_LEN: usize = 512 << 10;

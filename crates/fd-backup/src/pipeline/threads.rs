@@ -6,9 +6,11 @@
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Condvar, Instant, Mutex, MutexGuard};
 
 /// How long a job that is over waits for its threads.
 const GRACE: Duration = Duration::from_secs(2);

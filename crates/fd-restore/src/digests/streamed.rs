@@ -2,11 +2,11 @@
 //! them while the job's own thread writes: that saves no processor time, but the job's thread need
 //! not wait for MD5, which takes longer than the rest of the restore.
 
-use std::thread::Builder;
-
-use crossbeam_channel::{Receiver, Sender, bounded};
 use fd_crypto::{DigestSet, Digesters};
 use fd_records::{DigestKind, DigestValue};
+
+use crate::sync::thread::Builder;
+use crate::sync::{Receiver, Sender, bounded};
 
 /// From this length on the thread makes the digests.
 const LONG: u64 = 512 << 10;
@@ -156,6 +156,10 @@ fn work(orders: &Receiver<Order>, empty: &Sender<Vec<u8>>, back: &Sender<Digeste
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "models")]
+mod models;
 
 #[cfg(test)]
 mod tests {

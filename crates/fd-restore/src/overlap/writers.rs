@@ -1,14 +1,14 @@
 //! The threads that make files.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use fd_messages::CancelToken;
 use fd_metadata::UsualOwner;
 
 use super::task::{Answer, Task};
+use crate::sync::thread::{Builder, JoinHandle};
+use crate::sync::{Instant, Receiver, RecvTimeoutError, Sender, unbounded};
 
 /// How often a job that waits for its threads checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(100);
@@ -148,3 +148,7 @@ fn work(orders: &Receiver<(usize, Task)>, answers: &Sender<(usize, Answer)>, _on
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "models")]
+mod models;

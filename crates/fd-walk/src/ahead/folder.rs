@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rustix::io::Errno;
 
 use super::calls::Name;
 use crate::attributes::Found;
 use crate::directory::Rest;
+use crate::sync::Instant;
 
 /// Names are looked up in the order of their inodes within stretches of so many: a disk has them
 /// side by side.

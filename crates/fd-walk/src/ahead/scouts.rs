@@ -3,9 +3,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use fd_records::Stat;
 use rustix::io::Errno;
@@ -15,6 +14,7 @@ use super::calls::{Buffer, Calls};
 use super::depth::Taken;
 use super::folder::{Answer, FolderId};
 use crate::settings::WalkEnd;
+use crate::sync::{Condvar, Instant, Mutex, MutexGuard, thread};
 
 /// So many such threads run in the daemon, with those that the kernel holds.
 const MOST_OF_ALL: usize = 1024;

@@ -1,5 +1,8 @@
 //! Walks whose lookups are late, hang, or meet changes.
 
+#[cfg(feature = "models")]
+mod models;
+
 use std::fs;
 use std::num::NonZeroU16;
 use std::os::fd::{BorrowedFd, OwnedFd};

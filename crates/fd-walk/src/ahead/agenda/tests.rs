@@ -1,11 +1,10 @@
 //! The order of tasks, and their bounds. The test does the tasks itself.
 
-use std::time::Instant;
-
 use fd_records::Stat;
 
 use super::*;
 use crate::attributes::Nanoseconds;
+use crate::sync::Instant;
 
 fn descriptor() -> OwnedFd {
     std::fs::File::open("/dev/null").unwrap().into()

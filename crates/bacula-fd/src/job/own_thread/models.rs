@@ -1,0 +1,36 @@
+//! A session and its job's own thread, in many orders.
+
+use ::models::{Count, explore, pass, running};
+
+use super::*;
+
+/// A canceled job whose time of grace ends while its thread does.
+fn cancel_one(ends: impl FnOnce() -> u32 + Send + 'static) -> bool {
+    let cancel = CancelToken::new();
+    let mut own = OwnThread::start("job".to_owned(), ends).unwrap();
+    cancel.cancel();
+    assert!(!own.is_left(&cancel, || false));
+    pass(GRACE);
+    let is_left = own.is_left(&cancel, || false);
+    assert_eq!(is_left, cancel.is_abandoned(), "only a thread that is left is told so");
+    // The session doesn't; here it shows that the thread ends.
+    let result = own.join();
+    assert!(result.is_err() || result.is_ok_and(|number| number == 7));
+    is_left
+}
+
+#[test]
+fn a_thread_is_left_behind_or_joined() {
+    explore("own thread", Count::All, || {
+        cancel_one(|| {
+            thread::yield_now();
+            7
+        });
+        assert_eq!((LEFT.load(Ordering::Relaxed), running()), (0, 0));
+    });
+    explore("own thread that panics", Count::All, || {
+        // Not `panic!`: the scheduler would take it for a failure of the model.
+        cancel_one(|| std::panic::resume_unwind(Box::new("on purpose")));
+        assert_eq!((LEFT.load(Ordering::Relaxed), running()), (0, 0));
+    });
+}
