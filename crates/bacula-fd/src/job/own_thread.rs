@@ -77,13 +77,18 @@ impl<T: Send + 'static> OwnThread<T> {
             return false;
         }
         let mut stage = lock(&self.stage);
-        if *stage == Stage::Waited && LEFT.load(Ordering::Relaxed) < MOST_LEFT {
+        if *stage == Stage::Waited && may_leave_one() {
             *stage = Stage::Left;
-            LEFT.fetch_add(1, Ordering::Relaxed);
             job.cancel.abandon();
         }
         *stage == Stage::Left
     }
+}
+
+/// Counts one more that is left behind, if there may be one.
+fn may_leave_one() -> bool {
+    let more = |left| (left < MOST_LEFT).then_some(left + 1);
+    LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
 }
 
 /// Notes the end of the thread, also if it panics.

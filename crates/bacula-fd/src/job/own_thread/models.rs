@@ -33,4 +33,22 @@ fn a_thread_is_left_behind_or_joined() {
         cancel_one(|| std::panic::resume_unwind(Box::new("on purpose")));
         assert_eq!((LEFT.load(Ordering::Relaxed), running()), (0, 0));
     });
+    explore("own threads, one place", Count::Of(2000), || {
+        LEFT.store(MOST_LEFT - 1, Ordering::Relaxed);
+        let sessions = [(); 3].map(|()| {
+            thread::spawn(|| {
+                let left = cancel_one(|| {
+                    thread::yield_now();
+                    7
+                });
+                assert!(LEFT.load(Ordering::Relaxed) <= MOST_LEFT, "too many are left");
+                left
+            })
+        });
+        for session in sessions {
+            let _is_left = session.join().unwrap();
+        }
+        assert_eq!(LEFT.load(Ordering::Relaxed), MOST_LEFT - 1);
+        LEFT.store(0, Ordering::Relaxed);
+    });
 }
