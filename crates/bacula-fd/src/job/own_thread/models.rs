@@ -3,16 +3,17 @@
 use ::models::{Count, explore, pass, running};
 
 use super::*;
+use crate::shared::job::Identity;
 
 /// A canceled job whose time of grace ends while its thread does.
 fn cancel_one(ends: impl FnOnce() -> u32 + Send + 'static) -> bool {
-    let cancel = CancelToken::new();
+    let job = Job::new(Identity::default(), 0);
     let mut own = OwnThread::start("job".to_owned(), ends).unwrap();
-    cancel.cancel();
-    assert!(!own.is_left(&cancel, || false));
+    job.cancel.cancel();
+    assert!(!own.is_left(&job, || false));
     pass(GRACE);
-    let is_left = own.is_left(&cancel, || false);
-    assert_eq!(is_left, cancel.is_abandoned(), "only a thread that is left is told so");
+    let is_left = own.is_left(&job, || false);
+    assert_eq!(is_left, job.cancel.is_abandoned(), "only a thread that is left is told so");
     // The session doesn't; here it shows that the thread ends.
     let result = own.join();
     assert!(result.is_err() || result.is_ok_and(|number| number == 7));
