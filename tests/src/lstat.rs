@@ -4,6 +4,8 @@
 /// Those that the tests use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LStat {
+    /// Inode number.
+    pub inode: i64,
     /// Type and permissions.
     pub mode: i64,
     /// Owner.
@@ -20,11 +22,11 @@ impl LStat {
     /// Reads the text of an attribute record or of a row of the catalog. `None` if it is none.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let numbers: Vec<i64> = text.split(|byte| *byte == b' ').map(number).collect::<Option<_>>()?;
-        let [_dev, _ino, mode, _links, uid, gid, _rdev, size, _blksize, _blocks, _atime, mtime, ..] = numbers[..]
+        let [_dev, inode, mode, _links, uid, gid, _rdev, size, _blksize, _blocks, _atime, mtime, ..] = numbers[..]
         else {
             return None;
         };
-        Some(Self { mode, uid, gid, size, mtime })
+        Some(Self { inode, mode, uid, gid, size, mtime })
     }
 }
 

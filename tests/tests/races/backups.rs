@@ -1,0 +1,117 @@
+//! Another user changes the tree while it is saved. `RACES=20000` takes that many races instead of
+//! a selection; after all of them once it begins again.
+
+use std::path::Path;
+
+use bed::{Acted, Bed, BedOptions, ClientOptions, Counted, Fd, FileSet, JobResult, Racer, Result, Rule};
+
+use crate::judge;
+use crate::scene::{ACTS, Scene, Tally, inodes, name_of, spread, wanted};
+
+/// Units of one job.
+const UNITS: usize = 200;
+
+/// A backup of so many new units while these rules hold.
+fn backup(bed: &mut Bed, scene: &Scene, rules: &[Rule]) -> Result<(JobResult, Vec<Counted>)> {
+    let racer = scene.watch(bed, "test", rules)?;
+    let job = bed.backup("test", "level=Full")?;
+    let counted = racer.finish()?;
+    Ok((job.must_be('T')?, counted))
+}
+
+/// A race: what was to happen, and what has happened.
+struct Race {
+    act: &'static str,
+    nth: usize,
+    acted: Option<Acted>,
+}
+
+impl Race {
+    /// The object that has been replaced.
+    fn victim(&self) -> Option<&Path> {
+        let path = Path::new(&self.acted.as_ref()?.path);
+        if self.act.starts_with("parent-") { path.parent() } else { Some(path) }
+    }
+}
+
+impl std::fmt::Display for Race {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} at call {}: {:?}", self.act, self.nth, self.acted)
+    }
+}
+
+/// What is wrong after a job.
+fn judge(bed: &Bed, scene: &Scene, job: &JobResult, races: &[Race]) -> Result<Vec<String>> {
+    let files = judge::saved(bed.records(&job.row, "test")?)?;
+    let Scene { tree, spare, grave, lure } = scene;
+    let inodes = inodes(&[tree, spare, grave, lure]);
+    let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
+    let mut problems = judge::misfits(&files, &inodes, said);
+    for (number, race) in races.iter().enumerate() {
+        problems.extend(judge::missing(&scene.unit(number), race.victim(), &files, said));
+    }
+    let cause = |problem: &String| races.iter().enumerate().find(|(at, _)| problem.contains(&name_of(*at)));
+    let with_cause = |problem| match cause(&problem) {
+        Some((_, race)) => format!("{problem} ({race})"),
+        None => problem,
+    };
+    Ok(problems.into_iter().map(with_cause).collect())
+}
+
+#[test]
+fn what_another_user_does_between_two_calls_mixes_nothing_up() -> Result<()> {
+    if let Some(missing) = Racer::missing() {
+        return skip::test(missing);
+    }
+    let mut options = BedOptions::new("races", [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    let folder = options.folder.path().to_owned();
+    let tree = folder.join("tree");
+    let all = ["Signature = MD5", "aclsupport = yes", "xattrsupport = yes"];
+    options.file_sets = vec![FileSet::new("Tree", &all, &[&tree])];
+    let mut bed = Bed::start(options)?;
+
+    // Without races: all is well, and the number of calls about a unit is known.
+    let scene = Scene::lay(&folder, tree.clone());
+    (0..10).for_each(|number| scene.lay_unit(number, true));
+    let count =
+        |number| Rule { below: Some(scene.unit(number)), nth: 0, calls: "*".to_owned(), action: "kill".to_owned() };
+    let (job, counted) = backup(&mut bed, &scene, &(0..10).map(count).collect::<Vec<_>>())?;
+    let none = || Race { act: "nothing", nth: 0, acted: None };
+    let nothing: Vec<_> = std::iter::repeat_with(none).take(10).collect();
+    assert_eq!(judge(&bed, &scene, &job.must_be_good()?, &nothing)?, Vec::<String>::new());
+    let calls = usize::try_from(counted.iter().map(|counted| counted.calls).max().unwrap()).unwrap();
+    assert!(calls > 10, "{counted:?}");
+
+    let races = wanted("RACES", UNITS);
+    let mut tally = Tally::default();
+    let mut problems = Vec::new();
+    for first in (0..races).step_by(UNITS) {
+        let scene = Scene::lay(&folder, tree.clone());
+        let (mut rules, mut units) = (Vec::new(), Vec::new());
+        for turn in first..races.min(first + UNITS) {
+            let choice = spread(turn, calls * ACTS.len());
+            let (act, nth) = (*ACTS.get(choice % ACTS.len()).unwrap(), 1 + choice / ACTS.len());
+            scene.lay_unit(units.len(), true);
+            let below = Some(scene.unit(units.len()));
+            rules.push(Rule { below, nth: nth as u64, calls: "*".to_owned(), action: format!("do {act}") });
+            units.push(Race { act, nth, acted: None });
+        }
+        let (job, counted) = backup(&mut bed, &scene, &rules)?;
+        for (unit, counted) in units.iter_mut().zip(&counted) {
+            tally.add(unit.act, counted);
+            unit.acted.clone_from(&counted.acted);
+        }
+        let found = judge(&bed, &scene, &job, &units)?;
+        if !found.is_empty() && Fd::under_test()? == Fd::Ours {
+            eprintln!("{}", job.log);
+        }
+        problems.extend(found);
+    }
+    eprintln!("of {races} races ({calls} calls about a unit): {tally}; problems: {}", problems.len());
+    problems.iter().take(40).for_each(|problem| eprintln!("{problem:?}"));
+    assert!(tally.done(&["done"]) * 2 > races, "the other user did little: {tally}");
+    if Fd::under_test()? == Fd::Ours {
+        assert!(problems.is_empty(), "{} problems", problems.len());
+    }
+    Ok(())
+}

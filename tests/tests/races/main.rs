@@ -1,0 +1,7 @@
+//! What happens to a daemon between two of its system calls: another user changes the tree, a call
+//! fails, the daemon is killed. The program `racer` stops it at each of them.
+
+mod backups;
+mod judge;
+mod restores;
+mod scene;
