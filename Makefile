@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build bench bench-quick bench-parts deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build bench bench-quick bench-parts paper paper-smoke paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -13,6 +13,9 @@ SEED ?= 1
 QUICK ?=
 SUITES ?= trixie
 BENCH_FLAGS ?=
+PHASES ?=
+BLOCKS ?=
+PAPER_OUT ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/paper
 
 # With TESTS or TARGETS `make test` runs some tests only: packages, and some of their targets, as cargo names them.
 TESTS ?=
@@ -96,6 +99,36 @@ bench-parts: ## Criterion: codecs (beside liblzo2, zlib, libzstd), matching, fra
 	@bench/codecs
 	$(CARGO) bench -p fd-walk -p fd-bsock -p fd-records -p fd-crypto -p fd-backup \
 	  --bench matching --bench frames --bench lstat --bench digests --bench sequencer
+
+paper: setup ## Measure what is missing of paper/perf-analysis/plan.toml; PHASES="nine,growth" and BLOCKS=1 choose
+	$(CARGO) build --release -p bacula-fd -p bed -p bench
+	$(CARGO) run --release -q -p bench -- paper run $(addprefix --phase ,$(PHASES)) $(addprefix --blocks ,$(BLOCKS))
+
+paper-smoke: setup ## One replica of the short form of every phase, rendered and computed once more, in target/paper/smoke
+	$(CARGO) build --release -p bacula-fd -p bed -p bench
+	rm -rf "$(PAPER_OUT)/smoke"
+	$(CARGO) run --release -q -p bench -- paper run --smoke --data "$(PAPER_OUT)/smoke/data"
+	$(CARGO) run --release -q -p bench -- paper render --data "$(PAPER_OUT)/smoke/data" --into "$(PAPER_OUT)/smoke/generated"
+	python3 paper/perf-analysis/check/check.py paper/perf-analysis --data "$(PAPER_OUT)/smoke/data" --generated "$(PAPER_OUT)/smoke/generated"
+
+paper-render: ## Tables, figures and text of the paper from its raw rows; HTML and PDF in target/paper
+	$(CARGO) build --release -q -p bench
+	$(CARGO) run --release -q -p bench -- paper render
+	@scripts/paper-render paper/perf-analysis/generated "$(PAPER_OUT)"
+
+paper-check: ## Render again and compare, compute every number once more, look for numbers typed into the text
+	$(CARGO) build --release -q -p bench
+	$(CARGO) run --release -q -p bench -- paper render --into "$(PAPER_OUT)/again"
+	diff -r paper/perf-analysis/generated "$(PAPER_OUT)/again"
+	python3 paper/perf-analysis/check/check.py paper/perf-analysis
+	rm -rf "$(PAPER_OUT)/made-up"
+	$(CARGO) run --release -q -p bench -- paper made-up --data "$(PAPER_OUT)/made-up/data"
+	$(CARGO) run --release -q -p bench -- paper render --data "$(PAPER_OUT)/made-up/data" --into "$(PAPER_OUT)/made-up/generated"
+	python3 paper/perf-analysis/check/check.py paper/perf-analysis --data "$(PAPER_OUT)/made-up/data" --generated "$(PAPER_OUT)/made-up/generated"
+	@scripts/paper-render "$(PAPER_OUT)/again" "$(PAPER_OUT)/one"
+	@scripts/paper-render "$(PAPER_OUT)/again" "$(PAPER_OUT)/other"
+	cmp "$(PAPER_OUT)/one/paper.html" "$(PAPER_OUT)/other/paper.html"
+	cmp "$(PAPER_OUT)/one/paper.pdf" "$(PAPER_OUT)/other/paper.pdf"
 
 deb: ## Build ferrofd_VERSION_ARCH.deb and its -dbgsym into target/packages (PACKAGES=DIR)
 	@PACKAGE_PACKAGES=yes scripts/system-packages

@@ -12,8 +12,9 @@ use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, JobResult, Rest
 use nix::unistd::sync;
 
 use crate::connection::Watch;
-use crate::group::{load, used};
+use crate::group::used;
 use crate::statistics::{float, median, quotient};
+use crate::surroundings::load;
 use crate::tree::{file, noise_file};
 use crate::volumes::remove_volumes;
 

@@ -18,6 +18,12 @@ pub enum Level {
     Incremental,
     /// The Full is restored to an empty folder.
     Restore,
+    /// A Full and a Differential.
+    RestoreDifferential,
+    /// A Full and three Incrementals.
+    RestoreIncrementals,
+    /// One file out of a Full.
+    RestoreFile,
 }
 
 /// What is not as by default.
@@ -75,7 +81,15 @@ impl Level {
             Self::Differential => "diff",
             Self::Incremental => "incr",
             Self::Restore => "restore",
+            Self::RestoreDifferential => "restore-diff",
+            Self::RestoreIncrementals => "restore-incrs",
+            Self::RestoreFile => "restore-file",
         }
+    }
+
+    /// Whether it restores.
+    pub fn is_restore(self) -> bool {
+        matches!(self, Self::Restore | Self::RestoreDifferential | Self::RestoreIncrementals | Self::RestoreFile)
     }
 }
 
@@ -178,7 +192,7 @@ impl fmt::Display for Cell {
 impl Cell {
     /// All cells, in the order in which they run: neighbours of one tree and variant share a bed.
     pub fn all() -> Vec<Self> {
-        use Level::{Differential, Full, Incremental, Restore};
+        use Level::{Differential, Full, Incremental, Restore, RestoreDifferential, RestoreFile, RestoreIncrementals};
         let mut cells = Vec::new();
         let mut add = |kind, scale, variants: &[Variant], levels: &[Level]| {
             let tree = Tree { kind, scale };
@@ -187,10 +201,12 @@ impl Cell {
             }
         };
         let every = [Full, Differential, Incremental, Restore];
+        let chains = [RestoreDifferential, RestoreIncrementals, RestoreFile];
         add(Kind::Empty, 1, &[Variant::Default], &[Full, Incremental]);
         for scale in [1, 10] {
             for kind in [Kind::Manyfiles, Kind::Media, Kind::Mixed] {
                 add(kind, scale, &[Variant::Default], &every);
+                add(kind, scale, &[Variant::Default], &chains);
             }
         }
         let codecs = [Variant::Gzip6, Variant::Lzo, Variant::Zstd, Variant::Pki, Variant::PkiLzo];

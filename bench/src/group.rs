@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bed::{
-    Bed, BedError, BedOptions, ClientOptions, Fd, FileRow, FileSet, JobResult, RecordRules, Restore, Result, Times,
-    TreeRules, Usage, compare_records, compare_trees, reset_peak, usage,
+    Bed, BedError, BedOptions, ClientOptions, Fd, FileRow, FileSet, JobResult, RecordRules, Result, Times, TreeRules,
+    Usage, compare_records, compare_trees, reset_peak, usage,
 };
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{Pid, sync};
@@ -23,6 +23,7 @@ use crate::places::Places;
 use crate::restored::Restored;
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
+use crate::surroundings::{Stalls, Surroundings, asked, free, load, resident};
 use crate::tree::{Kind, Standing, drop_caches, file, warm};
 
 /// A bed with one tree and one variant.
@@ -34,10 +35,23 @@ pub struct Group<'a> {
     restored: &'a mut Restored,
     /// The newest Full of each side.
     full: BTreeMap<Side, JobResult>,
+    /// The jobs of a chain that is restored: of each side, by what restores it.
+    chains: BTreeMap<(Level, Side), Vec<JobResult>>,
     /// What the floor sends.
     stream: Option<Stream>,
     /// The tree and the restored files as the daemons see them.
     places: Places,
+    /// Files of the tree that are asked how much of them is in the page cache.
+    asked: Vec<PathBuf>,
+}
+
+/// One job of each side.
+#[derive(Debug)]
+pub struct Replica {
+    /// What they took, in the order of their turns.
+    pub samples: Vec<Sample>,
+    /// What is wrong with jobs that did not end well.
+    pub problems: Vec<String>,
 }
 
 /// What a process has used, to the nanosecond, and how it is divided.
@@ -79,14 +93,25 @@ impl<'a> Group<'a> {
             // We take its place.
             bed.client(Side::Floor.name())?.daemon().kill()?;
         }
-        Ok(Self { bed, tree, cell, watch, restored, full: BTreeMap::new(), stream: None, places })
+        let asked = asked(&tree.path)?;
+        Ok(Self {
+            bed,
+            tree,
+            cell,
+            watch,
+            restored,
+            full: BTreeMap::new(),
+            chains: BTreeMap::new(),
+            stream: None,
+            places,
+            asked,
+        })
     }
 
-    /// The sides of a cell, in the order of their turns.
-    fn sides(&self, level: Level) -> Vec<Side> {
-        let measured = matches!(level, Level::Full | Level::Restore) && has_floor(self.cell);
-        let floor = measured.then_some(Side::Floor);
-        [Side::Stock, Side::Ours].into_iter().chain(floor).collect()
+    /// Whether the floor takes part in a cell: it is the last one, because it sends what the stock
+    /// daemon has sent.
+    pub fn has_floor(&self, level: Level) -> bool {
+        matches!(level, Level::Full | Level::Restore) && has_floor(self.cell)
     }
 
     /// Makes sure that there is a Full to build on.
@@ -99,35 +124,59 @@ impl<'a> Group<'a> {
                 self.full.insert(side, result);
             }
         }
+        match level {
+            Level::RestoreDifferential => self.chain(level, "Differential", 1),
+            Level::RestoreIncrementals => self.chain(level, "Incremental", 3),
+            _ => Ok(()),
+        }
+    }
+
+    /// Saves what was touched so many times, upon the Full that is there.
+    fn chain(&mut self, level: Level, saved: &str, times: usize) -> Result<()> {
+        if self.chains.contains_key(&(level, Side::Ours)) {
+            return Ok(());
+        }
+        for _ in 0..times {
+            self.tree.touch()?;
+            for side in [Side::Stock, Side::Ours] {
+                let job = self.bed.backup(side.name(), &format!("level={saved}"))?.must_be_good()?;
+                self.chains.entry((level, side)).or_default().push(job);
+            }
+        }
         Ok(())
     }
 
-    /// One replica of a cell: a job of each side; gives their samples.
-    pub fn replica(&mut self, cell: Cell, replica: u32) -> Result<Vec<Sample>> {
+    /// One replica of a cell: a job of each side in this order. What jobs that ended well have made
+    /// is compared.
+    pub fn replica(&mut self, cell: Cell, replica: u32, turns: &[Side]) -> Result<Replica> {
         let touches = matches!(cell.level, Level::Differential | Level::Incremental);
         if touches && cell.variant.touches() {
             self.tree.touch()?;
         }
         self.restored.renew();
         let mut samples = Vec::new();
-        let mut results = Vec::new();
-        for side in self.sides(cell.level) {
+        let mut results = BTreeMap::new();
+        let mut problems = Vec::new();
+        for (turn, &side) in (1..).zip(turns) {
             if side == Side::Floor && cell.level == Level::Full {
-                self.record(&results)?;
+                self.record(results.get(&Side::Stock))?;
             }
             if matches!(cell.variant, Variant::Pki | Variant::PkiLzo) {
                 self.forget_signatures(side)?;
             }
             self.bring_cache(cell, side)?;
-            let (sample, result) = self.measure(cell, side, replica)?;
+            let (sample, result) = self.measure(cell, side, replica, turn)?;
             samples.push(sample);
-            results.push((side, result));
+            match result.must_be_good() {
+                Ok(result) => drop(results.insert(side, result)),
+                Err(problem) => problems.push(problem.to_string()),
+            }
         }
-        self.compare(cell, &samples, &results, replica == 1)?;
+        self.compare(cell, &results, replica == 1)?;
         for (side, result) in results {
             self.tidy(cell, side, result)?;
         }
-        Ok(samples)
+        Ok(Replica { samples, problems })
     }
 
     /// So that this job signs as if there had been none before it.
@@ -151,40 +200,66 @@ impl<'a> Group<'a> {
         match cell.level {
             Level::Full => self.tree.warm(cell.tree.kind),
             Level::Differential | Level::Incremental => self.tree.warm_touched(),
-            Level::Restore => {
-                let (from, full) = self.full_of(side)?;
-                self.volumes(full, from)?.iter().try_for_each(|path| warm(path))
-            }
+            _ => self.read_files(cell, side)?.iter().try_for_each(|path| warm(path)),
         }
     }
 
     /// Makes what the floor sends from the stock daemon's volume, once.
-    fn record(&mut self, results: &[(Side, JobResult)]) -> Result<()> {
-        if let (None, Some((side, job))) = (&self.stream, results.first()) {
-            let records = self.bed.records(&job.row, side.name())?;
+    fn record(&mut self, stock: Option<&JobResult>) -> Result<()> {
+        if let (None, Some(job)) = (&self.stream, stock) {
+            let records = self.bed.records(&job.row, Side::Stock.name())?;
             self.stream = Some(Stream::of(records, job.row.files, job.row.read_bytes, job.row.bytes)?);
         }
         Ok(())
     }
 
-    fn measure(&mut self, cell: Cell, side: Side, replica: u32) -> Result<(Sample, JobResult)> {
+    /// What a job will read, as far as it is asked how much of it is in the page cache.
+    fn read_files(&self, cell: Cell, side: Side) -> Result<Vec<PathBuf>> {
+        if !cell.level.is_restore() {
+            return Ok(self.asked.clone());
+        }
+        let (from, jobs) = self.restored_jobs(cell.level, side)?;
+        let mut volumes = Vec::new();
+        for job in jobs {
+            volumes.extend(self.volumes(job, from)?);
+        }
+        Ok(volumes)
+    }
+
+    /// What a restore of a side restores, and whose it is.
+    fn restored_jobs(&self, level: Level, side: Side) -> Result<(Side, Vec<&JobResult>)> {
+        let (from, full) = self.full_of(side)?;
+        let later = self.chains.get(&(level, from)).into_iter().flatten();
+        Ok((from, [full].into_iter().chain(later).collect()))
+    }
+
+    fn measure(&mut self, cell: Cell, side: Side, replica: u32, turn: u32) -> Result<(Sample, JobResult)> {
         let command = self.command(cell, side)?;
+        let read = self.read_files(cell, side)?;
+        let mut around = Surroundings {
+            began: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            resident_before: resident(&read),
+            disk_free: free(self.bed.folder()),
+            load: load(),
+            ..Surroundings::default()
+        };
         let client = self.bed.client(side.name())?;
         let port = client.port();
         let fd = if side == Side::Floor { std::process::id() } else { client.pid()? };
         let sd = self.bed.storage().process()?.pid();
         let dir = self.bed.director().process()?.pid();
-        let load = load();
         reset_peak(fd)?;
         let now = || -> Result<[Used; 3]> { Ok([used(fd)?, used(sd)?, used(dir)?]) };
         let before = now()?;
+        let stalls = Stalls::now();
         let role = self.role(cell, side)?;
         let (result, connection) = self.watch.during(fd, port, || match role {
             Some(role) => floor::during(port, role, || self.bed.run(&command)),
             None => self.bed.run(&command),
         })?;
         let after = now()?;
-        let result = result.must_be_good()?;
+        around.stalls = Stalls::now().since(stalls);
+        around.resident_after = resident(&read);
         let [fd, sd, dir] = [0, 1, 2].map(|at| {
             let (Some(after), Some(before)) = (after.get(at), before.get(at)) else { return Duration::ZERO };
             after.cpu.saturating_sub(before.cpu)
@@ -195,6 +270,8 @@ impl<'a> Group<'a> {
             cell,
             side,
             replica,
+            turn,
+            outcome: if result.row.errors > 0 && result.row.status == 'T' { 'W' } else { result.row.status },
             connection: connection.as_secs_f64() * 1e3,
             job: self.job_seconds(result.row.id)?,
             fd: fd.as_secs_f64(),
@@ -205,7 +282,8 @@ impl<'a> Group<'a> {
             rss: float(parts.parts.peak_memory),
             files: result.row.files,
             bytes: result.row.bytes,
-            load,
+            read_bytes: result.row.read_bytes,
+            around,
         };
         Ok((sample, result))
     }
@@ -226,14 +304,29 @@ impl<'a> Group<'a> {
             Level::Full => "Full",
             Level::Differential => "Differential",
             Level::Incremental => "Incremental",
-            Level::Restore => {
-                let (from, full) = self.full_of(side)?;
+            _ => {
+                let (from, jobs) = self.restored_jobs(cell.level, side)?;
+                let ids: Vec<_> = jobs.iter().map(|job| job.row.id.to_string()).collect();
                 let to = self.places.restored.join(self.restored.name(name));
-                let restore = Restore { job: full.row.id, from: from.name(), onto: name, to: &to, replace: "always" };
-                return Ok(restore.command());
+                let what = match cell.level {
+                    Level::RestoreFile => format!("file={}", self.one_file()?.display()),
+                    _ => "all done".to_owned(),
+                };
+                return Ok(format!(
+                    "restore jobid={} client={}-fd restoreclient={name}-fd where={} replace=always {what} yes",
+                    ids.join(","),
+                    from.name(),
+                    to.display()
+                ));
             }
         };
         Ok(format!("run job=backup-{name} level={level} yes"))
+    }
+
+    /// The file that is restored alone, as the daemons see it.
+    fn one_file(&self) -> Result<PathBuf> {
+        let one = self.asked.get(self.asked.len() / 2).and_then(|path| path.strip_prefix(&self.tree.path).ok());
+        one.map(|one| self.places.tree.join(one)).ok_or_else(|| BedError::Usage("the tree has no file".to_owned()))
     }
 
     /// The Full that a side restores, and whose it is: the floor has the stock daemon's.
@@ -256,31 +349,31 @@ impl<'a> Group<'a> {
     }
 
     /// Fails if the two daemons have not made the same.
-    fn compare(&self, cell: Cell, samples: &[Sample], results: &[(Side, JobResult)], whole: bool) -> Result<()> {
-        let [(_, stock), (_, ours), ..] = results else { return Ok(()) };
+    fn compare(&self, cell: Cell, results: &BTreeMap<Side, JobResult>, whole: bool) -> Result<()> {
+        let (Some(stock), Some(ours)) = (results.get(&Side::Stock), results.get(&Side::Ours)) else { return Ok(()) };
         // What a restore has read is what is on the volume, which may be compressed by another
         // encoder.
         let counts = |result: &JobResult| {
-            let read = if cell.level == Level::Restore { 0 } else { result.row.read_bytes };
+            let read = if cell.level.is_restore() { 0 } else { result.row.read_bytes };
             (result.row.files, read)
         };
-        let bytes = |sample: &Sample| sample.bytes;
-        let [left, right, ..] = samples else { return Ok(()) };
-        let unequal_bytes = cell.variant.same_bytes() && bytes(left) != bytes(right);
+        let [left, right] = [stock, ours].map(|job| job.row.bytes);
+        let unequal_bytes = cell.variant.same_bytes() && left != right;
         if counts(stock) != counts(ours) || unequal_bytes {
             return Err(BedError::Usage(format!(
                 "{cell}: files and bytes differ: stock {:?}, {}; ours {:?}, {}",
                 counts(stock),
-                bytes(left),
+                left,
                 counts(ours),
-                bytes(right)
+                right
             )));
         }
         if !whole {
             return Ok(());
         }
         let differences = match cell.level {
-            Level::Restore => self.compare_restored()?,
+            Level::RestoreFile => self.compare_file()?,
+            level if level.is_restore() => self.compare_restored()?,
             _ if cell.variant.same_bytes() => self.compare_volumes(stock, ours)?,
             _ => self.compare_rows(stock, ours)?,
         };
@@ -299,6 +392,20 @@ impl<'a> Group<'a> {
             let below = self.places.tree.strip_prefix("/").unwrap_or(&self.places.tree);
             let found = compare_trees(&self.tree.path, &self.restored.folder(side.name()).join(below), rules)?;
             differences.extend(found.into_iter().map(|difference| format!("{}: {difference}", side.name())));
+        }
+        Ok(differences)
+    }
+
+    fn compare_file(&self) -> Result<Vec<String>> {
+        let one = self.one_file()?;
+        let below = one.strip_prefix("/").unwrap_or(&one);
+        let read = |path: &Path| fs::read(path).map_err(file("read", path));
+        let mut differences = Vec::new();
+        for side in [Side::Stock, Side::Ours] {
+            let restored = self.restored.folder(side.name()).join(below);
+            if read(&restored)? != read(&one)? {
+                differences.push(format!("{}: {} differs", side.name(), restored.display()));
+            }
         }
         Ok(differences)
     }
@@ -328,10 +435,10 @@ impl<'a> Group<'a> {
     /// Makes room of what the next replica does not need: the Full before this one, a restored
     /// tree.
     fn tidy(&mut self, cell: Cell, side: Side, result: JobResult) -> Result<()> {
-        if cell.level == Level::Restore && side == Side::Floor {
+        if cell.level.is_restore() && side == Side::Floor {
             return Ok(());
         }
-        if cell.level == Level::Restore {
+        if cell.level.is_restore() {
             return self.restored.empty(side.name());
         }
         if cell.level != Level::Full {
@@ -386,10 +493,4 @@ pub(crate) fn used(pid: u32) -> Result<Used> {
     let now = clock_getcpuclockid(Pid::from_raw(raw)).and_then(ClockId::now);
     let time = now.map_err(|source| BedError::System { what: "the CPU clock of a process", source })?;
     Ok(Used { cpu: Duration::from(time), parts: usage(pid)? })
-}
-
-/// The load average of the last minute.
-pub(crate) fn load() -> f64 {
-    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or_default()
 }

@@ -20,13 +20,15 @@ use bench::beside::{self, Setup};
 use bench::bpipe;
 use bench::cell::Cell;
 use bench::connection::Watch;
-use bench::group::Group;
+use bench::group::{Group, Replica};
 use bench::hot_set;
+use bench::order;
+use bench::paper::command::Paper;
 use bench::plot;
 use bench::plugin_host;
 use bench::restored::Restored;
 use bench::s3;
-use bench::sample::{self, Sample};
+use bench::sample::{self, Sample, Side};
 use bench::scan;
 use bench::target::{self, Verdict};
 use bench::tree::{Kind, Tree, file};
@@ -35,6 +37,8 @@ use bench::tree::{Kind, Tree, file};
 const REPLICAS: u32 = 10;
 /// Replicas of a quick look.
 const QUICK: u32 = 3;
+/// Draws which daemon comes first.
+const SEED: u64 = 1;
 
 /// ferrofd beside the stock File Daemon.
 #[derive(Debug, Parser)]
@@ -114,6 +118,9 @@ enum Command {
     S3(s3::Wanted),
     /// See how fast a tree can be looked at with empty caches, by threads that do nothing else.
     Scan(scan::Wanted),
+    /// Measure for the paper, and make it from what was measured.
+    #[command(subcommand)]
+    Paper(Paper),
     /// Make the tables anew from raw files.
     Report {
         /// Folders of results; the tables go to the first one.
@@ -155,6 +162,7 @@ fn main() -> ExitCode {
             say(&table);
             true
         }),
+        Command::Paper(paper) => of_paper(paper),
         Command::Report { folders, check } => report(&folders).map(|kept| kept || !check),
     };
     match result {
@@ -166,6 +174,18 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Measures for the paper, or makes it from what was measured.
+fn of_paper(paper: Paper) -> Result<bool> {
+    if !paper.measures() {
+        return paper.execute(&Watch::Poll, &AtomicBool::new(false), &home());
+    }
+    // Before any thread, as in `run`.
+    let watch = Watch::best();
+    let interrupted = watch_signals()?;
+    bed::setup::root(&mut |step| say(step))?;
+    paper.execute(&watch, &interrupted, &home())
 }
 
 /// Measures beside other work. Signals are not watched: pgbench would not see its own.
@@ -277,9 +297,14 @@ fn run_group(
             if interrupted.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let samples = group.replica(cell, replica)?;
+            let floor = group.has_floor(cell.level).then_some(Side::Floor);
+            let turns: Vec<_> = order::turns(SEED, &cell.to_string(), replica).into_iter().chain(floor).collect();
+            let Replica { samples, problems } = group.replica(cell, replica, &turns)?;
             say(&line(cell, replica, &samples));
             samples.iter().try_for_each(|sample| sample::append(&out.join("raw.csv"), sample))?;
+            if let Some(problem) = problems.into_iter().next() {
+                return Err(BedError::Usage(problem));
+            }
         }
     }
     Ok(())

@@ -10,9 +10,10 @@ use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Plugins, Result
 use nix::unistd::sync;
 
 use crate::connection::Watch;
-use crate::group::{load, used};
+use crate::group::used;
 use crate::processes::children;
 use crate::statistics::{median, quotient};
+use crate::surroundings::load;
 use crate::volumes::remove_volumes;
 
 /// What is measured.

@@ -26,7 +26,8 @@ pub fn markdown(samples: &[Sample]) -> String {
     for cell in cells(samples) {
         let of = |figure| median(&values(samples, cell, Side::Stock, figure));
         let job = |side| median(&values(samples, cell, side, |s| s.job));
-        let loads: Vec<f64> = samples.iter().filter(|sample| sample.cell == cell).map(|sample| sample.load).collect();
+        let loads: Vec<f64> =
+            samples.iter().filter(|sample| sample.cell == cell).map(|sample| sample.around.load).collect();
         let (least, most) =
             loads.iter().fold((f64::MAX, 0.0_f64), |(least, most), &load| (least.min(load), most.max(load)));
         let _ = writeln!(

@@ -21,7 +21,8 @@ use nix::unistd::sync;
 use openssl::hash::{MessageDigest, hash};
 
 use crate::connection::Watch;
-use crate::group::load;
+use crate::surroundings::load;
+
 use crate::processes::{Before, Cost, children};
 use crate::statistics::{float, median, quotient};
 use crate::volumes::remove_volumes;

@@ -9,10 +9,12 @@ use bed::{BedError, Result};
 
 use crate::cell::Cell;
 use crate::statistics::float;
+use crate::surroundings::{Stalls, Surroundings};
 use crate::tree::file;
 
-const HEAD: &str = "cell,daemon,replica,connection_ms,job_s,fd_cpu_s,fd_user_s,fd_system_s,sd_cpu_s,dir_cpu_s,\
-     peak_rss_bytes,files,bytes,load";
+const HEAD: &str = "cell,daemon,replica,turn,began,outcome,connection_ms,job_s,fd_cpu_s,fd_user_s,fd_system_s,sd_cpu_s,\
+     dir_cpu_s,peak_rss_bytes,files,bytes,read_bytes,load,resident_before,resident_after,psi_cpu_some_us,\
+     psi_io_some_us,psi_io_full_us,psi_memory_some_us,disk_free_bytes";
 
 /// The daemon that ran a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +47,10 @@ pub struct Sample {
     pub side: Side,
     /// Which replica, from 1.
     pub replica: u32,
+    /// Whether it ran first in its replica, second …
+    pub turn: u32,
+    /// How the job ended, as the catalog says: `T` good, `W` with warnings, `E` error, `f` fatal …
+    pub outcome: char,
     /// Life of the Director's connection, milliseconds.
     pub connection: f64,
     /// From the catalog's start time to its end time, seconds.
@@ -65,42 +71,76 @@ pub struct Sample {
     pub files: u64,
     /// Bytes in the catalog.
     pub bytes: u64,
-    /// Load average of the last minute when it began: what else the machine did.
-    pub load: f64,
+    /// Bytes that the File Daemon has read.
+    pub read_bytes: u64,
+    /// What the job found and left.
+    pub around: Surroundings,
 }
 
 /// A number of a sample.
 pub type Figure = fn(&Sample) -> f64;
 
 impl Sample {
+    /// Whether its figures count: the job ended well, perhaps with warnings.
+    pub fn is_good(&self) -> bool {
+        matches!(self.outcome, 'T' | 'W')
+    }
+
     fn line(&self) -> String {
-        let Self { cell, side, replica, connection, job, fd, fd_user, fd_system, sd, dir, rss, files, bytes, load } =
+        let Self { cell, side, replica, turn, outcome, connection, job, fd, fd_user, fd_system, sd, dir, rss, .. } =
             self;
+        let Self { files, bytes, read_bytes, around, .. } = self;
+        let Surroundings { began, resident_before, resident_after, stalls, disk_free, load } = around;
+        let part = |part: &Option<f64>| part.map(|part| format!("{part:.4}")).unwrap_or_default();
+        let count = |count: &Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
+        let Stalls { cpu_some, io_some, io_full, memory_some } = stalls;
+        let last = [cpu_some, io_some, io_full, memory_some, disk_free].map(count).join(",");
         format!(
-            "{cell},{},{replica},{connection:.3},{job},{fd:.6},{fd_user},{fd_system},{sd:.6},{dir:.6},{rss},{files},{bytes},{load}\n",
-            side.name()
+            "{cell},{},{replica},{turn},{began},{outcome},{connection:.3},{job},{fd:.6},{fd_user},{fd_system},{sd:.6},\
+             {dir:.6},{rss},{files},{bytes},{read_bytes},{load},{},{},{last}\n",
+            side.name(),
+            part(resident_before),
+            part(resident_after),
         )
     }
 
     fn parse(line: &str) -> Option<Self> {
-        let [cell, side, replica, connection, job, fd, fd_user, fd_system, sd, dir, rss, files, bytes, load] =
-            line.split(',').collect::<Vec<_>>().try_into().ok()?;
-        let number = |text: &str| text.parse::<f64>().ok();
+        let columns: Vec<&str> = line.split(',').collect();
+        let text = |name: &str| columns.get(HEAD.split(',').position(|column| column == name)?).copied();
+        let number = |name: &str| text(name)?.parse::<f64>().ok();
+        let count = |name: &str| text(name)?.parse::<u64>().ok();
+        let (cell, side) = (text("cell")?, text("daemon")?);
+        (columns.len() == HEAD.split(',').count()).then_some(())?;
         Some(Self {
             cell: Cell::all().into_iter().find(|known| known.to_string() == cell)?,
             side: [Side::Stock, Side::Ours, Side::Floor].into_iter().find(|known| known.name() == side)?,
-            replica: replica.parse().ok()?,
-            connection: number(connection)?,
-            job: number(job)?,
-            fd: number(fd)?,
-            fd_user: number(fd_user)?,
-            fd_system: number(fd_system)?,
-            sd: number(sd)?,
-            dir: number(dir)?,
-            rss: number(rss)?,
-            files: files.parse().ok()?,
-            bytes: bytes.parse().ok()?,
-            load: number(load)?,
+            replica: text("replica")?.parse().ok()?,
+            turn: text("turn")?.parse().ok()?,
+            outcome: text("outcome")?.chars().next()?,
+            connection: number("connection_ms")?,
+            job: number("job_s")?,
+            fd: number("fd_cpu_s")?,
+            fd_user: number("fd_user_s")?,
+            fd_system: number("fd_system_s")?,
+            sd: number("sd_cpu_s")?,
+            dir: number("dir_cpu_s")?,
+            rss: number("peak_rss_bytes")?,
+            files: count("files")?,
+            bytes: count("bytes")?,
+            read_bytes: count("read_bytes")?,
+            around: Surroundings {
+                began: count("began")?,
+                load: number("load")?,
+                resident_before: number("resident_before"),
+                resident_after: number("resident_after"),
+                stalls: Stalls {
+                    cpu_some: count("psi_cpu_some_us"),
+                    io_some: count("psi_io_some_us"),
+                    io_full: count("psi_io_full_us"),
+                    memory_some: count("psi_memory_some_us"),
+                },
+                disk_free: count("disk_free_bytes"),
+            },
         })
     }
 
@@ -137,6 +177,8 @@ pub(crate) mod tests {
             cell: Cell::choose("manyfiles10 full default").unwrap()[0],
             side,
             replica,
+            turn: 1,
+            outcome: 'T',
             connection: 1234.567,
             job: 2.0,
             fd: 1.234_567,
@@ -147,7 +189,14 @@ pub(crate) mod tests {
             rss: 4096.0,
             files: 55_000,
             bytes: 1_000_000_007,
-            load: 2.31,
+            read_bytes: 1_000_000_000,
+            around: Surroundings {
+                load: 2.31,
+                resident_before: Some(0.5),
+                stalls: Stalls { io_full: Some(17), ..Stalls::default() },
+                disk_free: Some(1 << 40),
+                ..Surroundings::default()
+            },
         }
     }
 

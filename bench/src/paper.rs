@@ -1,0 +1,14 @@
+//! The paper's measurements and what is made of them: the plan, blocks of replicas that can be
+//! resumed, the host's description, and tables, figures and text from the raw rows
+//! (`paper/perf-analysis/`).
+
+pub mod analysis;
+pub mod blocks;
+pub mod command;
+pub mod figures;
+pub mod host;
+pub mod made_up;
+pub mod plan;
+pub mod render;
+pub mod tables;
+pub mod text;

@@ -1,0 +1,137 @@
+//! Measuring a phase in blocks of replicas. What is there for this host and commit is not measured
+//! again, so a phase may take as many sittings as it likes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bed::{Result, say};
+
+use crate::cell::Cell;
+use crate::connection::Watch;
+use crate::group::{Group, Replica};
+use crate::order::{shuffled, turns};
+use crate::paper::host::Host;
+use crate::paper::plan::{Phase, Plan};
+use crate::restored::Restored;
+use crate::sample::{self, Sample, Side};
+use crate::tree::file;
+
+/// What measures, and where things go.
+pub struct Blocks<'a> {
+    /// What is measured.
+    pub plan: &'a Plan,
+    /// Sees connections.
+    pub watch: &'a Watch,
+    /// Set when the run is to end after the running job.
+    pub interrupted: &'a AtomicBool,
+    /// Where trees are kept.
+    pub trees: PathBuf,
+    /// The folder of all data.
+    pub data: PathBuf,
+    /// This host.
+    pub host: &'a Host,
+    /// One replica of the short form only.
+    pub smoke: bool,
+    /// At most so many blocks in this sitting.
+    pub at_most: u32,
+}
+
+impl Blocks<'_> {
+    /// Measures what is missing of a phase; gives what went wrong.
+    pub fn measure(&self, phase: &Phase, restored: &mut Restored) -> Result<Vec<String>> {
+        let cells = if self.smoke { phase.smoke_cells()? } else { phase.cells()? };
+        let replicas = if self.smoke { 1 } else { phase.replicas };
+        let folder = self.data.join(&phase.name).join(&self.host.name);
+        fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+        self.host.write(&folder)?;
+        let raw = folder.join("raw.csv");
+        let mut problems = Vec::new();
+        let mut blocks = 0;
+        let mut first = 1;
+        while first <= replicas && blocks < self.at_most && !self.interrupted.load(Ordering::Relaxed) {
+            let last = (first + self.plan.block - 1).min(replicas);
+            let there = if raw.exists() { whole(&sample::read(&raw)?) } else { BTreeSet::new() };
+            let missing: Vec<(Cell, u32)> = cells
+                .iter()
+                .flat_map(|cell| (first..=last).map(move |replica| (*cell, replica)))
+                .filter(|one| !there.contains(one))
+                .collect();
+            if !missing.is_empty() {
+                say(&format!("{}: replicas {first} to {last}, {} jobs", phase.name, 2 * missing.len()));
+                problems.extend(self.block(phase, &missing, first, &raw, restored));
+                blocks += 1;
+            }
+            first = last + 1;
+        }
+        Ok(problems)
+    }
+
+    /// The missing replicas of a block; trees in an order drawn for this block.
+    fn block(
+        &self,
+        phase: &Phase,
+        missing: &[(Cell, u32)],
+        first: u32,
+        raw: &Path,
+        restored: &mut Restored,
+    ) -> Vec<String> {
+        let neighbours: Vec<_> = missing
+            .chunk_by(|(left, _), (right, _)| (left.tree, left.variant) == (right.tree, right.variant))
+            .collect();
+        let mut problems = Vec::new();
+        for some in shuffled(self.plan.seed, &format!("{}#{first}", phase.name), neighbours) {
+            if self.interrupted.load(Ordering::Relaxed) {
+                problems.push("interrupted".to_owned());
+                break;
+            }
+            match self.group(some, raw, restored) {
+                Ok(found) => problems.extend(found),
+                Err(error) => problems.push(error.to_string()),
+            }
+        }
+        problems
+    }
+
+    fn group(&self, missing: &[(Cell, u32)], raw: &Path, restored: &mut Restored) -> Result<Vec<String>> {
+        let Some(&(cell, _)) = missing.first() else { return Ok(Vec::new()) };
+        let tree = cell.tree.stand(&self.trees)?;
+        let mut group = Group::start(cell, &tree, self.watch, restored)?;
+        let mut found = Vec::new();
+        for &(cell, replica) in missing {
+            if self.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            group.prepare(cell.level)?;
+            let order = turns(self.plan.seed, &cell.to_string(), replica);
+            let Replica { samples, problems } = group.replica(cell, replica, &order)?;
+            samples.iter().try_for_each(|sample| sample::append(raw, sample))?;
+            let times = samples.iter().map(|sample| format!("{} {:.0} ms", sample.side.name(), sample.connection));
+            say(&format!("{cell} #{replica}: {}", times.collect::<Vec<_>>().join(", ")));
+            found.extend(problems);
+        }
+        Ok(found)
+    }
+}
+
+/// The replicas that both daemons have run, however their jobs ended.
+fn whole(samples: &[Sample]) -> BTreeSet<(Cell, u32)> {
+    let of = |side| -> BTreeSet<_> {
+        samples.iter().filter(|one| one.side == side).map(|one| (one.cell, one.replica)).collect()
+    };
+    of(Side::Stock).intersection(&of(Side::Ours)).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::tests::sample;
+
+    #[test]
+    fn a_replica_is_whole_when_both_daemons_have_run_it() {
+        let failed = Sample { outcome: 'E', ..sample(Side::Ours, 2) };
+        let samples = [sample(Side::Stock, 1), sample(Side::Stock, 2), failed, sample(Side::Ours, 3)];
+        assert_eq!(whole(&samples), BTreeSet::from([(samples[0].cell, 2)]));
+    }
+}

@@ -1,0 +1,144 @@
+//! `bench paper`: what `make paper`, `paper-smoke`, `paper-render` and `paper-check` call.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use bed::{BedError, Result, say};
+use clap::Subcommand;
+
+use crate::connection::Watch;
+use crate::paper::blocks::Blocks;
+use crate::paper::host::Host;
+use crate::paper::made_up::make_up;
+use crate::paper::plan::{Phase, Plan};
+use crate::paper::render::render;
+use crate::restored::Restored;
+use crate::tree::file;
+
+/// Where memory has a file system.
+const MEMORY: &str = "/dev/shm";
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub enum Paper {
+    /// Measure what is missing of the plan's phases for this host and commit.
+    Run {
+        /// One replica of the short form of each phase.
+        #[arg(long)]
+        smoke: bool,
+        /// Only these phases.
+        #[arg(long, value_delimiter = ',')]
+        phase: Vec<String>,
+        /// At most so many blocks of each phase.
+        #[arg(long, default_value_t = u32::MAX)]
+        blocks: u32,
+        /// Where raw rows go; default: the paper's `data`.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Where trees are kept.
+        #[arg(long)]
+        trees: Option<PathBuf>,
+        /// This process has volumes and trees in memory already.
+        #[arg(long, hide = true)]
+        in_memory: bool,
+    },
+    /// Write made-up rows of every phase, to see that both programs compute the same from them.
+    MadeUp {
+        /// Where they go.
+        #[arg(long)]
+        data: PathBuf,
+    },
+    /// Make tables, figures and the text from the raw rows.
+    Render {
+        /// Where the rows are; default: the paper's `data`.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Where it all goes; default: the paper's `generated`.
+        #[arg(long)]
+        into: Option<PathBuf>,
+    },
+}
+
+/// The folder of the paper.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("paper").join("perf-analysis")
+}
+
+impl Paper {
+    /// Whether it measures, and so needs a bed.
+    pub fn measures(&self) -> bool {
+        matches!(self, Self::Run { .. })
+    }
+
+    /// Does it; whether all is well. `home` is the target folder's part for the bench.
+    pub fn execute(self, watch: &Watch, interrupted: &AtomicBool, home: &Path) -> Result<bool> {
+        let paper = folder();
+        match self {
+            Self::MadeUp { data } => make_up(&Plan::read(&paper)?, &data).map(|()| true),
+            Self::Render { data, into } => {
+                let into = into.unwrap_or_else(|| paper.join("generated"));
+                render(&paper, &data.unwrap_or_else(|| paper.join("data")), &into)?;
+                say(&format!("The paper's tables, figures and text are in {}.", into.display()));
+                Ok(true)
+            }
+            Self::Run { smoke, phase, blocks, data, trees, in_memory } => {
+                let plan = Plan::read(&paper)?;
+                if let Some(unknown) = phase.iter().find(|name| plan.phase.iter().all(|known| known.name != **name)) {
+                    return Err(BedError::Usage(format!("plan.toml has no phase {unknown:?}")));
+                }
+                let repository = paper.ancestors().nth(2).unwrap_or(&paper).to_owned();
+                let host = Host::here(&repository, &env::temp_dir())?;
+                let blocks = Blocks {
+                    plan: &plan,
+                    watch,
+                    interrupted,
+                    trees: trees.unwrap_or_else(|| home.join("trees")),
+                    data: data.unwrap_or_else(|| paper.join("data")),
+                    host: &host,
+                    smoke,
+                    at_most: blocks,
+                };
+                let chosen = plan.phase.iter().filter(|one| phase.is_empty() || phase.contains(&one.name));
+                measure(&blocks, chosen, in_memory)
+            }
+        }
+    }
+}
+
+fn measure<'a>(blocks: &Blocks<'_>, phases: impl Iterator<Item = &'a Phase>, in_memory: bool) -> Result<bool> {
+    fs::create_dir_all(&blocks.trees).map_err(file("create", &blocks.trees))?;
+    let mut restored = Restored::new(blocks.trees.with_file_name("restored"))?;
+    let mut problems = Vec::new();
+    for phase in phases {
+        say(&format!("Phase {}: {}", phase.name, phase.title));
+        if phase.memory && !in_memory {
+            problems.extend(in_memory_process(blocks, phase)?);
+        } else {
+            problems.extend(blocks.measure(phase, &mut restored)?);
+        }
+    }
+    restored.remove()?;
+    for problem in &problems {
+        say(&format!("FAILED: {problem}"));
+    }
+    Ok(problems.is_empty())
+}
+
+/// Measures a phase in a process whose temporary files and trees are in memory.
+fn in_memory_process(blocks: &Blocks<'_>, phase: &Phase) -> Result<Option<String>> {
+    let folder = bed::Folder::below(Path::new(MEMORY), "paper")?;
+    let program = env::current_exe().map_err(file("find", Path::new("bench")))?;
+    let mut command = Command::new(&program);
+    command.args(["paper", "run", "--in-memory", "--phase", &phase.name]);
+    command.args(["--blocks", &blocks.at_most.to_string()]);
+    command.arg("--data").arg(&blocks.data).arg("--trees").arg(folder.path().join("trees"));
+    if blocks.smoke {
+        command.arg("--smoke");
+    }
+    command.env("TMPDIR", folder.path());
+    let status = command.status().map_err(file("run", &program))?;
+    Ok((!status.success()).then(|| format!("phase {}: {status}", phase.name)))
+}

@@ -1,0 +1,313 @@
+//! The paper's figures as SVG. They are readable in grey: the stock daemon is light or hollow, ours
+//! is dark or filled.
+
+use std::fmt::Write as _;
+
+use bed::Result;
+
+use crate::cell::Cell;
+use crate::paper::analysis::{Data, Effect, UNKNOWN, pairs};
+use crate::paper::plan::{Phase, Plan};
+use crate::sample::Sample;
+use crate::statistics::{Draw, float, median, quotient, seed_of, sorted, sorted_quantile};
+
+const WIDTH: f64 = 900.0;
+/// Where the scale begins, right of the cells' names.
+const LEFT: f64 = 200.0;
+/// Where it ends; behind it is room for words.
+const RIGHT: f64 = 770.0;
+const TOP: f64 = 56.0;
+const STOCK: &str = "#b8b8b8";
+const OURS: &str = "#303030";
+
+/// All figures by their file names.
+pub fn figures(plan: &Plan, data: &[Data]) -> Result<Vec<(String, String)>> {
+    let mut figures = Vec::new();
+    for (phase, data) in plan.phase.iter().zip(data) {
+        for family in &phase.family {
+            let rows: Vec<Row> =
+                family.cells()?.into_iter().map(|cell| Row::of(plan, phase, cell, &data.samples)).collect();
+            let drawn = [
+                ("medians", medians(&family.title, &rows)),
+                ("samples", distributions(&family.title, &rows)),
+                ("ratios", ratios(&family.title, &rows)),
+                ("throughput", throughput(&family.title, &rows)),
+                ("ecdf", ecdf(&family.title, &rows)),
+            ];
+            let file = |(word, text)| (format!("{}-{}-{word}.svg", phase.name, family.name), text);
+            figures.extend(drawn.map(file));
+        }
+    }
+    Ok(figures)
+}
+
+/// What is drawn of a cell.
+struct Row {
+    name: String,
+    time: Effect,
+    /// MiB a second, of ours and of stock.
+    rates: [f64; 2],
+}
+
+impl Row {
+    fn of(plan: &Plan, phase: &Phase, cell: Cell, samples: &[Sample]) -> Self {
+        let pairs = pairs(samples, cell);
+        let values: Vec<_> = pairs.iter().map(|(ours, stock)| (ours.connection, stock.connection)).collect();
+        let seed = seed_of(plan.seed, &format!("{}/{cell}/time", phase.name));
+        let rate = |one: &Sample| quotient(float(one.bytes), one.connection) * 1000.0 / f64::from(1 << 20);
+        let [ours, stock] = [0, 1].map(|side| {
+            let of = |pair: &(&Sample, &Sample)| rate(if side == 0 { pair.0 } else { pair.1 });
+            median(&pairs.iter().map(of).collect::<Vec<_>>())
+        });
+        Self {
+            name: cell.to_string().replace(" default", ""),
+            time: Effect::of(&values, Draw { times: plan.draws, seed }, plan.confidence),
+            rates: [ours, stock],
+        }
+    }
+
+    /// Its name, its values and its colours: stock above ours.
+    fn sides(&self) -> [(&[f64], &'static str, f64); 2] {
+        [(&self.time.stock, STOCK, 5.0), (&self.time.ours, OURS, 19.0)]
+    }
+}
+
+fn medians(title: &str, rows: &[Row]) -> String {
+    let all = rows.iter().flat_map(|row| row.sides().map(|(values, ..)| median(values)));
+    let scale = Scale::logarithmic(all);
+    chart(&format!("{title}: median time, ms (light: stock, dark: ours)"), rows, 36.0, &scale, &|canvas, row, y| {
+        for (values, colour, below) in row.sides() {
+            let value = median(values);
+            canvas.bar(LEFT, scale.x(value), y + below, 12.0, colour);
+            canvas.text(scale.x(value) + 4.0, y + below + 10.0, "start", &shown(value));
+        }
+        let change = (row.time.ratio.value - 1.0) * 100.0;
+        canvas.text(WIDTH - 8.0, y + 21.0, "end", &format!("{change:+.1} %"));
+    })
+}
+
+fn distributions(title: &str, rows: &[Row]) -> String {
+    let scale = Scale::logarithmic(rows.iter().flat_map(|row| row.time.ours.iter().chain(&row.time.stock).copied()));
+    let title = format!("{title}: every sample, ms, with quartiles (hollow: stock, filled: ours)");
+    chart(&title, rows, 44.0, &scale, &|canvas, row, y| {
+        for (values, colour, below) in row.sides() {
+            let (y, values) = (y + below * 1.2, sorted(values));
+            let [low, middle, high] = [250, 500, 750].map(|part| scale.x(sorted_quantile(&values, part)));
+            // Whiskers end at the last sample within one and a half boxes.
+            let reach = 1.5 * (sorted_quantile(&values, 750) - sorted_quantile(&values, 250));
+            let inside = |value: &&f64| {
+                **value >= sorted_quantile(&values, 250) - reach && **value <= sorted_quantile(&values, 750) + reach
+            };
+            let (first, last) = (values.iter().find(inside), values.iter().rev().find(inside));
+            if let (Some(first), Some(last)) = (first, last) {
+                canvas.line((scale.x(*first), y + 6.0), (scale.x(*last), y + 6.0), "#777");
+            }
+            let _ = writeln!(
+                canvas.body,
+                r##"<rect x="{low:.1}" y="{y:.1}" width="{:.1}" height="12" fill="#eee" stroke="#777"/>"##,
+                high - low
+            );
+            canvas.line((middle, y), (middle, y + 12.0), "black");
+            for (at, value) in values.iter().enumerate() {
+                // Beside each other, so that equal ones are seen.
+                let spread = float((at % 5) as u64) * 2.0;
+                let fill = if colour == STOCK { "none" } else { OURS };
+                canvas.dot(scale.x(*value), y + 2.0 + spread, fill);
+            }
+        }
+    })
+}
+
+fn ratios(title: &str, rows: &[Row]) -> String {
+    let ends = |row: &Row| {
+        let tail = row.time.tail.unwrap_or((row.time.tail_ratio, row.time.tail_ratio));
+        [row.time.ratio.low, row.time.ratio.high, tail.0, tail.1, 1.0]
+    };
+    let scale = Scale::linear(rows.iter().filter(|row| row.time.count > 0).flat_map(ends));
+    let title = format!("{title}: ours / stock with intervals (filled: medians, hollow: P90)");
+    chart(&title, rows, 30.0, &scale, &|canvas, row, y| {
+        canvas.line((scale.x(1.0), y), (scale.x(1.0), y + 30.0), "black");
+        let tail = row.time.tail.unwrap_or((row.time.tail_ratio, row.time.tail_ratio));
+        for (value, low, high, fill, y) in [
+            (row.time.ratio.value, row.time.ratio.low, row.time.ratio.high, OURS, y + 9.0),
+            (row.time.tail_ratio, tail.0, tail.1, "white", y + 20.0),
+        ] {
+            canvas.line((scale.x(low), y), (scale.x(high), y), OURS);
+            canvas.dot(scale.x(value), y, fill);
+        }
+    })
+}
+
+fn throughput(title: &str, rows: &[Row]) -> String {
+    let scale = Scale::logarithmic(rows.iter().flat_map(|row| row.rates));
+    chart(&format!("{title}: MiB a second (light: stock, dark: ours)"), rows, 36.0, &scale, &|canvas, row, y| {
+        let [ours, stock] = row.rates;
+        for (value, colour, below) in [(stock, STOCK, 5.0), (ours, OURS, 19.0)] {
+            canvas.bar(LEFT, scale.x(value), y + below, 12.0, colour);
+            canvas.text(scale.x(value) + 4.0, y + below + 10.0, "start", &shown(value));
+        }
+    })
+}
+
+/// Which part of the jobs was over after how long.
+fn ecdf(title: &str, rows: &[Row]) -> String {
+    let scale = Scale::logarithmic(rows.iter().flat_map(|row| row.time.ours.iter().chain(&row.time.stock).copied()));
+    let title = format!("{title}: part of the jobs that had ended after so many ms (dashed: stock, solid: ours)");
+    chart(&title, rows, 70.0, &scale, &|canvas, row, y| {
+        for (values, colour, _) in row.sides() {
+            let values = sorted(values);
+            let mut path = String::new();
+            for (at, value) in (1_u64..).zip(&values) {
+                let height = y + 62.0 - 56.0 * float(at) / float(values.len() as u64);
+                let before = y + 62.0 - 56.0 * float(at - 1) / float(values.len() as u64);
+                let word = if at == 1 { "M" } else { "L" };
+                let x = scale.x(*value);
+                let _ = write!(path, "{word}{x:.1} {before:.1}L{x:.1} {height:.1}");
+            }
+            let dash = if colour == STOCK { r#" stroke-dasharray="4 2""# } else { "" };
+            let _ = writeln!(canvas.body, r#"<path d="{path}" fill="none" stroke="black"{dash}/>"#);
+        }
+    })
+}
+
+/// A figure with a row for each cell. Cells without data say so.
+fn chart(title: &str, rows: &[Row], height: f64, scale: &Scale, draw: &dyn Fn(&mut Canvas, &Row, f64)) -> String {
+    let mut canvas = Canvas { body: String::new(), height: TOP + height * float(rows.len() as u64) + 34.0 };
+    canvas.text(12.0, 24.0, "start", title);
+    for value in &scale.marks {
+        let (x, bottom) = (scale.x(*value), canvas.height - 26.0);
+        canvas.line((x, TOP - 6.0), (x, bottom), "#ddd");
+        canvas.text(x, bottom + 16.0, "middle", &value.to_string());
+    }
+    for (at, row) in rows.iter().enumerate() {
+        let y = TOP + float(at as u64) * height;
+        canvas.text(LEFT - 8.0, y + height / 2.0 + 4.0, "end", &row.name);
+        if row.time.count == 0 {
+            canvas.text(LEFT + 8.0, y + height / 2.0 + 4.0, "start", UNKNOWN);
+        } else {
+            draw(&mut canvas, row, y);
+        }
+    }
+    canvas.finish()
+}
+
+/// Three digits at least.
+fn shown(value: f64) -> String {
+    if value < 10.0 { format!("{value:.2}") } else { format!("{value:.0}") }
+}
+
+/// From values to places.
+struct Scale {
+    low: f64,
+    high: f64,
+    is_logarithmic: bool,
+    marks: Vec<f64>,
+}
+
+impl Scale {
+    /// From a power of ten to another.
+    fn logarithmic(values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) = ends(values);
+        let powers: Vec<i32> = (-6..=9).collect();
+        let first = powers.iter().rev().find(|power| 10f64.powi(**power) <= low).copied().unwrap_or(-6);
+        let last = powers.iter().find(|power| 10f64.powi(**power) >= high).copied().unwrap_or(9).max(first + 1);
+        let marks = (first..=last).map(|power| 10f64.powi(power)).collect();
+        Self { low: f64::from(first), high: f64::from(last), is_logarithmic: true, marks }
+    }
+
+    /// From zero to what is enough, in steps of a quarter.
+    fn linear(values: impl Iterator<Item = f64>) -> Self {
+        let (_, high) = ends(values);
+        let steps = (1_u32..=40).find(|steps| f64::from(*steps) / 4.0 >= high).unwrap_or(40);
+        let marks = (0..=steps).map(|step| f64::from(step) / 4.0).collect();
+        Self { low: 0.0, high: f64::from(steps) / 4.0, is_logarithmic: false, marks }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        let place = if self.is_logarithmic { value.max(1e-6).log10() } else { value };
+        let part = (place - self.low) / (self.high - self.low);
+        LEFT + part.clamp(0.0, 1.0) * (RIGHT - LEFT)
+    }
+}
+
+/// The least and the greatest positive value.
+fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let positive = values.filter(|value| *value > 0.0 && value.is_finite());
+    let (low, high) = positive.fold((f64::MAX, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
+    if high > 0.0 { (low, high) } else { (1.0, 1.0) }
+}
+
+/// A drawing in the making.
+struct Canvas {
+    body: String,
+    height: f64,
+}
+
+impl Canvas {
+    fn text(&mut self, x: f64, y: f64, anchor: &str, text: &str) {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        let _ = writeln!(self.body, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{text}</text>"#);
+    }
+
+    fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str) {
+        let ((x1, y1), (x2, y2)) = (from, to);
+        let _ = writeln!(self.body, r#"<path d="M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}" stroke="{colour}"/>"#);
+    }
+
+    fn bar(&mut self, from: f64, to: f64, y: f64, height: f64, colour: &str) {
+        let width = (to - from).max(0.0);
+        let _ = writeln!(
+            self.body,
+            r#"<rect x="{from:.1}" y="{y:.1}" width="{width:.1}" height="{height}" fill="{colour}" stroke="black" stroke-width="0.5"/>"#
+        );
+    }
+
+    fn dot(&mut self, x: f64, y: f64, fill: &str) {
+        let _ = writeln!(
+            self.body,
+            r#"<circle cx="{x:.1}" cy="{y:.1}" r="2.4" fill="{fill}" stroke="black" stroke-width="0.6"/>"#
+        );
+    }
+
+    fn finish(self) -> String {
+        let Self { body, height } = self;
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>
+{body}</svg>
+"#
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paper::plan::tests::plan;
+    use crate::sample::Side;
+    use crate::sample::tests::sample;
+
+    #[test]
+    fn figures_show_every_cell_measured_or_not_and_are_whole() {
+        let plan = plan();
+        let cell = plan.phase[0].family[0].cells().unwrap()[0];
+        let samples = [1, 2, 3]
+            .into_iter()
+            .flat_map(|replica| [Side::Stock, Side::Ours].map(|side| Sample { cell, ..sample(side, replica) }));
+        let first = Data { host: String::new(), samples: samples.collect() };
+        let data: Vec<_> = [first].into_iter().chain(plan.phase.iter().skip(1).map(|_| Data::default())).collect();
+        for (name, figure) in figures(&plan, &data).unwrap() {
+            assert!(figure.ends_with("</svg>\n") && !figure.contains("NaN") && !figure.contains("inf"), "{name}");
+            if name.starts_with("nine-backups") {
+                assert!(figure.contains("manyfiles1 full") && figure.contains(UNKNOWN), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn scales_hold_their_ends() {
+        for scale in [Scale::logarithmic([0.3, 25.0].into_iter()), Scale::linear([0.3, 1.1].into_iter())] {
+            assert!(scale.x(0.3) > LEFT && scale.x(1.1) < RIGHT, "{:?}", scale.marks);
+        }
+        assert_eq!(Scale::linear([0.3, 1.1].into_iter()).marks.last(), Some(&1.25));
+    }
+}

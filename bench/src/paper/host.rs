@@ -1,0 +1,178 @@
+//! The host that was measured on: `host.json` beside the raw rows, and the name of their folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use bed::setup;
+use bed::{BedError, Result, argv, our_program, run};
+use openssl::sha::sha256;
+use serde_json::{Value, json};
+
+use crate::tree::file;
+
+/// What the kernel is told about memory that it takes back.
+const MEMORY_SETTINGS: [&str; 14] = [
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/vm/vfs_cache_pressure",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/vm/dirty_background_ratio",
+    "/proc/sys/vm/dirty_expire_centisecs",
+    "/proc/sys/vm/dirty_writeback_centisecs",
+    "/proc/sys/vm/min_free_kbytes",
+    "/proc/sys/vm/watermark_scale_factor",
+    "/proc/sys/vm/zone_reclaim_mode",
+    "/sys/kernel/mm/lru_gen/enabled",
+    "/sys/kernel/mm/lru_gen/min_ttl_ms",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/module/damon_reclaim/parameters/enabled",
+    "/sys/module/damon_reclaim/parameters/min_age",
+];
+/// Of a processor's lines, those that say what it is.
+const PROCESSOR: [&str; 7] = ["vendor_id", "model name", "cpu family", "model", "stepping", "microcode", "cache size"];
+
+/// The host, and the programs that are measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Host {
+    /// The folder's name: host and commit.
+    pub name: String,
+    /// What stands in `host.json`.
+    pub described: Value,
+}
+
+impl Host {
+    /// This host and the programs that will run on it. `repository` is the one of ferrofd;
+    /// `volumes` is where the beds are.
+    pub fn here(repository: &Path, volumes: &Path) -> Result<Self> {
+        let commit = commit(repository);
+        let cpu = read("/proc/cpuinfo");
+        let field = |name: &str| {
+            let found = cpu.lines().find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == name));
+            found.map_or_else(String::new, |(_, value)| value.trim().to_owned())
+        };
+        let processors = cpu.lines().filter(|line| line.starts_with("processor")).count();
+        let processor: BTreeMap<_, _> = PROCESSOR.iter().map(|name| (*name, field(name))).collect();
+        let (flags, kernel) = (field("flags"), read("/proc/sys/kernel/osrelease"));
+        let stable = format!("{processor:?} {processors} {flags} {kernel}");
+        let mark: String = hex(stable.as_bytes()).chars().take(8).collect();
+        let short: String = commit.chars().filter(|letter| *letter != ' ').take(7).collect();
+        let root = setup::root(&mut |_| {})?;
+        let (ours, stock) = (our_program()?, root.inside("usr/sbin/bacula-fd"));
+        let settings: BTreeMap<_, _> = MEMORY_SETTINGS.iter().map(|path| (*path, read(path))).collect();
+        let described = json!({
+            "binaries": {
+                "ours": { "path": "bacula-fd of ferrofd", "sha256": sha256_of(&ours)? },
+                "stock": { "path": "/usr/sbin/bacula-fd", "sha256": sha256_of(&stock)?, "version": bed::VERSION },
+            },
+            "clock_source": read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            "command_line": read("/proc/cmdline"),
+            "commit": commit,
+            "disk": disk(volumes),
+            "kernel": read("/proc/version"),
+            "memory": first_lines(&read("/proc/meminfo"), 1),
+            "packages": { "host": packages("/"), "stock": packages(&root.path().to_string_lossy()) },
+            "page_cache": settings,
+            "processor": processor,
+            "processor_flags": flags,
+            "processors": processors,
+            "system": first_lines(&read("/etc/os-release"), 1),
+        });
+        Ok(Self { name: format!("{}-{mark}-{short}", slug(&field("model name"))), described })
+    }
+
+    /// Writes it beside the raw rows.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join("host.json");
+        let text = serde_json::to_string_pretty(&self.described).unwrap_or_default();
+        fs::write(&path, format!("{text}\n")).map_err(file("write", &path))
+    }
+}
+
+/// The newest commit that has changed the program, with a mark if it has been changed since.
+fn commit(repository: &Path) -> String {
+    let git = |words: &[&str]| {
+        let mut all = argv(["git", "-C"]);
+        all.push(repository.as_os_str().to_owned());
+        all.extend(argv(words));
+        run(&all, b"").ok().filter(|done| done.status.success())
+    };
+    let last = git(&["log", "-1", "--format=%H", "--", "crates"]);
+    let text = last.map(|done| String::from_utf8_lossy(&done.stdout).trim().to_owned()).unwrap_or_default();
+    let changed = git(&["status", "--porcelain", "--", "crates"]).is_some_and(|done| !done.stdout.is_empty());
+    match (text.is_empty(), changed) {
+        (true, _) => "unknown".to_owned(),
+        (false, true) => format!("{text} and changes"),
+        (false, false) => text,
+    }
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+fn first_lines(text: &str, count: usize) -> String {
+    text.lines().take(count).collect::<Vec<_>>().join("\n")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    sha256(bytes).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+fn sha256_of(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).map_err(file("read", path))?;
+    if bytes.is_empty() { Err(BedError::Usage(format!("{} is empty", path.display()))) } else { Ok(hex(&bytes)) }
+}
+
+/// Letters and digits in lower case, with dashes between.
+fn slug(text: &str) -> String {
+    let plain: String =
+        text.chars().map(|one| if one.is_ascii_alphanumeric() { one.to_ascii_lowercase() } else { ' ' }).collect();
+    plain.split_whitespace().take(4).collect::<Vec<_>>().join("-")
+}
+
+/// The mount that holds a path, and its device.
+fn disk(path: &Path) -> Value {
+    let mut words = argv(["findmnt", "--noheadings", "--output", "SOURCE,FSTYPE,OPTIONS,SIZE", "--target"]);
+    words.push(path.as_os_str().to_owned());
+    let mount =
+        run(&words, b"").map(|done| String::from_utf8_lossy(&done.stdout).trim().to_owned()).unwrap_or_default();
+    let device = mount.split_whitespace().next().unwrap_or_default().trim_start_matches("/dev/").to_owned();
+    let queue = |name: &str| read(&format!("/sys/block/{device}/queue/{name}"));
+    json!({
+        "mount": mount.split_whitespace().collect::<Vec<_>>().join(" "),
+        "rotational": queue("rotational"),
+        "scheduler": queue("scheduler"),
+        "write_cache": queue("write_cache"),
+    })
+}
+
+/// Versions of the packages that matter for times, in a root.
+fn packages(root: &str) -> BTreeMap<String, String> {
+    let names = ["bacula-*", "libc6", "libssl3*", "libsqlite3-0", "liblzo2-2", "zlib1g", "libzstd1", "liblz4-1"];
+    let mut words = argv(["dpkg-query", &format!("--admindir={root}/var/lib/dpkg"), "-W"]);
+    words.extend(argv(["-f=${Package} ${Version} ${db:Status-Status}\n"]));
+    words.extend(argv(names));
+    let text = run(&words, b"").map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).unwrap_or_default();
+    let line = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
+        [name, version, "installed"] => Some((name.to_owned(), version.to_owned())),
+        _ => None,
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processors_name_becomes_a_folders_name() {
+        assert_eq!(slug("Intel(R) Xeon(R) Gold 6140 CPU @ 2.30GHz"), "intel-r-xeon-r");
+        assert_eq!(slug("AMD EPYC"), "amd-epyc");
+    }
+
+    #[test]
+    fn the_commit_is_that_of_the_program() {
+        let commit = commit(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
+        assert!(commit == "unknown" || commit.split(' ').next().is_some_and(|hash| hash.len() == 40), "{commit}");
+    }
+}

@@ -1,0 +1,158 @@
+//! What is measured, said before it is measured: `plan.toml`.
+
+use std::fs;
+use std::path::Path;
+
+use bed::{BedError, Result};
+use serde::Deserialize;
+
+use crate::cell::Cell;
+use crate::tree::file;
+
+/// The whole plan.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Every random number begins with it.
+    pub seed: u64,
+    /// How often a bootstrap draws.
+    pub draws: usize,
+    /// Of all intervals, 0 to 1.
+    pub confidence: f64,
+    /// Replicas that are measured together.
+    pub block: u32,
+    /// What is measured, in this order.
+    pub phase: Vec<Phase>,
+    /// The text's own rules.
+    pub text: Text,
+}
+
+/// One experiment.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// Its word in file names and numbers.
+    pub name: String,
+    /// What it is about.
+    pub title: String,
+    /// Replicas of each cell.
+    pub replicas: u32,
+    /// The cells of the short form, which shows that everything works.
+    pub smoke: Vec<String>,
+    /// Whether trees, volumes and the catalog are in memory.
+    #[serde(default)]
+    pub memory: bool,
+    /// The folder of data that the text is about; otherwise the one with most rows.
+    pub host: Option<String>,
+    /// Cells that are judged together.
+    pub family: Vec<Family>,
+}
+
+/// Cells whose tests are corrected together.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Family {
+    /// Its word.
+    pub name: String,
+    /// What it is about.
+    pub title: String,
+    /// The cells by their names.
+    pub cells: Vec<String>,
+    /// Every interval of a ratio must end below, for the median and for P90.
+    pub interval_below: Option<f64>,
+    /// At most so much may be the geometric mean of the ratios of medians.
+    pub geometric_mean: Option<f64>,
+}
+
+/// What the text may hold.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Text {
+    /// Phrases with digits that are no measurements: names, versions, constants.
+    pub constants: Vec<String>,
+}
+
+impl Plan {
+    /// Reads the plan of a folder; every cell must be known.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join("plan.toml");
+        let text = fs::read_to_string(&path).map_err(file("read", &path))?;
+        let plan: Self =
+            toml::from_str(&text).map_err(|error| BedError::Usage(format!("{}: {error}", path.display())))?;
+        for phase in &plan.phase {
+            phase.cells()?;
+            phase.smoke_cells()?;
+        }
+        Ok(plan)
+    }
+}
+
+impl Phase {
+    /// Its cells, in the order in which neighbours share a bed.
+    pub fn cells(&self) -> Result<Vec<Cell>> {
+        let mut cells = Vec::new();
+        for family in &self.family {
+            cells.extend(family.cells()?);
+        }
+        in_order(&cells)
+    }
+
+    /// The cells of its short form.
+    pub fn smoke_cells(&self) -> Result<Vec<Cell>> {
+        in_order(&named(&self.smoke)?)
+    }
+}
+
+impl Family {
+    /// Its cells, as they are listed.
+    pub fn cells(&self) -> Result<Vec<Cell>> {
+        named(&self.cells)
+    }
+}
+
+fn named(names: &[String]) -> Result<Vec<Cell>> {
+    let all = Cell::all();
+    let of = |name: &String| {
+        let found = all.iter().find(|cell| cell.to_string() == *name).copied();
+        found.ok_or_else(|| BedError::Usage(format!("plan.toml: no cell is named {name:?}; see `bench list`")))
+    };
+    names.iter().map(of).collect()
+}
+
+fn in_order(chosen: &[Cell]) -> Result<Vec<Cell>> {
+    let cells: Vec<_> = Cell::all().into_iter().filter(|cell| chosen.contains(cell)).collect();
+    if cells.len() == chosen.len() {
+        Ok(cells)
+    } else {
+        Err(BedError::Usage("plan.toml: a cell is listed twice".to_owned()))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The plan of the paper.
+    pub(crate) fn plan() -> Plan {
+        let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Plan::read(&bench.with_file_name("paper").join("perf-analysis")).unwrap()
+    }
+
+    #[test]
+    fn the_papers_plan_is_whole() {
+        let plan = plan();
+        assert_eq!(plan.phase[0].name, "nine");
+        assert_eq!(plan.phase[0].family[0].cells().unwrap().len(), 9);
+        for phase in &plan.phase {
+            assert!(!phase.smoke_cells().unwrap().is_empty(), "{}", phase.name);
+            assert_eq!(phase.replicas % plan.block, 0, "{}: whole blocks", phase.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_cell_is_refused() {
+        assert!(named(&["manyfiles1 full nonsense".to_owned()]).is_err());
+        let twice = named(&["empty full default".to_owned(), "empty full default".to_owned()]).unwrap();
+        assert!(in_order(&twice).is_err());
+    }
+}

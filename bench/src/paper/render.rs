@@ -1,0 +1,78 @@
+//! Everything in `generated/`, from the plan, the raw rows and the text.
+
+use std::fs;
+use std::path::Path;
+
+use bed::{BedError, Result};
+
+use crate::paper::analysis::{data, numbers};
+use crate::paper::figures::figures;
+use crate::paper::plan::Plan;
+use crate::paper::tables::tables;
+use crate::paper::text::{bare_numbers, filled};
+use crate::tree::file;
+
+/// The texts with references.
+const TEXTS: [&str; 2] = ["paper.md", "claims.md"];
+
+/// Renders the paper of a folder from the data of another into a third, which is made anew.
+pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
+    let plan = Plan::read(paper)?;
+    let rows = plan.phase.iter().map(|phase| data(rows, phase)).collect::<Result<Vec<_>>>()?;
+    let numbers = numbers(&plan, &rows)?;
+    let tables = tables(&plan, &numbers)?;
+    let figures = figures(&plan, &rows)?;
+    let mut files: Vec<(String, String)> = vec![("numbers.json".to_owned(), json(&numbers))];
+    let names: Vec<String> = figures.iter().map(|(name, _)| name.clone()).collect();
+    for name in TEXTS {
+        let path = paper.join(name);
+        let template = fs::read_to_string(&path).map_err(file("read", &path))?;
+        let bare = bare_numbers(&template, &plan.text.constants);
+        if !bare.is_empty() {
+            return Err(BedError::Usage(format!(
+                "{name}: a number stands in the text without a reference to a measurement:\n{}",
+                bare.join("\n")
+            )));
+        }
+        let text = filled(&template, &numbers, &tables, &names)
+            .map_err(|error| BedError::Usage(format!("{name}: {error}")))?;
+        files.push((name.to_owned(), text));
+    }
+    files.extend(tables.into_iter().map(|(name, text)| (format!("table-{name}.md"), text)));
+    files.extend(figures);
+    if into.exists() {
+        fs::remove_dir_all(into).map_err(file("remove", into))?;
+    }
+    fs::create_dir_all(into).map_err(file("create", into))?;
+    for (name, content) in files {
+        let path = into.join(name);
+        fs::write(&path, content).map_err(file("write", &path))?;
+    }
+    Ok(())
+}
+
+/// One key a line, in their order.
+fn json(numbers: &crate::paper::analysis::Numbers) -> String {
+    let text = serde_json::to_string_pretty(numbers).unwrap_or_default();
+    format!("{text}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paper_renders_without_data_and_twice_alike() {
+        let paper = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("paper").join("perf-analysis");
+        let folder = bed::Folder::new("paper").unwrap();
+        let read = |name: &str| {
+            let into = folder.path().join(name);
+            render(&paper, &folder.path().join("none"), &into).unwrap();
+            let mut files: Vec<_> = fs::read_dir(&into).unwrap().map(|entry| entry.unwrap().path()).collect();
+            files.sort();
+            files.iter().map(|path| fs::read_to_string(path).unwrap()).collect::<Vec<_>>()
+        };
+        let once = read("once");
+        assert!(once.len() > 5 && once == read("twice"));
+    }
+}

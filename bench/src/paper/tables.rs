@@ -1,0 +1,175 @@
+//! The paper's tables as Markdown, from the printed numbers only.
+
+use std::fmt::Write as _;
+
+use bed::Result;
+
+use crate::cell::Cell;
+use crate::paper::analysis::{Numbers, TOO_FEW, UNKNOWN, key};
+use crate::paper::plan::{Family, Phase, Plan};
+
+/// All tables by their names.
+pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
+    let mut tables = vec![("limits".to_owned(), limits(plan, numbers))];
+    for phase in &plan.phase {
+        for family in &phase.family {
+            let name = format!("{}-{}", phase.name, family.name);
+            let cells = family.cells()?;
+            tables.push((name.clone(), times(phase, &cells, numbers)));
+            tables.push((format!("{name}-spread"), spread(phase, &cells, numbers)));
+            tables.push((format!("{name}-cost"), cost(phase, &cells, numbers)));
+        }
+    }
+    tables.push(("phases".to_owned(), phases(plan, numbers)));
+    Ok(tables)
+}
+
+/// A number, or that there is none.
+fn get<'a>(numbers: &'a Numbers, key: &str) -> &'a str {
+    numbers.get(key).map_or(UNKNOWN, String::as_str)
+}
+
+/// A number with its interval.
+fn with_interval(numbers: &Numbers, key: &str) -> String {
+    let [low, high] = ["low", "high"].map(|end| get(numbers, &format!("{key}.{end}")));
+    match get(numbers, key) {
+        UNKNOWN => UNKNOWN.to_owned(),
+        value if low == TOO_FEW => value.to_owned(),
+        value => format!("{value} [{low}, {high}]"),
+    }
+}
+
+/// The head of a table: the first column to the left, the others to the right.
+fn head(columns: &[&str]) -> String {
+    let rule = vec!["--:"; columns.len().saturating_sub(1)].join(" | ");
+    format!("| {} |\n| --- | {rule} |\n", columns.join(" | "))
+}
+
+fn rows(head: String, phase: &Phase, cells: &[Cell], numbers: &Numbers, columns: &[&str]) -> String {
+    let mut text = head;
+    for &cell in cells {
+        let name = key(phase, cell);
+        let of = |column: &&str| match column.strip_suffix('*') {
+            Some(column) => with_interval(numbers, &format!("{name}.{column}")),
+            None => get(numbers, &format!("{name}.{column}")).to_owned(),
+        };
+        let values: Vec<_> = columns.iter().map(of).collect();
+        let shown = cell.to_string().replace(" default", "");
+        let _ = writeln!(text, "| {shown} | {} |", values.join(" | "));
+    }
+    text
+}
+
+fn times(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
+    let head = head(&[
+        "cell",
+        "pairs",
+        "stock, ms",
+        "ours, ms",
+        "ratio of medians",
+        "ratio of P90",
+        "shift of pairs",
+        "Cliff's delta",
+        "p (Wilcoxon, Holm)",
+    ]);
+    let columns = [
+        "n",
+        "time.stock.median",
+        "time.ours.median",
+        "time.ratio*",
+        "time.p90.ratio*",
+        "time.shift*",
+        "time.delta",
+        "time.wilcoxon.holm",
+    ];
+    rows(head, phase, cells, numbers, &columns)
+}
+
+fn spread(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
+    let head = head(&[
+        "cell",
+        "stock: mean, ms",
+        "deviation",
+        "P90",
+        "most",
+        "ours: mean, ms",
+        "deviation",
+        "P90",
+        "most",
+        "p (sign test)",
+    ]);
+    let columns = [
+        "time.stock.mean",
+        "time.stock.deviation",
+        "time.stock.p90*",
+        "time.stock.most",
+        "time.ours.mean",
+        "time.ours.deviation",
+        "time.ours.p90*",
+        "time.ours.most",
+        "time.sign",
+    ];
+    rows(head, phase, cells, numbers, &columns)
+}
+
+fn cost(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
+    let head = head(&[
+        "cell",
+        "stock: CPU, s",
+        "ours: CPU, s",
+        "ratio",
+        "stock: MiB",
+        "ours: MiB",
+        "stock: MiB/s",
+        "ours: MiB/s",
+    ]);
+    let columns =
+        ["cpu.stock.median", "cpu.ours.median", "cpu.ratio*", "memory.stock", "memory.ours", "rate.stock", "rate.ours"];
+    rows(head, phase, cells, numbers, &columns)
+}
+
+/// What was promised before, and what came out.
+fn limits(plan: &Plan, numbers: &Numbers) -> String {
+    let mut text = head(&[
+        "family",
+        "cells",
+        "geometric mean",
+        "limit",
+        "intervals below the limit: median",
+        "P90",
+        "limit",
+        "outcome",
+    ]);
+    let judged = |family: &&Family| family.interval_below.is_some() || family.geometric_mean.is_some();
+    for phase in &plan.phase {
+        for family in phase.family.iter().filter(judged) {
+            let of = |key: &str| get(numbers, &format!("{}.{}.{key}", phase.name, family.name)).to_owned();
+            let columns = ["cells", "geometric", "geometric.limit", "below", "below.p90", "below.limit", "verdict"];
+            let _ = writeln!(text, "| {} | {} |", family.title, columns.map(of).join(" | "));
+        }
+    }
+    text
+}
+
+/// What was measured where.
+fn phases(plan: &Plan, numbers: &Numbers) -> String {
+    let mut text = head(&["phase", "replicas planned", "jobs", "of them not good", "load", "host and commit"]);
+    for phase in &plan.phase {
+        let of = |key: &str| get(numbers, &format!("{}.{key}", phase.name)).to_owned();
+        let load = if of("load.least") == UNKNOWN {
+            UNKNOWN.to_owned()
+        } else {
+            format!("{} to {}", of("load.least"), of("load.most"))
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {load} | {} |",
+            phase.title,
+            of("replicas"),
+            of("jobs"),
+            of("jobs.bad"),
+            of("host")
+        );
+    }
+    text
+}

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""Computes every number of the paper once more, from the raw rows, with Python's standard library alone.
+
+    check.py PAPER [--data DIR] [--generated DIR]
+
+PAPER is the folder with plan.toml. The program fails if a number differs from generated/numbers.json in its last
+printed digit, or if one of the two has a number that the other has not. Its random numbers are specified:
+
+- SplitMix64, whose state begins with FNV-1a (64 bits) of the text "PHASE/CELL/FIGURE"; the hash begins with the usual
+  basis exclusive-or the plan's seed.
+- One of n: the upper 64 bits of the product of the next number and n.
+- A draw of the bootstrap takes n pairs, one after the other, in the order of the numbers.
+"""
+
+import argparse
+import csv
+import json
+import math
+import sys
+import tomllib
+from pathlib import Path
+from statistics import NormalDist
+
+MASK = (1 << 64) - 1
+UNKNOWN = "not measured yet"
+TOO_FEW = "–"
+NORMAL = NormalDist()
+FIGURES = [("time", "connection_ms", 1), ("cpu", "fd_cpu_s", 3)]
+
+
+def seed_of(seed, text):
+    value = 0xCBF29CE484222325 ^ seed
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001B3 & MASK
+    return value
+
+
+class Draws:
+    def __init__(self, seed):
+        self.state = seed
+
+    def number(self):
+        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
+        mixed = (self.state ^ self.state >> 30) * 0xBF58476D1CE4E5B9 & MASK
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & MASK
+        return mixed ^ mixed >> 31
+
+    def below(self, limit):
+        return self.number() * limit >> 64
+
+
+def total(values):
+    """In their order; Python's own sum compensates."""
+    result = 0.0
+    for value in values:
+        result += value
+    return result
+
+
+def quotient(left, right):
+    if right == 0.0:
+        return 1.0 if left == 0.0 else math.inf
+    return left / right
+
+
+def quantile(ordered, thousandths):
+    if not ordered:
+        return 0.0
+    at, rest = divmod((len(ordered) - 1) * thousandths, 1000)
+    low = ordered[at]
+    high = ordered[at + 1] if at + 1 < len(ordered) else low
+    return low + (high - low) * (rest / 1000)
+
+
+def median(values):
+    return quantile(sorted(values), 500)
+
+
+def p90(values):
+    return quantile(sorted(values), 900)
+
+
+def mean(values):
+    return total(values) / max(len(values), 1)
+
+
+def deviation(values):
+    middle = mean(values)
+    return math.sqrt(total((value - middle) * (value - middle) for value in values) / max(len(values) - 1, 1))
+
+
+def ratio_of_medians(pairs):
+    return quotient(median([ours for ours, _ in pairs]), median([stock for _, stock in pairs]))
+
+
+def between(ordered, part):
+    last = len(ordered) - 1
+    place = min(max(part, 0.0), 1.0) * last
+    at = min(math.floor(place), last)
+    low = ordered[at]
+    high = ordered[at + 1] if at < last else low
+    return low + (high - low) * (place - at)
+
+
+def bca(pairs, times, seed, confidence):
+    """Efron and Tibshirani, chapter 14. Draws that equal the estimate count half."""
+    value = ratio_of_medians(pairs)
+    if len(pairs) < 2 or times == 0:
+        return value, value, value
+    random = Draws(seed)
+    drawn = sorted(ratio_of_medians([pairs[random.below(len(pairs))] for _ in pairs]) for _ in range(times))
+    below = (sum(one < value for one in drawn) + 0.5 * sum(one == value for one in drawn)) / times
+    bias = NORMAL.inv_cdf(min(max(below, 0.5 / times), 1.0 - 0.5 / times))
+    without = [ratio_of_medians(pairs[:at] + pairs[at + 1 :]) for at in range(len(pairs))]
+    middle = total(without) / len(without)
+    squares = total((middle - one) * (middle - one) for one in without)
+    cubes = total((middle - one) * (middle - one) * (middle - one) for one in without)
+    scale = 6.0 * squares * math.sqrt(squares)
+    acceleration = cubes / scale if scale else 0.0
+
+    def end(part):
+        shifted = bias + NORMAL.inv_cdf(part)
+        return between(drawn, NORMAL.cdf(bias + shifted / (1.0 - acceleration * shifted)))
+
+    half = (1.0 - confidence) / 2.0
+    return value, end(half), end(1.0 - half)
+
+
+def binomial_up_to(count, part, most):
+    return math.fsum(math.comb(count, at) * part**at * (1 - part) ** (count - at) for at in range(most + 1))
+
+
+def ranks_around(count, part, confidence):
+    up_to = [0.0] + [binomial_up_to(count, part, most) for most in range(count)]
+    for distance in range(1, count):
+        best = max(range(1, count - distance + 1), key=lambda low: up_to[low + distance] - up_to[low])
+        if up_to[best + distance] - up_to[best] >= confidence:
+            return best, best + distance
+    return None
+
+
+def sign_test(differences):
+    positive = sum(one > 0 for one in differences)
+    negative = sum(one < 0 for one in differences)
+    return min(2.0 * binomial_up_to(positive + negative, 0.5, min(positive, negative)), 1.0)
+
+
+def chances_of_sums(ranks):
+    chances = [1.0]
+    for rank in ranks:
+        size = len(chances)
+        chances = [
+            ((chances[at] if at < size else 0.0) + (chances[at - rank] if 0 <= at - rank < size else 0.0)) / 2.0
+            for at in range(size + rank)
+        ]
+    return chances
+
+
+def wilcoxon(differences):
+    sizes = sorted(abs(one) for one in differences)
+    doubled, positive = [], 0
+    for one in sorted(differences, key=abs):
+        if one == 0:
+            continue
+        first = sizes.index(abs(one))
+        rank = 2 * first + sizes.count(abs(one)) + 1
+        doubled.append(rank)
+        positive += rank if one > 0 else 0
+    chances = chances_of_sums(doubled)
+    return min(2.0 * min(total(chances[: positive + 1]), total(chances[positive:])), 1.0)
+
+
+def hodges_lehmann(differences, confidence):
+    means = sorted((left + right) / 2.0 for at, left in enumerate(differences) for right in differences[at:])
+    value = quantile(means, 500)
+    outside, left_out = 0.0, 0
+    for chance in chances_of_sums(range(1, len(differences) + 1)):
+        outside += chance
+        if outside > (1.0 - confidence) / 2.0:
+            break
+        left_out += 1
+    if left_out == 0 or left_out > len(means):
+        return value, None
+    return value, (means[left_out - 1], means[len(means) - left_out])
+
+
+def cliffs_delta(left, right):
+    more = sum((one > other) - (one < other) for one in left for other in right)
+    return more / max(len(left) * len(right), 1)
+
+
+def holm(probabilities):
+    order = sorted(range(len(probabilities)), key=lambda at: probabilities[at])
+    corrected, least = [0.0] * len(probabilities), 0.0
+    for done, at in enumerate(order):
+        least = min(max(least, probabilities[at] * (len(probabilities) - done)), 1.0)
+        corrected[at] = least
+    return corrected
+
+
+def probability(value):
+    if value >= 0.001:
+        return f"{value:.3f}"
+    digits, power = f"{value:.1e}".split("e")
+    return f"{digits}e{int(power)}"
+
+
+def read(data, phase):
+    """The rows of the folder that the plan names, else of that with most."""
+    name, rows = "", []
+    folder = data / phase["name"]
+    for host in sorted(folder.iterdir() if folder.exists() else [], key=lambda path: path.name):
+        raw = host / "raw.csv"
+        if phase.get("host", host.name) == host.name and raw.exists():
+            with raw.open(newline="") as lines:
+                found = list(csv.DictReader(lines))
+            if len(found) >= len(rows):
+                name, rows = host.name, found
+    return name, rows
+
+
+def good(row):
+    return row["outcome"] in ("T", "W")
+
+
+def pairs_of(rows, cell):
+    sides = {"ours": {}, "stock": {}}
+    for row in rows:
+        if row["cell"] == cell and good(row) and row["daemon"] in sides:
+            sides[row["daemon"]][int(row["replica"])] = row
+    both = sorted(set(sides["ours"]) & set(sides["stock"]))
+    return [(sides["ours"][replica], sides["stock"][replica]) for replica in both]
+
+
+def key_of(phase, cell):
+    tree, level, variant = cell.split(" ")
+    return ".".join([phase["name"], tree, level] + ([] if variant == "default" else [variant]))
+
+
+def effect(pairs, plan, seed, digits, name, numbers):
+    ours, stock = [one for one, _ in pairs], [other for _, other in pairs]
+    logarithms = [math.log(quotient(one, other)) for one, other in pairs]
+    value, low, high = bca(pairs, plan["draws"], seed, plan["confidence"])
+    each = 1.0 - (1.0 - plan["confidence"]) / 2.0
+    ranks = ranks_around(len(pairs), 0.9, each)
+    few = len(pairs) < 2
+    tails = []
+    for word, values in (("ours", ours), ("stock", stock)):
+        ordered = sorted(values)
+        tail = (ordered[ranks[0] - 1], ordered[ranks[1] - 1]) if ranks else None
+        tails.append(tail)
+        numbers[f"{name}.{word}.median"] = f"{median(values):.{digits}f}"
+        numbers[f"{name}.{word}.mean"] = f"{mean(values):.{digits}f}"
+        numbers[f"{name}.{word}.deviation"] = TOO_FEW if few else f"{deviation(values):.{digits}f}"
+        numbers[f"{name}.{word}.p90"] = f"{p90(values):.{digits}f}"
+        numbers[f"{name}.{word}.most"] = f"{max(values, default=0.0):.{digits}f}"
+        numbers[f"{name}.{word}.p90.low"] = f"{tail[0]:.{digits}f}" if tail else TOO_FEW
+        numbers[f"{name}.{word}.p90.high"] = f"{tail[1]:.{digits}f}" if tail else TOO_FEW
+    tail_ratio = quotient(p90(ours), p90(stock))
+    ends = (quotient(tails[0][0], tails[1][1]), quotient(tails[0][1], tails[1][0])) if ranks else None
+    shift, interval = hodges_lehmann(logarithms, plan["confidence"])
+    numbers[f"{name}.ratio"] = f"{value:.3f}"
+    numbers[f"{name}.ratio.low"] = TOO_FEW if few else f"{low:.3f}"
+    numbers[f"{name}.ratio.high"] = TOO_FEW if few else f"{high:.3f}"
+    numbers[f"{name}.p90.ratio"] = f"{tail_ratio:.3f}"
+    numbers[f"{name}.p90.ratio.low"] = f"{ends[0]:.3f}" if ends else TOO_FEW
+    numbers[f"{name}.p90.ratio.high"] = f"{ends[1]:.3f}" if ends else TOO_FEW
+    numbers[f"{name}.shift"] = f"{math.exp(shift):.3f}"
+    numbers[f"{name}.shift.low"] = f"{math.exp(interval[0]):.3f}" if interval else TOO_FEW
+    numbers[f"{name}.shift.high"] = f"{math.exp(interval[1]):.3f}" if interval else TOO_FEW
+    numbers[f"{name}.sign"] = probability(sign_test(logarithms))
+    by_ranks = wilcoxon(logarithms)
+    numbers[f"{name}.wilcoxon"] = probability(by_ranks)
+    numbers[f"{name}.delta"] = f"{cliffs_delta(ours, stock):.3f}"
+    if not pairs:
+        for one in [one for one in numbers if one.startswith(f"{name}.")]:
+            numbers[one] = UNKNOWN
+    return {"count": len(pairs), "ratio": value, "high": high, "tail": tail_ratio, "ends": ends, "wilcoxon": by_ranks}
+
+
+def family_numbers(plan, phase, family, rows, numbers):
+    found = []
+    for cell in family["cells"]:
+        pairs = pairs_of(rows, cell)
+        name = key_of(phase, cell)
+        numbers[f"{name}.n"] = str(len(pairs))
+        for word, column, digits in FIGURES:
+            values = [(float(ours[column]), float(stock[column])) for ours, stock in pairs]
+            seed = seed_of(plan["seed"], f"{phase['name']}/{cell}/{word}")
+            one = effect(values, plan, seed, digits, f"{name}.{word}", numbers)
+            if word == "time":
+                found.append(one)
+        for side, word in enumerate(("ours", "stock")):
+            memory = median([float(pair[side]["peak_rss_bytes"]) for pair in pairs]) / (1 << 20)
+            rate = median(
+                [
+                    quotient(float(pair[side]["bytes"]), float(pair[side]["connection_ms"])) * 1000.0 / (1 << 20)
+                    for pair in pairs
+                ]
+            )
+            numbers[f"{name}.memory.{word}"] = f"{memory:.1f}" if pairs else UNKNOWN
+            numbers[f"{name}.rate.{word}"] = f"{rate:.1f}" if pairs else UNKNOWN
+    corrected = holm([one["wilcoxon"] for one in found])
+    for cell, one, value in zip(family["cells"], found, corrected):
+        text = probability(value) if one["count"] else UNKNOWN
+        numbers[f"{key_of(phase, cell)}.time.wilcoxon.holm"] = text
+    summary(phase, family, found, numbers)
+
+
+def summary(phase, family, found, numbers):
+    name = f"{phase['name']}.{family['name']}"
+    known = all(one["count"] for one in found)
+
+    def geometric_mean(word):
+        return math.exp(total(math.log(one[word]) for one in found) / len(found))
+
+    below = family.get("interval_below", 1.0)
+    by_median = sum(one["high"] < below for one in found)
+    by_p90 = sum(one["ends"] is not None and one["ends"][1] < below for one in found)
+    geometric = geometric_mean("ratio")
+    kept = geometric <= family.get("geometric_mean", math.inf) and (
+        "interval_below" not in family or by_median == by_p90 == len(found)
+    )
+    texts = {
+        "geometric": f"{geometric:.3f}",
+        "geometric.p90": f"{geometric_mean('tail'):.3f}",
+        "below": str(by_median),
+        "below.p90": str(by_p90),
+        "verdict": "kept" if kept else "missed",
+    }
+    for word, text in texts.items():
+        numbers[f"{name}.{word}"] = text if known else UNKNOWN
+    numbers[f"{name}.cells"] = str(len(found))
+    for word, limit in (("geometric.limit", "geometric_mean"), ("below.limit", "interval_below")):
+        numbers[f"{name}.{word}"] = f"{family[limit]:.2f}" if limit in family else TOO_FEW
+
+
+def all_numbers(plan, data):
+    numbers = {
+        "plan.seed": str(plan["seed"]),
+        "plan.draws": str(plan["draws"]),
+        "plan.confidence": f"{plan['confidence'] * 100.0:.0f}",
+        "plan.block": str(plan["block"]),
+    }
+    for phase in plan["phase"]:
+        name = phase["name"]
+        host, rows = read(data, phase)
+        loads = [float(row["load"]) for row in rows]
+        texts = {
+            "host": host,
+            "load.least": f"{min(loads, default=0.0):.2f}",
+            "load.most": f"{max(loads, default=0.0):.2f}",
+            "jobs": str(len(rows)),
+            "jobs.bad": str(sum(not good(row) for row in rows)),
+        }
+        for word, text in texts.items():
+            numbers[f"{name}.{word}"] = text if rows else UNKNOWN
+        numbers[f"{name}.replicas"] = str(phase["replicas"])
+        for family in phase["family"]:
+            family_numbers(plan, phase, family, rows, numbers)
+    return numbers
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Computes the paper's numbers once more.")
+    parser.add_argument("paper", type=Path)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--generated", type=Path)
+    words = parser.parse_args()
+    plan = tomllib.loads((words.paper / "plan.toml").read_text())
+    mine = all_numbers(plan, words.data or words.paper / "data")
+    theirs = json.loads(((words.generated or words.paper / "generated") / "numbers.json").read_text())
+    problems = [f"{key}: {theirs[key]!r} there, {mine[key]!r} here" for key in mine if mine[key] != theirs.get(key, mine[key])]
+    problems += [f"{key}: only there" for key in theirs if key not in mine]
+    problems += [f"{key}: only here" for key in mine if key not in theirs]
+    for problem in problems:
+        print(problem)
+    measured = sum(text != UNKNOWN for text in mine.values())
+    print(f"{len(mine)} numbers, {measured} of them measured or planned, {len(problems)} differences")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

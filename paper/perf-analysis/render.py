@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Makes HTML and PDF of generated/paper.md: render.py GENERATED OUTPUT. Called by scripts/paper-render."""
+
+import sys
+from pathlib import Path
+
+import pypandoc
+import typst
+
+# No date in the file, or two of the same text would differ.
+SETUP = """#set document(date: none)
+#set page(paper: "a4", margin: 2cm, numbering: "1")
+#set text(size: 9pt)
+#show table: set text(size: 6.5pt)
+#show raw: set text(size: 8pt)
+#let horizontalrule = line(length: 100%)
+"""
+
+STYLE = """<style>
+body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font-family: sans-serif; line-height: 1.45; color: #111; }
+table { border-collapse: collapse; font-size: 0.85rem; margin: 1rem 0; display: block; overflow-x: auto; }
+th, td { border-bottom: 1px solid #bbb; padding: 0.2rem 0.5rem; }
+img { max-width: 100%; }
+</style>
+"""
+
+
+def main():
+    generated, out = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    text = (generated / "paper.md").read_text()
+    out.mkdir(parents=True, exist_ok=True)
+    head = out / "style.html"
+    head.write_text(STYLE)
+    where = ["--resource-path", str(generated)]
+    options = ["--standalone", "--embed-resources", "--toc", "--include-in-header", str(head), *where]
+    pypandoc.convert_text(text, "html5", format="markdown", outputfile=str(out / "paper.html"), extra_args=options)
+    head.unlink()
+    title = next(line for line in text.splitlines() if line.startswith("title:")).split(":", 1)[1].strip().strip('"')
+    body = pypandoc.convert_text(text, "typst", format="markdown", extra_args=where)
+    # Pictures are named relative to the text, so the source stands beside them for a moment.
+    source = out / "paper.typ"
+    source.write_text(f"{SETUP}= {title}\n{body}")
+    for picture in generated.glob("*.svg"):
+        (out / picture.name).write_bytes(picture.read_bytes())
+    (out / "paper.pdf").write_bytes(typst.compile(str(source), root=str(out), format="pdf"))
+    for picture in generated.glob("*.svg"):
+        (out / picture.name).unlink()
+    source.unlink()
+    print(f"{out / 'paper.html'} and {out / 'paper.pdf'}")
+
+
+if __name__ == "__main__":
+    main()
