@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build bench bench-quick bench-parts paper paper-smoke paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build nightly soak bench bench-quick bench-parts paper paper-smoke paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -16,6 +16,13 @@ BENCH_FLAGS ?=
 PHASES ?=
 BLOCKS ?=
 PAPER_OUT ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/paper
+MINUTES ?=
+SEED ?=
+ROUND ?=
+BEDS ?=
+SHORT ?=
+# Beds of the soak, with their catalogs and volumes, are in memory: a disk would be what is waited for.
+SOAK_TMP ?= /dev/shm
 
 # With TESTS or TARGETS `make test` runs some tests only: packages, and some of their targets, as cargo names them.
 TESTS ?=
@@ -87,6 +94,16 @@ fuzz: ## Each fuzz target for FUZZ_SECONDS (60); FUZZ_TARGETS="a b" chooses
 fuzz-build: ## Build the fuzz targets only
 	@FUZZ_PACKAGES=1 scripts/system-packages
 	@scripts/fuzz build
+
+nightly: ## Each fuzz target for an hour (FUZZ_SECONDS=3600), the corpus kept and minimized; FUZZ_TARGETS="a b" chooses
+	@FUZZ_PACKAGES=1 scripts/system-packages
+	@scripts/nightly $(FUZZ_TARGETS)
+
+soak: setup ## Jobs of both daemons for hours, with faults; can be resumed (MINUTES=60 SEED=1 ROUND=7 BEDS=2 SHORT=1 SOAK_TMP=DIR)
+	@SOAK_PACKAGES=1 scripts/system-packages
+	$(CARGO) build --release -p bacula-fd -p bed
+	@TMPDIR="$(SOAK_TMP)" $(CARGO) run --release -q -p bed --bin soak -- $(if $(MINUTES),--minutes $(MINUTES)) \
+	  $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND) --verbose) $(if $(BEDS),--beds $(BEDS)) $(if $(SHORT),--short)
 
 bench: setup ## Measure ferrofd beside the stock daemon; QUICK=1: three replicas; BENCH_CELLS="manyfiles10 full" chooses
 	$(CARGO) build --release -p bacula-fd -p bed -p bench

@@ -1,33 +1,13 @@
 #![no_main]
 //! A FileSet line by line, with its lists answered, and then paths judged by whatever came out.
 
-use std::ffi::CStr;
+#[path = "shared/expressions.rs"]
+mod expressions;
 
-use fd_fileset::{FileSet, ListFailure, Parser, Reaction, Regex, RegexCompiler, strip_path};
+use expressions::Compiler;
+use fd_fileset::{FileSet, ListFailure, Parser, Reaction, strip_path};
 use fd_messages::{JobCodes, expand_job_codes, split_arguments};
 use libfuzzer_sys::fuzz_target;
-
-/// A literal search: the dialect is the C library's business.
-struct Literal(Vec<u8>);
-
-impl Regex for Literal {
-    fn is_match(&self, text: &CStr) -> bool {
-        let text = text.to_bytes();
-        self.0.is_empty() || text.windows(self.0.len()).any(|part| part == self.0)
-    }
-
-    fn memory(&self) -> usize {
-        self.0.len()
-    }
-}
-
-struct Compiler;
-
-impl RegexCompiler for Compiler {
-    fn compile(&self, pattern: &[u8], _: bool) -> Result<Box<dyn Regex>, String> {
-        if pattern == b"(" { Err("Unmatched ( or \\(".to_owned()) } else { Ok(Box::new(Literal(pattern.to_vec()))) }
-    }
-}
 
 fn read(data: &[u8]) -> Option<FileSet> {
     let mut parser = Parser::new(&Compiler);

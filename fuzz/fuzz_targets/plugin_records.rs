@@ -13,6 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use fd_crypto::DigestSet;
 use fd_crypto::processor::Processor;
 use fd_messages::{CancelToken, MessageType, PacketSink, Progress, SendError};
 use fd_plugins::{
@@ -293,6 +294,7 @@ fuzz_target!(|data: &[u8]| {
         prelinks: false,
         replace: Replace::Always,
         check_digests: true,
+        plugin_digests: (answers[0] & 1 == 1).then_some(DigestSet::EMPTY.with(DigestKind::Md5)),
         keys: None,
         processor: Processor::chosen(),
         writing_depth: WritingDepth::Adaptive,

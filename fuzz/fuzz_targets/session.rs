@@ -6,13 +6,14 @@
 //! Whatever is said, the session comes to an end: each frame is used once, what is kept of them is
 //! never more than they were, states follow their rule, and the last word is one line.
 
-use std::ffi::CStr;
+#[path = "shared/expressions.rs"]
+mod expressions;
 
+use expressions::Compiler;
 use fd_bsock::Signal;
 use fd_bsock::cram;
 use fd_bsock::hello::{Challenge, DIRECTOR_ACCEPTED, DirectorHello, FirstPacket};
-use fd_fileset::{FileSet, ListFailure, Parser, Reaction, Regex, RegexCompiler};
-use fd_os::regex::{PosixRegex, RegexError, RegexOptions, weigh};
+use fd_fileset::{FileSet, ListFailure, Parser, Reaction};
 use fd_records::AccurateEntry;
 use fd_session::append::AppendClose;
 use fd_session::authenticate::{Authentication, Challenges, Credentials};
@@ -103,30 +104,6 @@ impl<'d> Peers<'d> {
                 Said::Gone => return None,
             }
         }
-    }
-}
-
-struct Compiled(PosixRegex, usize);
-
-impl Regex for Compiled {
-    fn is_match(&self, text: &CStr) -> bool {
-        self.0.is_match_c(text).is_ok_and(|found| found)
-    }
-
-    fn memory(&self) -> usize {
-        self.1
-    }
-}
-
-/// The daemon's own, without its second process: what is too heavy for this one is refused.
-struct Compiler;
-
-impl RegexCompiler for Compiler {
-    fn compile(&self, pattern: &[u8], ignore_case: bool) -> Result<Box<dyn Regex>, String> {
-        let Some(weight) = weigh(pattern, ignore_case) else { return Err(RegexError::too_big().to_string()) };
-        assert!(weight.compiled <= 8 << 20 && weight.matching <= 16 << 20);
-        let compiled = PosixRegex::new(pattern, RegexOptions { ignore_case, newline: false });
-        Ok(Box::new(Compiled(compiled.map_err(|error| error.to_string())?, weight.compiled)))
     }
 }
 

@@ -6,7 +6,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use nix::unistd::User;
 
 use crate::catalog::{Catalog, JobRow};
@@ -108,6 +110,15 @@ impl Daemon {
             Some(process) => process.stop(PATIENCE),
             None => Err(BedError::Usage(format!("{} does not run", self.name))),
         }
+    }
+
+    /// `SIGTERM`, and `SIGKILL` if that has not ended it within the limit; whether it has.
+    pub fn end_within(&mut self, limit: Duration) -> Result<bool> {
+        self.process()?.signal(Signal::SIGTERM)?;
+        let ended = self.process()?.wait_exit(limit).is_ok();
+        // What runs still is killed.
+        self.process = None;
+        Ok(ended)
     }
 
     /// `SIGKILL`.

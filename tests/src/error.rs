@@ -100,13 +100,13 @@ pub enum BedError {
 
 impl BedError {
     /// An I/O error with its file.
-    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File { action, path, source }
     }
 
     /// The same for a call that answers with an [`Errno`].
-    pub(crate) fn file_errno(action: &'static str, path: &Path) -> impl FnOnce(Errno) -> Self {
+    pub fn file_errno(action: &'static str, path: &Path) -> impl FnOnce(Errno) -> Self {
         let path = path.to_owned();
         move |errno| Self::File { action, path, source: errno.into() }
     }

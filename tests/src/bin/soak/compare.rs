@@ -1,0 +1,271 @@
+//! What two jobs of one lane must have in common.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use bed::{
+    Bed, BedError, COUNTS_OF_A_REPORT, FileRow, JobResult, Record, RecordRules, Records, Result, Session, TreeRules,
+    compare_records, compare_trees, leave_out, line_differences, set_fixed_times,
+};
+use openssl::pkey::{PKey, Private};
+
+use crate::plan::{Lane, Pair};
+use crate::{sealed, unpack};
+
+/// All records of a client's volumes by session.
+pub(crate) type Sessions = HashMap<Session, Vec<Record>>;
+
+/// `UNIX_ATTRIBUTES`, and a file's plain data.
+const ATTRIBUTES: i32 = 1;
+const DATA: i32 = 2;
+/// A plugin's restore object.
+const OBJECT: i32 = 28;
+/// Where `LStat` has its times (reference 04 §6.3).
+const TIMES: std::ops::RangeInclusive<usize> = 10..=12;
+
+/// Messages of Verify jobs that depend on where a record happens to stand, on numbers and on times.
+const CHANCES_OF_A_CHECK: [&str; 6] = [
+    "dir: Verifying against JobId",
+    "dir: Start Verify JobId",
+    "sd: Ready to read from volume",
+    "sd: Forward spacing Volume",
+    "sd: End of Volume",
+    "sd: End of all volumes",
+];
+/// Lines of a report that name the job, the client or times.
+const NAMES_AND_TIMES: [&str; 10] = [
+    "Build OS",
+    "JobId",
+    "Job",
+    "Client",
+    "Verify JobId",
+    "Verify Job",
+    "Start time",
+    "End time",
+    "Elapsed time",
+    "FileSet",
+];
+/// How far the clocks of Director and File Daemon are apart is measured anew by each job.
+const CLOCKS: &str = "DIR and FD clocks differ by ";
+
+/// Reads all volumes of a client.
+pub(crate) fn sessions(bed: &Bed, client: &str) -> Result<Sessions> {
+    let folder = bed.folder().join("volumes").join(client);
+    let entries = fs::read_dir(&folder).map_err(BedError::file("read", &folder))?;
+    let mut volumes: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    volumes.sort();
+    let mut sessions = Sessions::new();
+    if volumes.is_empty() {
+        return Ok(sessions);
+    }
+    for record in Records::new(volumes, None)? {
+        let record = record?;
+        sessions.entry(record.session).or_default().push(record);
+    }
+    Ok(sessions)
+}
+
+/// The key of the clients that encrypt.
+pub(crate) struct Key {
+    pub(crate) id: Vec<u8>,
+    pub(crate) key: PKey<Private>,
+}
+
+/// Two backups of a lane: the stock daemon's, and ours. Gives the records compared, too.
+pub(crate) fn backups(
+    bed: &Bed,
+    lane: &Lane,
+    jobs: &[JobResult; 2],
+    volumes: [&Sessions; 2],
+    key: &Key,
+) -> Result<(u64, Vec<String>)> {
+    let [stock, ours] = jobs;
+    let records = |side: usize| {
+        let row = if side == 0 { &stock.row } else { &ours.row };
+        volumes.get(side).and_then(|volume| volume.get(&row.session)).cloned().unwrap_or_default()
+    };
+    let mut differences = statuses(jobs, 'T');
+    let mut count = 0;
+    if lane.pair == Pair::Sealed {
+        let open = |records: Vec<Record>| sealed::open(records.into_iter().map(Ok), &key.id, &key.key);
+        let (left, right) = (open(records(0)), open(records(1)));
+        count = left.0.len() as u64;
+        if left.0.len() != right.0.len() {
+            differences.push(format!("volume: {} and {} items", left.0.len(), right.0.len()));
+        }
+        let differ = left.0.iter().zip(&right.0).find(|(left, right)| left != right);
+        differences.extend(differ.map(|pair| format!("volume: {:.4000}", format!("{pair:?}"))));
+    } else {
+        let (left, right) = (plain(lane, records(0)), plain(lane, records(1)));
+        let found = compare_records(left.into_iter().map(Ok), right.into_iter().map(Ok), RecordRules::default())?;
+        count += found.records;
+        differences.extend(found.differences.into_iter().map(|text| format!("volume: {text}")));
+    }
+    let rows = [bed.catalog().files(stock.row.id)?, bed.catalog().files(ours.row.id)?];
+    let told = |row: &FileRow| {
+        let lstat = if is_of_a_program(lane, &row.path) { without_times(&row.lstat) } else { row.lstat.clone() };
+        let [path, lstat, digest] = [&row.path, &lstat, &row.digest].map(|bytes| bytes.escape_ascii().to_string());
+        format!("{} {path} {lstat} {digest} {}", row.file_index, row.delta_seq)
+    };
+    let [left, right] = rows.map(|rows| rows.iter().map(told).collect::<Vec<_>>());
+    // ZSTD is another stream, which LStat names.
+    if !lane.zstd {
+        differences.extend(line_differences("catalog", &left, &right));
+    } else if left.len() != right.len() {
+        differences.push(format!("catalog: {} and {} rows", left.len(), right.len()));
+    }
+    let clients = lane.pair.clients();
+    let [left, right] = [0, 1].map(|side| messages(lane, side, jobs, clients));
+    differences.extend(line_differences("message", &left, &right));
+    differences.extend(line_differences("count", &counts(lane, stock), &counts(lane, ours)));
+    Ok((count, differences))
+}
+
+/// The jobs' states, if not both are the wanted one.
+pub(crate) fn statuses(jobs: &[JobResult; 2], wanted: char) -> Vec<String> {
+    let is_wrong = jobs.iter().any(|job| job.row.status != wanted);
+    let told = |job: &JobResult| format!("job {} ended with {}:\n{}", job.row.id, job.row.status, job.log);
+    if is_wrong { jobs.iter().map(told).collect() } else { Vec::new() }
+}
+
+/// The records in a form that does not depend on encoders and programs.
+fn plain(lane: &Lane, records: Vec<Record>) -> Vec<Record> {
+    let mut kept: Vec<Record> = Vec::new();
+    let mut of_a_program = false;
+    for record in records {
+        // What cannot be unpacked stays as it is, and so differs from what can.
+        let mut record = unpack::unpack(record.clone()).unwrap_or(record);
+        if record.stream == ATTRIBUTES {
+            of_a_program = lane.bpipe && record.data.windows(5).any(|part| part == b"/few/");
+            let fields = record.data.split(|&byte| byte == 0).enumerate();
+            let mask = |(at, field): (usize, &[u8])| match at {
+                1 if of_a_program => without_times(field),
+                1 if lane.zstd => without_stream(field),
+                _ => field.to_vec(),
+            };
+            record.data = fields.map(mask).collect::<Vec<_>>().join(&0);
+        }
+        if record.stream == OBJECT {
+            // The stock daemon leaves the byte behind an object to chance.
+            record.data.pop();
+        }
+        if lane.zstd && matches!(record.stream, unpack::COMPRESSED | 30) {
+            let (stream, front) = if record.stream == 30 { (6, 8) } else { (DATA, 0) };
+            record.stream = stream;
+            record.data.drain(front..(front + unpack::FRONT).min(record.data.len()));
+        }
+        // The stock daemon's blocks are as long as what its reads happen to find.
+        match kept.last_mut() {
+            Some(last) if of_a_program && last.stream == record.stream && is_data(record.stream) => {
+                last.data.append(&mut record.data);
+            }
+            _ => kept.push(record),
+        }
+    }
+    kept
+}
+
+fn is_data(stream: i32) -> bool {
+    matches!(stream, DATA | 4 | 29)
+}
+
+fn is_of_a_program(lane: &Lane, path: &[u8]) -> bool {
+    lane.bpipe && path.starts_with(b"/few/")
+}
+
+/// `LStat` without its times.
+fn without_times(lstat: &[u8]) -> Vec<u8> {
+    let fields = lstat.split(|&byte| byte == b' ').enumerate();
+    fields.map(|(at, field)| if TIMES.contains(&at) { b"-" } else { field }).collect::<Vec<_>>().join(&b' ')
+}
+
+/// `LStat` without the number of the data stream, its last.
+fn without_stream(lstat: &[u8]) -> Vec<u8> {
+    lstat.rsplitn(2, |&byte| byte == b' ').last().unwrap_or(lstat).to_vec()
+}
+
+fn messages(lane: &Lane, side: usize, jobs: &[JobResult; 2], clients: [&str; 2]) -> Vec<String> {
+    let (Some(job), Some(client)) = (jobs.get(side), clients.get(side)) else { return Vec::new() };
+    let lines = leave_out(job.plain_messages(client), &[CLOCKS]);
+    let is_told = |line: &String| {
+        !(lane.bpipe && line.contains(" /few/")
+            || lane.zstd && (line.contains("ZSTD") || line.contains("Zstd") || line.contains("zstd")))
+    };
+    lines.into_iter().filter(is_told).collect()
+}
+
+/// The counts of the report and of the catalog.
+fn counts(lane: &Lane, job: &JobResult) -> Vec<String> {
+    let report = job.report();
+    let depends_on_encoder = |key: &str| lane.packed && ["FD Bytes Written", "Software Compression"].contains(&key);
+    let counts = COUNTS_OF_A_REPORT.into_iter().filter(|key| !depends_on_encoder(key)).map(|key| {
+        let value = report.get(key).map(String::as_str).unwrap_or_default();
+        // The level's time is that of the job before.
+        format!("{key}: {}", value.split_once(", since=").map_or(value, |(level, _)| level))
+    });
+    let row = &job.row;
+    let own = [format!("files {}", row.files), format!("errors {} level {}", row.errors, row.level)];
+    let mut counts: Vec<_> = counts.chain(own).collect();
+    if !lane.packed {
+        counts.push(format!("bytes {} read {}", row.bytes, row.read_bytes));
+    }
+    counts
+}
+
+/// Two Verify jobs.
+pub(crate) fn checks(lane: &Lane, jobs: &[JobResult; 2]) -> Vec<String> {
+    let clients = lane.pair.clients();
+    let told = |side: usize| {
+        let (Some(job), Some(client)) = (jobs.get(side), clients.get(side)) else { return Vec::new() };
+        let mut lines = leave_out(job.plain_messages(client), &CHANCES_OF_A_CHECK);
+        let report = job.report();
+        let kept = report.iter().filter(|(key, _)| !NAMES_AND_TIMES.contains(&key.as_str()));
+        lines.extend(kept.map(|(key, value)| format!("report {key}: {value}")));
+        lines.push(format!("status {} errors {} files {}", job.row.status, job.row.errors, job.row.files));
+        lines
+    };
+    line_differences("check", &told(0), &told(1))
+}
+
+/// Two restores whose jobs and trees must be the same; how many trees were compared is one.
+pub(crate) fn restores(jobs: &[JobResult; 2], places: [&Path; 2], begin: i64) -> Result<Vec<String>> {
+    let [stock, ours] = jobs;
+    let count = |job: &JobResult| (job.row.status, job.row.files, job.row.bytes, job.row.errors);
+    let mut differences = Vec::new();
+    if count(stock) != count(ours) {
+        let [left, right] = [stock, ours].map(|job| format!("{:?}\n{}", count(job), job.log));
+        differences.push(format!("restores: {left}\n{right}"));
+    }
+    let [left, right] = places;
+    for place in places {
+        // What the writer of `bpipe` has made has no other time.
+        let made = place.join("from-bpipe");
+        if made.exists() {
+            set_fixed_times(&made)?;
+        }
+    }
+    settle(left, right, begin)?;
+    let trees = compare_trees(left, right, TreeRules::restored())?;
+    differences.extend(trees.into_iter().map(|text| format!("restored: {text}")));
+    Ok(differences)
+}
+
+/// Gives fixed times to the directories that have the time of the restore when the stock daemon has
+/// restored them. If only ours left that time on a directory, it still is a difference.
+fn settle(ours: &Path, stock: &Path, begin: i64) -> Result<()> {
+    for entry in fs::read_dir(ours).map_err(BedError::file("read", ours))? {
+        let entry = entry.map_err(BedError::file("read", ours))?;
+        let other = stock.join(entry.file_name());
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder && fs::symlink_metadata(&other).is_ok_and(|facts| facts.is_dir()) {
+            settle(&entry.path(), &other, begin)?;
+        }
+    }
+    if fs::metadata(stock).map_err(BedError::file("examine", stock))?.mtime() >= begin {
+        set_fixed_times(ours)?;
+        set_fixed_times(stock)?;
+    }
+    Ok(())
+}
