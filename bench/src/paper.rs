@@ -10,5 +10,6 @@ pub mod host;
 pub mod made_up;
 pub mod plan;
 pub mod render;
+pub mod rivals;
 pub mod tables;
 pub mod text;

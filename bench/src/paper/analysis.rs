@@ -88,8 +88,12 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
     put("plan.draws", plan.draws.to_string());
     put("plan.confidence", format!("{:.0}", plan.confidence * 100.0));
     put("plan.block", plan.block.to_string());
+    put("rivals.replicas", plan.rivals.replicas.to_string());
+    put("rivals.minutes", plan.rivals.minutes.to_string());
+    put("rivals.mebibytes", plan.rivals.mebibytes.to_string());
     for (phase, data) in plan.phase.iter().zip(data) {
         put(&format!("{}.replicas", phase.name), phase.replicas.to_string());
+        put(&format!("{}.minutes", phase.name), phase.minutes.to_string());
         let (mut least, mut most) = (f64::MAX, 0.0_f64);
         for sample in &data.samples {
             (least, most) = (least.min(sample.around.load), most.max(sample.around.load));

@@ -13,11 +13,15 @@ use crate::connection::Watch;
 use crate::paper::blocks::Blocks;
 use crate::paper::host::Host;
 use crate::paper::made_up::make_up;
-use crate::paper::plan::{Phase, Plan};
+use crate::paper::plan::{Phase, Plan, Rivals};
 use crate::paper::render::render;
+use crate::paper::rivals::adapter::Adapter;
+use crate::paper::rivals::run::{self, Wanted, cost};
 use crate::restored::Restored;
 use crate::tree::file;
 
+/// The phase of other programs, and the folder that describes them.
+const RIVALS: &str = "rivals";
 /// Where memory has a file system.
 const MEMORY: &str = "/dev/shm";
 
@@ -44,6 +48,15 @@ pub enum Paper {
         /// This process has volumes and trees in memory already.
         #[arg(long, hide = true)]
         in_memory: bool,
+    },
+    /// Run a command and write what it used to a file.
+    #[command(hide = true)]
+    Cost {
+        /// Wall seconds, CPU seconds, bytes of the largest process.
+        report: PathBuf,
+        /// The command.
+        #[arg(last = true)]
+        words: Vec<String>,
     },
     /// Write made-up rows of every phase, to see that both programs compute the same from them.
     MadeUp {
@@ -77,6 +90,7 @@ impl Paper {
     pub fn execute(self, watch: &Watch, interrupted: &AtomicBool, home: &Path) -> Result<bool> {
         let paper = folder();
         match self {
+            Self::Cost { report, words } => cost(&report, &words),
             Self::MadeUp { data } => make_up(&Plan::read(&paper)?, &data).map(|()| true),
             Self::Render { data, into } => {
                 let into = into.unwrap_or_else(|| paper.join("generated"));
@@ -86,7 +100,8 @@ impl Paper {
             }
             Self::Run { smoke, phase, blocks, data, trees, in_memory } => {
                 let plan = Plan::read(&paper)?;
-                if let Some(unknown) = phase.iter().find(|name| plan.phase.iter().all(|known| known.name != **name)) {
+                let is_known = |name: &String| name == RIVALS || plan.phase.iter().any(|known| known.name == *name);
+                if let Some(unknown) = phase.iter().find(|name| !is_known(name)) {
                     return Err(BedError::Usage(format!("plan.toml has no phase {unknown:?}")));
                 }
                 let repository = paper.ancestors().nth(2).unwrap_or(&paper).to_owned();
@@ -102,7 +117,9 @@ impl Paper {
                     at_most: blocks,
                 };
                 let chosen = plan.phase.iter().filter(|one| phase.is_empty() || phase.contains(&one.name));
-                measure(&blocks, chosen, in_memory)
+                let kept = measure(&blocks, chosen, in_memory)?;
+                let with_rivals = !in_memory && (phase.is_empty() || phase.iter().any(|name| name == RIVALS));
+                Ok((!with_rivals || rivals(&blocks, &paper)?) && kept)
             }
         }
     }
@@ -121,6 +138,25 @@ fn measure<'a>(blocks: &Blocks<'_>, phases: impl Iterator<Item = &'a Phase>, in_
         }
     }
     restored.remove()?;
+    for problem in &problems {
+        say(&format!("FAILED: {problem}"));
+    }
+    Ok(problems.is_empty())
+}
+
+/// Measures other programs beside both daemons.
+fn rivals(blocks: &Blocks<'_>, paper: &Path) -> Result<bool> {
+    let Rivals { replicas, mebibytes, smoke_mebibytes, .. } = blocks.plan.rivals;
+    let (replicas, mebibytes) = if blocks.smoke { (1, smoke_mebibytes) } else { (replicas, mebibytes) };
+    say(&format!("Phase {RIVALS}: other programs"));
+    let folder = blocks.data.join(RIVALS).join(&blocks.host.name);
+    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+    blocks.host.write(&folder)?;
+    let adapters = Adapter::all(&paper.join(RIVALS))?;
+    let versions = folder.join("versions.txt");
+    fs::write(&versions, run::versions(&adapters)?).map_err(file("write", &versions))?;
+    let wanted = Wanted { replicas, mebibytes, seed: blocks.plan.seed };
+    let problems = run::measure(wanted, &adapters, &folder.join("raw.csv"), blocks.interrupted)?;
     for problem in &problems {
         say(&format!("FAILED: {problem}"));
     }

@@ -23,8 +23,24 @@ pub struct Plan {
     pub block: u32,
     /// What is measured, in this order.
     pub phase: Vec<Phase>,
+    /// Other programs beside both daemons.
+    pub rivals: Rivals,
     /// The text's own rules.
     pub text: Text,
+}
+
+/// The steps of other programs (`rivals/*.toml`).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rivals {
+    /// Replicas of all steps.
+    pub replicas: u32,
+    /// MiB of noise in the set, and as many of zeros.
+    pub mebibytes: usize,
+    /// The same of the short form.
+    pub smoke_mebibytes: usize,
+    /// How long all of it takes, about.
+    pub minutes: u32,
 }
 
 /// One experiment.
@@ -37,6 +53,8 @@ pub struct Phase {
     pub title: String,
     /// Replicas of each cell.
     pub replicas: u32,
+    /// How long all of it takes on two processors, about.
+    pub minutes: u32,
     /// The cells of the short form, which shows that everything works.
     pub smoke: Vec<String>,
     /// Whether trees, volumes and the catalog are in memory.

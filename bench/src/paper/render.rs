@@ -5,10 +5,12 @@ use std::path::Path;
 
 use bed::{BedError, Result};
 
-use crate::paper::analysis::{data, numbers};
+use crate::paper::analysis::{Numbers, UNKNOWN, data, numbers};
 use crate::paper::figures::figures;
 use crate::paper::plan::Plan;
-use crate::paper::tables::tables;
+use crate::paper::rivals::adapter::Adapter;
+use crate::paper::rivals::numbers as rivals;
+use crate::paper::tables::{rivals as of_rivals, tables};
 use crate::paper::text::{bare_numbers, filled};
 use crate::tree::file;
 
@@ -18,9 +20,15 @@ const TEXTS: [&str; 2] = ["paper.md", "claims.md"];
 /// Renders the paper of a folder from the data of another into a third, which is made anew.
 pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     let plan = Plan::read(paper)?;
+    let adapters = Adapter::all(&paper.join("rivals"))?;
+    let (host, steps) = rivals::rows(rows)?;
     let rows = plan.phase.iter().map(|phase| data(rows, phase)).collect::<Result<Vec<_>>>()?;
-    let numbers = numbers(&plan, &rows)?;
-    let tables = tables(&plan, &numbers)?;
+    let mut numbers = numbers(&plan, &rows)?;
+    let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
+    numbers.extend(rivals::numbers(&rivals::systems(&names), &steps, UNKNOWN));
+    numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { host });
+    let mut tables = tables(&plan, &numbers)?;
+    tables.extend(of_rivals(&adapters, &numbers));
     let figures = figures(&plan, &rows)?;
     let mut files: Vec<(String, String)> = vec![("numbers.json".to_owned(), json(&numbers))];
     let names: Vec<String> = figures.iter().map(|(name, _)| name.clone()).collect();
@@ -52,7 +60,7 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
 }
 
 /// One key a line, in their order.
-fn json(numbers: &crate::paper::analysis::Numbers) -> String {
+fn json(numbers: &Numbers) -> String {
     let text = serde_json::to_string_pretty(numbers).unwrap_or_default();
     format!("{text}\n")
 }

@@ -7,6 +7,9 @@ use bed::Result;
 use crate::cell::Cell;
 use crate::paper::analysis::{Numbers, TOO_FEW, UNKNOWN, key};
 use crate::paper::plan::{Family, Phase, Plan};
+use crate::paper::rivals::adapter::Adapter;
+use crate::paper::rivals::numbers::systems;
+use crate::paper::rivals::row::STEPS;
 
 /// All tables by their names.
 pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
@@ -22,6 +25,22 @@ pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
     }
     tables.push(("phases".to_owned(), phases(plan, numbers)));
     Ok(tables)
+}
+
+/// The steps of other programs: time, processor time and bytes.
+pub fn rivals(adapters: &[Adapter], numbers: &Numbers) -> Vec<(String, String)> {
+    let steps = ["first copy", "unchanged", "one file", "two fifths more", "the same again"];
+    let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
+    let class = |name: &str| adapters.iter().find(|adapter| adapter.name == name).map_or("plain", |one| &one.class);
+    let table = |word: &str| {
+        let mut text = head(&[&["program", "stores"][..], &steps].concat());
+        for system in systems(&names) {
+            let values: Vec<_> = STEPS.map(|step| get(numbers, &format!("rivals.{system}.{step}.{word}"))).into();
+            let _ = writeln!(text, "| {system} | {} | {} |", class(&system), values.join(" | "));
+        }
+        (format!("rivals-{word}"), text)
+    };
+    ["wall", "cpu", "memory", "stored"].map(table).into()
 }
 
 /// A number, or that there is none.

@@ -335,7 +335,37 @@ def summary(phase, family, found, numbers):
         numbers[f"{name}.{word}"] = f"{family[limit]:.2f}" if limit in family else TOO_FEW
 
 
-def all_numbers(plan, data):
+STEPS = ("initial", "unchanged", "onefile", "more", "duplicate")
+
+
+def rivals_numbers(plan, paper, data, numbers):
+    phase = {"name": "rivals"}
+    host, rows = read(data, phase)
+    for word in ("replicas", "minutes", "mebibytes"):
+        numbers[f"rivals.{word}"] = str(plan["rivals"][word])
+    numbers["rivals.host"] = host if rows else UNKNOWN
+    systems = ["stock", "ours"] + sorted(path.stem for path in (paper / "rivals").glob("*.toml"))
+    for system in systems:
+        for step in STEPS:
+            chosen = [row for row in rows if row["system"] == system and row["step"] == step]
+            some = [row for row in chosen if good(row)]
+
+            def middle(column, divisor=1):
+                return median([float(row[column]) for row in some]) / divisor
+
+            texts = {
+                "wall": f"{middle('wall_s'):.2f}",
+                "cpu": f"{middle('cpu_s'):.2f}",
+                "memory": f"{middle('peak_rss_bytes', 1 << 20):.0f}",
+                "stored": f"{middle('stored_bytes', 1 << 20):.1f}",
+            }
+            for word, text in texts.items():
+                numbers[f"rivals.{system}.{step}.{word}"] = text if some else UNKNOWN
+            numbers[f"rivals.{system}.{step}.n"] = str(len(some))
+            numbers[f"rivals.{system}.{step}.bad"] = str(len(chosen) - len(some))
+
+
+def all_numbers(plan, paper, data):
     numbers = {
         "plan.seed": str(plan["seed"]),
         "plan.draws": str(plan["draws"]),
@@ -356,8 +386,10 @@ def all_numbers(plan, data):
         for word, text in texts.items():
             numbers[f"{name}.{word}"] = text if rows else UNKNOWN
         numbers[f"{name}.replicas"] = str(phase["replicas"])
+        numbers[f"{name}.minutes"] = str(phase["minutes"])
         for family in phase["family"]:
             family_numbers(plan, phase, family, rows, numbers)
+    rivals_numbers(plan, paper, data, numbers)
     return numbers
 
 
@@ -368,7 +400,7 @@ def main():
     parser.add_argument("--generated", type=Path)
     words = parser.parse_args()
     plan = tomllib.loads((words.paper / "plan.toml").read_text())
-    mine = all_numbers(plan, words.data or words.paper / "data")
+    mine = all_numbers(plan, words.paper, words.data or words.paper / "data")
     theirs = json.loads(((words.generated or words.paper / "generated") / "numbers.json").read_text())
     problems = [f"{key}: {theirs[key]!r} there, {mine[key]!r} here" for key in mine if mine[key] != theirs.get(key, mine[key])]
     problems += [f"{key}: only there" for key in theirs if key not in mine]

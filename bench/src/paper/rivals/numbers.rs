@@ -1,0 +1,60 @@
+//! The numbers of other programs: medians of each step.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use bed::Result;
+
+use crate::paper::rivals::row::{Row, STEPS, read};
+use crate::statistics::median;
+use crate::tree::file;
+
+/// Both daemons and all adapters, in the order of the tables.
+pub fn systems(adapters: &[String]) -> Vec<String> {
+    ["stock", "ours"].into_iter().map(str::to_owned).chain(adapters.iter().cloned()).collect()
+}
+
+/// The rows of the folder with most, of several the last by name; and the folder's name.
+pub fn rows(data: &Path) -> Result<(String, Vec<Row>)> {
+    let folder = data.join("rivals");
+    let mut best = (String::new(), Vec::new());
+    if !folder.exists() {
+        return Ok(best);
+    }
+    let entries = fs::read_dir(&folder).map_err(file("read", &folder))?.flatten();
+    let mut hosts: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    hosts.sort();
+    for host in hosts {
+        let rows = read(&folder.join(&host).join("raw.csv"))?;
+        if rows.len() >= best.1.len() {
+            best = (host, rows);
+        }
+    }
+    Ok(best)
+}
+
+/// How many jobs were good, and medians of these: by keys, as printed.
+pub fn numbers(systems: &[String], rows: &[Row], unknown: &str) -> BTreeMap<String, String> {
+    let mut numbers = BTreeMap::new();
+    for system in systems {
+        for step in STEPS {
+            let of: Vec<&Row> = rows.iter().filter(|row| row.system == *system && row.step == step).collect();
+            let good: Vec<&Row> = of.iter().copied().filter(|row| matches!(row.outcome, 'T' | 'W')).collect();
+            let name = format!("rivals.{system}.{step}");
+            let mut put = |word: &str, text: String| {
+                let text = if good.is_empty() { unknown.to_owned() } else { text };
+                numbers.insert(format!("{name}.{word}"), text);
+            };
+            let middle = |figure: fn(&Row) -> f64| median(&good.iter().map(|row| figure(row)).collect::<Vec<_>>());
+            let mebibyte = f64::from(1 << 20);
+            put("wall", format!("{:.2}", middle(|row| row.wall)));
+            put("cpu", format!("{:.2}", middle(|row| row.cpu)));
+            put("memory", format!("{:.0}", middle(|row| row.memory) / mebibyte));
+            put("stored", format!("{:.1}", middle(|row| row.stored) / mebibyte));
+            numbers.insert(format!("{name}.n"), good.len().to_string());
+            numbers.insert(format!("{name}.bad"), (of.len() - good.len()).to_string());
+        }
+    }
+    numbers
+}

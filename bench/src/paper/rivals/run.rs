@@ -1,0 +1,226 @@
+//! Running the steps: each replica begins with empty stores, and in each step all programs save the
+//! same files, in an order drawn for the step.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Folder, Result, reset_peak, say};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
+use nix::unistd::sync;
+
+use crate::group::used;
+use crate::order::shuffled;
+use crate::paper::rivals::adapter::Adapter;
+use crate::paper::rivals::row::{Row, STEPS, append, read};
+use crate::paper::rivals::set::{Set, size};
+use crate::statistics::float;
+use crate::surroundings::load;
+use crate::tree::file;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// So many replicas.
+    pub replicas: u32,
+    /// MiB of noise in the set, and as many of zeros.
+    pub mebibytes: usize,
+    /// Draws the order.
+    pub seed: u64,
+}
+
+/// What saves.
+enum System<'a> {
+    Daemon(Box<Bed>, Fd),
+    Rival(&'a Adapter, Folder),
+}
+
+/// What a step took.
+struct Cost {
+    outcome: char,
+    wall: f64,
+    cpu: f64,
+    memory: f64,
+    stored: u64,
+}
+
+/// Measures what is missing; gives what went wrong.
+pub fn measure(wanted: Wanted, adapters: &[Adapter], raw: &Path, interrupted: &AtomicBool) -> Result<Vec<String>> {
+    let here: Vec<&Adapter> = adapters.iter().filter(|adapter| adapter.is_here()).collect();
+    let missing: Vec<_> = adapters.iter().filter(|adapter| !adapter.is_here()).map(|one| one.name.as_str()).collect();
+    if !missing.is_empty() {
+        say(&format!("Not on PATH: {}", missing.join(", ")));
+    }
+    let mut problems = Vec::new();
+    for replica in 1..=wanted.replicas {
+        if interrupted.load(Ordering::Relaxed) {
+            problems.push("interrupted".to_owned());
+            break;
+        }
+        let there: BTreeSet<String> =
+            read(raw)?.into_iter().filter(|row| row.replica == replica).map(|row| row.system).collect();
+        let folder = Folder::new("rivals")?;
+        let set = Set::make(folder.path().join("set"), wanted.mebibytes)?;
+        let mut systems = Vec::new();
+        for fd in [Fd::Stock, Fd::Ours].into_iter().filter(|fd| !there.contains(fd.name())) {
+            systems.push(daemon(fd, &set)?);
+        }
+        for adapter in here.iter().filter(|adapter| !there.contains(&adapter.name)) {
+            systems.push(rival(adapter, &set)?);
+        }
+        let rows = steps(wanted, replica, &set, &mut systems)?;
+        problems.extend(rows.iter().filter(|row| row.outcome != 'T').map(|row| format!("{row:?}")));
+        append(raw, &rows)?;
+    }
+    Ok(problems)
+}
+
+fn steps(wanted: Wanted, replica: u32, set: &Set, systems: &mut [System<'_>]) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (number, step) in (1_usize..).zip(STEPS) {
+        set.change(step)?;
+        let order = shuffled(wanted.seed, &format!("rivals/{step}#{replica}"), (0..systems.len()).collect());
+        for (turn, at) in (1..).zip(order) {
+            let Some(system) = systems.get_mut(at) else { continue };
+            sync();
+            set.warm()?;
+            let (load, began) = (load(), SystemTime::now());
+            let Cost { outcome, wall, cpu, memory, stored } = system.save(number, set, began)?;
+            let name = system.name().to_owned();
+            say(&format!("{name} {step} #{replica}: {wall:.2} s, CPU {cpu:.2} s, {} MiB stored", stored >> 20));
+            let (step, stored) = (step.to_owned(), float(stored));
+            let began = began.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            rows.push(Row { system: name, step, replica, turn, began, outcome, wall, cpu, memory, stored, load });
+        }
+    }
+    Ok(rows)
+}
+
+/// A bed with one client. Each daemon has a Director, a Storage Daemon and a catalog of its own, so
+/// that what is stored can be told apart.
+fn daemon<'a>(fd: Fd, set: &Set) -> Result<System<'a>> {
+    let mut options = BedOptions::new("rivals", [ClientOptions::new(fd)])?;
+    options.file_sets = vec![FileSet::new("Set", &["Signature = MD5"], &[&set.path])];
+    Ok(System::Daemon(Box::new(Bed::start(options)?), fd))
+}
+
+fn rival<'a>(adapter: &'a Adapter, set: &Set) -> Result<System<'a>> {
+    let folder = Folder::new(&adapter.name)?;
+    let system = System::Rival(adapter, folder);
+    if let System::Rival(_, folder) = &system {
+        folder.make("store")?;
+        folder.make("work")?;
+        let done = shell(adapter, folder.path(), set, 0, &adapter.prepare)
+            .output()
+            .map_err(file("run", Path::new(&adapter.name)))?;
+        if !done.status.success() {
+            let problem = String::from_utf8_lossy(&done.stderr).into_owned();
+            return Err(BedError::Program { program: adapter.name.clone(), problem });
+        }
+    }
+    Ok(system)
+}
+
+/// A command of an adapter, for the shell.
+fn shell(adapter: &Adapter, folder: &Path, set: &Set, step: usize, text: &str) -> Command {
+    let mut command = Command::new("sh");
+    environment(&mut command, adapter, folder, set, step);
+    command.args(["-ec", text]);
+    command
+}
+
+fn environment(command: &mut Command, adapter: &Adapter, folder: &Path, set: &Set, step: usize) {
+    let (store, work) = (folder.join("store"), folder.join("work"));
+    let put = |text: &str| text.replace("$STORE", &store.to_string_lossy()).replace("$WORK", &work.to_string_lossy());
+    command.env("TREE", &set.path).env("STORE", &store).env("WORK", &work).env("STEP", step.to_string());
+    command.envs(adapter.environment.iter().map(|(key, value)| (key, put(value))));
+}
+
+impl System<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Daemon(_, fd) => fd.name(),
+            Self::Rival(adapter, _) => &adapter.name,
+        }
+    }
+
+    fn save(&mut self, number: usize, set: &Set, began: SystemTime) -> Result<Cost> {
+        match self {
+            Self::Daemon(bed, fd) => of_daemons(bed, *fd, number, began),
+            Self::Rival(adapter, folder) => of_rival(adapter, folder.path(), set, number),
+        }
+    }
+}
+
+/// A job. It has ended when the catalog was last written; the console waits longer.
+fn of_daemons(bed: &mut Bed, fd: Fd, number: usize, began: SystemTime) -> Result<Cost> {
+    let level = if number == 1 { "Full" } else { "Incremental" };
+    let pids = [bed.client(fd.name())?.pid()?, bed.storage().process()?.pid(), bed.director().process()?.pid()];
+    let cpu = || -> Result<Duration> { pids.iter().map(|pid| Ok(used(*pid)?.cpu)).sum() };
+    pids.iter().try_for_each(|pid| reset_peak(*pid))?;
+    let before = cpu()?;
+    let job = bed.backup(fd.name(), &format!("level={level}"))?;
+    let catalog = bed.folder().join("work/dir/bacula.db");
+    let meta = fs::metadata(&catalog).map_err(file("look at", &catalog))?;
+    let end = meta.modified().map_err(file("look at", &catalog))?;
+    let memory: u64 = pids.iter().map(|pid| used(*pid).map(|used| used.parts.peak_memory)).sum::<Result<u64>>()?;
+    Ok(Cost {
+        outcome: if job.row.errors > 0 { 'W' } else { job.row.status },
+        wall: end.duration_since(began).unwrap_or_default().as_secs_f64(),
+        cpu: cpu()?.saturating_sub(before).as_secs_f64(),
+        memory: float(memory),
+        stored: size(&bed.folder().join("volumes"))? + meta.len(),
+    })
+}
+
+/// A process of this program runs the command, so that what it used can be told apart.
+fn of_rival(adapter: &Adapter, folder: &Path, set: &Set, number: usize) -> Result<Cost> {
+    let program = env::current_exe().map_err(file("find", Path::new("bench")))?;
+    let report = folder.join("cost");
+    let mut command = Command::new(&program);
+    environment(&mut command, adapter, folder, set, number);
+    command.args(["paper", "cost"]).arg(&report).args(["--", "sh", "-ec", &adapter.save]);
+    let done = command.output().map_err(file("run", &program))?;
+    let text = fs::read_to_string(&report).map_err(file("read", &report))?;
+    if !done.status.success() {
+        say(&format!("{}: {}", adapter.name, String::from_utf8_lossy(&done.stderr)));
+    }
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [wall, cpu, memory] = numbers[..] else {
+        return Err(BedError::Program { program: adapter.name.clone(), problem: text });
+    };
+    let outcome = if done.status.success() { 'T' } else { 'E' };
+    Ok(Cost { outcome, wall, cpu, memory, stored: size(&folder.join("store"))? })
+}
+
+/// The versions of the programs that are here, a line each.
+pub fn versions(adapters: &[Adapter]) -> Result<String> {
+    let mut text = String::new();
+    for adapter in adapters.iter().filter(|adapter| adapter.is_here()) {
+        let mut command = Command::new("sh");
+        let done = command.args(["-c", &adapter.version]).output().map_err(file("run", Path::new(&adapter.name)))?;
+        let said = String::from_utf8_lossy(&done.stdout).lines().collect::<Vec<_>>().join("; ");
+        let _ = writeln!(text, "{}: {said}", adapter.name);
+    }
+    Ok(text)
+}
+
+/// Runs a command and writes what it used: wall and CPU seconds, bytes of its largest process.
+pub fn cost(report: &PathBuf, words: &[String]) -> Result<bool> {
+    let (program, arguments) = words.split_first().ok_or_else(|| BedError::Usage("no command".to_owned()))?;
+    let begun = Instant::now();
+    let status = Command::new(program).args(arguments).status().map_err(file("run", Path::new(program)))?;
+    let wall = begun.elapsed().as_secs_f64();
+    let usage =
+        getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|source| BedError::System { what: "getrusage", source })?;
+    let micros = (usage.user_time() + usage.system_time()).num_microseconds();
+    let cpu = Duration::from_micros(u64::try_from(micros).unwrap_or_default()).as_secs_f64();
+    fs::write(report, format!("{wall} {cpu} {}", usage.max_rss() * 1024)).map_err(file("write", report))?;
+    Ok(status.success())
+}
