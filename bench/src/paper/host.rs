@@ -31,6 +31,9 @@ const MEMORY_SETTINGS: [&str; 14] = [
 /// Of a processor's lines, those that say what it is.
 const PROCESSOR: [&str; 7] = ["vendor_id", "model name", "cpu family", "model", "stepping", "microcode", "cache size"];
 
+/// Behind the commit if the program is not that of a commit.
+const CHANGED: &str = " and changes";
+
 /// The host, and the programs that are measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Host {
@@ -77,7 +80,9 @@ impl Host {
             "processors": processors,
             "system": first_lines(&read("/etc/os-release"), 1),
         });
-        Ok(Self { name: format!("{}-{mark}-{short}", slug(&field("model name"))), described })
+        // What was changed has no commit, so its rows stand apart from those that have one.
+        let changed = if commit.ends_with(CHANGED) { "-changed" } else { "" };
+        Ok(Self { name: format!("{}-{mark}-{short}{changed}", slug(&field("model name"))), described })
     }
 
     /// Writes it beside the raw rows.
@@ -101,7 +106,7 @@ fn commit(repository: &Path) -> String {
     let changed = git(&["status", "--porcelain", "--", "crates"]).is_some_and(|done| !done.stdout.is_empty());
     match (text.is_empty(), changed) {
         (true, _) => "unknown".to_owned(),
-        (false, true) => format!("{text} and changes"),
+        (false, true) => format!("{text}{CHANGED}"),
         (false, false) => text,
     }
 }
