@@ -9,7 +9,6 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 ORDERS ?= 100
-SEED ?= 1
 QUICK ?=
 SUITES ?= trixie
 BENCH_FLAGS ?=
@@ -85,7 +84,7 @@ monitoring-test: ## --diagnose, metrics, alerts and dashboard, with the real Pro
 	$(CARGO) test -p bed --test monitoring
 
 models: setup ## The model checks, in ORDERS (100) times as many orders as make test tries (SEED=N: others)
-	FERROFD_SCHEDULES=$(ORDERS) FERROFD_SEED=$(SEED) scripts/models
+	FERROFD_SCHEDULES=$(ORDERS) FERROFD_SEED=$(or $(SEED),1) scripts/models
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS (60); FUZZ_TARGETS="a b" chooses
 	@FUZZ_PACKAGES=1 scripts/system-packages
