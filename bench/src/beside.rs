@@ -69,12 +69,16 @@ impl Transaction {
 /// A job and what was beside it.
 #[derive(Debug, Clone, Copy)]
 pub struct Beside {
-    fd: Fd,
-    job: f64,
-    transactions: u64,
-    slow: u64,
+    /// Who ran it.
+    pub fd: Fd,
+    /// Life of the connection, seconds.
+    pub job: f64,
+    /// Transactions in the stock daemon's whole time.
+    pub transactions: u64,
+    /// Of them, those of more than 50 ms.
+    pub slow: u64,
     /// In milliseconds: the median, and what nine and ninety-nine of a hundred don't exceed.
-    quantiles: [f64; 3],
+    pub quantiles: [f64; 3],
 }
 
 /// How it is measured.
@@ -98,11 +102,21 @@ pub struct Setup {
     /// A file for each transaction: daemon, round, seconds since the job began, milliseconds.
     #[arg(long)]
     raw: Option<PathBuf>,
+    /// Whether ours is the first of a round.
+    #[arg(skip)]
+    ours_first: bool,
 }
 
-/// Measures both daemons in turn. `folder`: where the other work has its files.
-pub fn measure(setup: &Setup, tree: &Standing, folder: &Path, watch: &Watch) -> Result<Vec<Beside>> {
-    let work = setup.work;
+impl Setup {
+    /// One round for the paper: commits, volumes and catalog in memory.
+    pub fn round(ours_first: bool) -> Self {
+        let work = Work::Commits;
+        Self { work, rounds: 1, manners: None, elsewhere: true, cold: false, raw: None, ours_first }
+    }
+}
+
+/// A bed with both daemons, as the setup wants it.
+fn bed_for(setup: &Setup, tree: &Standing) -> Result<Bed> {
     let mut ours = ClientOptions::new(Fd::Ours);
     ours.settings.extend(setup.manners.iter().map(|manners| format!("job.manners = \"{manners}\"")));
     let mut options = BedOptions::new("beside", [ClientOptions::new(Fd::Stock), ours])?;
@@ -111,13 +125,21 @@ pub fn measure(setup: &Setup, tree: &Standing, folder: &Path, watch: &Watch) -> 
     }
     options.file_sets = vec![FileSet::new("Beside", &Variant::Default.options(), &[&tree.path])];
     options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
-    let mut bed = Bed::start(options)?;
+    Bed::start(options)
+}
+
+/// Measures both daemons in turn. `folder`: where the other work has its files.
+pub fn measure(setup: &Setup, tree: &Standing, folder: &Path, watch: &Watch) -> Result<Vec<Beside>> {
+    let work = setup.work;
+    let mut bed = bed_for(setup, tree)?;
     let server = (work == Work::Pgbench).then(|| Server::start(folder)).transpose()?;
     let mut rows = Vec::new();
     let mut raw = String::new();
     for round in 0..setup.rounds {
         let mut window = None;
-        for fd in [Fd::Stock, Fd::Ours] {
+        let mut done = Vec::new();
+        let order = if setup.ours_first { [Fd::Ours, Fd::Stock] } else { [Fd::Stock, Fd::Ours] };
+        for fd in order {
             sync();
             if setup.cold {
                 drop_caches()?;
@@ -133,14 +155,20 @@ pub fn measure(setup: &Setup, tree: &Standing, folder: &Path, watch: &Watch) -> 
             let (result, job) = watch.during(pid, port, run)?;
             // The Storage Daemon and the Director are not done when the connection ends.
             let all = clock.elapsed();
-            let window = *window.get_or_insert(all);
-            thread::sleep(window.saturating_sub(all) + MARGIN);
+            if fd == Fd::Stock {
+                window = Some(all);
+            }
+            // If ours is first, it is not known yet how long the stock daemon takes.
+            thread::sleep(window.unwrap_or(all * 5).saturating_sub(all) + MARGIN);
             let transactions = running.stop()?;
-            rows.push(row(fd, job, begun, window, &transactions));
             for transaction in &transactions {
                 let _ = writeln!(raw, "{} {round} {}", fd.name(), transaction.line(begun));
             }
             remove_volumes(&bed, &result, fd.name())?;
+            done.push((fd, job, begun, transactions));
+        }
+        for (fd, job, begun, transactions) in done {
+            rows.push(row(fd, job, begun, window.unwrap_or_default(), &transactions));
             say(&markdown(rows.get(rows.len() - 1..).unwrap_or_default()));
         }
     }

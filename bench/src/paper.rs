@@ -12,4 +12,5 @@ pub mod plan;
 pub mod render;
 pub mod rivals;
 pub mod tables;
+pub mod tail;
 pub mod text;

@@ -13,15 +13,18 @@ use crate::connection::Watch;
 use crate::paper::blocks::Blocks;
 use crate::paper::host::Host;
 use crate::paper::made_up::make_up;
-use crate::paper::plan::{Phase, Plan, Rivals};
+use crate::paper::plan::{Phase, Plan, Rivals, Tail};
 use crate::paper::render::render;
 use crate::paper::rivals::adapter::Adapter;
-use crate::paper::rivals::run::{self, Wanted, cost};
+use crate::paper::rivals::run::{self, cost};
+use crate::paper::tail::{self, Wanted};
 use crate::restored::Restored;
 use crate::tree::file;
 
 /// The phase of other programs, and the folder that describes them.
 const RIVALS: &str = "rivals";
+/// The phase of transactions beside a backup.
+const TAIL: &str = "tail";
 /// Where memory has a file system.
 const MEMORY: &str = "/dev/shm";
 
@@ -100,7 +103,9 @@ impl Paper {
             }
             Self::Run { smoke, phase, blocks, data, trees, in_memory } => {
                 let plan = Plan::read(&paper)?;
-                let is_known = |name: &String| name == RIVALS || plan.phase.iter().any(|known| known.name == *name);
+                let is_known = |name: &String| {
+                    [RIVALS, TAIL].contains(&name.as_str()) || plan.phase.iter().any(|known| known.name == *name)
+                };
                 if let Some(unknown) = phase.iter().find(|name| !is_known(name)) {
                     return Err(BedError::Usage(format!("plan.toml has no phase {unknown:?}")));
                 }
@@ -118,8 +123,11 @@ impl Paper {
                 };
                 let chosen = plan.phase.iter().filter(|one| phase.is_empty() || phase.contains(&one.name));
                 let kept = measure(&blocks, chosen, in_memory)?;
-                let with_rivals = !in_memory && (phase.is_empty() || phase.iter().any(|name| name == RIVALS));
-                Ok((!with_rivals || rivals(&blocks, &paper)?) && kept)
+                let wants = |which: &str| !in_memory && (phase.is_empty() || phase.iter().any(|name| name == which));
+                if wants(TAIL) {
+                    tail(&blocks, home)?;
+                }
+                Ok((!wants(RIVALS) || rivals(&blocks, &paper)?) && kept)
             }
         }
     }
@@ -144,6 +152,19 @@ fn measure<'a>(blocks: &Blocks<'_>, phases: impl Iterator<Item = &'a Phase>, in_
     Ok(problems.is_empty())
 }
 
+/// Measures transactions beside a backup.
+fn tail(blocks: &Blocks<'_>, home: &Path) -> Result<()> {
+    let Tail { replicas, scale, smoke_scale, .. } = blocks.plan.tail;
+    let (replicas, scale) = if blocks.smoke { (1, smoke_scale) } else { (replicas, scale) };
+    say(&format!("Phase {TAIL}: transactions beside a backup"));
+    let folder = blocks.data.join(TAIL).join(&blocks.host.name);
+    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+    blocks.host.write(&folder)?;
+    let (trees, home, seed) = (blocks.trees.clone(), home.to_owned(), blocks.plan.seed);
+    let wanted = Wanted { replicas, scale, seed, trees, home };
+    tail::measure(&wanted, &folder.join("raw.csv"), blocks.watch, blocks.interrupted)
+}
+
 /// Measures other programs beside both daemons.
 fn rivals(blocks: &Blocks<'_>, paper: &Path) -> Result<bool> {
     let Rivals { replicas, mebibytes, smoke_mebibytes, .. } = blocks.plan.rivals;
@@ -155,7 +176,7 @@ fn rivals(blocks: &Blocks<'_>, paper: &Path) -> Result<bool> {
     let adapters = Adapter::all(&paper.join(RIVALS))?;
     let versions = folder.join("versions.txt");
     fs::write(&versions, run::versions(&adapters)?).map_err(file("write", &versions))?;
-    let wanted = Wanted { replicas, mebibytes, seed: blocks.plan.seed };
+    let wanted = run::Wanted { replicas, mebibytes, seed: blocks.plan.seed };
     let problems = run::measure(wanted, &adapters, &folder.join("raw.csv"), blocks.interrupted)?;
     for problem in &problems {
         say(&format!("FAILED: {problem}"));

@@ -25,8 +25,24 @@ pub struct Plan {
     pub phase: Vec<Phase>,
     /// Other programs beside both daemons.
     pub rivals: Rivals,
+    /// Transactions beside a backup.
+    pub tail: Tail,
     /// The text's own rules.
     pub text: Text,
+}
+
+/// Transactions at a fixed rate beside a Full of Mixed.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tail {
+    /// So many.
+    pub replicas: u32,
+    /// Of Mixed, so many times.
+    pub scale: usize,
+    /// The same of the short form.
+    pub smoke_scale: usize,
+    /// How long all of it takes, about.
+    pub minutes: u32,
 }
 
 /// The steps of other programs (`rivals/*.toml`).

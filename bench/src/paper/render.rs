@@ -11,6 +11,7 @@ use crate::paper::plan::Plan;
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::numbers as rivals;
 use crate::paper::tables::{rivals as of_rivals, tables};
+use crate::paper::tail;
 use crate::paper::text::{bare_numbers, filled};
 use crate::tree::file;
 
@@ -22,6 +23,7 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     let plan = Plan::read(paper)?;
     let adapters = Adapter::all(&paper.join("rivals"))?;
     let (host, steps) = rivals::rows(rows)?;
+    let beside = tail::numbers(rows, UNKNOWN)?;
     let rows = plan.phase.iter().map(|phase| data(rows, phase)).collect::<Result<Vec<_>>>()?;
     let mut numbers = numbers(&plan, &rows)?;
     let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
@@ -29,6 +31,8 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { host });
     let mut tables = tables(&plan, &numbers)?;
     tables.extend(of_rivals(&adapters, &numbers));
+    tables.push(("tail".to_owned(), tail::table(&beside)));
+    numbers.extend(beside);
     let figures = figures(&plan, &rows)?;
     let mut files: Vec<(String, String)> = vec![("numbers.json".to_owned(), json(&numbers))];
     let names: Vec<String> = figures.iter().map(|(name, _)| name.clone()).collect();

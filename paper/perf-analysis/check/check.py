@@ -365,6 +365,20 @@ def rivals_numbers(plan, paper, data, numbers):
             numbers[f"rivals.{system}.{step}.bad"] = str(len(chosen) - len(some))
 
 
+def tail_numbers(plan, data, numbers):
+    _, rows = read(data, {"name": "tail"})
+    for word in ("replicas", "minutes"):
+        numbers[f"tail.{word}"] = str(plan["tail"][word])
+    columns = [("job", "job_s", 2), ("transactions", "transactions", 0), ("slow", "slow", 0)]
+    columns += [("p50", "p50_ms", 1), ("p90", "p90_ms", 1), ("p99", "p99_ms", 1)]
+    for daemon in ("stock", "ours"):
+        some = [row for row in rows if row["daemon"] == daemon]
+        numbers[f"tail.{daemon}.n"] = str(len(some))
+        for word, column, digits in columns:
+            value = median([float(row[column]) for row in some])
+            numbers[f"tail.{daemon}.{word}"] = f"{value:.{digits}f}" if some else UNKNOWN
+
+
 def all_numbers(plan, paper, data):
     numbers = {
         "plan.seed": str(plan["seed"]),
@@ -390,6 +404,7 @@ def all_numbers(plan, paper, data):
         for family in phase["family"]:
             family_numbers(plan, phase, family, rows, numbers)
     rivals_numbers(plan, paper, data, numbers)
+    tail_numbers(plan, data, numbers)
     return numbers
 
 
