@@ -3,6 +3,7 @@
 //! A file without either costs one system call: whether there is an ACL shows in the list of
 //! attributes. Reading is by path, by descriptor or by a handle, and never follows a symbolic link.
 
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use fd_records::{Acl, FileType, xattr};
@@ -28,8 +29,9 @@ pub enum Place<'a> {
     /// An open file; saves the kernel the walk over the path.
     File(BorrowedFd<'a>),
     /// A path in whose place another file may stand by now. Nothing is taken from there without a
-    /// handle (`O_PATH`) of the file that is meant; `None` if it is gone.
-    Handle(&'a [u8], &'a dyn Fn() -> Option<OwnedFd>),
+    /// handle (`O_PATH`) of the file that is meant. The error is `ENOENT`, or another one about its
+    /// path, if it is gone.
+    Handle(&'a [u8], &'a dyn Fn() -> io::Result<OwnedFd>),
 }
 
 impl std::fmt::Debug for Place<'_> {
@@ -103,6 +105,19 @@ struct Device {
     is_cifs: bool,
 }
 
+/// The warnings about a file of which there is no handle: none if it is gone, or something else has
+/// taken its place.
+fn without_handle(error: &io::Error, path: &[u8], acl: bool, xattr: bool) -> ReadWarnings {
+    let errno = Errno::from_raw(error.raw_os_error().unwrap_or(Errno::EIO as i32));
+    if matches!(errno, Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) {
+        return ReadWarnings::default();
+    }
+    ReadWarnings {
+        acl: acl.then(|| texts::acl_failed(path, errno)),
+        xattr: xattr.then(|| texts::list_failed(path, errno)),
+    }
+}
+
 /// What could not be read, each a warning complete with line end that a [`crate::WarningLimit`] of
 /// its kind must admit before it is shown.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -149,8 +164,10 @@ impl MetadataReader {
                 && is_worth_it
                 && listed != Err(Errno::ENOTSUP)
             {
-                handle = reach();
-                let Some(handle) = &handle else { return warnings };
+                handle = match reach() {
+                    Ok(handle) => handle,
+                    Err(error) => return without_handle(&error, path, acl, xattr),
+                };
                 name = format!("/proc/self/fd/{}", handle.as_raw_fd());
                 object = Object::Handle(name.as_bytes());
                 listed = list(object, &mut self.list);

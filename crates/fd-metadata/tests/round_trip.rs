@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::fs::{self, File};
+use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -43,9 +44,9 @@ impl Folder {
 }
 
 /// A handle of what stands there, as a backup takes one.
-fn handle(path: &Path) -> Option<OwnedFd> {
+fn handle(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW;
-    fs::OpenOptions::new().read(true).custom_flags(flags.bits()).open(path).ok().map(OwnedFd::from)
+    fs::OpenOptions::new().read(true).custom_flags(flags.bits()).open(path).map(OwnedFd::from)
 }
 
 fn read(path: &Path, file_type: FileType, wanted: Wanted) -> FileMetadata {
@@ -57,9 +58,25 @@ fn read(path: &Path, file_type: FileType, wanted: Wanted) -> FileMetadata {
     let place = Place::Handle(bytes, &handle);
     assert_eq!(reader.read(place, bytes, file_type, device, wanted, &mut by_handle), ReadWarnings::default());
     let mut of_nothing = FileMetadata::default();
-    let gone = Place::Handle(bytes, &|| None);
+    let gone = Place::Handle(bytes, &|| Err(Errno::ENOENT.into()));
     assert_eq!(reader.read(gone, bytes, file_type, device, wanted, &mut of_nothing), ReadWarnings::default());
     assert_eq!(of_nothing, FileMetadata::default(), "nothing of what took its place");
+    if by_handle != FileMetadata::default() {
+        let failed = reader.read(
+            Place::Handle(bytes, &|| Err(Errno::EIO.into())),
+            b"f",
+            file_type,
+            device,
+            wanted,
+            &mut of_nothing,
+        );
+        let error =
+            |text: Option<Vec<u8>>| text.is_some_and(|text| text.ends_with(b" \"f\": ERR=Input/output error\n"));
+        assert_eq!(
+            (error(failed.acl), error(failed.xattr)),
+            (wanted.acl && file_type != FileType::Symlink, wanted.xattr)
+        );
+    }
     if file_type != FileType::Symlink {
         let file = File::open(path).unwrap();
         let mut by_file = FileMetadata::default();

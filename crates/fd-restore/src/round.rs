@@ -307,8 +307,12 @@ impl<'a> Round<'a> {
             Created::Made => {
                 let by_core = self.section.plugin().is_none_or(|plugin| plugin.set_attributes(&mut self.report));
                 match creation {
-                    Creation::Core if by_core => attributes::set_without_data(&mut self.state.directories, &item),
-                    Creation::Made if by_core => attributes::set_by_name(&mut self.state.directories, &item),
+                    Creation::Core if by_core => {
+                        attributes::set_without_data(&mut self.report, &mut self.state.directories, &item);
+                    }
+                    Creation::Made if by_core => {
+                        attributes::set_by_name(&mut self.report, &mut self.state.directories, &item);
+                    }
                     _ => {}
                 }
             }
@@ -672,7 +676,7 @@ impl<'a> Round<'a> {
             });
             match &file {
                 Some(file) if by_core => attributes::set_of_file(report, file, item, usual),
-                None if by_core => attributes::set_by_name(directories, item),
+                None if by_core => attributes::set_by_name(report, directories, item),
                 _ => {}
             }
         }

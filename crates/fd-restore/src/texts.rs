@@ -253,8 +253,27 @@ pub(crate) fn wrong_size(path: &[u8], recorded: i64, restored: i64) -> Vec<u8> {
     join(&[b"attribs.c:603 File size of restored file ", path, sizes.as_bytes()])
 }
 
-pub(crate) fn times_not_set(path: &[u8], errno: Errno) -> Vec<u8> {
-    with_error("attribs.c:137 Unable to set file times ", path, errno)
+/// Where the stock daemon's messages about attributes come from: owner, modes, times.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AttributeLines([&'static str; 3]);
+
+/// Those of an open file.
+pub(crate) const OPEN_LINES: AttributeLines = AttributeLines(["attribs.c:119", "attribs.c:130", "attribs.c:137"]);
+/// Those of what is known by its name.
+pub(crate) const NAME_LINES: AttributeLines = AttributeLines(["attribs.c:144", "attribs.c:150", "attribs.c:160"]);
+/// Those of a symbolic link.
+pub(crate) const LINK_LINES: AttributeLines = AttributeLines(["attribs.c:627", "attribs.c:150", "attribs.c:651"]);
+
+pub(crate) fn owner_not_set(AttributeLines([line, ..]): AttributeLines, path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error(&format!("{line} Unable to set file owner "), path, errno)
+}
+
+pub(crate) fn modes_not_set(AttributeLines([_, line, _]): AttributeLines, path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error(&format!("{line} Unable to set file modes "), path, errno)
+}
+
+pub(crate) fn times_not_set(AttributeLines([.., line]): AttributeLines, path: &[u8], errno: Errno) -> Vec<u8> {
+    with_error(&format!("{line} Unable to set file times "), path, errno)
 }
 
 pub(crate) fn no_private_keys() -> Vec<u8> {

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use bed::{Acted, Bed, BedOptions, ClientOptions, Counted, Fd, FileSet, JobResult, Racer, Result, Rule};
+use bed::{Acted, Bed, Counted, Fd, JobResult, Racer, Result, Rule};
 
 use crate::judge;
-use crate::scene::{ACTS, Scene, Tally, inodes, name_of, spread, wanted};
+use crate::scene::{ACTS, Scene, Tally, bed_of_units, inodes, name_of, spread, wanted};
 
 /// Units of one job.
 const UNITS: usize = 200;
@@ -63,12 +63,7 @@ fn what_another_user_does_between_two_calls_mixes_nothing_up() -> Result<()> {
     if let Some(missing) = Racer::missing() {
         return skip::test(missing);
     }
-    let mut options = BedOptions::new("races", [ClientOptions::new(Fd::under_test()?).named("test")])?;
-    let folder = options.folder.path().to_owned();
-    let tree = folder.join("tree");
-    let all = ["Signature = MD5", "aclsupport = yes", "xattrsupport = yes"];
-    options.file_sets = vec![FileSet::new("Tree", &all, &[&tree])];
-    let mut bed = Bed::start(options)?;
+    let (mut bed, folder, tree) = bed_of_units("races")?;
 
     // Without races: all is well, and the number of calls about a unit is known.
     let scene = Scene::lay(&folder, tree.clone());

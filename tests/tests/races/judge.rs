@@ -109,6 +109,13 @@ impl Saved {
         problems
     }
 
+    /// Whether a file or directory of a unit has all its records, or a message.
+    pub(crate) fn lacks(&self, log: &str) -> Option<String> {
+        let is_whole = !self.attributes.is_empty() && !self.acl.is_empty();
+        let has_none = !["2", "3", "5"].contains(&self.kind.as_str()) || !self.name.contains("/u0");
+        (!is_whole && !has_none && !is_named(log, &self.name)).then(|| format!("{}: attributes or ACL lack", self.name))
+    }
+
     /// Extended attributes and ACL of an inode.
     fn judge_metadata(&self, number: u64, attribute: Option<&[u8]>, problem: &mut impl FnMut(String)) {
         let own = |attribute: &[u8]| contains(&self.attributes, attribute);

@@ -11,11 +11,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Racer, Restore, Result, Rule};
+use bed::{Fd, Racer, Restore, Result, Rule};
 use nix::unistd::geteuid;
 
 use crate::judge::is_named;
-use crate::scene::{ACTS, OTHER, Scene, Tally, name_of, remove, spread, wanted};
+use crate::scene::{ACTS, OTHER, Scene, Tally, bed_of_units, below, name_of, remove, spread, wanted};
 
 /// Units of one job.
 const UNITS: usize = 150;
@@ -56,11 +56,6 @@ impl MetaNumbers {
     fn of(stat: &fs::Metadata) -> Self {
         Self { mode: stat.mode(), uid: stat.uid(), gid: stat.gid() }
     }
-}
-
-/// Where a path lands.
-fn below(to: &Path, path: &Path) -> PathBuf {
-    to.join(path.strip_prefix("/").unwrap())
 }
 
 /// What is wrong with owners and modes below `where`.
@@ -107,14 +102,9 @@ fn what_another_user_does_leads_no_restore_out_of_its_place() -> Result<()> {
     if let Some(missing) = Racer::missing() {
         return skip::test(missing);
     }
-    let mut options = BedOptions::new("restore-races", [ClientOptions::new(Fd::under_test()?).named("test")])?;
-    let folder = options.folder.path().to_owned();
-    let tree = folder.join("tree");
-    let all = ["Signature = MD5", "aclsupport = yes", "xattrsupport = yes"];
-    options.file_sets = vec![FileSet::new("Tree", &all, &[&tree])];
+    let (mut bed, folder, tree) = bed_of_units("restore-races")?;
     let source = Scene::lay(&folder, tree.clone());
     (0..UNITS).for_each(|number| source.lay_unit(number, true));
-    let mut bed = Bed::start(options)?;
     let saved = bed.backup("test", "level=Full")?.must_be_good()?.row.id;
     for path in [&source.spare, &source.grave] {
         remove(path);

@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 
-use bed::{Acted, Bed, Counted, Racer, Result, Rule};
+use bed::{Acted, Bed, BedOptions, ClientOptions, Counted, Fd, FileSet, Racer, Result, Rule};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
@@ -205,6 +205,22 @@ pub(crate) fn inodes(folders: &[&Path]) -> BTreeMap<u64, Inode> {
         inodes.insert(fs::symlink_metadata(path).unwrap().ino(), inode);
     }
     inodes
+}
+
+/// Where a path lands when it is restored.
+pub(crate) fn below(to: &Path, path: &Path) -> PathBuf {
+    to.join(path.strip_prefix("/").unwrap())
+}
+
+/// A bed whose `FileSet` is the folder of the units; its folder, and that of the units.
+pub(crate) fn bed_of_units(label: &str) -> Result<(Bed, PathBuf, PathBuf)> {
+    let mut options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    let folder = options.folder.path().to_owned();
+    let tree = folder.join("tree");
+    fs::create_dir(&tree).unwrap();
+    let all = ["Signature = MD5", "aclsupport = yes", "xattrsupport = yes"];
+    options.file_sets = vec![FileSet::new("Tree", &all, &[&tree])];
+    Ok((Bed::start(options)?, folder, tree))
 }
 
 /// Removes a folder, if it is there.

@@ -378,7 +378,7 @@ impl<'j> Saver<'j> {
         if wanted == Wanted::default() {
             return Ok(());
         }
-        let handle = || entry.handle().ok();
+        let handle = || entry.handle().map_err(Into::into);
         let path = entry.read_path();
         let place = source.map_or(Place::Handle(&path, &handle), |source| Place::File(source.descriptor()));
         let found = &mut self.found;

@@ -1,15 +1,19 @@
 //! Owner, mode and times of what was made (reference 05 §8).
+//!
+//! Whoever may not set them gets no message, as in the reference (05 §8.4): a daemon without root's
+//! rights could give no file its owner. What else goes wrong is an error of that file.
 
 use std::os::fd::AsFd as _;
 
 use fd_messages::MessageType;
-use fd_metadata::{Target, UsualOwner, pin};
+use fd_metadata::{AttributeFailures, Target, UsualOwner, pin};
 use fd_records::{FileType, Stat};
+use nix::errno::Errno;
 
 use crate::file::RestoreItem;
 use crate::output_file::OutputFile;
 use crate::report::Report;
-use crate::texts;
+use crate::texts::{self, AttributeLines};
 use crate::tree::Directories;
 
 use super::named::with_named;
@@ -23,12 +27,43 @@ pub(super) fn set_of_file(report: &mut Report<'_>, file: &OutputFile, item: &Res
         (None, None) => return,
     };
     if let Some(errno) = failures.times {
-        report.now(MessageType::Error, &texts::times_not_set(&item.output, errno));
+        report.now(MessageType::Error, &texts::times_not_set(texts::OPEN_LINES, &item.output, errno));
+    }
+    tell(report, texts::OPEN_LINES, item, AttributeFailures { times: None, ..failures });
+}
+
+/// Reports what could not be set although it was permitted.
+fn tell(report: &mut Report<'_>, lines: AttributeLines, item: &RestoreItem, failures: AttributeFailures) {
+    let path = &item.output;
+    let AttributeFailures { owner, mode, times } = failures;
+    let told = |errno: Option<Errno>| errno.filter(|errno| !is_silent(*errno));
+    let owner = told(owner).map(|errno| texts::owner_not_set(lines, path, errno));
+    let mode = told(mode).map(|errno| texts::modes_not_set(lines, path, errno));
+    let times = told(times).map(|errno| texts::times_not_set(lines, path, errno));
+    for text in [owner, mode, times].into_iter().flatten() {
+        report.now(MessageType::Error, &text);
     }
 }
 
-/// Sets the attributes of what has no data. Failures are silent, as in the reference (05 §8.4).
-pub(super) fn set_without_data(directories: &mut Directories, item: &RestoreItem) {
+/// Whether an error says that this process may not do it, that this file system can't, or that the
+/// object is gone.
+fn is_silent(errno: Errno) -> bool {
+    use Errno::{EACCES, EINVAL, ELOOP, ENOENT, ENOSYS, ENOTDIR, EOPNOTSUPP, EPERM};
+    matches!(errno, EPERM | EACCES | EOPNOTSUPP | ENOSYS | EINVAL | ENOENT | ENOTDIR | ELOOP)
+}
+
+/// All of them have failed.
+fn nothing_set(errno: Errno) -> AttributeFailures {
+    AttributeFailures { owner: Some(errno), ..AttributeFailures::default() }
+}
+
+/// The messages about an object without an open file.
+fn lines_of(item: &RestoreItem) -> AttributeLines {
+    if item.stat.mode_type() == Stat::MODE_SYMLINK { texts::LINK_LINES } else { texts::NAME_LINES }
+}
+
+/// Sets the attributes of what has no data.
+pub(super) fn set_without_data(report: &mut Report<'_>, directories: &mut Directories, item: &RestoreItem) {
     let is_socket = item.stat.mode_type() == Stat::MODE_SOCKET;
     if item.file_type == Some(FileType::Special) && is_socket {
         return;
@@ -40,41 +75,51 @@ pub(super) fn set_without_data(directories: &mut Directories, item: &RestoreItem
             stat.mode = stat.mode & !0o1000 | 0o7;
         }
         if let Some(target) = directories.current() {
-            let _failures = target.set_attributes(&stat);
+            tell(report, texts::NAME_LINES, item, target.set_attributes(&stat));
         }
         directories.note_record();
         return;
     }
     let guarded = directories.is_guarded();
     let (Some(directory), Some(name)) = (directories.handle(), item.last_name()) else { return };
-    if guarded {
-        let _failures = Target::Named { directory, name }.set_attributes(&item.stat);
-    } else if let Ok(pinned) = pin(directory, name) {
-        set_of_pinned(&Target::Pinned(pinned.as_fd()), item);
-    }
+    let failures = if guarded {
+        Target::Named { directory, name }.set_attributes(&item.stat)
+    } else {
+        match pin(directory, name) {
+            Ok(pinned) => set_of_pinned(&Target::Pinned(pinned.as_fd()), item),
+            Err(errno) => nothing_set(errno),
+        }
+    };
+    tell(report, lines_of(item), item, failures);
 }
 
 /// Sets the attributes of what a plugin has made and left to the daemon, if it is of the record's
-/// type. Failures are silent, as those of what has no data.
-pub(super) fn set_by_name(directories: &mut Directories, item: &RestoreItem) {
-    with_named(directories, item, |target| set_of_pinned(target, item));
+/// type.
+pub(super) fn set_by_name(report: &mut Report<'_>, directories: &mut Directories, item: &RestoreItem) {
+    with_named(directories, item, |target| tell(report, lines_of(item), item, set_of_pinned(target, item)));
 }
 
 /// Sets the attributes of what was just made where others can change names: what stands there now
 /// may be theirs.
-fn set_of_pinned(target: &Target<'_>, item: &RestoreItem) {
-    let Ok(found) = target.stat() else { return };
+fn set_of_pinned(target: &Target<'_>, item: &RestoreItem) -> AttributeFailures {
+    let found = match target.stat() {
+        Ok(found) => found,
+        Err(errno) => return nothing_set(errno),
+    };
     let stat = &item.stat;
     let same_type = (found.st_mode ^ stat.mode) & Stat::MODE_TYPE == 0;
     let is_device = matches!(stat.mode_type(), Stat::MODE_CHARACTER | Stat::MODE_BLOCK);
     if !same_type || (is_device && found.st_rdev != stat.rdev) {
-        return;
+        return AttributeFailures::default();
     }
     if item.file_type != Some(FileType::HardLink) {
-        let _failures = target.set_attributes(stat);
+        target.set_attributes(stat)
     } else if (found.st_uid, found.st_gid, found.st_mode) == (stat.uid, stat.gid, stat.mode) {
         // The first name has its owner and mode from its own record. Were they different, this
         // would be another file.
-        let _times = target.set_times(stat.atime, stat.mtime);
+        let times = target.set_times(stat.atime, stat.mtime).err();
+        AttributeFailures { times, ..AttributeFailures::default() }
+    } else {
+        AttributeFailures::default()
     }
 }

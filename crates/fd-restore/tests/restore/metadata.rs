@@ -34,7 +34,7 @@ fn metadata(place: &Place, name: &str) -> FileMetadata {
     let wanted = Wanted { acl: true, xattr: true };
     let handle = || {
         let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW;
-        OpenOptions::new().read(true).custom_flags(flags.bits()).open(&path).ok().map(OwnedFd::from)
+        OpenOptions::new().read(true).custom_flags(flags.bits()).open(&path).map(OwnedFd::from)
     };
     let source = Source::Handle(path.as_bytes(), &handle);
     MetadataReader::new().read(source, path.as_bytes(), file_type, stat.dev(), wanted, &mut found);

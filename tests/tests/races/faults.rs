@@ -1,0 +1,178 @@
+//! A call fails, or moves fewer bytes than it should. `RACES=20000` takes that many faults instead
+//! of a selection.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use bed::{Acted, Bed, Fd, JobResult, Racer, Restore, Result, Rule};
+
+use crate::judge::{self, is_named};
+use crate::scene::{Scene, Tally, bed_of_units, below, inodes, name_of, remove, spread, wanted};
+
+/// Units of one job.
+const UNITS: usize = 150;
+
+/// Which calls, and what happens to them: EIO, ENOMEM, EINTR, EAGAIN, ENOSPC, ESTALE, or less than
+/// was asked for.
+const FAULTS: [(&str, &str); 9] = [
+    ("*", "errno 5"),
+    ("*", "errno 12"),
+    ("*", "errno 4"),
+    ("*", "errno 11"),
+    ("*", "errno 28"),
+    ("*", "errno 116"),
+    (MOVING, "short 17"),
+    (MOVING, "short 1"),
+    (MOVING, "short 300"),
+];
+const MOVING: &str = "read,pread64,preadv,preadv2,write,pwrite64,writev,pwritev";
+
+/// A fault: what was to happen, and what has happened.
+struct Fault {
+    what: &'static str,
+    nth: usize,
+    acted: Option<Acted>,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} at call {}: {:?}", self.what, self.nth, self.acted)
+    }
+}
+
+/// The faults of a job's units, of which this is the `first`, and their rules. Without a number of
+/// calls they are only counted.
+fn faults(scene: &Scene, first: usize, calls: usize) -> (Vec<Fault>, Vec<Rule>) {
+    let drawn = |number| {
+        let choice = spread(first + number, calls.max(1) * FAULTS.len());
+        let (calls_meant, what) = *FAULTS.get(choice % FAULTS.len()).unwrap();
+        let nth = if calls == 0 { 0 } else { 1 + choice / FAULTS.len() };
+        // Few calls move bytes.
+        let nth = if calls_meant == MOVING { nth % 12 } else { nth };
+        let below = Some(scene.unit(number));
+        let rule = Rule { below, nth: nth as u64, calls: calls_meant.to_owned(), action: what.to_owned() };
+        (Fault { what, nth, acted: None }, rule)
+    };
+    (0..UNITS).map(drawn).unzip()
+}
+
+fn with_cause(problems: Vec<String>, faults: &[Fault]) -> Vec<String> {
+    let cause = |problem: &str| faults.iter().enumerate().find(|(at, _)| problem.contains(&name_of(*at)));
+    let told = |problem: String| match cause(&problem) {
+        Some((_, fault)) => format!("{problem} ({fault})"),
+        None => problem,
+    };
+    problems.into_iter().map(told).collect()
+}
+
+/// What a backup has lost or spoiled without a message.
+fn judge_backup(bed: &Bed, scene: &Scene, job: &JobResult) -> Result<Vec<String>> {
+    let files = judge::saved(bed.records(&job.row, "test")?)?;
+    let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
+    let mut problems = judge::misfits(&files, &inodes(&[&scene.tree]), said);
+    // Of a job's warnings about metadata only the first are shown.
+    if !said.contains("Had 25 ") {
+        problems.extend(files.iter().filter_map(|file| file.lacks(said)));
+    }
+    for number in 0..UNITS {
+        problems.extend(judge::missing(&scene.unit(number), None, &files, said));
+    }
+    Ok(problems)
+}
+
+/// What a restore has lost or spoiled without a message.
+fn judge_restore(source: &Path, restored: &Path, log: &str) -> Vec<String> {
+    let paths = walkdir::WalkDir::new(source).into_iter().map(|entry| entry.unwrap().into_path());
+    let problem = |path: PathBuf| {
+        let there = restored.join(path.strip_prefix(source).unwrap());
+        let [one, other] = [&path, &there].map(|path| seen(path));
+        let is_named = |path: &Path| is_named(log, &path.to_string_lossy());
+        let is_told = there.ancestors().take_while(|path| path.starts_with(restored)).any(is_named);
+        // Two names of one file.
+        let is_told = is_told
+            || ["h1", "h2"].iter().any(|name| there.ends_with(name)) && {
+                ["h1", "h2"].iter().any(|name| is_named(&restored.join(name)))
+            };
+        (one != other && !is_told).then(|| format!("{}: {one:?}, restored as {other:?}", there.display()))
+    };
+    paths.filter_map(problem).collect()
+}
+
+/// Everything about an object that a restore makes.
+fn seen(path: &Path) -> Option<String> {
+    let stat = fs::symlink_metadata(path).ok()?;
+    let content = if stat.is_file() { fs::read(path).ok()? } else { Vec::new() };
+    let line = String::from_utf8_lossy(content.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
+    let is_whole = content.chunks(line.len() + 1).all(|part| part == format!("{line}\n").as_bytes());
+    let target = fs::read_link(path).ok();
+    let attribute = |name: &str| xattr::get(path, name).ok().flatten().filter(|_| !stat.is_symlink());
+    let (mode, uid, gid, mtime) = (stat.mode(), stat.uid(), stat.gid(), stat.mtime());
+    let attributes = ["user.id", "system.posix_acl_access"]
+        .map(attribute)
+        .map(|value| value.map(|value| value.escape_ascii().to_string()));
+    Some(format!("{mode:o} {uid} {gid} {mtime} {} {is_whole} {line} {target:?} {attributes:?}", content.len()))
+}
+
+#[test]
+fn a_call_that_fails_loses_or_spoils_no_file_silently() -> Result<()> {
+    if let Some(missing) = Racer::missing() {
+        return skip::test(missing);
+    }
+    let (mut bed, folder, tree) = bed_of_units("faults")?;
+    let scene = Scene::lay(&folder, tree.clone());
+    (0..UNITS).for_each(|number| scene.lay_unit(number, true));
+    let good = bed.backup("test", "level=Full")?.must_be_good()?.row.id;
+
+    let wanted = wanted("RACES", UNITS);
+    let (mut tallies, mut problems) = ([Tally::default(), Tally::default()], Vec::new());
+    let mut calls = [0, 0];
+    // The first ones only count.
+    for first in std::iter::once(None).chain((0..wanted).step_by(UNITS).map(Some)) {
+        for (side, what) in ["backup", "restore"].into_iter().enumerate() {
+            let to = folder.join("to");
+            let place =
+                if what == "backup" { scene.clone() } else { Scene { tree: below(&to, &tree), ..scene.clone() } };
+            let known = first.map_or(0, |_| calls[side]);
+            let (mut faults, rules) = faults(&place, first.unwrap_or_default(), known);
+            let watch = place.watch(&mut bed, "test", &rules)?;
+            let restore = Restore { job: good, from: "test", onto: "test", to: &to, replace: "always" };
+            let job = if what == "backup" { bed.backup("test", "level=Full")? } else { bed.restore(&restore)? };
+            let counted = watch.finish()?;
+            calls[side] = calls[side]
+                .max(usize::try_from(counted.iter().map(|counted| counted.calls).max().unwrap_or(0)).unwrap());
+            for (fault, counted) in faults.iter_mut().zip(&counted) {
+                tallies[side].add(fault.what, counted);
+                fault.acted.clone_from(&counted.acted);
+            }
+            let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
+            let mut found = if what == "backup" {
+                judge_backup(&bed, &scene, &job)?
+            } else {
+                (0..UNITS).flat_map(|number| judge_restore(&scene.unit(number), &place.unit(number), said)).collect()
+            };
+            if !"TE".contains(job.row.status) {
+                found.push(format!("the {what} ended with {}", job.row.status));
+            }
+            if !found.is_empty() && Fd::under_test()? == Fd::Ours {
+                eprintln!("{}", job.log);
+            }
+            problems.extend(with_cause(found, &faults));
+            remove(&to);
+        }
+    }
+    // The daemon has not suffered.
+    let last = bed.backup("test", "level=Full")?.must_be_good()?;
+    problems.extend(judge_backup(&bed, &scene, &last)?);
+    for (tally, calls) in tallies.iter().zip(calls) {
+        eprintln!("of {wanted} faults ({calls} calls about a unit): {tally}");
+        assert!(tally.done(&["failed", "shortened"]) * 2 > wanted, "few faults: {tally}");
+    }
+    problems.iter().take(60).for_each(|problem| eprintln!("{problem:?}"));
+    if Fd::under_test()? == Fd::Ours {
+        assert!(problems.is_empty(), "{} problems", problems.len());
+    }
+    Ok(())
+}
