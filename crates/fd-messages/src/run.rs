@@ -20,6 +20,12 @@ pub trait JobLog: Send + Sync {
     /// Whether any destination of the Messages resource takes this type; where none does, the text
     /// need not be built (the line of each saved or restored file, for example).
     fn wants(&self, kind: MessageType) -> bool;
+
+    /// Whether a message of this type has any effect, even if no destination takes it: one that is
+    /// not queued delivers those that are (reference 05 §0.4). `all, !restored` leaves it.
+    fn has_effect(&self, kind: MessageType) -> bool {
+        self.wants(kind)
+    }
 }
 
 /// Counters of one running job. Status reads them at any time; the job's threads add to them.

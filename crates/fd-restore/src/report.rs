@@ -36,6 +36,8 @@ enum Held {
     Finding(Ticket),
     Now(MessageType, Vec<u8>),
     Later(MessageType, Vec<u8>),
+    /// The place of messages that nobody hears.
+    Unheard,
 }
 
 impl<'a> Report<'a> {
@@ -60,6 +62,22 @@ impl<'a> Report<'a> {
             self.tell(kind, text);
         } else {
             self.hold(Held::Now(kind, text.to_vec()), text.len());
+        }
+    }
+
+    /// A message of this type that nobody hears is due: like any that is not queued, it delivers
+    /// those that are.
+    pub(crate) fn unheard(&mut self, kind: MessageType) {
+        if self.log.has_effect(kind) {
+            self.deliver_in_turn();
+        }
+    }
+
+    fn deliver_in_turn(&mut self) {
+        match self.held.last() {
+            None => self.deliver(),
+            Some(Held::Unheard) => {}
+            Some(_) => self.held.push(Held::Unheard),
         }
     }
 
@@ -110,6 +128,7 @@ impl<'a> Report<'a> {
                 },
                 Held::Now(kind, text) => self.now(kind, &text),
                 Held::Later(kind, text) => self.later(kind, text),
+                Held::Unheard => self.deliver_in_turn(),
             }
         }
     }
@@ -135,5 +154,64 @@ impl<'a> Report<'a> {
     /// What is still queued.
     pub(crate) fn into_queue(self) -> Vec<QueuedMessage> {
         self.queue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// `all, !restored`, or without that type altogether.
+    struct Log {
+        has_effect: bool,
+        lines: Mutex<Vec<Vec<u8>>>,
+    }
+
+    impl JobLog for Log {
+        fn message(&self, _kind: MessageType, text: &[u8]) {
+            self.lines.lock().unwrap().push(text.to_vec());
+        }
+
+        fn wants(&self, kind: MessageType) -> bool {
+            kind != MessageType::Restored
+        }
+
+        fn has_effect(&self, kind: MessageType) -> bool {
+            self.wants(kind) || self.has_effect
+        }
+    }
+
+    fn lines(log: &Log) -> usize {
+        log.lines.lock().unwrap().len()
+    }
+
+    #[test]
+    fn a_message_that_nobody_hears_delivers_those_that_are_queued() {
+        for has_effect in [true, false] {
+            let log = Log { has_effect, lines: Mutex::default() };
+            let mut report = Report::new(&log);
+            report.later(MessageType::Error, b"one".to_vec());
+            report.unheard(MessageType::Restored);
+            assert_eq!(lines(&log), usize::from(has_effect));
+        }
+    }
+
+    #[test]
+    fn it_keeps_its_place_behind_a_digest_that_is_not_known() {
+        let log = Log { has_effect: true, lines: Mutex::default() };
+        let mut report = Report::new(&log);
+        let ticket = Ticket::default();
+        report.hold_for(ticket);
+        report.later(MessageType::Error, b"one".to_vec());
+        for _ in 0..3 {
+            report.unheard(MessageType::Restored);
+        }
+        report.later(MessageType::Error, b"two".to_vec());
+        assert_eq!((lines(&log), report.held.len()), (0, 4));
+        report.settle(|_| Some(Vec::new()));
+        assert_eq!(lines(&log), 1);
+        assert_eq!(report.into_queue().len(), 1);
     }
 }

@@ -369,6 +369,7 @@ impl<'a> Round<'a> {
     /// The line about a restored file (reference 05 §3.6).
     fn report_restored(&mut self, item: &RestoreItem) {
         if !self.report.wants(MessageType::Restored) {
+            self.report.unheard(MessageType::Restored);
             return;
         }
         let mut line = Vec::with_capacity(item.output.len() + 100);

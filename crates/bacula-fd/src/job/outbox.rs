@@ -69,7 +69,11 @@ impl JobLog for Outbox {
     }
 
     fn wants(&self, kind: MessageType) -> bool {
-        self.messages.wants(kind.number()) && (Self::job_counts(kind) || self.is_heard(kind))
+        self.has_effect(kind) && (Self::job_counts(kind) || self.is_heard(kind))
+    }
+
+    fn has_effect(&self, kind: MessageType) -> bool {
+        self.messages.wants(kind.number())
     }
 }
 
