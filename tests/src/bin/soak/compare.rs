@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use bed::{
@@ -199,7 +199,9 @@ fn messages(lane: &Lane, side: usize, jobs: &[JobResult; 2], clients: [&str; 2])
 /// The counts of the report and of the catalog.
 fn counts(lane: &Lane, job: &JobResult) -> Vec<String> {
     let report = job.report();
-    let depends_on_encoder = |key: &str| lane.packed && ["FD Bytes Written", "Software Compression"].contains(&key);
+    let depends_on_encoder = |key: &str| {
+        (lane.packed || lane.digests_holes()) && ["FD Bytes Written", "Software Compression"].contains(&key)
+    };
     let counts = COUNTS_OF_A_REPORT.into_iter().filter(|key| !depends_on_encoder(key)).map(|key| {
         let value = report.get(key).map(String::as_str).unwrap_or_default();
         // The level's time is that of the job before.
@@ -209,7 +211,10 @@ fn counts(lane: &Lane, job: &JobResult) -> Vec<String> {
     let own = [format!("files {}", row.files), format!("errors {} level {}", row.errors, row.level)];
     let mut counts: Vec<_> = counts.chain(own).collect();
     if !lane.packed {
-        counts.push(format!("bytes {} read {}", row.bytes, row.read_bytes));
+        counts.push(format!("bytes {}", row.bytes));
+    }
+    if !lane.packed && !lane.digests_holes() {
+        counts.push(format!("read {}", row.read_bytes));
     }
     counts
 }
@@ -239,6 +244,7 @@ pub(crate) fn restores(jobs: &[JobResult; 2], places: [&Path; 2], begin: i64) ->
         differences.push(format!("restores: {left}\n{right}"));
     }
     let [left, right] = places;
+    cover_ancestors(right)?;
     for place in places {
         // What the writer of `bpipe` has made has no other time.
         let made = place.join("from-bpipe");
@@ -250,6 +256,24 @@ pub(crate) fn restores(jobs: &[JobResult; 2], places: [&Path; 2], begin: i64) ->
     let trees = compare_trees(left, right, TreeRules::restored())?;
     differences.extend(trees.into_iter().map(|text| format!("restored: {text}")));
     Ok(differences)
+}
+
+/// While another job sets attributes, the stock daemon's umask is cleared, and directories that have
+/// no record may be open to all (docs/differences.md): those above the tree.
+fn cover_ancestors(stock: &Path) -> Result<()> {
+    let mut folder = stock.to_owned();
+    while folder.file_name().is_some_and(|name| name != "tree") {
+        let facts = fs::metadata(&folder).map_err(BedError::file("examine", &folder))?;
+        if facts.mode() & 0o7777 == 0o777 {
+            let private = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(&folder, private).map_err(BedError::file("change mode of", &folder))?;
+        }
+        let entries = fs::read_dir(&folder).map_err(BedError::file("read", &folder))?;
+        let inside = entries.filter_map(|entry| Some(entry.ok()?.path())).find(|path| path.is_dir());
+        let Some(inside) = inside else { break };
+        folder = inside;
+    }
+    Ok(())
 }
 
 /// Gives fixed times to the directories that have the time of the restore when the stock daemon has

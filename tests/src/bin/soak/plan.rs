@@ -266,7 +266,15 @@ impl Lane {
             .collect()
     }
 
-    /// Whether its jobs carry on from the last Full.
+    /// Whether files with holes are read to be compared with the catalog. What both daemons count
+    /// as read differs then by some bytes, for a reason that is not known yet.
+    pub(crate) fn digests_holes(&self) -> bool {
+        let has = |found: &dyn Fn(&str) -> bool| self.options.iter().any(|option| found(option));
+        has(&|option| option == "Sparse = yes")
+            && has(&|option| option.starts_with("Accurate") && option.ends_with('5'))
+    }
+
+    /// The generations whose jobs together hold the newest state.
     pub(crate) fn chain(&self, generation: usize) -> Vec<usize> {
         let mut chain: Vec<usize> = Vec::new();
         for (at, level) in self.levels.iter().enumerate().take(generation + 1) {
