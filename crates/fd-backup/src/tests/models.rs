@@ -38,10 +38,12 @@ struct Subject {
     bed: Bed,
     wire: Vec<u8>,
     steps: u64,
+    /// A thread of it only looks now and then whether its job has failed.
+    glances: bool,
 }
 
 /// What a backup of the plan sends.
-fn subject(bed: Bed) -> Subject {
+fn subject(bed: Bed, glances: bool) -> Subject {
     let found = Arc::new(std::sync::Mutex::new(None));
     let (bed, to_find) = (Arc::new(bed), Arc::clone(&found));
     let of_model = Arc::clone(&bed);
@@ -58,7 +60,7 @@ fn subject(bed: Bed) -> Subject {
     });
     let (wire, steps) = found.lock().unwrap().take().unwrap();
     let bed = Arc::into_inner(bed).unwrap();
-    Subject { bed, wire, steps }
+    Subject { bed, wire, steps, glances }
 }
 
 fn check(subject: &Subject, plan: BackupPlan, fate: Fate) {
@@ -77,14 +79,17 @@ fn check(subject: &Subject, plan: BackupPlan, fate: Fate) {
         allow_threads(1 + pick(3));
     }
     let is_over = Arc::new(AtomicBool::new(false));
-    let clock = (fate == Fate::Cancel).then(|| {
+    let ends_by_time = fate == Fate::Cancel || subject.glances && fate != Fate::Nothing;
+    // Not so much that threads are left behind which are only slow.
+    let step = if subject.glances { STEP / 10 } else { STEP / 100 };
+    let clock = ends_by_time.then(|| {
         let is_over = Arc::clone(&is_over);
         let cancel = cancel.clone();
         // Time passes when the job is canceled: until then, nobody may wait for it.
         thread::spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
-                if cancel.is_cancelled() {
-                    pass(STEP / 100);
+                if fate != Fate::Cancel || cancel.is_cancelled() {
+                    pass(step);
                 }
                 thread::yield_now();
             }
@@ -111,8 +116,8 @@ fn check(subject: &Subject, plan: BackupPlan, fate: Fate) {
 }
 
 /// Runs backups of this tree.
-fn explore_backups(name: &str, orders: usize, bed: Bed) {
-    let subject = subject(bed);
+fn explore_backups(name: &str, orders: usize, bed: Bed, glances: bool) {
+    let subject = subject(bed, glances);
     explore(name, Count::Of(orders), move || {
         let mut plan = BackupPlan {
             workers: 1 + pick(3),
@@ -141,7 +146,7 @@ fn a_backup_sends_the_same_or_says_why_not() {
     for n in 0..2 {
         File::create(bed.path(&format!("d{n}/large"))).unwrap().set_len(530_000).unwrap();
     }
-    explore_backups("backup", 1000, bed);
+    explore_backups("backup", 1000, bed, false);
 }
 
 /// Large files in the page cache, which a thread of its own digests before the workers read them.
@@ -151,5 +156,5 @@ fn digests_ahead_change_nothing_but_the_time() {
     for n in 0..5 {
         bed.file(&format!("large {n}"), &noise(n, 530_000));
     }
-    explore_backups("backup, digests ahead", 200, bed);
+    explore_backups("backup, digests ahead", 100, bed, true);
 }

@@ -43,11 +43,15 @@ fn events(top: &Path, depth: u16, calls: Arc<dyn Calls>) -> Vec<String> {
 }
 
 fn events_until(top: &Path, depth: u16, calls: Arc<dyn Calls>, host: &Host) -> (Vec<String>, WalkEnd) {
+    let depth = LookupDepth::Fixed(NonZeroU16::new(depth).unwrap());
+    events_at(top, depth, calls, host)
+}
+
+fn events_at(top: &Path, lookup_depth: LookupDepth, calls: Arc<dyn Calls>, host: &Host) -> (Vec<String>, WalkEnd) {
     let mut parser = Parser::new(&NoExpressions);
     for line in ["I", &format!("F {}", top.display())] {
         let _reaction = parser.line(line.as_bytes()).unwrap();
     }
-    let lookup_depth = LookupDepth::Fixed(NonZeroU16::new(depth).unwrap());
     let settings = WalkSettings { lookup_depth, ..WalkSettings::default() };
     let mut events = Vec::new();
     let mut sink = |event: WalkEvent<'_>| {

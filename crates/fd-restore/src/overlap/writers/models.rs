@@ -91,9 +91,11 @@ fn check(top: &Path, fate: Fate) {
     }
     let ticks = Arc::new(std::sync::atomic::AtomicBool::new(!matches!(fate, Fate::Nothing | Fate::NoThread)));
     let clock = Arc::clone(&ticks);
+    // The threads of a job that is only canceled are given up if they hang, not if they are slow.
+    let step = if fate == Fate::Cancel { LOOK / 100 } else { LOOK };
     let clock = thread::spawn(move || {
         while clock.load(Ordering::Relaxed) {
-            pass(LOOK);
+            pass(step);
             thread::yield_now();
         }
     });
@@ -122,7 +124,7 @@ fn check(top: &Path, fate: Fate) {
         thread::yield_now();
     }
     assert!(running() == 0, "{fate:?}: a thread is left");
-    assert!(!given_up || matches!(fate, Fate::Cancel | Fate::Hang), "{fate:?}: given up");
+    assert!(!given_up || fate == Fate::Hang, "{fate:?}: given up");
 }
 
 #[test]

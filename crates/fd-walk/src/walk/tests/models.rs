@@ -26,6 +26,8 @@ enum Fate {
 
 /// Calls of which one meets its fate.
 struct Fateful {
+    /// So many lookups are late, really: then more are made at a time.
+    late: AtomicU64,
     fate: Fate,
     calls: AtomicU64,
     host: Arc<Host>,
@@ -57,6 +59,9 @@ impl Fateful {
 
 impl Calls for Fateful {
     fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        if self.late.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |late| late.checked_sub(1)).is_ok() {
+            sleep(Duration::from_millis(1));
+        }
         self.call();
         Kernel.lstat(at, name)
     }
@@ -71,7 +76,9 @@ fn check(top: &Path, expected: &[String], fate: Fate) {
     let host = Arc::new(Host { is_cancelled: false.into() });
     let is_over = Arc::new(AtomicBool::new(false));
     let at = u64::try_from(pick(expected.len() * 2)).unwrap();
-    let calls = Fateful { fate, calls: at.into(), host: Arc::clone(&host), is_over: Arc::clone(&is_over) };
+    let depth = NonZeroU16::new([0, 2, 3, 8][pick(4)]).map_or(LookupDepth::Adaptive, LookupDepth::Fixed);
+    let late = if depth == LookupDepth::Adaptive { 4 } else { 0 }.into();
+    let calls = Fateful { late, fate, calls: at.into(), host: Arc::clone(&host), is_over: Arc::clone(&is_over) };
     if fate == Fate::NoThread {
         allow_threads(1 + pick(2));
     }
@@ -86,8 +93,7 @@ fn check(top: &Path, expected: &[String], fate: Fate) {
             }
         })
     });
-    let depth = [2, 3, 8][pick(3)];
-    let (found, end) = events_until(top, depth, Arc::new(calls), &host);
+    let (found, end) = events_at(top, depth, Arc::new(calls), &host);
     is_over.store(true, Ordering::Relaxed);
     if let Some(clock) = clock {
         clock.join().unwrap();
