@@ -3,4 +3,5 @@
 
 mod living_host;
 mod metadata_updates;
+mod restore_sequences;
 mod restores_in_a_row;
