@@ -6,7 +6,10 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 #[cfg(feature = "models")]
-use fd_messages::CancelToken;
+use {
+    fd_messages::CancelToken,
+    std::sync::{Arc, atomic::AtomicBool},
+};
 
 use crate::sync::thread;
 
@@ -36,6 +39,11 @@ pub(crate) enum Then {
     Nothing,
     Cancel(CancelToken),
     Panic,
+    /// The thread hangs until the job is over, which is canceled.
+    Hang {
+        token: CancelToken,
+        is_over: Arc<AtomicBool>,
+    },
 }
 
 impl Schedule {
@@ -81,6 +89,12 @@ impl Schedule {
                     match then {
                         Then::Nothing => {}
                         Then::Cancel(token) => token.cancel(),
+                        Then::Hang { token, is_over } => {
+                            token.cancel();
+                            while !is_over.load(Ordering::Relaxed) {
+                                thread::yield_now();
+                            }
+                        }
                         // Not `panic!`: the scheduler would take it for a failure of the model.
                         Then::Panic => std::panic::resume_unwind(Box::new("on purpose")),
                     }

@@ -27,6 +27,8 @@ enum Fate {
     Cancel,
     /// A thread panics at a step.
     Panic,
+    /// A thread hangs, and the job is canceled.
+    Hang,
     /// The Storage Daemon is gone.
     Lost,
     /// From one thread on, no more can be started.
@@ -66,7 +68,9 @@ fn subject(bed: Bed, glances: bool) -> Subject {
 fn check(subject: &Subject, plan: BackupPlan, fate: Fate) {
     let cancel = CancelToken::new();
     let progress: Arc<Progress> = Arc::default();
+    let is_over = Arc::new(AtomicBool::new(false));
     let then = match fate {
+        Fate::Hang => Then::Hang { token: cancel.clone(), is_over: Arc::clone(&is_over) },
         Fate::Cancel => Then::Cancel(cancel.clone()),
         Fate::Panic => Then::Panic,
         _ => Then::Nothing,
@@ -78,17 +82,16 @@ fn check(subject: &Subject, plan: BackupPlan, fate: Fate) {
         // The walker is the first.
         allow_threads(1 + pick(3));
     }
-    let is_over = Arc::new(AtomicBool::new(false));
-    let ends_by_time = fate == Fate::Cancel || subject.glances && fate != Fate::Nothing;
+    let ends_by_time = matches!(fate, Fate::Cancel | Fate::Hang) || subject.glances && fate != Fate::Nothing;
     // Not so much that threads are left behind which are only slow.
-    let step = if subject.glances { STEP / 10 } else { STEP / 100 };
+    let step = if subject.glances || fate == Fate::Hang { STEP / 10 } else { STEP / 100 };
     let clock = ends_by_time.then(|| {
         let is_over = Arc::clone(&is_over);
         let cancel = cancel.clone();
         // Time passes when the job is canceled: until then, nobody may wait for it.
         thread::spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
-                if fate != Fate::Cancel || cancel.is_cancelled() {
+                if !matches!(fate, Fate::Cancel | Fate::Hang) || cancel.is_cancelled() {
                     pass(step);
                 }
                 thread::yield_now();
@@ -103,11 +106,15 @@ fn check(subject: &Subject, plan: BackupPlan, fate: Fate) {
     if let Some(clock) = clock {
         clock.join().unwrap();
     }
+    // Those that were left behind.
+    while fate == Fate::Hang && running() > 0 {
+        thread::yield_now();
+    }
     assert_eq!(running(), 0, "a thread is left");
     assert!(subject.wire.starts_with(&sink.wire), "{fate:?}: another stream");
     match (&result, fate) {
         (Ok(()), _) => assert!(subject.wire == sink.wire, "{fate:?}: a part of the stream is missing"),
-        (Err(BackupError::Cancelled), Fate::Cancel)
+        (Err(BackupError::Cancelled), Fate::Cancel | Fate::Hang)
         | (Err(BackupError::Panicked), Fate::Panic)
         | (Err(BackupError::Sink(_)), Fate::Lost)
         | (Err(BackupError::Thread { .. }), Fate::NoThread) => {}
@@ -128,7 +135,8 @@ fn explore_backups(name: &str, orders: usize, bed: Bed, glances: bool) {
         if let Some(scouts) = NonZeroU16::new([1, 1, 3][pick(3)]) {
             plan.walk.lookup_depth = LookupDepth::Fixed(scouts);
         }
-        let fate = [Fate::Nothing, Fate::Cancel, Fate::Panic, Fate::Lost, Fate::NoThread][pick(5)];
+        let fates = [Fate::Nothing, Fate::Cancel, Fate::Panic, Fate::Hang, Fate::Lost, Fate::NoThread];
+        let fate = fates[pick(fates.len())];
         check(&subject, plan, fate);
     });
 }
