@@ -22,20 +22,21 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
         found: &["a/b: missing on the right"],
         text: "Makes every directory that `where` goes through, also those that a `..` behind them leaves again.",
     },
-    // The first name is a link that was there before and stays; the second becomes another name of
-    // it.
-    Documented { rows: "ifolder dangling-link hard-link", found: LINKED_LINK, text: TIMES_THROUGH_A_LINK },
-    Documented { rows: "never dangling-link hard-link", found: LINKED_LINK, text: TIMES_THROUGH_A_LINK },
-    Documented { rows: "ifolder link-to-directory hard-link", found: LINKED_VICTIM, text: TIMES_THROUGH_A_LINK },
-    Documented { rows: "never link-to-directory hard-link", found: LINKED_VICTIM, text: TIMES_THROUGH_A_LINK },
-    Documented { rows: "ifolder link-to-file hard-link", found: LINKED_VICTIM, text: TIMES_THROUGH_A_LINK },
-    Documented { rows: "never link-to-file hard-link", found: LINKED_VICTIM, text: TIMES_THROUGH_A_LINK },
+    // The first name is something that was there before and stays; the second becomes another name
+    // of it.
+    Documented { rows: "ifolder link-to-directory hard-link", found: LINKED_VICTIM, text: KEPT },
+    Documented { rows: "never link-to-directory hard-link", found: LINKED_VICTIM, text: KEPT },
+    Documented { rows: "ifolder link-to-file hard-link", found: LINKED_VICTIM, text: KEPT },
+    Documented { rows: "never link-to-file hard-link", found: LINKED_VICTIM, text: KEPT },
+    Documented { rows: "ifolder fifo hard-link", found: LINKED_FIFO, text: KEPT },
+    Documented { rows: "never fifo hard-link", found: LINKED_FIFO, text: KEPT },
 ];
 
-const TIMES_THROUGH_A_LINK: &str =
-    "A hard link to a symbolic link that was kept gives its times to what that link leads to.";
-const LINKED_LINK: &[&str] = &["x: mtime", "x: atime", "y: mtime", "y: atime"];
-const LINKED_VICTIM: &[&str] = &["victim: mtime", "victim: atime", "x: mtime", "x: atime", "y: mtime", "y: atime"];
+const KEPT: &str =
+    "the next name becomes a name of the kept file, and gives it the owner, mode and times on the volume.";
+const LINKED_VICTIM: &[&str] = &["victim: mtime", "victim: atime"];
+const LINKED_FIFO: &[&str] =
+    &["x: mode", "x: owner", "x: mtime", "x: atime", "y: mode", "y: owner", "y: mtime", "y: atime"];
 
 /// The one for a row.
 pub(crate) fn of_row(name: &str) -> Option<&'static Documented> {

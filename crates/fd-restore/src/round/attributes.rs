@@ -9,6 +9,7 @@ use fd_messages::MessageType;
 use fd_metadata::{AttributeFailures, Target, UsualOwner, pin};
 use fd_records::{FileType, Stat};
 use nix::errno::Errno;
+use nix::sys::stat::FileStat;
 
 use crate::file::RestoreItem;
 use crate::output_file::OutputFile;
@@ -83,7 +84,8 @@ pub(super) fn set_without_data(report: &mut Report<'_>, directories: &mut Direct
     let guarded = directories.is_guarded();
     let (Some(directory), Some(name)) = (directories.handle(), item.last_name()) else { return };
     let failures = if guarded {
-        Target::Named { directory, name }.set_attributes(&item.stat)
+        let target = Target::Named { directory, name };
+        if is_the_file(&target, item) { target.set_attributes(&item.stat) } else { AttributeFailures::default() }
     } else {
         match pin(directory, name) {
             Ok(pinned) => set_of_pinned(&Target::Pinned(pinned.as_fd()), item),
@@ -114,12 +116,22 @@ fn set_of_pinned(target: &Target<'_>, item: &RestoreItem) -> AttributeFailures {
     }
     if item.file_type != Some(FileType::HardLink) {
         target.set_attributes(stat)
-    } else if (found.st_uid, found.st_gid, found.st_mode) == (stat.uid, stat.gid, stat.mode) {
-        // The first name has its owner and mode from its own record. Were they different, this
-        // would be another file.
+    } else if is_the_file(target, item) {
         let times = target.set_times(stat.atime, stat.mtime).err();
         AttributeFailures { times, ..AttributeFailures::default() }
     } else {
         AttributeFailures::default()
     }
+}
+
+/// Whether a hard link leads to the file of its record, and not to one that was kept in its place.
+/// The first name has its attributes from its own record: were they different, this would be
+/// another file. An update is for whatever there is.
+fn is_the_file(target: &Target<'_>, item: &RestoreItem) -> bool {
+    let stat = &item.stat;
+    let is_it = |found: FileStat| {
+        (found.st_uid, found.st_gid, found.st_mode) == (stat.uid, stat.gid, stat.mode)
+            && (found.st_size, found.st_mtime) == (stat.size, stat.mtime)
+    };
+    item.file_type != Some(FileType::HardLink) || item.is_update || target.stat().is_ok_and(is_it)
 }

@@ -167,3 +167,25 @@ fn an_existing_link_is_replaced_and_not_followed() {
         assert_ne!(fs::read_link(place.path("l")).ok(), Some("victim".into()));
     }
 }
+
+/// Else a file that someone has put there could become a set-user-ID program of root.
+#[test]
+fn a_kept_file_gets_nothing_of_another_one_through_a_hard_link() {
+    let place = Place::new();
+    fs::write(place.path("f"), b"kept").unwrap();
+    let before = place.stat("f");
+    let mut volume = Volume::new();
+    let (mut first, mut later) = (Saved::file("/f"), Saved::hard_link("/h", "/f"));
+    for saved in [&mut first, &mut later] {
+        (saved.stat.mode, saved.stat.size) = (0o104_755, 3);
+    }
+    volume.put(&first).record(Stream::FILE_DATA, b"new").put(&later);
+    let _told = place.job_with(Replace::Never).run(&volume);
+    let after = place.stat("f");
+    assert_eq!((after.mode(), after.mtime()), (before.mode(), before.mtime()));
+    assert_eq!((place.read("h"), place.stat("h").ino()), (b"kept".to_vec(), before.ino()));
+    // A link to the file itself is as its record says.
+    let place = Place::new();
+    place.job().run(&volume).assert_quiet();
+    assert_eq!((place.read("h"), place.mode("h"), place.stat("h").mtime()), (b"new".to_vec(), 0o104_755, MTIME));
+}
