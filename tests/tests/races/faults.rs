@@ -116,6 +116,17 @@ fn seen(path: &Path) -> Option<String> {
     Some(format!("{mode:o} {uid} {gid} {mtime} {} {is_whole} {line} {target:?} {attributes:?}", content.len()))
 }
 
+/// What was found about a job of the daemon, with its end if that is not a proper one.
+fn judge_job(what: &str, job: &JobResult, mut found: Vec<String>) -> Result<Vec<String>> {
+    if !"TE".contains(job.row.status) {
+        found.push(format!("the {what} ended with {}", job.row.status));
+    }
+    if !found.is_empty() && Fd::under_test()? == Fd::Ours {
+        bed::say(&job.log);
+    }
+    Ok(found)
+}
+
 #[test]
 fn a_call_that_fails_loses_or_spoils_no_file_silently() -> Result<()> {
     if let Some(missing) = Racer::missing() {
@@ -147,19 +158,13 @@ fn a_call_that_fails_loses_or_spoils_no_file_silently() -> Result<()> {
                 tallies[side].add(fault.what, counted);
                 fault.acted.clone_from(&counted.acted);
             }
-            let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
-            let mut found = if what == "backup" {
+            let found = if what == "backup" {
                 judge_backup(&bed, &scene, &job)?
             } else {
+                let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
                 (0..UNITS).flat_map(|number| judge_restore(&scene.unit(number), &place.unit(number), said)).collect()
             };
-            if !"TE".contains(job.row.status) {
-                found.push(format!("the {what} ended with {}", job.row.status));
-            }
-            if !found.is_empty() && Fd::under_test()? == Fd::Ours {
-                eprintln!("{}", job.log);
-            }
-            problems.extend(with_cause(found, &faults));
+            problems.extend(with_cause(judge_job(what, &job, found)?, &faults));
             remove(&to);
         }
     }

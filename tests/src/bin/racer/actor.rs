@@ -72,6 +72,26 @@ pub(crate) fn obey(arguments: &Arguments) -> io::Result<()> {
     Ok(())
 }
 
+/// An act that changes the file itself.
+fn change(what: &str, path: &Path) -> io::Result<()> {
+    // Opening a FIFO would wait for its other end.
+    if !path.symlink_metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    match what {
+        "truncate" => {
+            let file = OpenOptions::new().write(true).open(path)?;
+            file.set_len(file.metadata()?.len() / 2)
+        }
+        "append" => append(path),
+        "touch" => {
+            let now = std::time::SystemTime::now();
+            File::open(path)?.set_times(fs::FileTimes::new().set_modified(now))
+        }
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
 /// What an act needs to know.
 struct Scene<'a> {
     arguments: &'a Arguments,
@@ -108,20 +128,7 @@ impl Scene<'_> {
             "parent-link" => self.bury(parent).and_then(|()| symlink(&self.arguments.lure, parent)),
             "parent-exchange" => exchange(&spare.join("dir"), parent),
             "parent-away" => self.bury(parent),
-            // Opening a FIFO would wait for its other end.
-            "truncate" | "append" | "touch" if !path.symlink_metadata()?.is_file() => {
-                Err(io::ErrorKind::InvalidInput.into())
-            }
-            "truncate" => {
-                let file = OpenOptions::new().write(true).open(path)?;
-                file.set_len(file.metadata()?.len() / 2)
-            }
-            "append" => append(path),
-            "touch" => {
-                let now = std::time::SystemTime::now();
-                File::open(path)?.set_times(fs::FileTimes::new().set_modified(now))
-            }
-            _ => Err(io::ErrorKind::Unsupported.into()),
+            _ => change(what, path),
         }
     }
 

@@ -258,8 +258,8 @@ pub(crate) fn restores(jobs: &[JobResult; 2], places: [&Path; 2], begin: i64) ->
     Ok(differences)
 }
 
-/// While another job sets attributes, the stock daemon's umask is cleared, and directories that have
-/// no record may be open to all (docs/differences.md): those above the tree.
+/// While another job sets attributes, the stock daemon's umask is cleared, and directories that
+/// have no record may be open to all (docs/differences.md): those above the tree.
 fn cover_ancestors(stock: &Path) -> Result<()> {
     let mut folder = stock.to_owned();
     while folder.file_name().is_some_and(|name| name != "tree") {
