@@ -46,11 +46,11 @@ fn tell(report: &mut Report<'_>, lines: AttributeLines, item: &RestoreItem, fail
     }
 }
 
-/// Whether an error says that this process may not do it, that this file system can't, or that the
-/// object is gone.
+/// Whether an error says that this process may not do it, that this file system can't or is only
+/// read (what could not be made there has its error), or that the object is gone.
 fn is_silent(errno: Errno) -> bool {
-    use Errno::{EACCES, EINVAL, ELOOP, ENOENT, ENOSYS, ENOTDIR, EOPNOTSUPP, EPERM};
-    matches!(errno, EPERM | EACCES | EOPNOTSUPP | ENOSYS | EINVAL | ENOENT | ENOTDIR | ELOOP)
+    use Errno::{EACCES, EINVAL, ELOOP, ENOENT, ENOSYS, ENOTDIR, EOPNOTSUPP, EPERM, EROFS};
+    matches!(errno, EPERM | EACCES | EROFS | EOPNOTSUPP | ENOSYS | EINVAL | ENOENT | ENOTDIR | ELOOP)
 }
 
 /// All of them have failed.
