@@ -441,7 +441,7 @@ impl<B> Exchange<B> {
                 return None;
             }
             state.sender_waits = true;
-            state = self.wait_for_piece(cancel, state);
+            state = self.wait_for_piece(state);
             state.sender_waits = false;
         }
     }
@@ -556,18 +556,12 @@ impl<B> Exchange<B> {
         state
     }
 
-    /// As [`Self::wait`] for the sender. Ends also when the job is canceled.
-    fn wait_for_piece<'a>(&self, cancel: &CancelToken, state: MutexGuard<'a, State<B>>) -> MutexGuard<'a, State<B>> {
+    /// As [`Self::wait`] for the sender, for a moment: it looks again by itself. A piece that comes
+    /// when the time is just over wakes nobody, and a cancel is seen.
+    fn wait_for_piece<'a>(&'a self, state: MutexGuard<'a, State<B>>) -> MutexGuard<'a, State<B>> {
         let begun = Instant::now();
         let _waiting = self.times.wait();
-        let mut state = state;
-        loop {
-            let (now, timeout) = self.ready.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner);
-            state = now;
-            if !timeout.timed_out() || cancel.is_cancelled() {
-                break;
-            }
-        }
+        let (state, _is_over) = self.ready.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner);
         self.times.add(Stage::SendWaits, begun.elapsed());
         state
     }

@@ -212,30 +212,36 @@ fn limits(pieces: usize, queue: usize) -> Limits {
     Limits { pieces, piece_len: 16, queue }
 }
 
-/// A worker and the sender, with a batch of two pieces and memory for one: every order that there
-/// is.
+/// A worker and the sender, with a batch of two pieces and memory for one.
+fn two_pieces(is_slow: bool) {
+    let exchange = Arc::new(Exchange::new(limits(1, 1), 1, Arc::default()));
+    exchange.submit(()).unwrap();
+    exchange.no_more_batches();
+    let of_worker = Arc::clone(&exchange);
+    let worker = thread::spawn(move || {
+        let (slot, ()) = of_worker.take_batch(1).unwrap();
+        let piece = of_worker.obtain(slot).unwrap();
+        let piece = of_worker.publish(slot, piece, None).unwrap();
+        of_worker.close(slot, piece);
+    });
+    let clock = is_slow.then(|| thread::spawn(|| pass(GLANCE)));
+    let mut pieces = 0;
+    let mut sent = None;
+    while let Some(piece) = exchange.next(sent.take(), &CancelToken::new()) {
+        pieces += 1;
+        sent = Some(piece);
+    }
+    worker.join().unwrap();
+    clock.into_iter().for_each(|clock| clock.join().unwrap());
+    assert_eq!(pieces, 2);
+}
+
+/// Every order that there is; and many in which the sender's wait is over at any moment, also when a
+/// piece comes.
 #[test]
 fn two_pieces_in_all_orders() {
-    explore("exchange, two pieces", Count::All, || {
-        let exchange = Arc::new(Exchange::new(limits(1, 1), 1, Arc::default()));
-        exchange.submit(()).unwrap();
-        exchange.no_more_batches();
-        let of_worker = Arc::clone(&exchange);
-        let worker = thread::spawn(move || {
-            let (slot, ()) = of_worker.take_batch(1).unwrap();
-            let piece = of_worker.obtain(slot).unwrap();
-            let piece = of_worker.publish(slot, piece, None).unwrap();
-            of_worker.close(slot, piece);
-        });
-        let mut pieces = 0;
-        let mut sent = None;
-        while let Some(piece) = exchange.next(sent.take(), &CancelToken::new()) {
-            pieces += 1;
-            sent = Some(piece);
-        }
-        worker.join().unwrap();
-        assert_eq!(pieces, 2);
-    });
+    explore("exchange, two pieces", Count::All, || two_pieces(false));
+    explore("exchange, two pieces, slowly", Count::Of(2000), || two_pieces(true));
 }
 
 #[test]
