@@ -236,8 +236,8 @@ fn two_pieces(is_slow: bool) {
     assert_eq!(pieces, 2);
 }
 
-/// Every order that there is; and many in which the sender's wait is over at any moment, also when a
-/// piece comes.
+/// Every order that there is; and many in which the sender's wait is over at any moment, also when
+/// a piece comes.
 #[test]
 fn two_pieces_in_all_orders() {
     explore("exchange, two pieces", Count::All, || two_pieces(false));
