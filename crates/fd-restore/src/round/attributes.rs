@@ -85,7 +85,11 @@ pub(super) fn set_without_data(report: &mut Report<'_>, directories: &mut Direct
     let (Some(directory), Some(name)) = (directories.handle(), item.last_name()) else { return };
     let failures = if guarded {
         let target = Target::Named { directory, name };
-        if is_the_file(&target, item) { target.set_attributes(&item.stat) } else { AttributeFailures::default() }
+        if is_the_file(item, || target.stat().ok()) {
+            target.set_attributes(&item.stat)
+        } else {
+            AttributeFailures::default()
+        }
     } else {
         match pin(directory, name) {
             Ok(pinned) => set_of_pinned(&Target::Pinned(pinned.as_fd()), item),
@@ -116,7 +120,7 @@ fn set_of_pinned(target: &Target<'_>, item: &RestoreItem) -> AttributeFailures {
     }
     if item.file_type != Some(FileType::HardLink) {
         target.set_attributes(stat)
-    } else if is_the_file(target, item) {
+    } else if is_the_file(item, || Some(found)) {
         let times = target.set_times(stat.atime, stat.mtime).err();
         AttributeFailures { times, ..AttributeFailures::default() }
     } else {
@@ -127,11 +131,11 @@ fn set_of_pinned(target: &Target<'_>, item: &RestoreItem) -> AttributeFailures {
 /// Whether a hard link leads to the file of its record, and not to one that was kept in its place.
 /// The first name has its attributes from its own record: were they different, this would be
 /// another file. An update is for whatever there is.
-fn is_the_file(target: &Target<'_>, item: &RestoreItem) -> bool {
+fn is_the_file(item: &RestoreItem, stat_now: impl FnOnce() -> Option<FileStat>) -> bool {
     let stat = &item.stat;
     let is_it = |found: FileStat| {
         (found.st_uid, found.st_gid, found.st_mode) == (stat.uid, stat.gid, stat.mode)
             && (found.st_size, found.st_mtime) == (stat.size, stat.mtime)
     };
-    item.file_type != Some(FileType::HardLink) || item.is_update || target.stat().is_ok_and(is_it)
+    item.file_type != Some(FileType::HardLink) || item.is_update || stat_now().is_some_and(is_it)
 }

@@ -159,15 +159,14 @@ impl Depth {
 
     #[cold]
     fn watched<T>(&mut self, call: impl FnOnce() -> T) -> T {
-        let before = if matches!(self.watch, Watch::Off) { 0 } else { times_waited() };
         match self.watch {
             Watch::Off => {
                 self.countdown = u32::MAX;
                 return call();
             }
-            Watch::Window { length, times_waited } if times_waited == before => {
+            Watch::Window { length, times_waited: before } if times_waited() == before => {
                 let length = (length * 2).min(WINDOW);
-                self.watch = Watch::Window { length, times_waited };
+                self.watch = Watch::Window { length, times_waited: before };
                 self.countdown = length;
                 return call();
             }

@@ -101,10 +101,10 @@ impl Calls for Late {
     }
 }
 
-#[test]
-fn whatever_the_order_of_answers_the_events_are_the_same() {
+/// Folders with so many files, some with a link beside them and a second name.
+fn folders_with(files: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for number in 0..60 {
+    for number in 0..files {
         let below = folder.path().join(["a", "b/c", "b/d/e", "f"][number % 4]);
         fs::create_dir_all(&below).unwrap();
         fs::write(below.join(format!("{number}")), "x").unwrap();
@@ -113,6 +113,12 @@ fn whatever_the_order_of_answers_the_events_are_the_same() {
             fs::hard_link(below.join(format!("{number}")), folder.path().join(format!("hard {number}"))).unwrap();
         }
     }
+    folder
+}
+
+#[test]
+fn whatever_the_order_of_answers_the_events_are_the_same() {
+    let folder = folders_with(60);
     let expected = events(folder.path(), 1, Arc::new(Kernel));
     assert!(expected.len() > 70, "{expected:?}");
     for seed in 0..300_u64 {

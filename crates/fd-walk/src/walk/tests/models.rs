@@ -118,16 +118,7 @@ fn check(top: &Path, expected: &[String], fate: Fate) {
 
 #[test]
 fn scouts_change_nothing_but_the_time() {
-    let folder = tempfile::tempdir().unwrap();
-    for number in 0..14 {
-        let below = folder.path().join(["a", "b/c", "b/d/e", "f"][number % 4]);
-        fs::create_dir_all(&below).unwrap();
-        fs::write(below.join(format!("{number}")), "x").unwrap();
-        if number % 9 == 0 {
-            std::os::unix::fs::symlink("nowhere", below.join(format!("link {number}"))).unwrap();
-            fs::hard_link(below.join(format!("{number}")), folder.path().join(format!("hard {number}"))).unwrap();
-        }
-    }
+    let folder = folders_with(14);
     let expected = events(folder.path(), 1, Arc::new(Kernel));
     explore("scouts", Count::Of(2000), move || {
         let fates = [Fate::Nothing, Fate::Pause, Fate::Cancel, Fate::Panic, Fate::Hang, Fate::NoThread];
