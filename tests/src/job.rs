@@ -5,6 +5,30 @@ use std::collections::BTreeMap;
 use crate::catalog::JobRow;
 use crate::error::{BedError, Result};
 
+/// Messages of Verify jobs that depend on where a record happens to stand, on numbers and on times.
+pub const CHANCES_OF_A_CHECK: [&str; 6] = [
+    "dir: Verifying against JobId",
+    "dir: Start Verify JobId",
+    "sd: Ready to read from volume",
+    "sd: Forward spacing Volume",
+    "sd: End of Volume",
+    "sd: End of all volumes",
+];
+
+/// Lines of a report that name the job, the client or times.
+pub const NAMES_AND_TIMES: [&str; 10] = [
+    "Build OS",
+    "JobId",
+    "Job",
+    "Client",
+    "Verify JobId",
+    "Verify Job",
+    "Start time",
+    "End time",
+    "Elapsed time",
+    "FileSet",
+];
+
 /// A finished job.
 #[derive(Debug, Clone)]
 pub struct JobResult {

@@ -47,7 +47,7 @@ pub use error::{BedError, Result};
 pub use folder::Folder;
 pub use gateway::Gateway;
 pub use host::{Host, Snapshot};
-pub use job::{COUNTS_OF_A_REPORT, JobResult, leave_out};
+pub use job::{CHANCES_OF_A_CHECK, COUNTS_OF_A_REPORT, JobResult, NAMES_AND_TIMES, leave_out};
 pub use lstat::LStat;
 pub use measure::{Usage, descriptors, reset_peak, resident, threads, umask, usage};
 pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program};

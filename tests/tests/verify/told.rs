@@ -1,33 +1,9 @@
 //! What a Verify job reported: its messages, the Director's report, and what the catalog has of the
 //! job.
 
-use bed::{FileRow, JobResult, leave_out};
+use bed::{CHANCES_OF_A_CHECK, FileRow, JobResult, NAMES_AND_TIMES, leave_out};
 
 use crate::row::{Phase, Row};
-
-/// Messages that depend on where a record happens to stand, on numbers and on times.
-const DEPENDS_ON_CHANCE: [&str; 6] = [
-    "dir: Verifying against JobId",
-    "dir: Start Verify JobId",
-    "sd: Ready to read from volume",
-    "sd: Forward spacing Volume",
-    "sd: End of Volume",
-    "sd: End of all volumes",
-];
-
-/// Lines of the report that name the job, the client or times.
-const NAMES_AND_TIMES: [&str; 10] = [
-    "Build OS",
-    "JobId",
-    "Job",
-    "Client",
-    "Verify JobId",
-    "Verify Job",
-    "Start time",
-    "End time",
-    "Elapsed time",
-    "FileSet",
-];
 
 /// What depends on how far the Storage Daemon was when its connection closed.
 const OF_A_BROKEN_SESSION: [&str; 4] = ["sd: ", "report SD ", "report Non-fatal FD errors", "errors "];
@@ -44,7 +20,7 @@ pub(crate) fn kept(file: &FileRow) -> String {
 /// first record that can't be unpacked closes the connection to the Storage Daemon: whether that
 /// was still sending is chance.
 pub(crate) fn told(job: &JobResult, client: &str, row: &Row, phase: Phase) -> Vec<String> {
-    let mut lines = leave_out(job.plain_messages(client), &DEPENDS_ON_CHANCE);
+    let mut lines = leave_out(job.plain_messages(client), &CHANCES_OF_A_CHECK);
     let report = job.report();
     let counts = report.iter().filter(|(key, _)| !NAMES_AND_TIMES.contains(&key.as_str()));
     lines.extend(counts.map(|(key, value)| format!("report {key}: {value}")));

@@ -6,8 +6,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedError, COUNTS_OF_A_REPORT, FileRow, JobResult, Record, RecordRules, Records, Result, Session, TreeRules,
-    compare_records, compare_trees, leave_out, line_differences, set_fixed_times,
+    Bed, BedError, CHANCES_OF_A_CHECK, COUNTS_OF_A_REPORT, FileRow, JobResult, NAMES_AND_TIMES, Record, RecordRules,
+    Records, Result, Session, TreeRules, compare_records, compare_trees, leave_out, line_differences, set_fixed_times,
 };
 use openssl::pkey::{PKey, Private};
 
@@ -25,28 +25,6 @@ const OBJECT: i32 = 28;
 /// Where `LStat` has its times (reference 04 §6.3).
 const TIMES: std::ops::RangeInclusive<usize> = 10..=12;
 
-/// Messages of Verify jobs that depend on where a record happens to stand, on numbers and on times.
-const CHANCES_OF_A_CHECK: [&str; 6] = [
-    "dir: Verifying against JobId",
-    "dir: Start Verify JobId",
-    "sd: Ready to read from volume",
-    "sd: Forward spacing Volume",
-    "sd: End of Volume",
-    "sd: End of all volumes",
-];
-/// Lines of a report that name the job, the client or times.
-const NAMES_AND_TIMES: [&str; 10] = [
-    "Build OS",
-    "JobId",
-    "Job",
-    "Client",
-    "Verify JobId",
-    "Verify Job",
-    "Start time",
-    "End time",
-    "Elapsed time",
-    "FileSet",
-];
 /// How far the clocks of Director and File Daemon are apart is measured anew by each job.
 const CLOCKS: &str = "DIR and FD clocks differ by ";
 
