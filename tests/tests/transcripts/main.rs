@@ -23,7 +23,7 @@ use std::thread;
 use bed::peer::Frame;
 use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, Result, set_fixed_times};
 use console::Action;
-use recorder::{Recorder, wait_for_ends};
+use recorder::Recorder;
 
 /// The clients' names: as long as each other, so that lengths and counters are the same.
 const NAMES: [&str; 2] = ["refer", "under"];
@@ -95,10 +95,10 @@ impl Stage {
 
     /// What the File Daemon wrote to a file of its own. The bed's looks at its port have no first
     /// frame, and what is said of them is left out.
-    fn log(&self, name: &str) -> Result<String> {
-        let path = log_of(&self.bed, name);
-        wait_for_ends(&path)?;
-        let text = fs::read(path).unwrap();
+    fn log(&self, client: usize) -> Result<String> {
+        let name = NAMES[client];
+        self.recorders[client].wait_for_ends()?;
+        let text = fs::read(log_of(&self.bed, name)).unwrap();
         let lines = text.split(|byte| *byte == b'\n').map(|line| Frame::Data(line.to_vec()));
         let lines = lines.map(|line| normal::line(&line, name));
         Ok(lines.filter(|line| !line.contains("expecting Hello")).collect::<Vec<_>>().join("\n"))
@@ -121,7 +121,7 @@ fn difference(what: &str, stock: &str, ours: &str) -> Option<String> {
 
 #[test]
 fn a_director_has_the_same_conversation_with_both() -> Result<()> {
-    let mut stage = Stage::set()?;
+    let stage = Stage::set()?;
     let (actions, talks) = (console::actions(), raw::talks());
     assert!(actions.len() + talks.len() >= FEWEST, "{} and {}", actions.len(), talks.len());
     let mut wrong = Vec::new();
@@ -135,14 +135,13 @@ fn a_director_has_the_same_conversation_with_both() -> Result<()> {
     }
     for talk in &talks {
         let mut said = Vec::new();
-        for name in NAMES {
-            wait_for_ends(&log_of(&stage.bed, name))?;
-            said.push(talk.with(name, stage.bed.client(name)?.port())?);
+        for (name, recorder) in NAMES.iter().zip(&stage.recorders) {
+            said.push(talk.with(name, recorder.begin_session()?)?);
         }
         let [stock, ours] = said.as_slice() else { continue };
         wrong.extend(difference(talk.name, stock, ours));
     }
-    let logs = [stage.log(NAMES[0])?, stage.log(NAMES[1])?];
+    let logs = [stage.log(0)?, stage.log(1)?];
     assert!(logs[0].lines().count() > 100, "{}", logs[0]);
     wrong.extend(difference("what the File daemons appended to a file", &logs[0], &logs[1]));
     println!("{} console actions and {} talks", actions.len(), talks.len());

@@ -2,12 +2,14 @@
 //!
 //! Each connection is a conversation of its own. What one side sends after the other has closed is
 //! recorded, too. A connection begins when the log has the end of the one before; otherwise the
-//! order of a daemon's events is chance.
+//! order of a daemon's events is chance. The stock daemon writes both events of a short session
+//! after it has closed the connection: the log alone does not say that a session is open.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
@@ -26,8 +28,15 @@ pub(crate) struct Conversation {
 
 type Shared = Arc<Mutex<Conversation>>;
 
-/// The port of a File Daemon, and the file with its events.
-type Target = (u16, PathBuf);
+/// The File Daemon behind a recorder.
+#[derive(Debug)]
+struct Target {
+    port: u16,
+    /// The file with its events.
+    log: PathBuf,
+    /// The sessions so far.
+    sessions: AtomicUsize,
+}
 
 /// The proxy of one File Daemon.
 #[derive(Debug)]
@@ -53,8 +62,8 @@ impl Recorder {
             for near in listener.incoming().map_while(std::io::Result::ok) {
                 let shared = Shared::default();
                 lock(&conversations).push(Arc::clone(&shared));
-                match connect(target.get()) {
-                    Ok(far) => join(near, far, &shared),
+                match connect(&target) {
+                    Ok(far) => join(near, far, &shared, &target),
                     Err(problem) => {
                         let mut shared = lock(&shared);
                         shared.daemon.push(Frame::Data(problem.to_string().into_bytes()));
@@ -73,7 +82,20 @@ impl Recorder {
 
     /// The port of the File Daemon, and its log.
     pub(crate) fn lead_to(&self, port: u16, log: PathBuf) {
-        self.target.get_or_init(|| (port, log));
+        self.target.get_or_init(|| Target { port, log, sessions: AtomicUsize::new(0) });
+    }
+
+    /// The File Daemon's port, when its log has the end of each session; one more session begins.
+    pub(crate) fn begin_session(&self) -> Result<u16> {
+        self.wait_for_ends()?;
+        let target = known(&self.target)?;
+        target.sessions.fetch_add(1, Ordering::Relaxed);
+        Ok(target.port)
+    }
+
+    /// Waits until the log has the end of each session.
+    pub(crate) fn wait_for_ends(&self) -> Result<()> {
+        known(&self.target)?.wait_for_ends()
     }
 
     /// The conversations since the last call, when all of them have ended.
@@ -86,42 +108,67 @@ impl Recorder {
     }
 }
 
-/// Waits until the log of a File Daemon has the end of each session.
-pub(crate) fn wait_for_ends(log: &Path) -> Result<()> {
-    wait_for("the end of each session in the log", PATIENCE, || {
-        let log = fs::read(log).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
-        let count = |event| log.matches(event).count();
-        let (begun, ended) = (count("text=Director connection"), count("text=Director disconnection"));
-        Ok(if begun == ended { Ok(()) } else { Err(format!("{begun} began, {ended} ended")) })
-    })
+impl Target {
+    fn wait_for_ends(&self) -> Result<()> {
+        wait_for("the end of each session in the log", PATIENCE, || {
+            let log = fs::read(&self.log).unwrap_or_default();
+            let log = String::from_utf8_lossy(&log);
+            let count = |event| log.matches(event).count();
+            let (begun, ended) = (count("text=Director connection"), count("text=Director disconnection"));
+            let sessions = self.sessions.load(Ordering::Relaxed);
+            let all = begun == sessions && ended == sessions;
+            Ok(if all {
+                Ok(())
+            } else {
+                Err(format!("of {sessions} the log has {begun} that began, {ended} that ended"))
+            })
+        })
+    }
 }
 
-fn connect(target: Option<&Target>) -> Result<TcpStream> {
-    let Some((port, log)) = target else { return Err(BedError::Usage("a call that is too early".to_owned())) };
-    wait_for_ends(log)?;
-    TcpStream::connect(("127.0.0.1", *port)).map_err(|error| BedError::Usage(format!("no connection: {error}")))
+fn known(target: &OnceLock<Target>) -> Result<&Target> {
+    target.get().ok_or_else(|| BedError::Usage("a call that is too early".to_owned()))
 }
 
-fn join(near: TcpStream, far: TcpStream, shared: &Shared) {
+fn connect(target: &OnceLock<Target>) -> Result<TcpStream> {
+    let target = known(target)?;
+    target.wait_for_ends()?;
+    TcpStream::connect(("127.0.0.1", target.port)).map_err(|error| BedError::Usage(format!("no connection: {error}")))
+}
+
+fn join(near: TcpStream, far: TcpStream, shared: &Shared, target: &Arc<OnceLock<Target>>) {
     let Ok((near_again, far_again)) = near.try_clone().and_then(|near| Ok((near, far.try_clone()?))) else {
         lock(shared).ended = 2;
         return;
     };
     let (from_director, from_daemon) = (Arc::clone(shared), Arc::clone(shared));
-    thread::spawn(move || copy(near, far, &from_director, |conversation| &mut conversation.director));
-    thread::spawn(move || copy(far_again, near_again, &from_daemon, |conversation| &mut conversation.daemon));
+    let target = Arc::clone(target);
+    thread::spawn(move || {
+        let said = |frame| lock(&from_director).director.push(frame);
+        copy(near, far, said);
+        lock(&from_director).ended += 1;
+    });
+    thread::spawn(move || {
+        let said = |frame| {
+            let begins = matches!(&frame, Frame::Data(text) if text.starts_with(b"2000 OK Hello"));
+            if let (true, Some(target)) = (begins, target.get()) {
+                target.sessions.fetch_add(1, Ordering::Relaxed);
+            }
+            lock(&from_daemon).daemon.push(frame);
+        };
+        copy(far_again, near_again, said);
+        lock(&from_daemon).ended += 1;
+    });
 }
 
-fn copy(mut from: TcpStream, mut to: TcpStream, shared: &Shared, side: fn(&mut Conversation) -> &mut Vec<Frame>) {
+fn copy(mut from: TcpStream, mut to: TcpStream, said: impl Fn(Frame)) {
     while let Some((bytes, frame)) = next(&mut from) {
-        side(&mut lock(shared)).push(frame);
+        said(frame);
         // The other side may have gone; the rest is still taken down.
         let _gone = to.write_all(&bytes);
     }
     // Already closed, then.
     let _closed = to.shutdown(Shutdown::Write);
-    lock(shared).ended += 1;
 }
 
 fn next(from: &mut TcpStream) -> Option<(Vec<u8>, Frame)> {
