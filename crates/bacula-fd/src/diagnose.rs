@@ -1,17 +1,21 @@
 //! `bacula-fd --diagnose`: is everything there that a daemon with this configuration needs? One
 //! line for each finding, with a hint where something is wrong, or JSON.
 //!
+//! - `apart`: the checks run in a second process
 //! - `arguments`: what is asked for
 //! - `world`: the questions to the host, which a test answers as it likes; `host`: their answers
+//! - `patience`: storage may never answer
 //! - `checks`: from the configuration and the world to findings; nothing is changed
 //! - `report`: the findings as text and as JSON
 //!
 //! Not here: anything that a job does. No secret is ever in a finding.
 
+mod apart;
 mod arguments;
 mod checks;
 mod finding;
 mod host;
+mod patience;
 mod report;
 mod texts;
 mod world;
@@ -30,42 +34,63 @@ use crate::print::print;
 pub(crate) use arguments::is_meant;
 
 /// Runs the checks; the status is 1 if there is a fault.
-pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let wish = match arguments::parse(arguments) {
+pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
+    let wish = match arguments::parse(arguments.iter().cloned()) {
         Ok(wish) => wish,
         Err(text) => {
             print(&mut io::stderr(), &text);
             return ExitCode::FAILURE;
         }
     };
+    if apart::is_meant(arguments) {
+        let (report, status) = report(&wish);
+        apart::send(&report, status);
+        return ExitCode::SUCCESS;
+    }
+    // Without a second process, as where there is no /proc, this one looks itself.
+    let (report, status) = apart::report(arguments).unwrap_or_else(|_| report(&wish));
+    print(&mut io::stdout(), &report);
+    ExitCode::from(status)
+}
+
+/// What was found, as it is asked for, and the status.
+fn report(wish: &Wish) -> (Vec<u8>, u8) {
     // The configuration holds passwords.
     fd_os::wiping::wipe_what_this_thread_frees();
     fd_os::locale::set_from_environment();
-    let (name, findings) = findings(&wish);
-    let out = if wish.json { report::json(&name, &findings) } else { report::text(&findings) };
-    print(&mut io::stdout(), out.as_bytes());
+    let (name, findings) = findings(wish);
+    let text = if wish.json { report::json(&name, &findings) } else { report::text(&findings) };
     let has_fault = findings.iter().any(|finding| finding.state == State::Fault);
-    if has_fault { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    (text.into_bytes(), u8::from(has_fault))
 }
 
 /// The daemon's name, if it is known, and what was found. As in a start, the configuration and the
 /// keys are read before the process becomes another user.
 fn findings(wish: &Wish) -> (String, Vec<Finding>) {
-    let (mut findings, read) = configuration::read(&wish.cli.config_file);
-    let case = read.as_ref().map(|read| Case { read, world: &ThisHost, storages: &wish.storages });
+    let host = ThisHost::new();
+    let (mut findings, read) = configuration::read(&wish.cli.config_file, &host.patience);
+    let case = read.as_ref().map(|read| Case { read, world: &host, storages: &wish.storages });
     for check in checks::BEFORE_THE_USER {
         findings.extend(case.as_ref().map(check).unwrap_or_default());
     }
-    let cli = &wish.cli;
-    if let Err(error) = drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all) {
-        findings.push(Finding::fault(texts::PROCESS, error.reason(), texts::HINT_USER));
-    }
+    findings.extend(become_the_user(wish, &host).err());
     for check in checks::AS_THE_USER {
         findings.extend(case.as_ref().map(check).unwrap_or_default());
     }
     for check in checks::OF_THE_HOST {
-        findings.extend(check(&ThisHost));
+        findings.extend(check(&host));
     }
     let name = read.map(|read| read.config.file_daemon.name).unwrap_or_default();
     (name, findings)
+}
+
+/// As a start does.
+fn become_the_user(wish: &Wish, host: &ThisHost) -> Result<(), Finding> {
+    let cli = &wish.cli;
+    let changes = cli.user.is_some() || cli.group.is_some();
+    if changes && host.patience.is_lost() {
+        return Err(Finding::fault(texts::PROCESS, texts::NOT_AS_THE_USER, texts::HINT_NOT_AS_THE_USER));
+    }
+    drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
+        .map_err(|error| Finding::fault(texts::PROCESS, error.reason(), texts::HINT_USER))
 }

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         return ExitCode::from(library::serve());
     }
     if diagnose::is_meant(&arguments) {
-        return diagnose::run(arguments);
+        return diagnose::run(&arguments);
     }
     if bfdjson::is_meant(&arguments) { ExitCode::from(bfdjson::run(arguments)) } else { start::run(arguments) }
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use nix::unistd::geteuid;
 use serde_json::Value;
 
-use bed::{Authority, Bed, BedOptions, ClientOptions, FD_PASSWORD, Fd, ReservedPort, Result, fd_argv, run};
+use bed::{
+    Authority, Bed, BedOptions, ClientOptions, FD_PASSWORD, Fd, ReservedPort, Result, SlowStorage, fd_argv, run,
+};
 
 /// A bed whose File Daemon runs, and a copy of its configuration for a daemon that does not.
 struct Stage {
@@ -82,7 +84,13 @@ impl Stage {
             let words = words.chain(json.iter().chain(more).map(OsStr::new));
             run(&fd_argv(self.bed.root(), Fd::Ours, words)?, b"")
         };
-        let (shown, done) = (diagnose(&[])?, diagnose(&["--json"])?);
+        // Both at once: storage that does not answer takes its time.
+        let (shown, done) = std::thread::scope(|scope| {
+            let shown = scope.spawn(|| diagnose(&[]));
+            let done = diagnose(&["--json"]);
+            (shown.join(), done)
+        });
+        let (shown, done) = (shown.unwrap()?, done?);
         let (text, json) = (shown.text(), done.text());
         // One screen, even of a bad host; and never a password or what is made of it.
         assert!(text.lines().count() <= 40, "{text}");
@@ -106,6 +114,7 @@ fn a_diagnosis_finds_each_fault_and_none_in_a_good_configuration() -> Result<()>
     faults_of_files(&stage)?;
     faults_of_certificates(&stage)?;
     faults_of_directories(&stage)?;
+    storage_that_does_not_answer(&stage)?;
     faults_of_the_process_and_the_network(&stage)
 }
 
@@ -199,6 +208,39 @@ fn faults_of_directories(stage: &Stage) -> Result<()> {
     stage.says(&directory(&plugins), 0o640, &[])?.must_have("plugin directory", "fault", "x-fd.so has the mode 666");
     let gone = stage.folder.join("no-plugins");
     stage.says(&directory(&gone), 0o640, &[])?.must_have("plugin directory", "fault", "No such file");
+    Ok(())
+}
+
+/// The keys and the working directory lie on it.
+fn storage_that_does_not_answer(stage: &Stage) -> Result<()> {
+    if let Some(missing) = SlowStorage::missing() {
+        skip::part(missing);
+        return Ok(());
+    }
+    let [tree, mount] = ["tree", "mount"].map(|name| stage.folder.join(name));
+    fs::create_dir_all(tree.join("work")).unwrap();
+    fs::create_dir(&mount).unwrap();
+    for name in ["good.key", "good.pem"] {
+        fs::copy(stage.folder.join("keys").join(name), tree.join(name)).unwrap();
+    }
+    let there = |config: &str, from: &str, to: &str| {
+        let (from, to) = (stage.folder.join(from), mount.join(to));
+        config.replace(from.to_str().unwrap(), to.to_str().unwrap())
+    };
+    let config = there(&there(&stage.good, "keys/good.", "good."), "work/idle", "work");
+    let mut storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &[], &tree, &mount)?;
+    let said = stage.says(&config, 0o640, &[])?;
+    said.must_have("tls", "ok", "mount/good.pem fits its key");
+    said.must_have("working directory", "ok", "mount/work can be written to");
+    storage.order("fault stop:")?;
+    let said = stage.says(&config, 0o640, &["-u", "nobody"])?;
+    said.must_have("permissions", "fault", "mount/good.key: its storage does not answer");
+    said.must_have("tls", "fault", "certificate or key does not answer");
+    said.must_have("daemon", "fault", "not looked at as the daemon's user");
+    said.must_have("working directory", "fault", "mount/work: its storage does not answer");
+    // The configuration itself.
+    let said = stage.says_of(&mount.join("diagnosed.conf"), &[])?;
+    said.must_have("configuration", "fault", "its storage does not answer");
     Ok(())
 }
 

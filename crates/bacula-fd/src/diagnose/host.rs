@@ -23,6 +23,7 @@ use zeroize::Zeroizing;
 use crate::clock;
 use crate::daemon::host::Host;
 use crate::daemon::pid_file::PidFile;
+use crate::diagnose::patience::Patience;
 use crate::diagnose::texts;
 use crate::diagnose::world::{About, Answer, PageCache, Process, World};
 
@@ -34,8 +35,33 @@ const MAX_FILE: u64 = 1 << 20;
 const MAX_NAMES: usize = 10_000;
 
 /// This host.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ThisHost;
+#[derive(Debug)]
+pub(super) struct ThisHost {
+    /// For what lies on storage.
+    pub(super) patience: Patience,
+}
+
+impl ThisHost {
+    pub(super) const fn new() -> Self {
+        Self { patience: Patience::new() }
+    }
+
+    /// Asks about a path.
+    fn of<T: Send + 'static>(
+        &self,
+        path: &Path,
+        question: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let path = path.to_owned();
+        self.patience.try_ask(move || question(&path))
+    }
+
+    /// Asks about files of keys; without an answer that is the problem.
+    fn of_keys(&self, question: impl FnOnce() -> Result<(), KeyProblem> + Send + 'static) -> Result<(), KeyProblem> {
+        let problem = || KeyProblem { lines: vec![texts::KEYS_HANG.into()], hint: texts::HINT_STORAGE_HANGS.into() };
+        self.patience.ask(question).unwrap_or_else(|_| Err(problem()))
+    }
+}
 
 impl World for ThisHost {
     fn now(&self) -> i64 {
@@ -43,40 +69,66 @@ impl World for ThisHost {
     }
 
     fn about(&self, path: &Path) -> io::Result<About> {
-        let found = fs::metadata(path)?;
-        let (is_directory, mode) = (found.is_dir(), found.mode() & 0o7777);
-        Ok(About { is_directory, mode, uid: found.uid() })
+        self.of(path, |path| {
+            let found = fs::metadata(path)?;
+            let (is_directory, mode) = (found.is_dir(), found.mode() & 0o7777);
+            Ok(About { is_directory, mode, uid: found.uid() })
+        })
     }
 
     fn read(&self, path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
-        let mut content = Zeroizing::new(Vec::new());
-        // A FIFO in its place must not stop us.
-        let options = File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
-        options.take(MAX_FILE).read_to_end(&mut content)?;
-        Ok(content)
+        self.of(path, |path| {
+            let mut content = Zeroizing::new(Vec::new());
+            // A FIFO in its place must not stop us.
+            let options = File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+            options.take(MAX_FILE).read_to_end(&mut content)?;
+            Ok(content)
+        })
     }
 
     fn names(&self, directory: &Path) -> io::Result<Vec<Vec<u8>>> {
-        let names = fs::read_dir(directory)?.take(MAX_NAMES);
-        names.map(|entry| entry.map(|entry| entry.file_name().into_vec())).collect()
+        self.of(directory, |directory| {
+            let names = fs::read_dir(directory)?.take(MAX_NAMES);
+            names.map(|entry| entry.map(|entry| entry.file_name().into_vec())).collect()
+        })
     }
 
     fn may_write(&self, directory: &Path) -> io::Result<()> {
-        let wanted = AccessFlags::W_OK | AccessFlags::X_OK;
-        faccessat(AT_FDCWD, directory, wanted, AtFlags::AT_EACCESS).map_err(io::Error::from)
+        self.of(directory, |directory| {
+            let wanted = AccessFlags::W_OK | AccessFlags::X_OK;
+            faccessat(AT_FDCWD, directory, wanted, AtFlags::AT_EACCESS).map_err(io::Error::from)
+        })
     }
 
     fn free_space(&self, directory: &Path) -> io::Result<u64> {
-        let about = statvfs(directory)?;
-        Ok(about.blocks_available().saturating_mul(about.fragment_size()))
+        self.of(directory, |directory| {
+            let about = statvfs(directory)?;
+            Ok(about.blocks_available().saturating_mul(about.fragment_size()))
+        })
     }
 
     fn tls_context(&self, tls: &Tls) -> Result<(), KeyProblem> {
-        Host.tls_context(tls)
+        let tls = tls.clone();
+        self.of_keys(move || Host.tls_context(&tls))
+    }
+
+    fn certificate(&self, file: &Path) -> Result<(), KeyProblem> {
+        let file = file.to_owned();
+        self.of_keys(move || Host.certificate(&file))
+    }
+
+    fn private_key(&self, file: &Path) -> Result<(), KeyProblem> {
+        let file = file.to_owned();
+        self.of_keys(move || Host.private_key(&file))
+    }
+
+    fn mentions_private_key(&self, file: &Path) -> bool {
+        let file = file.to_owned();
+        self.patience.ask(move || Host.mentions_private_key(&file)).unwrap_or_default()
     }
 
     fn process(&self, pid_directory: &Path, port: u16) -> Process {
-        let daemon = PidFile::holder(pid_directory, port);
+        let daemon = self.of(pid_directory, move |directory| Ok(PidFile::holder(directory, port))).ok().flatten();
         let of_the_daemon = daemon.and_then(|pid| process(&format!("/proc/{pid}")));
         let (daemon, found) = match of_the_daemon {
             Some(found) => (daemon, found),
@@ -87,14 +139,15 @@ impl World for ThisHost {
     }
 
     fn page_cache(&self, file: &Path) -> PageCache {
-        let Ok(file) = File::open(file) else {
-            return PageCache { reads_uncached: false, tells_of_any_file: false };
-        };
-        let mut byte = Zeroizing::new(Vec::new());
-        PageCache {
-            reads_uncached: page_cache::append_uncached(file.as_fd(), &mut byte, 1, 0).is_ok(),
-            tells_of_any_file: page_cache::is_told_of_any_file(file.as_fd()),
-        }
+        let support = self.of(file, |file| {
+            let file = File::open(file)?;
+            let mut byte = Zeroizing::new(Vec::new());
+            Ok(PageCache {
+                reads_uncached: page_cache::append_uncached(file.as_fd(), &mut byte, 1, 0).is_ok(),
+                tells_of_any_file: page_cache::is_told_of_any_file(file.as_fd()),
+            })
+        });
+        support.unwrap_or(PageCache { reads_uncached: false, tells_of_any_file: false })
     }
 
     fn clock(&self) -> io::Result<bool> {
@@ -186,7 +239,7 @@ mod tests {
         let open = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let host = || "127.0.0.1".to_owned();
-        let answers = ThisHost.reach(&[(host(), open.local_addr().unwrap().port()), (host(), closed)]);
+        let answers = ThisHost::new().reach(&[(host(), open.local_addr().unwrap().port()), (host(), closed)]);
         assert!(answers[0].is_ok(), "{answers:?}");
         assert_eq!(answers[1], Err("Connection refused".to_owned()));
     }
@@ -196,14 +249,14 @@ mod tests {
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = other.local_addr().unwrap();
         let serve = thread::spawn(move || other.accept().unwrap().0.write_all(b"SSH-2.0-OpenSSH_9.2 and more"));
-        assert_eq!(ThisHost.ping(address), Answer::Silence);
+        assert_eq!(ThisHost::new().ping(address), Answer::Silence);
         serve.join().unwrap().unwrap();
-        assert_eq!(ThisHost.ping(address), Answer::Nothing("Connection refused".to_owned()));
+        assert_eq!(ThisHost::new().ping(address), Answer::Nothing("Connection refused".to_owned()));
     }
 
     #[test]
     fn this_process_has_a_user_and_capabilities() {
-        let found = ThisHost.process(Path::new("/no/such/directory"), 1);
+        let found = ThisHost::new().process(Path::new("/no/such/directory"), 1);
         assert_eq!((found.daemon, found.uid), (None, nix::unistd::geteuid().as_raw()));
     }
 }

@@ -1,6 +1,7 @@
 //! What a diagnosis says.
 
 use std::ffi::OsStr;
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -40,6 +41,18 @@ pub(super) fn summary(faults: usize, warnings: usize) -> String {
         _ => format!("\nFaults: {faults}, warnings: {warnings}.\n"),
     }
 }
+
+/// The hint to an error: to that of storage that does not answer its own, else the usual one.
+pub(super) fn hint<'t>(error: &io::Error, usual: &'t str) -> &'t str {
+    if error.kind() == io::ErrorKind::TimedOut { HINT_STORAGE_HANGS } else { usual }
+}
+
+pub(super) const STORAGE_HANGS: &str = "its storage does not answer";
+pub(super) const KEYS_HANG: &str = "the storage of a certificate or key does not answer";
+pub(super) const HINT_STORAGE_HANGS: &str =
+    "is the server of that mount up? umount -l takes a dead mount away; the daemon would hang there, too";
+/// A thread has ended without an answer.
+pub(super) const NO_ANSWER: &str = "no answer";
 
 // Configuration and settings.
 
@@ -235,6 +248,10 @@ pub(super) const HINT_SILENCE: &str =
 pub(super) const HINT_NO_DAEMON: &str =
     "systemctl start bacula-fd; the reason of a failed start: journalctl -u bacula-fd";
 pub(super) const HINT_USER: &str = "correct -u or -g; only root can become another user";
+
+pub(super) const NOT_AS_THE_USER: &str =
+    "what follows is not looked at as the daemon's user: no process can change its user while its storage hangs";
+pub(super) const HINT_NOT_AS_THE_USER: &str = "mend what does not answer, and run this again";
 
 /// Whose capabilities they are.
 pub(super) fn who(uid: u32, daemon: Option<i32>) -> String {

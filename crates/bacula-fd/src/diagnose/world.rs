@@ -1,5 +1,5 @@
-//! What the checks ask of the host. No question changes anything, and what it asks of the network
-//! has its end.
+//! What the checks ask of the host. No question changes anything, and each has its end: what is
+//! asked of storage that does not answer fails with [`io::ErrorKind::TimedOut`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -72,6 +72,15 @@ pub(super) trait World {
 
     /// Whether these files make a TLS context.
     fn tls_context(&self, tls: &Tls) -> Result<(), KeyProblem>;
+
+    /// Whether the file holds a certificate that PKI can use.
+    fn certificate(&self, file: &Path) -> Result<(), KeyProblem>;
+
+    /// Whether the file holds a private key that PKI can use.
+    fn private_key(&self, file: &Path) -> Result<(), KeyProblem>;
+
+    /// Whether the file looks as if it held a private key.
+    fn mentions_private_key(&self, file: &Path) -> bool;
 
     /// The daemon with this pid directory and port, or this process.
     fn process(&self, pid_directory: &Path, port: u16) -> Process;

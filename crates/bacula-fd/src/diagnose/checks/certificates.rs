@@ -13,7 +13,6 @@ use crate::diagnose::finding::Finding;
 use crate::diagnose::texts::{self, CERTIFICATES, PKI};
 use crate::diagnose::world::World;
 use crate::security::certificate_dates::{Validity, validities};
-use crate::security::pki_keys;
 
 /// A certificate that ends sooner is a warning, in seconds: 14 days.
 const SOON: i64 = 14 * 86_400;
@@ -84,11 +83,8 @@ fn dates(resource: &str, file: &Path, world: &dyn World, which: fn(&[Validity]) 
     let pem = match world.read(file) {
         Ok(pem) => pem,
         Err(error) => {
-            return Finding::fault(
-                CERTIFICATES,
-                texts::unreadable(file, &io_error_text(&error)),
-                texts::HINT_CERTIFICATE,
-            );
+            let text = texts::unreadable(file, &io_error_text(&error));
+            return Finding::fault(CERTIFICATES, text, texts::hint(&error, texts::HINT_CERTIFICATE));
         }
     };
     let all = validities(&pem).unwrap_or_default();
@@ -119,16 +115,16 @@ fn of_pki(case: &Case<'_>) -> Vec<Finding> {
             findings.push(refused(PKI, &file.display().to_string(), &problem, None));
         }
     };
-    must_be_good(pki_keys::certificate(pair).map(|_| ()), pair);
-    must_be_good(pki_keys::private_key(pair).map(|_| ()), pair);
+    must_be_good(case.world.certificate(pair), pair);
+    must_be_good(case.world.private_key(pair), pair);
     for signer in &pki.signers {
-        must_be_good(pki_keys::certificate(signer).map(|_| ()), signer);
-        if pki_keys::holds_private_key(signer) {
-            must_be_good(pki_keys::private_key(signer).map(|_| ()), signer);
+        must_be_good(case.world.certificate(signer), signer);
+        if case.world.mentions_private_key(signer) {
+            must_be_good(case.world.private_key(signer), signer);
         }
     }
     for master in &pki.master_keys {
-        must_be_good(pki_keys::certificate(master).map(|_| ()), master);
+        must_be_good(case.world.certificate(master), master);
     }
     if findings.is_empty() {
         let pem = case.world.read(pair).unwrap_or_default();

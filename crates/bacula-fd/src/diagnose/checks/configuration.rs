@@ -16,18 +16,20 @@ use super::case::Read;
 use crate::daemon::host::{Host, read_settings};
 use crate::daemon::start::unencrypted;
 use crate::diagnose::finding::Finding;
+use crate::diagnose::patience::Patience;
 use crate::diagnose::texts;
 
 /// Reads configuration and settings as a start does. What can be read is there even if it does not
 /// hold together; the findings say so.
-pub(in crate::diagnose) fn read(file: &OsStr) -> (Vec<Finding>, Option<Read>) {
+pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Finding>, Option<Read>) {
     let mut findings = Vec::new();
-    let settings = settings(file, &mut findings);
-    let mut source = Noting::default();
+    let settings = settings(file, patience, &mut findings);
+    let mut source = Noting { patience, files: Vec::new() };
     let document = match fd_config::parse(file.as_bytes(), &mut source) {
         Ok(document) => document,
         Err(error) => {
-            findings.insert(0, not_understood(&error));
+            let hint = if patience.is_lost() { texts::HINT_STORAGE_HANGS } else { texts::HINT_CONFIGURATION };
+            findings.insert(0, not_understood(&error, hint));
             return (findings, None);
         }
     };
@@ -54,8 +56,8 @@ fn good(file: &OsStr, config: &Config, files: usize) -> Finding {
 }
 
 /// A line that can't be understood: its place, the reason, and the hints of the explanation.
-fn not_understood(error: &SyntaxError) -> Finding {
-    Finding::fault(texts::CONFIGURATION, error.to_string(), hints(&error.explanation()))
+fn not_understood(error: &SyntaxError, usual: &str) -> Finding {
+    Finding::fault(texts::CONFIGURATION, error.to_string(), hints(&error.explanation(), usual))
 }
 
 fn does_not_fit(file: &OsStr, failure: &CheckFailure) -> Finding {
@@ -63,43 +65,51 @@ fn does_not_fit(file: &OsStr, failure: &CheckFailure) -> Finding {
     // The last one only asks to correct the file.
     reasons.pop();
     let text = texts::does_not_fit(file, &reasons.join(" "));
-    Finding::fault(texts::CONFIGURATION, text, hints(&failure.explanation()))
+    Finding::fault(texts::CONFIGURATION, text, hints(&failure.explanation(), texts::HINT_CONFIGURATION))
 }
 
-/// The hints of an explanation, without the quoted line.
-fn hints(explanation: &str) -> String {
+/// The hints of an explanation, without the quoted line, or else the usual one.
+fn hints(explanation: &str, usual: &str) -> String {
     let hints = explanation.lines().filter_map(|line| line.trim().strip_prefix(texts::HINT));
     let found: Vec<_> = hints.map(str::trim).collect();
-    if found.is_empty() { texts::HINT_CONFIGURATION.to_owned() } else { found.join("; ") }
+    if found.is_empty() { usual.to_owned() } else { found.join("; ") }
 }
 
-fn settings(file: &OsStr, findings: &mut Vec<Finding>) -> Settings {
+fn settings(file: &OsStr, patience: &Patience, findings: &mut Vec<Finding>) -> Settings {
     let file = Settings::path_beside(file);
-    let mut fault = |text: String| {
-        findings.push(Finding::fault(texts::SETTINGS, text, texts::HINT_SETTINGS));
+    let mut fault = |text: String, hint: &str| {
+        findings.push(Finding::fault(texts::SETTINGS, text, hint));
         Settings::default()
     };
-    match read_settings(&file) {
+    let asked = file.clone();
+    match patience.try_ask(move || read_settings(&asked)) {
         Ok(text) => match Settings::parse(&file, &text) {
             Ok(settings) => settings,
-            Err(error) => fault(error.to_string().trim_end().to_owned()),
+            Err(error) => fault(error.to_string().trim_end().to_owned(), texts::HINT_SETTINGS),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Settings::default(),
-        Err(error) => fault(texts::unreadable(&file, &io_error_text(&error))),
+        Err(error) => {
+            fault(texts::unreadable(&file, &io_error_text(&error)), texts::hint(&error, texts::HINT_SETTINGS))
+        }
     }
 }
 
 /// The host's files; which of them were asked for is noted.
-#[derive(Default)]
-struct Noting {
+struct Noting<'p> {
+    patience: &'p Patience,
     files: Vec<PathBuf>,
 }
 
-impl Source for Noting {
+impl Source for Noting<'_> {
     fn read_file(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {
-        let content = Host.read_file(name)?;
         let path = PathBuf::from(OsString::from_vec(name.to_vec()));
-        if !self.files.contains(&path) && !path.is_dir() {
+        let asked = path.clone();
+        let answer = self.patience.ask(move || {
+            let content = Host.read_file(asked.as_os_str().as_bytes())?;
+            Ok((content, asked.is_dir()))
+        });
+        let (content, is_directory) = answer.unwrap_or_else(|error| Err(error.to_string()))?;
+        if !self.files.contains(&path) && !is_directory {
             self.files.push(path);
         }
         Ok(content)

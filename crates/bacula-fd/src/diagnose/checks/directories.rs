@@ -35,7 +35,7 @@ fn written(area: &'static str, path: &Path, world: &dyn World) -> Finding {
         Ok(about) => about,
         Err(error) => {
             let text = texts::unreadable(path, &io_error_text(&error));
-            return Finding::fault(area, text, texts::make_directory(path));
+            return Finding::fault(area, text, texts::hint(&error, &texts::make_directory(path)));
         }
     };
     if !about.is_directory {
@@ -43,7 +43,7 @@ fn written(area: &'static str, path: &Path, world: &dyn World) -> Finding {
     }
     if let Err(error) = world.may_write(path) {
         let text = texts::not_writable(path, &io_error_text(&error));
-        return Finding::fault(area, text, texts::HINT_NOT_WRITABLE);
+        return Finding::fault(area, text, texts::hint(&error, texts::HINT_NOT_WRITABLE));
     }
     if about.mode & OTHERS_WRITE != 0 {
         return Finding::warning(area, texts::others_write(path, about.mode), texts::chmod_750(path));
@@ -53,7 +53,10 @@ fn written(area: &'static str, path: &Path, world: &dyn World) -> Finding {
             Finding::warning(area, texts::little_space(path, free >> 20), texts::HINT_SPACE)
         }
         Ok(free) => Finding::good(area, texts::writable(path, free >> 20)),
-        Err(error) => Finding::warning(area, texts::unreadable(path, &io_error_text(&error)), texts::HINT_SPACE),
+        Err(error) => {
+            let text = texts::unreadable(path, &io_error_text(&error));
+            Finding::warning(area, text, texts::hint(&error, texts::HINT_SPACE))
+        }
     }
 }
 
@@ -63,7 +66,7 @@ fn plugins(directory: &Path, world: &dyn World) -> Finding {
         Ok(names) => names,
         Err(error) => {
             let text = texts::unreadable(directory, &io_error_text(&error));
-            return Finding::fault(PLUGINS, text, texts::make_directory(directory));
+            return Finding::fault(PLUGINS, text, texts::hint(&error, &texts::make_directory(directory)));
         }
     };
     let mut plugins: Vec<_> = names.into_iter().filter(|name| name.ends_with(PLUGIN)).collect();

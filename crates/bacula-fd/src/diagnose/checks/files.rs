@@ -43,7 +43,7 @@ fn of_file(file: &Path, is_secret: bool, user: u32, world: &dyn World) -> Option
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
         Err(error) => {
             let text = texts::unreadable(file, &io_error_text(&error));
-            return Some(Finding::fault(FILES, text, texts::HINT_FILES));
+            return Some(Finding::fault(FILES, text, texts::hint(&error, texts::HINT_FILES)));
         }
     };
     // A plain group may be that of the administrators; every member can become root then.

@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 use super::case::{Case, Read};
 use super::*;
 use crate::diagnose::finding::State;
+use crate::diagnose::patience::Patience;
 use crate::diagnose::world::{About, Answer, PageCache, Process};
 
 const DAY: i64 = 86_400;
@@ -78,6 +79,18 @@ impl World for Fake {
         Ok(())
     }
 
+    fn certificate(&self, _: &Path) -> Result<(), KeyProblem> {
+        Ok(())
+    }
+
+    fn private_key(&self, _: &Path) -> Result<(), KeyProblem> {
+        Ok(())
+    }
+
+    fn mentions_private_key(&self, _: &Path) -> bool {
+        false
+    }
+
     fn process(&self, _: &Path, _: u16) -> Process {
         self.process
     }
@@ -110,7 +123,7 @@ fn found(check: fn(&Case<'_>) -> Vec<Finding>, director: &str, world: &Fake) -> 
          Messages {{ Name = m; director = d = all }}\n"
     );
     std::fs::write(&file, text).unwrap();
-    let (_, read) = configuration::read(file.as_os_str());
+    let (_, read) = configuration::read(file.as_os_str(), &Patience::new());
     let read: Read = read.unwrap();
     check(&Case { read: &read, world, storages: &[("s".to_owned(), 9103)] })
 }
@@ -227,7 +240,7 @@ fn no_finding_about_a_line_has_its_password() {
     let file = folder.path().join("bacula-fd.conf");
     for line in ["Password = \"s3cret\" x", "Password = s3cret = y", "Passwort = s3cret", "Password = \"s3cret"] {
         std::fs::write(&file, format!("Director {{\n Name = d\n {line}\n}}\n")).unwrap();
-        let (findings, read) = configuration::read(file.as_os_str());
+        let (findings, read) = configuration::read(file.as_os_str(), &Patience::new());
         assert!(read.is_none() && states(&findings) == [State::Fault], "{line}: {findings:?}");
         assert!(!format!("{findings:?}").contains("s3cret"), "{line}: {findings:?}");
     }
