@@ -82,6 +82,7 @@ monitoring-test: ## --diagnose, metrics, alerts and dashboard, with the real Pro
 	$(CARGO) build --release -p bacula-fd -p bed
 	$(CARGO) run --release -q -p bed -- setup
 	$(CARGO) test -p bed --test monitoring
+	@scripts/tested "Prometheus $$(dpkg-query -W -f '$${source:Upstream-Version}' prometheus | sed 's/+.*//')" "metrics, alerts, expressions of the dashboard" works monitoring-test
 
 models: setup ## The model checks, in ORDERS (100) times as many orders as make test tries (SEED=N: others)
 	FERROFD_SCHEDULES=$(ORDERS) FERROFD_SEED=$(or $(SEED),1) scripts/models
