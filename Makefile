@@ -118,10 +118,12 @@ bench-parts: ## Criterion: codecs (beside liblzo2, zlib, libzstd), matching, fra
 	  --bench matching --bench frames --bench lstat --bench digests --bench sequencer
 
 paper: setup ## Measure what is missing of paper/perf-analysis/plan.toml; PHASES="nine,growth" and BLOCKS=1 choose
+	@paper/perf-analysis/packages
 	$(CARGO) build --release -p bacula-fd -p bed -p bench
 	$(CARGO) run --release -q -p bench -- paper run $(addprefix --phase ,$(PHASES)) $(addprefix --blocks ,$(BLOCKS))
 
 paper-smoke: setup ## One replica of the short form of every phase, rendered and computed once more, in target/paper/smoke
+	@paper/perf-analysis/packages
 	$(CARGO) build --release -p bacula-fd -p bed -p bench
 	rm -rf "$(PAPER_OUT)/smoke"
 	$(CARGO) run --release -q -p bench -- paper run --smoke --data "$(PAPER_OUT)/smoke/data"

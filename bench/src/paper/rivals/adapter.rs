@@ -28,6 +28,9 @@ pub struct Adapter {
     pub prepare: String,
     /// Each step; `STEP` is its number, from 1.
     pub save: String,
+    /// Whether it names what it saves after the second, and refuses a second copy within one.
+    #[serde(default)]
+    pub by_the_second: bool,
     /// Further variables.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,

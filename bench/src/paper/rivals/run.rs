@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Folder, Result, reset_peak, say};
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Folder, Result, next_second, reset_peak, say};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use nix::unistd::sync;
@@ -88,6 +88,9 @@ fn steps(wanted: Wanted, replica: u32, set: &Set, systems: &mut [System<'_>]) ->
         let order = shuffled(wanted.seed, &format!("rivals/{step}#{replica}"), (0..systems.len()).collect());
         for (turn, at) in (1..).zip(order) {
             let Some(system) = systems.get_mut(at) else { continue };
+            if matches!(system, System::Rival(adapter, _) if adapter.by_the_second) {
+                next_second()?;
+            }
             sync();
             set.warm()?;
             let (load, began) = (load(), SystemTime::now());
