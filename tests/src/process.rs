@@ -5,9 +5,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io::BufReader;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -188,8 +189,7 @@ impl Finished {
 
 /// Runs a program to its end with the given standard input.
 pub fn run(argv: &[OsString], input: &[u8]) -> Result<Finished> {
-    let program = || argv.iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let failed = |problem: String| BedError::Program { program: program(), problem };
+    let failed = |problem: String| BedError::Program { program: shown(argv), problem };
     let mut command = dying_with_us(argv);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = spawn(command).map_err(|error| failed(format!("cannot start: {error}")))?;
@@ -205,6 +205,23 @@ pub fn run(argv: &[OsString], input: &[u8]) -> Result<Finished> {
     })
     .map_err(|error| failed(format!("wait: {error}")))?;
     Ok(Finished { status: output.status, stdout: output.stdout, stderr: output.stderr })
+}
+
+/// Starts a program that answers on its standard output what it is told on its standard input. It
+/// dies with this process.
+pub fn converse(argv: &[OsString]) -> Result<(Child, ChildStdin, BufReader<ChildStdout>)> {
+    let failed = |problem: String| BedError::Program { program: shown(argv), problem };
+    let mut command = dying_with_us(argv);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = spawn(command).map_err(|error| failed(format!("cannot start: {error}")))?;
+    let (Some(says), Some(hears)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(failed("it has no pipes".to_owned()));
+    };
+    Ok((child, says, BufReader::new(hears)))
+}
+
+fn shown(argv: &[OsString]) -> String {
+    argv.iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 /// The arguments with `setpriv --pdeathsig KILL` before them: the kernel kills the program when its

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout};
 
 use crate::error::{BedError, Result};
-use crate::process::{dying_with_us, spawn};
+use crate::process::converse;
 
 /// What is done at which call.
 #[derive(Debug, Clone)]
@@ -76,12 +76,8 @@ impl Racer {
         let mut argv: Vec<OsString> = vec![program.into()];
         argv.extend_from_slice(arguments);
         argv.extend([pid.to_string().into(), file.into()]);
-        let mut command = dying_with_us(&argv);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = spawn(command).map_err(|error| problem(format!("cannot start: {error}")))?;
-        let input = child.stdin.take();
-        let answers = child.stdout.take().ok_or_else(|| problem("it has no pipe".to_owned()))?;
-        let mut racer = Self { child, input, answers: BufReader::new(answers), rules: rules.len() };
+        let (child, input, answers) = converse(&argv)?;
+        let mut racer = Self { child, input: Some(input), answers, rules: rules.len() };
         let mut line = String::new();
         racer.answers.read_line(&mut line).map_err(|error| problem(error.to_string()))?;
         if line == "ready\n" { Ok(racer) } else { Err(problem(format!("expected \"ready\", got {line:?}"))) }

@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout};
 
 use nix::mount::{MntFlags, umount2};
 
 use crate::error::{BedError, Result};
-use crate::process::{dying_with_us, spawn};
+use crate::process::converse;
 
 /// A mounted `slowfs`.
 #[derive(Debug)]
@@ -39,14 +39,8 @@ impl SlowStorage {
         let mut argv: Vec<OsString> = vec![program.into()];
         argv.extend(arguments.iter().map(OsString::from));
         argv.extend([source.into(), mountpoint.into()]);
-        let mut command = dying_with_us(&argv);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = spawn(command).map_err(|error| problem(format!("cannot start: {error}")))?;
-        let (Some(commands), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(problem("it has no pipes".to_owned()));
-        };
-        let mountpoint = mountpoint.to_owned();
-        let mut mounted = Self { mountpoint, child, commands, answers: BufReader::new(answers) };
+        let (child, commands, answers) = converse(&argv)?;
+        let mut mounted = Self { mountpoint: mountpoint.to_owned(), child, commands, answers };
         mounted.expect("ready")?;
         Ok(mounted)
     }
