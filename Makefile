@@ -133,12 +133,14 @@ paper-smoke: setup ## One replica of the short form of every phase, rendered and
 paper-render: ## Tables, figures and text of the paper from its raw rows; HTML and PDF in target/paper
 	$(CARGO) build --release -q -p bench
 	$(CARGO) run --release -q -p bench -- paper render
+	$(CARGO) run --release -q -p bench -- paper excerpts
 	@scripts/paper-render paper/perf-analysis/generated "$(PAPER_OUT)"
 
 paper-check: ## Render again and compare, compute every number once more, look for numbers typed into the text
 	$(CARGO) build --release -q -p bench
 	$(CARGO) run --release -q -p bench -- paper render --into "$(PAPER_OUT)/again"
 	diff -r paper/perf-analysis/generated "$(PAPER_OUT)/again"
+	$(CARGO) run --release -q -p bench -- paper excerpts --check
 	python3 paper/perf-analysis/check/check.py paper/perf-analysis
 	rm -rf "$(PAPER_OUT)/made-up"
 	$(CARGO) run --release -q -p bench -- paper made-up --data "$(PAPER_OUT)/made-up/data"

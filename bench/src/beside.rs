@@ -18,7 +18,6 @@ use clap::Args;
 use nix::unistd::sync;
 
 use self::work::{Running, Server, Transaction, Work};
-use crate::cell::Variant;
 use crate::connection::Watch;
 use crate::statistics::{float, quotient, sorted_quantile};
 use crate::tree::{Standing, drop_caches, file, warm};
@@ -92,7 +91,7 @@ fn bed_for(setup: &Setup, tree: &Standing) -> Result<Bed> {
     if setup.elsewhere {
         options.folder = Folder::below(Path::new("/dev/shm"), "beside")?;
     }
-    options.file_sets = vec![FileSet::new("Beside", &Variant::Default.options(), &[&tree.path])];
+    options.file_sets = vec![FileSet::new("Beside", &["Signature = MD5"], &[&tree.path])];
     options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
     Bed::start(options)
 }

@@ -5,7 +5,11 @@ use std::fmt;
 
 use bed::{BedError, Result};
 
-use crate::tree::{Kind, Tree};
+use crate::tree::{Kind, Suite, Tree};
+
+mod variant;
+
+pub use variant::{Codec, Part, Variant};
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,53 +28,6 @@ pub enum Level {
     RestoreIncrementals,
     /// One file out of a Full.
     RestoreFile,
-}
-
-/// What is not as by default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Variant {
-    /// MD5 and otherwise what both daemons do when nothing is said.
-    Default,
-    /// `AclSupport` and `XattrSupport`.
-    Acl,
-    /// `Compression = GZIP6`.
-    Gzip6,
-    /// `Compression = LZO`.
-    Lzo,
-    /// `Compression = ZSTD`.
-    Zstd,
-    /// `Sparse = yes`.
-    Sparse,
-    /// `Sparse = yes` and no signature.
-    SparseUnsigned,
-    /// No signature.
-    Unsigned,
-    /// `Signature = SHA256`.
-    Sha256,
-    /// `TLS PSK Enable = no` in all daemons.
-    Clear,
-    /// The page cache is dropped before each job.
-    Cold,
-    /// `Accurate = yes`.
-    Accurate,
-    /// Data is encrypted with AES-256 and signed with SHA-256, for the first time.
-    Pki,
-    /// The same in a later Full: what did not change was signed before.
-    PkiAgain,
-    /// For the first time, compressed with LZO before.
-    PkiLzo,
-    /// Nothing has changed since the last job.
-    Unchanged,
-    /// The same without a page cache.
-    ColdUnchanged,
-    /// Through slowfs, without a delay; nothing has changed.
-    Slow0,
-    /// With a millisecond before each operation.
-    Slow1,
-    /// With five.
-    Slow5,
-    /// With twenty.
-    Slow20,
 }
 
 impl Level {
@@ -93,85 +50,6 @@ impl Level {
     }
 }
 
-impl Variant {
-    /// Its word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Acl => "acl",
-            Self::Gzip6 => "gzip6",
-            Self::Lzo => "lzo",
-            Self::Zstd => "zstd",
-            Self::Sparse => "sparse",
-            Self::SparseUnsigned => "sparse-unsigned",
-            Self::Unsigned => "unsigned",
-            Self::Sha256 => "sha256",
-            Self::Clear => "clear",
-            Self::Cold => "cold",
-            Self::Accurate => "accurate",
-            Self::Pki => "pki",
-            Self::PkiAgain => "pki-again",
-            Self::PkiLzo => "pki-lzo",
-            Self::Unchanged => "unchanged",
-            Self::ColdUnchanged => "cold-unchanged",
-            Self::Slow0 => "slow0",
-            Self::Slow1 => "slow1",
-            Self::Slow5 => "slow5",
-            Self::Slow20 => "slow20",
-        }
-    }
-
-    /// The directives of the `FileSet`'s Options.
-    pub fn options(self) -> Vec<&'static str> {
-        let signature = match self {
-            Self::Unsigned | Self::SparseUnsigned => None,
-            Self::Sha256 => Some("Signature = SHA256"),
-            _ => Some("Signature = MD5"),
-        };
-        let more: &[&str] = match self {
-            Self::Acl => &["AclSupport = yes", "XattrSupport = yes"],
-            Self::Gzip6 => &["Compression = GZIP6"],
-            Self::Lzo | Self::PkiLzo => &["Compression = LZO"],
-            Self::Zstd => &["Compression = ZSTD"],
-            Self::Sparse | Self::SparseUnsigned => &["Sparse = yes"],
-            _ => &[],
-        };
-        signature.into_iter().chain(more.iter().copied()).collect()
-    }
-
-    /// Whether two daemons' volumes are equal byte by byte. Compressed blocks come from different
-    /// encoders, and keys of encrypted data are random; there, the catalog's rows are compared.
-    pub fn same_bytes(self) -> bool {
-        !matches!(self, Self::Gzip6 | Self::Lzo | Self::Zstd) && !self.is_encrypted()
-    }
-
-    /// Milliseconds before each operation of the storage, if it is slow at all.
-    pub fn delay(self) -> Option<u32> {
-        match self {
-            Self::Slow0 => Some(0),
-            Self::Slow1 => Some(1),
-            Self::Slow5 => Some(5),
-            Self::Slow20 => Some(20),
-            _ => None,
-        }
-    }
-
-    /// Whether a hundredth of the files is touched before a Differential or an Incremental.
-    pub fn touches(self) -> bool {
-        !matches!(self, Self::Accurate | Self::Unchanged | Self::ColdUnchanged) && self.delay().is_none()
-    }
-
-    /// Whether the page cache is dropped before each job.
-    pub fn is_cold(self) -> bool {
-        matches!(self, Self::Cold | Self::ColdUnchanged)
-    }
-
-    /// Whether data is encrypted and signed.
-    pub fn is_encrypted(self) -> bool {
-        matches!(self, Self::Pki | Self::PkiAgain | Self::PkiLzo)
-    }
-}
-
 /// One line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
@@ -185,7 +63,7 @@ pub struct Cell {
 
 impl fmt::Display for Cell {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} {} {}", self.tree, self.level.name(), self.variant.name())
+        write!(out, "{} {} {}", self.tree, self.level.name(), self.variant)
     }
 }
 
@@ -209,7 +87,8 @@ impl Cell {
                 add(kind, scale, &[Variant::Default], &chains);
             }
         }
-        let codecs = [Variant::Gzip6, Variant::Lzo, Variant::Zstd, Variant::Pki, Variant::PkiLzo];
+        let packed = [Codec::Gzip(6), Codec::Lzo, Codec::Zstd].map(Variant::Packed);
+        let codecs = [&packed[..], &[Variant::Pki, Variant::PkiLzo]].concat();
         for scale in [1, 10] {
             add(Kind::Mixed, scale, &codecs, &[Full, Restore]);
         }
@@ -228,7 +107,27 @@ impl Cell {
         add(Kind::Manyfiles, 10, &[Variant::Acl, Variant::Clear, Variant::Cold], &[Full, Incremental]);
         add(Kind::Media, 10, &[Variant::Clear, Variant::Cold], &[Full]);
         for kind in [Kind::Manyfiles, Kind::Media] {
+            add(kind, 1, &packed, &[Full, Restore]);
             add(kind, 1, &[Variant::Pki, Variant::PkiLzo], &[Full, Restore]);
+        }
+        add(Kind::Mixed, 1, &[1, 9].map(|level| Variant::Packed(Codec::Gzip(level))), &[Full, Restore]);
+        for codec in [Codec::None, Codec::Gzip(6), Codec::Lzo, Codec::Zstd] {
+            add(Kind::Mixed, 1, &[1, 2, 4].map(|workers| Variant::Workers(codec, workers)), &[Full]);
+        }
+        for kind in [Kind::Manyfiles, Kind::Media] {
+            add(kind, 1, &Part::ALL.map(Variant::Bare), &[Full, Restore]);
+            add(kind, 1, &[1, 2, 4, 8].map(Variant::Clients), &[Full]);
+        }
+        for rate in [100, 1000] {
+            let far = [0, 10, 50, 100].map(|round_trip| Variant::Far(round_trip, rate));
+            add(Kind::Manyfiles, 1, &far, &[Full, Incremental, Restore]);
+        }
+        for gigabytes in [1, 4] {
+            add(Kind::Single, gigabytes, &[Variant::Default], &[Full, Restore]);
+        }
+        add(Kind::Holes, 100, &[Variant::Default, Variant::Sparse], &[Full]);
+        for suite in Suite::ALL.map(Kind::Foreign) {
+            add(suite, 1, &[Variant::Acl], &[Full, Restore]);
         }
         for kind in [Kind::Manyfiles, Kind::Media, Kind::Mixed] {
             add(kind, 1, &[Variant::PkiAgain], &[Full]);
@@ -239,11 +138,11 @@ impl Cell {
             add(Kind::Tiny, thousands, &[Variant::Default], levels);
         }
         add(Kind::Media, 16, &[Variant::Default], &[Restore]);
-        add(Kind::Media, 4, &[Variant::Lzo], &[Full]);
+        add(Kind::Media, 4, &[Variant::Packed(Codec::Lzo)], &[Full]);
         add(Kind::Manyfiles, 10, &[Variant::Unchanged], &[Incremental]);
         add(Kind::Tiny, 1000, &[Variant::Unchanged], &[Incremental]);
         add(Kind::Tiny, 300, &[Variant::ColdUnchanged], &[Full, Incremental]);
-        let slow = [Variant::Slow0, Variant::Slow1, Variant::Slow5, Variant::Slow20];
+        let slow = [0, 1, 5, 20].map(Variant::Slow);
         for thousands in [1, 10] {
             add(Kind::Small, thousands, &slow, &[Full, Incremental, Restore]);
         }
@@ -253,8 +152,8 @@ impl Cell {
     /// Whether all words are among the cell's: its three words, and the tree's name without its
     /// scale.
     fn has(&self, words: &[&str]) -> bool {
-        let tree = self.tree.to_string();
-        let known = [tree.as_str(), self.tree.kind.name(), self.level.name(), self.variant.name()];
+        let (tree, variant) = (self.tree.to_string(), self.variant.to_string());
+        let known = [tree.as_str(), self.tree.kind.name(), self.level.name(), variant.as_str()];
         words.iter().all(|word| known.contains(word))
     }
 

@@ -12,16 +12,20 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use bed::{PATIENCE, Result, descriptors, wait_for};
+use bed::{BedError, PATIENCE, Result, descriptors, wait_for};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
+use nix::time::{ClockId, clock_gettime};
 
 use crate::tree::file;
 
 const TRACING: &str = "/sys/kernel/tracing";
 const EVENT: &str = "events/sock/inet_sock_set_state";
+/// In the line of a connection's first packet, and of the first one that ends it.
+const BEGINS: &str = "newstate=TCP_SYN_SENT";
+const ENDS: &str = "oldstate=TCP_ESTABLISHED";
 
 /// What sees connections.
 #[derive(Debug)]
@@ -30,6 +34,15 @@ pub enum Watch {
     Trace(Trace),
     /// Looking at open descriptors.
     Poll,
+}
+
+/// A connection that has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Connection {
+    /// By the host's clock.
+    pub begun: SystemTime,
+    /// From its first packet to the first that ends it.
+    pub life: Duration,
 }
 
 /// An instance of the kernel's tracing with a buffer of its own; it goes with the value.
@@ -56,13 +69,35 @@ impl Watch {
     /// Does `work` and gives how long the connection to the daemon `pid` on `port` stood meanwhile;
     /// the longest if there were several.
     pub fn during<T>(&self, pid: u32, port: u16, work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
+        self.seen(pid, port, work).map(|(result, connection)| (result, connection.life))
+    }
+
+    /// The same with its begin.
+    pub fn seen<T>(&self, pid: u32, port: u16, work: impl FnOnce() -> Result<T>) -> Result<(T, Connection)> {
         match self {
             Self::Trace(trace) => {
-                trace.begin(port)?;
+                trace.begin(&[port])?;
                 let result = work()?;
-                Ok((result, trace.end(port)?))
+                Ok((result, trace.end(longest_life)?))
             }
             Self::Poll => poll(pid, work),
+        }
+    }
+
+    /// Does `work` and gives how long at least one of the connections to these ports stood, from
+    /// the first begin to the last end. Without the trace point: how long the work took.
+    pub fn all_of<T>(&self, ports: &[u16], work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
+        match self {
+            Self::Trace(trace) => {
+                trace.begin(ports)?;
+                let result = work()?;
+                Ok((result, trace.end(|text| all_lives(text, ports.len()))?.life))
+            }
+            Self::Poll => {
+                let begun = Instant::now();
+                let result = work()?;
+                Ok((result, begun.elapsed()))
+            }
         }
     }
 }
@@ -83,21 +118,26 @@ impl Trace {
         Some(trace)
     }
 
-    fn begin(&self, port: u16) -> Result<()> {
+    fn begin(&self, ports: &[u16]) -> Result<()> {
         self.write("trace", "")?;
         // The Director's end of the connection has the daemon's port as its destination.
-        self.write(&format!("{EVENT}/filter"), &format!("dport == {port}"))?;
+        let filter: Vec<String> = ports.iter().map(|port| format!("dport == {port}")).collect();
+        self.write(&format!("{EVENT}/filter"), &filter.join(" || "))?;
         self.write(&format!("{EVENT}/enable"), "1")
     }
 
-    fn end(&self, port: u16) -> Result<Duration> {
+    fn end(&self, lives: impl Fn(&str) -> Option<(Duration, Duration)>) -> Result<Connection> {
         let path = self.folder.join("trace");
-        let life = wait_for(&format!("the end of the connection to port {port}"), PATIENCE, || {
+        let (begun, life) = wait_for("the end of the connection to a File Daemon", PATIENCE, || {
             let text = fs::read_to_string(&path).map_err(file("read", &path))?;
-            Ok(longest_life(&text).ok_or(text))
+            Ok(lives(&text).ok_or(text))
         })?;
         self.write(&format!("{EVENT}/enable"), "0")?;
-        Ok(life)
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC)
+            .map_err(|source| BedError::System { what: "clock_gettime", source })?;
+        let ago = Duration::from(now).saturating_sub(begun);
+        let now = SystemTime::now();
+        Ok(Connection { begun: now.checked_sub(ago).unwrap_or(now), life })
     }
 
     fn write(&self, name: &str, text: &str) -> Result<()> {
@@ -113,19 +153,31 @@ impl Drop for Trace {
     }
 }
 
-/// From the first packet of a connection to the first packet that ends it, the longest of those in
-/// a trace. `None` while one of them has not ended, or none has begun.
-fn longest_life(trace: &str) -> Option<Duration> {
-    let (mut begun, mut longest) = (None, None);
+/// The begin of a connection and the time from its first packet to the first packet that ends it,
+/// of the longest of those in a trace. `None` while one of them has not ended, or none has begun.
+fn longest_life(trace: &str) -> Option<(Duration, Duration)> {
+    let (mut open, mut longest): (_, Option<(Duration, Duration)>) = (None, None);
     for line in trace.lines().filter(|line| !line.starts_with('#')) {
-        if line.contains("newstate=TCP_SYN_SENT") {
-            begun = seconds_of(line);
-        } else if line.contains("oldstate=TCP_ESTABLISHED") {
-            let life = seconds_of(line)?.checked_sub(begun.take()?)?;
-            longest = longest.max(Some(life));
+        if line.contains(BEGINS) {
+            open = seconds_of(line);
+        } else if line.contains(ENDS) {
+            let first = open.take()?;
+            let life = seconds_of(line)?.checked_sub(first)?;
+            if longest.is_none_or(|(_, known)| life > known) {
+                longest = Some((first, life));
+            }
         }
     }
-    if begun.is_none() { longest } else { None }
+    if open.is_none() { longest } else { None }
+}
+
+/// The first begin of so many connections and the time to the last end. `None` while one of them
+/// has not ended.
+fn all_lives(trace: &str, count: usize) -> Option<(Duration, Duration)> {
+    let times = |what| trace.lines().filter(move |line| !line.starts_with('#') && line.contains(what));
+    let (begins, ends) = (times(BEGINS).count(), times(ENDS).count());
+    let (begun, ended) = (seconds_of(times(BEGINS).next()?)?, seconds_of(times(ENDS).next_back()?)?);
+    (begins == ends && begins >= count).then_some((begun, ended.checked_sub(begun)?))
 }
 
 /// The time stamp: the word before the event's name, in seconds with six decimals.
@@ -136,7 +188,7 @@ fn seconds_of(line: &str) -> Option<Duration> {
 }
 
 /// The first socket that the daemon opens is the Director's connection.
-fn poll<T>(pid: u32, work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
+fn poll<T>(pid: u32, work: impl FnOnce() -> Result<T>) -> Result<(T, Connection)> {
     let sockets = || -> Vec<String> {
         let open = descriptors(pid).unwrap_or_default();
         open.into_iter().filter(|name| name.starts_with("socket:")).collect()
@@ -146,6 +198,7 @@ fn poll<T>(pid: u32, work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> 
     thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             let (mut first, mut life) = (None, Duration::ZERO);
+            let mut clock = SystemTime::now();
             while !done.load(Ordering::Relaxed) {
                 let now = sockets();
                 if let Some((name, begun)) = &first {
@@ -155,15 +208,16 @@ fn poll<T>(pid: u32, work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> 
                     }
                 } else {
                     first = now.into_iter().find(|name| !before.contains(name)).map(|name| (name, Instant::now()));
+                    clock = SystemTime::now();
                 }
                 thread::sleep(Duration::from_millis(1));
             }
-            life
+            Connection { begun: clock, life }
         });
         let result = work();
         done.store(true, Ordering::Relaxed);
-        let life = watcher.join().unwrap_or_default();
-        Ok((result?, life))
+        let connection = watcher.join().unwrap_or(Connection { begun: SystemTime::now(), life: Duration::ZERO });
+        Ok((result?, connection))
     })
 }
 
@@ -178,9 +232,11 @@ mod tests {
 
     #[test]
     fn a_connection_lives_until_its_first_end() {
-        assert_eq!(longest_life(TRACE), Some(Duration::from_micros(2_500_200)));
+        let life = (Duration::from_micros(10_000_100), Duration::from_micros(2_500_200));
+        assert_eq!((longest_life(TRACE), all_lives(TRACE, 1)), (Some(life), Some(life)));
+        assert_eq!(all_lives(TRACE, 2), None);
         let open = TRACE.split_inclusive('\n').take(4).collect::<String>();
-        assert_eq!(longest_life(&open), None);
+        assert_eq!((longest_life(&open), all_lives(&open, 1)), (None, None));
         assert_eq!(longest_life(&format!("{TRACE}{open}")), None);
         assert_eq!(longest_life(""), None);
     }

@@ -16,15 +16,16 @@ use bed::{
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{Pid, sync};
 
-use crate::cell::{Cell, Level, Variant};
+use crate::cell::{Cell, Codec, Level, Variant};
 use crate::connection::Watch;
+use crate::far::{Line, Way};
 use crate::floor::{self, Role, Stream};
 use crate::places::Places;
 use crate::restored::Restored;
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
 use crate::surroundings::{Stalls, Surroundings, asked, free, load, resident};
-use crate::tree::{Kind, Standing, drop_caches, file, warm};
+use crate::tree::{Kind, Standing, drop_caches, file, visit, warm};
 
 /// A bed with one tree and one variant.
 pub struct Group<'a> {
@@ -43,6 +44,8 @@ pub struct Group<'a> {
     places: Places,
     /// Files of the tree that are asked how much of them is in the page cache.
     asked: Vec<PathBuf>,
+    /// The ports through which the Director reaches hosts that are far away.
+    ways: BTreeMap<Side, Way>,
 }
 
 /// One job of each side.
@@ -74,7 +77,29 @@ impl<'a> Group<'a> {
         if has_floor(cell) {
             clients.push(ClientOptions::new(Fd::Stock).named(Side::Floor.name()));
         }
+        if let Variant::Workers(_, count) = cell.variant {
+            clients = clients.into_iter().map(|client| client.with_workers(count)).collect();
+        }
+        let mut ways = BTreeMap::new();
+        let mut storage = None;
+        if let Variant::Far(round_trip, rate) = cell.variant {
+            let line = Line::new(Duration::from_millis(round_trip.into()), rate);
+            for (client, side) in clients.iter_mut().zip([Side::Stock, Side::Ours]) {
+                let way = line.way()?;
+                client.director_port = Some(way.port);
+                ways.insert(side, way);
+            }
+            storage = Some(line.way()?);
+        }
         let mut options = BedOptions::new("bench", clients)?;
+        options.storage_port = storage.as_ref().map(|way| way.port);
+        if let Some(suite) = cell.variant.suite() {
+            let path = options.folder.path().join("openssl.cnf");
+            fs::write(&path, tls_with(suite)).map_err(file("write", &path))?;
+            for client in &mut options.clients {
+                client.environment.push(("OPENSSL_CONF".to_owned(), path.display().to_string()));
+            }
+        }
         if cell.variant.is_encrypted() {
             let pair = key_pair(options.folder.path())?;
             for client in &mut options.clients {
@@ -84,11 +109,19 @@ impl<'a> Group<'a> {
                 client.file_daemon.push(format!("PKI Keypair = \"{}\"", pair.display()));
             }
         }
-        options.tls_psk = cell.variant != Variant::Clear;
+        options.tls_psk = cell.variant.has_tls();
         // A volume for each job, so that old ones can go.
         options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
-        options.file_sets = vec![FileSet::new("Bench", &cell.variant.options(), &[&places.tree])];
+        let words = cell.variant.options();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        options.file_sets = vec![FileSet::new("Bench", &words, &[&places.tree])];
         let mut bed = Bed::start(options)?;
+        for (side, way) in &ways {
+            way.leads_to(bed.client(side.name())?.port());
+        }
+        if let Some(way) = storage {
+            way.leads_to(bed.storage().port());
+        }
         if has_floor(cell) {
             // We take its place.
             bed.client(Side::Floor.name())?.daemon().kill()?;
@@ -105,6 +138,7 @@ impl<'a> Group<'a> {
             stream: None,
             places,
             asked,
+            ways,
         })
     }
 
@@ -244,7 +278,7 @@ impl<'a> Group<'a> {
             ..Surroundings::default()
         };
         let client = self.bed.client(side.name())?;
-        let port = client.port();
+        let port = self.ways.get(&side).map_or(client.port(), |way| way.port);
         let fd = if side == Side::Floor { std::process::id() } else { client.pid()? };
         let sd = self.bed.storage().process()?.pid();
         let dir = self.bed.director().process()?.pid();
@@ -253,7 +287,7 @@ impl<'a> Group<'a> {
         let before = now()?;
         let stalls = Stalls::now();
         let role = self.role(cell, side)?;
-        let (result, connection) = self.watch.during(fd, port, || match role {
+        let (result, connection) = self.watch.seen(fd, port, || match role {
             Some(role) => floor::during(port, role, || self.bed.run(&command)),
             None => self.bed.run(&command),
         })?;
@@ -272,7 +306,10 @@ impl<'a> Group<'a> {
             replica,
             turn,
             outcome: if result.row.errors > 0 && result.row.status == 'T' { 'W' } else { result.row.status },
-            connection: connection.as_secs_f64() * 1e3,
+            connection: connection.life.as_secs_f64() * 1e3,
+            first: self
+                .first_file(cell.level, side)?
+                .map(|first| first.duration_since(connection.begun).unwrap_or_default().as_secs_f64() * 1e3),
             job: self.job_seconds(result.row.id)?,
             fd: fd.as_secs_f64(),
             fd_user: parts.parts.user.saturating_sub(old.parts.user).as_secs_f64(),
@@ -286,6 +323,21 @@ impl<'a> Group<'a> {
             around,
         };
         Ok((sample, result))
+    }
+
+    /// When the first file of a restore was made.
+    fn first_file(&self, level: Level, side: Side) -> Result<Option<SystemTime>> {
+        let folder = self.restored.folder(side.name());
+        if !level.is_restore() || !folder.exists() {
+            return Ok(None);
+        }
+        let mut first = None;
+        visit(&folder, &mut |path| {
+            let made = fs::metadata(path).and_then(|meta| meta.created()).ok();
+            first = [first, made].into_iter().flatten().min();
+            Ok(())
+        })?;
+        Ok(first)
     }
 
     /// What we do in place of a File Daemon, if we are one.
@@ -422,7 +474,7 @@ impl<'a> Group<'a> {
 
     fn compare_rows(&self, stock: &JobResult, ours: &JobResult) -> Result<Vec<String>> {
         let [left, right] = [stock, ours].map(|job| self.bed.catalog().files(job.row.id));
-        let zstd = self.cell.variant == Variant::Zstd;
+        let zstd = self.cell.variant.codec() == Codec::Zstd;
         let [left, right] = [left?, right?].map(|rows| rows.iter().map(|row| shown(row, zstd)).collect::<Vec<_>>());
         let unequal = left.iter().zip(&right).filter(|(left, right)| left != right).take(5);
         let mut differences: Vec<_> = unequal.map(|(left, right)| format!("{left}\n{right}")).collect();
@@ -469,6 +521,14 @@ fn shown(row: &FileRow, zstd: bool) -> String {
     let lstat = text(&row.lstat);
     let known = if zstd { lstat.rsplit_once(' ').map_or("", |(head, _)| head) } else { &lstat };
     format!("{} {} {known} {}", row.file_index, text(&row.path), text(&row.digest))
+}
+
+/// A configuration of OpenSSL that allows one cipher suite of TLS 1.3 only.
+fn tls_with(suite: &str) -> String {
+    format!(
+        "openssl_conf = main\n[main]\nssl_conf = ssl\n[ssl]\nsystem_default = all\n[all]\n\
+         MinProtocol = TLSv1.3\nCiphersuites = {suite}\n"
+    )
 }
 
 /// An RSA key and its certificate in one file, as `PKI Keypair` needs it.

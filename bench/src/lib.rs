@@ -4,8 +4,10 @@
 
 pub mod beside;
 pub mod bpipe;
+pub mod canvas;
 pub mod cell;
 pub mod connection;
+pub mod far;
 pub mod figures;
 pub mod floor;
 pub mod group;
@@ -21,8 +23,10 @@ pub mod restored;
 pub mod s3;
 pub mod sample;
 pub mod scan;
+pub mod stage;
 pub mod statistics;
 pub mod surroundings;
 pub mod target;
+pub mod together;
 pub mod tree;
 mod volumes;

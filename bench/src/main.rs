@@ -20,7 +20,7 @@ use bench::beside::{self, Setup};
 use bench::bpipe;
 use bench::cell::Cell;
 use bench::connection::Watch;
-use bench::group::{Group, Replica};
+use bench::group::Replica;
 use bench::hot_set;
 use bench::order;
 use bench::paper::command::Paper;
@@ -30,6 +30,7 @@ use bench::restored::Restored;
 use bench::s3;
 use bench::sample::{self, Sample, Side};
 use bench::scan;
+use bench::stage::Stage;
 use bench::target::{self, Verdict};
 use bench::tree::{Kind, Tree, file};
 
@@ -289,17 +290,20 @@ fn run_group(
     interrupted: &AtomicBool,
 ) -> Result<()> {
     let Some(&first) = cells.first() else { return Ok(()) };
+    if let Some(missing) = Stage::missing(first) {
+        say(&format!("{first} is left out: {missing}"));
+        return Ok(());
+    }
     let tree = first.tree.stand(trees)?;
-    let mut group = Group::start(first, &tree, watch, restored)?;
+    let mut stage = Stage::start(first, &tree, watch, restored)?;
     for &cell in cells {
-        group.prepare(cell.level)?;
         for replica in 1..=replicas {
             if interrupted.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let floor = group.has_floor(cell.level).then_some(Side::Floor);
+            let floor = stage.has_floor(cell.level).then_some(Side::Floor);
             let turns: Vec<_> = order::turns(SEED, &cell.to_string(), replica).into_iter().chain(floor).collect();
-            let Replica { samples, problems } = group.replica(cell, replica, &turns)?;
+            let Replica { samples, problems } = stage.replica(cell, replica, &turns)?;
             say(&line(cell, replica, &samples));
             samples.iter().try_for_each(|sample| sample::append(&out.join("raw.csv"), sample))?;
             if let Some(problem) = problems.into_iter().next() {

@@ -5,9 +5,13 @@
 pub mod analysis;
 pub mod blocks;
 pub mod command;
+pub mod derived;
+pub mod excerpts;
 pub mod figures;
+pub mod folders;
 pub mod host;
 pub mod made_up;
+pub mod manifest;
 pub mod plan;
 pub mod render;
 pub mod rivals;

@@ -27,7 +27,7 @@ impl Places {
             return Ok(Self { tree: tree.path.clone(), restored: restored.all().to_owned(), _slow: Vec::new() });
         };
         if let Some(missing) = SlowStorage::missing() {
-            return Err(BedError::Usage(format!("{}: {missing}", variant.name())));
+            return Err(BedError::Usage(format!("{variant}: {missing}")));
         }
         // Both are in the target folder, and built together.
         let bench = std::env::current_exe().map_err(file("find", Path::new("bench")))?;

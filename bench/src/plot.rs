@@ -1,27 +1,19 @@
 //! The four figures of the comparison as SVG: medians with their intervals, 90th percentiles,
 //! ratios, growth.
 
-use std::fmt::Write as _;
-
+use crate::canvas::{Canvas, WIDTH};
 use crate::cell::{Cell, Level, Variant};
 use crate::figures::{cells, pairs, values};
 use crate::sample::{Figure, Sample, Side};
 use crate::statistics::{Estimate, float, median, median_with_interval, p90, ratio_of_medians};
 use crate::tree::Kind;
 
-const WIDTH: f64 = 900.0;
 /// Where bars begin, right of the cells' names.
 const LEFT: f64 = 260.0;
 const ROW: f64 = 34.0;
 const TOP: f64 = 60.0;
 const STOCK: &str = "#8a8f98";
 const OURS: &str = "#c2410c";
-
-/// A drawing in the making.
-struct Drawing {
-    body: String,
-    height: f64,
-}
 
 /// A bar with its interval.
 struct Bar {
@@ -63,16 +55,16 @@ fn chart(samples: &[Sample], title: &str, bars: &dyn Fn(Cell) -> Vec<Bar>) -> St
     let positive = || all().filter(|value| *value > 0.0 && value.is_finite());
     let (low, high) = (positive().fold(f64::MAX, f64::min), positive().fold(f64::MIN_POSITIVE, f64::max));
     let scale = Scale::new(low, high);
-    let mut drawing = Drawing::new(title, rows.len());
-    drawing.grid(&scale);
+    let mut canvas = drawing(title, rows.len());
+    grid(&mut canvas, &scale);
     for (at, (cell, bars)) in rows.iter().enumerate() {
         let y = TOP + float(at as u64) * ROW;
-        drawing.text(LEFT - 8.0, y + 18.0, "end", &cell.to_string());
+        canvas.text(LEFT - 8.0, y + 18.0, "end", &cell.to_string());
         for (at, bar) in bars.iter().enumerate() {
-            drawing.bar(&scale, y + 4.0 + float(at as u64) * 13.0, bar);
+            draw(&mut canvas, &scale, y + 4.0 + float(at as u64) * 13.0, bar);
         }
     }
-    drawing.finish()
+    canvas.finish()
 }
 
 /// CPU time for each file, and peak memory, over the number of files.
@@ -105,14 +97,14 @@ fn growth(samples: &[Sample]) -> Option<String> {
     }
     let high = rows.iter().map(|(_, bar)| bar.estimate.high).fold(1.0, f64::max);
     let scale = Scale::new(1.0, high);
-    let mut drawing = Drawing::new("Growth: a Full of so many files (grey: stock, red: ours)", rows.len());
-    drawing.grid(&scale);
+    let mut canvas = drawing("Growth: a Full of so many files (grey: stock, red: ours)", rows.len());
+    grid(&mut canvas, &scale);
     for (at, (name, bar)) in rows.iter().enumerate() {
         let y = TOP + float(at as u64) * ROW;
-        drawing.text(LEFT - 8.0, y + 18.0, "end", name);
-        drawing.bar(&scale, y + 8.0, bar);
+        canvas.text(LEFT - 8.0, y + 18.0, "end", name);
+        draw(&mut canvas, &scale, y + 8.0, bar);
     }
-    Some(drawing.finish())
+    Some(canvas.finish())
 }
 
 /// A logarithmic scale from a power of ten to another.
@@ -134,48 +126,26 @@ impl Scale {
     }
 }
 
-impl Drawing {
-    fn new(title: &str, rows: usize) -> Self {
-        let mut drawing = Self { body: String::new(), height: TOP + ROW * float(rows as u64) + 30.0 };
-        drawing.text(12.0, 24.0, "start", title);
-        drawing
-    }
+/// A drawing with room for so many rows.
+fn drawing(title: &str, rows: usize) -> Canvas {
+    Canvas::new(title, TOP + ROW * float(rows as u64) + 30.0)
+}
 
-    fn grid(&mut self, scale: &Scale) {
-        for power in scale.low..=scale.high {
-            let x = scale.x(10f64.powi(power));
-            let bottom = self.height - 24.0;
-            let _ = writeln!(self.body, r##"<path d="M{x:.1} {TOP}V{bottom:.1}" stroke="#ddd"/>"##);
-            self.text(x, bottom + 16.0, "middle", &10f64.powi(power).to_string());
-        }
+fn grid(canvas: &mut Canvas, scale: &Scale) {
+    for power in scale.low..=scale.high {
+        let x = scale.x(10f64.powi(power));
+        let bottom = canvas.height() - 24.0;
+        canvas.line((x, TOP), (x, bottom), "#ddd");
+        canvas.text(x, bottom + 16.0, "middle", &10f64.powi(power).to_string());
     }
+}
 
-    fn text(&mut self, x: f64, y: f64, anchor: &str, text: &str) {
-        let _ = writeln!(self.body, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{text}</text>"#);
-    }
-
-    fn bar(&mut self, scale: &Scale, y: f64, bar: &Bar) {
-        let Bar { colour, estimate: Estimate { value, low, high } } = bar;
-        let (end, width) = (scale.x(*value), scale.x(*value) - LEFT);
-        let _ = writeln!(
-            self.body,
-            r#"<rect x="{LEFT}" y="{y:.1}" width="{width:.1}" height="11" fill="{colour}"/><path d="M{:.1} {mid:.1}H{:.1}" stroke="black"/>"#,
-            scale.x(*low),
-            scale.x(*high),
-            mid = y + 5.5,
-        );
-        let digits = if *value < 10.0 { 2 } else { 0 };
-        self.text(end.max(scale.x(*high)) + 4.0, y + 10.0, "start", &format!("{value:.digits$}"));
-    }
-
-    fn finish(self) -> String {
-        let Self { body, height } = self;
-        format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>
-{body}</svg>
-"#
-        )
-    }
+fn draw(canvas: &mut Canvas, scale: &Scale, y: f64, bar: &Bar) {
+    let Bar { colour, estimate: Estimate { value, low, high } } = bar;
+    canvas.bar(LEFT, scale.x(*value), y, 11.0, colour);
+    canvas.line((scale.x(*low), y + 5.5), (scale.x(*high), y + 5.5), "black");
+    let digits = if *value < 10.0 { 2 } else { 0 };
+    canvas.text(scale.x(*value).max(scale.x(*high)) + 4.0, y + 10.0, "start", &format!("{value:.digits$}"));
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::statistics::float;
 use crate::surroundings::{Stalls, Surroundings};
 use crate::tree::file;
 
-const HEAD: &str = "cell,daemon,replica,turn,began,outcome,connection_ms,job_s,fd_cpu_s,fd_user_s,fd_system_s,sd_cpu_s,\
+const HEAD: &str = "cell,daemon,replica,turn,began,outcome,connection_ms,first_file_ms,job_s,fd_cpu_s,fd_user_s,fd_system_s,sd_cpu_s,\
      dir_cpu_s,peak_rss_bytes,files,bytes,read_bytes,load,resident_before,resident_after,psi_cpu_some_us,\
      psi_io_some_us,psi_io_full_us,psi_memory_some_us,disk_free_bytes";
 
@@ -53,6 +53,8 @@ pub struct Sample {
     pub outcome: char,
     /// Life of the Director's connection, milliseconds.
     pub connection: f64,
+    /// From its begin to the first file of a restore, milliseconds; in the kernel's ticks.
+    pub first: Option<f64>,
     /// From the catalog's start time to its end time, seconds.
     pub job: f64,
     /// CPU time of the File Daemon, seconds; to the nanosecond.
@@ -89,15 +91,16 @@ impl Sample {
     fn line(&self) -> String {
         let Self { cell, side, replica, turn, outcome, connection, job, fd, fd_user, fd_system, sd, dir, rss, .. } =
             self;
-        let Self { files, bytes, read_bytes, around, .. } = self;
+        let Self { first, files, bytes, read_bytes, around, .. } = self;
+        let first = first.map(|first| format!("{first:.3}")).unwrap_or_default();
         let Surroundings { began, resident_before, resident_after, stalls, disk_free, load } = around;
         let part = |part: &Option<f64>| part.map(|part| format!("{part:.4}")).unwrap_or_default();
         let count = |count: &Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
         let Stalls { cpu_some, io_some, io_full, memory_some } = stalls;
         let last = [cpu_some, io_some, io_full, memory_some, disk_free].map(count).join(",");
         format!(
-            "{cell},{},{replica},{turn},{began},{outcome},{connection:.3},{job},{fd:.6},{fd_user},{fd_system},{sd:.6},\
-             {dir:.6},{rss},{files},{bytes},{read_bytes},{load},{},{},{last}\n",
+            "{cell},{},{replica},{turn},{began},{outcome},{connection:.3},{first},{job},{fd:.6},{fd_user},{fd_system},\
+             {sd:.6},{dir:.6},{rss},{files},{bytes},{read_bytes},{load},{},{},{last}\n",
             side.name(),
             part(resident_before),
             part(resident_after),
@@ -118,6 +121,7 @@ impl Sample {
             turn: text("turn")?.parse().ok()?,
             outcome: text("outcome")?.chars().next()?,
             connection: number("connection_ms")?,
+            first: number("first_file_ms"),
             job: number("job_s")?,
             fd: number("fd_cpu_s")?,
             fd_user: number("fd_user_s")?,
@@ -180,6 +184,7 @@ pub(crate) mod tests {
             turn: 1,
             outcome: 'T',
             connection: 1234.567,
+            first: Some(17.25),
             job: 2.0,
             fd: 1.234_567,
             fd_user: 0.5,

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::cell::{Cell, Level, Variant};
+use crate::cell::{Cell, Codec, Level, Variant};
 use crate::figures::{above_the_floor, cells, pairs, values};
 use crate::sample::{Sample, Side};
 use crate::statistics::{p90, quotient, ratio_of_medians};
@@ -34,8 +34,10 @@ fn limits(cell: Cell) -> (Option<f64>, Option<f64>) {
         (Kind::Empty, ..) => (None, Some(0.6)),
         (Kind::Tiny, 100, Variant::Default, Level::Restore) => (Some(0.7), Some(1.0)),
         (Kind::Media, 16, Variant::Default, Level::Restore) => (None, Some(1.0)),
-        (Kind::Small, 10, Variant::Slow1, _) | (Kind::Small, 10, Variant::Slow5, Level::Restore) => (None, Some(0.1)),
-        (Kind::Small, 10, Variant::Slow5 | Variant::Slow20, _) => (None, Some(0.05)),
+        (Kind::Small, 10, Variant::Slow(1), _) | (Kind::Small, 10, Variant::Slow(5), Level::Restore) => {
+            (None, Some(0.1))
+        }
+        (Kind::Small, 10, Variant::Slow(5 | 20), _) => (None, Some(0.05)),
         (Kind::Tiny, 300, Variant::ColdUnchanged, Level::Full) => (None, Some(0.2)),
         (Kind::Tiny, 300, Variant::ColdUnchanged, _) => (None, Some(0.5)),
         (Kind::Manyfiles, 10, Variant::Unchanged, _) => (Some(0.55), Some(0.6)),
@@ -47,8 +49,9 @@ fn limits(cell: Cell) -> (Option<f64>, Option<f64>) {
             (Some(0.5), Some(0.6))
         }
         (Kind::Manyfiles | Kind::Media | Kind::Mixed, _, Variant::Default, _) => (Some(0.6), Some(0.6)),
-        (Kind::Mixed, 10, Variant::Gzip6, Level::Full) => (Some(0.6), Some(0.4)),
-        (Kind::Mixed, 10, Variant::Lzo, Level::Full) | (Kind::Media, 4, Variant::Lzo, _) => (Some(0.8), Some(0.6)),
+        (Kind::Mixed, 10, Variant::Packed(Codec::Gzip(6)), Level::Full) => (Some(0.6), Some(0.4)),
+        (Kind::Mixed, 10, Variant::Packed(Codec::Lzo), Level::Full)
+        | (Kind::Media, 4, Variant::Packed(Codec::Lzo), _) => (Some(0.8), Some(0.6)),
         (Kind::Hole, ..) => (Some(0.01), Some(0.05)),
         _ => (None, None),
     }

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use bed::{BedError, Noise, Result, set_fixed_times};
@@ -17,12 +17,18 @@ use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use walkdir::WalkDir;
 
+mod suite;
+
+pub use suite::Suite;
+
 /// Part of the mark: a change here makes all trees anew.
 const EDITION: &str = "1";
 /// One file in so many is touched between two jobs.
 const TOUCHED: usize = 100;
 /// Slices of these many bytes of words and of noise are the content of small files.
 const POOL: usize = 4 << 20;
+/// Of a file system.
+const PAGE: usize = 4096;
 
 /// The shape of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +48,12 @@ pub enum Kind {
     Small,
     /// One file of so many GiB that is one hole.
     Hole,
+    /// One file of so many GiB that does not compress.
+    Single,
+    /// One file of so many thousand pages, each with seven pages of a hole behind it.
+    Holes,
+    /// What another program has made.
+    Foreign(Suite),
 }
 
 impl Kind {
@@ -55,7 +67,15 @@ impl Kind {
             Self::Tiny => "tiny",
             Self::Small => "small",
             Self::Hole => "hole",
+            Self::Single => "single",
+            Self::Holes => "holes",
+            Self::Foreign(suite) => suite.name(),
         }
+    }
+
+    /// What it needs and this host has not.
+    pub fn missing(self) -> Option<String> {
+        if let Self::Foreign(suite) = self { suite.missing() } else { None }
     }
 }
 
@@ -72,8 +92,9 @@ impl fmt::Display for Tree {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.kind, self.scale) {
             (Kind::Empty, _) => write!(out, "empty"),
-            (kind @ (Kind::Tiny | Kind::Small), thousands) => write!(out, "{}{thousands}k", kind.name()),
-            (Kind::Hole, gigabytes) => write!(out, "hole{gigabytes}g"),
+            (Kind::Foreign(suite), _) => out.write_str(suite.name()),
+            (kind @ (Kind::Tiny | Kind::Small | Kind::Holes), thousands) => write!(out, "{}{thousands}k", kind.name()),
+            (kind @ (Kind::Hole | Kind::Single), gigabytes) => write!(out, "{}{gigabytes}g", kind.name()),
             (kind, scale) => write!(out, "{}{scale}", kind.name()),
         }
     }
@@ -84,6 +105,8 @@ impl fmt::Display for Tree {
 pub struct Standing {
     /// Its top directory.
     pub path: PathBuf,
+    /// Whether it was made just now.
+    pub is_new: bool,
     /// The files that are touched between two jobs: always the same.
     touched: Vec<PathBuf>,
 }
@@ -95,7 +118,8 @@ impl Tree {
         let mark = folder.join(format!("{self}.complete"));
         let list = fs::read_to_string(&mark).unwrap_or_default();
         if let Some(touched) = list.strip_prefix(&format!("{EDITION}\n")) {
-            return Ok(Standing { touched: touched.lines().map(|name| path.join(name)).collect(), path });
+            let touched = touched.lines().map(|name| path.join(name)).collect();
+            return Ok(Standing { path, is_new: false, touched });
         }
         if path.exists() {
             fs::remove_dir_all(&path).map_err(file("remove", &path))?;
@@ -111,7 +135,7 @@ impl Tree {
         }
         builder.fix_times()?;
         fs::write(&mark, text).map_err(file("write", &mark))?;
-        Ok(Standing { path, touched })
+        Ok(Standing { path, is_new: true, touched })
     }
 }
 
@@ -223,7 +247,42 @@ impl Builder {
                 self.entries.push(path);
                 Ok(())
             }
+            Kind::Single => self.noise_file("single", scale << 10),
+            Kind::Holes => self.holes(1000 * scale),
+            Kind::Foreign(suite) => {
+                suite.make(&self.base)?;
+                self.found()
+            }
         }
+    }
+
+    /// A file of so many pages, one in eight of which is data.
+    fn holes(&mut self, count: usize) -> Result<()> {
+        let path = self.base.join("holes");
+        let out = File::create(&path).map_err(file("create", &path))?;
+        for (number, at) in (0..count).zip((0_u64..).step_by(8 * PAGE)) {
+            let start = number * 64 % (POOL - PAGE);
+            let page = self.random.get(start..start + PAGE).unwrap_or_default();
+            out.write_all_at(page, at).map_err(file("write", &path))?;
+        }
+        out.set_len((count * 8 * PAGE) as u64).map_err(file("lengthen", &path))?;
+        self.entries.push(path);
+        Ok(())
+    }
+
+    /// The entries of a tree that another program has made.
+    fn found(&mut self) -> Result<()> {
+        self.entries.clear();
+        for entry in WalkDir::new(&self.base).sort_by_file_name() {
+            let entry = entry.map_err(|error| file("walk", &self.base)(error.into()))?;
+            // The list of those that are touched is text.
+            let is_plain = entry.path().to_str().is_some_and(|name| !name.contains('\n'));
+            if entry.file_type().is_file() && is_plain {
+                self.files.push(entry.path().to_owned());
+            }
+            self.entries.push(entry.into_path());
+        }
+        Ok(())
     }
 
     /// Files whose sizes are spread long-tailed around a mean, a hundred to a directory.

@@ -2,19 +2,18 @@
 //! and the text take them from here. `check/check.py` computes them once more.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use bed::Result;
 
 use crate::cell::{Cell, Variant};
+use crate::paper::folders::most;
 use crate::paper::plan::{Family, Phase, Plan};
 use crate::sample::{self, Figure, Sample, Side};
 use crate::statistics::{
     Draw, Estimate, bca, cliffs_delta, float, hodges_lehmann, holm, median, p90, quotient, ranks_around, seed_of,
     sign_test, sorted, wilcoxon,
 };
-use crate::tree::file;
 
 /// What stands for a number that nobody has measured.
 pub const UNKNOWN: &str = "not measured yet";
@@ -23,6 +22,8 @@ pub const TOO_FEW: &str = "–";
 
 /// Printed numbers by their keys.
 pub type Numbers = BTreeMap<String, String>;
+
+const GIB: f64 = 1_073_741_824.0;
 
 /// The raw rows of one phase.
 #[derive(Debug, Default)]
@@ -35,29 +36,13 @@ pub struct Data {
 
 /// What is measured of a job, its word and how it is printed.
 const FIGURES: [(&str, Figure, usize); 2] = [("time", |one| one.connection, 1), ("cpu", |one| one.fd, 3)];
+/// The same of restores only. What is not known is no number.
+const FIRST: (&str, Figure, usize) = ("first", |one| one.first.unwrap_or(f64::NAN), 1);
 
-/// The rows of a phase that the text is about: of the folder that the plan names, otherwise of that
-/// with most rows; of several, the last by name.
+/// The rows of a phase that the text is about.
 pub fn data(folder: &Path, phase: &Phase) -> Result<Data> {
-    let folder = folder.join(&phase.name);
-    let mut best = Data::default();
-    if !folder.exists() {
-        return Ok(best);
-    }
-    let entries = fs::read_dir(&folder).map_err(file("read", &folder))?.flatten();
-    let mut hosts: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    hosts.sort();
-    for host in hosts {
-        let raw = folder.join(&host).join("raw.csv");
-        let wanted = phase.host.as_ref().is_none_or(|wanted| *wanted == host);
-        if wanted && raw.exists() {
-            let samples = sample::read(&raw)?;
-            if samples.len() >= best.samples.len() {
-                best = Data { host, samples };
-            }
-        }
-    }
-    Ok(best)
+    let (host, samples) = most(folder, &phase.name, phase.host.as_deref(), sample::read)?;
+    Ok(Data { host, samples })
 }
 
 /// The key of a cell: its three words with dots, without `default`.
@@ -65,7 +50,7 @@ pub fn key(phase: &Phase, cell: Cell) -> String {
     let mut key = format!("{}.{}.{}", phase.name, cell.tree, cell.level.name());
     if cell.variant != Variant::Default {
         key.push('.');
-        key.push_str(cell.variant.name());
+        key.push_str(&cell.variant.to_string());
     }
     key
 }
@@ -126,8 +111,10 @@ fn of_family(plan: &Plan, phase: &Phase, family: &Family, data: &Data) -> Result
         let pairs = pairs(&data.samples, cell);
         let name = key(phase, cell);
         numbers.insert(format!("{name}.n"), pairs.len().to_string());
-        for (word, figure, digits) in FIGURES {
-            let values: Vec<_> = pairs.iter().map(|(ours, stock)| (figure(ours), figure(stock))).collect();
+        let first = cell.level.is_restore().then_some(FIRST);
+        for (word, figure, digits) in FIGURES.into_iter().chain(first) {
+            let values = pairs.iter().map(|(ours, stock)| (figure(ours), figure(stock)));
+            let values: Vec<_> = values.filter(|(ours, stock)| !ours.is_nan() && !stock.is_nan()).collect();
             let seed = seed_of(plan.seed, &format!("{}/{cell}/{word}", phase.name));
             let effect = Effect::of(&values, Draw { times: plan.draws, seed }, plan.confidence);
             effect.put(&mut numbers, &format!("{name}.{word}"), digits);
@@ -143,6 +130,15 @@ fn of_family(plan: &Plan, phase: &Phase, family: &Family, data: &Data) -> Result
             numbers.insert(format!("{name}.memory.{word}"), known(format!("{memory:.1}")));
             let rate = some(|one| quotient(float(one.bytes), one.connection) * 1000.0 / f64::from(1 << 20));
             numbers.insert(format!("{name}.rate.{word}"), known(format!("{rate:.1}")));
+            let gib = |one: &Sample| float(if one.cell.level.is_restore() { one.bytes } else { one.read_bytes }) / GIB;
+            let of = |figure: &dyn Fn(&Sample) -> f64| {
+                median(&side.iter().map(|one| quotient(figure(one), gib(one))).collect::<Vec<_>>())
+            };
+            numbers.insert(format!("{name}.gib.{word}"), known(format!("{:.2}", of(&|one| one.fd))));
+            let all = of(&|one| one.fd + one.sd + one.dir);
+            numbers.insert(format!("{name}.gib.all.{word}"), known(format!("{all:.2}")));
+            let packed = some(|one| quotient(float(one.bytes), float(one.read_bytes)));
+            numbers.insert(format!("{name}.packed.{word}"), known(format!("{packed:.3}")));
         }
     }
     // Correction over the family.

@@ -10,13 +10,15 @@ use bed::{Result, say};
 
 use crate::cell::Cell;
 use crate::connection::Watch;
-use crate::group::{Group, Replica};
+use crate::group::Replica;
 use crate::order::{shuffled, turns};
 use crate::paper::host::Host;
+use crate::paper::manifest;
 use crate::paper::plan::{Phase, Plan};
 use crate::restored::Restored;
 use crate::sample::{self, Sample, Side};
-use crate::tree::file;
+use crate::stage::Stage;
+use crate::tree::{Kind, file};
 
 /// What measures, and where things go.
 pub struct Blocks<'a> {
@@ -41,7 +43,14 @@ pub struct Blocks<'a> {
 impl Blocks<'_> {
     /// Measures what is missing of a phase; gives what went wrong.
     pub fn measure(&self, phase: &Phase, restored: &mut Restored) -> Result<Vec<String>> {
-        let cells = if self.smoke { phase.smoke_cells()? } else { phase.cells()? };
+        let mut cells = if self.smoke { phase.smoke_cells()? } else { phase.cells()? };
+        cells.retain(|cell| {
+            let missing = Stage::missing(*cell);
+            if let Some(missing) = &missing {
+                say(&format!("{cell} is left out: {missing}"));
+            }
+            missing.is_none()
+        });
         let replicas = if self.smoke { 1 } else { phase.replicas };
         let folder = self.data.join(&phase.name).join(&self.host.name);
         fs::create_dir_all(&folder).map_err(file("create", &folder))?;
@@ -97,15 +106,23 @@ impl Blocks<'_> {
     fn group(&self, missing: &[(Cell, u32)], raw: &Path, restored: &mut Restored) -> Result<Vec<String>> {
         let Some(&(cell, _)) = missing.first() else { return Ok(Vec::new()) };
         let tree = cell.tree.stand(&self.trees)?;
-        let mut group = Group::start(cell, &tree, self.watch, restored)?;
+        // What others make is not the same everywhere, so it is described beside the rows.
+        let folder = match cell.tree.kind {
+            Kind::Foreign(_) => raw.with_file_name("trees"),
+            _ => self.data.with_file_name("trees"),
+        };
+        let manifest = folder.join(format!("{}.manifest", cell.tree));
+        if tree.is_new || !manifest.exists() {
+            manifest::keep(&tree.path, &manifest)?;
+        }
+        let mut stage = Stage::start(cell, &tree, self.watch, restored)?;
         let mut found = Vec::new();
         for &(cell, replica) in missing {
             if self.interrupted.load(Ordering::Relaxed) {
                 break;
             }
-            group.prepare(cell.level)?;
             let order = turns(self.plan.seed, &cell.to_string(), replica);
-            let Replica { samples, problems } = group.replica(cell, replica, &order)?;
+            let Replica { samples, problems } = stage.replica(cell, replica, &order)?;
             samples.iter().try_for_each(|sample| sample::append(raw, sample))?;
             let times = samples.iter().map(|sample| format!("{} {:.0} ms", sample.side.name(), sample.connection));
             say(&format!("{cell} #{replica}: {}", times.collect::<Vec<_>>().join(", ")));

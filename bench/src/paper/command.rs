@@ -11,12 +11,14 @@ use clap::Subcommand;
 
 use crate::connection::Watch;
 use crate::paper::blocks::Blocks;
+use crate::paper::excerpts;
 use crate::paper::host::Host;
 use crate::paper::made_up::make_up;
 use crate::paper::plan::{Phase, Plan, Rivals, Tail};
 use crate::paper::render::render;
 use crate::paper::rivals::adapter::Adapter;
-use crate::paper::rivals::run::{self, cost};
+use crate::paper::rivals::rival::cost;
+use crate::paper::rivals::run;
 use crate::paper::tail::{self, Wanted};
 use crate::restored::Restored;
 use crate::tree::file;
@@ -67,6 +69,12 @@ pub enum Paper {
         #[arg(long)]
         data: PathBuf,
     },
+    /// Put tables into other pages, those of which all has been measured.
+    Excerpts {
+        /// Change nothing; fail if a page has another table.
+        #[arg(long)]
+        check: bool,
+    },
     /// Make tables, figures and the text from the raw rows.
     Render {
         /// Where the rows are; default: the paper's `data`.
@@ -95,6 +103,10 @@ impl Paper {
         match self {
             Self::Cost { report, words } => cost(&report, &words),
             Self::MadeUp { data } => make_up(&Plan::read(&paper)?, &data).map(|()| true),
+            Self::Excerpts { check } => {
+                let top = paper.ancestors().nth(2).unwrap_or(&paper);
+                excerpts::put_all(&Plan::read(&paper)?, &paper.join("generated"), top, check)
+            }
             Self::Render { data, into } => {
                 let into = into.unwrap_or_else(|| paper.join("generated"));
                 render(&paper, &data.unwrap_or_else(|| paper.join("data")), &into)?;

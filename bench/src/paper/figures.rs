@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 
 use bed::Result;
 
-use crate::cell::Cell;
+use crate::canvas::{Canvas, WIDTH};
+use crate::cell::{Cell, Variant};
 use crate::paper::analysis::{Data, Effect, UNKNOWN, pairs};
 use crate::paper::plan::{Phase, Plan};
 use crate::sample::Sample;
 use crate::statistics::{Draw, float, median, quotient, seed_of, sorted, sorted_quantile};
 
-const WIDTH: f64 = 900.0;
 /// Where the scale begins, right of the cells' names.
 const LEFT: f64 = 200.0;
 /// Where it ends; behind it is room for words.
@@ -36,6 +36,10 @@ pub fn figures(plan: &Plan, data: &[Data]) -> Result<Vec<(String, String)>> {
             ];
             let file = |(word, text)| (format!("{}-{}-{word}.svg", phase.name, family.name), text);
             figures.extend(drawn.map(file));
+            if let Some(base) = family.base()? {
+                let text = above(&family.title, &rows, base, &data.samples);
+                figures.push((format!("{}-{}-above.svg", phase.name, family.name), text));
+            }
         }
     }
     Ok(figures)
@@ -43,6 +47,7 @@ pub fn figures(plan: &Plan, data: &[Data]) -> Result<Vec<(String, String)>> {
 
 /// What is drawn of a cell.
 struct Row {
+    cell: Cell,
     name: String,
     time: Effect,
     /// MiB a second, of ours and of stock.
@@ -60,6 +65,7 @@ impl Row {
             median(&pairs.iter().map(of).collect::<Vec<_>>())
         });
         Self {
+            cell,
             name: cell.to_string().replace(" default", ""),
             time: Effect::of(&values, Draw { times: plan.draws, seed }, plan.confidence),
             rates: [ours, stock],
@@ -102,11 +108,7 @@ fn distributions(title: &str, rows: &[Row]) -> String {
             if let (Some(first), Some(last)) = (first, last) {
                 canvas.line((scale.x(*first), y + 6.0), (scale.x(*last), y + 6.0), "#777");
             }
-            let _ = writeln!(
-                canvas.body,
-                r##"<rect x="{low:.1}" y="{y:.1}" width="{:.1}" height="12" fill="#eee" stroke="#777"/>"##,
-                high - low
-            );
+            canvas.bar(low, high, y, 12.0, "#eee");
             canvas.line((middle, y), (middle, y + 12.0), "black");
             for (at, value) in values.iter().enumerate() {
                 // Beside each other, so that equal ones are seen.
@@ -149,6 +151,27 @@ fn throughput(title: &str, rows: &[Row]) -> String {
     })
 }
 
+/// Processor seconds of each cell above the one without its variant; what is less is nothing.
+fn above(title: &str, rows: &[Row], base: Variant, samples: &[Sample]) -> String {
+    let of = |cell: Cell| {
+        let pairs = pairs(samples, cell);
+        let middle = |side: &dyn Fn(&(&Sample, &Sample)) -> f64| median(&pairs.iter().map(side).collect::<Vec<_>>());
+        [middle(&|(_, stock)| stock.fd), middle(&|(ours, _)| ours.fd)]
+    };
+    let more = |row: &Row| {
+        let ([stock, ours], [other, mine]) = (of(row.cell), of(Cell { variant: base, ..row.cell }));
+        [(stock - other, STOCK, 5.0), (ours - mine, OURS, 19.0)]
+    };
+    let scale = Scale::linear(rows.iter().flat_map(|row| more(row).map(|(seconds, ..)| seconds)));
+    let title = format!("{title}: processor seconds more than without (light: stock, dark: ours)");
+    chart(&title, rows, 36.0, &scale, &|canvas, row, y| {
+        for (seconds, colour, below) in more(row) {
+            canvas.bar(LEFT, scale.x(seconds), y + below, 12.0, colour);
+            canvas.text(scale.x(seconds).max(LEFT) + 4.0, y + below + 10.0, "start", &format!("{seconds:.2}"));
+        }
+    })
+}
+
 /// Which part of the jobs was over after how long.
 fn ecdf(title: &str, rows: &[Row]) -> String {
     let scale = Scale::logarithmic(rows.iter().flat_map(|row| row.time.ours.iter().chain(&row.time.stock).copied()));
@@ -164,18 +187,16 @@ fn ecdf(title: &str, rows: &[Row]) -> String {
                 let x = scale.x(*value);
                 let _ = write!(path, "{word}{x:.1} {before:.1}L{x:.1} {height:.1}");
             }
-            let dash = if colour == STOCK { r#" stroke-dasharray="4 2""# } else { "" };
-            let _ = writeln!(canvas.body, r#"<path d="{path}" fill="none" stroke="black"{dash}/>"#);
+            canvas.path(&path, colour == STOCK);
         }
     })
 }
 
 /// A figure with a row for each cell. Cells without data say so.
 fn chart(title: &str, rows: &[Row], height: f64, scale: &Scale, draw: &dyn Fn(&mut Canvas, &Row, f64)) -> String {
-    let mut canvas = Canvas { body: String::new(), height: TOP + height * float(rows.len() as u64) + 34.0 };
-    canvas.text(12.0, 24.0, "start", title);
+    let mut canvas = Canvas::new(title, TOP + height * float(rows.len() as u64) + 34.0);
     for value in &scale.marks {
-        let (x, bottom) = (scale.x(*value), canvas.height - 26.0);
+        let (x, bottom) = (scale.x(*value), canvas.height() - 26.0);
         canvas.line((x, TOP - 6.0), (x, bottom), "#ddd");
         canvas.text(x, bottom + 16.0, "middle", &value.to_string());
     }
@@ -235,48 +256,6 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let positive = values.filter(|value| *value > 0.0 && value.is_finite());
     let (low, high) = positive.fold((f64::MAX, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
     if high > 0.0 { (low, high) } else { (1.0, 1.0) }
-}
-
-/// A drawing in the making.
-struct Canvas {
-    body: String,
-    height: f64,
-}
-
-impl Canvas {
-    fn text(&mut self, x: f64, y: f64, anchor: &str, text: &str) {
-        let text = text.replace('&', "&amp;").replace('<', "&lt;");
-        let _ = writeln!(self.body, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{text}</text>"#);
-    }
-
-    fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str) {
-        let ((x1, y1), (x2, y2)) = (from, to);
-        let _ = writeln!(self.body, r#"<path d="M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}" stroke="{colour}"/>"#);
-    }
-
-    fn bar(&mut self, from: f64, to: f64, y: f64, height: f64, colour: &str) {
-        let width = (to - from).max(0.0);
-        let _ = writeln!(
-            self.body,
-            r#"<rect x="{from:.1}" y="{y:.1}" width="{width:.1}" height="{height}" fill="{colour}" stroke="black" stroke-width="0.5"/>"#
-        );
-    }
-
-    fn dot(&mut self, x: f64, y: f64, fill: &str) {
-        let _ = writeln!(
-            self.body,
-            r#"<circle cx="{x:.1}" cy="{y:.1}" r="2.4" fill="{fill}" stroke="black" stroke-width="0.6"/>"#
-        );
-    }
-
-    fn finish(self) -> String {
-        let Self { body, height } = self;
-        format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>
-{body}</svg>
-"#
-        )
-    }
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ fn row(cell: Cell, side: Side, replica: u32, turn: u32, draws: &mut Draws) -> Sa
         turn,
         outcome: if below(50) < 1.0 { 'E' } else { 'T' },
         connection,
+        first: cell.level.is_restore().then(|| 50.0 + below(100)),
         job: 1.0,
         fd: connection / 2000.0 + below(1000) / 1e5,
         fd_user: 0.1,

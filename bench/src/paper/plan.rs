@@ -6,7 +6,7 @@ use std::path::Path;
 use bed::{BedError, Result};
 use serde::Deserialize;
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Variant};
 use crate::tree::file;
 
 /// The whole plan.
@@ -29,6 +29,34 @@ pub struct Plan {
     pub tail: Tail,
     /// The text's own rules.
     pub text: Text,
+    /// Tables that stand in other pages, too.
+    pub excerpt: Vec<Excerpt>,
+}
+
+/// A table of another page, between two marks. It is put there when all of it has been measured.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Excerpt {
+    /// The word of its marks.
+    pub name: String,
+    /// The page, from the repository's top.
+    pub page: String,
+    /// Tables of the paper.
+    #[serde(default)]
+    pub tables: Vec<String>,
+    /// Or a line for each of some jobs.
+    #[serde(default)]
+    pub line: Vec<Line>,
+}
+
+/// A line of an excerpt.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// What the job is, for the reader.
+    pub text: String,
+    /// The begin of the keys of its numbers, as `nine.media1.full`.
+    pub key: String,
 }
 
 /// Transactions at a fixed rate beside a Full of Mixed.
@@ -96,6 +124,10 @@ pub struct Family {
     pub interval_below: Option<f64>,
     /// At most so much may be the geometric mean of the ratios of medians.
     pub geometric_mean: Option<f64>,
+    /// The variant above which the costs of the others are told.
+    pub base: Option<String>,
+    /// Mbit/s of lines for which the best compression is told.
+    pub rates: Option<Vec<u32>>,
 }
 
 /// What the text may hold.
@@ -141,6 +173,14 @@ impl Family {
     /// Its cells, as they are listed.
     pub fn cells(&self) -> Result<Vec<Cell>> {
         named(&self.cells)
+    }
+
+    /// The variant above which the costs of the others are told: one of its cells'.
+    pub fn base(&self) -> Result<Option<Variant>> {
+        let Some(base) = &self.base else { return Ok(None) };
+        let found = self.cells()?.into_iter().find(|cell| cell.variant.to_string() == *base);
+        let found = found.ok_or_else(|| BedError::Usage(format!("plan.toml: {} has no {base:?}", self.name)))?;
+        Ok(Some(found.variant))
     }
 }
 

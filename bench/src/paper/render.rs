@@ -6,6 +6,8 @@ use std::path::Path;
 use bed::{BedError, Result};
 
 use crate::paper::analysis::{Numbers, UNKNOWN, data, numbers};
+use crate::paper::derived;
+use crate::paper::excerpts;
 use crate::paper::figures::figures;
 use crate::paper::plan::Plan;
 use crate::paper::rivals::adapter::Adapter;
@@ -26,6 +28,7 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     let beside = tail::numbers(rows, UNKNOWN)?;
     let rows = plan.phase.iter().map(|phase| data(rows, phase)).collect::<Result<Vec<_>>>()?;
     let mut numbers = numbers(&plan, &rows)?;
+    numbers.extend(derived::numbers(&plan, &rows)?);
     let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
     numbers.extend(rivals::numbers(&rivals::systems(&names), &steps, UNKNOWN));
     numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { host });
@@ -49,6 +52,9 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
         let text = filled(&template, &numbers, &tables, &names)
             .map_err(|error| BedError::Usage(format!("{name}: {error}")))?;
         files.push((name.to_owned(), text));
+    }
+    for excerpt in &plan.excerpt {
+        files.push((excerpts::file_name(excerpt), excerpts::text(excerpt, &numbers, &tables)?));
     }
     files.extend(tables.into_iter().map(|(name, text)| (format!("table-{name}.md"), text)));
     files.extend(figures);

@@ -4,6 +4,7 @@
 
 pub mod adapter;
 pub mod numbers;
+pub mod rival;
 pub mod row;
 pub mod run;
 pub mod set;

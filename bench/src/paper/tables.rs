@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use bed::Result;
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Level};
 use crate::paper::analysis::{Numbers, TOO_FEW, UNKNOWN, key};
+use crate::paper::derived::{codec, fulls};
 use crate::paper::plan::{Family, Phase, Plan};
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::numbers::systems;
@@ -21,6 +22,17 @@ pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
             tables.push((name.clone(), times(phase, &cells, numbers)));
             tables.push((format!("{name}-spread"), spread(phase, &cells, numbers)));
             tables.push((format!("{name}-cost"), cost(phase, &cells, numbers)));
+            if cells.iter().any(|cell| cell.level.is_restore()) {
+                let restores: Vec<Cell> = cells.iter().copied().filter(|cell| cell.level.is_restore()).collect();
+                tables.push((format!("{name}-first"), first(phase, &restores, numbers)));
+            }
+            if family.base.is_some() {
+                tables.push((format!("{name}-above"), above(phase, &cells, numbers)));
+            }
+            if family.rates.is_some() {
+                tables.push((format!("{name}-packed"), packed(phase, family, numbers)?));
+                tables.push((format!("{name}-choice"), choice(phase, family, numbers)?));
+            }
         }
     }
     tables.push(("phases".to_owned(), phases(plan, numbers)));
@@ -141,10 +153,116 @@ fn cost(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "ours: MiB",
         "stock: MiB/s",
         "ours: MiB/s",
+        "stock: all daemons, CPU s/GiB",
+        "ours: all daemons, CPU s/GiB",
     ]);
-    let columns =
-        ["cpu.stock.median", "cpu.ours.median", "cpu.ratio*", "memory.stock", "memory.ours", "rate.stock", "rate.ours"];
+    let columns = [
+        "cpu.stock.median",
+        "cpu.ours.median",
+        "cpu.ratio*",
+        "memory.stock",
+        "memory.ours",
+        "rate.stock",
+        "rate.ours",
+        "gib.all.stock",
+        "gib.all.ours",
+    ];
     rows(head, phase, cells, numbers, &columns)
+}
+
+/// From the begin of a restore to its first file, and to its end.
+fn first(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
+    let head = head(&[
+        "cell",
+        "stock: first file, ms",
+        "ours: first file, ms",
+        "ratio of medians",
+        "stock: all, ms",
+        "ours: all, ms",
+        "ratio of medians",
+    ]);
+    let columns = [
+        "first.stock.median",
+        "first.ours.median",
+        "first.ratio*",
+        "time.stock.median",
+        "time.ours.median",
+        "time.ratio*",
+    ];
+    rows(head, phase, cells, numbers, &columns)
+}
+
+/// What each part takes more than the job without it.
+fn above(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
+    let head = head(&[
+        "cell",
+        "stock: more CPU, s",
+        "ours: more CPU, s",
+        "stock: more time, ms",
+        "ours: more time, ms",
+        "stock: CPU s/GiB",
+        "ours: CPU s/GiB",
+    ]);
+    let columns = ["above.cpu.stock", "above.cpu.ours", "above.time.stock", "above.time.ours", "gib.stock", "gib.ours"];
+    rows(head, phase, cells, numbers, &columns)
+}
+
+/// What compression leaves, and what it takes in both directions.
+fn packed(phase: &Phase, family: &Family, numbers: &Numbers) -> Result<String> {
+    let mut text = head(&[
+        "tree",
+        "compression",
+        "stock: volume / data",
+        "ours: volume / data",
+        "stock: Full, ms",
+        "ours: Full, ms",
+        "ratio",
+        "stock: restore, ms",
+        "ours: restore, ms",
+        "ratio",
+    ]);
+    for (tree, cells) in fulls(family)? {
+        for full in cells {
+            let restore = Cell { level: Level::Restore, ..full };
+            let [full_key, restore_key] = [full, restore].map(|cell| key(phase, cell));
+            let of = |word: &str| get(numbers, &format!("{full_key}.{word}")).to_owned();
+            let back =
+                |word: &str| numbers.get(&format!("{restore_key}.{word}")).cloned().unwrap_or(TOO_FEW.to_owned());
+            let columns = [
+                of("packed.stock"),
+                of("packed.ours"),
+                of("time.stock.median"),
+                of("time.ours.median"),
+                of("time.ratio"),
+                back("time.stock.median"),
+                back("time.ours.median"),
+                back("time.ratio"),
+            ];
+            let _ = writeln!(text, "| {tree} | {} | {} |", codec(full), columns.join(" | "));
+        }
+    }
+    Ok(text)
+}
+
+/// Which compression a Full is fastest with on which line.
+fn choice(phase: &Phase, family: &Family, numbers: &Numbers) -> Result<String> {
+    let rates: Vec<u32> = family.rates.iter().flatten().copied().collect();
+    let lines: Vec<String> = rates.iter().map(|rate| format!("{rate} Mbit/s")).collect();
+    let columns: Vec<&str> = ["tree", "daemon"].into_iter().chain(lines.iter().map(String::as_str)).collect();
+    let mut text = head(&columns);
+    for tree in fulls(family)?.into_keys() {
+        for side in ["stock", "ours"] {
+            let best = rates.iter().map(|rate| {
+                let name = format!("{}.{}.choice.{tree}.{rate}.{side}", phase.name, family.name);
+                match get(numbers, &format!("{name}.codec")) {
+                    UNKNOWN => UNKNOWN.to_owned(),
+                    codec => format!("{codec}, {} s", get(numbers, &format!("{name}.seconds"))),
+                }
+            });
+            let _ = writeln!(text, "| {tree} | {side} | {} |", best.collect::<Vec<_>>().join(" | "));
+        }
+    }
+    Ok(text)
 }
 
 /// What was promised before, and what came out.

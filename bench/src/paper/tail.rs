@@ -12,6 +12,7 @@ use bed::{BedError, Fd, Folder, Result};
 use crate::beside::{self, Beside, Setup};
 use crate::connection::Watch;
 use crate::order::turns;
+use crate::paper::folders::most;
 use crate::sample::Side;
 use crate::statistics::{float, median};
 use crate::surroundings::load;
@@ -86,17 +87,7 @@ fn read(path: &Path) -> Result<Vec<Vec<String>>> {
 
 /// The numbers of the folder with most rows; of several, of the last by name.
 pub fn numbers(data: &Path, unknown: &str) -> Result<BTreeMap<String, String>> {
-    let folder = data.join("tail");
-    let mut best = Vec::new();
-    if folder.exists() {
-        let entries = fs::read_dir(&folder).map_err(file("read", &folder))?.flatten();
-        let mut hosts: Vec<PathBuf> = entries.map(|entry| entry.path().join("raw.csv")).collect();
-        hosts.sort();
-        for raw in hosts {
-            let rows = read(&raw)?;
-            best = if rows.len() >= best.len() { rows } else { best };
-        }
-    }
+    let (_, best) = most(data, "tail", None, read)?;
     let mut numbers = BTreeMap::new();
     for name in [Fd::Stock, Fd::Ours].map(Fd::name) {
         let rows: Vec<_> = best.iter().filter(|row| row.first().is_some_and(|daemon| daemon == name)).collect();

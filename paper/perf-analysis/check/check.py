@@ -284,8 +284,10 @@ def family_numbers(plan, phase, family, rows, numbers):
         pairs = pairs_of(rows, cell)
         name = key_of(phase, cell)
         numbers[f"{name}.n"] = str(len(pairs))
-        for word, column, digits in FIGURES:
-            values = [(float(ours[column]), float(stock[column])) for ours, stock in pairs]
+        is_restore = cell.split(" ")[1].startswith("restore")
+        for word, column, digits in FIGURES + ([("first", "first_file_ms", 1)] if is_restore else []):
+            both = [(ours[column], stock[column]) for ours, stock in pairs]
+            values = [(float(ours), float(stock)) for ours, stock in both if ours and stock]
             seed = seed_of(plan["seed"], f"{phase['name']}/{cell}/{word}")
             one = effect(values, plan, seed, digits, f"{name}.{word}", numbers)
             if word == "time":
@@ -300,6 +302,22 @@ def family_numbers(plan, phase, family, rows, numbers):
             )
             numbers[f"{name}.memory.{word}"] = f"{memory:.1f}" if pairs else UNKNOWN
             numbers[f"{name}.rate.{word}"] = f"{rate:.1f}" if pairs else UNKNOWN
+            column = "bytes" if is_restore else "read_bytes"
+            mine = [pair[side] for pair in pairs]
+            fd = median([quotient(float(one["fd_cpu_s"]), float(one[column]) / (1 << 30)) for one in mine])
+            whole = median(
+                [
+                    quotient(
+                        float(one["fd_cpu_s"]) + float(one["sd_cpu_s"]) + float(one["dir_cpu_s"]),
+                        float(one[column]) / (1 << 30),
+                    )
+                    for one in mine
+                ]
+            )
+            packed = median([quotient(float(one["bytes"]), float(one["read_bytes"])) for one in mine])
+            numbers[f"{name}.gib.{word}"] = f"{fd:.2f}" if pairs else UNKNOWN
+            numbers[f"{name}.gib.all.{word}"] = f"{whole:.2f}" if pairs else UNKNOWN
+            numbers[f"{name}.packed.{word}"] = f"{packed:.3f}" if pairs else UNKNOWN
     corrected = holm([one["wilcoxon"] for one in found])
     for cell, one, value in zip(family["cells"], found, corrected):
         text = probability(value) if one["count"] else UNKNOWN
@@ -333,6 +351,43 @@ def summary(phase, family, found, numbers):
     numbers[f"{name}.cells"] = str(len(found))
     for word, limit in (("geometric.limit", "geometric_mean"), ("below.limit", "interval_below")):
         numbers[f"{name}.{word}"] = f"{family[limit]:.2f}" if limit in family else TOO_FEW
+
+
+def middle_of(rows, cell, side, column):
+    values = [float(pair[0 if side == "ours" else 1][column]) for pair in pairs_of(rows, cell)]
+    return median(values) if values else None
+
+
+def above_numbers(phase, family, rows, numbers):
+    """What each cell takes more than the same with the base's variant."""
+    for cell in family["cells"]:
+        base = " ".join(cell.split(" ")[:2] + [family["base"]])
+        for side in ("stock", "ours"):
+            for word, column, digits in (("cpu", "fd_cpu_s", 3), ("time", "connection_ms", 1)):
+                one, other = middle_of(rows, cell, side, column), middle_of(rows, base, side, column)
+                text = UNKNOWN if one is None or other is None else f"{one - other:.{digits}f}"
+                numbers[f"{key_of(phase, cell)}.above.{word}.{side}"] = text
+
+
+def choice_numbers(phase, family, rows, numbers):
+    """The compression with which a Full ends first over a line."""
+    fulls = {}
+    for cell in family["cells"]:
+        tree, level, variant = cell.split(" ")
+        if level == "full":
+            fulls.setdefault(tree, []).append((cell, "none" if variant == "default" else variant))
+    for tree, cells in fulls.items():
+        for side in ("stock", "ours"):
+            for rate in family["rates"]:
+                found = []
+                for cell, word in cells:
+                    time = middle_of(rows, cell, side, "connection_ms")
+                    size = middle_of(rows, cell, side, "bytes")
+                    found.append(None if time is None else (max(time / 1000.0, size * 8.0 / (rate * 1e6)), word))
+                best = None if None in found else min(found, key=lambda one: one[0])
+                name = f"{phase['name']}.{family['name']}.choice.{tree}.{rate}.{side}"
+                numbers[f"{name}.codec"] = best[1] if best else UNKNOWN
+                numbers[f"{name}.seconds"] = f"{best[0]:.1f}" if best else UNKNOWN
 
 
 STEPS = ("initial", "unchanged", "onefile", "more", "duplicate")
@@ -403,6 +458,10 @@ def all_numbers(plan, paper, data):
         numbers[f"{name}.minutes"] = str(phase["minutes"])
         for family in phase["family"]:
             family_numbers(plan, phase, family, rows, numbers)
+            if "base" in family:
+                above_numbers(phase, family, rows, numbers)
+            if "rates" in family:
+                choice_numbers(phase, family, rows, numbers)
     rivals_numbers(plan, paper, data, numbers)
     tail_numbers(plan, data, numbers)
     return numbers

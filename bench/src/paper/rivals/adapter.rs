@@ -24,6 +24,8 @@ pub struct Adapter {
     pub class: String,
     /// Prints the version.
     pub version: String,
+    /// Runs all the time and takes what is saved over a socket, on the `PORT` of 127.0.0.1.
+    pub serve: Option<String>,
     /// Before the first step; not measured.
     pub prepare: String,
     /// Each step; `STEP` is its number, from 1.
@@ -74,7 +76,8 @@ mod tests {
         assert!(all.len() >= 5);
         for adapter in all {
             assert!(["plain", "compressed", "encrypted"].contains(&adapter.class.as_str()), "{}", adapter.name);
-            assert!(adapter.save.contains("STORE") || !adapter.environment.is_empty(), "{}", adapter.name);
+            let goes = adapter.save.contains("STORE") || !adapter.environment.is_empty() || adapter.serve.is_some();
+            assert!(goes, "{}", adapter.name);
         }
     }
 }

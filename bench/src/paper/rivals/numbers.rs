@@ -1,37 +1,22 @@
 //! The numbers of other programs: medians of each step.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use bed::Result;
 
+use crate::paper::folders::most;
 use crate::paper::rivals::row::{Row, STEPS, read};
 use crate::statistics::median;
-use crate::tree::file;
 
 /// Both daemons and all adapters, in the order of the tables.
 pub fn systems(adapters: &[String]) -> Vec<String> {
     ["stock", "ours"].into_iter().map(str::to_owned).chain(adapters.iter().cloned()).collect()
 }
 
-/// The rows of the folder with most, of several the last by name; and the folder's name.
+/// The rows of the folder with most, and the folder's name.
 pub fn rows(data: &Path) -> Result<(String, Vec<Row>)> {
-    let folder = data.join("rivals");
-    let mut best = (String::new(), Vec::new());
-    if !folder.exists() {
-        return Ok(best);
-    }
-    let entries = fs::read_dir(&folder).map_err(file("read", &folder))?.flatten();
-    let mut hosts: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    hosts.sort();
-    for host in hosts {
-        let rows = read(&folder.join(&host).join("raw.csv"))?;
-        if rows.len() >= best.1.len() {
-            best = (host, rows);
-        }
-    }
-    Ok(best)
+    most(data, "rivals", None, read)
 }
 
 /// How many jobs were good, and medians of these: by keys, as printed.

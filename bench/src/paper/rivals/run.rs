@@ -2,22 +2,20 @@
 //! same files, in an order drawn for the step.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Folder, Result, next_second, reset_peak, say};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike as _;
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, Result, next_second, reset_peak, say};
 use nix::unistd::sync;
 
 use crate::group::used;
 use crate::order::shuffled;
 use crate::paper::rivals::adapter::Adapter;
+use crate::paper::rivals::rival::{Cost, Rival};
 use crate::paper::rivals::row::{Row, STEPS, append, read};
 use crate::paper::rivals::set::{Set, size};
 use crate::statistics::float;
@@ -38,16 +36,7 @@ pub struct Wanted {
 /// What saves.
 enum System<'a> {
     Daemon(Box<Bed>, Fd),
-    Rival(&'a Adapter, Folder),
-}
-
-/// What a step took.
-struct Cost {
-    outcome: char,
-    wall: f64,
-    cpu: f64,
-    memory: f64,
-    stored: u64,
+    Rival(Box<Rival<'a>>),
 }
 
 /// Measures what is missing; gives what went wrong.
@@ -72,7 +61,7 @@ pub fn measure(wanted: Wanted, adapters: &[Adapter], raw: &Path, interrupted: &A
             systems.push(daemon(fd, &set)?);
         }
         for adapter in here.iter().filter(|adapter| !there.contains(&adapter.name)) {
-            systems.push(rival(adapter, &set)?);
+            systems.push(System::Rival(Box::new(Rival::start(adapter, &set)?)));
         }
         let rows = steps(wanted, replica, &set, &mut systems)?;
         problems.extend(rows.iter().filter(|row| row.outcome != 'T').map(|row| format!("{row:?}")));
@@ -88,7 +77,7 @@ fn steps(wanted: Wanted, replica: u32, set: &Set, systems: &mut [System<'_>]) ->
         let order = shuffled(wanted.seed, &format!("rivals/{step}#{replica}"), (0..systems.len()).collect());
         for (turn, at) in (1..).zip(order) {
             let Some(system) = systems.get_mut(at) else { continue };
-            if matches!(system, System::Rival(adapter, _) if adapter.by_the_second) {
+            if matches!(system, System::Rival(rival) if rival.adapter.by_the_second) {
                 next_second()?;
             }
             sync();
@@ -113,50 +102,18 @@ fn daemon<'a>(fd: Fd, set: &Set) -> Result<System<'a>> {
     Ok(System::Daemon(Box::new(Bed::start(options)?), fd))
 }
 
-fn rival<'a>(adapter: &'a Adapter, set: &Set) -> Result<System<'a>> {
-    let folder = Folder::new(&adapter.name)?;
-    let system = System::Rival(adapter, folder);
-    if let System::Rival(_, folder) = &system {
-        folder.make("store")?;
-        folder.make("work")?;
-        let done = shell(adapter, folder.path(), set, 0, &adapter.prepare)
-            .output()
-            .map_err(file("run", Path::new(&adapter.name)))?;
-        if !done.status.success() {
-            let problem = String::from_utf8_lossy(&done.stderr).into_owned();
-            return Err(BedError::Program { program: adapter.name.clone(), problem });
-        }
-    }
-    Ok(system)
-}
-
-/// A command of an adapter, for the shell.
-fn shell(adapter: &Adapter, folder: &Path, set: &Set, step: usize, text: &str) -> Command {
-    let mut command = Command::new("sh");
-    environment(&mut command, adapter, folder, set, step);
-    command.args(["-ec", text]);
-    command
-}
-
-fn environment(command: &mut Command, adapter: &Adapter, folder: &Path, set: &Set, step: usize) {
-    let (store, work) = (folder.join("store"), folder.join("work"));
-    let put = |text: &str| text.replace("$STORE", &store.to_string_lossy()).replace("$WORK", &work.to_string_lossy());
-    command.env("TREE", &set.path).env("STORE", &store).env("WORK", &work).env("STEP", step.to_string());
-    command.envs(adapter.environment.iter().map(|(key, value)| (key, put(value))));
-}
-
 impl System<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Daemon(_, fd) => fd.name(),
-            Self::Rival(adapter, _) => &adapter.name,
+            Self::Rival(rival) => &rival.adapter.name,
         }
     }
 
     fn save(&mut self, number: usize, set: &Set, began: SystemTime) -> Result<Cost> {
         match self {
             Self::Daemon(bed, fd) => of_daemons(bed, *fd, number, began),
-            Self::Rival(adapter, folder) => of_rival(adapter, folder.path(), set, number),
+            Self::Rival(rival) => rival.save(set, number),
         }
     }
 }
@@ -182,26 +139,6 @@ fn of_daemons(bed: &mut Bed, fd: Fd, number: usize, began: SystemTime) -> Result
     })
 }
 
-/// A process of this program runs the command, so that what it used can be told apart.
-fn of_rival(adapter: &Adapter, folder: &Path, set: &Set, number: usize) -> Result<Cost> {
-    let program = env::current_exe().map_err(file("find", Path::new("bench")))?;
-    let report = folder.join("cost");
-    let mut command = Command::new(&program);
-    environment(&mut command, adapter, folder, set, number);
-    command.args(["paper", "cost"]).arg(&report).args(["--", "sh", "-ec", &adapter.save]);
-    let done = command.output().map_err(file("run", &program))?;
-    let text = fs::read_to_string(&report).map_err(file("read", &report))?;
-    if !done.status.success() {
-        say(&format!("{}: {}", adapter.name, String::from_utf8_lossy(&done.stderr)));
-    }
-    let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [wall, cpu, memory] = numbers[..] else {
-        return Err(BedError::Program { program: adapter.name.clone(), problem: text });
-    };
-    let outcome = if done.status.success() { 'T' } else { 'E' };
-    Ok(Cost { outcome, wall, cpu, memory, stored: size(&folder.join("store"))? })
-}
-
 /// The versions of the programs that are here, a line each.
 pub fn versions(adapters: &[Adapter]) -> Result<String> {
     let mut text = String::new();
@@ -212,18 +149,4 @@ pub fn versions(adapters: &[Adapter]) -> Result<String> {
         let _ = writeln!(text, "{}: {said}", adapter.name);
     }
     Ok(text)
-}
-
-/// Runs a command and writes what it used: wall and CPU seconds, bytes of its largest process.
-pub fn cost(report: &PathBuf, words: &[String]) -> Result<bool> {
-    let (program, arguments) = words.split_first().ok_or_else(|| BedError::Usage("no command".to_owned()))?;
-    let begun = Instant::now();
-    let status = Command::new(program).args(arguments).status().map_err(file("run", Path::new(program)))?;
-    let wall = begun.elapsed().as_secs_f64();
-    let usage =
-        getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|source| BedError::System { what: "getrusage", source })?;
-    let micros = (usage.user_time() + usage.system_time()).num_microseconds();
-    let cpu = Duration::from_micros(u64::try_from(micros).unwrap_or_default()).as_secs_f64();
-    fs::write(report, format!("{wall} {cpu} {}", usage.max_rss() * 1024)).map_err(file("write", report))?;
-    Ok(status.success())
 }

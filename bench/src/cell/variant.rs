@@ -1,0 +1,246 @@
+//! What is not as by default in a cell: options of the `FileSet`, of the daemons, of the storage,
+//! of the line, or how many clients there are.
+
+use std::fmt;
+
+/// What is not as by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Variant {
+    /// MD5 and otherwise what both daemons do when nothing is said.
+    Default,
+    /// `AclSupport` and `XattrSupport`.
+    Acl,
+    /// `Compression`.
+    Packed(Codec),
+    /// The same, perhaps without any, with so many workers of ours.
+    Workers(Codec, u16),
+    /// `Sparse = yes`.
+    Sparse,
+    /// `Sparse = yes` and no signature.
+    SparseUnsigned,
+    /// No signature.
+    Unsigned,
+    /// `Signature = SHA256`.
+    Sha256,
+    /// `TLS PSK Enable = no` in all daemons.
+    Clear,
+    /// Neither signature nor TLS, and then one part alone.
+    Bare(Part),
+    /// The page cache is dropped before each job.
+    Cold,
+    /// `Accurate = yes`.
+    Accurate,
+    /// Data is encrypted with AES-256 and signed with SHA-256, for the first time.
+    Pki,
+    /// The same in a later Full: what did not change was signed before.
+    PkiAgain,
+    /// For the first time, compressed with LZO before.
+    PkiLzo,
+    /// Nothing has changed since the last job.
+    Unchanged,
+    /// The same without a page cache.
+    ColdUnchanged,
+    /// Through slowfs, with so many milliseconds before each operation; nothing has changed.
+    Slow(u16),
+    /// The host is so many milliseconds away, there and back, over a line of so many Mbit/s.
+    Far(u16, u16),
+    /// So many clients with the same tree at once.
+    Clients(u16),
+}
+
+/// How data is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Codec {
+    /// Not at all.
+    None,
+    /// `GZIP1` to `GZIP9`.
+    Gzip(u8),
+    /// `LZO`.
+    Lzo,
+    /// `ZSTD`.
+    Zstd,
+}
+
+/// What one part of a job's work costs is told by a job with it and one without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// None: what a job costs without all of them.
+    Nothing,
+    /// A signature, as the Director's configuration spells it.
+    Signature(&'static str),
+    /// ACLs and extended attributes.
+    Acl,
+    /// Holes are looked for.
+    Sparse,
+    /// TLS, with what both sides agree upon.
+    Tls,
+    /// TLS with this cipher suite alone.
+    Cipher(&'static str),
+}
+
+impl Part {
+    /// All of them, in the order of the tables.
+    pub const ALL: [Self; 12] = [
+        Self::Nothing,
+        Self::Signature("MD5"),
+        Self::Signature("SHA1"),
+        Self::Signature("SHA256"),
+        Self::Signature("SHA512"),
+        Self::Signature("XXHASH64"),
+        Self::Signature("XXH3_128"),
+        Self::Acl,
+        Self::Sparse,
+        Self::Tls,
+        Self::Cipher("TLS_AES_128_GCM_SHA256"),
+        Self::Cipher("TLS_CHACHA20_POLY1305_SHA256"),
+    ];
+
+    fn word(self) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Signature(name) => format!("-{}", name.to_lowercase().replace('_', "-")),
+            Self::Acl => "-acl".to_owned(),
+            Self::Sparse => "-sparse".to_owned(),
+            Self::Tls => "-tls".to_owned(),
+            Self::Cipher(suite) => {
+                let name = suite.trim_start_matches("TLS_").trim_end_matches("_SHA256");
+                format!("-{}", name.to_lowercase().replace('_', "-"))
+            }
+        }
+    }
+}
+
+impl Codec {
+    /// Its word.
+    pub fn word(self) -> String {
+        match self {
+            Self::None => "none".to_owned(),
+            Self::Gzip(level) => format!("gzip{level}"),
+            Self::Lzo => "lzo".to_owned(),
+            Self::Zstd => "zstd".to_owned(),
+        }
+    }
+
+    fn option(self) -> Option<String> {
+        (self != Self::None).then(|| format!("Compression = {}", self.word().to_uppercase()))
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self {
+            Self::Default => "default",
+            Self::Acl => "acl",
+            Self::Sparse => "sparse",
+            Self::SparseUnsigned => "sparse-unsigned",
+            Self::Unsigned => "unsigned",
+            Self::Sha256 => "sha256",
+            Self::Clear => "clear",
+            Self::Cold => "cold",
+            Self::Accurate => "accurate",
+            Self::Pki => "pki",
+            Self::PkiAgain => "pki-again",
+            Self::PkiLzo => "pki-lzo",
+            Self::Unchanged => "unchanged",
+            Self::ColdUnchanged => "cold-unchanged",
+            Self::Packed(codec) => return out.write_str(&codec.word()),
+            Self::Workers(codec, count) => return write!(out, "{}-workers{count}", codec.word()),
+            Self::Bare(part) => return write!(out, "bare{}", part.word()),
+            Self::Slow(delay) => return write!(out, "slow{delay}"),
+            Self::Far(round_trip, rate) => return write!(out, "far{round_trip}ms{rate}mbit"),
+            Self::Clients(count) => return write!(out, "clients{count}"),
+        };
+        out.write_str(word)
+    }
+}
+
+impl Variant {
+    /// The directives of the `FileSet`'s Options.
+    pub fn options(self) -> Vec<String> {
+        let signature = match self {
+            Self::Sha256 => Some("SHA256"),
+            Self::Bare(Part::Signature(name)) => Some(name),
+            Self::Unsigned | Self::SparseUnsigned | Self::Bare(_) => None,
+            _ => Some("MD5"),
+        };
+        let mut options: Vec<String> = signature.map(|name| format!("Signature = {name}")).into_iter().collect();
+        options.extend(self.codec().option());
+        if matches!(self, Self::Acl | Self::Bare(Part::Acl)) {
+            options.extend(["AclSupport = yes".to_owned(), "XattrSupport = yes".to_owned()]);
+        }
+        if matches!(self, Self::Sparse | Self::SparseUnsigned | Self::Bare(Part::Sparse)) {
+            options.push("Sparse = yes".to_owned());
+        }
+        options
+    }
+
+    /// How data is compressed.
+    pub fn codec(self) -> Codec {
+        match self {
+            Self::Packed(codec) | Self::Workers(codec, _) => codec,
+            Self::PkiLzo => Codec::Lzo,
+            _ => Codec::None,
+        }
+    }
+
+    /// Whether there is TLS between the daemons.
+    pub fn has_tls(self) -> bool {
+        !matches!(self, Self::Clear) && (!matches!(self, Self::Bare(_)) || self.suite().is_some() || self == BARE_TLS)
+    }
+
+    /// The one cipher suite of TLS that is allowed.
+    pub fn suite(self) -> Option<&'static str> {
+        if let Self::Bare(Part::Cipher(suite)) = self { Some(suite) } else { None }
+    }
+
+    /// Whether two daemons' volumes are equal byte by byte. Compressed blocks come from different
+    /// encoders, and keys of encrypted data are random; there, the catalog's rows are compared.
+    pub fn same_bytes(self) -> bool {
+        self.codec() == Codec::None && !self.is_encrypted()
+    }
+
+    /// Milliseconds before each operation of the storage, if it is slow at all.
+    pub fn delay(self) -> Option<u16> {
+        if let Self::Slow(delay) = self { Some(delay) } else { None }
+    }
+
+    /// Whether a hundredth of the files is touched before a Differential or an Incremental.
+    pub fn touches(self) -> bool {
+        !matches!(self, Self::Accurate | Self::Unchanged | Self::ColdUnchanged) && self.delay().is_none()
+    }
+
+    /// Whether the page cache is dropped before each job.
+    pub fn is_cold(self) -> bool {
+        matches!(self, Self::Cold | Self::ColdUnchanged)
+    }
+
+    /// Whether data is encrypted and signed.
+    pub fn is_encrypted(self) -> bool {
+        matches!(self, Self::Pki | Self::PkiAgain | Self::PkiLzo)
+    }
+}
+
+const BARE_TLS: Variant = Variant::Bare(Part::Tls);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_those_of_the_word() {
+        assert_eq!(Variant::Default.options(), ["Signature = MD5"]);
+        assert_eq!(Variant::Bare(Part::Acl).options(), ["AclSupport = yes", "XattrSupport = yes"]);
+        let packed = Variant::Workers(Codec::Gzip(6), 2);
+        assert_eq!(packed.options(), ["Signature = MD5", "Compression = GZIP6"]);
+        assert_eq!(packed.to_string(), "gzip6-workers2");
+        assert!(!packed.same_bytes() && Variant::Workers(Codec::None, 2).same_bytes());
+    }
+
+    #[test]
+    fn what_is_bare_has_tls_only_where_it_is_the_part() {
+        let tls: Vec<String> =
+            Part::ALL.map(Variant::Bare).iter().filter(|one| one.has_tls()).map(ToString::to_string).collect();
+        assert_eq!(tls, ["bare-tls", "bare-aes-128-gcm", "bare-chacha20-poly1305"]);
+        assert!(Variant::Default.has_tls() && !Variant::Clear.has_tls());
+    }
+}

@@ -1,0 +1,143 @@
+//! Numbers that are derived from the cells of a family: what a part costs above what is without it,
+//! and which compression is best on which line.
+
+use std::collections::BTreeMap;
+
+use bed::Result;
+
+use crate::cell::{Cell, Codec, Level, Variant};
+use crate::paper::analysis::{Data, Numbers, UNKNOWN, key, pairs};
+use crate::paper::plan::{Family, Phase, Plan};
+use crate::sample::{Figure, Sample, Side};
+use crate::statistics::{float, median};
+use crate::tree::Tree;
+
+/// Both daemons.
+const SIDES: [Side; 2] = [Side::Stock, Side::Ours];
+
+/// The derived numbers of the whole plan.
+pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
+    let mut numbers = Numbers::new();
+    for (phase, data) in plan.phase.iter().zip(data) {
+        for family in &phase.family {
+            if let Some(base) = family.base()? {
+                numbers.extend(above(phase, &family.cells()?, base, data));
+            }
+            for rate in family.rates.iter().flatten() {
+                numbers.extend(choices(phase, family, *rate, data)?);
+            }
+        }
+    }
+    Ok(numbers)
+}
+
+/// The median of a figure of one side in the pairs of a cell; `None` without pairs.
+fn middle(samples: &[Sample], cell: Cell, side: Side, figure: Figure) -> Option<f64> {
+    let of = |(ours, stock): (&Sample, &Sample)| figure(if side == Side::Ours { ours } else { stock });
+    let values: Vec<f64> = pairs(samples, cell).into_iter().map(of).collect();
+    (!values.is_empty()).then(|| median(&values))
+}
+
+/// What each cell takes more than the same without its variant.
+fn above(phase: &Phase, cells: &[Cell], base: Variant, data: &Data) -> Numbers {
+    let mut numbers = Numbers::new();
+    let figures: [(&str, Figure, usize); 2] = [("cpu", |one| one.fd, 3), ("time", |one| one.connection, 1)];
+    for &cell in cells {
+        for side in SIDES {
+            for (word, figure, digits) in figures {
+                let of = |cell| middle(&data.samples, cell, side, figure);
+                let more = of(cell).zip(of(Cell { variant: base, ..cell })).map(|(with, without)| with - without);
+                let text = more.map_or(UNKNOWN.to_owned(), |more| format!("{more:.digits$}"));
+                numbers.insert(format!("{}.above.{word}.{}", key(phase, cell), side.name()), text);
+            }
+        }
+    }
+    numbers
+}
+
+/// The cells of each tree of a family that are Fulls.
+pub fn fulls(family: &Family) -> Result<BTreeMap<Tree, Vec<Cell>>> {
+    let mut fulls: BTreeMap<Tree, Vec<Cell>> = BTreeMap::new();
+    for cell in family.cells()?.into_iter().filter(|cell| cell.level == Level::Full) {
+        fulls.entry(cell.tree).or_default().push(cell);
+    }
+    Ok(fulls)
+}
+
+/// Of each tree and daemon the compression with which a Full ends first over a line of so many
+/// Mbit/s: it takes as long as here, or as its bytes need.
+fn choices(phase: &Phase, family: &Family, rate: u32, data: &Data) -> Result<Numbers> {
+    let mut numbers = Numbers::new();
+    for (tree, cells) in fulls(family)? {
+        for side in SIDES {
+            let seconds = |cell: &Cell| {
+                let time = middle(&data.samples, *cell, side, |one| one.connection)? / 1000.0;
+                let bytes = middle(&data.samples, *cell, side, |one| float(one.bytes))?;
+                Some(time.max(bytes * 8.0 / (f64::from(rate) * 1e6)))
+            };
+            let all: Option<Vec<(f64, Cell)>> = cells.iter().map(|cell| Some((seconds(cell)?, *cell))).collect();
+            // The first of several.
+            let best = all.and_then(|all| all.into_iter().reduce(|best, one| if one.0 < best.0 { one } else { best }));
+            let name = format!("{}.{}.choice.{tree}.{rate}.{}", phase.name, family.name, side.name());
+            let (word, time) = best.map_or((UNKNOWN.to_owned(), UNKNOWN.to_owned()), |(seconds, cell)| {
+                (codec(cell), format!("{seconds:.1}"))
+            });
+            numbers.insert(format!("{name}.codec"), word);
+            numbers.insert(format!("{name}.seconds"), time);
+        }
+    }
+    Ok(numbers)
+}
+
+/// How a cell is compressed.
+pub fn codec(cell: Cell) -> String {
+    match cell.variant.codec() {
+        Codec::None => "none".to_owned(),
+        codec => codec.word(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::Part;
+    use crate::paper::plan::tests::plan;
+    use crate::sample::tests::sample;
+
+    #[test]
+    fn a_part_costs_what_is_above_the_cell_without_it() {
+        let plan = plan();
+        let bare = Cell::choose("media1 full bare").unwrap()[0];
+        let with = Cell { variant: Variant::Bare(Part::Signature("MD5")), ..bare };
+        let row = |cell, side, fd| Sample { cell, fd, ..sample(side, 1) };
+        let samples = SIDES.iter().flat_map(|side| [row(bare, *side, 0.5), row(with, *side, 0.75)]).collect::<Vec<_>>();
+        let found =
+            above(&plan.phase[0], &[with, bare], Variant::Bare(Part::Nothing), &Data { host: String::new(), samples });
+        assert_eq!(found["nine.media1.full.bare-md5.above.cpu.ours"], "0.250");
+        assert_eq!(found["nine.media1.full.bare.above.time.stock"], "0.0");
+    }
+
+    #[test]
+    fn on_a_slow_line_the_smallest_volume_wins() {
+        let plan = plan();
+        let (phase, family) = plan
+            .phase
+            .iter()
+            .find_map(|phase| Some((phase, phase.family.iter().find(|family| family.rates.is_some())?)))
+            .unwrap();
+        let mut samples = Vec::new();
+        for cells in fulls(family).unwrap().into_values() {
+            for cell in cells {
+                let (connection, bytes) =
+                    if cell.variant == Variant::Default { (1000.0, 500_000_000) } else { (2000.0, 100_000_000) };
+                samples.extend(SIDES.map(|side| Sample { cell, connection, bytes, ..sample(side, 1) }));
+            }
+        }
+        let data = Data { host: String::new(), samples };
+        let codec = |rate| {
+            let found = choices(phase, family, rate, &data).unwrap();
+            found[&format!("{}.{}.choice.media1.{rate}.ours.codec", phase.name, family.name)].clone()
+        };
+        assert_eq!((codec(10_000).as_str(), codec(10) == "none"), ("none", false));
+    }
+}

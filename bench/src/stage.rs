@@ -1,0 +1,53 @@
+//! Where the jobs of a cell run: a bed with one client of each daemon, or with several.
+
+use bed::{Result, SlowStorage};
+
+use crate::cell::{Cell, Level, Variant};
+use crate::connection::Watch;
+use crate::group::{Group, Replica};
+use crate::restored::Restored;
+use crate::sample::Side;
+use crate::together::Together;
+use crate::tree::Standing;
+
+/// A bed for a cell and its neighbours.
+pub enum Stage<'a> {
+    /// With one client of each daemon.
+    One(Box<Group<'a>>),
+    /// With several that are saved at once.
+    Together(Box<Together<'a>>),
+}
+
+impl<'a> Stage<'a> {
+    /// What a cell needs and this host has not.
+    pub fn missing(cell: Cell) -> Option<String> {
+        let storage = || cell.variant.delay().and_then(|_| SlowStorage::missing()).map(str::to_owned);
+        cell.tree.kind.missing().or_else(storage)
+    }
+
+    /// Raises the bed.
+    pub fn start(cell: Cell, tree: &'a Standing, watch: &'a Watch, restored: &'a mut Restored) -> Result<Self> {
+        match cell.variant {
+            Variant::Clients(count) => {
+                Together::start(cell, count, tree, watch).map(|many| Self::Together(Box::new(many)))
+            }
+            _ => Group::start(cell, tree, watch, restored).map(|group| Self::One(Box::new(group))),
+        }
+    }
+
+    /// Whether the floor takes part in a level.
+    pub fn has_floor(&self, level: Level) -> bool {
+        matches!(self, Self::One(group) if group.has_floor(level))
+    }
+
+    /// One replica of a cell: a job of each side in this order.
+    pub fn replica(&mut self, cell: Cell, replica: u32, turns: &[Side]) -> Result<Replica> {
+        match self {
+            Self::One(group) => {
+                group.prepare(cell.level)?;
+                group.replica(cell, replica, turns)
+            }
+            Self::Together(together) => together.replica(cell, replica, turns),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Several clients of one daemon that are saved at once, each a process of its own with the same
+//! tree: as many hosts would be, but on this one. A sample has the time from the first connection's
+//! begin to the last one's end, and sums of all of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, JobResult, Result};
+use nix::unistd::sync;
+
+use crate::cell::Cell;
+use crate::connection::Watch;
+use crate::group::{Replica, used};
+use crate::processes::Before;
+use crate::sample::{Sample, Side};
+use crate::statistics::float;
+use crate::surroundings::{Stalls, Surroundings, free, load};
+use crate::tree::{Standing, file};
+
+/// A bed with so many clients of each daemon.
+#[derive(Debug)]
+pub struct Together<'a> {
+    bed: Bed,
+    tree: &'a Standing,
+    watch: &'a Watch,
+    count: u16,
+}
+
+impl<'a> Together<'a> {
+    /// Raises the bed.
+    pub fn start(cell: Cell, count: u16, tree: &'a Standing, watch: &'a Watch) -> Result<Self> {
+        let client = |fd: Fd, number| ClientOptions::new(fd).named(&name(fd.name(), number));
+        let clients = [Fd::Stock, Fd::Ours].into_iter().flat_map(|fd| (1..=count).map(move |at| client(fd, at)));
+        let mut options = BedOptions::new("together", clients)?;
+        options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
+        let words = cell.variant.options();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        options.file_sets = vec![FileSet::new("Bench", &words, &[&tree.path])];
+        Ok(Self { bed: Bed::start(options)?, tree, watch, count })
+    }
+
+    /// One replica: all clients of each daemon at once.
+    pub fn replica(&mut self, cell: Cell, replica: u32, turns: &[Side]) -> Result<Replica> {
+        let (mut samples, mut problems, mut made) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (turn, &side) in (1..).zip(turns) {
+            sync();
+            self.tree.warm(cell.tree.kind)?;
+            let (sample, jobs) = self.measure(cell, side, replica, turn)?;
+            if let Some(job) = jobs.into_iter().find(|job| job.row.status != 'T' || job.row.errors > 0) {
+                problems.push(job.log);
+            }
+            made.insert(side, (sample.files, sample.read_bytes));
+            samples.push(sample);
+        }
+        if made.get(&Side::Stock) != made.get(&Side::Ours) {
+            return Err(BedError::Usage(format!("{cell}: files and bytes differ: {made:?}")));
+        }
+        Ok(Replica { samples, problems })
+    }
+
+    fn measure(&mut self, cell: Cell, side: Side, replica: u32, turn: u32) -> Result<(Sample, Vec<JobResult>)> {
+        let names: Vec<String> = (1..=self.count).map(|number| name(side.name(), number)).collect();
+        let (mut daemons, mut ports) = (Vec::new(), Vec::new());
+        for name in &names {
+            let client = self.bed.client(name)?;
+            daemons.push(client.pid()?);
+            ports.push(client.port());
+        }
+        let others = [self.bed.storage().process()?.pid(), self.bed.director().process()?.pid()];
+        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let (load, disk_free) = (load(), free(self.bed.folder()));
+        let before = Before::of(&daemons)?;
+        let cpu = || -> Result<Vec<Duration>> { others.iter().map(|pid| Ok(used(*pid)?.cpu)).collect() };
+        let (old, stalls) = (cpu()?, Stalls::now());
+        let commands: Vec<String> = names.iter().map(|name| format!("run job=backup-{name} level=Full yes")).collect();
+        let (jobs, span) = self.watch.all_of(&ports, || {
+            let jobs = self.bed.queue_all(&commands)?;
+            self.bed.wait_for_reports(&jobs)?;
+            Ok(jobs)
+        })?;
+        let stalls = Stalls::now().since(stalls);
+        let cost = before.until_now(&daemons)?;
+        let used: Vec<f64> =
+            cpu()?.iter().zip(&old).map(|(now, then)| now.saturating_sub(*then).as_secs_f64()).collect();
+        let results = jobs.iter().map(|job| self.bed.result(*job)).collect::<Result<Vec<_>>>()?;
+        let sum = |of: fn(&JobResult) -> u64| results.iter().map(of).sum::<u64>();
+        let bad = results.iter().find(|job| job.row.status != 'T').map(|job| job.row.status);
+        let warned = results.iter().any(|job| job.row.errors > 0);
+        let sample = Sample {
+            cell,
+            side,
+            replica,
+            turn,
+            outcome: bad.unwrap_or(if warned { 'W' } else { 'T' }),
+            connection: span.as_secs_f64() * 1e3,
+            first: None,
+            job: span.as_secs_f64().ceil(),
+            fd: cost.cpu,
+            // The kernel's ticks of each are not summed.
+            fd_user: 0.0,
+            fd_system: 0.0,
+            sd: used.first().copied().unwrap_or_default(),
+            dir: used.last().copied().unwrap_or_default(),
+            rss: float(cost.peak),
+            files: sum(|job| job.row.files),
+            bytes: sum(|job| job.row.bytes),
+            read_bytes: sum(|job| job.row.read_bytes),
+            around: Surroundings { began, stalls, disk_free, load, ..Surroundings::default() },
+        };
+        self.tidy(&names, &results)?;
+        Ok((sample, results))
+    }
+
+    /// Removes what the jobs have written.
+    fn tidy(&self, names: &[String], jobs: &[JobResult]) -> Result<()> {
+        for (name, job) in names.iter().zip(jobs) {
+            for volume in self.bed.catalog().volumes(job.row.id)? {
+                self.bed.console(&[&format!("delete volume={volume} yes")])?;
+                let path = self.bed.folder().join("volumes").join(name).join(volume);
+                fs::remove_file(&path).map_err(file("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of a client of the bed.
+fn name(side: &str, number: u16) -> String {
+    format!("{side}{number}")
+}
