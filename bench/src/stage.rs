@@ -1,5 +1,7 @@
 //! Where the jobs of a cell run: a bed with one client of each daemon, or with several.
 
+use std::env;
+
 use bed::{Result, SlowStorage};
 
 use crate::cell::{Cell, Level, Variant};
@@ -7,8 +9,12 @@ use crate::connection::Watch;
 use crate::group::{Group, Replica};
 use crate::restored::Restored;
 use crate::sample::Side;
+use crate::surroundings::free;
 use crate::together::Together;
-use crate::tree::Standing;
+use crate::tree::{Kind, Standing};
+
+/// The tree, two volumes of each daemon or the volume and what is restored of it, and some room.
+const COPIES: u64 = 6;
 
 /// A bed for a cell and its neighbours.
 pub enum Stage<'a> {
@@ -22,7 +28,12 @@ impl<'a> Stage<'a> {
     /// What a cell needs and this host has not.
     pub fn missing(cell: Cell) -> Option<String> {
         let storage = || cell.variant.delay().and_then(|_| SlowStorage::missing()).map(str::to_owned);
-        cell.tree.kind.missing().or_else(storage)
+        let room = || {
+            let needed = (cell.tree.kind == Kind::Single).then_some(cell.tree.scale as u64 * COPIES)?;
+            let here = free(&env::temp_dir())? >> 30;
+            (here < needed).then(|| format!("it needs {needed} GiB of free disk, and there are {here}"))
+        };
+        cell.tree.kind.missing().or_else(storage).or_else(room)
     }
 
     /// Raises the bed.

@@ -54,6 +54,8 @@ pub enum Paper {
         #[arg(long, hide = true)]
         in_memory: bool,
     },
+    /// Say which phases there are, how many jobs they have and how long they take.
+    Phases,
     /// Run a command and write what it used to a file.
     #[command(hide = true)]
     Cost {
@@ -101,6 +103,10 @@ impl Paper {
     pub fn execute(self, watch: &Watch, interrupted: &AtomicBool, home: &Path) -> Result<bool> {
         let paper = folder();
         match self {
+            Self::Phases => Plan::read(&paper).and_then(|plan| phases(&plan)).map(|text| {
+                say(&text);
+                true
+            }),
             Self::Cost { report, words } => cost(&report, &words),
             Self::MadeUp { data } => make_up(&Plan::read(&paper)?, &data).map(|()| true),
             Self::Excerpts { check } => {
@@ -143,6 +149,21 @@ impl Paper {
             }
         }
     }
+}
+
+/// The phases with their minutes, as a table.
+fn phases(plan: &Plan) -> Result<String> {
+    let mut rows = Vec::new();
+    for phase in &plan.phase {
+        rows.push((phase.name.as_str(), phase.cells()?.len(), phase.replicas, phase.minutes));
+    }
+    rows.push((TAIL, 1, plan.tail.replicas, plan.tail.minutes));
+    rows.push((RIVALS, 1, plan.rivals.replicas, plan.rivals.minutes));
+    let sum: u32 = rows.iter().map(|(.., minutes)| minutes).sum();
+    let row = |(name, cells, replicas, minutes)| format!("{name:12} {cells:5} {replicas:8} {minutes:7}");
+    let all = [format!("{:12} {:>5} {:>8} {:>7}", "phase", "cells", "replicas", "minutes")].into_iter();
+    let lines = all.chain(rows.into_iter().map(row)).chain([format!("{:12} {:>22}", "all", sum)]);
+    Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn measure<'a>(blocks: &Blocks<'_>, phases: impl Iterator<Item = &'a Phase>, in_memory: bool) -> Result<bool> {
