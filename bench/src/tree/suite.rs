@@ -54,7 +54,10 @@ impl Suite {
     /// What the shell runs; `TREE` is where the tree goes, `FROM` what it is made from.
     fn command(self) -> &'static str {
         match self {
-            Self::FsMark => r#"fs_mark -d "$TREE" -n 5000 -s 4096 -k -L 1 -D 50 -l /dev/null"#,
+            // It refuses directories with long names, and makes a log for each of its threads.
+            Self::FsMark => {
+                r#"cd "$TREE" && mkdir files && fs_mark -d files -n 5000 -s 4096 -k -L 1 -D 50 -l log && rm -f log log.*"#
+            }
             Self::Dbench => r#"dbench --skip-cleanup -c /usr/share/dbench/client.txt -D "$TREE" -t 10 4"#,
             Self::StressNg => {
                 r#"stress-ng --keep-files --temp-path "$TREE" --timeout 5 --dentry 1 --link 1 --symlink 1 --xattr 1 \
