@@ -125,7 +125,9 @@ impl Cell {
         for gigabytes in [1, 4] {
             add(Kind::Single, gigabytes, &[Variant::Default], &[Full, Restore]);
         }
-        add(Kind::Holes, 100, &[Variant::Default, Variant::Sparse], &[Full]);
+        for thousands in [10, 100] {
+            add(Kind::Holes, thousands, &[Variant::Default, Variant::Sparse], &[Full]);
+        }
         for suite in Suite::ALL.map(Kind::Foreign) {
             add(suite, 1, &[Variant::Acl], &[Full, Restore]);
         }
