@@ -233,14 +233,18 @@ fn storage_that_does_not_answer(stage: &Stage) -> Result<()> {
     said.must_have("tls", "ok", "mount/good.pem fits its key");
     said.must_have("working directory", "ok", "mount/work can be written to");
     storage.order("fault stop:")?;
-    let said = stage.says(&config, 0o640, &["-u", "nobody"])?;
+    // At once with a configuration that lies there itself.
+    let (said, without) = std::thread::scope(|scope| {
+        let without = scope.spawn(|| stage.says_of(&mount.join("diagnosed.conf"), &[]));
+        let said = stage.says(&config, 0o640, &["-u", "nobody"]);
+        (said, without.join().unwrap())
+    });
+    without?.must_have("configuration", "fault", "its storage does not answer");
+    let said = said?;
     said.must_have("permissions", "fault", "mount/good.key: its storage does not answer");
     said.must_have("tls", "fault", "certificate or key does not answer");
     said.must_have("daemon", "fault", "not looked at as the daemon's user");
     said.must_have("working directory", "fault", "mount/work: its storage does not answer");
-    // The configuration itself.
-    let said = stage.says_of(&mount.join("diagnosed.conf"), &[])?;
-    said.must_have("configuration", "fault", "its storage does not answer");
     Ok(())
 }
 
