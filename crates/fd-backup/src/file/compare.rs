@@ -43,6 +43,9 @@ pub(crate) struct Comparer<'v> {
     /// A buffer for blocks.
     pub(crate) block: &'v mut Vec<u8>,
     pub(crate) record_len: usize,
+    /// The job encrypts. Then no block is left out of the data and its digest, whatever the Options
+    /// say (reference 04 §7).
+    pub(crate) encrypts: bool,
     pub(crate) open_limits: OpenLimits<'v>,
 }
 
@@ -94,7 +97,9 @@ impl Comparer<'_> {
             digester.update(data);
             finding.read_bytes += data.len() as u64;
         };
-        let error = match read_file(entry, self.block, self.record_len, self.open_limits, each)? {
+        let sparse = entry.options.has(Flags::SPARSE) && !self.encrypts;
+        let blocks = Blocks { buffer: self.block, record_len: self.record_len, sparse };
+        let error = match read_file(entry, blocks, self.open_limits, each)? {
             Ok((DataEnd::Complete, Identity::Unchanged)) => return Ok(digester.finish().ok()),
             // The file that the walk compared with the list has changed since.
             Ok((DataEnd::Complete, _)) | Err(Errno::STALE) => None,
@@ -107,16 +112,26 @@ impl Comparer<'_> {
     }
 }
 
+/// How a file is cut into blocks.
+pub(crate) struct Blocks<'b> {
+    /// A buffer for one.
+    pub(crate) buffer: &'b mut Vec<u8>,
+    /// Bytes of a full record.
+    pub(crate) record_len: usize,
+    /// Blocks have addresses, and those of zeros are left out.
+    pub(crate) sparse: bool,
+}
+
 /// Reads a file as a backup does, without saving it: passes its blocks to `each` and compares the
-/// file with the one of the walk. `block` is a buffer. A file of size 0 is not opened. The inner
-/// error is that of opening it; `ESTALE` for another file.
+/// file with the one of the walk. A file of size 0 is not opened. The inner error is that of
+/// opening it; `ESTALE` for another file.
 pub(crate) fn read_file(
     entry: &Entry,
-    block: &mut Vec<u8>,
-    record_len: usize,
+    blocks: Blocks<'_>,
     open_limits: OpenLimits<'_>,
     mut each: impl FnMut(&[u8]),
 ) -> Result<Result<(DataEnd, Identity), Errno>, Stopped> {
+    let Blocks { buffer, record_len, sparse } = blocks;
     if entry.stat.size <= 0 {
         return Ok(Ok((DataEnd::Complete, Identity::Unchanged)));
     }
@@ -131,11 +146,11 @@ pub(crate) fn read_file(
         Err(errno) => return Ok(Err(errno)),
     };
     let mut source = Source::new(file, FileType::Regular, &stat, begun.elapsed());
-    let cut = Cut::new(FileType::Regular, &stat, entry.options.has(Flags::SPARSE), record_len);
+    let cut = Cut::new(FileType::Regular, &stat, sparse, record_len);
     let each = |_, data: &[u8]| {
         each(data);
         Ok::<(), Stopped>(())
     };
-    let end = read_blocks(&mut source, &cut, open_limits.is_stopped, &mut Scratch { block, each })?;
+    let end = read_blocks(&mut source, &cut, open_limits.is_stopped, &mut Scratch { block: buffer, each })?;
     Ok(Ok((end, identity)))
 }

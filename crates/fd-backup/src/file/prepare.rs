@@ -160,6 +160,7 @@ impl Preparer<'_> {
             digesters: self.digesters,
             block: self.block,
             record_len: job.record_len,
+            encrypts: job.plan.protection.as_ref().is_some_and(|protection| protection.encryption.is_some()),
             open_limits: job.open_limits(&is_stopped),
         };
         let Some(finding) = comparer.examine(entry)? else { return Ok(Fate::InItsTurn.into()) };

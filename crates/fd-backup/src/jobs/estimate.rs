@@ -31,6 +31,8 @@ pub struct EstimatePlan {
     pub walk: WalkSettings,
     /// The catalog's files, in an accurate job.
     pub accurate: Option<Arc<AccurateList>>,
+    /// Whether the job would encrypt.
+    pub encrypts: bool,
     /// The job's plugins.
     pub plugins: Arc<JobPlugins>,
     /// What plugins may ask about the job.
@@ -60,6 +62,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
         digesters: &mut Digesters::default(),
         block: &mut Vec::new(),
         record_len: block_len(0),
+        encrypts: plan.encrypts,
         open_limits: OpenLimits { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &leases },
     };
     let mut names = NameCache::new();

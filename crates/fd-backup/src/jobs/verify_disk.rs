@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fd_crypto::Digesters;
-use fd_fileset::FileSet;
+use fd_fileset::{FileSet, Flags};
 use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendError};
 use fd_records::{DigestKind, FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
 use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::file::blocks::DataEnd;
-use crate::file::compare::read_file;
+use crate::file::compare::{Blocks, read_file};
 use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::block_len;
 use crate::texts;
@@ -173,7 +173,9 @@ impl Verify<'_> {
             host.progress.add_read_bytes(data.len() as u64);
             host.progress.add_job_bytes(data.len() as u64);
         };
-        let end = read_file(entry, &mut self.block, self.record_len, open_limits, each);
+        let sparse = entry.options.has(Flags::SPARSE);
+        let blocks = Blocks { buffer: &mut self.block, record_len: self.record_len, sparse };
+        let end = read_file(entry, blocks, open_limits, each);
         match end.map_err(|_stopped| VerifyDiskError::Cancelled)? {
             Ok((DataEnd::Complete, _)) => {}
             Ok((DataEnd::ReadError(errno), _)) => host.failed(&texts::cannot_read_to_verify(&entry.path, errno)),

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use fd_fileset::EffectiveOptions;
 use fd_messages::MessageType;
-use fd_records::{FileType, LStat, Stat, Stream};
+use fd_records::{ContentCipher, DigestKind, FileType, LStat, Stat, Stream};
 use fd_walk::{Candidate, Comparison, WalkSettings};
 
+use super::protect::protection;
 use super::support::{Bed, Outcome, fileset, hex};
 use crate::{AccurateLevel, AccurateList};
 
@@ -182,6 +183,20 @@ fn digests_find_changes_that_attributes_do_not_show() {
     }
     // Two files are read for comparison, two to be saved.
     assert_eq!((outcome.progress.read_bytes(), outcome.progress.job_bytes()), (4 * 15, 2 * 15));
+}
+
+/// Encrypted data has no addresses, so its digest is that of all of it.
+#[test]
+fn an_encrypted_file_of_zeros_is_compared_as_it_was_saved() {
+    let mut accurate = Accurate::new("MsCs5:", CHANGES, 1);
+    accurate.bed.file("d/zeros", &vec![0; 71_411]);
+    accurate.list("d/zeros", "FTpJlRLWVLoJBQ00dwtsbA");
+    accurate.list("d/", "");
+    accurate.list("", "");
+    accurate.bed.plan.protection = Some(protection(DigestKind::Md5, Some(ContentCipher::Aes128)));
+    let (bed, outcome) = accurate.run();
+    assert_eq!(saved(&bed, &outcome), []);
+    assert_eq!(outcome.progress.read_bytes(), 71_411);
 }
 
 /// The first FileIndex of later batches depends on the results of comparisons.

@@ -647,6 +647,7 @@ fn an_estimate_counts_and_lists_a_plugin_s_files_without_reading_them() {
         fileset: Arc::clone(&bed.plan.fileset),
         walk: WalkSettings { purpose: Purpose::Estimate { limit: 0 }, ..WalkSettings::default() },
         accurate: None,
+        encrypts: false,
         plugins: job_plugins([plugin]),
         facts: Arc::clone(&bed.plan.facts),
         listing: true,
