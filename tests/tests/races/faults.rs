@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,9 @@ const FAULTS: [(&str, &str); 9] = [
     (MOVING, "short 300"),
 ];
 const MOVING: &str = "read,pread64,preadv,preadv2,write,pwrite64,writev,pwritev";
+
+/// What is done meanwhile.
+const WHATS: [&str; 4] = ["backup", "restore", "verify", "estimate"];
 
 /// A fault: what was to happen, and what has happened.
 struct Fault {
@@ -69,7 +73,7 @@ fn with_cause(problems: Vec<String>, faults: &[Fault]) -> Vec<String> {
 }
 
 /// What a backup has lost or spoiled without a message.
-fn judge_backup(bed: &Bed, scene: &Scene, job: &JobResult) -> Result<Vec<String>> {
+pub(crate) fn judge_backup(bed: &Bed, scene: &Scene, units: usize, job: &JobResult) -> Result<Vec<String>> {
     let files = judge::saved(bed.records(&job.row, "test")?)?;
     let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
     let mut problems = judge::misfits(&files, &inodes(&[&scene.tree]), said);
@@ -77,14 +81,14 @@ fn judge_backup(bed: &Bed, scene: &Scene, job: &JobResult) -> Result<Vec<String>
     if !said.contains("Had 25 ") {
         problems.extend(files.iter().filter_map(|file| file.lacks(said)));
     }
-    for number in 0..UNITS {
+    for number in 0..units {
         problems.extend(judge::missing(&scene.unit(number), None, &files, said));
     }
     Ok(problems)
 }
 
 /// What a restore has lost or spoiled without a message.
-fn judge_restore(source: &Path, restored: &Path, log: &str) -> Vec<String> {
+pub(crate) fn judge_restore(source: &Path, restored: &Path, log: &str) -> Vec<String> {
     let paths = walkdir::WalkDir::new(source).into_iter().map(|entry| entry.unwrap().into_path());
     let problem = |path: PathBuf| {
         let there = restored.join(path.strip_prefix(source).unwrap());
@@ -118,13 +122,42 @@ fn seen(path: &Path) -> Option<String> {
 
 /// What was found about a job of the daemon, with its end if that is not a proper one.
 fn judge_job(what: &str, job: &JobResult, mut found: Vec<String>) -> Result<Vec<String>> {
-    if !"TE".contains(job.row.status) {
+    // D is that of a Verify job that has found something.
+    if !("TE".contains(job.row.status) || what == "verify" && job.row.status == 'D') {
         found.push(format!("the {what} ended with {}", job.row.status));
     }
     if !found.is_empty() && Fd::under_test()? == Fd::Ours {
         bed::say(&job.log);
     }
     Ok(found)
+}
+
+/// The names in the tree that a text has.
+fn named(scene: &Scene, text: &str) -> BTreeSet<String> {
+    let is_there = |path: &String| is_named(text, path);
+    let paths = walkdir::WalkDir::new(&scene.tree).into_iter().map(|entry| entry.unwrap().into_path());
+    paths.map(|path| path.to_string_lossy().into_owned()).filter(is_there).collect()
+}
+
+/// What a comparison of the disk with the catalog, where all is as it was, has left out or found
+/// without a message. `all` is how many files there are.
+fn judge_verify(scene: &Scene, job: &JobResult, all: u64) -> Vec<String> {
+    let named = named(scene, &job.log).len() as u64;
+    let lacks = all.saturating_sub(job.row.files);
+    let mut problems = Vec::new();
+    if named < lacks {
+        problems.push(format!("a verify of {} files instead of {all} names {named}", job.row.files));
+    }
+    if named == 0 && job.row.status != 'T' {
+        problems.push(format!("a verify ended with {} and names no file", job.row.status));
+    }
+    problems
+}
+
+/// An estimate has to come to its end. What it can't look at is told where a test can't see it.
+fn judge_estimate(said: &str) -> Vec<String> {
+    let has_end = said.contains("2000 OK estimate");
+    if has_end { Vec::new() } else { vec![format!("an estimate has no end: {said}")] }
 }
 
 #[test]
@@ -138,19 +171,27 @@ fn a_call_that_fails_loses_or_spoils_no_file_silently() -> Result<()> {
     let good = bed.backup("test", "level=Full")?.must_be_good()?.row.id;
 
     let wanted = wanted("RACES", UNITS);
-    let (mut tallies, mut problems) = ([Tally::default(), Tally::default()], Vec::new());
-    let mut calls = [0, 0];
+    let (mut tallies, mut problems) = (WHATS.map(|_| Tally::default()), Vec::new());
+    let (mut calls, mut files) = (WHATS.map(|_| 0), None);
     // The first ones only count.
     for first in std::iter::once(None).chain((0..wanted).step_by(UNITS).map(Some)) {
-        for (side, what) in ["backup", "restore"].into_iter().enumerate() {
+        for (side, what) in WHATS.into_iter().enumerate() {
             let to = folder.join("to");
             let place =
-                if what == "backup" { scene.clone() } else { Scene { tree: below(&to, &tree), ..scene.clone() } };
+                if what == "restore" { Scene { tree: below(&to, &tree), ..scene.clone() } } else { scene.clone() };
             let known = first.map_or(0, |_| calls[side]);
             let (mut faults, rules) = faults(&place, first.unwrap_or_default(), known);
             let watch = place.watch(&mut bed, "test", &rules)?;
             let restore = Restore { job: good, from: "test", onto: "test", to: &to, replace: "always" };
-            let job = if what == "backup" { bed.backup("test", "level=Full")? } else { bed.restore(&restore)? };
+            let (job, listed) = match what {
+                "backup" => (Some(bed.backup("test", "level=Full")?), String::new()),
+                "restore" => (Some(bed.restore(&restore)?), String::new()),
+                "verify" => {
+                    let run = format!("run job=verify level=DiskToCatalog jobid={good} yes");
+                    (Some(bed.run(&run)?), String::new())
+                }
+                _ => (None, bed.console(&["estimate job=backup-test level=Full listing"])?),
+            };
             let counted = watch.finish()?;
             calls[side] = calls[side]
                 .max(usize::try_from(counted.iter().map(|counted| counted.calls).max().unwrap_or(0)).unwrap());
@@ -158,19 +199,27 @@ fn a_call_that_fails_loses_or_spoils_no_file_silently() -> Result<()> {
                 tallies[side].add(fault.what, counted);
                 fault.acted.clone_from(&counted.acted);
             }
-            let found = if what == "backup" {
-                judge_backup(&bed, &scene, &job)?
-            } else {
-                let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
-                (0..UNITS).flat_map(|number| judge_restore(&scene.unit(number), &place.unit(number), said)).collect()
+            let found = match (what, &job) {
+                ("backup", Some(job)) => judge_backup(&bed, &scene, UNITS, job)?,
+                ("verify", Some(job)) => judge_verify(&scene, job, *files.get_or_insert(job.row.files)),
+                (_, Some(job)) => {
+                    let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
+                    let units = (0..UNITS).map(|number| (scene.unit(number), place.unit(number)));
+                    units.flat_map(|(source, restored)| judge_restore(&source, &restored, said)).collect()
+                }
+                (_, None) => judge_estimate(&listed),
             };
-            problems.extend(with_cause(judge_job(what, &job, found)?, &faults));
+            let found = match &job {
+                Some(job) => judge_job(what, job, found)?,
+                None => found,
+            };
+            problems.extend(with_cause(found, &faults));
             remove(&to);
         }
     }
     // The daemon has not suffered.
     let last = bed.backup("test", "level=Full")?.must_be_good()?;
-    problems.extend(judge_backup(&bed, &scene, &last)?);
+    problems.extend(judge_backup(&bed, &scene, UNITS, &last)?);
     for (tally, calls) in tallies.iter().zip(calls) {
         eprintln!("of {wanted} faults ({calls} calls about a unit): {tally}");
         assert!(tally.done(&["failed", "shortened"]) * 2 > wanted, "few faults: {tally}");
