@@ -85,17 +85,43 @@ impl Restore<'_> {
 impl Daemon {
     /// Starts it and waits until it listens.
     pub fn start(&mut self) -> Result<()> {
+        self.begin()?;
+        let port = self.port.number();
+        let ready = wait_for(&format!("{} to listen on port {port}", self.name), PATIENCE, || {
+            self.process()?.must_run()?;
+            Ok(if is_listening(port)? { Ok(()) } else { Err(self.process()?.output()) })
+        });
+        if ready.is_err() {
+            self.process = None;
+        }
+        ready
+    }
+
+    /// Starts it, and does not wait until it listens; the process id.
+    pub fn begin(&mut self) -> Result<u32> {
         if self.process.is_some() {
             return Err(BedError::Usage(format!("{} runs already", self.name)));
         }
-        let mut process = Process::start(&self.name, &self.argv, &self.output)?;
+        let process = Process::start(&self.name, &self.argv, &self.output)?;
+        Ok(self.process.insert(process).pid())
+    }
+
+    /// Waits until it listens, or has ended; whether it listens.
+    pub fn listens(&mut self) -> Result<bool> {
         let port = self.port.number();
-        wait_for(&format!("{} to listen on port {port}", self.name), PATIENCE, || {
-            process.must_run()?;
-            Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
-        })?;
-        self.process = Some(process);
-        Ok(())
+        wait_for(&format!("{} to listen or to end", self.name), PATIENCE, || {
+            if self.process()?.try_exit()?.is_some() {
+                return Ok(Ok(false));
+            }
+            Ok(if is_listening(port)? { Ok(true) } else { Err(self.process()?.output()) })
+        })
+    }
+
+    /// Waits for the end that something else brings about.
+    pub fn ended(&mut self) -> Result<ExitStatus> {
+        let status = self.process()?.wait_exit(PATIENCE)?;
+        self.process = None;
+        Ok(status)
     }
 
     /// Its process; an error if it does not run.

@@ -55,7 +55,7 @@ pub use patience::{PATIENCE, next_second, wait_for};
 pub use plugin_build::build_plugin;
 pub use ports::{ReservedPort, is_listening};
 pub use process::{Adopted, Finished, Process, argv, converse, run};
-pub use racer::{Acted, Counted, Racer, Rule};
+pub use racer::{Acted, Counted, Racer, Rule, WRITING};
 pub use relay::{Recorded, Relay};
 pub use root::{Root, VERSION};
 pub use say::say;

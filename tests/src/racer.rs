@@ -44,6 +44,11 @@ pub struct Acted {
     pub path: String,
 }
 
+/// Every call that creates, changes, renames or removes a file, or makes that durable.
+pub const WRITING: &str = "open,openat,openat2,creat,write,pwrite64,writev,pwritev,pwritev2,truncate,ftruncate,\
+    fallocate,rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir,mknod,mknodat,\
+    chmod,fchmod,fchmodat,chown,fchown,fchownat,utimensat,fsetxattr,lsetxattr,setxattr,fsync,fdatasync";
+
 /// A process that is being watched.
 #[derive(Debug)]
 pub struct Racer {

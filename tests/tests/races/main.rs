@@ -4,5 +4,6 @@
 mod backups;
 mod faults;
 mod judge;
+mod own_files;
 mod restores;
 mod scene;

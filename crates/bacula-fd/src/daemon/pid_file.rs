@@ -58,7 +58,7 @@ impl PidFileError {
 
 impl PidFile {
     /// `DIRECTORY/bacula-fd.PORT.pid` with the number of this process (reference 06 §5.2). A file
-    /// without a lock is taken over.
+    /// without a lock is taken over; unlike in the stock daemon nothing of its content stays.
     ///
     /// # Errors
     /// [`PidFileError`]; the file is left as it was.
@@ -77,7 +77,9 @@ impl PidFile {
             });
         }
         let line = format!("{}\n", std::process::id());
-        match file.write_all_at(line.as_bytes(), 0) {
+        // A longer number of a daemon that was killed would leave digits behind: to a script that
+        // reads the file, another process.
+        match file.write_all_at(line.as_bytes(), 0).and_then(|()| file.set_len(line.len() as u64)) {
             Ok(()) => Ok(Self { path, _locked: file }),
             Err(error) => Err(PidFileError::Locked { path, errno: errno_of(&error) }),
         }

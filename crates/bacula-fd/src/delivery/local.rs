@@ -33,10 +33,8 @@ pub(crate) struct LocalDestinations {
     /// Where mail waits.
     working_directory: PathBuf,
     open: HashMap<Vec<u8>, File>,
-    /// Mail that waits, by its place among the destinations.
-    mail: HashMap<usize, (PathBuf, File)>,
-    /// Number of the last file of mail.
-    mails: u32,
+    /// Mail that waits, by its place among the destinations, in files without a name.
+    mail: HashMap<usize, File>,
     programs: ProgramQueue,
 }
 
@@ -49,7 +47,6 @@ impl LocalDestinations {
             working_directory,
             open: HashMap::new(),
             mail: HashMap::new(),
-            mails: 0,
             programs: ProgramQueue::default(),
         }
     }
@@ -88,25 +85,19 @@ impl LocalDestinations {
     /// reference 06 §7.9); mail is sent.
     pub(crate) fn close(&mut self) {
         self.open.clear();
-        for (place, (path, file)) in std::mem::take(&mut self.mail) {
+        for (place, file) in std::mem::take(&mut self.mail) {
             let destination = self.messages.destinations.get(place).cloned();
             // Nothing here has a job, so nothing here is a success (reference 06 §7.8).
             let wanted = destination.filter(|destination| destination.kind != DestinationKind::MailOnSuccess);
-            let Some(destination) = wanted else {
-                let _gone_already = std::fs::remove_file(path);
-                continue;
-            };
+            let Some(destination) = wanted else { continue };
             let (head, command) = match &destination.command {
                 Some(command) => (Vec::new(), self.expanded(command, &destination.place)),
                 None => (texts::MAIL_HEAD.to_vec(), texts::default_mail_command(&destination.place)),
             };
             // That mail can't be sent is not reported, as in the stock daemon: there is no other
             // way to say it.
-            let run = ProgramRun {
-                argv: split_arguments(&command),
-                content: Content::File(head, file, path),
-                failed: |_, _| {},
-            };
+            let run =
+                ProgramRun { argv: split_arguments(&command), content: Content::File(head, file), failed: |_, _| {} };
             if !self.programs.send(run) {
                 undelivered(texts::TOO_MANY_MESSAGES);
             }
@@ -120,14 +111,16 @@ impl LocalDestinations {
     }
 
     fn spool(&mut self, place: usize, dated: &[u8]) -> io::Result<()> {
-        if let Some((_, file)) = self.mail.get_mut(&place) {
+        if let Some(file) = self.mail.get_mut(&place) {
             return file.write_all(dated);
         }
-        self.mails = self.mails.wrapping_add(1);
-        let path = self.working_directory.join(format!("{0}.{0}.{1}.mail", self.name, self.mails));
+        let path = self.working_directory.join(format!("{0}.{0}.1.mail", self.name));
         let mut file = own_file::create(&path, 0o600)?;
+        // A daemon that is killed leaves no mail behind. What can't be removed is replaced by the
+        // next one.
+        let _left_behind = std::fs::remove_file(&path);
         file.write_all(dated)?;
-        self.mail.insert(place, (path, file));
+        self.mail.insert(place, file);
         Ok(())
     }
 

@@ -7,7 +7,6 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -23,8 +22,8 @@ const STEP: Duration = Duration::from_millis(20);
 /// What a program gets on its standard input.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// A text before it, and a file, whose name is removed afterwards.
-    File(Vec<u8>, File, PathBuf),
+    /// A text before it, and a file.
+    File(Vec<u8>, File),
     /// These bytes.
     Bytes(Vec<u8>),
 }
@@ -70,10 +69,6 @@ impl ProgramQueue {
 fn run_all(runs: &Receiver<ProgramRun>) {
     for next in runs {
         let done = run(&next);
-        if let Content::File(_, _, path) = &next.content {
-            // The file is not needed any more.
-            let _left_behind = std::fs::remove_file(path);
-        }
         match done {
             Ok(status) if status.success() => {}
             Ok(status) => (next.failed)(&next.argv, &status.to_string()),
@@ -102,7 +97,7 @@ fn run(next: &ProgramRun) -> io::Result<ExitStatus> {
 fn feed(mut input: std::process::ChildStdin, content: &Content) -> io::Result<()> {
     match content {
         Content::Bytes(bytes) => input.write_all(bytes),
-        Content::File(head, file, _) => {
+        Content::File(head, file) => {
             input.write_all(head)?;
             let mut file: &File = file;
             file.rewind()?;

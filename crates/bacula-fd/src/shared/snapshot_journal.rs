@@ -5,6 +5,7 @@
 //! the daemon's user, who alone can read and write it: what is in it is removed.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -68,6 +69,8 @@ impl SnapshotJournal {
     /// Reads what the daemon before this one has left, each with its number. To be called once, by
     /// the user that the daemon stays.
     pub(crate) fn load(&self) -> Vec<(u64, Snapshot)> {
+        // That of a daemon that was killed while it wrote. Mostly there is none.
+        let _ = std::fs::remove_file(in_the_making(&self.path));
         let left = match read(&self.path) {
             Ok(left) => left,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -139,11 +142,20 @@ fn write(path: &Path, state: &State) -> io::Result<()> {
     if bytes.len() > MOST_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    let new = path.with_extension("snapshots.new");
+    let new = in_the_making(path);
     let mut file = own_file::create(&new, MODE)?;
     file.write_all(&bytes)?;
     file.sync_data()?;
-    std::fs::rename(&new, path)
+    std::fs::rename(&new, path)?;
+    // Without it the name may lead to the old file, or to none, after a loss of power: the snapshot
+    // that is made now would stay for ever.
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(directory)?.sync_all()
+}
+
+/// The file that becomes the journal.
+fn in_the_making(path: &Path) -> PathBuf {
+    path.with_extension("snapshots.new")
 }
 
 fn encode<'s>(snapshots: impl Iterator<Item = &'s Snapshot>) -> Vec<u8> {
@@ -240,6 +252,18 @@ mod tests {
             next.forget(number);
         }
         assert!(!path.exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_daemon_was_writing_is_removed_by_the_next_one() {
+        let folder = folder("killed");
+        SnapshotJournal::new(&folder, 9102).add(&some("one"));
+        let new = folder.join("bacula-fd.9102.snapshots.new");
+        fs::write(&new, "half a journal").unwrap();
+        let next = SnapshotJournal::new(&folder, 9102);
+        assert_eq!(next.load().len(), 1);
+        assert!(!new.exists());
         fs::remove_dir_all(&folder).unwrap();
     }
 

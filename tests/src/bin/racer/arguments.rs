@@ -23,9 +23,9 @@ pub(crate) struct Arguments {
     /// Only be the other user: takes orders from standard input.
     #[arg(long, hide = true)]
     pub(crate) act: bool,
-    /// Print each call that a rule is about.
+    /// Where each call that a rule may be about is noted before it is done: `THREAD CALL PATHS`.
     #[arg(long)]
-    pub(crate) verbose: bool,
+    pub(crate) log: Option<PathBuf>,
     /// The process.
     pub(crate) pid: i32,
     /// The file with the rules.

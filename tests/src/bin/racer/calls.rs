@@ -115,6 +115,13 @@ const TABLE: &[Row] = &[
     ("socket", libc::SYS_socket, &[]),
     ("accept4", libc::SYS_accept4, &[Fd(0)]),
     ("pipe2", libc::SYS_pipe2, &[]),
+    ("bind", libc::SYS_bind, &[Fd(0)]),
+    ("listen", libc::SYS_listen, &[Fd(0)]),
+    ("setsockopt", libc::SYS_setsockopt, &[Fd(0)]),
+    ("poll", libc::SYS_poll, &[]),
+    ("brk", libc::SYS_brk, &[]),
+    ("mprotect", libc::SYS_mprotect, &[]),
+    ("mremap", libc::SYS_mremap, &[]),
     ("epoll_create1", libc::SYS_epoll_create1, &[]),
     ("eventfd2", libc::SYS_eventfd2, &[]),
 ];

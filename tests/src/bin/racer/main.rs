@@ -20,7 +20,7 @@
 //! At the end there is a line for each rule: `rule INDEX CALLS`, with how many calls counted; and
 //! if it has acted, ` CALL OUTCOME PATH` behind it.
 //!
-//! A tool of tests: for x86-64, and for a process that starts no programs while it is watched.
+//! A tool of tests, for x86-64. Programs that the process starts are not watched.
 
 mod actor;
 mod arguments;
@@ -29,6 +29,7 @@ mod memory;
 mod rules;
 mod tracer;
 
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -55,7 +56,8 @@ fn run(arguments: &Arguments) -> io::Result<()> {
         return actor::obey(arguments);
     }
     let mut rules = Rules::read(&arguments.rules)?;
-    let mut tracer = Tracer::attach(arguments.pid, Actor::start()?, arguments.verbose)?;
+    let log = arguments.log.as_ref().map(File::create).transpose()?;
+    let mut tracer = Tracer::attach(arguments.pid, Actor::start()?, log)?;
     writeln!(io::stdout(), "ready")?;
     tracer.run(&mut rules)?;
     io::stdout().write_all(&rules.report())

@@ -1,8 +1,8 @@
 //! The threads of the watched process, from one stop to the next.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::process::{Child, Command, Stdio};
 
 use nix::libc::{ENOSYS, PTRACE_EVENT_STOP, c_long, user_regs_struct};
@@ -32,12 +32,12 @@ pub(crate) struct Tracer {
     process: Pid,
     threads: HashMap<Pid, Thread>,
     actor: Actor,
-    verbose: bool,
+    log: Option<File>,
 }
 
 impl Tracer {
     /// Attaches to all threads.
-    pub(crate) fn attach(pid: i32, actor: Actor, verbose: bool) -> io::Result<Self> {
+    pub(crate) fn attach(pid: i32, actor: Actor, log: Option<File>) -> io::Result<Self> {
         let process = Pid::from_raw(pid);
         let mut threads = HashMap::new();
         // Until no more are found: they may start others meanwhile.
@@ -65,7 +65,7 @@ impl Tracer {
                 break;
             }
         }
-        Ok(Self { process, threads, actor, verbose })
+        Ok(Self { process, threads, actor, log })
     }
 
     /// Watches until standard input or the process ends. The kernel detaches what is left when this
@@ -145,9 +145,9 @@ impl Tracer {
 
     fn judge(&mut self, pid: Pid, call: &Call, mut registers: user_regs_struct, rules: &mut Rules) -> io::Result<()> {
         let objects = call.objects(pid);
-        if self.verbose {
+        if let Some(log) = &mut self.log {
             let shown = objects.iter().map(|object| String::from_utf8_lossy(object)).collect::<Vec<_>>().join(" ");
-            io::Write::write_all(&mut io::stderr(), format!("{pid} {} {shown}\n", call.name).as_bytes())?;
+            log.write_all(format!("{pid} {} {shown}\n", call.name).as_bytes())?;
         }
         let Some(due) = rules.count(call.name, &objects) else { return Ok(()) };
         match &due.action {

@@ -31,6 +31,10 @@ fn mail_is_sent_at_the_end_of_a_session_and_operator_commands_run_at_once() {
     for line in [&b"one\n"[..], b"two\n"] {
         local.deliver(MessageType::Info.number(), 0, line, None);
     }
+    let waiting = std::fs::read_dir(&folder)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".mail"));
+    assert_eq!(waiting.count(), 0, "a daemon that is killed now leaves it behind");
     local.deliver(MessageType::Warning.number(), 0, b"no destination\n", None);
     local.finish();
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();

@@ -1,0 +1,400 @@
+//! The daemon is killed at each call about a file that it writes, and the host may lose power then.
+//! `RACES=20000` takes all calls instead of a selection.
+//!
+//! The next daemon is started at once, and killed as well; the one after it must be as good as new.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use bed::{
+    Acted, Bed, BedOptions, ClientOptions, Counted, Fd, FileSet, PATIENCE, Racer, Restore, Result, Rule, WRITING,
+};
+use bed::{ONLY_OURS, wait_for};
+use nix::sys::signal::Signal;
+
+use crate::faults::judge_restore;
+use crate::scene::{Scene, below, remove, spread, wanted};
+
+/// Folders of the tree.
+const UNITS: usize = 3;
+/// Kills in `make test`.
+const USUALLY: usize = 4;
+/// Jobs in the state file.
+const KEPT: usize = 10;
+
+/// Makes snapshots: files in `made`, which is what is left over.
+const HELPER: &str = r#"#!/bin/sh
+here=@HERE@
+case $SNAPSHOT_ACTION in
+support)
+    case $SNAPSHOT_MOUNTPOINT in
+    $here/data) echo "status=1 type=fake device=\"$SNAPSHOT_DEVICE\"" ;;
+    *) echo 'status=0 error="not here"'; exit 1 ;;
+    esac ;;
+create) : > "$here/made/$SNAPSHOT_NAME"; echo "status=1 volume=\"$here/made/$SNAPSHOT_NAME\" createtdate=1700000000 type=fake" ;;
+mount) echo "status=1 snapmountpoint=$here/tree snapdirectory=$here/data/.snapshots/" ;;
+unmount) echo status=1 ;;
+delete) rm -f "$here/made/$SNAPSHOT_NAME"; echo status=1 ;;
+list)
+    for volume in "$here"/made/*; do
+        test ! -e "$volume" ||
+            echo "volume=\"$volume\" name=\"${volume##*/}\" device=\"$SNAPSHOT_DEVICE\" createtdate=1700000000 status=1 error=\"\" type=\"fake\""
+    done ;;
+esac
+"#;
+
+/// What the daemon does meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It starts.
+    Start,
+    /// It saves.
+    Backup,
+    /// It restores.
+    Restore,
+    /// It ends.
+    Stop,
+}
+
+const PHASES: [Phase; 4] = [Phase::Backup, Phase::Restore, Phase::Stop, Phase::Start];
+
+/// What a power loss leaves of what was written and not synchronized.
+#[derive(Debug, Clone, Copy)]
+enum Left {
+    /// There is none: only the process has died.
+    All,
+    Nothing,
+    Half,
+    Zeros,
+}
+
+const LOSSES: [Left; 4] = [Left::All, Left::Nothing, Left::Half, Left::Zeros];
+
+struct Stage {
+    bed: Bed,
+    scene: Scene,
+    folder: PathBuf,
+    /// The daemon's working directory.
+    work: PathBuf,
+    /// While it exists, a daemon stops before it begins.
+    mark: PathBuf,
+    /// The job that is restored.
+    good: u32,
+    problems: Vec<String>,
+}
+
+/// A daemon that uses all the files that it has.
+fn stage() -> Result<Stage> {
+    let mut client = ClientOptions::new(Fd::Ours).named("test");
+    let mut options = BedOptions::new("own-files", [])?;
+    let folder = options.folder.path().to_owned();
+    for name in ["data", "empty", "made"] {
+        options.folder.make(name)?;
+    }
+    let scene = Scene::lay(&folder, folder.join("tree"));
+    (0..UNITS).for_each(|number| scene.lay_unit(number, true));
+    let helper = folder.join("helper");
+    fs::write(&helper, HELPER.replace("@HERE@", &folder.to_string_lossy())).unwrap();
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
+    let (here, mark) = (folder.display(), folder.join("mark"));
+    let script = format!(
+        "mount -t overlay bed-tree -o lowerdir={here}/tree:{here}/empty {here}/data || exit 1\n\
+         test ! -e {} || kill -STOP $$\nexec \"$@\"",
+        mark.display()
+    );
+    client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+    let work = folder.join("work/test");
+    client.messages = ["Mail Command = /bin/true", "Mail = root@here = all", "Append = @WORK@/messages = all"]
+        .map(ToOwned::to_owned)
+        .to_vec();
+    let collector = |kind: &str| format!("Statistics {{\nName = {kind}\nInterval = 1\nType = {kind}");
+    client.file_daemon = vec![
+        format!("Snapshot Command = \"{}\"\n}}", helper.display()),
+        format!("{}\nFile = {}/csv\n}}", collector("CSV"), work.display()),
+        // There is no server; the bed closes the last resource.
+        format!("{}\nHost = 127.0.0.1\nPort = 1", collector("Graphite")),
+    ];
+    let all = ["Signature = MD5", "aclsupport = yes", "xattrsupport = yes"];
+    let mut set = FileSet::new("Data", &all, &[&folder.join("data")]);
+    set.lines.push("Enable Snapshot = yes".to_owned());
+    options.file_sets = vec![set];
+    options.clients = vec![client];
+    let bed = Bed::start(options)?;
+    let good = bed.backup("test", "level=Full")?.must_be_good()?.row.id;
+    Ok(Stage { bed, scene, folder, work, mark, good, problems: Vec::new() })
+}
+
+impl Stage {
+    /// Watches a process of the daemon; every call about its files is noted.
+    fn watch(&self, pid: u32, phase: Phase, nth: usize) -> Result<Racer> {
+        let below = if phase == Phase::Restore { self.to() } else { self.work.clone() };
+        let rule = Rule { below: Some(below), nth: nth as u64, calls: WRITING.to_owned(), action: "kill".to_owned() };
+        let arguments = ["--log".into(), self.log().into()];
+        Racer::attach(Path::new(env!("CARGO_BIN_EXE_racer")), &arguments, pid, &[rule], &self.folder)
+    }
+
+    fn to(&self) -> PathBuf {
+        self.folder.join("to")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("calls")
+    }
+
+    /// Lets the daemon do something and kills it at a call. What became of that, and the job that
+    /// may have been under way.
+    fn run(&mut self, phase: Phase, nth: usize) -> Result<(Option<Acted>, u64, Option<u32>)> {
+        let mut job = None;
+        let racer = match phase {
+            Phase::Start => {
+                fs::write(&self.mark, "").unwrap();
+                let pid = self.bed.client("test")?.daemon().begin()?;
+                wait_for("the daemon to wait", PATIENCE, || {
+                    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+                    Ok(if state.contains(") T ") { Ok(()) } else { Err(state) })
+                })?;
+                fs::remove_file(&self.mark).unwrap();
+                let racer = self.watch(pid, phase, nth)?;
+                self.bed.client("test")?.daemon().process()?.signal(Signal::SIGCONT)?;
+                if self.bed.client("test")?.daemon().listens()? {
+                    self.settle()?;
+                }
+                racer
+            }
+            Phase::Backup | Phase::Restore => {
+                let pid = self.bed.client("test")?.pid()?;
+                let racer = self.watch(pid, phase, nth)?;
+                if phase == Phase::Backup {
+                    self.bed.console(&["setdebug level=50 trace=1 client=test-fd"])?;
+                    job = Some(self.bed.queue("run job=backup-test level=Full yes")?);
+                } else {
+                    let to = self.to();
+                    let restore = Restore { job: self.good, from: "test", onto: "test", to: &to, replace: "always" };
+                    job = Some(self.bed.queue_restore(&restore)?);
+                }
+                if let Some(job) = job {
+                    wait_for("the end of the job or of the daemon", PATIENCE, || {
+                        let has_died = self.bed.client("test")?.daemon().process()?.try_exit()?.is_some();
+                        let status = self.bed.catalog().job(job)?.status;
+                        Ok(if has_died || "TEfA".contains(status) { Ok(()) } else { Err(format!("{status}")) })
+                    })?;
+                }
+                if self.bed.client("test")?.daemon().process()?.try_exit()?.is_none() {
+                    self.settle()?;
+                }
+                racer
+            }
+            Phase::Stop => {
+                let pid = self.bed.client("test")?.pid()?;
+                let racer = self.watch(pid, phase, nth)?;
+                let process = self.bed.client("test")?.daemon().process()?;
+                process.signal(Signal::SIGTERM)?;
+                process.wait_exit(PATIENCE)?;
+                racer
+            }
+        };
+        let counted = racer.finish()?;
+        let Some(Counted { calls, acted }) = counted.into_iter().next() else { return Ok((None, 0, job)) };
+        if acted.is_some() || phase == Phase::Stop {
+            self.bed.client("test")?.daemon().ended()?;
+        }
+        let undurable = undurable(&fs::read_to_string(self.log()).unwrap_or_default());
+        self.problems.extend(undurable.into_iter().map(|what| format!("{phase:?}: {what}")));
+        Ok((acted, calls, job))
+    }
+
+    /// Until the daemon has removed the snapshots of the daemon before it.
+    fn settle(&mut self) -> Result<()> {
+        wait_for("the snapshots to be removed", PATIENCE, || {
+            let has_died = self.bed.client("test")?.daemon().process()?.try_exit()?.is_some();
+            let left = names(&self.folder.join("made"));
+            Ok(if has_died || left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) })
+        })
+    }
+
+    /// The jobs that the daemon shows as ended.
+    fn shown(&self) -> Result<Vec<u32>> {
+        let status = self.bed.console(&["status client=test-fd"])?;
+        let Some((_, ended)) = status.split_once("Terminated Jobs:") else {
+            return Err(bed::BedError::Usage(format!("no status: {status}")));
+        };
+        Ok(ended.lines().filter_map(|line| line.split_ascii_whitespace().next()?.parse().ok()).collect())
+    }
+
+    /// The files that the daemon has written lose what was not synchronized.
+    fn lose(&self, left: Left) {
+        for name in names(&self.work) {
+            let path = self.work.join(&name);
+            // Synchronized before it is in its place; see `undurable`.
+            if name.ends_with(".snapshots") {
+                continue;
+            }
+            let bytes = fs::read(&path).unwrap();
+            match left {
+                Left::All => {}
+                Left::Nothing => fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap(),
+                Left::Half => {
+                    fs::File::options().write(true).open(&path).unwrap().set_len(bytes.len() as u64 / 2).unwrap();
+                }
+                Left::Zeros => fs::write(&path, vec![0; bytes.len()]).unwrap(),
+            }
+        }
+    }
+
+    /// A kill, and a second one when the next daemon starts. Whether the first one has happened.
+    fn round(&mut self, phase: Phase, nth: usize, second: usize, left: Left) -> Result<bool> {
+        let before = self.shown()?;
+        if phase == Phase::Start {
+            self.bed.client("test")?.daemon().stop()?;
+        }
+        let (acted, _, job) = self.run(phase, nth)?;
+        let Some(acted) = acted else {
+            if phase == Phase::Stop {
+                self.bed.client("test")?.daemon().start()?;
+            }
+            return Ok(false);
+        };
+        self.lose(left);
+        let (again, _, _) = self.run(Phase::Start, second)?;
+        if again.is_some() {
+            self.bed.client("test")?.daemon().start()?;
+        }
+        let what = format!("killed while it does {phase:?} at {acted:?}, then at {again:?}; left: {left:?}");
+        let found = self.judge(before, job)?;
+        self.problems.extend(found.into_iter().map(|problem| format!("{problem} ({what})")));
+        Ok(true)
+    }
+
+    /// What is wrong with a daemon that has started after a kill.
+    fn judge(&mut self, mut before: Vec<u32>, job: Option<u32>) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        let shown = self.shown()?;
+        let tail = |jobs: &[u32]| jobs.get(jobs.len().saturating_sub(KEPT)..).unwrap_or_default().to_vec();
+        let mut good = vec![tail(&before)];
+        before.extend(job);
+        good.push(tail(&before));
+        let output = self.bed.client("test")?.daemon().output();
+        let is_told = output.contains("the state file is damaged");
+        if !(good.contains(&shown) || shown.is_empty() && is_told) {
+            problems.push(format!("it shows the jobs {shown:?}, not one of {good:?}"));
+        }
+        if let Some(job) = job {
+            let ended = self.bed.wait(job)?;
+            if !"TEf".contains(ended.row.status) {
+                problems.push(format!("the job ended with {}", ended.row.status));
+            }
+        }
+        let to = self.to();
+        let restore = Restore { job: self.good, from: "test", onto: "test", to: &to, replace: "always" };
+        let restored = self.bed.restore(&restore)?;
+        if restored.row.status != 'T' || restored.row.errors != 0 {
+            problems.push(format!("a restore after it is not good: {}", restored.log));
+        }
+        let place = below(&to, &self.folder.join("data"));
+        problems.extend(judge_restore(&self.scene.tree, &place, ""));
+        // The other way round: nothing that is not in the source.
+        problems.extend(judge_restore(&place, &self.scene.tree, ""));
+        remove(&to);
+        let saved = self.bed.backup("test", "level=Full")?;
+        if saved.row.status != 'T' || saved.row.errors != 0 {
+            problems.push(format!("a backup after it is not good: {}", saved.log));
+        }
+        self.settle()?;
+        let port = self.bed.client("test")?.port();
+        let own: Vec<_> = [format!("bacula-fd.{port}.state"), format!("bacula-fd.{port}.pid")].to_vec();
+        let own = own.iter().map(String::as_str).chain(["test-fd.trace", "csv", "messages", SPOOL]);
+        let own: BTreeSet<_> = own.map(str::to_owned).collect();
+        let over = |work: &Path| names(work).difference(&own).cloned().collect::<Vec<_>>();
+        // Mail is on its way.
+        let gone = wait_for("nothing to be left over", PATIENCE / 20, || {
+            let over = over(&self.work);
+            Ok(if over.is_empty() { Ok(()) } else { Err(format!("{over:?}")) })
+        });
+        if gone.is_err() {
+            problems.push(format!("left over: {:?}", over(&self.work)));
+        }
+        let pid = fs::read_to_string(self.work.join(format!("bacula-fd.{port}.pid"))).unwrap_or_default();
+        if pid != format!("{}\n", self.bed.client("test")?.pid()?) {
+            problems.push(format!("the pid file says {pid:?}"));
+        }
+        Ok(problems)
+    }
+}
+
+const SPOOL: &str = "bacula-fd.collector.Graphite.spool";
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
+/// From a log of calls: the files that were renamed before their content was synchronized, and the
+/// renames that were not synchronized themselves, with the directory.
+fn undurable(log: &str) -> Vec<String> {
+    let mut unsynced = BTreeSet::new();
+    let mut problems = Vec::new();
+    let mut renamed: Option<(&str, PathBuf)> = None;
+    for line in log.lines() {
+        let mut words = line.split(' ');
+        let (Some(thread), Some(call)) = (words.next(), words.next()) else { continue };
+        let paths: Vec<&str> = words.collect();
+        let Some(path) = paths.first().copied() else { continue };
+        // The directory has to be opened for that.
+        let is_about = |directory: &Path| call.starts_with("open") && Path::new(path) == directory;
+        if let Some((_, directory)) = renamed.take_if(|(whose, directory)| *whose == thread && !is_about(directory))
+            && !(call.contains("sync") && Path::new(path) == directory)
+        {
+            problems.push(format!("after a rename in {} came {line}", directory.display()));
+        }
+        match call {
+            "fsync" | "fdatasync" => _ = unsynced.remove(path),
+            "rename" | "renameat" | "renameat2" => {
+                if unsynced.contains(path) {
+                    problems.push(format!("renamed before it was synchronized: {path}"));
+                }
+                renamed = paths.get(1).and_then(|path| Path::new(path).parent()).map(|path| (thread, path.to_owned()));
+            }
+            "write" | "pwrite64" | "writev" | "pwritev" | "ftruncate" => _ = unsynced.insert(path),
+            _ => {}
+        }
+    }
+    problems.extend(renamed.map(|(_, directory)| format!("a rename in {} is the last call", directory.display())));
+    problems
+}
+
+#[test]
+fn a_daemon_that_is_killed_at_any_call_about_its_files_starts_as_good_as_new() -> Result<()> {
+    if let Some(missing) = Racer::missing() {
+        return skip::test(missing);
+    }
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(ONLY_OURS);
+    }
+    let mut stage = stage()?;
+    // Only counted.
+    let mut calls = Vec::new();
+    for phase in PHASES {
+        let (_, count, _) = stage.run(phase, 0)?;
+        calls.extend((1..=usize::try_from(count).unwrap()).map(|nth| (phase, nth)));
+        if phase == Phase::Restore {
+            remove(&stage.to());
+        }
+    }
+    let starts = calls.iter().filter(|(phase, _)| *phase == Phase::Start).count();
+    let wanted = wanted("RACES", USUALLY).min(calls.len() * LOSSES.len());
+    let mut killed = 0;
+    for turn in 0..wanted {
+        let (phase, nth) = calls[spread(turn, calls.len())];
+        let left = LOSSES[turn % LOSSES.len()];
+        killed += usize::from(stage.round(phase, nth, 1 + turn % starts.max(1), left)?);
+    }
+    eprintln!("of {wanted} rounds ({} calls, {starts} of a start): {killed} with a kill", calls.len());
+    stage.problems.iter().take(60).for_each(|problem| eprintln!("{problem}"));
+    assert!(stage.problems.is_empty(), "{} problems", stage.problems.len());
+    assert!(killed * 2 > wanted, "few kills");
+    Ok(())
+}
