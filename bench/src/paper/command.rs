@@ -121,12 +121,7 @@ impl Paper {
             }
             Self::Run { smoke, phase, blocks, data, trees, in_memory } => {
                 let plan = Plan::read(&paper)?;
-                let is_known = |name: &String| {
-                    [RIVALS, TAIL].contains(&name.as_str()) || plan.phase.iter().any(|known| known.name == *name)
-                };
-                if let Some(unknown) = phase.iter().find(|name| !is_known(name)) {
-                    return Err(BedError::Usage(format!("plan.toml has no phase {unknown:?}")));
-                }
+                all_known(&plan, &phase)?;
                 let repository = paper.ancestors().nth(2).unwrap_or(&paper).to_owned();
                 let host = Host::here(&repository, &env::temp_dir())?;
                 let blocks = Blocks {
@@ -139,16 +134,31 @@ impl Paper {
                     smoke,
                     at_most: blocks,
                 };
-                let chosen = plan.phase.iter().filter(|one| phase.is_empty() || phase.contains(&one.name));
-                let kept = measure(&blocks, chosen, in_memory)?;
-                let wants = |which: &str| !in_memory && (phase.is_empty() || phase.iter().any(|name| name == which));
-                if wants(TAIL) {
-                    tail(&blocks, home)?;
-                }
-                Ok((!wants(RIVALS) || rivals(&blocks, &paper)?) && kept)
+                run_phases(&blocks, &phase, in_memory, home, &paper)
             }
         }
     }
+}
+
+/// An error for a phase that the plan does not have.
+fn all_known(plan: &Plan, phases: &[String]) -> Result<()> {
+    let is_known =
+        |name: &String| [RIVALS, TAIL].contains(&name.as_str()) || plan.phase.iter().any(|known| known.name == *name);
+    match phases.iter().find(|name| !is_known(name)) {
+        Some(unknown) => Err(BedError::Usage(format!("plan.toml has no phase {unknown:?}"))),
+        None => Ok(()),
+    }
+}
+
+/// Measures these phases, or all; whether all is well.
+fn run_phases(blocks: &Blocks<'_>, phases: &[String], in_memory: bool, home: &Path, paper: &Path) -> Result<bool> {
+    let chosen = blocks.plan.phase.iter().filter(|one| phases.is_empty() || phases.contains(&one.name));
+    let kept = measure(blocks, chosen, in_memory)?;
+    let wants = |which: &str| !in_memory && (phases.is_empty() || phases.iter().any(|name| name == which));
+    if wants(TAIL) {
+        tail(blocks, home)?;
+    }
+    Ok((!wants(RIVALS) || rivals(blocks, paper)?) && kept)
 }
 
 /// The phases with their minutes, as a table.

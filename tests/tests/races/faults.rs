@@ -160,38 +160,76 @@ fn judge_estimate(said: &str) -> Vec<String> {
     if has_end { Vec::new() } else { vec![format!("an estimate has no end: {said}")] }
 }
 
+/// A daemon, and what its jobs are about.
+struct Stage {
+    bed: Bed,
+    scene: Scene,
+    /// Where restores go.
+    to: PathBuf,
+    /// The job that is restored and compared.
+    good: u32,
+    /// The files of a Verify job in which no call has failed.
+    files: Option<u64>,
+}
+
+impl Stage {
+    /// Where the calls about the units are.
+    fn place(&self, what: &str) -> Scene {
+        let tree = if what == "restore" { below(&self.to, &self.scene.tree) } else { self.scene.tree.clone() };
+        Scene { tree, ..self.scene.clone() }
+    }
+
+    /// Does it once: the job, or what an estimate says.
+    fn act(&self, what: &str) -> Result<(Option<JobResult>, String)> {
+        let restore = Restore { job: self.good, from: "test", onto: "test", to: &self.to, replace: "always" };
+        let job = match what {
+            "backup" => self.bed.backup("test", "level=Full")?,
+            "restore" => self.bed.restore(&restore)?,
+            "verify" => self.bed.run(&format!("run job=verify level=DiskToCatalog jobid={} yes", self.good))?,
+            _ => return Ok((None, self.bed.console(&["estimate job=backup-test level=Full listing"])?)),
+        };
+        Ok((Some(job), String::new()))
+    }
+
+    /// What was lost or spoiled without a message.
+    fn judge(&mut self, what: &str, job: Option<&JobResult>, listed: &str) -> Result<Vec<String>> {
+        let Some(job) = job else { return Ok(judge_estimate(listed)) };
+        let found = match what {
+            "backup" => judge_backup(&self.bed, &self.scene, UNITS, job)?,
+            "verify" => judge_verify(&self.scene, job, *self.files.get_or_insert(job.row.files)),
+            _ => {
+                let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
+                let place = self.place(what);
+                let units = (0..UNITS).map(|number| (self.scene.unit(number), place.unit(number)));
+                units.flat_map(|(source, restored)| judge_restore(&source, &restored, said)).collect()
+            }
+        };
+        judge_job(what, job, found)
+    }
+}
+
 #[test]
 fn a_call_that_fails_loses_or_spoils_no_file_silently() -> Result<()> {
     if let Some(missing) = Racer::missing() {
         return skip::test(missing);
     }
-    let (mut bed, folder, tree) = bed_of_units("faults")?;
-    let scene = Scene::lay(&folder, tree.clone());
+    let (bed, folder, tree) = bed_of_units("faults")?;
+    let scene = Scene::lay(&folder, tree);
     (0..UNITS).for_each(|number| scene.lay_unit(number, true));
     let good = bed.backup("test", "level=Full")?.must_be_good()?.row.id;
+    let mut stage = Stage { bed, scene, to: folder.join("to"), good, files: None };
 
     let wanted = wanted("RACES", UNITS);
     let (mut tallies, mut problems) = (WHATS.map(|_| Tally::default()), Vec::new());
-    let (mut calls, mut files) = (WHATS.map(|_| 0), None);
+    let mut calls = WHATS.map(|_| 0);
     // The first ones only count.
     for first in std::iter::once(None).chain((0..wanted).step_by(UNITS).map(Some)) {
         for (side, what) in WHATS.into_iter().enumerate() {
-            let to = folder.join("to");
-            let place =
-                if what == "restore" { Scene { tree: below(&to, &tree), ..scene.clone() } } else { scene.clone() };
+            let place = stage.place(what);
             let known = first.map_or(0, |_| calls[side]);
             let (mut faults, rules) = faults(&place, first.unwrap_or_default(), known);
-            let watch = place.watch(&mut bed, "test", &rules)?;
-            let restore = Restore { job: good, from: "test", onto: "test", to: &to, replace: "always" };
-            let (job, listed) = match what {
-                "backup" => (Some(bed.backup("test", "level=Full")?), String::new()),
-                "restore" => (Some(bed.restore(&restore)?), String::new()),
-                "verify" => {
-                    let run = format!("run job=verify level=DiskToCatalog jobid={good} yes");
-                    (Some(bed.run(&run)?), String::new())
-                }
-                _ => (None, bed.console(&["estimate job=backup-test level=Full listing"])?),
-            };
+            let watch = place.watch(&mut stage.bed, "test", &rules)?;
+            let (job, listed) = stage.act(what)?;
             let counted = watch.finish()?;
             calls[side] = calls[side]
                 .max(usize::try_from(counted.iter().map(|counted| counted.calls).max().unwrap_or(0)).unwrap());
@@ -199,27 +237,13 @@ fn a_call_that_fails_loses_or_spoils_no_file_silently() -> Result<()> {
                 tallies[side].add(fault.what, counted);
                 fault.acted.clone_from(&counted.acted);
             }
-            let found = match (what, &job) {
-                ("backup", Some(job)) => judge_backup(&bed, &scene, UNITS, job)?,
-                ("verify", Some(job)) => judge_verify(&scene, job, *files.get_or_insert(job.row.files)),
-                (_, Some(job)) => {
-                    let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
-                    let units = (0..UNITS).map(|number| (scene.unit(number), place.unit(number)));
-                    units.flat_map(|(source, restored)| judge_restore(&source, &restored, said)).collect()
-                }
-                (_, None) => judge_estimate(&listed),
-            };
-            let found = match &job {
-                Some(job) => judge_job(what, job, found)?,
-                None => found,
-            };
-            problems.extend(with_cause(found, &faults));
-            remove(&to);
+            problems.extend(with_cause(stage.judge(what, job.as_ref(), &listed)?, &faults));
+            remove(&stage.to);
         }
     }
     // The daemon has not suffered.
-    let last = bed.backup("test", "level=Full")?.must_be_good()?;
-    problems.extend(judge_backup(&bed, &scene, UNITS, &last)?);
+    let last = stage.bed.backup("test", "level=Full")?.must_be_good()?;
+    problems.extend(judge_backup(&stage.bed, &stage.scene, UNITS, &last)?);
     for (tally, calls) in tallies.iter().zip(calls) {
         eprintln!("of {wanted} faults ({calls} calls about a unit): {tally}");
         assert!(tally.done(&["failed", "shortened"]) * 2 > wanted, "few faults: {tally}");

@@ -150,46 +150,17 @@ impl Stage {
     fn run(&mut self, phase: Phase, nth: usize) -> Result<(Option<Acted>, u64, Option<u32>)> {
         let mut job = None;
         let racer = match phase {
-            Phase::Start => {
-                fs::write(&self.mark, "").unwrap();
-                let pid = self.bed.client("test")?.daemon().begin()?;
-                wait_for("the daemon to wait", PATIENCE, || {
-                    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-                    Ok(if state.contains(") T ") { Ok(()) } else { Err(state) })
-                })?;
-                fs::remove_file(&self.mark).unwrap();
-                let racer = self.watch(pid, phase, nth)?;
-                self.bed.client("test")?.daemon().process()?.signal(Signal::SIGCONT)?;
-                if self.bed.client("test")?.daemon().listens()? {
-                    self.settle()?;
-                }
-                racer
-            }
+            Phase::Start => self.start(nth)?,
             Phase::Backup | Phase::Restore => {
-                let pid = self.bed.client("test")?.pid()?;
+                let pid = self.pid()?;
                 let racer = self.watch(pid, phase, nth)?;
-                if phase == Phase::Backup {
-                    self.bed.console(&["setdebug level=50 trace=1 client=test-fd"])?;
-                    job = Some(self.bed.queue("run job=backup-test level=Full yes")?);
-                } else {
-                    let to = self.to();
-                    let restore = Restore { job: self.good, from: "test", onto: "test", to: &to, replace: "always" };
-                    job = Some(self.bed.queue_restore(&restore)?);
-                }
-                if let Some(job) = job {
-                    wait_for("the end of the job or of the daemon", PATIENCE, || {
-                        let has_died = self.bed.client("test")?.daemon().process()?.try_exit()?.is_some();
-                        let status = self.bed.catalog().job(job)?.status;
-                        Ok(if has_died || "TEfA".contains(status) { Ok(()) } else { Err(format!("{status}")) })
-                    })?;
-                }
-                if self.bed.client("test")?.daemon().process()?.try_exit()?.is_none() {
-                    self.settle()?;
-                }
+                let begun = self.queue(phase)?;
+                self.finish(begun)?;
+                job = Some(begun);
                 racer
             }
             Phase::Stop => {
-                let pid = self.bed.client("test")?.pid()?;
+                let pid = self.pid()?;
                 let racer = self.watch(pid, phase, nth)?;
                 let process = self.bed.client("test")?.daemon().process()?;
                 process.signal(Signal::SIGTERM)?;
@@ -207,10 +178,55 @@ impl Stage {
         Ok((acted, calls, job))
     }
 
+    /// Starts the daemon, which is watched before its first call.
+    fn start(&mut self, nth: usize) -> Result<Racer> {
+        fs::write(&self.mark, "").unwrap();
+        let pid = self.bed.client("test")?.daemon().begin()?;
+        wait_for("the daemon to wait", PATIENCE, || {
+            let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            Ok(if state.contains(") T ") { Ok(()) } else { Err(state) })
+        })?;
+        fs::remove_file(&self.mark).unwrap();
+        let racer = self.watch(pid, Phase::Start, nth)?;
+        self.bed.client("test")?.daemon().process()?.signal(Signal::SIGCONT)?;
+        if self.bed.client("test")?.daemon().listens()? {
+            self.settle()?;
+        }
+        Ok(racer)
+    }
+
+    /// Begins a job.
+    fn queue(&self, phase: Phase) -> Result<u32> {
+        if phase == Phase::Backup {
+            self.bed.console(&["setdebug level=50 trace=1 client=test-fd"])?;
+            return self.bed.queue("run job=backup-test level=Full yes");
+        }
+        let to = self.to();
+        self.bed.queue_restore(&Restore { job: self.good, from: "test", onto: "test", to: &to, replace: "always" })
+    }
+
+    /// Until the job is over, or the daemon is dead.
+    fn finish(&mut self, job: u32) -> Result<()> {
+        wait_for("the end of the job or of the daemon", PATIENCE, || {
+            let has_died = self.has_died()?;
+            let status = self.bed.catalog().job(job)?.status;
+            Ok(if has_died || "TEfA".contains(status) { Ok(()) } else { Err(format!("{status}")) })
+        })?;
+        if self.has_died()? { Ok(()) } else { self.settle() }
+    }
+
+    fn pid(&mut self) -> Result<u32> {
+        self.bed.client("test")?.pid()
+    }
+
+    fn has_died(&mut self) -> Result<bool> {
+        Ok(self.bed.client("test")?.daemon().process()?.try_exit()?.is_some())
+    }
+
     /// Until the daemon has removed the snapshots of the daemon before it.
     fn settle(&mut self) -> Result<()> {
         wait_for("the snapshots to be removed", PATIENCE, || {
-            let has_died = self.bed.client("test")?.daemon().process()?.try_exit()?.is_some();
+            let has_died = self.has_died()?;
             let left = names(&self.folder.join("made"));
             Ok(if has_died || left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) })
         })
