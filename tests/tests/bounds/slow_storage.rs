@@ -29,6 +29,21 @@ const AFTER_A_CANCEL: Duration = Duration::from_secs(5);
 /// Each question costs the Director its lock on the catalog.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(100);
 
+/// The job `verify` of what is seen through the mount.
+const VERIFY: [&str; 11] = [
+    "Job {",
+    "Name = verify",
+    "Type = Verify",
+    "Level = DiskToCatalog",
+    "Client = test-fd",
+    "FileSet = slow",
+    "Storage = test",
+    "Pool = test",
+    "Messages = Standard",
+    "Verify Job = backup-test",
+    "}",
+];
+
 /// A bed with two `FileSets`: `slow`, which is seen through the mount, and `local`.
 struct Scene {
     // Unmounted before the bed removes its folder.
@@ -64,8 +79,10 @@ impl Scene {
         fs::create_dir(&mount).unwrap();
         fs::create_dir(&local).unwrap();
         fs::write(local.join("file"), "local\n").unwrap();
-        let md5 = ["Signature = MD5"];
-        options.file_sets = vec![FileSet::new("local", &md5, &[&local]), FileSet::new("slow", &md5, &[&mount])];
+        let md5 = ["Signature = MD5", "Verify = pins5"];
+        // A Verify job takes the FileSet of the backup job's resource, the first one.
+        options.file_sets = vec![FileSet::new("slow", &md5, &[&mount]), FileSet::new("local", &md5, &[&local])];
+        options.director_resources = VERIFY.map(str::to_owned).to_vec();
         let storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &[], &tree, &mount)?;
         Ok(Self { storage, bed: Bed::start(options)?, tree, mount, files })
     }
@@ -289,10 +306,13 @@ fn cases(scene: &Scene, full: u32) -> Vec<(String, String, u64)> {
     let backup = "run job=backup-test level=Full fileset=slow yes".to_owned();
     let to = scene.mount.join("restored");
     let restore = Restore { job: full, from: "test", onto: "test", to: &to, replace: "always" }.command();
+    let verify = format!("run job=verify level=DiskToCatalog jobid={full} yes");
     // Of restores a directory, small files at the same time, and a large one.
     let mut cases = [
         (&backup, "stop-read:beta-2", 0),
         (&backup, "stop-lookup:beta-2", 0),
+        (&verify, "stop-read:gamma-2", 0),
+        (&verify, "stop-lookup:gamma-2", 0),
         (&restore, "stop-mkdir:d1", 0),
         (&restore, "stop-create:delta-3", 5),
         (&restore, "stop-write:gamma-0", 0),
