@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Restore, Result, SlowStorage, threads,
-    wait_for,
+    verify_job, wait_for,
 };
 use md5::{Digest as _, Md5};
 
@@ -28,21 +28,6 @@ const DIRECTORIES: usize = 3;
 const AFTER_A_CANCEL: Duration = Duration::from_secs(5);
 /// Each question costs the Director its lock on the catalog.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(100);
-
-/// The job `verify` of what is seen through the mount.
-const VERIFY: [&str; 11] = [
-    "Job {",
-    "Name = verify",
-    "Type = Verify",
-    "Level = DiskToCatalog",
-    "Client = test-fd",
-    "FileSet = slow",
-    "Storage = test",
-    "Pool = test",
-    "Messages = Standard",
-    "Verify Job = backup-test",
-    "}",
-];
 
 /// A bed with two `FileSets`: `slow`, which is seen through the mount, and `local`.
 struct Scene {
@@ -80,9 +65,8 @@ impl Scene {
         fs::create_dir(&local).unwrap();
         fs::write(local.join("file"), "local\n").unwrap();
         let md5 = ["Signature = MD5", "Verify = pins5"];
-        // A Verify job takes the FileSet of the backup job's resource, the first one.
         options.file_sets = vec![FileSet::new("slow", &md5, &[&mount]), FileSet::new("local", &md5, &[&local])];
-        options.director_resources = VERIFY.map(str::to_owned).to_vec();
+        options.director_resources = verify_job("slow");
         let storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &[], &tree, &mount)?;
         Ok(Self { storage, bed: Bed::start(options)?, tree, mount, files })
     }

@@ -409,6 +409,20 @@ fn a_test_that_returns_early_is_counted_as_skipped() -> Outcome<()> {
     Ok(())
 }
 
+/// What a program left behind must not be committed with the rest.
+#[test]
+fn no_file_has_more_than_two_mebibytes() -> Outcome<()> {
+    let mut problems = Vec::new();
+    for path in files()? {
+        let size = std::fs::symlink_metadata(root().join(&path))?.len();
+        if size > 2 << 20 {
+            problems.push(format!("{}: {size} bytes", path.display()));
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
 #[test]
 fn no_file_names_a_path_of_one_machine() -> Outcome<()> {
     // In pieces, so that this file does not name them.

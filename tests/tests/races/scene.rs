@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 
-use bed::{Acted, Bed, BedOptions, ClientOptions, Counted, Fd, FileSet, Racer, Result, Rule};
+use bed::{Acted, Bed, BedOptions, ClientOptions, Counted, Fd, FileSet, Racer, Result, Rule, verify_job};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
@@ -212,21 +212,6 @@ pub(crate) fn below(to: &Path, path: &Path) -> PathBuf {
     to.join(path.strip_prefix("/").unwrap())
 }
 
-/// The job `verify` of the client `test`, for every level.
-const VERIFY: [&str; 11] = [
-    "Job {",
-    "Name = verify",
-    "Type = Verify",
-    "Level = DiskToCatalog",
-    "Client = test-fd",
-    "FileSet = Tree",
-    "Storage = test",
-    "Pool = test",
-    "Messages = Standard",
-    "Verify Job = backup-test",
-    "}",
-];
-
 /// A bed whose `FileSet` is the folder of the units; its folder, and that of the units.
 pub(crate) fn bed_of_units(label: &str) -> Result<(Bed, PathBuf, PathBuf)> {
     let mut options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?;
@@ -236,7 +221,7 @@ pub(crate) fn bed_of_units(label: &str) -> Result<(Bed, PathBuf, PathBuf)> {
     let all = ["Signature = MD5", "aclsupport = yes", "xattrsupport = yes"];
     let all = [&all[..], &["Verify = pinsug5"]].concat();
     options.file_sets = vec![FileSet::new("Tree", &all, &[&tree])];
-    options.director_resources = VERIFY.map(str::to_owned).to_vec();
+    options.director_resources = verify_job("Tree");
     Ok((Bed::start(options)?, folder, tree))
 }
 
