@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -216,9 +217,11 @@ fn is_named(text: &str, path: &Path) -> bool {
     })
 }
 
-/// How many combinations are drawn.
-fn rounds(usually: u64) -> u64 {
-    std::env::var("STORAGE_ROUNDS").map_or(usually, |text| text.parse().unwrap())
+/// The numbers of the combinations that are drawn. Many take hours; several runs can share them.
+fn rounds(usually: u64) -> Range<u64> {
+    let number = |name, usually| std::env::var(name).map_or(usually, |text| text.parse().unwrap());
+    let first = number("STORAGE_FIRST", 0);
+    first..first + number("STORAGE_ROUNDS", usually)
 }
 
 /// Some faults, the same for the same number.
@@ -270,7 +273,7 @@ fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<
     if Fd::under_test()? == Fd::Ours {
         assert_eq!(said.matches("could not close").count(), 2, "{said}");
     }
-    for round in 0..rounds(3) {
+    for round in rounds(3) {
         scene.judge(&drawn(round))?;
         // Late answers have files made at the same time.
         scene.storage.order(&format!("delay {}", if round % 2 == 0 { 2 } else { 0 }))?;
@@ -304,10 +307,9 @@ fn cases(scene: &Scene, full: u32) -> Vec<(String, String, u64)> {
     .map(|(command, fault, delay)| (command.clone(), fault.to_owned(), delay))
     .to_vec();
     // And at any operation.
-    let mut noise = Noise::new(77);
-    cases.extend((0..rounds(0)).map(|round| {
+    cases.extend(rounds(0).map(|round| {
         let command = if round % 2 == 0 { &backup } else { &restore };
-        (command.clone(), format!("stop-after:{}", noise.below(250)), 5 * (round / 2 % 2))
+        (command.clone(), format!("stop-after:{}", Noise::new(77 + round).below(250)), 5 * (round / 2 % 2))
     }));
     cases
 }
