@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, JobRow, RecordRules, Restore, Result, Times, TreeOptions,
-    TreeRules, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times,
+    TreeRules, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times, verify_job,
 };
 use keys::Keys;
 use volume::{Content, Item};
@@ -309,6 +309,48 @@ fn encrypted_data_is_restored_with_the_right_keys_only() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// Encrypted data has no addresses: no block of zeros is left out of it, nor of what an accurate job
+/// compares with it later. The stock daemon saves every second of these files again.
+#[test]
+fn an_encrypted_file_of_zeros_is_compared_as_it_was_saved() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("pki-zeros", [])?;
+    let own = Keys::make(&options.folder.make("keys")?, "own");
+    for (fd, name) in [(Fd::Stock, "reference"), (fd, "test")] {
+        let mut client = client(fd, name, &own, &[], &["PKI Encryption = yes"]);
+        client.job.push("Accurate = yes".to_owned());
+        options.clients.push(client);
+    }
+    let source = options.source()?;
+    fs::write(source.join("zeros"), vec![0; 1_000_000]).unwrap();
+    fs::write(source.join("between"), [vec![1; 70_000], vec![0; 200_000], vec![2; 300]].concat()).unwrap();
+    set_fixed_times(&source)?;
+    let compared = ["Signature = MD5", "Sparse = yes", "Accurate = pins5", "Verify = pins5"];
+    options.file_sets = vec![FileSet::new("Source", &compared, &[&source])];
+    let verify = verify_job("Source");
+    options.director_resources = verify.clone();
+    options.director_resources.extend(verify.iter().map(|line| match line.as_str() {
+        "Name = verify" => "Name = verify-reference".to_owned(),
+        _ => line.replace("test", "reference"),
+    }));
+    let bed = Bed::start(options)?;
+    let jobs = |client: &str, verify: &str| -> Result<_> {
+        let full = bed.backup(client, "level=Full")?.must_be_good()?;
+        let unchanged = bed.backup(client, "level=Incremental")?.must_be_good()?;
+        let verified = bed.run(&format!("run job={verify} level=DiskToCatalog jobid={} yes", full.row.id))?;
+        let said = verified.messages_of(&format!("{client}-fd"));
+        Ok(([full, unchanged].map(|job| (job.row.files, job.row.bytes)), verified.row.status, said))
+    };
+    let ([full, again], verified, said) = jobs("reference", "verify-reference")?;
+    let test = jobs("test", "verify")?;
+    // A Verify job leaves them out as the stock daemon's does: what differs is no fault of the disk.
+    assert_eq!((test.0[0], test.1, &test.2), (full, verified, &said));
+    assert_eq!(verified, 'D');
+    assert_eq!(again.0, 1);
+    assert_eq!(test.0[1], if fd == Fd::Ours { (0, 0) } else { again });
     Ok(())
 }
 
