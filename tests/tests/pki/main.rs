@@ -312,8 +312,8 @@ fn encrypted_data_is_restored_with_the_right_keys_only() -> Result<()> {
     Ok(())
 }
 
-/// Encrypted data has no addresses: no block of zeros is left out of it, nor of what an accurate job
-/// compares with it later. The stock daemon saves every second of these files again.
+/// Encrypted data has no addresses: no block of zeros is left out of it, nor of what an accurate
+/// job compares with it later. The stock daemon saves every second of these files again.
 #[test]
 fn an_encrypted_file_of_zeros_is_compared_as_it_was_saved() -> Result<()> {
     let fd = Fd::under_test()?;
@@ -346,7 +346,8 @@ fn an_encrypted_file_of_zeros_is_compared_as_it_was_saved() -> Result<()> {
     };
     let ([full, again], verified, said) = jobs("reference", "verify-reference")?;
     let test = jobs("test", "verify")?;
-    // A Verify job leaves them out as the stock daemon's does: what differs is no fault of the disk.
+    // A Verify job leaves them out as the stock daemon's does. What differs is no fault of the
+    // disk.
     assert_eq!((test.0[0], test.1, &test.2), (full, verified, &said));
     assert_eq!(verified, 'D');
     assert_eq!(again.0, 1);
