@@ -20,7 +20,7 @@ pub struct Rule {
     pub nth: u64,
     /// Names of system calls with commas between them, or `*`.
     pub calls: String,
-    /// As `errno 5`, `short 10`, `kill`, `do link`.
+    /// As `errno 5`, `errno 24 30`, `short 10`, `kill`, `do link`.
     pub action: String,
 }
 

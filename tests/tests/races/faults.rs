@@ -32,7 +32,9 @@ const FAULTS: [(&str, &str); 9] = [
 const MOVING: &str = "read,pread64,preadv,preadv2,write,pwrite64,writev,pwritev";
 
 /// What is done meanwhile.
-const WHATS: [&str; 4] = ["backup", "restore", "verify", "estimate"];
+pub(crate) const WHATS: [&str; 4] = ["backup", "restore", "verify", "estimate"];
+
+pub(crate) const ESTIMATE: &str = "estimate job=backup-test level=Full listing";
 
 /// A fault: what was to happen, and what has happened.
 struct Fault {
@@ -161,11 +163,12 @@ fn judge_estimate(said: &str) -> Vec<String> {
 }
 
 /// A daemon, and what its jobs are about.
-struct Stage {
-    bed: Bed,
-    scene: Scene,
+pub(crate) struct Stage {
+    pub(crate) bed: Bed,
+    pub(crate) scene: Scene,
+    units: usize,
     /// Where restores go.
-    to: PathBuf,
+    pub(crate) to: PathBuf,
     /// The job that is restored and compared.
     good: u32,
     /// The files of a Verify job in which no call has failed.
@@ -173,34 +176,51 @@ struct Stage {
 }
 
 impl Stage {
+    /// With so many whole units.
+    pub(crate) fn start(label: &str, units: usize) -> Result<Self> {
+        let (bed, folder, tree) = bed_of_units(label)?;
+        let scene = Scene::lay(&folder, tree);
+        (0..units).for_each(|number| scene.lay_unit(number, true));
+        let good = bed.backup("test", "level=Full")?.must_be_good()?.row.id;
+        Ok(Self { bed, scene, units, to: folder.join("to"), good, files: None })
+    }
+
     /// Where the calls about the units are.
     fn place(&self, what: &str) -> Scene {
         let tree = if what == "restore" { below(&self.to, &self.scene.tree) } else { self.scene.tree.clone() };
         Scene { tree, ..self.scene.clone() }
     }
 
+    /// The command for it.
+    pub(crate) fn command(&self, what: &str) -> String {
+        let restore = Restore { job: self.good, from: "test", onto: "test", to: &self.to, replace: "always" };
+        match what {
+            "backup" => "run job=backup-test level=Full yes".to_owned(),
+            "restore" => restore.command(),
+            "verify" => format!("run job=verify level=DiskToCatalog jobid={} yes", self.good),
+            _ => ESTIMATE.to_owned(),
+        }
+    }
+
     /// Does it once: the job, or what an estimate says.
     fn act(&self, what: &str) -> Result<(Option<JobResult>, String)> {
-        let restore = Restore { job: self.good, from: "test", onto: "test", to: &self.to, replace: "always" };
-        let job = match what {
-            "backup" => self.bed.backup("test", "level=Full")?,
-            "restore" => self.bed.restore(&restore)?,
-            "verify" => self.bed.run(&format!("run job=verify level=DiskToCatalog jobid={} yes", self.good))?,
-            _ => return Ok((None, self.bed.console(&["estimate job=backup-test level=Full listing"])?)),
-        };
-        Ok((Some(job), String::new()))
+        let command = self.command(what);
+        if command == ESTIMATE {
+            return Ok((None, self.bed.console(&[ESTIMATE])?));
+        }
+        Ok((Some(self.bed.run(&command)?), String::new()))
     }
 
     /// What was lost or spoiled without a message.
-    fn judge(&mut self, what: &str, job: Option<&JobResult>, listed: &str) -> Result<Vec<String>> {
+    pub(crate) fn judge(&mut self, what: &str, job: Option<&JobResult>, listed: &str) -> Result<Vec<String>> {
         let Some(job) = job else { return Ok(judge_estimate(listed)) };
         let found = match what {
-            "backup" => judge_backup(&self.bed, &self.scene, UNITS, job)?,
+            "backup" => judge_backup(&self.bed, &self.scene, self.units, job)?,
             "verify" => judge_verify(&self.scene, job, *self.files.get_or_insert(job.row.files)),
             _ => {
                 let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
                 let place = self.place(what);
-                let units = (0..UNITS).map(|number| (self.scene.unit(number), place.unit(number)));
+                let units = (0..self.units).map(|number| (self.scene.unit(number), place.unit(number)));
                 units.flat_map(|(source, restored)| judge_restore(&source, &restored, said)).collect()
             }
         };
@@ -213,12 +233,7 @@ fn a_call_that_fails_loses_or_spoils_no_file_silently() -> Result<()> {
     if let Some(missing) = Racer::missing() {
         return skip::test(missing);
     }
-    let (bed, folder, tree) = bed_of_units("faults")?;
-    let scene = Scene::lay(&folder, tree);
-    (0..UNITS).for_each(|number| scene.lay_unit(number, true));
-    let good = bed.backup("test", "level=Full")?.must_be_good()?.row.id;
-    let mut stage = Stage { bed, scene, to: folder.join("to"), good, files: None };
-
+    let mut stage = Stage::start("faults", UNITS)?;
     let wanted = wanted("RACES", UNITS);
     let (mut tallies, mut problems) = (WHATS.map(|_| Tally::default()), Vec::new());
     let mut calls = WHATS.map(|_| 0);

@@ -2,6 +2,7 @@
 //! fails, the daemon is killed. The program `racer` stops it at each of them.
 
 mod backups;
+mod exhaustion;
 mod faults;
 mod judge;
 mod own_files;

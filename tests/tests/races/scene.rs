@@ -214,7 +214,12 @@ pub(crate) fn below(to: &Path, path: &Path) -> PathBuf {
 
 /// A bed whose `FileSet` is the folder of the units; its folder, and that of the units.
 pub(crate) fn bed_of_units(label: &str) -> Result<(Bed, PathBuf, PathBuf)> {
-    let mut options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    let mut client = ClientOptions::new(Fd::under_test()?).named("test");
+    // The Director waits a minute for a daemon that has died.
+    let at_once = "Maximum Concurrent Jobs = 20";
+    client.job.push(at_once.to_owned());
+    let mut options = BedOptions::new(label, [client])?;
+    options.device.push(at_once.to_owned());
     let folder = options.folder.path().to_owned();
     let tree = folder.join("tree");
     fs::create_dir(&tree).unwrap();

@@ -7,7 +7,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -21,6 +21,9 @@ use crate::shared::pulses::Pulse;
 
 /// How often a listener reports that it is alive without any caller.
 const LISTENING: Duration = Duration::from_secs(30);
+/// How often a thread is asked for. A Director gives up after five seconds without an answer.
+const TRIES: u32 = 30;
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
 /// Waits for the next caller, and reports to `pulse`. The listener must not block.
 fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream, SocketAddr)> {
@@ -77,13 +80,27 @@ fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
     let canceller = channel.canceller();
     let place = daemon.unauthenticated.take(move || canceller.cancel());
     let shared = Arc::clone(daemon);
-    let work = move || {
-        // Passwords and keys of the conversation; files are for other threads.
-        fd_os::wiping::wipe_what_this_thread_frees();
-        director::serve(&shared, channel, place);
-    };
-    let spawned: io::Result<_> = thread::Builder::new().name(format!("session {peer}")).spawn(work);
-    if let Err(error) = spawned {
-        tracing::error!(%error, %peer, "no thread for a connection");
+    serve(&peer.to_string(), move || director::serve(&shared, channel, place));
+}
+
+/// Runs a session in a thread of its own. A host may have none for a moment: then it is tried again
+/// for as long as the caller can be expected to wait.
+pub(super) fn serve(peer: &str, session: impl FnOnce() + Send + 'static) {
+    let session = Arc::new(Mutex::new(Some(session)));
+    for tries_left in (0..TRIES).rev() {
+        let session = Arc::clone(&session);
+        let work = move || {
+            // Passwords and keys of the conversation; files are for other threads.
+            fd_os::wiping::wipe_what_this_thread_frees();
+            let session = session.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(session) = session {
+                session();
+            }
+        };
+        match thread::Builder::new().name(format!("session {peer}")).spawn(work) {
+            Ok(_ends_by_itself) => return,
+            Err(error) if tries_left == 0 => tracing::error!(%error, %peer, "no thread for a connection"),
+            Err(_) => thread::sleep(BETWEEN_TRIES),
+        }
     }
 }

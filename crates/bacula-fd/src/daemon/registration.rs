@@ -18,6 +18,7 @@ use fd_transport::{Channel, Fault, Received};
 
 use crate::clock;
 use crate::connection::dial::{Call, DialError};
+use crate::daemon::listener;
 use crate::daemon::timetable::Timetable;
 use crate::director;
 use crate::shared::daemon::Daemon;
@@ -178,11 +179,6 @@ fn leave(channel: Channel) {
 fn serve(daemon: &Arc<Daemon>, channel: Channel) {
     let slot = daemon.called.take();
     let shared = Arc::clone(daemon);
-    let spawned = thread::Builder::new().name(format!("session {}", channel.address())).spawn(move || {
-        fd_os::wiping::wipe_what_this_thread_frees();
-        director::serve_channel(&shared, channel, slot);
-    });
-    if let Err(error) = spawned {
-        tracing::error!(%error, "no thread for a connection");
-    }
+    let peer = channel.address().to_string();
+    listener::serve(&peer, move || director::serve_channel(&shared, channel, slot));
 }

@@ -79,17 +79,20 @@ fn run_all(runs: &Receiver<ProgramRun>) {
 
 fn run(next: &ProgramRun) -> io::Result<ExitStatus> {
     let (name, arguments) = next.argv.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let mut child = fd_os::process::command(OsStr::from_bytes(name))
-        .args(arguments.iter().map(|argument| OsStr::from_bytes(argument)))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let input = child.stdin.take();
+    let mut command = fd_os::process::command(OsStr::from_bytes(name));
+    command.args(arguments.iter().map(|argument| OsStr::from_bytes(argument)));
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     // A program that does not read must not block for ever: the time limit ends it, and with it the
-    // write.
+    // write. The thread comes first: a program whose input ended at once would send an empty mail.
     thread::scope(|scope| {
-        scope.spawn(move || input.map(|input| feed(input, &next.content)));
+        let (hand, input) = sync_channel(1);
+        let feeder = move || input.recv().map(|input| feed(input, &next.content));
+        thread::Builder::new().name("delivery input".to_owned()).spawn_scoped(scope, feeder)?;
+        let mut child = command.spawn()?;
+        if let Some(input) = child.stdin.take() {
+            // It fails only if the thread has panicked.
+            let _ = hand.send(input);
+        }
         wait(&mut child)
     })
 }

@@ -8,10 +8,11 @@
 //!
 //! PATH is a directory: a call counts if it is about this directory or something below it, by a
 //! name or by a descriptor. `*` is any call, about whatever. NTH is the number of the call, from 1,
-//! at which the rule acts, once; 0 only counts. CALLS are names of system calls with commas
+//! at which the rule acts; 0 only counts. CALLS are names of system calls with commas
 //! between them, or `*`. ACTION is one of:
 //!
-//! - `errno N`: the call is not done and fails with this number (`close` is done).
+//! - `errno N [TIMES]`: the call is not done and fails with this number (`close` is done), and so
+//!   do those after it, until so many have failed (1).
 //! - `short N`: the call reads or writes at most so many bytes.
 //! - `kill`: the process is killed before the call.
 //! - `do WHAT`: another user (`--uid`) does something to the object that the call is about, before

@@ -26,6 +26,8 @@ struct Rule {
     /// Empty: any.
     calls: Vec<String>,
     action: Action,
+    /// At how many calls it acts.
+    times: u64,
     counted: u64,
     /// The call, its outcome and its path.
     acted: Option<(&'static str, Vec<u8>, Vec<u8>)>,
@@ -67,8 +69,8 @@ impl Rules {
         for (number, rule) in self.0.iter_mut().enumerate().filter(|(_, rule)| rule.wants(call)) {
             let Some(path) = rule.object(objects) else { continue };
             rule.counted += 1;
-            if rule.counted == rule.nth && due.is_none() {
-                rule.acted = Some((call, b"-".to_vec(), path.clone()));
+            if rule.acts() && due.is_none() {
+                rule.acted.get_or_insert((call, b"-".to_vec(), path.clone()));
                 due = Some(Due { rule: number, action: rule.action.clone(), below: rule.below.clone(), path });
             }
         }
@@ -102,8 +104,12 @@ impl Rule {
         let below = words.next().filter(|word| !word.is_empty())?;
         let nth = words.next()?.parse().ok()?;
         let calls = words.next()?;
+        let mut times = 1;
         let action = match (words.next()?, words.next()) {
-            ("errno", Some(number)) => Action::Errno(number.parse().ok()?),
+            ("errno", Some(number)) => {
+                times = words.next().map_or(Some(1), |word| word.parse().ok())?;
+                Action::Errno(number.parse().ok()?)
+            }
             ("short", Some(count)) => Action::Short(count.parse().ok()?),
             ("kill", None) => Action::Kill,
             ("do", Some(what)) => Action::Act(what.into()),
@@ -111,7 +117,12 @@ impl Rule {
         };
         let calls = if calls == "*" { Vec::new() } else { calls.split(',').map(str::to_owned).collect() };
         let below = if below == "*" { Vec::new() } else { below.into() };
-        Some(Self { below, nth, calls, action, counted: 0, acted: None })
+        Some(Self { below, nth, calls, action, times, counted: 0, acted: None })
+    }
+
+    /// Whether the call that has just been counted is one of its own.
+    fn acts(&self) -> bool {
+        self.nth > 0 && self.counted.checked_sub(self.nth).is_some_and(|after| after < self.times)
     }
 
     fn wants(&self, call: &str) -> bool {
@@ -150,6 +161,9 @@ mod tests {
         assert_eq!(count("read", "/tree/b"), Some((Action::Act(b"link".to_vec()), b"/tree/b".to_vec())));
         let report = String::from_utf8(rules.report()).unwrap();
         assert_eq!(report, "rule 0 3 read - /tree/a\nrule 1 6\nrule 2 1 read - /tree/b\n");
+        let mut rules = Rules(vec![Rule::parse("* 2 * errno 24 2").unwrap()]);
+        let mut fails = || rules.count("openat", &[]).is_some();
+        assert_eq!([fails(), fails(), fails(), fails()], [false, true, true, false]);
         assert!(Rule::parse("/tree 1 * explode").is_none() && Rule::parse("/tree x * kill").is_none());
     }
 }

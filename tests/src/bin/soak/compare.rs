@@ -177,9 +177,7 @@ fn messages(lane: &Lane, side: usize, jobs: &[JobResult; 2], clients: [&str; 2])
 /// The counts of the report and of the catalog.
 fn counts(lane: &Lane, job: &JobResult) -> Vec<String> {
     let report = job.report();
-    let depends_on_encoder = |key: &str| {
-        (lane.packed || lane.digests_holes()) && ["FD Bytes Written", "Software Compression"].contains(&key)
-    };
+    let depends_on_encoder = |key: &str| lane.packed && ["FD Bytes Written", "Software Compression"].contains(&key);
     let counts = COUNTS_OF_A_REPORT.into_iter().filter(|key| !depends_on_encoder(key)).map(|key| {
         let value = report.get(key).map(String::as_str).unwrap_or_default();
         // The level's time is that of the job before.
@@ -189,10 +187,7 @@ fn counts(lane: &Lane, job: &JobResult) -> Vec<String> {
     let own = [format!("files {}", row.files), format!("errors {} level {}", row.errors, row.level)];
     let mut counts: Vec<_> = counts.chain(own).collect();
     if !lane.packed {
-        counts.push(format!("bytes {}", row.bytes));
-    }
-    if !lane.packed && !lane.digests_holes() {
-        counts.push(format!("read {}", row.read_bytes));
+        counts.extend([format!("bytes {}", row.bytes), format!("read {}", row.read_bytes)]);
     }
     counts
 }

@@ -2,7 +2,7 @@
 //! with an environment of their own, bounded in time and output.
 
 use std::ffi::OsStr;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -129,11 +129,13 @@ impl<'a> Tools<'a> {
             .spawn()
             .map_err(failed)?;
         let (sender, outputs) = mpsc::channel();
-        if let Some(pipe) = child.stdout.take() {
-            collect(pipe, true, sender.clone());
-        }
-        if let Some(pipe) = child.stderr.take() {
-            collect(pipe, false, sender);
+        let printing = child.stdout.take().map_or(Ok(()), |pipe| collect(pipe, true, sender.clone()));
+        let telling = child.stderr.take().map_or(Ok(()), |pipe| collect(pipe, false, sender));
+        if let Err(error) = printing.and(telling) {
+            // Both fail only if it has ended.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(Failure::Other(format!("{program}: no thread for what it prints: {error}")));
         }
         let (mut printed, mut said) = (Vec::new(), Vec::new());
         for _ in 0..2 {
@@ -160,13 +162,18 @@ impl<'a> Tools<'a> {
 }
 
 /// Reads an output to its end in a thread; nothing if it is too long.
-fn collect(pipe: impl Read + Send + 'static, printed: bool, to: mpsc::Sender<(bool, Option<Vec<u8>>)>) {
-    thread::spawn(move || {
+fn collect(
+    pipe: impl Read + Send + 'static,
+    printed: bool,
+    to: mpsc::Sender<(bool, Option<Vec<u8>>)>,
+) -> io::Result<()> {
+    let read = move || {
         let mut bytes = Vec::new();
         let read = pipe.take(MOST).read_to_end(&mut bytes).unwrap_or_default();
         // The receiver is gone if the program took too long.
         let _ = to.send((printed, (read as u64 != MOST).then_some(bytes)));
-    });
+    };
+    thread::Builder::new().spawn(read).map(|_ends_with_the_pipe| ())
 }
 
 /// What a program said about its failure, in one line.
