@@ -42,6 +42,18 @@ fn journal(bed: &mut Bed) -> Result<std::path::PathBuf> {
     Ok(client.work.join(format!("bacula-fd.{}.snapshots", client.port())))
 }
 
+/// Puts a snapshot of another job in front of those in a journal, as if the daemon had died before
+/// the helper was called.
+fn begin_another(journal: &Path, job: &str) {
+    const FIELDS: usize = 10;
+    let bytes = fs::read(journal).unwrap();
+    let parts: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
+    let (magic, rest) = parts.split_first().unwrap();
+    // Its name and its volume.
+    let others = rest.get(2..FIELDS).unwrap();
+    fs::write(journal, [&[*magic, job.as_bytes(), b""], others, rest].concat().join(&0)).unwrap();
+}
+
 #[test]
 fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Result<()> {
     if !geteuid().is_root() {
@@ -99,9 +111,18 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     }
     bed.client("under")?.daemon().kill()?;
     assert!(journal.exists());
+    // None of them waits for one that was only begun.
+    helper::set_mode(&folder, "never", "list: exit 0");
+    begin_another(&journal, "never-under.2026-11-23_01.02.03_04");
     bed.client("under")?.daemon().start()?;
+    wait_for("the snapshots to be removed", PATIENCE, || {
+        let calls = calls_after_support(&folder, "k-create");
+        Ok(if calls == expected(&["create", "list", "delete"]) { Ok(()) } else { Err(format!("{calls:?}")) })
+    })?;
+    // It was made after all.
+    helper::set_mode(&folder, "never", "");
     no_journal(&journal)?;
-    assert_eq!(calls_after_support(&folder, "k-create"), expected(&["create", "list", "delete"]));
+    assert_eq!(calls_after_support(&folder, "never").last(), expected(&["delete"]).last());
     assert_eq!(calls_after_support(&folder, "k-mount"), expected(&["create", "mount", "unmount", "delete"]));
     let calls = fs::read_to_string(folder.join("calls/k-create-under")).unwrap();
     assert!(calls.contains("SNAPSHOT_VOLUME=/found k-create-under."), "{calls}");

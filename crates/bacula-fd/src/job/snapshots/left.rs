@@ -7,7 +7,7 @@ use std::time::Duration;
 use fd_messages::MessageType;
 use fd_session::texts;
 
-use crate::job::snapshots::helper::Helper;
+use crate::job::snapshots::helper::{Failed, Helper};
 use crate::job::snapshots::remove::{Removed, is_there, remove};
 use crate::shared::daemon::Daemon;
 use crate::shared::snapshot_journal::Snapshot;
@@ -19,39 +19,47 @@ const LAST_PAUSE: Duration = Duration::from_secs(320);
 
 /// Reads the journal, and removes what is in it on a thread of its own: a helper may take long.
 pub(crate) fn start(daemon: &Arc<Daemon>) {
-    let mut left = daemon.snapshot_journal.load();
-    // Those that are waited for come last.
-    left.sort_by_key(|(_, snapshot)| snapshot.volume.is_empty());
+    let left = daemon.snapshot_journal.load();
     if left.is_empty() {
         return;
     }
     let daemon = Arc::clone(daemon);
-    let work = move || {
-        for (number, snapshot) in &left {
-            clear(&daemon, *number, snapshot);
-        }
-    };
+    let work = move || clear_all(&daemon, left);
     if let Err(error) = thread::Builder::new().name("left snapshots".to_owned()).spawn(work) {
         tracing::warn!(%error, "no thread to remove snapshots that were left");
     }
 }
 
-fn clear(daemon: &Daemon, number: u64, snapshot: &Snapshot) {
+/// Looks for all of them, and again for those that are not there: the helper of the daemon that
+/// died may still be making them.
+fn clear_all(daemon: &Daemon, mut left: Vec<(u64, Snapshot)>) {
     // No Director orders this, so no Director's directories count.
     let helper = Helper::new(daemon, &[]);
-    let Snapshot { name, mount_point, volume, .. } = snapshot;
-    let mut outcome = remove(&helper, snapshot, &|| true);
     let mut pause = FIRST_PAUSE;
-    // The helper of the daemon that died may still be making it.
-    while outcome == Ok(Removed::NotThere) && pause <= LAST_PAUSE {
+    loop {
+        left.retain(|(number, snapshot)| {
+            let outcome = remove(&helper, snapshot, &|| true);
+            let is_waited_for = outcome == Ok(Removed::NotThere) && pause <= LAST_PAUSE;
+            if !is_waited_for {
+                settle(daemon, &helper, *number, snapshot, &outcome);
+            }
+            is_waited_for
+        });
+        if left.is_empty() {
+            return;
+        }
         thread::sleep(pause);
         pause *= 2;
-        outcome = remove(&helper, snapshot, &|| true);
     }
-    let (kind, text) = match &outcome {
+}
+
+/// Notes what became of one, and says so.
+fn settle(daemon: &Daemon, helper: &Helper, number: u64, snapshot: &Snapshot, outcome: &Result<Removed, Failed>) {
+    let Snapshot { name, mount_point, volume, .. } = snapshot;
+    let (kind, text) = match outcome {
         // Where nothing was removed, nothing is said. An operator may have been faster.
         Ok(Removed::NotThere) => return daemon.snapshot_journal.forget(number),
-        Err(_) if !is_there(&helper, snapshot, &|| true) => return daemon.snapshot_journal.forget(number),
+        Err(_) if !is_there(helper, snapshot, &|| true) => return daemon.snapshot_journal.forget(number),
         Ok(Removed::Done) if snapshot.stays => return daemon.snapshot_journal.forget(number),
         Ok(Removed::Done) => (MessageType::Info, texts::left_snapshot_removed(name, mount_point)),
         Err(failed) => {
