@@ -16,6 +16,7 @@ use fd_transport::{ChannelError, IDLE_LIMIT, Received};
 use fd_walk::{DirectoryLimits, LookupDepth, Purpose, WalkSettings};
 
 use super::conversation::{Conversation, Flow};
+use super::job_thread::{no_thread, why_panicked};
 use crate::job::own_thread::{GLANCE, OwnThread};
 
 /// Lines that may wait for the Director.
@@ -106,8 +107,12 @@ impl Conversation<'_> {
         let walker = OwnThread::start("estimate".to_owned(), move || {
             fd_backup::estimate(&plan, &log, &cancel).unwrap_or_default()
         });
+        let estimate = match walker {
+            Ok(walker) => self.pass_lines_on(walker, &lines),
+            Err(error) => self.ended(&job, Err(no_thread(&error))),
+        };
         // Canceled or not, the Director gets the line that it waits for (reference 02 §4.17).
-        let estimate = walker.ok().and_then(|walker| self.pass_lines_on(walker, &lines)).unwrap_or_default();
+        let estimate = estimate.unwrap_or_default();
         job.progress.set_files(u32::try_from(estimate.files).unwrap_or(u32::MAX));
         job.progress.add_job_bytes(estimate.bytes);
         self.queue(&texts::ok_estimate(estimate.files, estimate.bytes));
@@ -135,7 +140,9 @@ impl Conversation<'_> {
                     return None;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return walker.join().ok(),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return self.ended(&job, walker.join().map_err(|panic| why_panicked(&*panic)));
+                }
             }
         }
     }

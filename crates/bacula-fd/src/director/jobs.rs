@@ -1,7 +1,5 @@
 //! `backup`, `restore`, `endrestore`: where a command becomes a running job.
 
-use std::any::Any;
-use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +16,7 @@ use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
+use super::job_thread::{no_thread, why_panicked};
 use crate::job::backup::LineWatch;
 use crate::job::hang_up::HangUp;
 use crate::job::matcher::Matcher;
@@ -220,17 +219,6 @@ impl Conversation<'_> {
         Outbox::new(Arc::clone(job), messages, Arc::clone(&self.loss))
     }
 
-    fn ended<W>(&mut self, job: &Job, ended: Result<W, String>) -> Option<W> {
-        match ended {
-            Ok(works_with) => Some(works_with),
-            Err(text) => {
-                job.set_storage(None);
-                self.say(MessageType::Fatal, text.as_bytes());
-                None
-            }
-        }
-    }
-
     /// Passes on messages until the job's thread drops its end of the queue. `false`: its thread is
     /// left behind, as `is_left` has said.
     fn pass_on(
@@ -316,14 +304,4 @@ impl Conversation<'_> {
 
 fn thread_name(job: &Job) -> String {
     format!("job {}", job.identity.job_id)
-}
-
-fn no_thread(error: &io::Error) -> String {
-    format!("no thread for the job: {error}\n")
-}
-
-fn why_panicked(panic: &(dyn Any + Send)) -> String {
-    let why = panic.downcast_ref::<String>().cloned();
-    let why = why.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
-    format!("the job's thread panicked, please report this: {why}\n")
 }
