@@ -3,5 +3,6 @@
 
 mod living_host;
 mod metadata_updates;
+mod quiet_changes;
 mod restore_sequences;
 mod restores_in_a_row;

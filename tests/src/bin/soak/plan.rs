@@ -116,12 +116,20 @@ pub(crate) enum Trouble {
     Clock(i32),
 }
 
+/// What is in the tree of a round.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tree {
+    /// Every type of file, not only plain files.
+    pub(crate) every_type: bool,
+    /// Files that get further names between the jobs.
+    pub(crate) new_links: bool,
+}
+
 /// A round.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
-    /// The tree has every type of file, not only plain files.
-    pub(crate) every_type: bool,
+    pub(crate) tree: Tree,
     /// Each file that is saved or skipped has a message.
     pub(crate) every_message: bool,
     pub(crate) lanes: Vec<Lane>,
@@ -177,21 +185,21 @@ impl Plan {
         // Neighboring numbers must not share their sequence.
         let mut noise = Noise::new(noise.number());
         let generations = if short { 2 } else { 3 + noise.below(3) };
-        let every_type = noise.below(2) == 0;
+        let tree = Tree { every_type: noise.below(2) == 0, new_links: noise.below(2) == 0 };
         let number = if short { 4 } else { 12 };
-        let lanes = (0..number).map(|lane| Lane::draw(&mut noise, lane, generations, every_type)).collect();
+        let lanes = (0..number).map(|lane| Lane::draw(&mut noise, lane, generations, tree)).collect();
         let troubles = (0..generations)
             .map(|generation| {
                 let count = if generation == 0 || short { 1 } else { 2 };
                 (0..count).map(|_| Trouble::draw(&mut noise, generation == 0)).collect()
             })
             .collect();
-        Self { seed: noise.number(), every_type, every_message: noise.below(4) == 0, lanes, troubles }
+        Self { seed: noise.number(), tree, every_message: noise.below(4) == 0, lanes, troubles }
     }
 }
 
 impl Lane {
-    fn draw(noise: &mut Noise, number: usize, generations: usize, every_type: bool) -> Self {
+    fn draw(noise: &mut Noise, number: usize, generations: usize, tree: Tree) -> Self {
         let pair = match number % 6 {
             1 => Pair::Sealed,
             4 => Pair::Clock,
@@ -207,7 +215,9 @@ impl Lane {
         let accurate = noise.below(2) == 0;
         let letters = match (accurate, signature) {
             (false, _) => "",
-            (true, "Signature = MD5") if noise.below(2) == 0 => one(noise, &LETTERS_OF_MD5),
+            // Behind a hard link that is sent the stock daemon compares no digest
+            // (docs/differences.md).
+            (true, "Signature = MD5") if !tree.new_links && noise.below(2) == 0 => one(noise, &LETTERS_OF_MD5),
             (true, _) => one(noise, &LETTERS),
         };
         let mut options = vec![signature, compression, letters];
@@ -229,7 +239,7 @@ impl Lane {
         };
         let levels = (0..generations).map(|generation| level(noise, generation)).collect();
         let is_verifiable = VERIFIABLE.contains(&signature) && pair == Pair::Plain && !bpipe && !zstd;
-        let checks = Self::draw_checks(noise, generations, is_verifiable, every_type);
+        let checks = Self::draw_checks(noise, generations, is_verifiable, tree.every_type);
         let estimates = (0..generations).map(|_| noise.below(4) == 0).collect();
         let restores = (0..generations).map(|done| done + 1 == generations || noise.below(4) == 0).collect();
         Self {
@@ -317,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_chain_begins_with_the_last_full() {
-        let mut lane = Lane::draw(&mut Noise::new(1), 0, 5, true);
+        let mut lane = Lane::draw(&mut Noise::new(1), 0, 5, Tree { every_type: true, new_links: true });
         lane.levels = vec![Level::Full, Level::Incremental, Level::Differential, Level::Incremental, Level::Full];
         assert_eq!(lane.chain(1), [0, 1]);
         assert_eq!(lane.chain(3), [0, 2, 3]);

@@ -36,7 +36,7 @@ pub(crate) fn run(plan: &Plan, verbose: bool) -> Result<Outcome> {
         round.generation = generation;
         if generation > 0 {
             next_second()?;
-            living::change(&round.stage.tree, plan.seed.wrapping_add(generation as u64), true)?;
+            living::change(&round.stage.tree, plan.seed.wrapping_add(generation as u64), plan.tree.new_links)?;
         }
         for &trouble in troubles {
             round.trouble(trouble)?;

@@ -31,7 +31,7 @@ impl Stage {
         let mut options = BedOptions::new("soak", [])?;
         options.every_message = plan.every_message;
         let tree = options.source()?.join("tree");
-        living::build(&tree, plan.seed, plan.every_type)?;
+        living::build(&tree, plan.seed, plan.tree.every_type)?;
         let keys = Keys::make(&options.folder.make("keys")?, "own");
         let clock = Path::new(FAKE_TIME).exists().then(|| options.folder.path().join("clock"));
         if let Some(clock) = &clock {
