@@ -262,8 +262,8 @@ impl Drop for Accounts {
 
 /// See [`Work::Fio`].
 fn fio(folder: &Path) -> Result<Running> {
-    data(folder)?;
-    let place = format!("--directory={}", folder.display());
+    // Without its directory it would be looked for where the bench runs.
+    let place = format!("--filename={}", data(folder)?.display());
     let log = format!("--write_lat_log={}", folder.join(LOG).display());
     let size = format!("--size={DATA}m");
     let rate = format!("--rate_iops={},{}", 4 * RATE / CLIENTS, RATE / CLIENTS);
@@ -274,7 +274,7 @@ fn fio(folder: &Path) -> Result<Running> {
     let words = [
         "fio",
         "--name=beside",
-        "--filename=data",
+        &place,
         "--rw=randrw",
         "--rwmixread=80",
         "--bs=8k",
@@ -284,7 +284,6 @@ fn fio(folder: &Path) -> Result<Running> {
         "--runtime=10h",
         "--log_unix_epoch=1",
         "--allow_file_create=0",
-        &place,
         &size,
         &log,
         &rate,
