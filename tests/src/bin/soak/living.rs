@@ -214,15 +214,11 @@ impl Living<'_> {
         lchown(&path, Some(1), Some(2)).map_err(BedError::file("give away", &path))
     }
 
-    /// Patterns must not tell the names of one file apart, and no name may come for one that goes:
-    /// a file gets one more name in its life (docs/differences.md).
+    /// Patterns must not tell the names of one file apart (docs/differences.md).
     fn hard_link(&mut self, path: &Path, number: usize) -> Result<()> {
-        const ONCE: &str = "user.named";
-        let had_one = xattr::get(path, ONCE).map_err(BedError::file("get an attribute of", path))?.is_some();
-        if had_one || path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("file-")) {
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("file-")) {
             return Ok(());
         }
-        xattr::set(path, ONCE, b"").map_err(BedError::file("set an attribute of", path))?;
         let other = self.fresh(number);
         fs::hard_link(path, &other).map_err(BedError::file("link", &other))
     }

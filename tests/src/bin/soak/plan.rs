@@ -215,7 +215,8 @@ impl Lane {
         let accurate = noise.below(2) == 0;
         let letters = match (accurate, signature) {
             (false, _) => "",
-            // Behind a hard link that is sent the stock daemon compares no digest
+            // Behind a hard link that is sent the stock daemon compares no digest; and where not
+            // all letters have the change time, it overlooks names that change
             // (docs/differences.md).
             (true, "Signature = MD5") if !tree.new_links && noise.below(2) == 0 => one(noise, &LETTERS_OF_MD5),
             (true, _) => one(noise, &LETTERS),
