@@ -70,8 +70,8 @@ pub struct Setup {
     /// A file for each transaction: daemon, round, seconds since the job began, milliseconds.
     #[arg(long)]
     raw: Option<PathBuf>,
-    /// Whether ours is the first of a round.
-    #[arg(skip)]
+    /// Ours is the first of a round, which takes longer: the stock daemon's time is not known yet.
+    #[arg(long)]
     ours_first: bool,
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::sync::{Arc, OnceLock};
 
 use fd_fileset::{lies_in, plain_path};
 
@@ -43,7 +44,15 @@ fn real_entry(path: &[u8]) -> Vec<u8> {
 /// prefixes, as in the stock daemon: they only take away.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct DirectoryLimits {
-    /// If not empty, only these directories and those above them. Real paths.
+    allowed: Vec<Vec<u8>>,
+    excluded: Vec<Vec<u8>>,
+    real: Arc<OnceLock<RealLimits>>,
+}
+
+/// With links resolved.
+#[derive(PartialEq, Eq, Debug)]
+struct RealLimits {
+    /// If not empty, only these directories and those above them.
     allowed: Vec<Vec<u8>>,
     /// Prefixes of paths that are never read.
     excluded: Vec<Vec<u8>>,
@@ -59,18 +68,30 @@ pub(crate) enum OutOfLimits {
 }
 
 impl DirectoryLimits {
-    /// The limits as configured. Links in them are resolved now.
+    /// The limits as configured. Links in them are resolved by the first check: that may take as
+    /// long as storage takes, which a walk waits for.
     pub fn new(allowed: &[Vec<u8>], excluded: &[Vec<u8>]) -> Self {
-        let mut all_excluded: Vec<Vec<u8>> = excluded.to_vec();
-        all_excluded.extend(excluded.iter().map(|path| real_path(path)).filter(|real| !excluded.contains(real)));
-        // A link stands for its target, and for itself.
-        let all_allowed = allowed.iter().flat_map(|path| [real_path(path), real_entry(path)]);
-        Self { allowed: all_allowed.collect(), excluded: all_excluded }
+        Self { allowed: allowed.to_vec(), excluded: excluded.to_vec(), real: Arc::default() }
+    }
+
+    fn are_none(&self) -> bool {
+        self.allowed.is_empty() && self.excluded.is_empty()
+    }
+
+    fn real(&self) -> &RealLimits {
+        self.real.get_or_init(|| {
+            let mut excluded = self.excluded.clone();
+            excluded
+                .extend(self.excluded.iter().map(|path| real_path(path)).filter(|real| !self.excluded.contains(real)));
+            // A link stands for its target, and for itself.
+            let allowed = self.allowed.iter().flat_map(|path| [real_path(path), real_entry(path)]);
+            RealLimits { allowed: allowed.collect(), excluded }
+        })
     }
 
     /// The real path of a name of the FileSet; not computed without limits.
     pub(crate) fn real_top(&self, name: &[u8]) -> RealTop {
-        if self.allowed.is_empty() && self.excluded.is_empty() {
+        if self.are_none() {
             return RealTop { real: None, written: 0 };
         }
         let real = without_slashes(&real_entry(name)).to_vec();
@@ -85,22 +106,24 @@ impl DirectoryLimits {
 
     /// Whether the limits accept this path, which is `top` or below it.
     pub(crate) fn check(&self, path: &[u8], top: &RealTop) -> Result<(), OutOfLimits> {
-        if self.allowed.is_empty() && self.excluded.is_empty() {
+        if self.are_none() {
             return Ok(());
         }
-        let real = top.real(path);
-        if self.excludes(path) || self.excludes(&real) {
+        let (limits, real) = (self.real(), top.real(path));
+        if limits.excludes(path) || limits.excludes(&real) {
             return Err(OutOfLimits::Excluded);
         }
         let real = without_slashes(&real);
         let real = if real.is_empty() { b"/" } else { real };
         let leads_there = |allowed: &Vec<u8>| lies_in(allowed, real) || lies_in(real, allowed);
-        if self.allowed.is_empty() || self.allowed.iter().any(leads_there) {
+        if limits.allowed.is_empty() || limits.allowed.iter().any(leads_there) {
             return Ok(());
         }
         Err(OutOfLimits::NotAllowed)
     }
+}
 
+impl RealLimits {
     fn excludes(&self, path: &[u8]) -> bool {
         self.excluded.iter().any(|prefix| path.starts_with(prefix))
     }

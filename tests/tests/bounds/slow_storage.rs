@@ -45,6 +45,11 @@ struct Scene {
 
 impl Scene {
     fn start(label: &str) -> Result<Self> {
+        Self::start_with(label, |_, _| ())
+    }
+
+    /// With what is added for a mount.
+    fn start_with(label: &str, more: impl FnOnce(&mut BedOptions, &Path)) -> Result<Self> {
         let mut client = ClientOptions::new(Fd::under_test()?).named("test");
         client.job.push("Maximum Concurrent Jobs = 5".to_owned());
         let mut options = BedOptions::new(label, [client])?;
@@ -68,6 +73,7 @@ impl Scene {
         let md5 = ["Signature = MD5", "Verify = pins5"];
         options.file_sets = vec![FileSet::new("slow", &md5, &[&mount]), FileSet::new("local", &md5, &[&local])];
         options.director_resources = verify_job("slow");
+        more(&mut options, &mount);
         let storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &[], &tree, &mount)?;
         Ok(Self { storage, bed: Bed::start(options)?, tree, mount, files })
     }
@@ -345,6 +351,62 @@ fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<
         }
         threads_end(pid, idle, fault)?;
     }
+    Ok(())
+}
+
+/// A list of names on the storage, names that want a snapshot, and a client whose Director may use
+/// directories of the storage only.
+fn asks_before_jobs(options: &mut BedOptions, mount: &Path) {
+    let list = mount.join("d0/alpha-0");
+    options.file_sets.push(FileSet::new("list", &[], &[Path::new(&format!("\\<{}", list.display()))]));
+    let mut snapshot = FileSet::new("snapshot", &[], &[&mount.join("d1")]);
+    snapshot.lines.push("Enable Snapshot = yes".to_owned());
+    options.file_sets.push(snapshot);
+    let limited = options.clients.first().cloned().map(|mut client| {
+        "limited".clone_into(&mut client.name);
+        client.fd_director = vec![
+            format!("Allowed Restore Directories = {}", mount.display()),
+            format!("Allowed Backup Directories = {}", mount.join("d2").display()),
+        ];
+        client
+    });
+    options.clients.extend(limited);
+    for client in &mut options.clients {
+        client.file_daemon.push("Snapshot Command = \"/bin/echo status=0\"".to_owned());
+    }
+}
+
+#[test]
+fn what_a_job_asks_of_storage_before_it_begins_can_be_canceled() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon waits on");
+    }
+    if let Some(missing) = SlowStorage::missing() {
+        return skip::test(missing);
+    }
+    let mut scene = Scene::start_with("storage-before-jobs", asks_before_jobs)?;
+    let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
+    let to = scene.mount.join("restored");
+    let restore = Restore { job: good.row.id, from: "test", onto: "limited", to: &to, replace: "always" }.command();
+    let backup = |client: &str, set: &str| format!("run job=backup-{client} level=Full fileset={set} yes");
+    let cases = [
+        ("test", backup("test", "list"), "stop-open:alpha-0"),
+        ("test", backup("test", "list"), "stop-read:alpha-0"),
+        ("test", backup("test", "snapshot"), "stop-lookup:d1"),
+        ("limited", backup("limited", "local"), "stop-lookup:d2"),
+        ("limited", restore, "stop-lookup:restored"),
+    ];
+    for (client, command, fault) in cases {
+        let pid = scene.bed.client(client)?.pid()?;
+        let idle = threads(pid)?;
+        scene.storage.order(&format!("fault {fault}"))?;
+        let job = scene.bed.queue(&command)?;
+        scene.storage.order("held")?;
+        scene.cancel(job, pid, fault)?;
+        scene.storage.order("clear")?;
+        threads_end(pid, idle, fault)?;
+    }
+    scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
     Ok(())
 }
 

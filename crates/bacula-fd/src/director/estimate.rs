@@ -16,8 +16,7 @@ use fd_transport::{ChannelError, IDLE_LIMIT, Received};
 use fd_walk::{DirectoryLimits, LookupDepth, Purpose, WalkSettings};
 
 use super::conversation::{Conversation, Flow};
-use super::job_thread::{no_thread, why_panicked};
-use crate::job::own_thread::{GLANCE, OwnThread};
+use crate::job::own_thread::{GLANCE, Nothing, OwnThread};
 
 /// Lines that may wait for the Director.
 const WAITING: usize = 256;
@@ -109,7 +108,7 @@ impl Conversation<'_> {
         });
         let estimate = match walker {
             Ok(walker) => self.pass_lines_on(walker, &lines),
-            Err(error) => self.ended(&job, Err(no_thread(&error))),
+            Err(nothing) => self.ended(&job, Err(nothing)),
         };
         // Canceled or not, the Director gets the line that it waits for (reference 02 §4.17).
         let estimate = estimate.unwrap_or_default();
@@ -136,12 +135,11 @@ impl Conversation<'_> {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) if walker.is_left(&job, || self.is_in_plugin()) => {
-                    self.say(MessageType::Warning, texts::THREAD_LEFT_BEHIND);
-                    return None;
+                    return self.ended(&job, Err(Nothing::Left));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return self.ended(&job, walker.join().map_err(|panic| why_panicked(&*panic)));
+                    return self.ended(&job, walker.join());
                 }
             }
         }

@@ -52,6 +52,11 @@ impl Conversation<'_> {
             match self.fileset_line(&mut parser, &line, &lists, &wanted) {
                 Ok(()) => {}
                 Err(ListEnd::Unwanted) => return Flow::End,
+                Err(ListEnd::Nothing(nothing)) => {
+                    let (kind, text) = nothing.message();
+                    self.say(kind, text);
+                    return Flow::End;
+                }
                 Err(ListEnd::Told(_)) if is_canceled() => return Flow::End,
                 Err(ListEnd::Told(error)) => self.say(MessageType::Fatal, &error.text()),
             }

@@ -16,12 +16,11 @@ use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
-use super::job_thread::{no_thread, why_panicked};
 use crate::job::backup::LineWatch;
 use crate::job::hang_up::HangUp;
 use crate::job::matcher::Matcher;
 use crate::job::outbox::{Outbox, Outgoing};
-use crate::job::own_thread::{GLANCE, OwnThread};
+use crate::job::own_thread::{GLANCE, Nothing, OwnThread, ask_storage};
 use crate::job::packet_check::PacketCheck;
 use crate::job::snapshots::session::Session;
 use crate::job::{backup, restore};
@@ -83,16 +82,22 @@ impl Conversation<'_> {
 
     pub(super) fn restore(&mut self, order: &RestoreOrder) -> Flow {
         let RestoreOrder { files, replace, prelinks, place } = order;
-        let job = self.job();
-        if !restore::is_allowed(&self.resource.allowed_restore_directories, place) {
+        let (job, director) = (self.job(), self.channel.canceller());
+        let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
+        let allowed = &self.resource.allowed_restore_directories;
+        let is_allowed = allowed.is_empty() || {
+            let (allowed, place) = (allowed.clone(), place.clone());
+            let answer = ask_storage(&job, &wanted, move || restore::is_allowed(&allowed, &place));
+            let Some(answer) = self.ended(&job, answer) else { return Flow::End };
+            answer
+        };
+        if !is_allowed {
             let (Where::Folder(text) | Where::Regex(text)) = place;
             self.say(MessageType::Fatal, &texts::RESTORE_PATH_NOT_ALLOWED.of(text));
             self.reply(texts::RESTORE_NOT_ALLOWED);
             return Flow::End;
         }
         let keys = self.daemon.protection.as_ref().map(|protection| Arc::clone(&protection.keys));
-        let director = self.channel.canceller();
-        let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
         let matcher = Matcher::new(Arc::clone(&job));
         let mut compile = |pattern: &[u8], options| -> Option<Box<dyn NameRegex>> {
             Some(Box::new(matcher.compile(pattern, options, &wanted).ok()?))
@@ -176,9 +181,9 @@ impl Conversation<'_> {
                     works_with
                 }
             });
-            let worker = worker.map_err(|error| no_thread(&error))?;
+            let worker = worker.map_err(|error| Nothing::no_thread(&error))?;
             self.pass_on(job, tick, &said, None);
-            worker.join().map_err(|panic| why_panicked(&*panic))
+            worker.join().map_err(|panic| Nothing::panicked(&*panic))
         });
         self.ended(job, ended)
     }
@@ -201,17 +206,15 @@ impl Conversation<'_> {
         });
         let mut worker = match worker {
             Ok(worker) => worker,
-            Err(error) => return self.ended(job, Err(no_thread(&error))),
+            Err(nothing) => return self.ended(job, Err(nothing)),
         };
         let plugged = self.session.plugged.get().cloned();
         let is_in_plugin = || plugged.as_ref().is_some_and(|plugged| plugged.plugins.are_busy());
         let mut is_left = || worker.is_left(job, is_in_plugin);
         if self.pass_on(job, tick, &said, Some(&mut is_left)) {
-            return self.ended(job, worker.join().map_err(|panic| why_panicked(&*panic)));
+            return self.ended(job, worker.join());
         }
-        job.set_storage(None);
-        self.say(MessageType::Warning, texts::THREAD_LEFT_BEHIND);
-        None
+        self.ended(job, Err(Nothing::Left))
     }
 
     fn outbox(&self, job: &Arc<Job>) -> (Outbox, Receiver<Outgoing>) {

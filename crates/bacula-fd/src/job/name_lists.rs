@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
-use std::io::Read;
+use std::io::{self, PipeWriter, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fd_fileset::{Draft, LineError, ListFailure, ListKind, ListRequest, Regex, RegexCompiler};
@@ -19,6 +20,7 @@ use nix::fcntl::OFlag;
 
 use crate::job::job_codes::job_codes;
 use crate::job::matcher::Matcher;
+use crate::job::own_thread::{Nothing, OwnThread};
 use crate::job::program::{self, NotRun};
 use crate::shared::job::Job;
 use crate::texts::NO_PROGRAM;
@@ -32,11 +34,19 @@ pub(crate) enum ListEnd {
     Told(LineError),
     /// The job was canceled, or its Director has gone.
     Unwanted,
+    /// Its reader has nothing.
+    Nothing(Nothing),
 }
 
 impl From<LineError> for ListEnd {
     fn from(error: LineError) -> Self {
         Self::Told(error)
+    }
+}
+
+impl From<Nothing> for ListEnd {
+    fn from(nothing: Nothing) -> Self {
+        Self::Nothing(nothing)
     }
 }
 
@@ -59,7 +69,7 @@ impl ListReader {
     /// Reads the list that was asked for into the FileSet.
     pub(crate) fn read(&self, draft: &mut Draft, request: &ListRequest, wanted: IsWanted<'_>) -> Result<(), ListEnd> {
         match request.kind {
-            ListKind::File => read_list_file(draft, request, wanted),
+            ListKind::File => self.read_list_file(draft, request, wanted),
             ListKind::Program => self.run_list_program(draft, request, wanted),
         }
     }
@@ -103,20 +113,40 @@ impl ListReader {
         }
         Ok(())
     }
+
+    /// The file may be on storage that does not answer, so another thread reads it.
+    fn read_list_file(&self, draft: &mut Draft, request: &ListRequest, wanted: IsWanted<'_>) -> Result<(), ListEnd> {
+        let failed = |error: &io::Error| ListFailure::CannotStart { error: io_error_text(error) };
+        let (list, to) = match io::pipe() {
+            Ok(pipe) => pipe,
+            Err(error) => return Ok(draft.list_failed(failed(&error))?),
+        };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (path, sees_end) = (request.argument.clone(), Arc::clone(&is_over));
+        let reader = OwnThread::start("list".to_owned(), move || pass_on(&path, to, &sees_end))?;
+        let fed = feed(draft, Watched::new(list, wanted));
+        is_over.store(true, Ordering::Relaxed);
+        if let Err(ListEnd::Told(_)) = fed {
+            // The rest is of no use, and the job not canceled. The reader ends by itself.
+            return fed;
+        }
+        let read = reader.wait(&self.job, wanted)?;
+        fed?;
+        match read {
+            Ok(()) => draft.list_end()?,
+            Err(error) => draft.list_failed(failed(&error))?,
+        }
+        Ok(())
+    }
 }
 
-/// A list that is a FIFO is read to its end, whenever its writer comes.
-fn read_list_file(draft: &mut Draft, request: &ListRequest, wanted: IsWanted<'_>) -> Result<(), ListEnd> {
+/// Passes on a file, or what comes through a FIFO until its writer ends.
+fn pass_on(path: &[u8], mut to: PipeWriter, is_over: &AtomicBool) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(OFlag::O_NONBLOCK.bits());
-    match options.open(OsStr::from_bytes(&request.argument)) {
-        Ok(file) => {
-            feed(draft, Watched::new(file, wanted).with_patience(WRITER_TIMEOUT))?;
-            draft.list_end()?;
-        }
-        Err(error) => draft.list_failed(ListFailure::CannotStart { error: io_error_text(&error) })?,
-    }
-    Ok(())
+    let file = options.open(OsStr::from_bytes(path))?;
+    let wanted = || !is_over.load(Ordering::Relaxed);
+    io::copy(&mut Watched::new(file, &wanted).with_patience(WRITER_TIMEOUT), &mut to).map(|_bytes| ())
 }
 
 /// Gives the FileSet all of a list. The caller decides whether that is a good end.

@@ -1,16 +1,23 @@
-//! The thread of a job that itself waits for storage: a restore, a Verify job, an estimate.
+//! The thread of a job that itself waits for storage: a restore, a Verify job, an estimate, or what
+//! another thread asks of storage.
 //!
 //! A call to storage that does not answer can't be ended. A canceled job leaves such a thread
 //! behind: it owns all that it uses, and ends by itself when the storage answers or is taken away.
 
+use std::any::Any;
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use fd_messages::MessageType;
+use fd_os::process::IsWanted;
+use fd_session::texts;
+
 use crate::shared::job::Job;
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::thread::{self, Builder, JoinHandle};
+use crate::sync::thread::{Builder, JoinHandle};
 use crate::sync::{Instant, Mutex, MutexGuard};
 
 /// How long a canceled job waits for its thread.
@@ -27,7 +34,53 @@ static LEFT: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct OwnThread<T> {
     handle: JoinHandle<T>,
     stage: Arc<Mutex<Stage>>,
-    canceled: Option<Instant>,
+    /// Disconnected at its end.
+    end: Receiver<()>,
+    unwanted: Option<Instant>,
+}
+
+/// Why a thread has nothing to show.
+#[derive(Debug)]
+pub(crate) enum Nothing {
+    /// It was left behind.
+    Left,
+    /// The system has no thread, or it has panicked; the text for the operator.
+    Failed(String),
+}
+
+impl Nothing {
+    /// The system has refused a thread.
+    pub(crate) fn no_thread(error: &io::Error) -> Self {
+        Self::Failed(format!("no thread for the job: {error}\n"))
+    }
+
+    /// What its panic said.
+    pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let why = panic.downcast_ref::<String>().cloned();
+        let why = why.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
+        Self::Failed(format!("the job's thread panicked, please report this: {why}\n"))
+    }
+
+    /// As a message of the job.
+    pub(crate) fn message(&self) -> (MessageType, &[u8]) {
+        match self {
+            Self::Left => (MessageType::Warning, texts::THREAD_LEFT_BEHIND),
+            Self::Failed(text) => (MessageType::Fatal, text.as_bytes()),
+        }
+    }
+}
+
+/// What storage answers to `work`, which is left behind if it doesn't and the answer is not wanted
+/// any more.
+///
+/// # Errors
+/// There is no answer.
+pub(crate) fn ask_storage<T: Send + 'static>(
+    job: &Job,
+    wanted: IsWanted<'_>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Nothing> {
+    OwnThread::start("asks storage".to_owned(), work)?.wait(job, wanted)
 }
 
 /// How far a thread is.
@@ -43,37 +96,53 @@ impl<T: Send + 'static> OwnThread<T> {
     ///
     /// # Errors
     /// The system has no thread for it.
-    pub(crate) fn start(name: String, work: impl FnOnce() -> T + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(name: String, work: impl FnOnce() -> T + Send + 'static) -> Result<Self, Nothing> {
         let stage = Arc::new(Mutex::new(Stage::Waited));
-        let ending = Ending(Arc::clone(&stage));
+        let (open, end) = bounded(0);
+        let ending = Ending { stage: Arc::clone(&stage), _open: open };
         let handle = Builder::new().name(name).spawn(move || {
             let _ending = ending;
             work()
-        })?;
-        Ok(Self { handle, stage, canceled: None })
+        });
+        let handle = handle.map_err(|error| Nothing::no_thread(&error))?;
+        Ok(Self { handle, stage, end, unwanted: None })
+    }
+
+    /// Waits for its end, unless it hangs and is not wanted any more.
+    ///
+    /// # Errors
+    /// It is left behind, or has panicked.
+    pub(crate) fn wait(mut self, job: &Job, wanted: IsWanted<'_>) -> Result<T, Nothing> {
+        while self.end.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
+            if !wanted() && self.is_left_if_unwanted(job, || false) {
+                return Err(Nothing::Left);
+            }
+        }
+        self.join()
     }
 
     /// Waits for its end.
     ///
     /// # Errors
     /// It has panicked.
-    pub(crate) fn join(self) -> thread::Result<T> {
-        self.handle.join()
+    pub(crate) fn join(self) -> Result<T, Nothing> {
+        self.handle.join().map_err(|panic| Nothing::panicked(&*panic))
     }
 
     /// To be asked every [`GLANCE`]: leaves the thread behind if its job was canceled two seconds
     /// ago and it has not ended, unless it waits for what a cancel ends: a plugin, or a program of
     /// ours. `true`: it is left, and must not be joined.
     pub(crate) fn is_left(&mut self, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {
-        if !job.cancel.is_cancelled() {
-            return false;
-        }
-        let canceled = *self.canceled.get_or_insert_with(Instant::now);
-        if canceled.elapsed() < GRACE {
+        job.cancel.is_cancelled() && self.is_left_if_unwanted(job, is_in_plugin)
+    }
+
+    fn is_left_if_unwanted(&mut self, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {
+        let unwanted = *self.unwanted.get_or_insert_with(Instant::now);
+        if unwanted.elapsed() < GRACE {
             return false;
         }
         if job.is_asking() || is_in_plugin() {
-            self.canceled = None;
+            self.unwanted = None;
             return false;
         }
         let mut stage = lock(&self.stage);
@@ -92,11 +161,15 @@ fn may_leave_one() -> bool {
 }
 
 /// Notes the end of the thread, also if it panics.
-struct Ending(Arc<Mutex<Stage>>);
+struct Ending {
+    stage: Arc<Mutex<Stage>>,
+    /// Disconnects [`OwnThread::end`].
+    _open: Sender<()>,
+}
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let mut stage = lock(&self.0);
+        let mut stage = lock(&self.stage);
         if *stage == Stage::Left {
             LEFT.fetch_sub(1, Ordering::Relaxed);
         }
@@ -118,6 +191,7 @@ mod tests {
 
     use super::*;
     use crate::shared::job::Identity;
+    use crate::sync::thread;
 
     fn until_left<T: Send + 'static>(thread: &mut OwnThread<T>, job: &Job) -> Duration {
         let begun = Instant::now();
@@ -126,6 +200,15 @@ mod tests {
             thread::sleep(GLANCE / 10);
         }
         begun.elapsed()
+    }
+
+    #[test]
+    fn an_answer_or_a_panic_reaches_who_asked() {
+        let job = Job::new(Identity::default(), 0);
+        assert_eq!(ask_storage(&job, &|| false, || 7).unwrap(), 7);
+        let nothing = ask_storage(&job, &|| true, || panic!("on purpose")).unwrap_err();
+        assert_eq!(nothing.message().0, MessageType::Fatal);
+        assert!(String::from_utf8_lossy(nothing.message().1).contains("on purpose"));
     }
 
     #[test]
@@ -152,9 +235,9 @@ mod tests {
             thread::yield_now();
         }
         let long_ago = Instant::now().checked_sub(GRACE * 2);
-        thread.canceled = long_ago;
+        thread.unwanted = long_ago;
         assert!(!thread.is_left(&job, || true));
-        thread.canceled = long_ago;
+        thread.unwanted = long_ago;
         assert!(!thread.is_left(&job, || false));
         assert_eq!(thread.join().unwrap(), 7);
         assert!(!job.cancel.is_abandoned());

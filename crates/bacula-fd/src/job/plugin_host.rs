@@ -132,6 +132,11 @@ impl<'h> PluginHost<'h> {
                 Ok(()) => Ok(Status::Ok),
                 Err(ListEnd::Told(error)) => Err(error),
                 Err(ListEnd::Unwanted) => Ok(Status::Error),
+                Err(ListEnd::Nothing(nothing)) => {
+                    let (kind, text) = nothing.message();
+                    (self.say)(kind, text);
+                    Ok(Status::Error)
+                }
             },
         };
         if addition == Addition::Command {

@@ -4,6 +4,7 @@ use ::models::{Count, explore, pass, running};
 
 use super::*;
 use crate::shared::job::Identity;
+use crate::sync::thread;
 
 /// A canceled job whose time of grace ends while its thread does.
 fn cancel_one(ends: impl FnOnce() -> u32 + Send + 'static) -> bool {

@@ -8,13 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fd_fileset::{FileSet, plain_path};
-use fd_messages::{JobLog as _, MessageType};
+use fd_messages::{CancelToken, JobLog as _, MessageType};
 use fd_os::process::IsWanted;
 use fd_session::command::NamedSnapshot;
 use fd_session::texts;
 use fd_walk::{Snapshots, real_path, split_path};
 
 use crate::job::outbox::Outbox;
+use crate::job::own_thread::ask_storage;
 use crate::job::snapshots::choice::{self, Mounted, Region, Top};
 use crate::job::snapshots::helper::{Action, Failed, Helper};
 use crate::job::snapshots::mounts::MountTable;
@@ -66,7 +67,7 @@ impl<'j> Session<'j> {
     /// is removed.
     pub(crate) fn open(
         order: &'j Order<'j>,
-        fileset: &FileSet,
+        fileset: &Arc<FileSet>,
         job: &'j Job,
         outbox: &'j Outbox,
         reads: &mut Arc<Snapshots>,
@@ -85,8 +86,16 @@ impl<'j> Session<'j> {
                 return Ok(session);
             }
         };
-        let tops = tops(fileset, &wanted);
-        let regions = choice::regions(fileset, &tops, &table, &is_marked);
+        let (cancel, fileset) = (job.cancel.clone(), Arc::clone(fileset));
+        let looked_up = ask_storage(job, &wanted, move || {
+            let regions = choice::regions(&fileset, &tops(&fileset, &cancel), &table, &is_marked);
+            (regions, table)
+        });
+        let (regions, table) = looked_up.map_err(|nothing| {
+            let (kind, text) = nothing.message();
+            outbox.message(kind, text);
+            Over
+        })?;
         let devices = session.supported(&regions, &table, &wanted);
         if job.cancel.is_cancelled() {
             return Err(Over);
@@ -258,10 +267,10 @@ impl Drop for Session<'_> {
 }
 
 /// The names of the FileSet that are there.
-fn tops<'f>(fileset: &'f FileSet, wanted: IsWanted<'_>) -> Vec<Top<'f>> {
+fn tops<'f>(fileset: &'f FileSet, cancel: &CancelToken) -> Vec<Top<'f>> {
     let names = fileset.includes().iter().flat_map(|include| include.names().iter().map(move |name| (include, name)));
     let top = |(include, name): (&'f _, &'f Vec<u8>)| {
-        let found = nix::sys::stat::lstat(OsStr::from_bytes(name)).ok().filter(|_| wanted())?;
+        let found = nix::sys::stat::lstat(OsStr::from_bytes(name)).ok().filter(|_| !cancel.is_cancelled())?;
         let kind = found.st_mode & nix::libc::S_IFMT;
         let real = if kind == nix::libc::S_IFLNK {
             let (directory, last) = split_path(name);
