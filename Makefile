@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build nightly soak bench bench-quick bench-parts paper paper-smoke paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build nightly soak bench bench-quick bench-parts paper paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -129,6 +129,10 @@ paper-smoke: setup ## One replica of the short form of every phase, rendered and
 	$(CARGO) run --release -q -p bench -- paper run --smoke --data "$(PAPER_OUT)/smoke/data"
 	$(CARGO) run --release -q -p bench -- paper render --data "$(PAPER_OUT)/smoke/data" --into "$(PAPER_OUT)/smoke/generated"
 	python3 paper/perf-analysis/check/check.py paper/perf-analysis --data "$(PAPER_OUT)/smoke/data" --generated "$(PAPER_OUT)/smoke/generated"
+
+paper-gates: setup ## Run what every commit has to pass, and note for the paper how it ended
+	$(CARGO) build --release -p bacula-fd -p bench
+	$(CARGO) run --release -q -p bench -- paper gates
 
 paper-render: ## Tables, figures and text of the paper from its raw rows; HTML and PDF in target/paper
 	$(CARGO) build --release -q -p bench

@@ -9,9 +9,11 @@ mod draws;
 mod percentile;
 mod quantile;
 mod ranks;
+mod variation;
 
 pub use bootstrap::{Draw, Estimate, bca, median_with_interval, ratio_of_medians};
 pub use draws::{Draws, seed_of};
 pub use percentile::{coverage, ranks_around};
 pub use quantile::{float, median, p90, quotient, sorted, sorted_quantile};
 pub use ranks::{Shift, cliffs_delta, hodges_lehmann, holm, sign_test, wilcoxon};
+pub use variation::{Variation, variation};

@@ -12,6 +12,7 @@ use clap::Subcommand;
 use crate::connection::Watch;
 use crate::paper::blocks::Blocks;
 use crate::paper::excerpts;
+use crate::paper::gates;
 use crate::paper::host::Host;
 use crate::paper::made_up::make_up;
 use crate::paper::plan::{Phase, Plan, Rivals, Tail};
@@ -54,6 +55,8 @@ pub enum Paper {
         #[arg(long, hide = true)]
         in_memory: bool,
     },
+    /// Run the gates that every commit has to pass, and write how they ended.
+    Gates,
     /// Say which phases there are, how many jobs they have and how long they take.
     Phases,
     /// Run a command and write what it used to a file.
@@ -107,6 +110,14 @@ impl Paper {
                 say(&text);
                 true
             }),
+            Self::Gates => {
+                let repository = paper.ancestors().nth(2).unwrap_or(&paper);
+                let host = Host::here(repository, &env::temp_dir())?;
+                let folder = paper.join("data").join("gates").join(&host.name);
+                fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+                host.write(&folder)?;
+                gates::run(&Plan::read(&paper)?.gate, repository, &folder.join("raw.csv"))
+            }
             Self::Cost { report, words } => cost(&report, &words),
             Self::MadeUp { data } => make_up(&Plan::read(&paper)?, &data).map(|()| true),
             Self::Excerpts { check } => {

@@ -1,5 +1,5 @@
-//! Numbers that are derived from the cells of a family: what a part costs above what is without it,
-//! and which compression is best on which line.
+//! Numbers that are derived from the cells of a family: what its times vary with, what a part costs
+//! above what is without it, and which compression is best on which line.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::cell::{Cell, Codec, Level, Variant};
 use crate::paper::analysis::{Data, Numbers, UNKNOWN, key, pairs};
 use crate::paper::plan::{Family, Phase, Plan};
 use crate::sample::{Figure, Sample, Side};
-use crate::statistics::{float, median};
+use crate::statistics::{Variation, float, median, variation};
 use crate::tree::Tree;
 
 /// Both daemons.
@@ -20,6 +20,7 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     for (phase, data) in plan.phase.iter().zip(data) {
         for family in &phase.family {
+            numbers.extend(parts(phase, family, data)?);
             if let Some(base) = family.base()? {
                 numbers.extend(above(phase, &family.cells()?, base, data));
             }
@@ -29,6 +30,21 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
         }
     }
     Ok(numbers)
+}
+
+/// What the times of a family vary with, in percent.
+fn parts(phase: &Phase, family: &Family, data: &Data) -> Result<Numbers> {
+    let time = |(ours, stock): (&Sample, &Sample)| (ours.connection.ln(), stock.connection.ln());
+    let cells = family.cells()?.into_iter().map(|cell| pairs(&data.samples, cell).into_iter().map(time).collect());
+    let cells: Vec<Vec<(f64, f64)>> = cells.collect();
+    let is_known = cells.iter().all(|cell| !cell.is_empty());
+    let Variation { daemon, cell, both, replica, rest } = variation(&cells);
+    let number = |(word, part): (&str, f64)| {
+        let text = if is_known { format!("{:.1}", part * 100.0) } else { UNKNOWN.to_owned() };
+        (format!("{}.{}.variation.{word}", phase.name, family.name), text)
+    };
+    let all = [("daemon", daemon), ("cell", cell), ("both", both), ("replica", replica), ("rest", rest)];
+    Ok(all.into_iter().map(number).collect())
 }
 
 /// The median of a figure of one side in the pairs of a cell; `None` without pairs.

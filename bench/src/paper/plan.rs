@@ -27,6 +27,8 @@ pub struct Plan {
     pub rivals: Rivals,
     /// Transactions beside a backup.
     pub tail: Tail,
+    /// What every commit has to pass.
+    pub gate: Vec<Gate>,
     /// The text's own rules.
     pub text: Text,
     /// Tables that stand in other pages, too.
@@ -57,6 +59,18 @@ pub struct Line {
     pub text: String,
     /// The begin of the keys of its numbers, as `nine.media1.full`.
     pub key: String,
+}
+
+/// A check that every commit has to pass.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// Its word in file names and numbers.
+    pub name: String,
+    /// What it checks.
+    pub title: String,
+    /// How it is run, by a shell at the repository's top.
+    pub command: String,
 }
 
 /// Transactions at a fixed rate beside a Full of Mixed.

@@ -36,7 +36,21 @@ pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
         }
     }
     tables.push(("phases".to_owned(), phases(plan, numbers)));
+    tables.push(("variation".to_owned(), variation(plan, numbers)));
     Ok(tables)
+}
+
+/// What the times of each family vary with.
+fn variation(plan: &Plan, numbers: &Numbers) -> String {
+    let mut text = head(&["family", "daemon, %", "kind of job", "both together", "replica", "the rest"]);
+    for phase in &plan.phase {
+        for family in &phase.family {
+            let of = |word| get(numbers, &format!("{}.{}.variation.{word}", phase.name, family.name));
+            let values = ["daemon", "cell", "both", "replica", "rest"].map(of);
+            let _ = writeln!(text, "| {} | {} |", family.title, values.join(" | "));
+        }
+    }
+    text
 }
 
 /// The steps of other programs: time, processor time and bytes.

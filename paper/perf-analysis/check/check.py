@@ -353,6 +353,34 @@ def summary(phase, family, found, numbers):
         numbers[f"{name}.{word}"] = f"{family[limit]:.2f}" if limit in family else TOO_FEW
 
 
+def variation_numbers(phase, family, rows, numbers):
+    """Jain, chapter 21: parts of the sum of squares of logarithms, pairs as blocks."""
+    cells = []
+    for cell in family["cells"]:
+        pairs = pairs_of(rows, cell)
+        cells.append([tuple(math.log(float(one["connection_ms"])) for one in pair) for pair in pairs])
+    known = all(cells)
+    everything = [pair for cell in cells for pair in cell]
+    count = len(everything)
+    daemons = [quotient(total(pair[side] for pair in everything), count) for side in (0, 1)]
+    middle = (daemons[0] + daemons[1]) / 2.0
+    parts = {"daemon": count * sum((one - middle) ** 2 for one in daemons), "cell": 0.0, "both": 0.0, "replica": 0.0, "rest": 0.0}
+    for cell in cells:
+        means = [quotient(total(pair[side] for pair in cell), len(cell)) for side in (0, 1)]
+        own = (means[0] + means[1]) / 2.0
+        parts["cell"] += 2.0 * len(cell) * (own - middle) ** 2
+        for one, daemon in zip(means, daemons):
+            parts["both"] += len(cell) * (one - daemon - own + middle) ** 2
+        for pair in cell:
+            shared = (pair[0] + pair[1]) / 2.0 - own
+            parts["replica"] += 2.0 * shared**2
+            parts["rest"] += sum((one - mean - shared) ** 2 for one, mean in zip(pair, means))
+    whole = total(parts.values())
+    for word, part in parts.items():
+        value = part / whole * 100.0 if whole > 0.0 else 0.0
+        numbers[f"{phase['name']}.{family['name']}.variation.{word}"] = f"{value:.1f}" if known else UNKNOWN
+
+
 def middle_of(rows, cell, side, column):
     values = [float(pair[0 if side == "ours" else 1][column]) for pair in pairs_of(rows, cell)]
     return median(values) if values else None
@@ -434,6 +462,27 @@ def tail_numbers(plan, data, numbers):
             numbers[f"tail.{daemon}.{word}"] = f"{value:.{digits}f}" if some else UNKNOWN
 
 
+def faults_numbers(paper, numbers):
+    classes = ["memory", "concurrency", "logic", "interface", "all"]
+    harms = ["data", "end", "access", "hold", "message"]
+    lines = (paper / "faults.csv").read_text().splitlines()[1:]
+    faults = [line.split(",", 4)[:3] for line in lines]
+    for daemon in ("stock", "ours"):
+        for word in classes:
+            mine = [harm for whose, about, harm in faults if whose == daemon and word in (about, "all")]
+            numbers[f"faults.{daemon}.{word}"] = str(len(mine))
+            for harm in harms:
+                numbers[f"faults.{daemon}.{word}.{harm}"] = str(mine.count(harm))
+
+
+def gates_numbers(plan, data, numbers):
+    _, rows = read(data, {"name": "gates"})
+    by_name = {row["gate"]: row for row in rows}
+    for gate in plan["gate"]:
+        for word in ("result", "seconds"):
+            numbers[f"gates.{gate['name']}.{word}"] = by_name.get(gate["name"], {}).get(word, UNKNOWN)
+
+
 def all_numbers(plan, paper, data):
     numbers = {
         "plan.seed": str(plan["seed"]),
@@ -458,12 +507,15 @@ def all_numbers(plan, paper, data):
         numbers[f"{name}.minutes"] = str(phase["minutes"])
         for family in phase["family"]:
             family_numbers(plan, phase, family, rows, numbers)
+            variation_numbers(phase, family, rows, numbers)
             if "base" in family:
                 above_numbers(phase, family, rows, numbers)
             if "rates" in family:
                 choice_numbers(phase, family, rows, numbers)
     rivals_numbers(plan, paper, data, numbers)
     tail_numbers(plan, data, numbers)
+    faults_numbers(paper, numbers)
+    gates_numbers(plan, data, numbers)
     return numbers
 
 

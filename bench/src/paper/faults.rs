@@ -1,0 +1,123 @@
+//! The faults that were found in both daemons, counted by what they are about and what they did:
+//! `faults.csv`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use bed::{BedError, Fd, Result};
+
+use crate::paper::analysis::Numbers;
+use crate::tree::file;
+
+const HEAD: &str = "daemon,class,harm,shown_by,what";
+const DAEMONS: [Fd; 2] = [Fd::Stock, Fd::Ours];
+/// What a fault is about.
+const CLASSES: [&str; 4] = ["memory", "concurrency", "logic", "interface"];
+/// What it did: the word, and how the table says it.
+const HARMS: [(&str, &str); 5] = [
+    ("data", "data lost, wrong or in the wrong place"),
+    ("end", "the daemon or its Director ends"),
+    ("access", "a stranger or another user gets or does what they may not"),
+    ("hold", "a job, a place or a file is held for ever"),
+    ("message", "a message is missing or wrong"),
+];
+
+/// A row.
+struct Fault {
+    daemon: String,
+    class: String,
+    harm: String,
+    /// The test that keeps watch.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the reader of the file, and for the test"))]
+    shown_by: String,
+    /// Of the stock daemon: how its row in `docs/differences.md` begins.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the reader of the file, and for the test"))]
+    what: String,
+}
+
+/// All rows of a file.
+fn read(path: &Path) -> Result<Vec<Fault>> {
+    let text = fs::read_to_string(path).map_err(file("read", path))?;
+    let problem = |line: usize| BedError::Usage(format!("{}:{line}: no fault", path.display()));
+    if text.lines().next() != Some(HEAD) {
+        return Err(problem(1));
+    }
+    let fault = |(number, line): (usize, &str)| {
+        let columns: Vec<&str> = line.splitn(5, ',').collect();
+        let &[daemon, class, harm, shown_by, what] = columns.as_slice() else { return Err(problem(number)) };
+        let is_known = DAEMONS.iter().any(|one| one.name() == daemon)
+            && CLASSES.contains(&class)
+            && HARMS.iter().any(|(word, _)| *word == harm);
+        let [daemon, class, harm, shown_by, what] = [daemon, class, harm, shown_by, what].map(str::to_owned);
+        is_known.then_some(Fault { daemon, class, harm, shown_by, what }).ok_or_else(|| problem(number))
+    };
+    (1..).zip(text.lines()).skip(1).map(fault).collect()
+}
+
+/// How many of each daemon, class and harm; `all` stands for any class.
+pub fn numbers(paper: &Path) -> Result<Numbers> {
+    let faults = read(&paper.join("faults.csv"))?;
+    let mut numbers = Numbers::new();
+    for daemon in DAEMONS.map(Fd::name) {
+        let own = || faults.iter().filter(|fault| fault.daemon == daemon);
+        for class in CLASSES.into_iter().chain(["all"]) {
+            let of = || own().filter(|fault| class == "all" || fault.class == class);
+            numbers.insert(format!("faults.{daemon}.{class}"), of().count().to_string());
+            for (harm, _) in HARMS {
+                let count = of().filter(|fault| fault.harm == harm).count();
+                numbers.insert(format!("faults.{daemon}.{class}.{harm}"), count.to_string());
+            }
+        }
+    }
+    Ok(numbers)
+}
+
+/// The table.
+pub fn table(numbers: &Numbers) -> String {
+    let columns =
+        || DAEMONS.into_iter().flat_map(|daemon| CLASSES.into_iter().chain(["all"]).map(move |class| (daemon, class)));
+    let heads: Vec<_> = columns().map(|(daemon, class)| format!("{}: {class}", daemon.name())).collect();
+    let mut text =
+        format!("| what it did | {} |\n| --- | {} |\n", heads.join(" | "), vec!["--:"; heads.len()].join(" | "));
+    for (end, said) in HARMS.map(|(harm, said)| (format!(".{harm}"), said)).into_iter().chain([(String::new(), "all")])
+    {
+        let key = |(daemon, class): (Fd, &str)| format!("faults.{}.{class}{end}", daemon.name());
+        let values: Vec<_> = columns().map(|column| numbers.get(&key(column)).cloned().unwrap_or_default()).collect();
+        let _ = writeln!(text, "| {said} | {} |", values.join(" | "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_of_the_stock_daemon_is_a_documented_difference_with_this_test() {
+        let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let differences = fs::read_to_string(top.join("docs/differences.md")).unwrap();
+        let faults = read(&top.join("paper/perf-analysis/faults.csv")).unwrap();
+        for fault in faults.iter().filter(|fault| fault.daemon == "stock") {
+            let is_there = differences.lines().any(|row| {
+                row.starts_with(&format!("| {}", fault.what)) && row.contains(&format!("`{}`", fault.shown_by))
+            });
+            assert!(is_there, "{}", fault.what);
+        }
+    }
+
+    #[test]
+    fn rows_are_counted_and_unknown_words_refused() {
+        let folder = bed::Folder::new("faults").unwrap();
+        let put = |rows: &str| fs::write(folder.path().join("faults.csv"), format!("{HEAD}\n{rows}")).unwrap();
+        put("stock,logic,data,a,b, c\nours,memory,end,a,b\nstock,memory,data,a,b\n");
+        let numbers = numbers(folder.path()).unwrap();
+        let of = |key: &str| numbers.get(key).cloned().unwrap();
+        assert_eq!([of("faults.stock.all.data"), of("faults.stock.logic"), of("faults.ours.all")], ["2", "1", "1"]);
+        assert!(table(&numbers).contains("| all | 1 | 0 | 1 | 0 | 2 | 1 | 0 | 0 | 0 | 1 |"), "{}", table(&numbers));
+        for wrong in ["stock,logic,data,a\n", "stock,luck,data,a,b\n", "other,logic,data,a,b\n"] {
+            put(wrong);
+            assert!(super::numbers(folder.path()).is_err(), "{wrong}");
+        }
+    }
+}

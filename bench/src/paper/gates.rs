@@ -1,0 +1,92 @@
+//! The gates that every commit has to pass, each with what it came to and how long it took.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use bed::{BedError, Result, say};
+
+use crate::paper::analysis::{Numbers, UNKNOWN};
+use crate::paper::folders::most;
+use crate::paper::plan::Gate;
+use crate::tree::file;
+
+const HEAD: &str = "gate,result,seconds";
+const PASSED: &str = "passed";
+
+/// Runs all in the repository, one after the other, and writes the rows; whether all have passed.
+pub fn run(gates: &[Gate], repository: &Path, raw: &Path) -> Result<bool> {
+    let mut text = format!("{HEAD}\n");
+    for Gate { name, command, .. } in gates {
+        say(&format!("Gate {name}: {command}"));
+        let begun = Instant::now();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).current_dir(repository).stdin(Stdio::null());
+        let status = shell.status().map_err(file("run", Path::new("sh")))?;
+        let result = if status.success() { PASSED } else { "failed" };
+        let _ = writeln!(text, "{name},{result},{:.0}", begun.elapsed().as_secs_f64());
+    }
+    fs::write(raw, &text).map_err(file("write", raw))?;
+    Ok(rows(raw)?.iter().all(|row| row.get(1).is_some_and(|result| result == PASSED)))
+}
+
+fn rows(path: &Path) -> Result<Vec<Vec<String>>> {
+    let text = fs::read_to_string(path).map_err(file("read", path))?;
+    let rows: Vec<Vec<String>> =
+        text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect();
+    match rows.iter().find(|row| row.len() != HEAD.split(',').count()) {
+        Some(row) => Err(BedError::Usage(format!("{}: {row:?} is no gate", path.display()))),
+        None => Ok(rows),
+    }
+}
+
+/// Of the folder with most rows; of several, of the last by name.
+pub fn numbers(data: &Path, gates: &[Gate]) -> Result<Numbers> {
+    let (_, rows) = most(data, "gates", None, rows)?;
+    let mut numbers = Numbers::new();
+    for Gate { name, .. } in gates {
+        let row = rows.iter().find(|row| row.first() == Some(name));
+        for (column, word) in [(1, "result"), (2, "seconds")] {
+            let text = row.and_then(|row| row.get(column)).map_or(UNKNOWN, String::as_str);
+            numbers.insert(format!("gates.{name}.{word}"), text.to_owned());
+        }
+    }
+    Ok(numbers)
+}
+
+/// The table.
+pub fn table(gates: &[Gate], numbers: &Numbers) -> String {
+    let mut text = "| gate | command | result | seconds |\n| --- | --- | --- | --: |\n".to_owned();
+    for Gate { name, title, command } in gates {
+        let [result, seconds] =
+            ["result", "seconds"].map(|word| numbers.get(&format!("gates.{name}.{word}")).map_or("", String::as_str));
+        let _ = writeln!(text, "| {title} | `{command}` | {result} | {seconds} |");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_that_fails_is_told_and_the_others_run() {
+        let folder = bed::Folder::new("gates").unwrap();
+        let gate = |name: &str, command: &str| Gate {
+            name: name.to_owned(),
+            title: name.to_uppercase(),
+            command: command.to_owned(),
+        };
+        let gates = [gate("bad", "false"), gate("good", "test -e here")];
+        fs::write(folder.path().join("here"), "").unwrap();
+        let raw = folder.make("gates/host").unwrap().join("raw.csv");
+        assert!(!run(&gates, folder.path(), &raw).unwrap());
+        assert!(run(gates.get(1..).unwrap(), folder.path(), &raw).unwrap());
+        let numbers = numbers(folder.path(), &gates).unwrap();
+        let text = table(&gates, &numbers);
+        assert!(text.contains("| BAD | `false` | not measured yet |"), "{text}");
+        assert!(text.contains("| GOOD | `test -e here` | passed | 0 |"), "{text}");
+    }
+}
