@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -137,6 +138,31 @@ impl Program {
     pub fn start(command: &mut Command, group: Group) -> io::Result<Self> {
         let child = command.process_group(0).spawn()?;
         Ok(Self { child: Some(child), group })
+    }
+
+    /// Starts one that may be on storage which does not answer. If it is not wanted any more by
+    /// then, the thread that starts it is left behind, and ends it when it has been started.
+    ///
+    /// # Errors
+    /// The system's; see [`is_unwanted`].
+    pub fn start_while(mut command: Command, group: Group, wanted: IsWanted<'_>) -> io::Result<Self> {
+        let (starts, started) = sync_channel(1);
+        let start = move || {
+            let program = Self::start(&mut command, group);
+            // Our copies of its ends of pipes: with them there is no end to read.
+            drop(command);
+            // Dropped if nobody waits for it.
+            let _unwanted = starts.send(program);
+        };
+        thread::Builder::new().name("starts".to_owned()).spawn(start)?;
+        loop {
+            match started.recv_timeout(STEP) {
+                Ok(program) => return program,
+                Err(RecvTimeoutError::Timeout) if wanted() => {}
+                Err(RecvTimeoutError::Timeout) => return Err(unwanted()),
+                Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::BrokenPipe.into()),
+            }
+        }
     }
 
     /// Its standard output, once, if it is piped.

@@ -171,6 +171,21 @@ impl Scene {
         Ok(())
     }
 
+    /// Cancels a job that hangs before it has begun. It must end in time in the daemon; the
+    /// Director may sleep for ten seconds before it passes the order on.
+    fn cancel_early(&self, job: u32, pid: u32, fault: &str) -> Result<()> {
+        self.bed.console(&[&format!("cancel jobid={job} yes")])?;
+        let told = Instant::now();
+        wait_for(&format!("the end of a session with {fault}"), PATIENCE, || {
+            Ok(if is_serving(pid) { Err("it is served".to_owned()) } else { Ok(()) })
+        })?;
+        assert!(told.elapsed() < AFTER_A_CANCEL, "{fault}: {:?}", told.elapsed());
+        wait_for(&format!("the report about {fault}"), PATIENCE, || {
+            let JobResult { row, log } = self.bed.result(job)?;
+            Ok(if row.status == 'A' && log.contains("  Termination: ") { Ok(()) } else { Err(log) })
+        })
+    }
+
     /// The regular files on the volume.
     fn saved(&self, job: &JobResult) -> Result<BTreeMap<PathBuf, Saved>> {
         let mut by_index: BTreeMap<i32, Saved> = BTreeMap::new();
@@ -354,11 +369,13 @@ fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<
     Ok(())
 }
 
-/// A list of names on the storage, names that want a snapshot, and a client whose Director may use
-/// directories of the storage only.
+/// A list of names and a program on the storage, names that want a snapshot, and a client whose
+/// Director may use directories of the storage only.
 fn asks_before_jobs(options: &mut BedOptions, mount: &Path) {
-    let list = mount.join("d0/alpha-0");
-    options.file_sets.push(FileSet::new("list", &[], &[Path::new(&format!("\\<{}", list.display()))]));
+    for (name, sign, file) in [("list", '<', "d0/alpha-0"), ("program", '|', "d0/beta-1")] {
+        let text = format!("\\{sign}{}", mount.join(file).display());
+        options.file_sets.push(FileSet::new(name, &[], &[Path::new(&text)]));
+    }
     let mut snapshot = FileSet::new("snapshot", &[], &[&mount.join("d1")]);
     snapshot.lines.push("Enable Snapshot = yes".to_owned());
     options.file_sets.push(snapshot);
@@ -392,6 +409,7 @@ fn what_a_job_asks_of_storage_before_it_begins_can_be_canceled() -> Result<()> {
     let cases = [
         ("test", backup("test", "list"), "stop-open:alpha-0"),
         ("test", backup("test", "list"), "stop-read:alpha-0"),
+        ("test", backup("test", "program"), "stop-lookup:beta-1"),
         ("test", backup("test", "snapshot"), "stop-lookup:d1"),
         ("limited", backup("limited", "local"), "stop-lookup:d2"),
         ("limited", restore, "stop-lookup:restored"),
@@ -402,7 +420,7 @@ fn what_a_job_asks_of_storage_before_it_begins_can_be_canceled() -> Result<()> {
         scene.storage.order(&format!("fault {fault}"))?;
         let job = scene.bed.queue(&command)?;
         scene.storage.order("held")?;
-        scene.cancel(job, pid, fault)?;
+        scene.cancel_early(job, pid, fault)?;
         scene.storage.order("clear")?;
         threads_end(pid, idle, fault)?;
     }

@@ -81,13 +81,17 @@ impl ListReader {
         let cannot_start = |error: &str| ListFailure::CannotStart { error: error.to_owned() };
         let started = match program::prepare(&command, &self.allowed) {
             // Whatever ends the reading ends the program, too.
-            Ok(mut process) => Program::start(process.stdin(Stdio::null()).stdout(Stdio::piped()), Group::Ends),
+            Ok(mut process) => {
+                process.stdin(Stdio::null()).stdout(Stdio::piped());
+                Program::start_while(process, Group::Ends, wanted)
+            }
             Err(NotRun::Exec(error)) => Err(error),
             Err(NotRun::Refused(refused)) => return Ok(draft.list_failed(cannot_start(&refused.to_string()))?),
             Err(NotRun::Empty) => return Ok(draft.list_failed(cannot_start(NO_PROGRAM))?),
         };
         let mut child = match started {
             Ok(child) => child,
+            Err(error) if is_unwanted(&error) => return Err(ListEnd::Unwanted),
             Err(error) => {
                 let status = program::exec_status(&error);
                 let error = io_error_text(&error);

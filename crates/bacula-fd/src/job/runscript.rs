@@ -193,11 +193,10 @@ fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dy
     let (reader, writer) = io::pipe().map_err(|_| Failure::not_started())?;
     let errors = writer.try_clone().map_err(|_| Failure::not_started())?;
     process.stdin(Stdio::null()).stdout(writer).stderr(errors);
-    let child = Program::start(&mut process, Group::Stays).map_err(|error| Failure::of_exec(&error))?;
-    // `process` holds our copies of the pipe's writing end; with them the reader would never see
-    // the end.
-    drop(process);
     let wanted = || watch.is_wanted();
+    let started = Program::start_while(process, Group::Stays, &wanted);
+    let child =
+        started.map_err(|error| if is_unwanted(&error) { Failure::not_started() } else { Failure::of_exec(&error) })?;
     let mut output = BufReader::new(Watched::new(reader, &wanted));
     let mut piece = Vec::new();
     let ended = loop {

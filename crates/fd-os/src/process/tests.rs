@@ -1,6 +1,7 @@
 //! Programs that end, hang, or are not wanted any more.
 
 use std::cell::Cell;
+use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 
@@ -66,6 +67,31 @@ fn processes_that_a_script_started_stay() {
     assert!(program.end().is_some_and(|status| status.success()));
     let number: i32 = String::from_utf8(text).unwrap().trim().parse().unwrap();
     nix::sys::signal::kill(Pid::from_raw(number), Signal::SIGKILL).unwrap();
+}
+
+#[test]
+fn a_program_that_is_slow_to_start_is_waited_for_while_it_is_wanted() {
+    let slow = || {
+        let (hears, go) = io::pipe().unwrap();
+        let mut program = shell("exit 3");
+        // SAFETY: it only reads from a pipe.
+        unsafe {
+            program.pre_exec(move || {
+                nix::unistd::read(&hears, &mut [0])?;
+                Ok(())
+            });
+        }
+        (program, go)
+    };
+    let (program, go) = slow();
+    let wanted = || (&go).write_all(b"!").is_ok();
+    let started = Program::start_while(program, Group::Ends, &wanted).unwrap();
+    assert_eq!(started.wait(&|| true).unwrap().code(), Some(3));
+    let (program, mut go) = slow();
+    assert!(is_unwanted(&Program::start_while(program, Group::Ends, &times(2)).unwrap_err()));
+    go.write_all(b"!").unwrap();
+    let missing = Program::start_while(command("/no/such/program"), Group::Ends, &|| true).unwrap_err();
+    assert_eq!(missing.kind(), io::ErrorKind::NotFound);
 }
 
 #[test]

@@ -174,9 +174,11 @@ impl Helper {
         let (reader, writer) = io::pipe().map_err(|error| io_error_text(&error))?;
         let errors = writer.try_clone().map_err(|error| io_error_text(&error))?;
         process.stdin(Stdio::null()).stdout(writer).stderr(errors);
-        let child = Program::start(&mut process, Group::Ends).map_err(|error| io_error_text(&error))?;
-        // Our copies of the pipe's writing end; with them there is no end to read.
-        drop(process);
+        let child = match Program::start_while(process, Group::Ends, wanted) {
+            Ok(child) => child,
+            Err(error) if is_unwanted(&error) => return Ok((Vec::new(), None)),
+            Err(error) => return Err(io_error_text(&error)),
+        };
         let mut printed = Vec::new();
         let read = Watched::new(reader, wanted).take(MOST_OUTPUT).read_to_end(&mut printed);
         match read {
