@@ -71,16 +71,22 @@ pub(crate) fn options(label: &str, clients: &[(&str, Fd)]) -> Result<BedOptions>
     Ok(options)
 }
 
-/// Mounts the file systems, and becomes the daemon.
+/// Mounts the file systems, and becomes the daemon. Each daemon has its own, and asks about them in
+/// the order of their device numbers. The kernel gives the lowest that is free, so what is unmounted
+/// elsewhere meanwhile may turn that order around: then they are mounted again.
 fn wrapper(folder: &Path) -> Vec<String> {
     let here = folder.display();
     let mount = |(from, on): (&str, &str)| {
         format!("mount -t overlay bed-{from} -o lowerdir={here}/{from}:{here}/empty {here}/{on}")
     };
     let bind = |from: &str, on: &str| format!("mount --bind {here}/{from} {here}/{on}");
+    let points = MOUNTS.map(|(_, on)| format!("{here}/{on}"));
+    let inside_out: Vec<_> = points.iter().rev().map(String::as_str).collect();
     let script = format!(
-        "{} && {} && {} && exec \"$@\"",
+        "until {} && stat -c %d {} | sort -c -n; do umount {} || exit; done; {} && {} && exec \"$@\"",
         MOUNTS.map(mount).join(" && "),
+        points.join(" "),
+        inside_out.join(" "),
         bind("data/d", "bound"),
         bind("twice/d", "twice/again")
     );

@@ -225,22 +225,29 @@ pub(crate) fn restores(jobs: &[JobResult; 2], places: [&Path; 2], begin: i64) ->
             set_fixed_times(&made)?;
         }
     }
+    cover(&right.join("from-bpipe"), 0o666, 0o644)?;
     settle(left, right, begin)?;
     let trees = compare_trees(left, right, TreeRules::restored())?;
     differences.extend(trees.into_iter().map(|text| format!("restored: {text}")));
     Ok(differences)
 }
 
-/// While another job sets attributes, the stock daemon's umask is cleared, and directories that
-/// have no record may be open to all (docs/differences.md): those above the tree.
+/// While another job sets attributes, the stock daemon's umask is cleared, and what has no record
+/// may be open to all (docs/differences.md): what the writer of `bpipe` has made, and the
+/// directories above the tree.
+fn cover(path: &Path, open: u32, covered: u32) -> Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|facts| facts.mode() & 0o7777 == open) {
+        let private = fs::Permissions::from_mode(covered);
+        fs::set_permissions(path, private).map_err(BedError::file("change mode of", path))?;
+    }
+    Ok(())
+}
+
+/// See [`cover`].
 fn cover_ancestors(stock: &Path) -> Result<()> {
     let mut folder = stock.to_owned();
     while folder.file_name().is_some_and(|name| name != "tree") {
-        let facts = fs::metadata(&folder).map_err(BedError::file("examine", &folder))?;
-        if facts.mode() & 0o7777 == 0o777 {
-            let private = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(&folder, private).map_err(BedError::file("change mode of", &folder))?;
-        }
+        cover(&folder, 0o777, 0o755)?;
         let entries = fs::read_dir(&folder).map_err(BedError::file("read", &folder))?;
         let inside = entries.filter_map(|entry| Some(entry.ok()?.path())).find(|path| path.is_dir());
         let Some(inside) = inside else { break };
