@@ -140,17 +140,22 @@ impl Program {
         Ok(Self { child: Some(child), group })
     }
 
-    /// Starts one that may be on storage which does not answer. If it is not wanted any more by
-    /// then, the thread that starts it is left behind, and ends it when it has been started.
+    /// Makes a command and starts it, where either may ask storage that does not answer. If it is
+    /// not wanted any more by then, the thread that starts it is left behind, and ends it when it
+    /// has been started.
     ///
     /// # Errors
-    /// The system's; see [`is_unwanted`].
-    pub fn start_while(mut command: Command, group: Group, wanted: IsWanted<'_>) -> io::Result<Self> {
+    /// Those of `make`, and the system's; see [`is_unwanted`].
+    pub fn start_while<E: From<io::Error> + Send + 'static>(
+        make: impl FnOnce() -> Result<Command, E> + Send + 'static,
+        group: Group,
+        wanted: IsWanted<'_>,
+    ) -> Result<Self, E> {
         let (starts, started) = sync_channel(1);
         let start = move || {
-            let program = Self::start(&mut command, group);
-            // Our copies of its ends of pipes: with them there is no end to read.
-            drop(command);
+            // Behind this, our copies of its ends of pipes are gone: with them there is no end to
+            // read.
+            let program = make().and_then(|mut command| Ok(Self::start(&mut command, group)?));
             // Dropped if nobody waits for it.
             let _unwanted = starts.send(program);
         };
@@ -159,8 +164,8 @@ impl Program {
             match started.recv_timeout(STEP) {
                 Ok(program) => return program,
                 Err(RecvTimeoutError::Timeout) if wanted() => {}
-                Err(RecvTimeoutError::Timeout) => return Err(unwanted()),
-                Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::BrokenPipe.into()),
+                Err(RecvTimeoutError::Timeout) => return Err(unwanted().into()),
+                Err(RecvTimeoutError::Disconnected) => return Err(io::Error::from(io::ErrorKind::BrokenPipe).into()),
             }
         }
     }

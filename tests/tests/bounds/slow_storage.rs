@@ -370,7 +370,7 @@ fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<
 }
 
 /// A list of names and a program on the storage, names that want a snapshot, and a client whose
-/// Director may use directories of the storage only.
+/// Director may use the storage only.
 fn asks_before_jobs(options: &mut BedOptions, mount: &Path) {
     for (name, sign, file) in [("list", '<', "d0/alpha-0"), ("program", '|', "d0/beta-1")] {
         let text = format!("\\{sign}{}", mount.join(file).display());
@@ -384,6 +384,7 @@ fn asks_before_jobs(options: &mut BedOptions, mount: &Path) {
         client.fd_director = vec![
             format!("Allowed Restore Directories = {}", mount.display()),
             format!("Allowed Backup Directories = {}", mount.join("d2").display()),
+            format!("Allowed Script Directories = {}", mount.display()),
         ];
         client
     });
@@ -411,6 +412,7 @@ fn what_a_job_asks_of_storage_before_it_begins_can_be_canceled() -> Result<()> {
         ("test", backup("test", "list"), "stop-read:alpha-0"),
         ("test", backup("test", "program"), "stop-lookup:beta-1"),
         ("test", backup("test", "snapshot"), "stop-lookup:d1"),
+        ("limited", backup("limited", "program"), "stop-lookup:beta-1"),
         ("limited", backup("limited", "local"), "stop-lookup:d2"),
         ("limited", restore, "stop-lookup:restored"),
     ];

@@ -72,8 +72,8 @@ pub(crate) fn options(label: &str, clients: &[(&str, Fd)]) -> Result<BedOptions>
 }
 
 /// Mounts the file systems, and becomes the daemon. Each daemon has its own, and asks about them in
-/// the order of their device numbers. The kernel gives the lowest that is free, so what is unmounted
-/// elsewhere meanwhile may turn that order around: then they are mounted again.
+/// the order of their device numbers. The kernel gives the lowest that is free, so what is
+/// unmounted elsewhere meanwhile may turn that order around: then they are mounted again.
 fn wrapper(folder: &Path) -> Vec<String> {
     let here = folder.display();
     let mount = |(from, on): (&str, &str)| {

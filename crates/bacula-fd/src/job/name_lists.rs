@@ -6,7 +6,7 @@ use std::io::{self, PipeWriter, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use fd_fileset::{Draft, LineError, ListFailure, ListKind, ListRequest, Regex, RegexCompiler};
 use fd_messages::expand_job_codes;
 use fd_os::io_error_text;
-use fd_os::process::{Group, IsWanted, Program, Watched, is_unwanted};
+use fd_os::process::{Group, IsWanted, Watched, is_unwanted};
 use fd_os::regex::RegexOptions;
 use nix::fcntl::OFlag;
 
@@ -79,24 +79,20 @@ impl ListReader {
         let codes = job_codes(&self.job, &words, &self.client, &self.director, &self.previous_job);
         let command = expand_job_codes(&request.argument, &codes);
         let cannot_start = |error: &str| ListFailure::CannotStart { error: error.to_owned() };
-        let started = match program::prepare(&command, &self.allowed) {
-            // Whatever ends the reading ends the program, too.
-            Ok(mut process) => {
-                process.stdin(Stdio::null()).stdout(Stdio::piped());
-                Program::start_while(process, Group::Ends, wanted)
-            }
-            Err(NotRun::Exec(error)) => Err(error),
-            Err(NotRun::Refused(refused)) => return Ok(draft.list_failed(cannot_start(&refused.to_string()))?),
-            Err(NotRun::Empty) => return Ok(draft.list_failed(cannot_start(NO_PROGRAM))?),
+        let dress = |process: &mut Command| {
+            process.stdin(Stdio::null()).stdout(Stdio::piped());
         };
-        let mut child = match started {
+        // Whatever ends the reading ends the program, too.
+        let mut child = match program::start_while(&command, &self.allowed, dress, Group::Ends, wanted) {
             Ok(child) => child,
-            Err(error) if is_unwanted(&error) => return Err(ListEnd::Unwanted),
-            Err(error) => {
+            Err(NotRun::Exec(error)) if is_unwanted(&error) => return Err(ListEnd::Unwanted),
+            Err(NotRun::Exec(error)) => {
                 let status = program::exec_status(&error);
                 let error = io_error_text(&error);
                 return Ok(draft.list_failed(ListFailure::Status { status, error })?);
             }
+            Err(NotRun::Refused(refused)) => return Ok(draft.list_failed(cannot_start(&refused.to_string()))?),
+            Err(NotRun::Empty) => return Ok(draft.list_failed(cannot_start(NO_PROGRAM))?),
         };
         if let Some(output) = child.take_output() {
             feed(draft, Watched::new(output, wanted))?;

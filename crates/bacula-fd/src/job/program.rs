@@ -10,6 +10,7 @@ use std::process::{Command, ExitStatus};
 
 use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in};
 use fd_messages::split_arguments;
+use fd_os::process::{Group, IsWanted, Program};
 use fd_walk::real_path;
 
 /// Why a command was not run.
@@ -23,15 +24,46 @@ pub(crate) enum NotRun {
     Exec(io::Error),
 }
 
+impl From<io::Error> for NotRun {
+    fn from(error: io::Error) -> Self {
+        Self::Exec(error)
+    }
+}
+
+/// Starts a command line as long as it is wanted; see [`prepare`]. `dress` gives it what else it
+/// needs.
+pub(crate) fn start_while(
+    command: &[u8],
+    allowed: &[Vec<u8>],
+    dress: impl FnOnce(&mut Command) + Send + 'static,
+    group: Group,
+    wanted: IsWanted<'_>,
+) -> Result<Program, NotRun> {
+    start_words_while(command, &split_arguments(command), allowed, dress, group, wanted)
+}
+
+/// [`start_while`] for a command line that is split already; `command` is what is checked.
+pub(crate) fn start_words_while(
+    command: &[u8],
+    words: &[Vec<u8>],
+    allowed: &[Vec<u8>],
+    dress: impl FnOnce(&mut Command) + Send + 'static,
+    group: Group,
+    wanted: IsWanted<'_>,
+) -> Result<Program, NotRun> {
+    let (command, words, allowed) = (command.to_vec(), words.to_vec(), allowed.to_vec());
+    let make = move || {
+        let mut process = prepare(&command, &words, &allowed)?;
+        dress(&mut process);
+        Ok(process)
+    };
+    Program::start_while(make, group, wanted)
+}
+
 /// The command line as a process that is to be started. With *Allowed Script Directories* the
 /// program's own path, links followed, has to be in one of them, too; and that path is executed, so
 /// that no link can put another program in its place.
-pub(crate) fn prepare(command: &[u8], allowed: &[Vec<u8>]) -> Result<Command, NotRun> {
-    prepare_words(command, &split_arguments(command), allowed)
-}
-
-/// [`prepare`] for a command line that is split already; `command` is what is checked.
-pub(crate) fn prepare_words(command: &[u8], words: &[Vec<u8>], allowed: &[Vec<u8>]) -> Result<Command, NotRun> {
+fn prepare(command: &[u8], words: &[Vec<u8>], allowed: &[Vec<u8>]) -> Result<Command, NotRun> {
     check_allowed(command, allowed).map_err(NotRun::Refused)?;
     let (name, arguments) = words.split_first().ok_or(NotRun::Empty)?;
     let name = OsStr::from_bytes(name);
@@ -101,7 +133,10 @@ mod tests {
         let at = |path: &str| folder.join(path).into_os_string().into_encoded_bytes();
         for allowed in [at("ok"), at("also-ok")] {
             let directory = String::from_utf8(allowed.clone()).unwrap();
-            let run = |name: &str| prepare(format!("{directory}{name} x").as_bytes(), std::slice::from_ref(&allowed));
+            let run = |name: &str| {
+                let command = format!("{directory}{name} x").into_bytes();
+                prepare(&command, &split_arguments(&command), std::slice::from_ref(&allowed))
+            };
             for name in ["/script", "/alias", "//./script", "/../ok/script"] {
                 let refused = name.contains("..") && directory.ends_with("also-ok");
                 assert_eq!(run(name).is_ok(), !refused, "{directory} {name}");
@@ -111,7 +146,7 @@ mod tests {
             }
             assert!(matches!(run("/none"), Err(NotRun::Exec(error)) if error.kind() == io::ErrorKind::NotFound));
         }
-        let mut aliased = prepare(&at("ok/alias"), &[at("ok")]).unwrap();
+        let mut aliased = prepare(&at("ok/alias"), &[at("ok/alias")], &[at("ok")]).unwrap();
         assert_eq!(aliased.get_program(), ok.canonicalize().unwrap().join("script"));
         assert!(aliased.output().unwrap().status.success());
         fs::remove_dir_all(&folder).unwrap();

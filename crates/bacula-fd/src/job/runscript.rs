@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use fd_messages::MessageType;
 use fd_messages::{JobCodes, expand_job_codes};
@@ -15,7 +15,7 @@ use fd_session::texts;
 
 use crate::job::program::{self, NotRun};
 use crate::shared::job::Job;
-use fd_os::process::{Group, Program, Watched, is_unwanted};
+use fd_os::process::{Group, Watched, is_unwanted};
 
 /// Longest piece of output that makes one message, in bytes.
 const LINE_MAX: u64 = 499;
@@ -186,17 +186,16 @@ impl Failure {
 
 /// Output and errors of the program come through one pipe, in the order in which it writes them.
 fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
-    let mut process = program::prepare(command, allowed).map_err(|why| match why {
-        NotRun::Exec(error) => Failure::of_exec(&error),
-        NotRun::Empty | NotRun::Refused(_) => Failure::not_started(),
-    })?;
     let (reader, writer) = io::pipe().map_err(|_| Failure::not_started())?;
     let errors = writer.try_clone().map_err(|_| Failure::not_started())?;
-    process.stdin(Stdio::null()).stdout(writer).stderr(errors);
+    let dress = |process: &mut Command| {
+        process.stdin(Stdio::null()).stdout(writer).stderr(errors);
+    };
     let wanted = || watch.is_wanted();
-    let started = Program::start_while(process, Group::Stays, &wanted);
-    let child =
-        started.map_err(|error| if is_unwanted(&error) { Failure::not_started() } else { Failure::of_exec(&error) })?;
+    let child = program::start_while(command, allowed, dress, Group::Stays, &wanted).map_err(|why| match why {
+        NotRun::Exec(error) if !is_unwanted(&error) => Failure::of_exec(&error),
+        NotRun::Exec(_) | NotRun::Empty | NotRun::Refused(_) => Failure::not_started(),
+    })?;
     let mut output = BufReader::new(Watched::new(reader, &wanted));
     let mut piece = Vec::new();
     let ended = loop {

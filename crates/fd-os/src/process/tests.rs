@@ -85,13 +85,14 @@ fn a_program_that_is_slow_to_start_is_waited_for_while_it_is_wanted() {
     };
     let (program, go) = slow();
     let wanted = || (&go).write_all(b"!").is_ok();
-    let started = Program::start_while(program, Group::Ends, &wanted).unwrap();
+    let started = Program::start_while(|| io::Result::Ok(program), Group::Ends, &wanted).unwrap();
     assert_eq!(started.wait(&|| true).unwrap().code(), Some(3));
     let (program, mut go) = slow();
-    assert!(is_unwanted(&Program::start_while(program, Group::Ends, &times(2)).unwrap_err()));
+    assert!(is_unwanted(&Program::start_while(|| Ok(program), Group::Ends, &times(2)).unwrap_err()));
     go.write_all(b"!").unwrap();
-    let missing = Program::start_while(command("/no/such/program"), Group::Ends, &|| true).unwrap_err();
-    assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    let missing = || Ok(command("/no/such/program"));
+    let error: io::Error = Program::start_while(missing, Group::Ends, &|| true).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
 }
 
 #[test]

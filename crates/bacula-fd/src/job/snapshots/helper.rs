@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use fd_messages::split_arguments;
 use fd_os::io_error_text;
-use fd_os::process::{Group, IsWanted, Program, Watched, is_unwanted};
+use fd_os::process::{Group, IsWanted, Watched, is_unwanted};
 use fd_session::texts;
 
 use crate::job::program::{self, NotRun};
@@ -159,25 +159,27 @@ impl Helper {
         about: &Snapshot,
         wanted: IsWanted<'_>,
     ) -> Result<(Vec<u8>, Option<ExitStatus>), String> {
-        let mut process = program::prepare_words(command, words, &self.allowed).map_err(|why| match why {
-            NotRun::Exec(error) => io_error_text(&error),
-            NotRun::Refused(refused) => refused.to_string(),
-            NotRun::Empty => NO_PROGRAM.to_owned(),
-        })?;
-        for (name, value) in self.environment(action, about) {
-            if value.is_empty() {
-                process.env_remove(name);
-            } else {
-                process.env(name, OsString::from_vec(value.to_vec()));
-            }
-        }
         let (reader, writer) = io::pipe().map_err(|error| io_error_text(&error))?;
         let errors = writer.try_clone().map_err(|error| io_error_text(&error))?;
-        process.stdin(Stdio::null()).stdout(writer).stderr(errors);
-        let child = match Program::start_while(process, Group::Ends, wanted) {
+        let environment =
+            self.environment(action, about).map(|(name, value)| (name, OsString::from_vec(value.to_vec())));
+        let dress = |process: &mut Command| {
+            for (name, value) in environment {
+                if value.is_empty() {
+                    process.env_remove(name);
+                } else {
+                    process.env(name, value);
+                }
+            }
+            process.stdin(Stdio::null()).stdout(writer).stderr(errors);
+        };
+        let started = program::start_words_while(command, words, &self.allowed, dress, Group::Ends, wanted);
+        let child = match started {
             Ok(child) => child,
-            Err(error) if is_unwanted(&error) => return Ok((Vec::new(), None)),
-            Err(error) => return Err(io_error_text(&error)),
+            Err(NotRun::Exec(error)) if is_unwanted(&error) => return Ok((Vec::new(), None)),
+            Err(NotRun::Exec(error)) => return Err(io_error_text(&error)),
+            Err(NotRun::Refused(refused)) => return Err(refused.to_string()),
+            Err(NotRun::Empty) => return Err(NO_PROGRAM.to_owned()),
         };
         let mut printed = Vec::new();
         let read = Watched::new(reader, wanted).take(MOST_OUTPUT).read_to_end(&mut printed);
