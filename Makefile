@@ -130,7 +130,7 @@ paper-smoke: setup ## One replica of the short form of every phase, rendered and
 	$(CARGO) run --release -q -p bench -- paper render --data "$(PAPER_OUT)/smoke/data" --into "$(PAPER_OUT)/smoke/generated"
 	python3 paper/perf-analysis/check/check.py paper/perf-analysis --data "$(PAPER_OUT)/smoke/data" --generated "$(PAPER_OUT)/smoke/generated"
 
-paper-gates: setup ## Run what every commit has to pass, and note for the paper how it ended
+paper-gates: setup lint-tools ## Run what every commit has to pass, and note for the paper how it ended
 	$(CARGO) build --release -p bacula-fd -p bench
 	$(CARGO) run --release -q -p bench -- paper gates
 

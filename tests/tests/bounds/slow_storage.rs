@@ -180,10 +180,16 @@ impl Scene {
             Ok(if is_serving(pid) { Err("it is served".to_owned()) } else { Ok(()) })
         })?;
         assert!(told.elapsed() < AFTER_A_CANCEL, "{fault}: {:?}", told.elapsed());
-        wait_for(&format!("the report about {fault}"), PATIENCE, || {
-            let JobResult { row, log } = self.bed.result(job)?;
-            Ok(if row.status == 'A' && log.contains("  Termination: ") { Ok(()) } else { Err(log) })
-        })
+        self.bed.wait_for_reports(&[job])?;
+        self.bed.result(job)?.must_be('A').map(|_job| ())
+    }
+
+    /// Starts a job, and waits until it hangs.
+    fn hang(&mut self, command: &str, fault: &str) -> Result<u32> {
+        self.storage.order(&format!("fault {fault}"))?;
+        let job = self.bed.queue(command)?;
+        self.storage.order("held")?;
+        Ok(job)
     }
 
     /// The regular files on the volume.
@@ -351,9 +357,7 @@ fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<
     let cases = cases(&scene, good.row.id);
     for (number, (command, fault, delay)) in cases.iter().enumerate() {
         scene.storage.order(&format!("delay {delay}"))?;
-        scene.storage.order(&format!("fault {fault}"))?;
-        let job = scene.bed.queue(command)?;
-        scene.storage.order("held")?;
+        let job = scene.hang(command, fault)?;
         if number % 2 == 0 {
             scene.bed.backup("test", "level=Full fileset=local")?.must_be_good()?;
         }
@@ -419,9 +423,7 @@ fn what_a_job_asks_of_storage_before_it_begins_can_be_canceled() -> Result<()> {
     for (client, command, fault) in cases {
         let pid = scene.bed.client(client)?.pid()?;
         let idle = threads(pid)?;
-        scene.storage.order(&format!("fault {fault}"))?;
-        let job = scene.bed.queue(&command)?;
-        scene.storage.order("held")?;
+        let job = scene.hang(&command, fault)?;
         scene.cancel_early(job, pid, fault)?;
         scene.storage.order("clear")?;
         threads_end(pid, idle, fault)?;

@@ -5,7 +5,7 @@
 //! end is not notified, and a daemon that sends on later gets a reset.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -265,11 +265,13 @@ fn a_job_whose_connection_the_router_drops_ends_with_one_message() -> Result<()>
         // Neither side has anything to send, and yet the router sees that the connection is in use.
         behind.inside.must_be_kept_warm()?;
         behind.storage.forget(&behind.inside)?;
-        // Whether the daemon still reads is up to it.
-        let _gone = (0..20).try_for_each(|_| {
-            thread::yield_now();
-            fifo.write_all(&Noise::new(2).bytes(BLOCK))
-        });
+        // The system still takes data for a connection that is gone. Only what is sent later ends
+        // the job, so there has to be more until then.
+        wait_for("the daemon to close the FIFO", PATIENCE, || {
+            let written = fifo.write_all(&Noise::new(2).bytes(BLOCK));
+            let is_closed = written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+            Ok(if is_closed { Ok(()) } else { Err(format!("{written:?}")) })
+        })?;
         drop(fifo);
         let result = bed.wait(job)?;
         println!("{client}: {}\n{}", result.row.status, result.log);

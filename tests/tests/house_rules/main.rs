@@ -466,8 +466,8 @@ fn every_dependency_has_its_reason() -> Outcome<()> {
     Ok(())
 }
 
-/// docs/differences.md names a test for each difference; a test that is renamed or gone leaves a
-/// claim without proof.
+/// docs/differences.md names a test for each difference, and the paper one for each fault; a test
+/// that is renamed or gone leaves a claim without proof.
 #[test]
 fn every_difference_names_a_test_that_exists() -> Outcome<()> {
     let mut known = BTreeSet::new();
@@ -484,6 +484,11 @@ fn every_difference_names_a_test_that_exists() -> Outcome<()> {
             if !known.contains(name) {
                 problems.push(format!("docs/differences.md names the test {name}, which does not exist"));
             }
+        }
+    }
+    for name in read("paper/perf-analysis/faults.csv")?.lines().skip(1).filter_map(|line| line.split(',').nth(3)) {
+        if !known.contains(name) {
+            problems.push(format!("faults.csv names the test {name}, which does not exist"));
         }
     }
     none(&problems);

@@ -370,8 +370,8 @@ fn names(folder: &Path) -> BTreeSet<String> {
 }
 
 /// From a log of calls: the files that were renamed before their content was synchronized, and the
-/// renames that were not synchronized themselves, with the directory. Whoever was killed behind a
-/// rename, or at it, has promised nothing yet.
+/// renames that were not synchronized themselves, with the directory. A daemon that was killed
+/// behind a rename, or at it, has promised nothing yet.
 fn undurable(log: &str, was_killed: bool) -> Vec<String> {
     let mut unsynced = BTreeSet::new();
     let mut problems = Vec::new();

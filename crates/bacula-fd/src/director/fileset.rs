@@ -53,8 +53,7 @@ impl Conversation<'_> {
                 Ok(()) => {}
                 Err(ListEnd::Unwanted) => return Flow::End,
                 Err(ListEnd::Nothing(nothing)) => {
-                    let (kind, text) = nothing.message();
-                    self.say(kind, text);
+                    self.ended::<()>(&job, Err(nothing));
                     return Flow::End;
                 }
                 Err(ListEnd::Told(_)) if is_canceled() => return Flow::End,
