@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build nightly soak bench bench-quick bench-parts paper paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -122,7 +122,10 @@ paper: setup ## Measure what is missing of paper/perf-analysis/plan.toml; PHASES
 	$(CARGO) build --release -p bacula-fd -p bed -p bench
 	$(CARGO) run --release -q -p bench -- paper run $(addprefix --phase ,$(PHASES)) $(addprefix --blocks ,$(BLOCKS))
 
-paper-smoke: setup ## One replica of the short form of every phase, rendered and computed once more, in target/paper/smoke
+paper-tools: ## Install Python for the paper (apt), say so if that can't be done
+	@PAPER_PACKAGES=1 scripts/system-packages
+
+paper-smoke: paper-tools ## One replica of the short form of every phase, rendered and computed once more, in target/paper/smoke
 	@paper/perf-analysis/packages
 	$(CARGO) build --release -p bacula-fd -p bed -p bench
 	rm -rf "$(PAPER_OUT)/smoke"
@@ -134,13 +137,13 @@ paper-gates: setup lint-tools ## Run what every commit has to pass, and note for
 	$(CARGO) build --release -p bacula-fd -p bench
 	$(CARGO) run --release -q -p bench -- paper gates
 
-paper-render: ## Tables, figures and text of the paper from its raw rows; HTML and PDF in target/paper
+paper-render: paper-tools ## Tables, figures and text of the paper from its raw rows; HTML and PDF in target/paper
 	$(CARGO) build --release -q -p bench
 	$(CARGO) run --release -q -p bench -- paper render
 	$(CARGO) run --release -q -p bench -- paper excerpts
 	@scripts/paper-render paper/perf-analysis/generated "$(PAPER_OUT)"
 
-paper-check: ## Render again and compare, compute every number once more, look for numbers typed into the text
+paper-check: paper-tools ## Render again and compare, compute every number once more, look for numbers typed into the text
 	$(CARGO) build --release -q -p bench
 	$(CARGO) run --release -q -p bench -- paper render --into "$(PAPER_OUT)/again"
 	diff -r paper/perf-analysis/generated "$(PAPER_OUT)/again"

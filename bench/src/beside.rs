@@ -17,7 +17,8 @@ use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, Result, say};
 use clap::Args;
 use nix::unistd::sync;
 
-use self::work::{Running, Server, Transaction, Work};
+pub use self::work::Work;
+use self::work::{Running, Server, Transaction};
 use crate::connection::Watch;
 use crate::statistics::{float, quotient, sorted_quantile};
 use crate::tree::{Standing, drop_caches, file, warm};
@@ -27,6 +28,7 @@ use crate::volumes::remove_volumes;
 const SLOW: Duration = Duration::from_millis(50);
 /// How long the work runs before a job and after it.
 const MARGIN: Duration = Duration::from_secs(3);
+
 /// Seconds from the job's beginning to the end of a transaction, and how many milliseconds it took.
 fn line(transaction: &Transaction, begun: SystemTime) -> String {
     let since = transaction.done.duration_since(begun);
@@ -35,14 +37,15 @@ fn line(transaction: &Transaction, begun: SystemTime) -> String {
 }
 
 /// A job and what was beside it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Beside {
     /// Who ran it.
     pub fd: Fd,
     /// Life of the connection, seconds.
     pub job: f64,
-    /// Transactions in the stock daemon's whole time.
-    pub transactions: u64,
+    /// How long each transaction in the stock daemon's whole time took, milliseconds; the quickest
+    /// first.
+    pub times: Vec<f64>,
     /// Of them, those of more than 50 ms.
     pub slow: u64,
     /// In milliseconds: the median, and what nine and ninety-nine of a hundred don't exceed.
@@ -76,10 +79,9 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// One round for the paper: commits, volumes and catalog in memory.
-    pub fn round(ours_first: bool) -> Self {
-        let work = Work::Commits;
-        Self { work, rounds: 1, manners: None, elsewhere: true, cold: false, raw: None, ours_first }
+    /// One round for the paper.
+    pub fn round(work: Work, elsewhere: bool, ours_first: bool) -> Self {
+        Self { work, rounds: 1, manners: None, elsewhere, cold: false, raw: None, ours_first }
     }
 }
 
@@ -154,9 +156,9 @@ fn row(fd: Fd, job: Duration, begun: SystemTime, window: Duration, transactions:
     Beside {
         fd,
         job: job.as_secs_f64(),
-        transactions: times.len() as u64,
         slow: times.iter().filter(|time| **time > SLOW).count() as u64,
         quantiles: [500, 900, 990].map(|thousandths| sorted_quantile(&milliseconds, thousandths)),
+        times: milliseconds,
     }
 }
 
@@ -166,8 +168,8 @@ pub fn markdown(rows: &[Beside]) -> String {
         "| daemon | job s | transactions | slower than 50 ms | p50 ms | p90 ms | p99 ms |\n\
          | --- | --: | --: | --: | --: | --: | --: |\n",
     );
-    for Beside { fd, job, transactions, slow, quantiles: [middle, nine, most] } in rows {
-        let name = fd.name();
+    for Beside { fd, job, times, slow, quantiles: [middle, nine, most] } in rows {
+        let (name, transactions) = (fd.name(), times.len());
         let _ = writeln!(text, "| {name} | {job:.2} | {transactions} | {slow} | {middle:.1} | {nine:.1} | {most:.1} |");
     }
     let sum = |fd: Fd, of: fn(&Beside) -> f64| rows.iter().filter(|row| row.fd == fd).map(of).sum::<f64>();
@@ -200,7 +202,7 @@ mod tests {
             })
             .into();
         let row = row(Fd::Ours, 4 * second, begun, 10 * second, &transactions);
-        assert_eq!((row.transactions, row.slow), (3, 2));
+        assert_eq!((row.times.len(), row.slow), (3, 2));
         assert!((row.quantiles[0] - 51.0).abs() < 1e-9, "{row:?}");
     }
 }

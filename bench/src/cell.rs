@@ -9,7 +9,7 @@ use crate::tree::{Kind, Suite, Tree};
 
 mod variant;
 
-pub use variant::{Codec, Part, Variant};
+pub use variant::{Codec, Mounted, Part, Variant};
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,6 +148,10 @@ impl Cell {
         for thousands in [1, 10] {
             add(Kind::Small, thousands, &slow, &[Full, Incremental, Restore]);
         }
+        let [tuned, plain] = Mounted::ALL.map(|mounted| Variant::Bucket(mounted, 64));
+        add(Kind::Small, 1, &[tuned], &[Full]);
+        add(Kind::Small, 3, &[tuned, plain], &[Full, Incremental]);
+        add(Kind::Small, 3, &[256, 768].map(|in_flight| Variant::Bucket(Mounted::Tuned, in_flight)), &[Full]);
         cells
     }
 
@@ -161,8 +165,10 @@ impl Cell {
 
     /// Whether it is measured for the paper only, or when it is named.
     fn is_of_the_paper(&self) -> bool {
-        let variant =
-            matches!(self.variant, Variant::Bare(_) | Variant::Workers(..) | Variant::Far(..) | Variant::Clients(_));
+        let variant = matches!(
+            self.variant,
+            Variant::Bare(_) | Variant::Workers(..) | Variant::Far(..) | Variant::Clients(_) | Variant::Bucket(..)
+        );
         variant || matches!(self.tree.kind, Kind::Single | Kind::Holes | Kind::Foreign(_))
     }
 

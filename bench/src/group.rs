@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use bed::{
     Bed, BedError, BedOptions, ClientOptions, Fd, FileRow, FileSet, JobResult, RecordRules, Result, Times, TreeRules,
@@ -24,7 +24,7 @@ use crate::places::Places;
 use crate::restored::Restored;
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
-use crate::surroundings::{Stalls, Surroundings, asked, free, load, resident};
+use crate::surroundings::{Stalls, Surroundings, asked, resident};
 use crate::tree::{Kind, Standing, drop_caches, file, visit, warm};
 
 /// A bed with one tree and one variant.
@@ -270,13 +270,7 @@ impl<'a> Group<'a> {
     fn measure(&mut self, cell: Cell, side: Side, replica: u32, turn: u32) -> Result<(Sample, JobResult)> {
         let command = self.command(cell, side)?;
         let read = self.read_files(cell, side)?;
-        let mut around = Surroundings {
-            began: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-            resident_before: resident(&read),
-            disk_free: free(self.bed.folder()),
-            load: load(),
-            ..Surroundings::default()
-        };
+        let mut around = Surroundings { resident_before: resident(&read), ..Surroundings::found(self.bed.folder()) };
         let client = self.bed.client(side.name())?;
         let port = self.ways.get(&side).map_or(client.port(), |way| way.port);
         let fd = if side == Side::Floor { std::process::id() } else { client.pid()? };
@@ -305,12 +299,12 @@ impl<'a> Group<'a> {
             side,
             replica,
             turn,
-            outcome: if result.row.errors > 0 && result.row.status == 'T' { 'W' } else { result.row.status },
+            outcome: Sample::outcome_of(&result.row),
             connection: connection.life.as_secs_f64() * 1e3,
             first: self
                 .first_file(cell.level, side)?
                 .map(|first| first.duration_since(connection.begun).unwrap_or_default().as_secs_f64() * 1e3),
-            job: self.job_seconds(result.row.id)?,
+            job: job_seconds(&self.bed, result.row.id)?,
             fd: fd.as_secs_f64(),
             fd_user: parts.parts.user.saturating_sub(old.parts.user).as_secs_f64(),
             fd_system: parts.parts.system.saturating_sub(old.parts.system).as_secs_f64(),
@@ -391,13 +385,6 @@ impl<'a> Group<'a> {
     fn volumes(&self, job: &JobResult, side: Side) -> Result<Vec<PathBuf>> {
         let folder = self.bed.folder().join("volumes").join(side.name());
         Ok(self.bed.catalog().volumes(job.row.id)?.into_iter().map(|name| folder.join(name)).collect())
-    }
-
-    fn job_seconds(&self, job: u32) -> Result<f64> {
-        let column = "strftime('%s', EndTime) - strftime('%s', StartTime)";
-        let rows = self.bed.catalog().rows(&[column], &format!("FROM Job WHERE JobId = {job}"))?;
-        let text = rows.first().and_then(|row| row.first()).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        Ok(text.and_then(|text| text.parse().ok()).unwrap_or_default())
     }
 
     /// Fails if the two daemons have not made the same.
@@ -505,6 +492,14 @@ impl<'a> Group<'a> {
         }
         Ok(())
     }
+}
+
+/// From the catalog's start time of a job to its end time, seconds.
+pub(crate) fn job_seconds(bed: &Bed, job: u32) -> Result<f64> {
+    let column = "strftime('%s', EndTime) - strftime('%s', StartTime)";
+    let rows = bed.catalog().rows(&[column], &format!("FROM Job WHERE JobId = {job}"))?;
+    let text = rows.first().and_then(|row| row.first()).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    Ok(text.and_then(|text| text.parse().ok()).unwrap_or_default())
 }
 
 /// Which beds have a client that sends what was recorded: those whose Full is saved with all

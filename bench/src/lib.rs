@@ -4,6 +4,7 @@
 
 pub mod beside;
 pub mod bpipe;
+pub mod bucket;
 pub mod canvas;
 pub mod cell;
 pub mod connection;
@@ -18,6 +19,7 @@ pub mod places;
 pub mod plot;
 pub mod plugin_host;
 mod processes;
+mod programs;
 pub mod report;
 pub mod restored;
 pub mod s3;

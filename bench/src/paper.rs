@@ -5,6 +5,7 @@
 pub mod analysis;
 pub mod blocks;
 pub mod command;
+pub mod curves;
 pub mod derived;
 pub mod excerpts;
 pub mod faults;
@@ -17,6 +18,7 @@ pub mod manifest;
 pub mod plan;
 pub mod render;
 pub mod rivals;
+pub mod scale;
 pub mod tables;
 pub mod tail;
 pub mod text;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use bed::{Result, reset_peak};
+use bed::{Bed, Result, reset_peak};
 
 use crate::group::used;
 use crate::tree::file;
@@ -21,6 +21,12 @@ pub(crate) fn children(parent: u32) -> Result<Vec<u32>> {
         fs::read_to_string(proc.join(pid.to_string()).join("status")).unwrap_or_default().contains(&line)
     };
     Ok(numbers.filter(is_child).collect())
+}
+
+/// CPU seconds that a bed's Storage Daemon and its Director have used.
+pub(crate) fn used_by_others(bed: &mut Bed) -> Result<[f64; 2]> {
+    let [sd, dir] = [bed.storage().process()?.pid(), bed.director().process()?.pid()];
+    Ok([used(sd)?.cpu.as_secs_f64(), used(dir)?.cpu.as_secs_f64()])
 }
 
 /// CPU time and peak memory of some processes during a job.

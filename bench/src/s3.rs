@@ -5,7 +5,6 @@
 //!
 //! Then the plugin alone: with more and fewer objects in flight, and with listings of any length.
 
-mod mount;
 mod pages;
 
 use std::fmt::Write as _;
@@ -18,15 +17,15 @@ use bed::{
 };
 use clap::{Args, value_parser};
 use nix::unistd::sync;
-use openssl::hash::{MessageDigest, hash};
 
+use crate::bucket::mount::Mount;
+use crate::bucket::{NO_MANNERS, md5, plugin_set};
+use crate::cell::Mounted;
 use crate::connection::Watch;
-use crate::surroundings::load;
-
 use crate::processes::{Before, Cost, children};
 use crate::statistics::{float, median, quotient};
+use crate::surroundings::load;
 use crate::volumes::remove_volumes;
-use mount::{Kind, Mount};
 use pages::Pages;
 
 /// Objects of a directory of small and of large ones.
@@ -135,17 +134,16 @@ struct Stand<'a> {
 /// A program is missing, a job fails, or it does not save what it must.
 pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Result<String> {
     let kinds = wanted.mounts.iter().filter(|name| !name.is_empty()).map(|name| {
-        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kind = Mounted::ALL.into_iter().find(|kind| kind.name() == name);
         kind.ok_or_else(|| BedError::Usage(format!("{name}: no kind of mount; tuned or plain")))
     });
     let kinds = kinds.collect::<Result<Vec<_>>>()?;
-    if !kinds.is_empty() {
-        Mount::must_be_possible()?;
+    if let (false, Some(missing)) = (kinds.is_empty(), Mount::missing()) {
+        return Err(BedError::Usage(missing.to_owned()));
     }
     let mut options = BedOptions::new("bench-s3", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
     for client in &mut options.clients {
-        // The server and its distance work on this host only because this is a bench.
-        client.settings.push("job.manners = \"off\"".to_owned());
+        client.settings.push(NO_MANNERS.to_owned());
     }
     // A volume for each job, so that old ones can go.
     options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
@@ -169,12 +167,12 @@ pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Resu
             let set = format!("{bucket}-{prefetch}");
             let path = folder.join(format!("{set}.toml"));
             Gateway::settings(&path, distance.port(), bucket, &format!("prefetch = {prefetch}"))?;
-            options.file_sets.push(plugin_set(&set, &signature, &path.display().to_string()));
+            options.file_sets.push(plugin_set(&set, &signature, &path));
         }
     }
     let path = folder.join("listed.toml");
     Gateway::settings(&path, pages.port(), "listed", "")?;
-    options.file_sets.push(plugin_set("listed", &signature, &path.display().to_string()));
+    options.file_sets.push(plugin_set("listed", &signature, &path));
     let bed = Bed::start(options)?;
     let mut stand = Stand { gateway, distance, bed, watch, interrupted, wanted, all: Vec::new() };
     stand.fill(&buckets)?;
@@ -184,14 +182,8 @@ pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Resu
     Ok(text)
 }
 
-fn plugin_set(name: &str, signature: &str, path: &str) -> FileSet {
-    let options = format!("Options {{ {signature} }}");
-    let lines = ["Include {", &options, &format!("Plugin = \"s3:{path}\""), "}"].map(str::to_owned).to_vec();
-    FileSet { lines, ..FileSet::new(name, &[], &[]) }
-}
-
 impl Stand<'_> {
-    fn measure(&mut self, buckets: &[Bucket], kinds: &[Kind]) -> Result<()> {
+    fn measure(&mut self, buckets: &[Bucket], kinds: &[Mounted]) -> Result<()> {
         for &bucket in buckets {
             for _ in 0..self.wanted.pairs {
                 self.beside(bucket, kinds)?;
@@ -236,7 +228,7 @@ impl Stand<'_> {
     }
 
     /// Both daemons: a Full and an unchanged Incremental of each.
-    fn beside(&mut self, bucket: Bucket, kinds: &[Kind]) -> Result<()> {
+    fn beside(&mut self, bucket: Bucket, kinds: &[Mounted]) -> Result<()> {
         for &kind in kinds {
             let set = format!("{}-{}", bucket.name(), kind.name());
             self.chain(bucket, Fd::Stock, kind.name(), &set, Some(kind))?;
@@ -247,7 +239,7 @@ impl Stand<'_> {
         Ok(())
     }
 
-    fn chain(&mut self, bucket: Bucket, fd: Fd, side: &str, set: &str, kind: Option<Kind>) -> Result<()> {
+    fn chain(&mut self, bucket: Bucket, fd: Fd, side: &str, set: &str, kind: Option<Mounted>) -> Result<()> {
         let mut jobs = Vec::new();
         for level in ["Full", "Incremental"] {
             let place = self.bed.folder().join("mounts").join(set);
@@ -366,7 +358,7 @@ impl Stand<'_> {
     }
 
     /// Medians: both daemons, then ours by objects in flight.
-    fn markdown(&self, buckets: &[Bucket], kinds: &[Kind]) -> String {
+    fn markdown(&self, buckets: &[Bucket], kinds: &[Mounted]) -> String {
         let wanted = self.wanted;
         let mut text = String::new();
         let Some(first) = wanted.prefetch.first() else { return text };
@@ -430,12 +422,4 @@ impl Stand<'_> {
 
 fn mebibytes(cost: Cost) -> f64 {
     float(cost.peak) / float(1 << 20)
-}
-
-fn md5(data: &[u8]) -> Result<String> {
-    let digest = hash(MessageDigest::md5(), data).map_err(|error| BedError::Usage(error.to_string()))?;
-    Ok(digest.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
 }

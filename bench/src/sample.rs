@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 
-use bed::{BedError, Result};
+use bed::{BedError, JobRow, Result};
 
 use crate::cell::Cell;
 use crate::statistics::float;
@@ -86,6 +86,11 @@ impl Sample {
     /// Whether its figures count: the job ended well, perhaps with warnings.
     pub fn is_good(&self) -> bool {
         matches!(self.outcome, 'T' | 'W')
+    }
+
+    /// The letter of a job: the catalog's, and `W` of a good one with errors.
+    pub fn outcome_of(job: &JobRow) -> char {
+        if job.errors > 0 && job.status == 'T' { 'W' } else { job.status }
     }
 
     fn line(&self) -> String {

@@ -1,9 +1,11 @@
-//! Where the jobs of a cell run: a bed with one client of each daemon, or with several.
+//! Where the jobs of a cell run: a bed with one client of each daemon, or with several, or with a
+//! bucket.
 
 use std::env;
 
 use bed::{Result, SlowStorage};
 
+use crate::bucket::Buckets;
 use crate::cell::{Cell, Level, Variant};
 use crate::connection::Watch;
 use crate::group::{Group, Replica};
@@ -22,6 +24,8 @@ pub enum Stage<'a> {
     One(Box<Group<'a>>),
     /// With several that are saved at once.
     Together(Box<Together<'a>>),
+    /// With one client of each daemon, which save a bucket.
+    Bucket(Box<Buckets<'a>>),
 }
 
 impl<'a> Stage<'a> {
@@ -33,7 +37,8 @@ impl<'a> Stage<'a> {
             let here = free(&env::temp_dir())? >> 30;
             (here < needed).then(|| format!("it needs {needed} GiB of free disk, and there are {here}"))
         };
-        cell.tree.kind.missing().or_else(storage).or_else(room)
+        let bucket = || if matches!(cell.variant, Variant::Bucket(..)) { Buckets::missing() } else { None };
+        cell.tree.kind.missing().or_else(storage).or_else(bucket).or_else(room)
     }
 
     /// Raises the bed.
@@ -41,6 +46,9 @@ impl<'a> Stage<'a> {
         match cell.variant {
             Variant::Clients(count) => {
                 Together::start(cell, count, tree, watch).map(|many| Self::Together(Box::new(many)))
+            }
+            Variant::Bucket(mounted, in_flight) => {
+                Buckets::start(cell, (mounted, in_flight), tree, watch).map(|bucket| Self::Bucket(Box::new(bucket)))
             }
             _ => Group::start(cell, tree, watch, restored).map(|group| Self::One(Box::new(group))),
         }
@@ -59,6 +67,7 @@ impl<'a> Stage<'a> {
                 group.replica(cell, replica, turns)
             }
             Self::Together(together) => together.replica(cell, replica, turns),
+            Self::Bucket(bucket) => bucket.replica(cell, replica, turns),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bed::{Result, argv, run};
 use nix::sys::statvfs::statvfs;
@@ -42,6 +43,15 @@ pub struct Stalls {
     pub io_full: Option<u64>,
     /// Some task, for memory.
     pub memory_some: Option<u64>,
+}
+
+impl Surroundings {
+    /// What a job finds whose volumes are in this folder. Which part of what it reads is in the
+    /// page cache is not looked at.
+    pub fn found(folder: &Path) -> Self {
+        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Self { began, disk_free: free(folder), load: load(), ..Self::default() }
+    }
 }
 
 impl Stalls {

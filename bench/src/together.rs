@@ -3,20 +3,19 @@
 //! begin to the last one's end, and sums of all of them.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, JobResult, Result};
 use nix::unistd::sync;
 
 use crate::cell::Cell;
 use crate::connection::Watch;
-use crate::group::{Replica, used};
-use crate::processes::Before;
+use crate::group::Replica;
+use crate::processes::{Before, used_by_others};
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
-use crate::surroundings::{Stalls, Surroundings, free, load};
-use crate::tree::{Standing, file};
+use crate::surroundings::{Stalls, Surroundings};
+use crate::tree::Standing;
+use crate::volumes::remove_volumes;
 
 /// A bed with so many clients of each daemon.
 #[derive(Debug)]
@@ -67,12 +66,9 @@ impl<'a> Together<'a> {
             daemons.push(client.pid()?);
             ports.push(client.port());
         }
-        let others = [self.bed.storage().process()?.pid(), self.bed.director().process()?.pid()];
-        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let (load, disk_free) = (load(), free(self.bed.folder()));
-        let before = Before::of(&daemons)?;
-        let cpu = || -> Result<Vec<Duration>> { others.iter().map(|pid| Ok(used(*pid)?.cpu)).collect() };
-        let (old, stalls) = (cpu()?, Stalls::now());
+        let around = Surroundings::found(self.bed.folder());
+        let (before, others) = (Before::of(&daemons)?, used_by_others(&mut self.bed)?);
+        let stalls = Stalls::now();
         let commands: Vec<String> = names.iter().map(|name| format!("run job=backup-{name} level=Full yes")).collect();
         let (jobs, span) = self.watch.all_of(&ports, || {
             let jobs = self.bed.queue_all(&commands)?;
@@ -81,8 +77,7 @@ impl<'a> Together<'a> {
         })?;
         let stalls = Stalls::now().since(stalls);
         let cost = before.until_now(&daemons)?;
-        let used: Vec<f64> =
-            cpu()?.iter().zip(&old).map(|(now, then)| now.saturating_sub(*then).as_secs_f64()).collect();
+        let [sd, dir] = used_by_others(&mut self.bed)?;
         let results = jobs.iter().map(|job| self.bed.result(*job)).collect::<Result<Vec<_>>>()?;
         let sum = |of: fn(&JobResult) -> u64| results.iter().map(of).sum::<u64>();
         let bad = results.iter().find(|job| job.row.status != 'T').map(|job| job.row.status);
@@ -100,13 +95,13 @@ impl<'a> Together<'a> {
             // The kernel's ticks of each are not summed.
             fd_user: 0.0,
             fd_system: 0.0,
-            sd: used.first().copied().unwrap_or_default(),
-            dir: used.last().copied().unwrap_or_default(),
+            sd: sd - others[0],
+            dir: dir - others[1],
             rss: float(cost.peak),
             files: sum(|job| job.row.files),
             bytes: sum(|job| job.row.bytes),
             read_bytes: sum(|job| job.row.read_bytes),
-            around: Surroundings { began, stalls, disk_free, load, ..Surroundings::default() },
+            around: Surroundings { stalls, ..around },
         };
         self.tidy(&names, &results)?;
         Ok((sample, results))
@@ -114,14 +109,7 @@ impl<'a> Together<'a> {
 
     /// Removes what the jobs have written.
     fn tidy(&self, names: &[String], jobs: &[JobResult]) -> Result<()> {
-        for (name, job) in names.iter().zip(jobs) {
-            for volume in self.bed.catalog().volumes(job.row.id)? {
-                self.bed.console(&[&format!("delete volume={volume} yes")])?;
-                let path = self.bed.folder().join("volumes").join(name).join(volume);
-                fs::remove_file(&path).map_err(file("remove", &path))?;
-            }
-        }
-        Ok(())
+        names.iter().zip(jobs).try_for_each(|(name, job)| remove_volumes(&self.bed, job, name))
     }
 }
 

@@ -32,10 +32,16 @@ impl Gateway {
     /// What is said where it is not installed.
     pub const MISSING: &str = "needs versitygw and curl (scripts/s3-server)";
 
+    /// Why it can't be started here, if so.
+    pub fn missing() -> Option<&'static str> {
+        let has_curl = Command::new("curl").arg("--version").output().is_ok();
+        (!has_curl || program().is_none()).then_some(Self::MISSING)
+    }
+
     /// Starts it with an empty directory in this folder; with TLS if there are a certificate and
     /// its key. `None` if it is not installed.
     pub fn start(folder: &Folder, tls: Option<[&Path; 2]>) -> Result<Option<Self>> {
-        let Some(program) = program().filter(|_| Command::new("curl").arg("--version").output().is_ok()) else {
+        let Some(program) = program().filter(|_| Self::missing().is_none()) else {
             return Ok(None);
         };
         let (port, objects) = (ReservedPort::new()?, folder.make("objects")?);

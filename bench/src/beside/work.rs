@@ -1,5 +1,6 @@
 //! The other work: it goes on until it is stopped, and knows of each transaction when it was due.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{FileExt as _, chown};
@@ -14,7 +15,9 @@ use bed::{BedError, PATIENCE, Process, Result, argv, converse, run, wait_for};
 use clap::ValueEnum;
 use nix::sys::signal::Signal;
 use nix::unistd::{User, sync};
+use serde::Deserialize;
 
+use crate::programs::is_on_path;
 use crate::tree::{file, noise_file};
 
 /// Transactions per second.
@@ -25,8 +28,9 @@ const CLIENTS: u32 = 8;
 const DATA: usize = 256;
 
 /// What else the host does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Work {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Work {
     /// Four pages are read, one is appended and synchronized.
     Commits,
     /// pgbench's own transaction, with a `PostgreSQL` of the host, 1,000,000 accounts.
@@ -37,6 +41,18 @@ pub(super) enum Work {
     Fio,
     /// Nothing: what manners cost when nobody needs them.
     Nothing,
+}
+
+impl Work {
+    /// What it needs and this host has not.
+    pub fn missing(self) -> Option<&'static str> {
+        match self {
+            Self::Pgbench if Server::programs().is_none() => Some("there is no PostgreSQL"),
+            Self::Sqlite if !is_on_path("sqlite3") => Some("sqlite3 is not on PATH"),
+            Self::Fio if !is_on_path("fio") => Some("fio is not on PATH"),
+            _ => None,
+        }
+    }
 }
 
 /// A transaction: when it was done, and how long after it was due.
@@ -260,6 +276,12 @@ impl Drop for Accounts {
     }
 }
 
+/// A program that SIGINT ends: this one blocks that signal for itself, and its children inherit
+/// that.
+fn interruptible(words: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
+    argv(["env", "--default-signal=INT"]).into_iter().chain(words.into_iter().map(Into::into)).collect()
+}
+
 /// See [`Work::Fio`].
 fn fio(folder: &Path) -> Result<Running> {
     // Without its directory it would be looked for where the bench runs.
@@ -289,7 +311,7 @@ fn fio(folder: &Path) -> Result<Running> {
         &rate,
         &clients,
     ];
-    let process = Process::start("fio", &argv(words), &folder.join("fio.out"))?;
+    let process = Process::start("fio", &interruptible(words), &folder.join("fio.out"))?;
     Ok(Running::Program { process, folder: folder.to_owned(), logged: fio_line })
 }
 
@@ -316,11 +338,15 @@ pub(super) struct Server {
 }
 
 impl Server {
+    /// Those of the newest server on this host.
+    fn programs() -> Option<PathBuf> {
+        let versions = fs::read_dir("/usr/lib/postgresql").ok()?.flatten().map(|entry| entry.path().join("bin"));
+        versions.filter(|programs| programs.join("initdb").exists()).max()
+    }
+
     /// Makes a cluster and pgbench's tables, and starts it.
     pub(super) fn start(folder: &Path) -> Result<Self> {
-        let versions = fs::read_dir("/usr/lib/postgresql").map_err(file("read", Path::new("/usr/lib/postgresql")))?;
-        let newest = versions.flatten().map(|entry| entry.path()).max();
-        let programs = newest.ok_or_else(|| BedError::Usage("there is no PostgreSQL".to_owned()))?.join("bin");
+        let programs = Self::programs().ok_or_else(|| BedError::Usage("there is no PostgreSQL".to_owned()))?;
         let user = User::from_name("postgres").ok().flatten();
         let user = user.ok_or_else(|| BedError::Usage("there is no user postgres".to_owned()))?;
         chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).map_err(file("change", folder))?;
@@ -360,7 +386,7 @@ impl Server {
         if output.exists() {
             fs::remove_file(&output).map_err(file("remove", &output))?;
         }
-        let process = Process::start("pgbench", &argv(self.words("pgbench", &more)), &output)?;
+        let process = Process::start("pgbench", &interruptible(self.words("pgbench", &more)), &output)?;
         Ok(Running::Program { process, folder: self.folder.clone(), logged: pgbench_line })
     }
 }

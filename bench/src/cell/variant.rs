@@ -46,6 +46,33 @@ pub enum Variant {
     Far(u16, u16),
     /// So many clients with the same tree at once.
     Clients(u16),
+    /// The tree's files are the objects of a bucket, which the stock daemon sees mounted; ours
+    /// fetches so many at a time.
+    Bucket(Mounted, u16),
+}
+
+/// How a bucket becomes a file system: what `rclone mount` is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mounted {
+    /// Nothing. It asks for the modification time of each object, which it may have stored as
+    /// metadata: a request for each.
+    Plain,
+    /// All that makes it fast: the server's times, which come with the listing; an object is asked
+    /// for its data only; and the kernel may remember names and attributes.
+    Tuned,
+}
+
+impl Mounted {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Tuned, Self::Plain];
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Tuned => "tuned",
+        }
+    }
 }
 
 /// How data is compressed.
@@ -149,6 +176,7 @@ impl fmt::Display for Variant {
             Self::Slow(delay) => return write!(out, "slow{delay}"),
             Self::Far(round_trip, rate) => return write!(out, "far{round_trip}ms{rate}mbit"),
             Self::Clients(count) => return write!(out, "clients{count}"),
+            Self::Bucket(mounted, in_flight) => return write!(out, "bucket-{}{in_flight}", mounted.name()),
         };
         out.write_str(word)
     }
@@ -206,7 +234,7 @@ impl Variant {
 
     /// Whether a hundredth of the files is touched before a Differential or an Incremental.
     pub fn touches(self) -> bool {
-        !matches!(self, Self::Accurate | Self::Unchanged | Self::ColdUnchanged) && self.delay().is_none()
+        !matches!(self, Self::Accurate | Self::Unchanged | Self::ColdUnchanged | Self::Slow(_) | Self::Bucket(..))
     }
 
     /// Whether the page cache is dropped before each job.

@@ -75,8 +75,10 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
     put("plan.block", plan.block.to_string());
     put("rivals.replicas", plan.rivals.replicas.to_string());
     put("rivals.minutes", plan.rivals.minutes.to_string());
-    put("tail.replicas", plan.tail.replicas.to_string());
-    put("tail.minutes", plan.tail.minutes.to_string());
+    for tail in &plan.tail {
+        put(&format!("{}.replicas", tail.name), tail.replicas.to_string());
+        put(&format!("{}.minutes", tail.name), tail.minutes.to_string());
+    }
     put("rivals.mebibytes", plan.rivals.mebibytes.to_string());
     for (phase, data) in plan.phase.iter().zip(data) {
         put(&format!("{}.replicas", phase.name), phase.replicas.to_string());

@@ -26,8 +26,6 @@ use crate::tree::file;
 
 /// The phase of other programs, and the folder that describes them.
 const RIVALS: &str = "rivals";
-/// The phase of transactions beside a backup.
-const TAIL: &str = "tail";
 /// Where memory has a file system.
 const MEMORY: &str = "/dev/shm";
 
@@ -152,10 +150,11 @@ impl Paper {
 }
 
 /// An error for a phase that the plan does not have.
-fn all_known(plan: &Plan, phases: &[String]) -> Result<()> {
-    let is_known =
-        |name: &String| [RIVALS, TAIL].contains(&name.as_str()) || plan.phase.iter().any(|known| known.name == *name);
-    match phases.iter().find(|name| !is_known(name)) {
+fn all_known(plan: &Plan, wanted: &[String]) -> Result<()> {
+    let phases = plan.phase.iter().map(|phase| phase.name.as_str());
+    let all: Vec<&str> = phases.chain(plan.tail.iter().map(|tail| tail.name.as_str())).chain([RIVALS]).collect();
+    let is_known = |name: &String| all.contains(&name.as_str());
+    match wanted.iter().find(|name| !is_known(name)) {
         Some(unknown) => Err(BedError::Usage(format!("plan.toml has no phase {unknown:?}"))),
         None => Ok(()),
     }
@@ -166,8 +165,8 @@ fn run_phases(blocks: &Blocks<'_>, phases: &[String], in_memory: bool, home: &Pa
     let chosen = blocks.plan.phase.iter().filter(|one| phases.is_empty() || phases.contains(&one.name));
     let kept = measure(blocks, chosen, in_memory)?;
     let wants = |which: &str| !in_memory && (phases.is_empty() || phases.iter().any(|name| name == which));
-    if wants(TAIL) {
-        tail(blocks, home)?;
+    for one in blocks.plan.tail.iter().filter(|one| wants(&one.name)) {
+        tail(blocks, one, home)?;
     }
     Ok((!wants(RIVALS) || rivals(blocks, paper)?) && kept)
 }
@@ -178,7 +177,7 @@ fn phases(plan: &Plan) -> Result<String> {
     for phase in &plan.phase {
         rows.push((phase.name.as_str(), phase.cells()?.len(), phase.replicas, phase.minutes));
     }
-    rows.push((TAIL, 1, plan.tail.replicas, plan.tail.minutes));
+    rows.extend(plan.tail.iter().map(|tail| (tail.name.as_str(), 1, tail.replicas, tail.minutes)));
     rows.push((RIVALS, 1, plan.rivals.replicas, plan.rivals.minutes));
     let sum: u32 = rows.iter().map(|(.., minutes)| minutes).sum();
     let row = |(name, cells, replicas, minutes)| format!("{name:12} {cells:5} {replicas:8} {minutes:7}");
@@ -207,15 +206,19 @@ fn measure<'a>(blocks: &Blocks<'_>, phases: impl Iterator<Item = &'a Phase>, in_
 }
 
 /// Measures transactions beside a backup.
-fn tail(blocks: &Blocks<'_>, home: &Path) -> Result<()> {
-    let Tail { replicas, scale, smoke_scale, .. } = blocks.plan.tail;
-    let (replicas, scale) = if blocks.smoke { (1, smoke_scale) } else { (replicas, scale) };
-    say(&format!("Phase {TAIL}: transactions beside a backup"));
-    let folder = blocks.data.join(TAIL).join(&blocks.host.name);
+fn tail(blocks: &Blocks<'_>, tail: &Tail, home: &Path) -> Result<()> {
+    let Tail { name, title, .. } = tail;
+    let (replicas, scale) = if blocks.smoke { (1, tail.smoke_scale) } else { (tail.replicas, tail.scale) };
+    say(&format!("Phase {name}: {title}"));
+    if let Some(missing) = tail.work.missing() {
+        say(&format!("{name} is left out: {missing}"));
+        return Ok(());
+    }
+    let folder = blocks.data.join(name).join(&blocks.host.name);
     fs::create_dir_all(&folder).map_err(file("create", &folder))?;
     blocks.host.write(&folder)?;
     let (trees, home, seed) = (blocks.trees.clone(), home.to_owned(), blocks.plan.seed);
-    let wanted = Wanted { replicas, scale, seed, trees, home };
+    let wanted = Wanted { tail, replicas, scale, seed, trees, home };
     tail::measure(&wanted, &folder.join("raw.csv"), blocks.watch, blocks.interrupted)
 }
 

@@ -7,7 +7,7 @@ use bed::Result;
 
 use crate::cell::{Cell, Codec, Level, Variant};
 use crate::paper::analysis::{Data, Numbers, UNKNOWN, key, pairs};
-use crate::paper::plan::{Family, Phase, Plan};
+use crate::paper::plan::{Family, Phase, Plan, Profile};
 use crate::sample::{Figure, Sample, Side};
 use crate::statistics::{Variation, float, median, variation};
 use crate::tree::Tree;
@@ -30,6 +30,21 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
         }
     }
     Ok(numbers)
+}
+
+/// The minutes that the jobs of each profile take in a week, one after the other, from the printed
+/// medians.
+pub fn profiles(profiles: &[Profile], numbers: &Numbers) -> Numbers {
+    let mut found = Numbers::new();
+    for Profile { name, key, jobs, clients, .. } in profiles {
+        for side in SIDES.map(Side::name) {
+            let median = numbers.get(&format!("{key}.time.{side}.median")).and_then(|text| text.parse::<f64>().ok());
+            let minutes = median.map(|median| median * f64::from(*jobs) * f64::from(*clients) / 60_000.0);
+            let text = minutes.map_or(UNKNOWN.to_owned(), |minutes| format!("{minutes:.1}"));
+            found.insert(format!("profile.{name}.minutes.{side}"), text);
+        }
+    }
+    found
 }
 
 /// What the times of a family vary with, in percent.
@@ -131,6 +146,21 @@ mod tests {
             above(&plan.phase[0], &[with, bare], Variant::Bare(Part::Nothing), &Data { host: String::new(), samples });
         assert_eq!(found["nine.media1.full.bare-md5.above.cpu.ours"], "0.250");
         assert_eq!(found["nine.media1.full.bare.above.time.stock"], "0.0");
+    }
+
+    #[test]
+    fn a_profile_takes_its_median_times_its_jobs() {
+        let profile = Profile {
+            name: "hourly".to_owned(),
+            title: String::new(),
+            key: "nine.mixed1.incr".to_owned(),
+            jobs: 168,
+            clients: 100,
+        };
+        let numbers = Numbers::from([("nine.mixed1.incr.time.ours.median".to_owned(), "200.0".to_owned())]);
+        let found = profiles(&[profile], &numbers);
+        assert_eq!(found["profile.hourly.minutes.ours"], "56.0");
+        assert_eq!(found["profile.hourly.minutes.stock"], UNKNOWN);
     }
 
     #[test]

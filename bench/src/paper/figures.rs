@@ -8,7 +8,9 @@ use bed::Result;
 use crate::canvas::{Canvas, WIDTH};
 use crate::cell::{Cell, Variant};
 use crate::paper::analysis::{Data, Effect, UNKNOWN, pairs};
+use crate::paper::curves::{Point, curves, map};
 use crate::paper::plan::{Phase, Plan};
+use crate::paper::scale::{OURS, STOCK, Scale, shown};
 use crate::sample::Sample;
 use crate::statistics::{Draw, float, median, quotient, seed_of, sorted, sorted_quantile};
 
@@ -17,8 +19,8 @@ const LEFT: f64 = 200.0;
 /// Where it ends; behind it is room for words.
 const RIGHT: f64 = 770.0;
 const TOP: f64 = 56.0;
-const STOCK: &str = "#b8b8b8";
-const OURS: &str = "#303030";
+/// Of all scales.
+const SPAN: (f64, f64) = (LEFT, RIGHT);
 
 /// All figures by their file names.
 pub fn figures(plan: &Plan, data: &[Data]) -> Result<Vec<(String, String)>> {
@@ -36,6 +38,14 @@ pub fn figures(plan: &Plan, data: &[Data]) -> Result<Vec<(String, String)>> {
             ];
             let file = |(word, text)| (format!("{}-{}-{word}.svg", phase.name, family.name), text);
             figures.extend(drawn.map(file));
+            let points: Vec<Point> = rows.iter().filter_map(Row::point).collect();
+            if let Some(axis) = family.axis {
+                let text = curves(&family.title, axis, &points);
+                figures.push((format!("{}-{}-curves.svg", phase.name, family.name), text));
+            }
+            if family.rates.is_some() {
+                figures.push((format!("{}-{}-map.svg", phase.name, family.name), map(&family.title, &points)));
+            }
             if let Some(base) = family.base()? {
                 let text = above(&family.title, &rows, base, &data.samples);
                 figures.push((format!("{}-{}-above.svg", phase.name, family.name), text));
@@ -72,20 +82,31 @@ impl Row {
         }
     }
 
+    /// Its medians, if it was measured.
+    fn point(&self) -> Option<Point> {
+        let medians = [median(&self.time.stock), median(&self.time.ours)];
+        (self.time.count > 0).then_some(Point { cell: self.cell, medians })
+    }
+
     /// Its name, its values and its colours: stock above ours.
     fn sides(&self) -> [(&[f64], &'static str, f64); 2] {
         [(&self.time.stock, STOCK, 5.0), (&self.time.ours, OURS, 19.0)]
     }
 }
 
+/// Every time of both daemons.
+fn times(rows: &[Row]) -> impl Iterator<Item = f64> {
+    rows.iter().flat_map(|row| row.time.ours.iter().chain(&row.time.stock).copied())
+}
+
 fn medians(title: &str, rows: &[Row]) -> String {
     let all = rows.iter().flat_map(|row| row.sides().map(|(values, ..)| median(values)));
-    let scale = Scale::logarithmic(all);
+    let scale = Scale::logarithmic(all, SPAN);
     chart(&format!("{title}: median time, ms (light: stock, dark: ours)"), rows, 36.0, &scale, &|canvas, row, y| {
         for (values, colour, below) in row.sides() {
             let value = median(values);
-            canvas.bar(LEFT, scale.x(value), y + below, 12.0, colour);
-            canvas.text(scale.x(value) + 4.0, y + below + 10.0, "start", &shown(value));
+            canvas.bar(LEFT, scale.place(value), y + below, 12.0, colour);
+            canvas.text(scale.place(value) + 4.0, y + below + 10.0, "start", &shown(value));
         }
         let change = (row.time.ratio.value - 1.0) * 100.0;
         canvas.text(WIDTH - 8.0, y + 21.0, "end", &format!("{change:+.1} %"));
@@ -93,12 +114,12 @@ fn medians(title: &str, rows: &[Row]) -> String {
 }
 
 fn distributions(title: &str, rows: &[Row]) -> String {
-    let scale = Scale::logarithmic(rows.iter().flat_map(|row| row.time.ours.iter().chain(&row.time.stock).copied()));
+    let scale = Scale::logarithmic(times(rows), SPAN);
     let title = format!("{title}: every sample, ms, with quartiles (hollow: stock, filled: ours)");
     chart(&title, rows, 44.0, &scale, &|canvas, row, y| {
         for (values, colour, below) in row.sides() {
             let (y, values) = (y + below * 1.2, sorted(values));
-            let [low, middle, high] = [250, 500, 750].map(|part| scale.x(sorted_quantile(&values, part)));
+            let [low, middle, high] = [250, 500, 750].map(|part| scale.place(sorted_quantile(&values, part)));
             // Whiskers end at the last sample within one and a half boxes.
             let reach = 1.5 * (sorted_quantile(&values, 750) - sorted_quantile(&values, 250));
             let inside = |value: &&f64| {
@@ -106,7 +127,7 @@ fn distributions(title: &str, rows: &[Row]) -> String {
             };
             let (first, last) = (values.iter().find(inside), values.iter().rev().find(inside));
             if let (Some(first), Some(last)) = (first, last) {
-                canvas.line((scale.x(*first), y + 6.0), (scale.x(*last), y + 6.0), "#777");
+                canvas.line((scale.place(*first), y + 6.0), (scale.place(*last), y + 6.0), "#777");
             }
             canvas.bar(low, high, y, 12.0, "#eee");
             canvas.line((middle, y), (middle, y + 12.0), "black");
@@ -114,7 +135,7 @@ fn distributions(title: &str, rows: &[Row]) -> String {
                 // Beside each other, so that equal ones are seen.
                 let spread = float((at % 5) as u64) * 2.0;
                 let fill = if colour == STOCK { "none" } else { OURS };
-                canvas.dot(scale.x(*value), y + 2.0 + spread, fill);
+                canvas.dot(scale.place(*value), y + 2.0 + spread, fill);
             }
         }
     })
@@ -125,28 +146,28 @@ fn ratios(title: &str, rows: &[Row]) -> String {
         let tail = row.time.tail.unwrap_or((row.time.tail_ratio, row.time.tail_ratio));
         [row.time.ratio.low, row.time.ratio.high, tail.0, tail.1, 1.0]
     };
-    let scale = Scale::linear(rows.iter().filter(|row| row.time.count > 0).flat_map(ends));
+    let scale = Scale::linear(rows.iter().filter(|row| row.time.count > 0).flat_map(ends), SPAN);
     let title = format!("{title}: ours / stock with intervals (filled: medians, hollow: P90)");
     chart(&title, rows, 30.0, &scale, &|canvas, row, y| {
-        canvas.line((scale.x(1.0), y), (scale.x(1.0), y + 30.0), "black");
+        canvas.line((scale.place(1.0), y), (scale.place(1.0), y + 30.0), "black");
         let tail = row.time.tail.unwrap_or((row.time.tail_ratio, row.time.tail_ratio));
         for (value, low, high, fill, y) in [
             (row.time.ratio.value, row.time.ratio.low, row.time.ratio.high, OURS, y + 9.0),
             (row.time.tail_ratio, tail.0, tail.1, "white", y + 20.0),
         ] {
-            canvas.line((scale.x(low), y), (scale.x(high), y), OURS);
-            canvas.dot(scale.x(value), y, fill);
+            canvas.line((scale.place(low), y), (scale.place(high), y), OURS);
+            canvas.dot(scale.place(value), y, fill);
         }
     })
 }
 
 fn throughput(title: &str, rows: &[Row]) -> String {
-    let scale = Scale::logarithmic(rows.iter().flat_map(|row| row.rates));
+    let scale = Scale::logarithmic(rows.iter().flat_map(|row| row.rates), SPAN);
     chart(&format!("{title}: MiB a second (light: stock, dark: ours)"), rows, 36.0, &scale, &|canvas, row, y| {
         let [ours, stock] = row.rates;
         for (value, colour, below) in [(stock, STOCK, 5.0), (ours, OURS, 19.0)] {
-            canvas.bar(LEFT, scale.x(value), y + below, 12.0, colour);
-            canvas.text(scale.x(value) + 4.0, y + below + 10.0, "start", &shown(value));
+            canvas.bar(LEFT, scale.place(value), y + below, 12.0, colour);
+            canvas.text(scale.place(value) + 4.0, y + below + 10.0, "start", &shown(value));
         }
     })
 }
@@ -162,19 +183,19 @@ fn above(title: &str, rows: &[Row], base: Variant, samples: &[Sample]) -> String
         let ([stock, ours], [other, mine]) = (of(row.cell), of(Cell { variant: base, ..row.cell }));
         [(stock - other, STOCK, 5.0), (ours - mine, OURS, 19.0)]
     };
-    let scale = Scale::linear(rows.iter().flat_map(|row| more(row).map(|(seconds, ..)| seconds)));
+    let scale = Scale::linear(rows.iter().flat_map(|row| more(row).map(|(seconds, ..)| seconds)), SPAN);
     let title = format!("{title}: processor seconds more than without (light: stock, dark: ours)");
     chart(&title, rows, 36.0, &scale, &|canvas, row, y| {
         for (seconds, colour, below) in more(row) {
-            canvas.bar(LEFT, scale.x(seconds), y + below, 12.0, colour);
-            canvas.text(scale.x(seconds).max(LEFT) + 4.0, y + below + 10.0, "start", &format!("{seconds:.2}"));
+            canvas.bar(LEFT, scale.place(seconds), y + below, 12.0, colour);
+            canvas.text(scale.place(seconds).max(LEFT) + 4.0, y + below + 10.0, "start", &format!("{seconds:.2}"));
         }
     })
 }
 
 /// Which part of the jobs was over after how long.
 fn ecdf(title: &str, rows: &[Row]) -> String {
-    let scale = Scale::logarithmic(rows.iter().flat_map(|row| row.time.ours.iter().chain(&row.time.stock).copied()));
+    let scale = Scale::logarithmic(times(rows), SPAN);
     let title = format!("{title}: part of the jobs that had ended after so many ms (dashed: stock, solid: ours)");
     chart(&title, rows, 70.0, &scale, &|canvas, row, y| {
         for (values, colour, _) in row.sides() {
@@ -184,7 +205,7 @@ fn ecdf(title: &str, rows: &[Row]) -> String {
                 let height = y + 62.0 - 56.0 * float(at) / float(values.len() as u64);
                 let before = y + 62.0 - 56.0 * float(at - 1) / float(values.len() as u64);
                 let word = if at == 1 { "M" } else { "L" };
-                let x = scale.x(*value);
+                let x = scale.place(*value);
                 let _ = write!(path, "{word}{x:.1} {before:.1}L{x:.1} {height:.1}");
             }
             canvas.path(&path, colour == STOCK);
@@ -196,7 +217,7 @@ fn ecdf(title: &str, rows: &[Row]) -> String {
 fn chart(title: &str, rows: &[Row], height: f64, scale: &Scale, draw: &dyn Fn(&mut Canvas, &Row, f64)) -> String {
     let mut canvas = Canvas::new(title, TOP + height * float(rows.len() as u64) + 34.0);
     for value in &scale.marks {
-        let (x, bottom) = (scale.x(*value), canvas.height() - 26.0);
+        let (x, bottom) = (scale.place(*value), canvas.height() - 26.0);
         canvas.line((x, TOP - 6.0), (x, bottom), "#ddd");
         canvas.text(x, bottom + 16.0, "middle", &value.to_string());
     }
@@ -210,52 +231,6 @@ fn chart(title: &str, rows: &[Row], height: f64, scale: &Scale, draw: &dyn Fn(&m
         }
     }
     canvas.finish()
-}
-
-/// Three digits at least.
-fn shown(value: f64) -> String {
-    if value < 10.0 { format!("{value:.2}") } else { format!("{value:.0}") }
-}
-
-/// From values to places.
-struct Scale {
-    low: f64,
-    high: f64,
-    is_logarithmic: bool,
-    marks: Vec<f64>,
-}
-
-impl Scale {
-    /// From a power of ten to another.
-    fn logarithmic(values: impl Iterator<Item = f64>) -> Self {
-        let (low, high) = ends(values);
-        let powers: Vec<i32> = (-6..=9).collect();
-        let first = powers.iter().rev().find(|power| 10f64.powi(**power) <= low).copied().unwrap_or(-6);
-        let last = powers.iter().find(|power| 10f64.powi(**power) >= high).copied().unwrap_or(9).max(first + 1);
-        let marks = (first..=last).map(|power| 10f64.powi(power)).collect();
-        Self { low: f64::from(first), high: f64::from(last), is_logarithmic: true, marks }
-    }
-
-    /// From zero to what is enough, in steps of a quarter.
-    fn linear(values: impl Iterator<Item = f64>) -> Self {
-        let (_, high) = ends(values);
-        let steps = (1_u32..=40).find(|steps| f64::from(*steps) / 4.0 >= high).unwrap_or(40);
-        let marks = (0..=steps).map(|step| f64::from(step) / 4.0).collect();
-        Self { low: 0.0, high: f64::from(steps) / 4.0, is_logarithmic: false, marks }
-    }
-
-    fn x(&self, value: f64) -> f64 {
-        let place = if self.is_logarithmic { value.max(1e-6).log10() } else { value };
-        let part = (place - self.low) / (self.high - self.low);
-        LEFT + part.clamp(0.0, 1.0) * (RIGHT - LEFT)
-    }
-}
-
-/// The least and the greatest positive value.
-fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let positive = values.filter(|value| *value > 0.0 && value.is_finite());
-    let (low, high) = positive.fold((f64::MAX, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
-    if high > 0.0 { (low, high) } else { (1.0, 1.0) }
 }
 
 #[cfg(test)]
@@ -280,13 +255,5 @@ mod tests {
                 assert!(figure.contains("manyfiles1 full") && figure.contains(UNKNOWN), "{name}");
             }
         }
-    }
-
-    #[test]
-    fn scales_hold_their_ends() {
-        for scale in [Scale::logarithmic([0.3, 25.0].into_iter()), Scale::linear([0.3, 1.1].into_iter())] {
-            assert!(scale.x(0.3) > LEFT && scale.x(1.1) < RIGHT, "{:?}", scale.marks);
-        }
-        assert_eq!(Scale::linear([0.3, 1.1].into_iter()).marks.last(), Some(&1.25));
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use bed::{BedError, Result};
 use serde::Deserialize;
 
+use crate::beside::Work;
 use crate::cell::{Cell, Variant};
 use crate::tree::file;
 
@@ -25,8 +26,10 @@ pub struct Plan {
     pub phase: Vec<Phase>,
     /// Other programs beside both daemons.
     pub rivals: Rivals,
-    /// Transactions beside a backup.
-    pub tail: Tail,
+    /// Transactions beside a backup, in several settings.
+    pub tail: Vec<Tail>,
+    /// What gains mean for a week.
+    pub profile: Vec<Profile>,
     /// What every commit has to pass.
     pub gate: Vec<Gate>,
     /// The text's own rules.
@@ -61,6 +64,22 @@ pub struct Line {
     pub key: String,
 }
 
+/// Clients that are all saved in the same way.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Its word in numbers.
+    pub name: String,
+    /// What it is, for the reader.
+    pub title: String,
+    /// The begin of the keys of its job's numbers, as `nine.media1.full`.
+    pub key: String,
+    /// How often each client is saved in a week.
+    pub jobs: u32,
+    /// How many clients there are.
+    pub clients: u32,
+}
+
 /// A check that every commit has to pass.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,6 +96,14 @@ pub struct Gate {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tail {
+    /// Its word in file names and numbers.
+    pub name: String,
+    /// What it is about.
+    pub title: String,
+    /// What makes the transactions.
+    pub work: Work,
+    /// Whether volumes and catalog are in memory, as if they were on another host.
+    pub elsewhere: bool,
     /// So many.
     pub replicas: u32,
     /// Of Mixed, so many times.
@@ -142,6 +169,34 @@ pub struct Family {
     pub base: Option<String>,
     /// Mbit/s of lines for which the best compression is told.
     pub rates: Option<Vec<u32>>,
+    /// What changes along its curves.
+    pub axis: Option<Axis>,
+}
+
+/// What changes along a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Axis {
+    /// How many files a tree has.
+    Files,
+    /// How far away the host is.
+    RoundTrip,
+    /// How long the storage waits.
+    Delay,
+    /// How many clients there are at once.
+    Clients,
+}
+
+impl Axis {
+    /// What its values are.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::RoundTrip => "milliseconds of a round trip",
+            Self::Delay => "milliseconds before each operation",
+            Self::Clients => "clients",
+        }
+    }
 }
 
 /// What the text may hold.

@@ -6,6 +6,7 @@ use std::path::Path;
 use bed::{BedError, Result};
 
 use crate::paper::analysis::{Numbers, UNKNOWN, data, numbers};
+use crate::paper::curves::programs;
 use crate::paper::derived;
 use crate::paper::excerpts;
 use crate::paper::faults;
@@ -27,7 +28,8 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     let plan = Plan::read(paper)?;
     let adapters = Adapter::all(&paper.join("rivals"))?;
     let (host, steps) = rivals::rows(rows)?;
-    let beside = tail::numbers(rows, UNKNOWN)?;
+    let beside = tail::numbers(rows, &plan.tail, UNKNOWN)?;
+    let slower = tail::figures(rows, &plan.tail)?;
     let found = faults::numbers(paper)?;
     let passed = gates::numbers(rows, &plan.gate)?;
     let rows = plan.phase.iter().map(|phase| data(rows, phase)).collect::<Result<Vec<_>>>()?;
@@ -36,15 +38,19 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
     numbers.extend(rivals::numbers(&rivals::systems(&names), &steps, UNKNOWN));
     numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { host });
+    let weeks = derived::profiles(&plan.profile, &numbers);
+    numbers.extend(weeks);
     let mut tables = tables(&plan, &numbers)?;
     tables.extend(of_rivals(&adapters, &numbers));
-    tables.push(("tail".to_owned(), tail::table(&beside)));
+    tables.push(("tail".to_owned(), tail::table(&plan.tail, &beside)));
     numbers.extend(beside);
     tables.push(("faults".to_owned(), faults::table(&found)));
     numbers.extend(found);
     tables.push(("gates".to_owned(), gates::table(&plan.gate, &passed)));
     numbers.extend(passed);
-    let figures = figures(&plan, &rows)?;
+    let mut figures = figures(&plan, &rows)?;
+    figures.extend(slower);
+    figures.push(("rivals-wall.svg".to_owned(), programs(&rivals::systems(&names), &numbers)));
     let mut files: Vec<(String, String)> = vec![("numbers.json".to_owned(), json(&numbers))];
     let names: Vec<String> = figures.iter().map(|(name, _)| name.clone()).collect();
     for name in TEXTS {

@@ -7,7 +7,7 @@ use bed::Result;
 use crate::cell::{Cell, Level};
 use crate::paper::analysis::{Numbers, TOO_FEW, UNKNOWN, key};
 use crate::paper::derived::{codec, fulls};
-use crate::paper::plan::{Family, Phase, Plan};
+use crate::paper::plan::{Family, Phase, Plan, Profile};
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::numbers::systems;
 use crate::paper::rivals::row::STEPS;
@@ -36,8 +36,27 @@ pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
         }
     }
     tables.push(("phases".to_owned(), phases(plan, numbers)));
+    tables.push(("profiles".to_owned(), profiles(plan, numbers)));
     tables.push(("variation".to_owned(), variation(plan, numbers)));
     Ok(tables)
+}
+
+/// What gains mean for a week.
+fn profiles(plan: &Plan, numbers: &Numbers) -> String {
+    let mut text = head(&[
+        "profile",
+        "jobs a week of each client",
+        "clients",
+        "stock, minutes a week",
+        "ours, minutes a week",
+        "ratio of medians",
+    ]);
+    for Profile { name, title, key, jobs, clients } in &plan.profile {
+        let [stock, ours] = ["stock", "ours"].map(|side| get(numbers, &format!("profile.{name}.minutes.{side}")));
+        let ratio = with_interval(numbers, &format!("{key}.time.ratio"));
+        let _ = writeln!(text, "| {title} | {jobs} | {clients} | {stock} | {ours} | {ratio} |");
+    }
+    text
 }
 
 /// What the times of each family vary with.

@@ -12,7 +12,9 @@ use bed::{BedError, Fd, Folder, Result};
 use crate::beside::{self, Beside, Setup};
 use crate::connection::Watch;
 use crate::order::turns;
+use crate::paper::curves::longer;
 use crate::paper::folders::most;
+use crate::paper::plan::Tail;
 use crate::sample::Side;
 use crate::statistics::{float, median};
 use crate::surroundings::load;
@@ -20,13 +22,19 @@ use crate::tree::{Kind, Tree, file};
 
 const HEAD: &str = "daemon,replica,turn,outcome,job_s,transactions,slow,p50_ms,p90_ms,p99_ms,load";
 
+/// The folder with the times of each replica, and the head of its files.
+const TIMES: &str = "times";
+const TIMES_HEAD: &str = "daemon,up_to_ms,transactions";
+
 /// What is measured of the transactions beside a job, and its digits.
 const FIGURES: [(&str, usize, usize); 6] =
     [("job", 4, 2), ("transactions", 5, 0), ("slow", 6, 0), ("p50", 7, 1), ("p90", 8, 1), ("p99", 9, 1)];
 
-/// Where and how often.
+/// What, where and how often.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct Wanted<'a> {
+    /// Which transactions.
+    pub tail: &'a Tail,
     /// So many replicas.
     pub replicas: u32,
     /// Of Mixed, so many times.
@@ -40,27 +48,33 @@ pub struct Wanted {
 }
 
 /// Measures the replicas that are missing.
-pub fn measure(wanted: &Wanted, raw: &Path, watch: &Watch, interrupted: &AtomicBool) -> Result<()> {
+pub fn measure(wanted: &Wanted<'_>, raw: &Path, watch: &Watch, interrupted: &AtomicBool) -> Result<()> {
     let there: BTreeSet<String> = read(raw)?.into_iter().filter_map(|row| row.get(1).cloned()).collect();
     let tree = Tree { kind: Kind::Mixed, scale: wanted.scale }.stand(&wanted.trees)?;
     for replica in (1..=wanted.replicas).filter(|replica| !there.contains(&replica.to_string())) {
         if interrupted.load(Ordering::Relaxed) {
             return Err(BedError::Usage("interrupted".to_owned()));
         }
-        let ours_first = turns(wanted.seed, "tail", replica).first() == Some(&Side::Ours);
+        let Tail { name, work, elsewhere, .. } = wanted.tail;
+        let ours_first = turns(wanted.seed, name, replica).first() == Some(&Side::Ours);
         let folder = Folder::below(&wanted.home, "tail")?;
         let load = load();
-        let rows = beside::measure(&Setup::round(ours_first), &tree, folder.path(), watch)?;
+        let rows = beside::measure(&Setup::round(*work, *elsewhere, ours_first), &tree, folder.path(), watch)?;
         append(raw, replica, &rows, load)?;
     }
     Ok(())
 }
 
+/// The times first: without its rows a replica is measured again.
 fn append(path: &Path, replica: u32, rows: &[Beside], load: f64) -> Result<()> {
+    let folder = path.with_file_name(TIMES);
+    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+    let times = folder.join(format!("{replica}.csv"));
+    fs::write(&times, counted(rows)).map_err(file("write", &times))?;
     let mut text = if path.exists() { String::new() } else { format!("{HEAD}\n") };
     for (turn, row) in (1..).zip(rows) {
-        let Beside { fd, job, transactions, slow, quantiles: [p50, p90, p99] } = row;
-        let name = fd.name();
+        let Beside { fd, job, times, slow, quantiles: [p50, p90, p99] } = row;
+        let (name, transactions) = (fd.name(), times.len());
         let _ = writeln!(
             text,
             "{name},{replica},{turn},T,{job:.3},{transactions},{slow},{p50:.3},{p90:.3},{p99:.3},{load}"
@@ -68,6 +82,70 @@ fn append(path: &Path, replica: u32, rows: &[Beside], load: f64) -> Result<()> {
     }
     let mut out = File::options().append(true).create(true).open(path).map_err(file("open", path))?;
     out.write_all(text.as_bytes()).map_err(file("write", path))
+}
+
+/// Bounds of times in milliseconds: twenty to a power of ten, to ten seconds.
+fn bounds() -> impl Iterator<Item = f64> {
+    (-20..=80).map(|step| 10f64.powf(f64::from(step) / 20.0))
+}
+
+/// How many transactions took up to each bound, and more than the one before; those that took
+/// longer than all count at the last.
+fn counted(rows: &[Beside]) -> String {
+    let mut text = format!("{TIMES_HEAD}\n");
+    for Beside { fd, times, .. } in rows {
+        let mut rest = times.as_slice();
+        let mut bounds = bounds().peekable();
+        while let Some(bound) = bounds.next() {
+            let is_last = bounds.peek().is_none();
+            let (here, later) =
+                rest.split_at(if is_last { rest.len() } else { rest.partition_point(|time| *time <= bound) });
+            if !here.is_empty() {
+                let _ = writeln!(text, "{},{bound:.4},{}", fd.name(), here.len());
+            }
+            rest = later;
+        }
+    }
+    text
+}
+
+/// The part of all transactions beside a daemon that took longer than each bound, as long as there
+/// are any.
+fn slower(folder: &Path, name: &str) -> Result<Vec<(f64, f64)>> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let files = fs::read_dir(folder.join(TIMES)).into_iter().flatten().flatten();
+    for path in files.map(|entry| entry.path()) {
+        let text = fs::read_to_string(&path).map_err(file("read", &path))?;
+        for line in text.lines().filter(|line| *line != TIMES_HEAD) {
+            let problem = || BedError::Usage(format!("{}: not a count: {line}", path.display()));
+            let [daemon, bound, count] = line.split(',').collect::<Vec<_>>().try_into().map_err(|_| problem())?;
+            let count: u64 = count.parse().map_err(|_| problem())?;
+            *counts.entry(if daemon == name { bound.to_owned() } else { String::new() }).or_default() += count;
+        }
+    }
+    counts.remove("");
+    let all: u64 = counts.values().sum();
+    let mut left = all;
+    let mut points = Vec::new();
+    for bound in bounds() {
+        left -= counts.get(&format!("{bound:.4}")).copied().unwrap_or_default();
+        if left > 0 {
+            points.push((bound, float(left) / float(all)));
+        }
+    }
+    Ok(points)
+}
+
+/// A figure of each: which part of the transactions took longer than so many milliseconds.
+pub fn figures(data: &Path, tails: &[Tail]) -> Result<Vec<(String, String)>> {
+    let mut figures = Vec::new();
+    for Tail { name, title, .. } in tails {
+        let (host, _) = most(data, name, None, read)?;
+        let folder = data.join(name).join(host);
+        let both = [slower(&folder, Fd::Stock.name())?, slower(&folder, Fd::Ours.name())?];
+        figures.push((format!("{name}-slower.svg"), longer(title, &both)));
+    }
+    Ok(figures)
 }
 
 /// The rows, each as its columns; none if there is no file.
@@ -85,32 +163,36 @@ fn read(path: &Path) -> Result<Vec<Vec<String>>> {
     Ok(rows)
 }
 
-/// The numbers of the folder with most rows; of several, of the last by name.
-pub fn numbers(data: &Path, unknown: &str) -> Result<BTreeMap<String, String>> {
-    let (_, best) = most(data, "tail", None, read)?;
+/// The numbers of each, of its folder with most rows; of several, of the last by name.
+pub fn numbers(data: &Path, tails: &[Tail], unknown: &str) -> Result<BTreeMap<String, String>> {
     let mut numbers = BTreeMap::new();
-    for name in [Fd::Stock, Fd::Ours].map(Fd::name) {
-        let rows: Vec<_> = best.iter().filter(|row| row.first().is_some_and(|daemon| daemon == name)).collect();
-        numbers.insert(format!("tail.{name}.n"), float(rows.len() as u64).to_string());
-        for (word, column, digits) in FIGURES {
-            let values: Vec<f64> = rows.iter().filter_map(|row| row.get(column)?.parse().ok()).collect();
-            let text = if rows.is_empty() { unknown.to_owned() } else { format!("{:.digits$}", median(&values)) };
-            numbers.insert(format!("tail.{name}.{word}"), text);
+    for Tail { name: tail, .. } in tails {
+        let (_, best) = most(data, tail, None, read)?;
+        for name in [Fd::Stock, Fd::Ours].map(Fd::name) {
+            let rows: Vec<_> = best.iter().filter(|row| row.first().is_some_and(|daemon| daemon == name)).collect();
+            numbers.insert(format!("{tail}.{name}.n"), rows.len().to_string());
+            for (word, column, digits) in FIGURES {
+                let values: Vec<f64> = rows.iter().filter_map(|row| row.get(column)?.parse().ok()).collect();
+                let text = if rows.is_empty() { unknown.to_owned() } else { format!("{:.digits$}", median(&values)) };
+                numbers.insert(format!("{tail}.{name}.{word}"), text);
+            }
         }
     }
     Ok(numbers)
 }
 
 /// The table.
-pub fn table(numbers: &BTreeMap<String, String>) -> String {
+pub fn table(tails: &[Tail], numbers: &BTreeMap<String, String>) -> String {
     let mut text = String::from(
-        "| daemon | jobs | job, s | transactions | slow | median, ms | P90, ms | P99, ms |\n\
-         | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+        "| what | daemon | jobs | job, s | transactions | slow | median, ms | P90, ms | P99, ms |\n\
+         | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
     );
-    for name in [Fd::Stock, Fd::Ours].map(Fd::name) {
-        let get = |word: &str| numbers.get(&format!("tail.{name}.{word}")).cloned().unwrap_or_default();
-        let columns = ["n", "job", "transactions", "slow", "p50", "p90", "p99"].map(get);
-        let _ = writeln!(text, "| {name} | {} |", columns.join(" | "));
+    for Tail { name: tail, title, .. } in tails {
+        for name in [Fd::Stock, Fd::Ours].map(Fd::name) {
+            let get = |word: &str| numbers.get(&format!("{tail}.{name}.{word}")).cloned().unwrap_or_default();
+            let columns = ["n", "job", "transactions", "slow", "p50", "p90", "p99"].map(get);
+            let _ = writeln!(text, "| {title} | {name} | {} |", columns.join(" | "));
+        }
     }
     text
 }
@@ -118,18 +200,34 @@ pub fn table(numbers: &BTreeMap<String, String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paper::plan::tests::plan;
 
     #[test]
     fn rows_become_medians() {
         let folder = Folder::new("tail").unwrap();
         let here = folder.make("tail/here").unwrap();
-        assert_eq!(numbers(folder.path(), "?").unwrap()["tail.ours.p99"], "?");
+        let tails = plan().tail;
+        let numbers = || numbers(folder.path(), &tails, "?").unwrap();
+        assert_eq!(numbers()["tail.ours.p99"], "?");
         for (replica, p99) in [(1, 10.0), (2, 30.0)] {
-            let row = |fd| Beside { fd, job: 1.0, transactions: 100, slow: 2, quantiles: [1.0, 2.0, p99] };
+            let times = vec![1.0; 100];
+            let row = |fd| Beside { fd, job: 1.0, times: times.clone(), slow: 2, quantiles: [1.0, 2.0, p99] };
             append(&here.join("raw.csv"), replica, &[row(Fd::Ours), row(Fd::Stock)], 0.5).unwrap();
         }
-        let numbers = numbers(folder.path(), "?").unwrap();
+        let numbers = numbers();
         assert_eq!((numbers["tail.ours.p99"].as_str(), numbers["tail.stock.n"].as_str()), ("20.0", "2"));
-        assert!(table(&numbers).contains("| ours | 2 | 1.00 | 100 | 2 | 1.0 | 2.0 | 20.0 |"));
+        assert!(table(&tails, &numbers).contains("| ours | 2 | 1.00 | 100 | 2 | 1.0 | 2.0 | 20.0 |"));
+    }
+
+    #[test]
+    fn the_part_that_took_longer_falls_to_nothing() {
+        let folder = Folder::new("times").unwrap();
+        let times = vec![0.05, 0.2, 0.2, 90.0, 1e6];
+        let row = Beside { fd: Fd::Ours, job: 1.0, times, slow: 2, quantiles: [0.0; 3] };
+        append(&folder.path().join("raw.csv"), 1, &[row], 0.5).unwrap();
+        let points = slower(folder.path(), Fd::Ours.name()).unwrap();
+        let after = |bound: f64| points.iter().rfind(|(at, _)| *at <= bound).map(|(_, part)| *part);
+        assert_eq!([0.105, 50.0, 5000.0].map(after), [Some(0.8), Some(0.4), Some(0.2)]);
+        assert!(slower(folder.path(), Fd::Stock.name()).unwrap().is_empty());
     }
 }

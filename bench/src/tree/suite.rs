@@ -1,12 +1,13 @@
 //! Trees that other people's programs make: suites that test or measure file systems, and what is
 //! installed on real machines. They are not the same on every host.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use bed::{BedError, Result, Root};
+
+use crate::programs::is_on_path;
 
 /// What makes a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,14 +22,18 @@ pub enum Suite {
     Debian,
     /// The sources of Linux, as Debian packs them.
     Linux,
+    /// The icons of MUI, from npm: thousands of tiny files.
+    Icons,
 }
 
 /// The sources' archives.
 const SOURCES: &str = "/usr/src";
+/// What npm is to install, with the digests of all of it; from the repository's top.
+const LOCKED: &str = "paper/perf-analysis/trees/icons";
 
 impl Suite {
     /// All.
-    pub const ALL: [Self; 5] = [Self::FsMark, Self::Dbench, Self::StressNg, Self::Debian, Self::Linux];
+    pub const ALL: [Self; 6] = [Self::FsMark, Self::Dbench, Self::StressNg, Self::Debian, Self::Linux, Self::Icons];
 
     /// Its word.
     pub fn name(self) -> &'static str {
@@ -38,6 +43,7 @@ impl Suite {
             Self::StressNg => "stressng",
             Self::Debian => "debian",
             Self::Linux => "linux",
+            Self::Icons => "icons",
         }
     }
 
@@ -48,6 +54,7 @@ impl Suite {
             Self::StressNg => "stress-ng",
             Self::Debian => "cp",
             Self::Linux => "tar",
+            Self::Icons => "npm",
         }
     }
 
@@ -65,6 +72,11 @@ impl Suite {
             }
             Self::Debian => r#"cp -a "$FROM/." "$TREE""#,
             Self::Linux => r#"tar -C "$TREE" -xf "$FROM""#,
+            // What the icons are to be drawn with is not asked for.
+            Self::Icons => {
+                r#"cp "$FROM"/package*.json "$TREE" && cd "$TREE" && \
+                   npm ci --legacy-peer-deps --ignore-scripts --no-audit --no-fund"#
+            }
         }
     }
 
@@ -80,15 +92,15 @@ impl Suite {
                 };
                 names.filter(is_archive).max()
             }
+            Self::Icons => Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(|top| top.join(LOCKED)),
             _ => Some(PathBuf::new()),
         }
     }
 
     /// What it needs and this host has not.
     pub fn missing(self) -> Option<String> {
-        let path = env::var_os("PATH").unwrap_or_default();
         let program = self.program();
-        if !env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
+        if !is_on_path(program) {
             return Some(format!("{program} is not on PATH"));
         }
         let what = if self == Self::Linux { "linux-source" } else { "an unpacked Debian" };
@@ -117,7 +129,11 @@ mod tests {
     fn every_suite_says_where_its_tree_goes_and_what_it_needs() {
         for suite in Suite::ALL {
             assert!(suite.command().contains("$TREE") && suite.command().contains(suite.program()), "{suite:?}");
-            assert_eq!(suite.command().contains("$FROM"), matches!(suite, Suite::Debian | Suite::Linux), "{suite:?}");
+            assert_eq!(
+                suite.command().contains("$FROM"),
+                matches!(suite, Suite::Debian | Suite::Linux | Suite::Icons),
+                "{suite:?}"
+            );
         }
     }
 }

@@ -448,18 +448,26 @@ def rivals_numbers(plan, paper, data, numbers):
             numbers[f"rivals.{system}.{step}.bad"] = str(len(chosen) - len(some))
 
 
-def tail_numbers(plan, data, numbers):
-    _, rows = read(data, {"name": "tail"})
+def tail_numbers(tail, data, numbers):
+    name = tail["name"]
+    _, rows = read(data, {"name": name})
     for word in ("replicas", "minutes"):
-        numbers[f"tail.{word}"] = str(plan["tail"][word])
+        numbers[f"{name}.{word}"] = str(tail[word])
     columns = [("job", "job_s", 2), ("transactions", "transactions", 0), ("slow", "slow", 0)]
     columns += [("p50", "p50_ms", 1), ("p90", "p90_ms", 1), ("p99", "p99_ms", 1)]
     for daemon in ("stock", "ours"):
         some = [row for row in rows if row["daemon"] == daemon]
-        numbers[f"tail.{daemon}.n"] = str(len(some))
+        numbers[f"{name}.{daemon}.n"] = str(len(some))
         for word, column, digits in columns:
             value = median([float(row[column]) for row in some])
-            numbers[f"tail.{daemon}.{word}"] = f"{value:.{digits}f}" if some else UNKNOWN
+            numbers[f"{name}.{daemon}.{word}"] = f"{value:.{digits}f}" if some else UNKNOWN
+
+
+def profile_numbers(profile, numbers):
+    for daemon in ("stock", "ours"):
+        median = numbers.get(f"{profile['key']}.time.{daemon}.median", UNKNOWN)
+        minutes = UNKNOWN if median == UNKNOWN else f"{float(median) * profile['jobs'] * profile['clients'] / 60000.0:.1f}"
+        numbers[f"profile.{profile['name']}.minutes.{daemon}"] = minutes
 
 
 def faults_numbers(paper, numbers):
@@ -513,7 +521,10 @@ def all_numbers(plan, paper, data):
             if "rates" in family:
                 choice_numbers(phase, family, rows, numbers)
     rivals_numbers(plan, paper, data, numbers)
-    tail_numbers(plan, data, numbers)
+    for tail in plan["tail"]:
+        tail_numbers(tail, data, numbers)
+    for profile in plan["profile"]:
+        profile_numbers(profile, numbers)
     faults_numbers(paper, numbers)
     gates_numbers(plan, data, numbers)
     return numbers

@@ -156,11 +156,45 @@ fn every_page_of_the_manual_is_in_its_table_of_contents() -> Outcome<()> {
     Ok(())
 }
 
+/// Figures that a reader can't measure again are hearsay.
+#[test]
+fn every_table_of_figures_is_among_the_claims() -> Outcome<()> {
+    const CLAIMS: &str = "paper/perf-analysis/claims.md";
+    let claims = read(CLAIMS)?;
+    let named: BTreeSet<&str> = claims.split('`').skip(1).step_by(2).filter(|name| name.contains(".md#")).collect();
+    let (mut sections, mut problems) = (BTreeSet::new(), Vec::new());
+    let all = lines()?;
+    let is_measured =
+        |page: &Path| page == Path::new("README.md") || page.starts_with("docs") || page.starts_with("bench");
+    let mut section = String::new();
+    for line in all.iter().filter(|line| !line.code && is_measured(&line.page)) {
+        if line.text.starts_with('#') {
+            section = format!("{}#{}", line.page.display(), anchor(&line.text));
+            sections.insert(section.clone());
+        } else if line.text.split('|').filter(|cell| is_figure(cell)).count() > 1 && !named.contains(section.as_str()) {
+            problems.push(line.problem(&format!("{CLAIMS} has no {section}")));
+        }
+    }
+    let gone = named.iter().filter(|name| !sections.contains(**name));
+    problems.extend(gone.map(|name| format!("{CLAIMS}: there is no {name}")));
+    crate::none(&problems);
+    Ok(())
+}
+
+/// Whether a cell of a table is a number, perhaps with a unit.
+fn is_figure(cell: &str) -> bool {
+    let bare = cell.trim().replace(['*', ','], "");
+    let number = [" s", " ms", " MiB"].iter().find_map(|unit| bare.strip_suffix(unit)).unwrap_or(&bare);
+    number.parse::<f64>().is_ok()
+}
+
 /// The names by which links reach the headings of a page.
 fn anchors(page: &str) -> BTreeSet<String> {
-    let slug = |heading: &str| {
-        let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
-        kept.collect::<String>().to_lowercase().replace(' ', "-")
-    };
-    page.lines().filter(|line| line.starts_with('#')).map(|line| slug(line.trim_start_matches('#').trim())).collect()
+    page.lines().filter(|line| line.starts_with('#')).map(anchor).collect()
+}
+
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim();
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
 }

@@ -1,13 +1,13 @@
 //! How another program is told to save a tree: `rivals/NAME.toml`.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
 use std::path::Path;
 
 use bed::{BedError, Result};
 use serde::Deserialize;
 
+use crate::programs::is_on_path;
 use crate::tree::file;
 
 /// A program. Its commands are given to a shell, which has `TREE`, `STORE` and `WORK` as variables:
@@ -60,8 +60,7 @@ impl Adapter {
 
     /// Whether its programs are on this host.
     pub fn is_here(&self) -> bool {
-        let path = env::var_os("PATH").unwrap_or_default();
-        self.programs.iter().all(|program| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+        self.programs.iter().all(|program| is_on_path(program))
     }
 }
 

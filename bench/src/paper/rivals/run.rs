@@ -18,6 +18,7 @@ use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::rival::{Cost, Rival};
 use crate::paper::rivals::row::{Row, STEPS, append, read};
 use crate::paper::rivals::set::{Set, size};
+use crate::sample::Sample;
 use crate::statistics::float;
 use crate::surroundings::load;
 use crate::tree::file;
@@ -131,7 +132,7 @@ fn of_daemons(bed: &mut Bed, fd: Fd, number: usize, began: SystemTime) -> Result
     let end = meta.modified().map_err(file("look at", &catalog))?;
     let memory: u64 = pids.iter().map(|pid| used(*pid).map(|used| used.parts.peak_memory)).sum::<Result<u64>>()?;
     Ok(Cost {
-        outcome: if job.row.errors > 0 { 'W' } else { job.row.status },
+        outcome: Sample::outcome_of(&job.row),
         wall: end.duration_since(began).unwrap_or_default().as_secs_f64(),
         cpu: cpu()?.saturating_sub(before).as_secs_f64(),
         memory: float(memory),

@@ -3,57 +3,37 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{BedError, PATIENCE, Process, Result, argv, wait_for};
+use bed::{PATIENCE, Process, Result, argv, wait_for};
 use nix::mount::{MntFlags, umount2};
 
+use crate::cell::Mounted;
+use crate::programs::is_on_path;
 use crate::tree::file;
 
-/// How a bucket is mounted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// As `rclone` does it by itself. It asks for the modification time of each object, which it
-    /// may have stored as metadata: a request for each.
-    Plain,
-    /// As fast as its options make it: the server's times, which come with the listing; an object
-    /// is asked for its data only; and the kernel may remember names and attributes.
-    Tuned,
-}
-
-impl Kind {
-    pub(super) const ALL: [Self; 2] = [Self::Tuned, Self::Plain];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Tuned => "tuned",
-        }
-    }
-
-    fn options(self) -> &'static [&'static str] {
-        match self {
-            Self::Plain => &[],
-            Self::Tuned => &[
-                "--use-server-modtime",
-                "--no-checksum",
-                "--s3-no-head-object",
-                "--attr-timeout=1h",
-                "--dir-cache-time=1h",
-                "--max-read-ahead=1M",
-            ],
-        }
+fn options(mounted: Mounted) -> &'static [&'static str] {
+    match mounted {
+        Mounted::Plain => &[],
+        Mounted::Tuned => &[
+            "--use-server-modtime",
+            "--no-checksum",
+            "--s3-no-head-object",
+            "--attr-timeout=1h",
+            "--dir-cache-time=1h",
+            "--max-read-ahead=1M",
+        ],
     }
 }
 
 /// A bucket that is mounted. It is unmounted with its value.
 #[derive(Debug)]
-pub(super) struct Mount {
+pub(crate) struct Mount {
     process: Process,
     place: PathBuf,
 }
 
 impl Mount {
     /// Mounts a bucket of the server on this port, read-only and with nothing in memory of it.
-    pub(super) fn new(kind: Kind, port: u16, bucket: &str, place: &Path, folder: &Path) -> Result<Self> {
+    pub(crate) fn new(mounted: Mounted, port: u16, bucket: &str, place: &Path, folder: &Path) -> Result<Self> {
         fs::create_dir_all(place).map_err(file("create", place))?;
         // With this variable, which some hosts set, `rclone` does not start.
         let mut words = argv(["env", "--unset=AWS_CA_BUNDLE", "rclone", "mount", &format!(":s3:{bucket}")]);
@@ -63,7 +43,7 @@ impl Mount {
         words.push(format!("--s3-endpoint=http://127.0.0.1:{port}").into());
         words.push(format!("--config={}", folder.join("rclone.conf").display()).into());
         words.push(format!("--cache-dir={}", folder.join("rclone").display()).into());
-        words.extend(argv(kind.options()));
+        words.extend(argv(options(mounted)));
         let process = Process::start("rclone", &words, &folder.join("rclone.log"))?;
         let mut mount = Self { process, place: place.to_owned() };
         let wanted = format!(" {} ", place.display());
@@ -76,18 +56,14 @@ impl Mount {
         Ok(mount)
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// Why there is none, if `rclone` is not installed.
-    pub(super) fn must_be_possible() -> Result<()> {
-        for words in [["rclone", "version"], ["fusermount3", "--version"]] {
-            if bed::run(&argv(words), b"").is_err() {
-                return Err(BedError::Usage("needs rclone mount: apt-get install rclone fuse3".to_owned()));
-            }
-        }
-        Ok(())
+    /// Why nothing can be mounted here, if so.
+    pub(crate) fn missing() -> Option<&'static str> {
+        let is_here = ["rclone", "fusermount3"].into_iter().all(is_on_path);
+        (!is_here).then_some("needs rclone mount: apt-get install rclone fuse3")
     }
 }
 
