@@ -19,6 +19,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
 
+use crate::programs::own;
 use crate::tree::file;
 
 const TRACING: &str = "/sys/kernel/tracing";
@@ -107,6 +108,7 @@ impl Trace {
         let instances = Path::new(TRACING).join("instances");
         if !instances.exists() {
             // A mount of our own, which no other process sees.
+            own().ok()?;
             unshare(CloneFlags::CLONE_NEWNS).ok()?;
             let none: Option<&str> = None;
             mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).ok()?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bed::{BedError, Result, SlowStorage};
 
 use crate::cell::Variant;
+use crate::programs::own;
 use crate::restored::Restored;
 use crate::tree::{Standing, file};
 
@@ -30,8 +31,7 @@ impl Places {
             return Err(BedError::Usage(format!("{variant}: {missing}")));
         }
         // Both are in the target folder, and built together.
-        let bench = std::env::current_exe().map_err(file("find", Path::new("bench")))?;
-        let program = bench.with_file_name("slowfs");
+        let program = own()?.with_file_name("slowfs");
         let delay = format!("--delay-ms={delay}");
         let mut slow = Vec::new();
         let mut mount = |source: &Path, name: &str| -> Result<PathBuf> {

@@ -21,6 +21,7 @@ use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::rival::cost;
 use crate::paper::rivals::run;
 use crate::paper::tail::{self, Wanted};
+use crate::programs::own;
 use crate::restored::Restored;
 use crate::tree::file;
 
@@ -244,7 +245,7 @@ fn rivals(blocks: &Blocks<'_>, paper: &Path) -> Result<bool> {
 /// Measures a phase in a process whose temporary files and trees are in memory.
 fn in_memory_process(blocks: &Blocks<'_>, phase: &Phase) -> Result<Option<String>> {
     let folder = bed::Folder::below(Path::new(MEMORY), "paper")?;
-    let program = env::current_exe().map_err(file("find", Path::new("bench")))?;
+    let program = own()?;
     let mut command = Command::new(&program);
     command.args(["paper", "run", "--in-memory", "--phase", &phase.name]);
     command.args(["--blocks", &blocks.at_most.to_string()]);

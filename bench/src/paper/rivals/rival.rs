@@ -1,6 +1,5 @@
 //! One of the other programs at work: its store, its server if it has one, and what a step takes.
 
-use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use nix::sys::time::TimeValLike as _;
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::set::{Set, size};
 use crate::processes::children;
+use crate::programs::own;
 use crate::tree::file;
 
 /// Ticks of a second, in which the kernel tells what a process and its children have used.
@@ -97,7 +97,7 @@ impl<'a> Rival<'a> {
 
     /// A process of this program runs the command, so that what it used can be told apart.
     pub fn save(&self, set: &Set, number: usize) -> Result<Cost> {
-        let program = env::current_exe().map_err(file("find", Path::new("bench")))?;
+        let program = own()?;
         let report = self.folder.path().join("cost");
         let mut command = Command::new(&program);
         command.envs(self.variables(set, number, self.port()));
