@@ -166,8 +166,13 @@ fn run_phases(blocks: &Blocks<'_>, phases: &[String], in_memory: bool, home: &Pa
     let chosen = blocks.plan.phase.iter().filter(|one| phases.is_empty() || phases.contains(&one.name));
     let kept = measure(blocks, chosen, in_memory)?;
     let wants = |which: &str| !in_memory && (phases.is_empty() || phases.iter().any(|name| name == which));
-    for one in blocks.plan.tail.iter().filter(|one| wants(&one.name)) {
-        tail(blocks, one, home)?;
+    let tails = &blocks.plan.tail;
+    for (at, one) in tails.iter().enumerate().filter(|(_, one)| wants(&one.name)) {
+        // The short form takes each road once.
+        let is_again = tails.iter().take(at).any(|earlier| earlier.work == one.work);
+        if !(blocks.smoke && is_again) {
+            tail(blocks, one, home)?;
+        }
     }
     Ok((!wants(RIVALS) || rivals(blocks, paper)?) && kept)
 }
