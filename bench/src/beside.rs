@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, Result, say};
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Folder, Result, say};
 use clap::Args;
 use nix::unistd::sync;
 
@@ -101,6 +101,9 @@ fn bed_for(setup: &Setup, tree: &Standing) -> Result<Bed> {
 /// Measures both daemons in turn. `folder`: where the other work has its files.
 pub fn measure(setup: &Setup, tree: &Standing, folder: &Path, watch: &Watch) -> Result<Vec<Beside>> {
     let work = setup.work;
+    if let Some(missing) = work.missing() {
+        return Err(BedError::Usage(missing.to_owned()));
+    }
     let mut bed = bed_for(setup, tree)?;
     let server = (work == Work::Pgbench).then(|| Server::start(folder)).transpose()?;
     let mut rows = Vec::new();

@@ -203,6 +203,17 @@ mod tests {
     }
 
     #[test]
+    fn the_claims_name_cells_that_exist() {
+        let top = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let claims = std::fs::read_to_string(top.join("paper/perf-analysis/claims.md")).unwrap();
+        let choices: Vec<&str> = claims.split("--cells \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(!choices.is_empty());
+        for choice in choices {
+            assert!(Cell::choose(choice).is_ok_and(|cells| !cells.is_empty()), "{choice}");
+        }
+    }
+
+    #[test]
     fn no_cell_stands_twice() {
         let mut all = Cell::all();
         let count = all.len();

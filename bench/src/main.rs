@@ -189,7 +189,7 @@ fn of_paper(paper: Paper) -> Result<bool> {
     paper.execute(&watch, &interrupted, &home())
 }
 
-/// Measures beside other work. Signals are not watched: pgbench would not see its own.
+/// Measures beside other work. An interrupt ends it at once, and with it all that it has started.
 fn beside(setup: &Setup, trees: Option<PathBuf>) -> Result<bool> {
     let watch = Watch::best();
     bed::setup::root(&mut |step| say(step))?;

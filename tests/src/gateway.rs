@@ -34,14 +34,13 @@ impl Gateway {
 
     /// Why it can't be started here, if so.
     pub fn missing() -> Option<&'static str> {
-        let has_curl = Command::new("curl").arg("--version").output().is_ok();
-        (!has_curl || program().is_none()).then_some(Self::MISSING)
+        program().is_none().then_some(Self::MISSING)
     }
 
     /// Starts it with an empty directory in this folder; with TLS if there are a certificate and
     /// its key. `None` if it is not installed.
     pub fn start(folder: &Folder, tls: Option<[&Path; 2]>) -> Result<Option<Self>> {
-        let Some(program) = program().filter(|_| Self::missing().is_none()) else {
+        let Some(program) = program() else {
             return Ok(None);
         };
         let (port, objects) = (ReservedPort::new()?, folder.make("objects")?);
@@ -157,8 +156,9 @@ impl Drop for Gateway {
     }
 }
 
-/// The program: in the `PATH`, or where `scripts/s3-server` puts it.
+/// The program: in the `PATH`, or where `scripts/s3-server` puts it. It is of no use without curl.
 fn program() -> Option<PathBuf> {
+    Command::new("curl").arg("--version").output().ok()?;
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let mut places = std::env::split_paths(&paths).chain([PathBuf::from(BUILT)]);
     places.find_map(|place| Some(place.join("versitygw")).filter(|path| path.exists()))

@@ -27,6 +27,8 @@ const CLIENTS: u32 = 8;
 /// Size of the file from which transactions read, MiB.
 const DATA: usize = 256;
 
+const NO_SERVER: &str = "there is no PostgreSQL";
+
 /// What else the host does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -47,7 +49,7 @@ impl Work {
     /// What it needs and this host has not.
     pub fn missing(self) -> Option<&'static str> {
         match self {
-            Self::Pgbench if Server::programs().is_none() => Some("there is no PostgreSQL"),
+            Self::Pgbench if Server::programs().is_none() => Some(NO_SERVER),
             Self::Sqlite if !is_on_path("sqlite3") => Some("sqlite3 is not on PATH"),
             Self::Fio if !is_on_path("fio") => Some("fio is not on PATH"),
             _ => None,
@@ -346,7 +348,7 @@ impl Server {
 
     /// Makes a cluster and pgbench's tables, and starts it.
     pub(super) fn start(folder: &Path) -> Result<Self> {
-        let programs = Self::programs().ok_or_else(|| BedError::Usage("there is no PostgreSQL".to_owned()))?;
+        let programs = Self::programs().ok_or_else(|| BedError::Usage(NO_SERVER.to_owned()))?;
         let user = User::from_name("postgres").ok().flatten();
         let user = user.ok_or_else(|| BedError::Usage("there is no user postgres".to_owned()))?;
         chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).map_err(file("change", folder))?;

@@ -120,10 +120,11 @@ fn slower(folder: &Path, name: &str) -> Result<Vec<(f64, f64)>> {
             let problem = || BedError::Usage(format!("{}: not a count: {line}", path.display()));
             let [daemon, bound, count] = line.split(',').collect::<Vec<_>>().try_into().map_err(|_| problem())?;
             let count: u64 = count.parse().map_err(|_| problem())?;
-            *counts.entry(if daemon == name { bound.to_owned() } else { String::new() }).or_default() += count;
+            if daemon == name {
+                *counts.entry(bound.to_owned()).or_default() += count;
+            }
         }
     }
-    counts.remove("");
     let all: u64 = counts.values().sum();
     let mut left = all;
     let mut points = Vec::new();
