@@ -19,6 +19,7 @@ use crate::options::{BedOptions, ClientOptions, Fd, our_program};
 use crate::patience::{PATIENCE, wait_for};
 use crate::ports::{ReservedPort, is_listening};
 use crate::process::{Finished, Process, argv, run};
+use crate::reports::{REPORTS, Reports};
 use crate::root::Root;
 use crate::volume::Records;
 
@@ -30,9 +31,13 @@ pub struct Bed {
     storage: Daemon,
     clients: Vec<Client>,
     catalog: Catalog,
+    reports: Reports,
     root: Root,
     options: BedOptions,
 }
+
+/// No job of the bed lasts longer.
+const LONGEST_JOB: Duration = Duration::from_secs(600);
 
 /// One daemon of the bed, running or not.
 #[derive(Debug)]
@@ -122,6 +127,11 @@ impl Daemon {
         let status = self.process()?.wait_exit(PATIENCE)?;
         self.process = None;
         Ok(status)
+    }
+
+    /// Whether its process has not ended yet.
+    fn runs(&self) -> bool {
+        self.process.as_ref().is_some_and(Process::runs)
     }
 
     /// Its process; an error if it does not run.
@@ -251,6 +261,7 @@ impl Bed {
             let argv = words.chain(variables).chain(program).collect();
             clients.push(Client { options: client.clone(), config, work, daemon: daemon(&name, argv, port) });
         }
+        let reports = Reports::new(folder.path().join(REPORTS));
         let catalog = Catalog::create(&root, &folder.path().join("work/dir"))?;
         let foreground = |path: PathBuf| ["-c".into(), path.into_os_string(), "-f".into()];
         Ok(Self {
@@ -258,6 +269,7 @@ impl Bed {
             storage: daemon("bed-sd", root.argv("/usr/sbin/bacula-sd", foreground(storage))?, storage_port),
             clients,
             catalog,
+            reports,
             root,
             options,
         })
@@ -368,6 +380,11 @@ impl Bed {
 
     /// Waits for the end of a job.
     pub fn wait(&self, job: u32) -> Result<JobResult> {
+        wait_for(&format!("the report of job {job}"), LONGEST_JOB, || {
+            let is_there = self.reports.has(job)? || !self.director.runs();
+            Ok(if is_there { Ok(()) } else { Err("not written yet".to_owned()) })
+        })?;
+        // The Director still knows the job for a moment.
         let answer = self.console(&[&format!("wait jobid={job} timeout=600"), "messages"])?;
         let row = self.catalog.job(job)?;
         if "CRBMSmsjcdtplLi".contains(row.status) {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::options::{BedOptions, ClientOptions, FileSet, Plugins, quoted};
+use crate::reports::REPORTS;
 use crate::root::Root;
 
 /// The Director's resource name in every bed.
@@ -97,6 +98,7 @@ impl Plan<'_> {
         text.open("Messages", "Standard")
             .line(if self.options.every_message { "Catalog = all, saved" } else { "Catalog = all" })
             .line("Console = all, !skipped, !saved, !restored")
+            .line(&format!("Append = \"{}\" = all, !skipped, !saved, !restored", self.folder(REPORTS).display()))
             .close();
         for (client, &port) in self.options.clients.iter().zip(self.client_ports) {
             self.client_resources(&mut text, client, port);

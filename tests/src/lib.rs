@@ -27,6 +27,7 @@ mod ports;
 mod process;
 mod racer;
 mod relay;
+mod reports;
 pub mod road;
 mod root;
 mod say;

@@ -49,6 +49,12 @@ impl Process {
         self.child.id()
     }
 
+    /// Whether it has not ended yet, waited for or not.
+    pub fn runs(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
+    }
+
     /// What it has printed so far.
     pub fn output(&self) -> String {
         fs::read(&self.output).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
