@@ -37,8 +37,8 @@ impl Fd {
     }
 }
 
-/// The program under development: `FERROFD_BIN`, else the newest `bacula-fd` of the target
-/// directory.
+/// The program under development: `FERROFD_BIN`, else the `bacula-fd` of the target directory; the
+/// newest one of tests, and the optimized one of what is optimized itself, because that measures.
 pub fn our_program() -> Result<PathBuf> {
     if let Some(path) = env::var_os("FERROFD_BIN").filter(|path| !path.is_empty()) {
         return Ok(PathBuf::from(path));
@@ -49,7 +49,8 @@ pub fn our_program() -> Result<PathBuf> {
         let path = target.join(profile).join("bacula-fd");
         path.metadata().and_then(|meta| meta.modified()).ok().map(|time| (time, path))
     };
-    built("release").max(built("debug")).map(|(_, path)| path).ok_or_else(|| {
+    let debug = if cfg!(debug_assertions) { built("debug") } else { None };
+    built("release").max(debug).map(|(_, path)| path).ok_or_else(|| {
         BedError::Usage(format!(
             "no bacula-fd in {}/release or debug: build it (cargo build -p bacula-fd), or set FERROFD_BIN",
             target.display()

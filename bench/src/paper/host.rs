@@ -85,9 +85,17 @@ impl Host {
         Ok(Self { name: format!("{}-{mark}-{short}{changed}", slug(&field("model name"))), described })
     }
 
-    /// Writes it beside the raw rows.
+    /// Writes it beside the raw rows. Fails if there are rows of other programs.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join("host.json");
+        let known: Value = fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        let [before, now] = [&known, &self.described].map(|described| described.get("binaries").cloned());
+        if before.is_some() && before != now {
+            return Err(BedError::Usage(format!(
+                "{}: these rows are of other programs: {before:?}, and not of {now:?}",
+                path.display()
+            )));
+        }
         let text = serde_json::to_string_pretty(&self.described).unwrap_or_default();
         fs::write(&path, format!("{text}\n")).map_err(file("write", &path))
     }
@@ -168,6 +176,20 @@ fn packages(root: &str) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_of_one_folder_are_of_the_same_programs() {
+        let folder = bed::Folder::new("host").unwrap();
+        let host = |sha: &str| Host {
+            name: "host".to_owned(),
+            described: json!({ "binaries": { "ours": { "sha256": sha } }, "kernel": sha }),
+        };
+        host("one").write(folder.path()).unwrap();
+        host("one").write(folder.path()).unwrap();
+        let problem = host("other").write(folder.path()).unwrap_err().to_string();
+        assert!(problem.contains("host.json: these rows are of other programs"), "{problem}");
+        assert!(fs::read_to_string(folder.path().join("host.json")).unwrap().contains("one"));
+    }
 
     #[test]
     fn a_processors_name_becomes_a_folders_name() {
