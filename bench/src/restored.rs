@@ -20,12 +20,17 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Restores go below `folder`, which is new: what an interrupted run has left goes.
+    /// Restores go below `folder`. What an interrupted run has left there is emptied and stays, too.
     pub fn new(folder: PathBuf) -> Result<Self> {
-        let restored = Self { folder, begun: 0 };
-        restored.remove()?;
-        fs::create_dir_all(&restored.folder).map_err(file("create", &restored.folder))?;
-        Ok(restored)
+        fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+        let mut begun = 0;
+        for entry in fs::read_dir(&folder).map_err(file("read", &folder))?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let number = name.split_once('-').and_then(|(number, _)| number.parse().ok());
+            begun = begun.max(number.unwrap_or_default());
+            empty(&entry.path())?;
+        }
+        Ok(Self { folder, begun })
     }
 
     /// From now on [`Self::folder`] gives folders that are not there yet.
@@ -50,9 +55,7 @@ impl Restored {
 
     /// Gives the room of what a side has restored back to the disk, and keeps the inodes.
     pub fn empty(&self, side: &str) -> Result<()> {
-        visit(&self.folder(side), &mut |path| {
-            OpenOptions::new().write(true).truncate(true).open(path).map(drop).map_err(file("empty", path))
-        })
+        empty(&self.folder(side))
     }
 
     /// Removes all.
@@ -61,6 +64,35 @@ impl Restored {
     }
 }
 
+/// Empties all files of a folder.
+fn empty(folder: &Path) -> Result<()> {
+    visit(folder, &mut |path| {
+        OpenOptions::new().write(true).truncate(true).open(path).map(drop).map_err(file("empty", path))
+    })
+}
+
 fn remove(folder: &Path) -> Result<()> {
     fs::remove_dir_all(folder).map_err(file("remove", folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_interrupted_run_has_left_is_emptied_and_kept() {
+        let folder = bed::Folder::new("restored").unwrap();
+        let all = folder.path().join("restored");
+        let mut interrupted = Restored::new(all.clone()).unwrap();
+        interrupted.renew();
+        let left = interrupted.folder("ours");
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join("a"), "one").unwrap();
+        let mut next = Restored::new(all).unwrap();
+        next.renew();
+        assert_eq!(next.name("ours"), "2-ours");
+        assert_eq!(fs::read(left.join("a")).unwrap(), b"");
+        next.remove().unwrap();
+        assert!(!left.exists());
+    }
 }
