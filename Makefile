@@ -117,8 +117,10 @@ bench-parts: ## Criterion: codecs (beside liblzo2, zlib, libzstd), matching, fra
 	$(CARGO) bench -p fd-walk -p fd-bsock -p fd-records -p fd-crypto -p fd-backup \
 	  --bench matching --bench frames --bench lstat --bench digests --bench sequencer
 
+paper paper-smoke: export PATH := $(or $(FERROFD_PAPER_TOOLS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ferrofd/paper)/bin:$(PATH)
+
 paper: setup ## Measure what is missing of paper/perf-analysis/plan.toml; PHASES="nine,growth" and BLOCKS=1 choose
-	@paper/perf-analysis/packages
+	@paper/perf-analysis/packages --build
 	$(CARGO) build --release -p bacula-fd -p bed -p bench
 	$(CARGO) run --release -q -p bench -- paper run $(addprefix --phase ,$(PHASES)) $(addprefix --blocks ,$(BLOCKS))
 

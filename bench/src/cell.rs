@@ -5,6 +5,7 @@ use std::fmt;
 
 use bed::{BedError, Result};
 
+use crate::changing::Changer;
 use crate::tree::{Kind, Suite, Tree};
 
 mod variant;
@@ -125,6 +126,9 @@ impl Cell {
         for gigabytes in [1, 4] {
             add(Kind::Single, gigabytes, &[Variant::Default], &[Full, Restore]);
         }
+        add(Kind::Single, 16, &[Variant::Default], &[Full]);
+        add(Kind::Mixed, 1, &[Variant::ReadOnly, Variant::Fscrypt], &[Full, Restore]);
+        add(Kind::Mixed, 1, &Changer::ALL.map(Variant::Changing), &[Full, Restore]);
         for thousands in [10, 100] {
             add(Kind::Holes, thousands, &[Variant::Default, Variant::Sparse], &[Full]);
         }
@@ -134,9 +138,12 @@ impl Cell {
         for kind in [Kind::Manyfiles, Kind::Media, Kind::Mixed] {
             add(kind, 1, &[Variant::PkiAgain], &[Full]);
         }
-        add(Kind::Tiny, 500, &[Variant::Accurate], &[Incremental]);
+        for thousands in [500, 1320] {
+            add(Kind::Tiny, thousands, &[Variant::Accurate], &[Incremental]);
+        }
         add(Kind::Hole, 64, &[Variant::SparseUnsigned], &[Full]);
-        for (thousands, levels) in [(10, &every[..]), (100, &every), (1000, &[Full, Incremental])] {
+        let two = [Full, Incremental];
+        for (thousands, levels) in [(10, &every[..]), (100, &every), (1000, &two), (1320, &two)] {
             add(Kind::Tiny, thousands, &[Variant::Default], levels);
         }
         add(Kind::Media, 16, &[Variant::Default], &[Restore]);
@@ -167,7 +174,14 @@ impl Cell {
     fn is_of_the_paper(&self) -> bool {
         let variant = matches!(
             self.variant,
-            Variant::Bare(_) | Variant::Workers(..) | Variant::Far(..) | Variant::Clients(_) | Variant::Bucket(..)
+            Variant::Bare(_)
+                | Variant::Workers(..)
+                | Variant::Far(..)
+                | Variant::Clients(_)
+                | Variant::Bucket(..)
+                | Variant::ReadOnly
+                | Variant::Fscrypt
+                | Variant::Changing(_)
         );
         variant || matches!(self.tree.kind, Kind::Single | Kind::Holes | Kind::Foreign(_))
     }

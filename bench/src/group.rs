@@ -17,6 +17,7 @@ use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{Pid, sync};
 
 use crate::cell::{Cell, Codec, Level, Variant};
+use crate::changing::Changing;
 use crate::connection::Watch;
 use crate::far::{Line, Way};
 use crate::floor::{self, Role, Stream};
@@ -114,7 +115,13 @@ impl<'a> Group<'a> {
         options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
         let words = cell.variant.options();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        options.file_sets = vec![FileSet::new("Bench", &words, &[&places.tree])];
+        let busy = busy(restored);
+        let mut saved = vec![places.tree.as_path()];
+        if cell.variant.changer().is_some() {
+            saved.push(&busy);
+            fs::create_dir_all(&busy).map_err(file("create", &busy))?;
+        }
+        options.file_sets = vec![FileSet::new("Bench", &words, &saved)];
         let mut bed = Bed::start(options)?;
         for (side, way) in &ways {
             way.leads_to(bed.client(side.name())?.port());
@@ -126,7 +133,7 @@ impl<'a> Group<'a> {
             // We take its place.
             bed.client(Side::Floor.name())?.daemon().kill()?;
         }
-        let asked = asked(&tree.path)?;
+        let asked = asked(&places.cached)?;
         Ok(Self {
             bed,
             tree,
@@ -153,8 +160,8 @@ impl<'a> Group<'a> {
         for side in [Side::Stock, Side::Ours] {
             let needs_one = level != Level::Full || self.cell.variant == Variant::PkiAgain;
             if needs_one && !self.full.contains_key(&side) {
-                self.tree.warm(self.cell.tree.kind)?;
-                let result = self.bed.backup(side.name(), "level=Full")?.must_be_good()?;
+                self.cell.tree.kind.warm(&self.places.cached)?;
+                let result = self.judged(self.bed.backup(side.name(), "level=Full")?)?;
                 self.full.insert(side, result);
             }
         }
@@ -198,19 +205,26 @@ impl<'a> Group<'a> {
             if matches!(cell.variant, Variant::Pki | Variant::PkiLzo) {
                 self.forget_signatures(side)?;
             }
+            self.make_room(cell, side)?;
             self.bring_cache(cell, side)?;
             let (sample, result) = self.measure(cell, side, replica, turn)?;
             samples.push(sample);
-            match result.must_be_good() {
+            match self.judged(result) {
                 Ok(result) => drop(results.insert(side, result)),
                 Err(problem) => problems.push(problem.to_string()),
             }
         }
         self.compare(cell, &results, replica == 1)?;
         for (side, result) in results {
-            self.tidy(cell, side, result)?;
+            self.keep(cell, side, result)?;
         }
         Ok(Replica { samples, problems })
+    }
+
+    /// A job that ended well. If something changes names meanwhile, files that are gone when they
+    /// are to be saved are warnings.
+    fn judged(&self, result: JobResult) -> Result<JobResult> {
+        if self.cell.variant.changer().is_some() { result.must_be('T') } else { result.must_be_good() }
     }
 
     /// So that this job signs as if there had been none before it.
@@ -232,7 +246,7 @@ impl<'a> Group<'a> {
             return drop_caches();
         }
         match cell.level {
-            Level::Full => self.tree.warm(cell.tree.kind),
+            Level::Full => cell.tree.kind.warm(&self.places.cached),
             Level::Differential | Level::Incremental => self.tree.warm_touched(),
             _ => self.read_files(cell, side)?.iter().try_for_each(|path| warm(path)),
         }
@@ -281,10 +295,17 @@ impl<'a> Group<'a> {
         let before = now()?;
         let stalls = Stalls::now();
         let role = self.role(cell, side)?;
+        let changing = match cell.variant.changer() {
+            Some(changer) if !cell.level.is_restore() => {
+                Some(Changing::start(changer, &busy(self.restored), &self.restored.all().with_file_name("changer"))?)
+            }
+            _ => None,
+        };
         let (result, connection) = self.watch.seen(fd, port, || match role {
             Some(role) => floor::during(port, role, || self.bed.run(&command)),
             None => self.bed.run(&command),
         })?;
+        changing.map_or(Ok(()), Changing::end)?;
         let after = now()?;
         around.stalls = Stalls::now().since(stalls);
         around.resident_after = resident(&read);
@@ -371,7 +392,7 @@ impl<'a> Group<'a> {
 
     /// The file that is restored alone, as the daemons see it.
     fn one_file(&self) -> Result<PathBuf> {
-        let one = self.asked.get(self.asked.len() / 2).and_then(|path| path.strip_prefix(&self.tree.path).ok());
+        let one = self.asked.get(self.asked.len() / 2).and_then(|path| path.strip_prefix(&self.places.cached).ok());
         one.map(|one| self.places.tree.join(one)).ok_or_else(|| BedError::Usage("the tree has no file".to_owned()))
     }
 
@@ -398,7 +419,7 @@ impl<'a> Group<'a> {
         };
         let [left, right] = [stock, ours].map(|job| job.row.bytes);
         let unequal_bytes = cell.variant.same_bytes() && left != right;
-        if counts(stock) != counts(ours) || unequal_bytes {
+        if cell.variant.changer().is_none() && (counts(stock) != counts(ours) || unequal_bytes) {
             return Err(BedError::Usage(format!(
                 "{cell}: files and bytes differ: stock {:?}, {}; ours {:?}, {}",
                 counts(stock),
@@ -462,7 +483,11 @@ impl<'a> Group<'a> {
     fn compare_rows(&self, stock: &JobResult, ours: &JobResult) -> Result<Vec<String>> {
         let [left, right] = [stock, ours].map(|job| self.bed.catalog().files(job.row.id));
         let zstd = self.cell.variant.codec() == Codec::Zstd;
-        let [left, right] = [left?, right?].map(|rows| rows.iter().map(|row| shown(row, zstd)).collect::<Vec<_>>());
+        // What changes while it is saved is not the same in two jobs.
+        let busy = busy(self.restored).into_os_string().into_encoded_bytes();
+        let is_quiet = |row: &&FileRow| !row.path.starts_with(&busy);
+        let [left, right] =
+            [left?, right?].map(|rows| rows.iter().filter(is_quiet).map(|row| shown(row, zstd)).collect::<Vec<_>>());
         let unequal = left.iter().zip(&right).filter(|(left, right)| left != right).take(5);
         let mut differences: Vec<_> = unequal.map(|(left, right)| format!("{left}\n{right}")).collect();
         if left.len() != right.len() {
@@ -471,24 +496,28 @@ impl<'a> Group<'a> {
         Ok(differences)
     }
 
-    /// Makes room of what the next replica does not need: the Full before this one, a restored
-    /// tree.
-    fn tidy(&mut self, cell: Cell, side: Side, result: JobResult) -> Result<()> {
-        if cell.level.is_restore() && side == Side::Floor {
+    /// Makes room of a restored tree; keeps a Full for what builds on it.
+    fn keep(&mut self, cell: Cell, side: Side, result: JobResult) -> Result<()> {
+        match cell.level {
+            Level::Full => self.full.insert(side, result).map_or(Ok(()), |old| self.delete(&old, side)),
+            level if level.is_restore() && side != Side::Floor => self.restored.empty(side.name()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes room before another Full of a large file is saved.
+    fn make_room(&mut self, cell: Cell, side: Side) -> Result<()> {
+        if cell.tree.kind != Kind::Single || cell.level != Level::Full {
             return Ok(());
         }
-        if cell.level.is_restore() {
-            return self.restored.empty(side.name());
-        }
-        if cell.level != Level::Full {
-            return Ok(());
-        }
-        if let Some(old) = self.full.insert(side, result) {
-            for path in self.volumes(&old, side)? {
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                self.bed.console(&[&format!("delete volume={name} yes")])?;
-                fs::remove_file(&path).map_err(file("remove", &path))?;
-            }
+        self.full.remove(&side).map_or(Ok(()), |old| self.delete(&old, side))
+    }
+
+    fn delete(&self, job: &JobResult, side: Side) -> Result<()> {
+        for path in self.volumes(job, side)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.bed.console(&[&format!("delete volume={name} yes")])?;
+            fs::remove_file(&path).map_err(file("remove", &path))?;
         }
         Ok(())
     }
@@ -507,6 +536,11 @@ pub(crate) fn job_seconds(bed: &Bed, job: u32) -> Result<f64> {
 fn has_floor(cell: Cell) -> bool {
     cell.variant == Variant::Default
         && matches!(cell.tree.kind, Kind::Manyfiles | Kind::Media | Kind::Mixed | Kind::Empty)
+}
+
+/// Where a suite changes files.
+fn busy(restored: &Restored) -> PathBuf {
+    restored.all().with_file_name("busy")
 }
 
 /// A row of the catalog as text. The stock daemon of Debian does not compress with ZSTD, so for

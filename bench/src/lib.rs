@@ -7,6 +7,7 @@ pub mod bpipe;
 pub mod bucket;
 pub mod canvas;
 pub mod cell;
+pub mod changing;
 pub mod connection;
 pub mod far;
 pub mod figures;

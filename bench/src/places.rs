@@ -1,46 +1,161 @@
-//! Where the daemons see the tree and what they restore: where both are, or through slowfs.
+//! Where the daemons see the tree and what they restore: where both are, through slowfs, mounted
+//! read-only, or on a file system that encrypts it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use bed::{BedError, Result, SlowStorage};
+use bed::{BedError, Result, SlowStorage, argv, run};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::unistd::geteuid;
 
 use crate::cell::Variant;
-use crate::programs::own;
+use crate::programs::{is_on_path, own};
 use crate::restored::Restored;
-use crate::tree::{Standing, file};
+use crate::tree::{Standing, file, visit};
+
+/// Room for the directories and the journal of a file system that is made for a tree, bytes.
+const SPARE: u64 = 512 << 20;
 
 /// The places of one cell.
 #[derive(Debug)]
 pub struct Places {
     /// The tree that is saved.
     pub tree: PathBuf,
+    /// Where the pages of its files are cached.
+    pub cached: PathBuf,
     /// The folder of all restores.
     pub restored: PathBuf,
-    /// What makes them slow; unmounted with this value.
-    _slow: Vec<SlowStorage>,
+    /// Unmounted with this value.
+    _mounts: Vec<Mounted>,
+}
+
+/// What makes places other than they are.
+#[derive(Debug)]
+enum Mounted {
+    /// Held for its drop.
+    Slow { _storage: SlowStorage },
+    /// A mount point of the kernel's.
+    Kernel(PathBuf),
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if let Self::Kernel(place) = self {
+            // It fails only if it is gone already.
+            let _ = umount2(&*place, MntFlags::MNT_DETACH);
+        }
+    }
 }
 
 impl Places {
+    /// What a variant needs and this host has not.
+    pub fn missing(variant: Variant) -> Option<String> {
+        match variant {
+            Variant::Slow(_) => SlowStorage::missing().map(str::to_owned),
+            Variant::ReadOnly if !geteuid().is_root() => Some("needs root".to_owned()),
+            Variant::Fscrypt => {
+                let program = ["mkfs.ext4", "mount", "xfs_io"].into_iter().find(|program| !is_on_path(program));
+                let is_known = Path::new("/sys/fs/ext4/features/encryption").exists();
+                let kernel = || (!is_known).then(|| "this kernel's ext4 has no encryption".to_owned());
+                program.map(|program| format!("{program} is not on PATH")).or_else(kernel)
+            }
+            _ => None,
+        }
+    }
+
     /// The places as this variant wants them.
     pub fn of(variant: Variant, tree: &Standing, restored: &Restored) -> Result<Self> {
-        let Some(delay) = variant.delay() else {
-            return Ok(Self { tree: tree.path.clone(), restored: restored.all().to_owned(), _slow: Vec::new() });
-        };
-        if let Some(missing) = SlowStorage::missing() {
+        if let Some(missing) = Self::missing(variant) {
             return Err(BedError::Usage(format!("{variant}: {missing}")));
         }
-        // Both are in the target folder, and built together.
-        let program = own()?.with_file_name("slowfs");
-        let delay = format!("--delay-ms={delay}");
-        let mut slow = Vec::new();
-        let mut mount = |source: &Path, name: &str| -> Result<PathBuf> {
+        let beside = |name: &str| -> Result<PathBuf> {
             let place = restored.all().with_file_name(name);
             fs::create_dir_all(&place).map_err(file("create", &place))?;
-            slow.push(SlowStorage::mount(&program, &[&delay], source, &place)?);
+            // What a killed process has left there.
+            let _ = umount2(&place, MntFlags::MNT_DETACH);
             Ok(place)
         };
-        let (tree, restored) = (mount(&tree.path, "slow-tree")?, mount(restored.all(), "slow-restored")?);
-        Ok(Self { tree, restored, _slow: slow })
+        let itself = tree.path.clone();
+        let all = restored.all().to_owned();
+        match variant {
+            Variant::Slow(delay) => {
+                // Both are in the target folder, and built together.
+                let program = own()?.with_file_name("slowfs");
+                let delay = format!("--delay-ms={delay}");
+                let mut mounts = Vec::new();
+                let mut slow = |source: &Path, name: &str| -> Result<PathBuf> {
+                    let place = beside(name)?;
+                    let storage = SlowStorage::mount(&program, &[&delay], source, &place)?;
+                    mounts.push(Mounted::Slow { _storage: storage });
+                    Ok(place)
+                };
+                let (tree, restored) = (slow(&itself, "slow-tree")?, slow(&all, "slow-restored")?);
+                Ok(Self { tree, cached: itself, restored, _mounts: mounts })
+            }
+            Variant::ReadOnly => {
+                let place = beside("read-only-tree")?;
+                Ok(Self { _mounts: vec![read_only(&itself, &place)?], tree: place, cached: itself, restored: all })
+            }
+            Variant::Fscrypt => {
+                let place = beside("fscrypt")?;
+                let mounted = encrypted(&itself, &place)?;
+                let tree = place.join(TREE);
+                Ok(Self { cached: tree.clone(), tree, restored: all, _mounts: vec![mounted] })
+            }
+            _ => Ok(Self { tree: itself.clone(), cached: itself, restored: all, _mounts: Vec::new() }),
+        }
     }
+}
+
+/// Shows a tree at a place where nothing can be written.
+fn read_only(tree: &Path, place: &Path) -> Result<Mounted> {
+    let none: Option<&str> = None;
+    let failed = |source| BedError::System { what: "mount", source };
+    mount(Some(tree), place, none, MsFlags::MS_BIND, none).map_err(failed)?;
+    let mounted = Mounted::Kernel(place.to_owned());
+    // The kernel makes a bind mount read-only in a second step only.
+    mount(none, place, none, MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY, none).map_err(failed)?;
+    Ok(mounted)
+}
+
+/// The encrypted directory below a place.
+const TREE: &str = "tree";
+
+/// Copies a tree to a directory that fscrypt encrypts, on an ext4 of its own.
+fn encrypted(tree: &Path, place: &Path) -> Result<Mounted> {
+    let mut size = SPARE;
+    visit(tree, &mut |path| {
+        size += fs::metadata(path).map_err(file("look at", path))?.len().next_multiple_of(4096);
+        Ok(())
+    })?;
+    let image = place.with_extension("image");
+    File::create(&image).and_then(|made| made.set_len(size)).map_err(file("create", &image))?;
+    let to = place.join(TREE);
+    let [image_word, place_word, to_word] = [&image, &place.to_owned(), &to].map(|path| path.display().to_string());
+    good(&["mkfs.ext4", "-q", "-F", "-O", "encrypt", &image_word], b"")?;
+    good(&["mount", "-o", "loop", &image_word, &place_word], b"")?;
+    let mounted = Mounted::Kernel(place.to_owned());
+    // The loop device keeps it open.
+    fs::remove_file(&image).map_err(file("remove", &image))?;
+    fs::create_dir_all(&to).map_err(file("create", &to))?;
+    // Any key will do: it protects nothing here.
+    let said = good(&["xfs_io", "-c", "add_enckey", &place_word], &[7; 64])?;
+    let name = said.split_whitespace().last().unwrap_or_default().to_owned();
+    good(&["xfs_io", "-c", &format!("set_encpolicy {name}"), &to_word], b"")?;
+    let policy = good(&["xfs_io", "-c", "get_encpolicy", &to_word], b"")?;
+    if !policy.contains(&name) || name.is_empty() {
+        let problem = format!("{} is not encrypted: {policy}", to.display());
+        return Err(BedError::Program { program: "xfs_io".to_owned(), problem });
+    }
+    good(&["cp", "-a", &format!("{}/.", tree.display()), &to_word], b"")?;
+    Ok(mounted)
+}
+
+/// Runs a program that must end well; what it has printed.
+fn good(words: &[&str], input: &[u8]) -> Result<String> {
+    let done = run(&argv(words.iter().copied()), input)?;
+    if done.status.success() {
+        return Ok(done.text());
+    }
+    Err(BedError::Program { program: words.join(" "), problem: done.text() })
 }

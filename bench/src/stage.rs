@@ -3,20 +3,23 @@
 
 use std::env;
 
-use bed::{Result, SlowStorage};
+use bed::Result;
 
 use crate::bucket::Buckets;
 use crate::cell::{Cell, Level, Variant};
 use crate::connection::Watch;
 use crate::group::{Group, Replica};
+use crate::places::Places;
 use crate::restored::Restored;
 use crate::sample::Side;
 use crate::surroundings::free;
 use crate::together::Together;
 use crate::tree::{Kind, Standing};
 
-/// The tree, two volumes of each daemon or the volume and what is restored of it, and some room.
-const COPIES: u64 = 6;
+/// The tree, a volume of each daemon, and some room.
+const SAVED: u64 = 4;
+/// What both restore, too.
+const RESTORED: u64 = 6;
 
 /// A bed for a cell and its neighbours.
 pub enum Stage<'a> {
@@ -31,14 +34,18 @@ pub enum Stage<'a> {
 impl<'a> Stage<'a> {
     /// What a cell needs and this host has not.
     pub fn missing(cell: Cell) -> Option<String> {
-        let storage = || cell.variant.delay().and_then(|_| SlowStorage::missing()).map(str::to_owned);
         let room = || {
-            let needed = (cell.tree.kind == Kind::Single).then_some(cell.tree.scale as u64 * COPIES)?;
+            let copies = if cell.level.is_restore() { RESTORED } else { SAVED };
+            let needed = (cell.tree.kind == Kind::Single).then_some(cell.tree.scale as u64 * copies)?;
             let here = free(&env::temp_dir())? >> 30;
             (here < needed).then(|| format!("it needs {needed} GiB of free disk, and there are {here}"))
         };
-        let bucket = || if matches!(cell.variant, Variant::Bucket(..)) { Buckets::missing() } else { None };
-        cell.tree.kind.missing().or_else(storage).or_else(bucket).or_else(room)
+        let variant = || match cell.variant {
+            Variant::Bucket(..) => Buckets::missing(),
+            Variant::Changing(changer) => changer.missing(),
+            other => Places::missing(other),
+        };
+        cell.tree.kind.missing().or_else(variant).or_else(room)
     }
 
     /// Raises the bed.

@@ -44,7 +44,7 @@ impl<'a> Together<'a> {
         let (mut samples, mut problems, mut made) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (turn, &side) in (1..).zip(turns) {
             sync();
-            self.tree.warm(cell.tree.kind)?;
+            cell.tree.kind.warm(&self.tree.path)?;
             let (sample, jobs) = self.measure(cell, side, replica, turn)?;
             if let Some(job) = jobs.into_iter().find(|job| job.row.status != 'T' || job.row.errors > 0) {
                 problems.push(job.log);

@@ -73,6 +73,12 @@ impl Kind {
         }
     }
 
+    /// Reads all of such a tree once, so that it is in the page cache as far as there is room. The
+    /// file that is one hole is left out: there is nothing on a disk to be read.
+    pub fn warm(self, tree: &Path) -> Result<()> {
+        if self == Self::Hole { Ok(()) } else { warm(tree) }
+    }
+
     /// What it needs and this host has not.
     pub fn missing(self) -> Option<String> {
         if let Self::Foreign(suite) = self { suite.missing() } else { None }
@@ -148,12 +154,6 @@ impl Standing {
                 .map_err(|errno| file("touch", path)(errno.into()))?;
         }
         Ok(())
-    }
-
-    /// Reads all of it once, so that it is in the page cache as far as there is room. The file that
-    /// is one hole is left out: there is nothing on a disk to be read.
-    pub fn warm(&self, kind: Kind) -> Result<()> {
-        if kind == Kind::Hole { Ok(()) } else { warm(&self.path) }
     }
 
     /// Looks at every entry and reads what is touched: what an Incremental needs.

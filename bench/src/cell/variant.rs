@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::changing::Changer;
+
 /// What is not as by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Variant {
@@ -42,6 +44,12 @@ pub enum Variant {
     ColdUnchanged,
     /// Through slowfs, with so many milliseconds before each operation; nothing has changed.
     Slow(u16),
+    /// The tree is mounted read-only.
+    ReadOnly,
+    /// The tree is encrypted by the file system, which has the key.
+    Fscrypt,
+    /// A suite changes further files while they are saved.
+    Changing(Changer),
     /// The host is so many milliseconds away, there and back, over a line of so many Mbit/s.
     Far(u16, u16),
     /// So many clients with the same tree at once.
@@ -170,6 +178,9 @@ impl fmt::Display for Variant {
             Self::PkiLzo => "pki-lzo",
             Self::Unchanged => "unchanged",
             Self::ColdUnchanged => "cold-unchanged",
+            Self::ReadOnly => "read-only",
+            Self::Fscrypt => "fscrypt",
+            Self::Changing(changer) => return write!(out, "changing-{}", changer.name()),
             Self::Packed(codec) => return out.write_str(&codec.word()),
             Self::Workers(codec, count) => return write!(out, "{}-workers{count}", codec.word()),
             Self::Bare(part) => return write!(out, "bare{}", part.word()),
@@ -222,14 +233,15 @@ impl Variant {
     }
 
     /// Whether two daemons' volumes are equal byte by byte. Compressed blocks come from different
-    /// encoders, and keys of encrypted data are random; there, the catalog's rows are compared.
+    /// encoders, keys of encrypted data are random, and files that change do so between the jobs,
+    /// too; there, the catalog's rows are compared.
     pub fn same_bytes(self) -> bool {
-        self.codec() == Codec::None && !self.is_encrypted()
+        self.codec() == Codec::None && !self.is_encrypted() && self.changer().is_none()
     }
 
-    /// Milliseconds before each operation of the storage, if it is slow at all.
-    pub fn delay(self) -> Option<u16> {
-        if let Self::Slow(delay) = self { Some(delay) } else { None }
+    /// What changes files meanwhile.
+    pub fn changer(self) -> Option<Changer> {
+        if let Self::Changing(changer) = self { Some(changer) } else { None }
     }
 
     /// Whether a hundredth of the files is touched before a Differential or an Incremental.

@@ -15,6 +15,7 @@ use crate::paper::gates;
 use crate::paper::plan::Plan;
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::numbers as rivals;
+use crate::paper::rivals::published;
 use crate::paper::tables::{rivals as of_rivals, tables};
 use crate::paper::tail;
 use crate::paper::text::{bare_numbers, filled};
@@ -42,6 +43,7 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     numbers.extend(weeks);
     let mut tables = tables(&plan, &numbers)?;
     tables.extend(of_rivals(&adapters, &numbers));
+    tables.push(("rivals-published".to_owned(), published::table(paper)?));
     tables.push(("tail".to_owned(), tail::table(&plan.tail, &beside)));
     numbers.extend(beside);
     tables.push(("faults".to_owned(), faults::table(&found)));

@@ -4,6 +4,7 @@
 
 pub mod adapter;
 pub mod numbers;
+pub mod published;
 pub mod rival;
 pub mod row;
 pub mod run;

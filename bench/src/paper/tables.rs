@@ -10,7 +10,7 @@ use crate::paper::derived::{codec, fulls};
 use crate::paper::plan::{Family, Phase, Plan, Profile};
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::numbers::systems;
-use crate::paper::rivals::row::STEPS;
+use crate::paper::rivals::row::{SAID, STEPS};
 
 /// All tables by their names.
 pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
@@ -74,11 +74,10 @@ fn variation(plan: &Plan, numbers: &Numbers) -> String {
 
 /// The steps of other programs: time, processor time and bytes.
 pub fn rivals(adapters: &[Adapter], numbers: &Numbers) -> Vec<(String, String)> {
-    let steps = ["first copy", "unchanged", "one file", "two fifths more", "the same again"];
     let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
     let class = |name: &str| adapters.iter().find(|adapter| adapter.name == name).map_or("plain", |one| &one.class);
     let table = |word: &str| {
-        let mut text = head(&[&["program", "stores"][..], &steps].concat());
+        let mut text = head(&[&["program", "stores"][..], &SAID].concat());
         for system in systems(&names) {
             let values: Vec<_> = STEPS.map(|step| get(numbers, &format!("rivals.{system}.{step}.{word}"))).into();
             let _ = writeln!(text, "| {system} | {} | {} |", class(&system), values.join(" | "));

@@ -12,6 +12,10 @@ use crate::programs::is_on_path;
 /// What makes a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Suite {
+    /// `fsx`: files after a thousand writes, truncations, maps and holes at random.
+    Fsx,
+    /// `pjdfstest`: entries of all kinds and modes, killed in the middle of its tests.
+    Pjdfstest,
     /// `fs_mark`: many small files.
     FsMark,
     /// `dbench`: what a file server's clients leave.
@@ -33,11 +37,22 @@ const LOCKED: &str = "paper/perf-analysis/trees/icons";
 
 impl Suite {
     /// All.
-    pub const ALL: [Self; 6] = [Self::FsMark, Self::Dbench, Self::StressNg, Self::Debian, Self::Linux, Self::Icons];
+    pub const ALL: [Self; 8] = [
+        Self::Fsx,
+        Self::Pjdfstest,
+        Self::FsMark,
+        Self::Dbench,
+        Self::StressNg,
+        Self::Debian,
+        Self::Linux,
+        Self::Icons,
+    ];
 
     /// Its word.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Fsx => "fsx",
+            Self::Pjdfstest => "pjdfstest",
             Self::FsMark => "fsmark",
             Self::Dbench => "dbench",
             Self::StressNg => "stressng",
@@ -49,6 +64,8 @@ impl Suite {
 
     fn program(self) -> &'static str {
         match self {
+            Self::Fsx => "fsx",
+            Self::Pjdfstest => "pjdfstest",
             Self::FsMark => "fs_mark",
             Self::Dbench => "dbench",
             Self::StressNg => "stress-ng",
@@ -61,6 +78,15 @@ impl Suite {
     /// What the shell runs; `TREE` is where the tree goes, `FROM` what it is made from.
     fn command(self) -> &'static str {
         match self {
+            Self::Fsx => {
+                r#"for seed in $(seq 1 200); do fsx -S "$seed" -N 1000 -P "$TREE" "$TREE/$seed" >/dev/null 2>&1; done"#
+            }
+            // What a test makes is gone at its end; each round is killed a little later.
+            Self::Pjdfstest => {
+                r#"for round in $(seq 10 10 900); do
+                     timeout -s KILL "$(printf 0.%03d "$round")" pjdfstest -p "$TREE" >/dev/null 2>&1 || true
+                   done"#
+            }
             // It refuses directories with long names, and makes a log for each of its threads.
             Self::FsMark => {
                 r#"cd "$TREE" && mkdir files && fs_mark -d files -n 5000 -s 4096 -k -L 1 -D 50 -l log && rm -f log log.*"#

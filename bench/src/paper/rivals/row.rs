@@ -12,6 +12,8 @@ const HEAD: &str = "system,step,replica,turn,began,outcome,wall_s,cpu_s,peak_rss
 
 /// The steps, in their order.
 pub const STEPS: [&str; 5] = ["initial", "unchanged", "onefile", "more", "duplicate"];
+/// How tables call them.
+pub const SAID: [&str; STEPS.len()] = ["first copy", "unchanged", "one file", "two fifths more", "the same again"];
 
 /// What a step took.
 #[derive(Debug, Clone, PartialEq)]
