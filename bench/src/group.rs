@@ -69,18 +69,7 @@ impl<'a> Group<'a> {
     /// Raises the bed for a cell and its neighbours.
     pub fn start(cell: Cell, tree: &'a Standing, watch: &'a Watch, restored: &'a mut Restored) -> Result<Self> {
         let places = Places::of(cell.variant, tree, restored)?;
-        let mut clients: Vec<_> = [Fd::Stock, Fd::Ours].map(ClientOptions::new).into();
-        if cell.variant == Variant::Accurate {
-            for client in &mut clients {
-                client.job.push("Accurate = yes".to_owned());
-            }
-        }
-        if has_floor(cell) {
-            clients.push(ClientOptions::new(Fd::Stock).named(Side::Floor.name()));
-        }
-        if let Variant::Workers(_, count) = cell.variant {
-            clients = clients.into_iter().map(|client| client.with_workers(count)).collect();
-        }
+        let mut clients = clients(cell);
         let mut ways = BTreeMap::new();
         let mut storage = None;
         if let Variant::Far(round_trip, rate) = cell.variant {
@@ -295,12 +284,7 @@ impl<'a> Group<'a> {
         let before = now()?;
         let stalls = Stalls::now();
         let role = self.role(cell, side)?;
-        let changing = match cell.variant.changer() {
-            Some(changer) if !cell.level.is_restore() => {
-                Some(Changing::start(changer, &busy(self.restored), &self.restored.all().with_file_name("changer"))?)
-            }
-            _ => None,
-        };
+        let changing = self.changing(cell)?;
         let (result, connection) = self.watch.seen(fd, port, || match role {
             Some(role) => floor::during(port, role, || self.bed.run(&command)),
             None => self.bed.run(&command),
@@ -338,6 +322,13 @@ impl<'a> Group<'a> {
             around,
         };
         Ok((sample, result))
+    }
+
+    /// What changes files during a backup, at work.
+    fn changing(&self, cell: Cell) -> Result<Option<Changing>> {
+        let changer = cell.variant.changer().filter(|_| !cell.level.is_restore());
+        let work = self.restored.all().with_file_name("changer");
+        changer.map(|changer| Changing::start(changer, &busy(self.restored), &work)).transpose()
     }
 
     /// When the first file of a restore was made.
@@ -536,6 +527,23 @@ pub(crate) fn job_seconds(bed: &Bed, job: u32) -> Result<f64> {
 fn has_floor(cell: Cell) -> bool {
     cell.variant == Variant::Default
         && matches!(cell.tree.kind, Kind::Manyfiles | Kind::Media | Kind::Mixed | Kind::Empty)
+}
+
+/// The daemons of a bed, and the floor's stand-in.
+fn clients(cell: Cell) -> Vec<ClientOptions> {
+    let mut clients: Vec<_> = [Fd::Stock, Fd::Ours].map(ClientOptions::new).into();
+    if cell.variant == Variant::Accurate {
+        for client in &mut clients {
+            client.job.push("Accurate = yes".to_owned());
+        }
+    }
+    if has_floor(cell) {
+        clients.push(ClientOptions::new(Fd::Stock).named(Side::Floor.name()));
+    }
+    if let Variant::Workers(_, count) = cell.variant {
+        clients = clients.into_iter().map(|client| client.with_workers(count)).collect();
+    }
+    clients
 }
 
 /// Where a suite changes files.

@@ -20,7 +20,8 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Restores go below `folder`. What an interrupted run has left there is emptied and stays, too.
+    /// Restores go below `folder`. What an interrupted run has left there is emptied and stays,
+    /// too.
     pub fn new(folder: PathBuf) -> Result<Self> {
         fs::create_dir_all(&folder).map_err(file("create", &folder))?;
         let mut begun = 0;

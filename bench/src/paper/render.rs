@@ -55,20 +55,7 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     figures.push(("rivals-wall.svg".to_owned(), programs(&rivals::systems(&names), &numbers)));
     let mut files: Vec<(String, String)> = vec![("numbers.json".to_owned(), json(&numbers))];
     let names: Vec<String> = figures.iter().map(|(name, _)| name.clone()).collect();
-    for name in TEXTS {
-        let path = paper.join(name);
-        let template = fs::read_to_string(&path).map_err(file("read", &path))?;
-        let bare = bare_numbers(&template, &plan.text.constants);
-        if !bare.is_empty() {
-            return Err(BedError::Usage(format!(
-                "{name}: a number stands in the text without a reference to a measurement:\n{}",
-                bare.join("\n")
-            )));
-        }
-        let text = filled(&template, &numbers, &tables, &names)
-            .map_err(|error| BedError::Usage(format!("{name}: {error}")))?;
-        files.push((name.to_owned(), text));
-    }
+    files.extend(texts(paper, &plan, &numbers, &tables, &names)?);
     for excerpt in &plan.excerpt {
         files.push((excerpts::file_name(excerpt), excerpts::text(excerpt, &numbers, &tables)?));
     }
@@ -83,6 +70,32 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
         fs::write(&path, content).map_err(file("write", &path))?;
     }
     Ok(())
+}
+
+/// The texts with what they refer to.
+fn texts(
+    paper: &Path,
+    plan: &Plan,
+    numbers: &Numbers,
+    tables: &[(String, String)],
+    figures: &[String],
+) -> Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for name in TEXTS {
+        let path = paper.join(name);
+        let template = fs::read_to_string(&path).map_err(file("read", &path))?;
+        let bare = bare_numbers(&template, &plan.text.constants);
+        if !bare.is_empty() {
+            return Err(BedError::Usage(format!(
+                "{name}: a number stands in the text without a reference to a measurement:\n{}",
+                bare.join("\n")
+            )));
+        }
+        let text =
+            filled(&template, numbers, tables, figures).map_err(|error| BedError::Usage(format!("{name}: {error}")))?;
+        files.push((name.to_owned(), text));
+    }
+    Ok(files)
 }
 
 /// One key a line, in their order.
