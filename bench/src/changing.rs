@@ -17,7 +17,7 @@ pub enum Changer {
     Fsx,
     /// `pjdfstest`: makes, renames and removes entries of all kinds.
     Pjdfstest,
-    /// stress-ng: as in the tree of that name.
+    /// stress-ng: makes, renames and removes names, and writes a file.
     StressNg,
 }
 

@@ -55,9 +55,10 @@ impl Places {
             Variant::ReadOnly if !geteuid().is_root() => Some("needs root".to_owned()),
             Variant::Fscrypt => {
                 let program = ["mkfs.ext4", "mount", "xfs_io"].into_iter().find(|program| !is_on_path(program));
-                let is_known = Path::new("/sys/fs/ext4/features/encryption").exists();
-                let kernel = || (!is_known).then(|| "this kernel's ext4 has no encryption".to_owned());
-                program.map(|program| format!("{program} is not on PATH")).or_else(kernel)
+                let needed = ["/sys/fs/ext4/features/encryption", "/dev/loop-control"];
+                let path = needed.into_iter().find(|path| !Path::new(path).exists());
+                let program = program.map(|program| format!("{program} is not on PATH"));
+                program.or_else(|| path.map(|path| format!("there is no {path}")))
             }
             _ => None,
         }
