@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::effort::Effort;
+use crate::effort::{Effort, Look};
 use crate::frame::{COMPRESSED, HEADER_LEN, MAX_PAYLOAD};
 use crate::lz4::Compressor;
 use crate::{CommCount, FrameError, Signal};
@@ -34,8 +34,8 @@ impl Encoder {
         }
     }
 
-    /// From now on payloads like those that did not compress lately are left out, and tried again
-    /// now and then. Whatever was found out before is forgotten.
+    /// From now on payloads that look like those that did not compress lately are left out, and
+    /// tried again now and then. Whatever was found out before is forgotten.
     pub fn spare_effort(&mut self) {
         self.effort = Some(Effort::default());
     }
@@ -104,13 +104,13 @@ impl Encoder {
     /// The payload compressed, if the frame is to go out so.
     fn compressed(&mut self, payload: &[u8]) -> Option<&[u8]> {
         let compressor = self.compressor.as_mut()?;
-        if !self.effort.as_mut().is_none_or(|effort| effort.is_worth(payload.len())) {
+        let Some(effort) = &mut self.effort else { return compressor.compress(payload) };
+        let look = Look::of(payload);
+        if !effort.is_worth(look) {
             return None;
         }
         let block = compressor.compress(payload);
-        if let Some(effort) = &mut self.effort {
-            effort.tried(payload.len(), block.map(<[u8]>::len));
-        }
+        effort.tried(look, payload.len(), block.map(<[u8]>::len));
         block
     }
 
