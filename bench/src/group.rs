@@ -210,10 +210,19 @@ impl<'a> Group<'a> {
         Ok(Replica { samples, problems })
     }
 
-    /// A job that ended well. If something changes names meanwhile, files that are gone when they
-    /// are to be saved are warnings.
+    /// A job that ended well. If something changes files meanwhile, names that are gone when they
+    /// are to be saved are warnings, and a file whose size changed while it was read is an error of
+    /// its restore, with either daemon: on the volume its attributes come before its data.
     fn judged(&self, result: JobResult) -> Result<JobResult> {
-        if self.cell.variant.changer().is_some() { result.must_be('T') } else { result.must_be_good() }
+        if self.cell.variant.changer().is_none() {
+            return result.must_be_good();
+        }
+        let busy = busy(self.restored).display().to_string();
+        let is_torn = |message: &String| message.contains(&busy) && message.contains(" not correct. Original ");
+        let messages = [Side::Stock, Side::Ours].map(|side| result.messages_of(&format!("{}-fd", side.name())));
+        let torn = messages.iter().flatten().filter(|message| is_torn(message)).count();
+        let are_all = torn > 0 && usize::try_from(result.row.errors).is_ok_and(|errors| errors == torn);
+        if result.row.status == 'E' && are_all { Ok(result) } else { result.must_be('T') }
     }
 
     /// So that this job signs as if there had been none before it.
@@ -496,9 +505,11 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Makes room before another Full of a large file is saved.
+    /// Makes room before another Full of a large file is saved. A volume of some GiB takes that
+    /// much memory, too: the job after one that was removed would find free pages that the host has
+    /// not taken back, and the other daemon's would not.
     fn make_room(&mut self, cell: Cell, side: Side) -> Result<()> {
-        if cell.tree.kind != Kind::Single || cell.level != Level::Full {
+        if !matches!(cell.tree.kind, Kind::Single | Kind::Holes) || cell.level != Level::Full {
             return Ok(());
         }
         self.full.remove(&side).map_or(Ok(()), |old| self.delete(&old, side))
