@@ -1,6 +1,7 @@
 //! The floor: a File Daemon that reads and writes no file. In a backup it sends a stream that is
 //! ready in memory, in a restore it receives the records and drops them. So what its job takes is
-//! what Director and Storage Daemon need for themselves, and no File Daemon can be faster.
+//! about what Director and Storage Daemon need for themselves; a login that is quicker than its own
+//! can still save something.
 //!
 //! The stream is made from the volume of a real job: a record there was one packet on the wire. It
 //! logs in and encrypts as the daemons do by default; packets are not compressed (what that would

@@ -3,8 +3,10 @@
 //! (`paper/perf-analysis/`).
 
 pub mod analysis;
+pub mod appendix;
 pub mod blocks;
 pub mod command;
+pub mod counts;
 pub mod curves;
 pub mod derived;
 pub mod excerpts;

@@ -80,6 +80,9 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
         put(&format!("{}.minutes", tail.name), tail.minutes.to_string());
     }
     put("rivals.mebibytes", plan.rivals.mebibytes.to_string());
+    for (key, text) in &plan.published {
+        put(&format!("published.{key}"), text.clone());
+    }
     for (phase, data) in plan.phase.iter().zip(data) {
         put(&format!("{}.replicas", phase.name), phase.replicas.to_string());
         put(&format!("{}.minutes", phase.name), phase.minutes.to_string());
@@ -113,6 +116,11 @@ fn of_family(plan: &Plan, phase: &Phase, family: &Family, data: &Data) -> Result
         let pairs = pairs(&data.samples, cell);
         let name = key(phase, cell);
         numbers.insert(format!("{name}.n"), pairs.len().to_string());
+        for side in [Side::Ours, Side::Stock] {
+            let mine = data.samples.iter().filter(|one| one.cell == cell && one.side == side);
+            let bad = mine.filter(|one| !one.is_good()).count();
+            numbers.insert(format!("{name}.bad.{}", side.name()), bad.to_string());
+        }
         let first = cell.level.is_restore().then_some(FIRST);
         for (word, figure, digits) in FIGURES.into_iter().chain(first) {
             let values = pairs.iter().map(|(ours, stock)| (figure(ours), figure(stock)));
@@ -133,12 +141,14 @@ fn of_family(plan: &Plan, phase: &Phase, family: &Family, data: &Data) -> Result
             let rate = some(|one| quotient(float(one.bytes), one.connection) * 1000.0 / f64::from(1 << 20));
             numbers.insert(format!("{name}.rate.{word}"), known(format!("{rate:.1}")));
             let gib = |one: &Sample| float(if one.cell.level.is_restore() { one.bytes } else { one.read_bytes }) / GIB;
+            // A job that reads nothing costs nothing for each GiB.
+            let has_data = side.iter().all(|one| gib(one) > 0.0);
             let of = |figure: &dyn Fn(&Sample) -> f64| {
-                median(&side.iter().map(|one| quotient(figure(one), gib(one))).collect::<Vec<_>>())
+                let middle = median(&side.iter().map(|one| quotient(figure(one), gib(one))).collect::<Vec<_>>());
+                known(if has_data { format!("{middle:.2}") } else { TOO_FEW.to_owned() })
             };
-            numbers.insert(format!("{name}.gib.{word}"), known(format!("{:.2}", of(&|one| one.fd))));
-            let all = of(&|one| one.fd + one.sd + one.dir);
-            numbers.insert(format!("{name}.gib.all.{word}"), known(format!("{all:.2}")));
+            numbers.insert(format!("{name}.gib.{word}"), of(&|one| one.fd));
+            numbers.insert(format!("{name}.gib.all.{word}"), of(&|one| one.fd + one.sd + one.dir));
             let packed = some(|one| quotient(float(one.bytes), float(one.read_bytes)));
             numbers.insert(format!("{name}.packed.{word}"), known(format!("{packed:.3}")));
         }
@@ -327,6 +337,7 @@ mod tests {
         assert!(get("time.p90.ratio.high").parse::<f64>().unwrap() < 1.0);
         assert_eq!(get("time.sign"), "1.8e-12");
         assert_eq!((numbers["nine.jobs"].as_str(), numbers["nine.jobs.bad"].as_str()), ("81", "1"));
+        assert_eq!((get("bad.ours"), get("bad.stock")), ("1", "0"));
         assert_eq!(numbers["nine.backups.geometric"], UNKNOWN);
     }
 

@@ -95,7 +95,7 @@ impl Blocks<'_> {
                 problems.push("interrupted".to_owned());
                 break;
             }
-            match self.group(some, raw, restored) {
+            match self.group(phase, some, raw, restored) {
                 Ok(found) => problems.extend(found),
                 Err(error) => problems.push(error.to_string()),
             }
@@ -103,7 +103,13 @@ impl Blocks<'_> {
         problems
     }
 
-    fn group(&self, missing: &[(Cell, u32)], raw: &Path, restored: &mut Restored) -> Result<Vec<String>> {
+    fn group(
+        &self,
+        phase: &Phase,
+        missing: &[(Cell, u32)],
+        raw: &Path,
+        restored: &mut Restored,
+    ) -> Result<Vec<String>> {
         let Some(&(cell, _)) = missing.first() else { return Ok(Vec::new()) };
         let tree = cell.tree.stand(&self.trees)?;
         // What others make is not the same everywhere, so it is described beside the rows.
@@ -121,7 +127,8 @@ impl Blocks<'_> {
             if self.interrupted.load(Ordering::Relaxed) {
                 break;
             }
-            let order = turns(self.plan.seed, &cell.to_string(), replica);
+            let floor = (phase.floor && stage.has_floor(cell.level)).then_some(Side::Floor);
+            let order: Vec<_> = turns(self.plan.seed, &cell.to_string(), replica).into_iter().chain(floor).collect();
             let Replica { samples, problems } = stage.replica(cell, replica, &order)?;
             samples.iter().try_for_each(|sample| sample::append(raw, sample))?;
             let times = samples.iter().map(|sample| format!("{} {:.0} ms", sample.side.name(), sample.connection));

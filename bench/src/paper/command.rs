@@ -11,6 +11,7 @@ use clap::Subcommand;
 
 use crate::connection::Watch;
 use crate::paper::blocks::Blocks;
+use crate::paper::counts;
 use crate::paper::excerpts;
 use crate::paper::gates;
 use crate::paper::host::Host;
@@ -54,7 +55,8 @@ pub enum Paper {
         #[arg(long, hide = true)]
         in_memory: bool,
     },
-    /// Run the gates that every commit has to pass, and write how they ended.
+    /// Run the gates that every commit has to pass, and write how they ended; count what the
+    /// repository holds.
     Gates,
     /// Say which phases there are, how many jobs they have and how long they take.
     Phases,
@@ -111,11 +113,15 @@ impl Paper {
             }),
             Self::Gates => {
                 let repository = paper.ancestors().nth(2).unwrap_or(&paper);
-                let host = Host::here(repository, &env::temp_dir())?;
-                let folder = paper.join("data").join("gates").join(&host.name);
-                fs::create_dir_all(&folder).map_err(file("create", &folder))?;
-                host.write(&folder)?;
-                gates::run(&Plan::read(&paper)?.gate, repository, &folder.join("raw.csv"))
+                let (host, plan) = (Host::here(repository, &env::temp_dir())?, Plan::read(&paper)?);
+                let raw = |phase: &str| -> Result<PathBuf> {
+                    let folder = paper.join("data").join(phase).join(&host.name);
+                    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+                    host.write(&folder)?;
+                    Ok(folder.join("raw.csv"))
+                };
+                counts::run(&plan.count, repository, &raw("counts")?)?;
+                gates::run(&plan.gate, repository, &raw("gates")?)
             }
             Self::Cost { report, words } => cost(&report, &words),
             Self::MadeUp { data } => make_up(&Plan::read(&paper)?, &data).map(|()| true),

@@ -9,7 +9,7 @@ use crate::cell::{Cell, Codec, Level, Variant};
 use crate::paper::analysis::{Data, Numbers, UNKNOWN, key, pairs};
 use crate::paper::plan::{Family, Phase, Plan, Profile};
 use crate::sample::{Figure, Sample, Side};
-use crate::statistics::{Variation, float, median, variation};
+use crate::statistics::{Variation, float, median, quotient, variation};
 use crate::tree::Tree;
 
 /// Both daemons.
@@ -21,6 +21,9 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
     for (phase, data) in plan.phase.iter().zip(data) {
         for family in &phase.family {
             numbers.extend(parts(phase, family, data)?);
+            if phase.floor {
+                numbers.extend(floors(phase, &family.cells()?, data));
+            }
             if let Some(base) = family.base()? {
                 numbers.extend(above(phase, &family.cells()?, base, data));
             }
@@ -69,6 +72,25 @@ fn middle(samples: &[Sample], cell: Cell, side: Side, figure: Figure) -> Option<
     (!values.is_empty()).then(|| median(&values))
 }
 
+/// The median time of the client that reads and writes no file, and which part of the stock
+/// daemon's time above it ours takes.
+fn floors(phase: &Phase, cells: &[Cell], data: &Data) -> Numbers {
+    let mut numbers = Numbers::new();
+    for &cell in cells {
+        let mine = data.samples.iter().filter(|one| one.cell == cell && one.side == Side::Floor && one.is_good());
+        let times: Vec<f64> = mine.map(|one| one.connection).collect();
+        let floor = (!times.is_empty()).then(|| median(&times));
+        let above = |side| Some(middle(&data.samples, cell, side, |one| one.connection)? - floor?);
+        let part = above(Side::Ours).zip(above(Side::Stock)).map(|(ours, stock)| quotient(ours, stock));
+        let known =
+            |value: Option<f64>, digits: usize| value.map_or(UNKNOWN.to_owned(), |one| format!("{one:.digits$}"));
+        let name = key(phase, cell);
+        numbers.insert(format!("{name}.floor.time"), known(floor, 1));
+        numbers.insert(format!("{name}.floor.above"), known(part, 2));
+    }
+    numbers
+}
+
 /// What each cell takes more than the same without its variant.
 fn above(phase: &Phase, cells: &[Cell], base: Variant, data: &Data) -> Numbers {
     let mut numbers = Numbers::new();
@@ -96,7 +118,7 @@ pub fn fulls(family: &Family) -> Result<BTreeMap<Tree, Vec<Cell>>> {
 }
 
 /// Of each tree and daemon the compression with which a Full ends first over a line of so many
-/// Mbit/s: it takes as long as here, or as its bytes need.
+/// Mbit/s: it takes as long as here, or as its bytes need. The stock daemon of Debian has no ZSTD.
 fn choices(phase: &Phase, family: &Family, rate: u32, data: &Data) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     for (tree, cells) in fulls(family)? {
@@ -106,7 +128,9 @@ fn choices(phase: &Phase, family: &Family, rate: u32, data: &Data) -> Result<Num
                 let bytes = middle(&data.samples, *cell, side, |one| float(one.bytes))?;
                 Some(time.max(bytes * 8.0 / (f64::from(rate) * 1e6)))
             };
-            let all: Option<Vec<(f64, Cell)>> = cells.iter().map(|cell| Some((seconds(cell)?, *cell))).collect();
+            let has = |cell: &&Cell| side == Side::Ours || cell.variant.codec() != Codec::Zstd;
+            let all: Option<Vec<(f64, Cell)>> =
+                cells.iter().filter(has).map(|cell| Some((seconds(cell)?, *cell))).collect();
             // The first of several.
             let best = all.and_then(|all| all.into_iter().reduce(|best, one| if one.0 < best.0 { one } else { best }));
             let name = format!("{}.{}.choice.{tree}.{rate}.{}", phase.name, family.name, side.name());
@@ -146,6 +170,18 @@ mod tests {
             above(&plan.phase[0], &[with, bare], Variant::Bare(Part::Nothing), &Data { host: String::new(), samples });
         assert_eq!(found["nine.media1.full.bare-md5.above.cpu.ours"], "0.250");
         assert_eq!(found["nine.media1.full.bare.above.time.stock"], "0.0");
+    }
+
+    #[test]
+    fn what_is_above_the_floor_is_a_part_of_what_the_stock_daemon_has_above_it() {
+        let plan = plan();
+        let cell = Cell::choose("media1 full default").unwrap()[0];
+        let row = |side, connection| Sample { cell, connection, ..sample(side, 1) };
+        let samples = vec![row(Side::Stock, 900.0), row(Side::Ours, 350.0), row(Side::Floor, 300.0)];
+        let found = floors(&plan.phase[0], &[cell], &Data { host: String::new(), samples });
+        assert_eq!(found["nine.media1.full.floor.time"], "300.0");
+        assert_eq!(found["nine.media1.full.floor.above"], "0.08");
+        assert_eq!(floors(&plan.phase[0], &[cell], &Data::default())["nine.media1.full.floor.above"], UNKNOWN);
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub fn make_up(plan: &Plan, data: &Path) -> Result<()> {
         for cell in phase.cells()? {
             let mut draws = Draws::new(seed_of(plan.seed, &format!("{}/{cell}", phase.name)));
             for replica in 1..=phase.replicas {
-                for (turn, side) in (1..).zip([Side::Stock, Side::Ours]) {
+                let floor = phase.floor.then_some(Side::Floor);
+                for (turn, side) in (1..).zip([Side::Stock, Side::Ours].into_iter().chain(floor)) {
                     sample::append(&folder.join("raw.csv"), &row(cell, side, replica, turn, &mut draws))?;
                 }
             }
@@ -33,7 +34,11 @@ fn row(cell: Cell, side: Side, replica: u32, turn: u32, draws: &mut Draws) -> Sa
     let mut below = |limit: usize| float(draws.below(limit) as u64);
     // One in twenty takes several times as long, and some times are equal.
     let tail = if below(20) < 1.0 { 2000.0 + below(3000) } else { 0.0 };
-    let usual = if side == Side::Ours { 700.0 } else { 1000.0 };
+    let usual = match side {
+        Side::Stock => 1000.0,
+        Side::Ours => 700.0,
+        Side::Floor => 500.0,
+    };
     let connection = usual + 10.0 * below(60) + tail;
     Sample {
         cell,

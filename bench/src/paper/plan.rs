@@ -1,5 +1,6 @@
 //! What is measured, said before it is measured: `plan.toml`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -32,32 +33,33 @@ pub struct Plan {
     pub profile: Vec<Profile>,
     /// What every commit has to pass.
     pub gate: Vec<Gate>,
+    /// What is counted in the repository.
+    pub count: Vec<Count>,
+    /// Figures of others, by their keys.
+    pub published: BTreeMap<String, String>,
     /// The text's own rules.
     pub text: Text,
-    /// Tables that stand in other pages, too.
+    /// The jobs for a reader in a hurry.
+    pub gain: Vec<Gain>,
+    /// Texts that stand in other pages.
     pub excerpt: Vec<Excerpt>,
 }
 
-/// A table of another page, between two marks. It is put there when all of it has been measured.
+/// A text of `excerpts/` that stands in another page, between two marks. It is put there when all
+/// of it has been measured.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Excerpt {
-    /// The word of its marks.
+    /// The word of its marks and its file.
     pub name: String,
     /// The page, from the repository's top.
     pub page: String,
-    /// Tables of the paper.
-    #[serde(default)]
-    pub tables: Vec<String>,
-    /// Or a line for each of some jobs.
-    #[serde(default)]
-    pub line: Vec<Line>,
 }
 
-/// A line of an excerpt.
+/// A job whose gain is told to a reader in a hurry.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
+pub struct Gain {
     /// What the job is, for the reader.
     pub text: String,
     /// The begin of the keys of its numbers, as `nine.media1.full`.
@@ -89,6 +91,18 @@ pub struct Gate {
     /// What it checks.
     pub title: String,
     /// How it is run, by a shell at the repository's top.
+    pub command: String,
+}
+
+/// Something that is counted in the repository.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Count {
+    /// Its word in numbers.
+    pub name: String,
+    /// What is counted.
+    pub title: String,
+    /// What prints the count, by a shell at the repository's top.
     pub command: String,
 }
 
@@ -145,6 +159,9 @@ pub struct Phase {
     /// Whether trees, volumes and the catalog are in memory.
     #[serde(default)]
     pub memory: bool,
+    /// Whether a client that reads and writes no file takes part.
+    #[serde(default)]
+    pub floor: bool,
     /// The folder of data that the text is about; otherwise the one with most rows.
     pub host: Option<String>,
     /// Cells that are judged together.

@@ -6,6 +6,8 @@ use std::path::Path;
 use bed::{BedError, Result};
 
 use crate::paper::analysis::{Numbers, UNKNOWN, data, numbers};
+use crate::paper::appendix;
+use crate::paper::counts;
 use crate::paper::curves::programs;
 use crate::paper::derived;
 use crate::paper::excerpts;
@@ -21,7 +23,7 @@ use crate::paper::tail;
 use crate::paper::text::{bare_numbers, filled};
 use crate::tree::file;
 
-/// The texts with references.
+/// The texts with references, beside the excerpts.
 const TEXTS: [&str; 2] = ["paper.md", "claims.md"];
 
 /// Renders the paper of a folder from the data of another into a third, which is made anew.
@@ -33,16 +35,19 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     let slower = tail::figures(rows, &plan.tail)?;
     let found = faults::numbers(paper)?;
     let passed = gates::numbers(rows, &plan.gate)?;
+    let counted = counts::numbers(rows, &plan.count)?;
     let rows = plan.phase.iter().map(|phase| data(rows, phase)).collect::<Result<Vec<_>>>()?;
     let mut numbers = numbers(&plan, &rows)?;
     numbers.extend(derived::numbers(&plan, &rows)?);
     let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
-    numbers.extend(rivals::numbers(&rivals::systems(&names), &steps, UNKNOWN));
+    let systems = rivals::systems(&names);
+    numbers.extend(rivals::numbers(&systems, &steps, UNKNOWN));
+    let systems = rivals::present(&systems, &steps);
     numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { host });
     let weeks = derived::profiles(&plan.profile, &numbers);
     numbers.extend(weeks);
     let mut tables = tables(&plan, &numbers)?;
-    tables.extend(of_rivals(&adapters, &numbers));
+    tables.extend(of_rivals(&systems, &adapters, &numbers));
     tables.push(("rivals-published".to_owned(), published::table(paper)?));
     tables.push(("tail".to_owned(), tail::table(&plan.tail, &beside)));
     numbers.extend(beside);
@@ -50,23 +55,24 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     numbers.extend(found);
     tables.push(("gates".to_owned(), gates::table(&plan.gate, &passed)));
     numbers.extend(passed);
+    tables.push(("counts".to_owned(), counts::table(&plan.count, &counted)));
+    numbers.extend(counted);
     let mut figures = figures(&plan, &rows)?;
     figures.extend(slower);
-    figures.push(("rivals-wall.svg".to_owned(), programs(&rivals::systems(&names), &numbers)));
+    figures.push(("rivals-wall.svg".to_owned(), programs(&systems, &numbers)));
     let mut files: Vec<(String, String)> = vec![("numbers.json".to_owned(), json(&numbers))];
     let names: Vec<String> = figures.iter().map(|(name, _)| name.clone()).collect();
+    files.push(("appendix.md".to_owned(), appendix::text(&plan, &tables, &names)));
     files.extend(texts(paper, &plan, &numbers, &tables, &names)?);
-    for excerpt in &plan.excerpt {
-        files.push((excerpts::file_name(excerpt), excerpts::text(excerpt, &numbers, &tables)?));
-    }
     files.extend(tables.into_iter().map(|(name, text)| (format!("table-{name}.md"), text)));
     files.extend(figures);
     if into.exists() {
         fs::remove_dir_all(into).map_err(file("remove", into))?;
     }
-    fs::create_dir_all(into).map_err(file("create", into))?;
     for (name, content) in files {
         let path = into.join(name);
+        let folder = path.parent().unwrap_or(into);
+        fs::create_dir_all(folder).map_err(file("create", folder))?;
         fs::write(&path, content).map_err(file("write", &path))?;
     }
     Ok(())
@@ -81,8 +87,8 @@ fn texts(
     figures: &[String],
 ) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
-    for name in TEXTS {
-        let path = paper.join(name);
+    for name in TEXTS.map(str::to_owned).into_iter().chain(plan.excerpt.iter().map(excerpts::file_name)) {
+        let path = paper.join(&name);
         let template = fs::read_to_string(&path).map_err(file("read", &path))?;
         let bare = bare_numbers(&template, &plan.text.constants);
         if !bare.is_empty() {
@@ -93,7 +99,7 @@ fn texts(
         }
         let text =
             filled(&template, numbers, tables, figures).map_err(|error| BedError::Usage(format!("{name}: {error}")))?;
-        files.push((name.to_owned(), text));
+        files.push((name, text));
     }
     Ok(files)
 }
@@ -116,6 +122,7 @@ mod tests {
             let into = folder.path().join(name);
             render(&paper, &folder.path().join("none"), &into).unwrap();
             let mut files: Vec<_> = fs::read_dir(&into).unwrap().map(|entry| entry.unwrap().path()).collect();
+            files.retain(|path| path.is_file());
             files.sort();
             files.iter().map(|path| fs::read_to_string(path).unwrap()).collect::<Vec<_>>()
         };

@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use bed::Result;
+use bed::{BedError, Result};
 
 use crate::cell::{Cell, Level};
 use crate::paper::analysis::{Numbers, TOO_FEW, UNKNOWN, key};
 use crate::paper::derived::{codec, fulls};
-use crate::paper::plan::{Family, Phase, Plan, Profile};
+use crate::paper::plan::{Family, Gain, Phase, Plan, Profile};
 use crate::paper::rivals::adapter::Adapter;
-use crate::paper::rivals::numbers::systems;
 use crate::paper::rivals::row::{SAID, STEPS};
 
 /// All tables by their names.
@@ -19,12 +18,16 @@ pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
         for family in &phase.family {
             let name = format!("{}-{}", phase.name, family.name);
             let cells = family.cells()?;
+            tables.push((format!("{name}-brief"), brief(phase, &cells, numbers)));
             tables.push((name.clone(), times(phase, &cells, numbers)));
             tables.push((format!("{name}-spread"), spread(phase, &cells, numbers)));
             tables.push((format!("{name}-cost"), cost(phase, &cells, numbers)));
             if cells.iter().any(|cell| cell.level.is_restore()) {
                 let restores: Vec<Cell> = cells.iter().copied().filter(|cell| cell.level.is_restore()).collect();
                 tables.push((format!("{name}-first"), first(phase, &restores, numbers)));
+            }
+            if phase.floor {
+                tables.push((format!("{name}-floor"), floor(phase, &cells, numbers)));
             }
             if family.base.is_some() {
                 tables.push((format!("{name}-above"), above(phase, &cells, numbers)));
@@ -38,7 +41,40 @@ pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
     tables.push(("phases".to_owned(), phases(plan, numbers)));
     tables.push(("profiles".to_owned(), profiles(plan, numbers)));
     tables.push(("variation".to_owned(), variation(plan, numbers)));
+    tables.push(("gain".to_owned(), gain(&plan.gain, numbers)?));
     Ok(tables)
+}
+
+/// Time and CPU of some jobs, for a reader in a hurry.
+fn gain(lines: &[Gain], numbers: &Numbers) -> Result<String> {
+    let mut text = String::from(
+        "| job | time: stock | ferrofd | | CPU: stock | ferrofd | |\n| --- | --: | --: | --: | --: | --: | --: |\n",
+    );
+    for Gain { text: job, key } in lines {
+        let get = |word: &str| {
+            let found = numbers.get(&format!("{key}.{word}"));
+            found.ok_or_else(|| BedError::Usage(format!("plan.toml: no number {key}.{word}")))
+        };
+        let _ = write!(text, "| {job}");
+        for (word, per_second) in [("time", 1000.0), ("cpu", 1.0)] {
+            for side in ["stock", "ours"] {
+                let median = get(&format!("{word}.{side}.median"))?;
+                match median.parse::<f64>() {
+                    Ok(median) => write!(text, " | {:.2} s", median / per_second),
+                    Err(_) => write!(text, " | {median}"),
+                }
+                .unwrap_or_default();
+            }
+            let ratio = get(&format!("{word}.ratio"))?;
+            match ratio.parse::<f64>() {
+                Ok(ratio) => write!(text, " | **{ratio:.2}**"),
+                Err(_) => write!(text, " | {ratio}"),
+            }
+            .unwrap_or_default();
+        }
+        text.push_str(" |\n");
+    }
+    Ok(text)
 }
 
 /// What gains mean for a week.
@@ -73,14 +109,13 @@ fn variation(plan: &Plan, numbers: &Numbers) -> String {
 }
 
 /// The steps of other programs: time, processor time and bytes.
-pub fn rivals(adapters: &[Adapter], numbers: &Numbers) -> Vec<(String, String)> {
-    let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
+pub fn rivals(systems: &[String], adapters: &[Adapter], numbers: &Numbers) -> Vec<(String, String)> {
     let class = |name: &str| adapters.iter().find(|adapter| adapter.name == name).map_or("plain", |one| &one.class);
     let table = |word: &str| {
         let mut text = head(&[&["program", "stores"][..], &SAID].concat());
-        for system in systems(&names) {
+        for system in systems {
             let values: Vec<_> = STEPS.map(|step| get(numbers, &format!("rivals.{system}.{step}.{word}"))).into();
-            let _ = writeln!(text, "| {system} | {} | {} |", class(&system), values.join(" | "));
+            let _ = writeln!(text, "| {system} | {} | {} |", class(system), values.join(" | "));
         }
         (format!("rivals-{word}"), text)
     };
@@ -121,6 +156,39 @@ fn rows(head: String, phase: &Phase, cells: &[Cell], numbers: &Numbers, columns:
         let _ = writeln!(text, "| {shown} | {} |", values.join(" | "));
     }
     text
+}
+
+/// Time, processor time and memory in one row.
+fn brief(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
+    let head = head(&[
+        "cell",
+        "pairs",
+        "stock, ms",
+        "ours, ms",
+        "ratio of medians",
+        "ratio of P90",
+        "ratio of CPU",
+        "stock, MiB",
+        "ours, MiB",
+    ]);
+    let columns = [
+        "n",
+        "time.stock.median",
+        "time.ours.median",
+        "time.ratio*",
+        "time.p90.ratio",
+        "cpu.ratio*",
+        "memory.stock",
+        "memory.ours",
+    ];
+    rows(head, phase, cells, numbers, &columns)
+}
+
+/// How much of what the Director and the Storage Daemon leave is used.
+fn floor(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
+    let head = head(&["cell", "floor, ms", "stock, ms", "ours, ms", "ours above the floor, of stock's"]);
+    let columns = ["floor.time", "time.stock.median", "time.ours.median", "floor.above"];
+    rows(head, phase, cells, numbers, &columns)
 }
 
 fn times(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
@@ -341,4 +409,26 @@ fn phases(plan: &Plan, numbers: &Numbers) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_has_seconds_and_ratios() {
+        let gain = Gain { text: "Full".to_owned(), key: "n.c".to_owned() };
+        let numbers: Numbers = [
+            ("time.stock.median", "2088.1"),
+            ("time.ours.median", "606.0"),
+            ("time.ratio", "0.290"),
+            ("cpu.stock.median", "1.200"),
+            ("cpu.ours.median", "0.412"),
+            ("cpu.ratio", "0.343"),
+        ]
+        .map(|(key, value)| (format!("n.c.{key}"), value.to_owned()))
+        .into();
+        let text = super::gain(&[gain], &numbers).unwrap();
+        assert!(text.ends_with("| Full | 2.09 s | 0.61 s | **0.29** | 1.20 s | 0.41 s | **0.34** |\n"), "{text}");
+    }
 }

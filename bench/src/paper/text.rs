@@ -6,10 +6,11 @@ use bed::{BedError, Result};
 use crate::paper::analysis::Numbers;
 
 /// No line of a page is longer, except in tables.
-const COLUMNS: usize = 118;
+const COLUMNS: usize = 120;
 
 /// Puts in what `{{…}}` names: `{{key}}` a number, `{{table NAME}}` a table,
-/// `{{figure NAME | words}}` a picture. Lines that become too long are broken.
+/// `{{figure NAME | words}}` a picture. Where a line becomes too long, the rest of its paragraph is
+/// broken anew.
 pub fn filled(template: &str, numbers: &Numbers, tables: &[(String, String)], figures: &[String]) -> Result<String> {
     let mut text = String::new();
     let mut rest = template;
@@ -20,30 +21,44 @@ pub fn filled(template: &str, numbers: &Numbers, tables: &[(String, String)], fi
         rest = behind;
     }
     text.push_str(rest);
-    Ok(text.split('\n').map(broken).collect::<Vec<_>>().join("\n"))
+    Ok(broken(&text))
 }
 
-/// A line of prose in as many lines as it needs.
-fn broken(line: &str) -> String {
-    if line.starts_with(['|', '!', '#']) || line.chars().count() <= COLUMNS {
-        return line.to_owned();
+/// A text in which paragraphs and items of lists with a line that is too long are broken anew.
+fn broken(text: &str) -> String {
+    let is_prose = |line: &str| !line.trim().is_empty() && !line.starts_with(['|', '!', '#', '`']);
+    let mut lines = Vec::new();
+    let mut block: Vec<&str> = Vec::new();
+    for line in text.split('\n') {
+        let goes_on = is_prose(line) && !line.starts_with("- ") && block.last().is_some_and(|last| is_prose(last));
+        if !goes_on {
+            wrap(&mut lines, &std::mem::take(&mut block));
+        }
+        block.push(line);
     }
-    let indent = if line.starts_with("- ") || line.starts_with("  ") { "  " } else { "" };
-    let mut lines = vec![String::new()];
-    for word in line.trim_start().split(' ') {
-        match lines.last_mut() {
-            Some(last) if last.is_empty() => last.push_str(word),
-            Some(last) if last.chars().count() + 1 + word.chars().count() <= COLUMNS => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => lines.push(format!("{indent}{word}")),
+    wrap(&mut lines, &block);
+    lines.join("\n")
+}
+
+/// The lines of a block, as they are if they fit or are no prose.
+fn wrap(lines: &mut Vec<String>, block: &[&str]) {
+    let is_long = block.iter().any(|line| line.chars().count() > COLUMNS);
+    if !is_long || block.first().is_some_and(|line| line.starts_with(['|', '!', '#'])) {
+        lines.extend(block.iter().map(|line| (*line).to_owned()));
+        return;
+    }
+    let indent = if block.first().is_some_and(|line| line.starts_with("- ")) { "  " } else { "" };
+    let mut last = String::new();
+    for word in block.iter().flat_map(|line| line.split_whitespace()) {
+        if last.is_empty() {
+            word.clone_into(&mut last);
+        } else if last.chars().count() + 1 + word.chars().count() <= COLUMNS {
+            last = format!("{last} {word}");
+        } else {
+            lines.push(std::mem::replace(&mut last, format!("{indent}{word}")));
         }
     }
-    if line.starts_with("  ") {
-        lines.first_mut().into_iter().for_each(|first| first.insert_str(0, indent));
-    }
-    lines.join("\n")
+    lines.push(last);
 }
 
 fn one(name: &str, numbers: &Numbers, tables: &[(String, String)], figures: &[String]) -> Result<String> {
@@ -142,12 +157,17 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_become_too_long_are_broken() {
-        let long = format!("- {}", "word ".repeat(40).trim_end());
-        let text = filled(&long, &Numbers::new(), &[], &[]).unwrap();
-        assert!(text.lines().count() == 2 && text.lines().all(|line| line.len() <= COLUMNS), "{text}");
-        assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("  word")), "{text}");
-        assert_eq!(text.split_whitespace().count(), 41);
+    fn a_paragraph_with_a_line_that_became_too_long_is_broken_anew() {
+        let fill = |text: &str| filled(text, &Numbers::new(), &[], &[]).unwrap();
+        let long = "word ".repeat(40).trim_end().to_owned();
+        let text = fill(&format!("- {long}\n  end\n- next\n\n{long}\nend\n\nkept\nas it is\n| {long} |\n"));
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines.iter().all(|line| line.len() <= COLUMNS || line.starts_with('|')), "{text}");
+        assert!(lines[1].starts_with("  word") && lines[1].ends_with("word end"), "{text}");
+        assert_eq!(lines[2..4], ["- next", ""]);
+        assert!(lines[5].ends_with("word end") && lines[6].is_empty(), "{text}");
+        assert_eq!(lines[7..9], ["kept", "as it is"]);
+        assert_eq!(text.split_whitespace().count(), 131);
     }
 
     #[test]

@@ -284,6 +284,9 @@ def family_numbers(plan, phase, family, rows, numbers):
         pairs = pairs_of(rows, cell)
         name = key_of(phase, cell)
         numbers[f"{name}.n"] = str(len(pairs))
+        for side in ("ours", "stock"):
+            bad = [row for row in rows if row["cell"] == cell and row["daemon"] == side and not good(row)]
+            numbers[f"{name}.bad.{side}"] = str(len(bad))
         is_restore = cell.split(" ")[1].startswith("restore")
         for word, column, digits in FIGURES + ([("first", "first_file_ms", 1)] if is_restore else []):
             both = [(ours[column], stock[column]) for ours, stock in pairs]
@@ -315,8 +318,9 @@ def family_numbers(plan, phase, family, rows, numbers):
                 ]
             )
             packed = median([quotient(float(one["bytes"]), float(one["read_bytes"])) for one in mine])
-            numbers[f"{name}.gib.{word}"] = f"{fd:.2f}" if pairs else UNKNOWN
-            numbers[f"{name}.gib.all.{word}"] = f"{whole:.2f}" if pairs else UNKNOWN
+            has_data = all(float(one[column]) > 0.0 for one in mine)
+            numbers[f"{name}.gib.{word}"] = (f"{fd:.2f}" if has_data else TOO_FEW) if pairs else UNKNOWN
+            numbers[f"{name}.gib.all.{word}"] = (f"{whole:.2f}" if has_data else TOO_FEW) if pairs else UNKNOWN
             numbers[f"{name}.packed.{word}"] = f"{packed:.3f}" if pairs else UNKNOWN
     corrected = holm([one["wilcoxon"] for one in found])
     for cell, one, value in zip(family["cells"], found, corrected):
@@ -386,6 +390,18 @@ def middle_of(rows, cell, side, column):
     return median(values) if values else None
 
 
+def floor_numbers(phase, family, rows, numbers):
+    """Which part of the stock daemon's time above a client that does nothing ours takes."""
+    for cell in family["cells"]:
+        floors = [float(row["connection_ms"]) for row in rows if row["cell"] == cell and row["daemon"] == "floor" and good(row)]
+        ours, stock = (middle_of(rows, cell, side, "connection_ms") for side in ("ours", "stock"))
+        name = key_of(phase, cell)
+        floor = median(floors)
+        known = floors and ours is not None
+        numbers[f"{name}.floor.time"] = f"{floor:.1f}" if floors else UNKNOWN
+        numbers[f"{name}.floor.above"] = f"{quotient(ours - floor, stock - floor):.2f}" if known else UNKNOWN
+
+
 def above_numbers(phase, family, rows, numbers):
     """What each cell takes more than the same with the base's variant."""
     for cell in family["cells"]:
@@ -409,6 +425,9 @@ def choice_numbers(phase, family, rows, numbers):
             for rate in family["rates"]:
                 found = []
                 for cell, word in cells:
+                    # The stock daemon of Debian has no ZSTD.
+                    if side == "stock" and word == "zstd":
+                        continue
                     time = middle_of(rows, cell, side, "connection_ms")
                     size = middle_of(rows, cell, side, "bytes")
                     found.append(None if time is None else (max(time / 1000.0, size * 8.0 / (rate * 1e6)), word))
@@ -491,6 +510,13 @@ def gates_numbers(plan, data, numbers):
             numbers[f"gates.{gate['name']}.{word}"] = by_name.get(gate["name"], {}).get(word, UNKNOWN)
 
 
+def counts_numbers(plan, data, numbers):
+    _, rows = read(data, {"name": "counts"})
+    by_name = {row["count"]: row["number"] for row in rows}
+    for count in plan["count"]:
+        numbers[f"counts.{count['name']}"] = by_name.get(count["name"], UNKNOWN)
+
+
 def all_numbers(plan, paper, data):
     numbers = {
         "plan.seed": str(plan["seed"]),
@@ -516,6 +542,8 @@ def all_numbers(plan, paper, data):
         for family in phase["family"]:
             family_numbers(plan, phase, family, rows, numbers)
             variation_numbers(phase, family, rows, numbers)
+            if phase.get("floor"):
+                floor_numbers(phase, family, rows, numbers)
             if "base" in family:
                 above_numbers(phase, family, rows, numbers)
             if "rates" in family:
@@ -527,6 +555,8 @@ def all_numbers(plan, paper, data):
         profile_numbers(profile, numbers)
     faults_numbers(paper, numbers)
     gates_numbers(plan, data, numbers)
+    counts_numbers(plan, data, numbers)
+    numbers.update({f"published.{key}": text for key, text in plan["published"].items()})
     return numbers
 
 

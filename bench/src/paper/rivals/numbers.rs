@@ -14,6 +14,12 @@ pub fn systems(adapters: &[String]) -> Vec<String> {
     ["stock", "ours"].into_iter().map(str::to_owned).chain(adapters.iter().cloned()).collect()
 }
 
+/// Those of them that were on the host; all if nothing was measured.
+pub fn present(systems: &[String], rows: &[Row]) -> Vec<String> {
+    let is_here = |system: &&String| rows.is_empty() || rows.iter().any(|row| row.system == **system);
+    systems.iter().filter(is_here).cloned().collect()
+}
+
 /// The rows of the folder with most, and the folder's name.
 pub fn rows(data: &Path) -> Result<(String, Vec<Row>)> {
     most(data, "rivals", None, read)
