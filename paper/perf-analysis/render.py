@@ -15,8 +15,8 @@ SETUP = """#set document(date: none)
 #set text(size: 8.5pt)
 #set par(leading: 0.5em, spacing: 0.75em)
 #show heading: set block(above: 1em, below: 0.6em)
-#set table(inset: (x: 3pt, y: 1.7pt))
-#show table: set text(size: 6.3pt)
+#set table(inset: (x: 3pt, y: 1.8pt), stroke: 0.3pt + luma(70%))
+#show table: set text(size: 6.8pt)
 #show raw: set text(size: 7.5pt)
 #set image(width: 72%)
 #show figure: set block(above: 0.7em, below: 0.7em)
@@ -37,7 +37,8 @@ def render(name, generated, out):
     text = (generated / f"{name}.md").read_text()
     head = out / "style.html"
     head.write_text(STYLE)
-    where = ["--resource-path", str(generated)]
+    # Lines are never too long for a table's columns to be as wide as what is in them.
+    where = ["--resource-path", str(generated), "--columns=10000"]
     options = ["--standalone", "--embed-resources", "--toc", "--include-in-header", str(head), *where]
     pypandoc.convert_text(text, "html5", format="markdown", outputfile=str(out / f"{name}.html"), extra_args=options)
     head.unlink()
