@@ -57,7 +57,11 @@ pub enum Paper {
     },
     /// Run the gates that every commit has to pass, and write how they ended; count what the
     /// repository holds.
-    Gates,
+    Gates {
+        /// Only these gates; what is known of the others stays.
+        #[arg(long, value_delimiter = ',')]
+        gate: Vec<String>,
+    },
     /// Say which phases there are, how many jobs they have and how long they take.
     Phases,
     /// Run a command and write what it used to a file.
@@ -111,7 +115,7 @@ impl Paper {
                 say(&text);
                 true
             }),
-            Self::Gates => {
+            Self::Gates { gate } => {
                 let repository = paper.ancestors().nth(2).unwrap_or(&paper);
                 let (host, plan) = (Host::here(repository, &env::temp_dir())?, Plan::read(&paper)?);
                 let raw = |phase: &str| -> Result<PathBuf> {
@@ -121,7 +125,7 @@ impl Paper {
                     Ok(folder.join("raw.csv"))
                 };
                 counts::run(&plan.count, repository, &raw("counts")?)?;
-                gates::run(&plan.gate, repository, &raw("gates")?)
+                gates::run(&plan.gate, &gate, repository, &raw("gates")?)
             }
             Self::Cost { report, words } => cost(&report, &words),
             Self::MadeUp { data } => make_up(&Plan::read(&paper)?, &data).map(|()| true),

@@ -16,10 +16,21 @@ use crate::tree::file;
 const HEAD: &str = "gate,result,seconds";
 const PASSED: &str = "passed";
 
-/// Runs all in the repository, one after the other, and writes the rows; whether all have passed.
-pub fn run(gates: &[Gate], repository: &Path, raw: &Path) -> Result<bool> {
+/// Runs these, or all if none is chosen, in the repository, one after the other, and writes the
+/// rows; whether all have passed, those that ran before among them.
+pub fn run(gates: &[Gate], chosen: &[String], repository: &Path, raw: &Path) -> Result<bool> {
+    if let Some(unknown) = chosen.iter().find(|one| gates.iter().all(|gate| gate.name != **one)) {
+        return Err(BedError::Usage(format!("plan.toml has no gate {unknown:?}")));
+    }
+    let before = if raw.exists() && !chosen.is_empty() { rows(raw)? } else { Vec::new() };
     let mut text = format!("{HEAD}\n");
     for Gate { name, command, .. } in gates {
+        if !chosen.is_empty() && !chosen.contains(name) {
+            for row in before.iter().filter(|row| row.first() == Some(name)) {
+                let _ = writeln!(text, "{}", row.join(","));
+            }
+            continue;
+        }
         say(&format!("Gate {name}: {command}"));
         let begun = Instant::now();
         let mut shell = Command::new("sh");
@@ -82,11 +93,29 @@ mod tests {
         let gates = [gate("bad", "false"), gate("good", "test -e here")];
         fs::write(folder.path().join("here"), "").unwrap();
         let raw = folder.make("gates/host").unwrap().join("raw.csv");
-        assert!(!run(&gates, folder.path(), &raw).unwrap());
-        assert!(run(gates.get(1..).unwrap(), folder.path(), &raw).unwrap());
+        assert!(!run(&gates, &[], folder.path(), &raw).unwrap());
+        assert!(run(gates.get(1..).unwrap(), &[], folder.path(), &raw).unwrap());
         let numbers = numbers(folder.path(), &gates).unwrap();
         let text = table(&gates, &numbers);
         assert!(text.contains("| BAD | `false` | not measured yet |"), "{text}");
         assert!(text.contains("| GOOD | `test -e here` | passed | 0 |"), "{text}");
+    }
+
+    #[test]
+    fn a_chosen_gate_runs_alone_and_the_rows_of_the_others_stay() {
+        let folder = bed::Folder::new("gates").unwrap();
+        let gate = |name: &str| Gate {
+            name: name.to_owned(),
+            title: String::new(),
+            command: format!("test -e {name} && rm {name}"),
+        };
+        let gates = [gate("one"), gate("other")];
+        let raw = folder.path().join("raw.csv");
+        fs::write(folder.path().join("one"), "").unwrap();
+        assert!(!run(&gates, &[], folder.path(), &raw).unwrap());
+        fs::write(folder.path().join("other"), "").unwrap();
+        assert!(run(&gates, &["other".to_owned()], folder.path(), &raw).unwrap());
+        assert_eq!(fs::read_to_string(&raw).unwrap(), "gate,result,seconds\none,passed,0\nother,passed,0\n");
+        assert!(run(&gates, &["third".to_owned()], folder.path(), &raw).is_err());
     }
 }
