@@ -356,18 +356,32 @@ impl Bed {
 
     /// Waits until the reports of all these jobs are in the catalog.
     pub fn wait_for_reports(&self, jobs: &[u32]) -> Result<()> {
-        self.wait_for_messages(jobs, "  Termination: ")
+        self.wait_until_logged(jobs, "  Termination: ", |job| self.reports.has(job))
     }
 
-    /// Waits until a message with this text is in the catalog for each of these jobs.
+    /// Waits until a message with this text in its first line is in the catalog for each of these
+    /// jobs.
     pub fn wait_for_messages(&self, jobs: &[u32], text: &str) -> Result<()> {
+        self.wait_until_logged(jobs, text, |job| self.reports.tell(job, text))
+    }
+
+    /// A question to the catalog takes the Director's lock there, so it is asked when the
+    /// Director's file says that the answer is good.
+    fn wait_until_logged(&self, jobs: &[u32], text: &str, is_told: impl Fn(u32) -> Result<bool>) -> Result<()> {
+        wait_for(&format!("{text:?} in the messages of {jobs:?}"), LONGEST_JOB, || {
+            let does_run = self.director.runs();
+            let told = jobs.iter().map(|job| is_told(*job)).collect::<Result<Vec<_>>>()?;
+            match told.iter().filter(|is_told| !**is_told).count() {
+                0 => Ok(Ok(())),
+                _ if !does_run => Err(BedError::Usage(format!("{} has ended", self.director.name))),
+                missing => Ok(Err(format!("{missing} of {} are missing", jobs.len()))),
+            }
+        })?;
         let list = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let rest = format!("FROM Log WHERE JobId IN ({list}) AND LogText LIKE '%{text}%'");
-        wait_for(&format!("{text:?} in the log of all jobs"), 3 * PATIENCE, || {
+        wait_for(&format!("{text:?} in the log of {jobs:?}"), PATIENCE, || {
             let rows = self.catalog.rows(&["COUNT(DISTINCT JobId)"], &rest)?;
             let seen = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
-            // A question costs the Director its lock on the catalog.
-            std::thread::sleep(std::time::Duration::from_millis(200));
             let seen = String::from_utf8_lossy(&seen).into_owned();
             Ok(if seen == jobs.len().to_string() { Ok(()) } else { Err(format!("{seen} of {}", jobs.len())) })
         })
@@ -380,18 +394,12 @@ impl Bed {
 
     /// Waits for the end of a job.
     pub fn wait(&self, job: u32) -> Result<JobResult> {
-        wait_for(&format!("the report of job {job}"), LONGEST_JOB, || {
-            let is_there = self.reports.has(job)? || !self.director.runs();
-            Ok(if is_there { Ok(()) } else { Err("not written yet".to_owned()) })
-        })?;
-        // The Director still knows the job for a moment.
-        let answer = self.console(&[&format!("wait jobid={job} timeout=600"), "messages"])?;
-        let row = self.catalog.job(job)?;
-        if "CRBMSmsjcdtplLi".contains(row.status) {
-            let problem = format!("job {job} is still in state {}", row.status);
-            return Err(BedError::Console { command: "wait".to_owned(), problem, answer });
+        self.wait_for_reports(&[job])?;
+        let result = self.result(job)?;
+        if "CRBMSmsjcdtplLi".contains(result.row.status) {
+            return Err(BedError::Usage(format!("job {job} has a report in state {}", result.row.status)));
         }
-        Ok(JobResult { log: self.catalog.log(job)?, row })
+        Ok(result)
     }
 
     /// Queues a job and waits for its end.

@@ -230,11 +230,11 @@ fn shown(argv: &[OsString]) -> String {
     argv.iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// The arguments with `setpriv --pdeathsig KILL` before them: the kernel kills the program when its
-/// parent dies.
+/// A program that the kernel kills when its parent dies, and that any signal ends: this process may
+/// block some for itself, and its children inherit that.
 pub(crate) fn dying_with_us(argv: &[OsString]) -> Command {
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "--"]).args(argv);
+    command.args(["--pdeathsig", "KILL", "--", "env", "--default-signal", "--"]).args(argv);
     command
 }
 
@@ -271,6 +271,7 @@ pub(crate) fn spawn(command: Command) -> std::io::Result<Child> {
 mod tests {
     use super::*;
     use crate::patience::PATIENCE;
+    use nix::sys::signal::SigSet;
     use std::path::PathBuf;
 
     fn output() -> (crate::folder::Folder, PathBuf) {
@@ -312,6 +313,17 @@ mod tests {
         process.must_run().unwrap();
         process.signal(Signal::SIGTERM).unwrap();
         assert_eq!(process.wait_exit(PATIENCE).unwrap().signal(), Some(15));
+    }
+
+    #[test]
+    fn a_program_blocks_no_signal_that_its_starter_blocks() {
+        let status = argv(["grep", "^SigBlk:", "/proc/self/status"]);
+        let started = thread::spawn(move || {
+            SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]).thread_block().unwrap();
+            dying_with_us(&status).output().unwrap()
+        });
+        let told = String::from_utf8(started.join().unwrap().stdout).unwrap();
+        assert_eq!(told, format!("SigBlk:\t{}\n", "0".repeat(16)));
     }
 
     #[test]

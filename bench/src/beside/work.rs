@@ -1,6 +1,5 @@
 //! The other work: it goes on until it is stopped, and knows of each transaction when it was due.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{FileExt as _, chown};
@@ -278,12 +277,6 @@ impl Drop for Accounts {
     }
 }
 
-/// A program that SIGINT ends: this one blocks that signal for itself, and its children inherit
-/// that.
-fn interruptible(words: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
-    argv(["env", "--default-signal=INT"]).into_iter().chain(words.into_iter().map(Into::into)).collect()
-}
-
 /// See [`Work::Fio`].
 fn fio(folder: &Path) -> Result<Running> {
     // Without its directory it would be looked for where the bench runs.
@@ -313,7 +306,7 @@ fn fio(folder: &Path) -> Result<Running> {
         &rate,
         &clients,
     ];
-    let process = Process::start("fio", &interruptible(words), &folder.join("fio.out"))?;
+    let process = Process::start("fio", &argv(words), &folder.join("fio.out"))?;
     Ok(Running::Program { process, folder: folder.to_owned(), logged: fio_line })
 }
 
@@ -388,7 +381,7 @@ impl Server {
         if output.exists() {
             fs::remove_file(&output).map_err(file("remove", &output))?;
         }
-        let process = Process::start("pgbench", &interruptible(self.words("pgbench", &more)), &output)?;
+        let process = Process::start("pgbench", &argv(self.words("pgbench", &more)), &output)?;
         Ok(Running::Program { process, folder: self.folder.clone(), logged: pgbench_line })
     }
 }
