@@ -8,7 +8,7 @@
 //! - `guest`: a plugin and its host together, for calls.
 //! - `estimate`: the files of a command in an estimate.
 //! - `check`: whether a file that was not found still exists.
-//! - `missing`: messages about plugins that are not there.
+//! - `missing`: messages about plugins that are not there; `names`: names that no file may have.
 
 pub(crate) mod changes;
 pub(crate) mod check;
@@ -19,5 +19,6 @@ pub(crate) mod file;
 pub(crate) mod guest;
 pub(crate) mod host;
 pub(crate) mod missing;
+pub(crate) mod names;
 pub(crate) mod option;
 pub(crate) mod record;

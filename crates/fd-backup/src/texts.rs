@@ -12,6 +12,8 @@ use fd_os::{error_text, io_error_text, job_error_text};
 use fd_records::{DigestKind, MetadataKind};
 use rustix::io::Errno;
 
+use crate::plugins::names::NameFault;
+
 /// A file can't be opened; its attributes are saved already.
 pub(crate) fn cannot_open(path: &[u8], errno: Errno) -> Vec<u8> {
     [b"     Cannot open \"", path, b"\": ERR=", error_text(errno.raw_os_error()).as_bytes(), b".\n"].concat()
@@ -192,6 +194,19 @@ pub(crate) fn disallowed_drive_type(path: &[u8]) -> Vec<u8> {
 /// A plugin's file has a type that no file may have.
 pub(crate) fn unknown_type(code: i32, path: &[u8]) -> Vec<u8> {
     [b"     Unknown file type ", code.to_string().as_bytes(), b"; not saved: ", path, b"\n"].concat()
+}
+
+/// A plugin's file has a name that a restore would put elsewhere; ferrofd's own.
+pub(crate) fn name_refused(command: &[u8], name: &[u8], fault: NameFault) -> Vec<u8> {
+    let why = match fault {
+        NameFault::Relative => "is not absolute",
+        NameFault::Nul => "has a NUL byte",
+        NameFault::Dots => "has a part that is . or ..",
+        NameFault::EmptyPart => "has an empty part",
+        NameFault::LongPart => "has a part of more than 255 bytes",
+    };
+    let name = name.escape_ascii();
+    [b"Command plugin \"", command, format!("\": not saved, because its name {why}: {name}\n").as_bytes()].concat()
 }
 
 /// A packet of metadata is too long: `len` bytes.

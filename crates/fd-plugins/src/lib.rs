@@ -43,3 +43,5 @@ pub use api::packets::{
 pub use api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
 pub use bpipe::BpipePlugin;
 pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, command_name};
+#[cfg(target_arch = "x86_64")]
+pub use s3::wrong_name as wrong_s3_name;

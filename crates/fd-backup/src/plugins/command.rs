@@ -17,6 +17,7 @@ use crate::plugins::file::PluginFile;
 use crate::plugins::guest::{Guest, note};
 use crate::plugins::host::BackupHost;
 use crate::plugins::missing::{Named, named};
+use crate::plugins::names;
 use crate::plugins::record::{
     is_encrypted, send_end, send_events, send_file, send_plugin_object, send_restore_object, send_start, with_packet,
 };
@@ -137,6 +138,10 @@ impl CommandRun<'_, '_, '_, '_> {
             self.saver.emitter.note(event);
         }
         let Some(file_type) = file_type else { return self.end_file() };
+        if let Some((name, fault)) = names::fault_of_file(command, file_type, name, packet.link.as_deref()) {
+            self.saver.emitter.note(Event::not_saved(texts::name_refused(command, name, fault)));
+            return self.end_file();
+        }
         self.save_file(packet, name, file_type, file_index)
     }
 

@@ -10,6 +10,7 @@ use fd_walk::{Entry, FoundCommand};
 
 use crate::plugins::host::{BackupHost, Surroundings};
 use crate::plugins::missing::{Named, named};
+use crate::plugins::names;
 use crate::texts::{self, PluginPlace};
 
 /// Passes what a command would save to `each`, of whichever type. `say` gets messages. The estimate
@@ -99,6 +100,10 @@ fn file(command: &[u8], packet: SavePacket, host: &BackupHost<'_>) -> Result<Opt
         )
     );
     let file_type = file_type.unwrap_or(FileType::Special);
+    if names::fault_of_file(command, file_type, &name, packet.link.as_deref()).is_some() {
+        // A backup says so.
+        return Ok(None);
+    }
     let mut entry = Entry::of_plugin(name, file_type, packet.stat, Arc::clone(host.options()));
     entry.link = packet.link.unwrap_or_default();
     Ok(Some((entry, counts)))

@@ -376,6 +376,34 @@ fn an_empty_object_is_not_saved_and_the_job_goes_on() {
     }
 }
 
+/// A restore would put them over other files, or nowhere.
+#[test]
+fn a_file_whose_name_leads_elsewhere_is_not_saved_and_the_job_goes_on() {
+    let directory = FakeFile::new("/@tp/d", FileType::Directory, b"").with(|file| {
+        file.packet.link = Some(b"/@tp/../d/".into());
+        file.packet.no_read = true;
+    });
+    let long = format!("/@tp/{}", "x".repeat(256));
+    let names = ["/@tp/../x", "/@tp/.", "/@tp//x", "x", &long, "/@tp/x\0y"];
+    let files = names.map(|name| FakeFile::regular(name, b"data")).into_iter().chain([directory]);
+    let (outcome, calls) = backup("M", Fake::with_files(files.chain([FakeFile::regular("/@tp/x", b"data")])));
+    assert_eq!(summary(&outcome.records()), [(1, 26), (1, 1), (1, 2), (1, 3), (1, 26)]);
+    let told: Vec<String> = outcome.messages.iter().map(|(_, text)| text.replace(&"x".repeat(256), "LONG")).collect();
+    let expected = [
+        "has a part that is . or ..: /@tp/../x",
+        "has a part that is . or ..: /@tp/.",
+        "has an empty part: /@tp//x",
+        "is not absolute: x",
+        "has a part of more than 255 bytes: /@tp/LONG",
+        "has a NUL byte: /@tp/x\\x00y",
+        "has a part that is . or ..: /@tp/../d/",
+    ];
+    let whole = |why: &str| format!("Command plugin \"{COMMAND}\": not saved, because its name {why}\n");
+    assert_eq!(told, expected.map(whole));
+    assert_eq!((outcome.progress.files(), outcome.progress.errors()), (1, 7));
+    assert_eq!(calls.iter().filter(|call| *call == "end").count(), 8, "{calls:?}");
+}
+
 #[test]
 fn a_command_without_its_plugin_is_refused_or_left_out_as_by_the_stock_daemon() {
     let outcome = |command: &str, plugin: Fake| {

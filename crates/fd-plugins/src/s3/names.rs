@@ -7,10 +7,16 @@
 //! - `%` at the end of a part that is a directory: the bucket also has an object of that name;
 //! - `%+` at the end of a part: it is longer than a file's name may be, and goes on in the next.
 
+use std::collections::BTreeSet;
+
 /// What names begin with.
 const ROOT: &[u8] = b"/@s3/";
 /// Most bytes of a part, the marks not included: what file systems take, less the marks.
 const LONGEST_PART: usize = 250;
+/// Before a character a part is cut if it has less room left than this.
+const ROOM_FOR_A_CHARACTER: usize = 12;
+/// Bytes of an escaped one.
+const ESCAPE: usize = 3;
 /// At the end of a part: it goes on in the next one.
 const GOES_ON: &[u8] = b"%+";
 /// An empty part; or, at the end of a directory, that there is an object of its name.
@@ -45,28 +51,20 @@ impl Namer {
     }
 }
 
+/// Appends a part, cut into pieces. Each piece is escaped for itself: what is left behind a cut may
+/// be `..`.
 fn push_part(name: &mut Vec<u8>, part: &[u8], shares: bool) {
     name.push(b'/');
-    let mut length = 0;
-    let dots = part == b"." || part == b"..";
-    for (at, byte) in part.iter().enumerate() {
-        let escapes = byte.is_ascii_control() || *byte == MARK || dots;
-        // A character of several bytes stays whole.
-        let goes_on_after = length + 12 > LONGEST_PART && is_start(part, at);
-        if goes_on_after {
-            name.extend_from_slice(GOES_ON);
-            name.push(b'/');
-            length = 0;
+    let mut rest = part;
+    loop {
+        let (piece, after) = rest.split_at(piece_len(rest));
+        push_escaped(name, piece);
+        if after.is_empty() {
+            break;
         }
-        if escapes {
-            const DIGITS: [u8; 16] = *b"0123456789ABCDEF";
-            let digit = |number: u8| DIGITS.get(usize::from(number)).copied().unwrap_or_default();
-            name.extend_from_slice(&[MARK, digit(byte >> 4), digit(byte & 15)]);
-            length += 3;
-        } else {
-            name.push(*byte);
-            length += 1;
-        }
+        name.extend_from_slice(GOES_ON);
+        name.push(b'/');
+        rest = after;
     }
     if part.is_empty() {
         name.push(MARK);
@@ -76,9 +74,35 @@ fn push_part(name: &mut Vec<u8>, part: &[u8], shares: bool) {
     }
 }
 
-/// Whether a character begins here.
-fn is_start(part: &[u8], at: usize) -> bool {
-    part.get(at).is_some_and(|byte| byte & 0xC0 != 0x80)
+/// How many bytes of a part fit a file's name. A character of several bytes stays whole; bytes that
+/// are none are cut anywhere.
+fn piece_len(part: &[u8]) -> usize {
+    let mut length = 0;
+    for (at, byte) in part.iter().enumerate() {
+        let is_start = byte & 0xC0 != 0x80;
+        if (is_start && length + ROOM_FOR_A_CHARACTER > LONGEST_PART) || length + ESCAPE > LONGEST_PART {
+            return at;
+        }
+        length += if is_escaped(*byte) { ESCAPE } else { 1 };
+    }
+    part.len()
+}
+
+fn push_escaped(name: &mut Vec<u8>, piece: &[u8]) {
+    const DIGITS: [u8; 16] = *b"0123456789ABCDEF";
+    let digit = |number: u8| DIGITS.get(usize::from(number)).copied().unwrap_or_default();
+    let is_dots = piece == b"." || piece == b"..";
+    for byte in piece {
+        if is_dots || is_escaped(*byte) {
+            name.extend_from_slice(&[MARK, digit(byte >> 4), digit(byte & 15)]);
+        } else {
+            name.push(*byte);
+        }
+    }
+}
+
+const fn is_escaped(byte: u8) -> bool {
+    byte.is_ascii_control() || byte == MARK
 }
 
 /// The bucket and the key of a name; `None` if it is the name of none.
@@ -130,6 +154,42 @@ fn unescape(part: &[u8], key: &mut Vec<u8>) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// The first of these keys of a bucket whose name does not hold: it is not the key's alone, does
+/// not come back to it, or could not be a file beside those of the other keys. For tests.
+pub fn wrong_name(keys: &BTreeSet<Vec<u8>>) -> Option<(Vec<u8>, Vec<u8>)> {
+    const BUCKET: &str = "bucket.x";
+    let mut namer = Namer::default();
+    let files: Vec<_> = keys.iter().map(|key| (key, namer.name(BUCKET, key).0)).collect();
+    // What the kernel makes of them.
+    let place = |name: &[u8]| {
+        let mut place: Vec<Vec<u8>> = Vec::new();
+        for part in name.split(|byte| *byte == b'/') {
+            match part {
+                b"" | b"." => {}
+                b".." => drop(place.pop()),
+                part => place.push(part.to_vec()),
+            }
+        }
+        place
+    };
+    let all: BTreeSet<_> = files.iter().map(|(_, name)| place(name)).collect();
+    let is_wrong = |key: &[u8], name: &[u8]| {
+        let place = place(name);
+        let fits = |part: &Vec<u8>| part.len() <= 255 && !part.iter().any(u8::is_ascii_control);
+        // No file is where another one needs a directory.
+        let is_in_the_way = (1..place.len()).any(|above| place.get(..above).is_some_and(|above| all.contains(above)));
+        let is_whole = [b"/".as_slice(), &place.join(&b'/')].concat() == name;
+        let is_back = key_of(name).is_some_and(|(bucket, back)| bucket == BUCKET && back == key);
+        !is_whole || is_in_the_way || !is_back || !place.iter().all(fits)
+    };
+    if all.len() != files.len() {
+        let mut seen = BTreeSet::new();
+        let twice = files.into_iter().find(|(_, name)| !seen.insert(place(name)));
+        return twice.map(|(key, name)| (key.clone(), name));
+    }
+    files.into_iter().find(|(key, name)| is_wrong(key, name)).map(|(key, name)| (key.clone(), name))
 }
 
 #[cfg(test)]

@@ -50,6 +50,26 @@ fn other_names_have_no_key() {
     }
 }
 
+/// What a part is cut behind is escaped like a part of its own.
+#[test]
+fn dots_behind_a_cut_are_escaped() {
+    for dots in [".", ".."] {
+        let key = format!("{}{dots}/0/invoice.txt", "x".repeat(239));
+        let escaped = "%2E".repeat(dots.len());
+        assert_eq!(names(&[&key]), [format!("/@s3/b/{}%+/{escaped}/0/invoice.txt", "x".repeat(239))]);
+    }
+}
+
+#[test]
+fn bytes_that_are_no_characters_fit_a_file_system() {
+    for byte in [0x80, 0xBF, 0xFF] {
+        let key = vec![byte; 1024];
+        let name = Namer::default().name("b", &key).0;
+        assert!(name.split(|byte| *byte == b'/').all(|part| part.len() <= 255), "{byte}");
+        assert_eq!(key_of(&name), Some(("b".to_owned(), key)));
+    }
+}
+
 /// Keys of the characters that matter, by numbers that look random.
 fn random_keys(seed: u64, count: usize) -> BTreeSet<Vec<u8>> {
     let mut state = seed;
@@ -57,29 +77,33 @@ fn random_keys(seed: u64, count: usize) -> BTreeSet<Vec<u8>> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).unwrap() % below
     };
-    let pieces: [&str; 16] = [
-        "/",
-        "/",
-        "a",
-        "b",
-        ".",
-        "..",
-        "%",
-        "%+",
-        "+",
-        "\n",
-        "\u{1}",
-        "é",
-        " ",
-        "!",
-        "xxxxxxxxxxxxxxxxxxxxxxxxxx",
-        "%41",
+    let (cut, nearly) = ("x".repeat(239), "x".repeat(236));
+    let pieces: [&[u8]; 19] = [
+        b"/",
+        b"/",
+        b"a",
+        b"b",
+        b".",
+        b"..",
+        b"%",
+        b"%+",
+        b"+",
+        b"\n",
+        b"\x01",
+        "é".as_bytes(),
+        b" ",
+        b"!",
+        b"xxxxxxxxxxxxxxxxxxxxxxxxxx",
+        b"%41",
+        cut.as_bytes(),
+        nearly.as_bytes(),
+        &[0x80; 100],
     ];
     (0..count)
         .map(|_| {
             let most = if next(20) == 0 { 60 } else { 5 };
             let length = 1 + next(most);
-            (0..length).map(|_| pieces[next(pieces.len())]).collect::<String>().into_bytes()
+            (0..length).flat_map(|_| pieces[next(pieces.len())].iter().copied()).collect()
         })
         .collect()
 }
@@ -88,23 +112,7 @@ fn random_keys(seed: u64, count: usize) -> BTreeSet<Vec<u8>> {
 fn each_key_comes_back_from_its_name_and_no_two_meet() {
     for seed in 0..200 {
         let keys = random_keys(seed, 300);
-        let mut maker = Namer::default();
-        let files: Vec<_> = keys.iter().map(|key| maker.name("bucket.x", key).0).collect();
-        for (key, name) in keys.iter().zip(&files) {
-            let shown = String::from_utf8_lossy(name);
-            assert_eq!(key_of(name), Some(("bucket.x".to_owned(), key.clone())), "{shown}");
-            assert!(!name.iter().any(u8::is_ascii_control), "{shown}");
-            let good = |part: &[u8]| !part.is_empty() && part != b"." && part != b".." && part.len() <= 255;
-            assert!(name[1..].split(|byte| *byte == b'/').all(good), "{shown}");
-        }
-        // No file is where another one needs a directory.
-        let all: BTreeSet<_> = files.iter().collect();
-        assert_eq!(all.len(), keys.len());
-        for name in &files {
-            for (at, _) in name.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/') {
-                let above = name[..at].to_vec();
-                assert!(!all.contains(&above), "{}", String::from_utf8_lossy(name));
-            }
-        }
+        let wrong = wrong_name(&keys).map(|(key, name)| (key.escape_ascii().to_string(), String::from_utf8(name)));
+        assert_eq!(wrong, None, "seed {seed}");
     }
 }
