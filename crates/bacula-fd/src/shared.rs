@@ -5,6 +5,7 @@ pub(crate) mod daemon;
 pub(crate) mod debug;
 pub(crate) mod facts;
 pub(crate) mod job;
+pub(crate) mod known_commands;
 pub(crate) mod past_jobs;
 pub(crate) mod platform;
 pub(crate) mod plugin_digests;

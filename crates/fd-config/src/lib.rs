@@ -33,7 +33,7 @@ pub use resources::{
 };
 pub use settings::{
     Bpipe, ConnectionSettings, JobManners, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings,
-    PluginHostSettings, PluginSettings, S3, SETTINGS_FILE, Settings, SettingsError, TlsSettings,
+    PluginHostSettings, PluginSettings, RestoreCommands, S3, SETTINGS_FILE, Settings, SettingsError, TlsSettings,
 };
 pub use stock_message::StockMessage;
 pub use syntax::document::Document;

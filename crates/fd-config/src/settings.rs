@@ -63,6 +63,8 @@ pub struct PluginSettings {
     pub bpipe: Bpipe,
     /// Which `s3` there is.
     pub s3: S3,
+    /// Which commands of a volume a restore runs.
+    pub restore_commands: RestoreCommands,
     /// `[plugins.settings.NAME]`: what a plugin of this name gets, which is that of its file before
     /// `-fd.so`.
     pub settings: BTreeMap<String, PluginHostSettings>,
@@ -90,6 +92,19 @@ pub enum S3 {
     Builtin,
     /// None but that of the plugin directory.
     Off,
+}
+
+/// `plugins.restore_commands`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RestoreCommands {
+    /// Whatever the volume says.
+    Any,
+    /// Those that someone has said who may order programs.
+    #[default]
+    Known,
+    /// None.
+    None,
 }
 
 /// `[plugins.settings.NAME]`: the process that a plugin runs in.

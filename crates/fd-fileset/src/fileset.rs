@@ -134,6 +134,14 @@ impl FileSet {
         })
     }
 
+    /// Every plugin command: those that save, and those of Options.
+    pub fn plugin_commands(&self) -> impl Iterator<Item = &[u8]> {
+        self.includes.iter().flat_map(|include| {
+            let of_options = include.options.iter().filter_map(|(_, effective)| effective.plugin.as_deref());
+            include.plugins.iter().map(Vec::as_slice).chain(of_options)
+        })
+    }
+
     /// Whether `path` is literally a name of any Include or Exclude block: then no message is sent
     /// about a mount point there (reference 03 §5.7).
     pub fn lists(&self, path: &[u8]) -> bool {

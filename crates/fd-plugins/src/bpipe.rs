@@ -26,6 +26,11 @@ pub(crate) mod shell;
 use command::BpipeCommand;
 use program::{Failed, Running};
 
+/// Whether *Allowed Script Directories* name places of programs, and this line's is in one of them.
+pub fn permits_program(line: &[u8], allowed: &[Vec<u8>]) -> bool {
+    !allowed.is_empty() && shell::prepare(line, allowed).is_ok()
+}
+
 /// The plugin.
 #[derive(Debug)]
 pub struct BpipePlugin {
@@ -110,6 +115,11 @@ impl Instance for BpipeJob {
 
     fn end(self: Box<Self>, _host: &mut dyn Host) -> Called<()> {
         Ok(())
+    }
+
+    fn program_of_volume(&self, command: &[u8]) -> Option<Vec<u8>> {
+        let is_the_user_s = self.user_writers.of(command).is_some();
+        BpipeCommand::parse(command).ok().filter(|_| !is_the_user_s).map(|command| command.writer)
     }
 
     fn event(&mut self, host: &mut dyn Host, event: &Event<'_>) -> Called<Status> {

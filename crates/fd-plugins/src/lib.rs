@@ -36,12 +36,14 @@ macro_rules! export {
 
 pub use api::call::{Called, Gone, Io, IoDone, Status};
 pub use api::event::Event;
-pub use api::host::{AccurateAttributes, FileEvent, FileSetChange, Host, JobFacts, NoFacts, Value, Variable};
+pub use api::host::{
+    AccurateAttributes, CommandOfVolume, FileEvent, FileSetChange, Host, JobFacts, NoFacts, Value, Variable,
+};
 pub use api::packets::{
     ChosenFile, CreateStatus, MetadataPacket, PluginObject, Query, RestoreFile, SaveObject, SavePacket, SavedObject,
 };
 pub use api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
-pub use bpipe::BpipePlugin;
+pub use bpipe::{BpipePlugin, permits_program};
 pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, command_name};
 #[cfg(target_arch = "x86_64")]
 pub use s3::wrong_name as wrong_s3_name;

@@ -79,6 +79,7 @@ pub fn run(
         item: None,
         file: None,
         section: Section::Outside,
+        told_command: Vec::new(),
         ends_early: false,
         is_complete: false,
         recorded: None,
@@ -127,6 +128,8 @@ struct Round<'a> {
     file: Option<OutputFile>,
     /// Whether a plugin has saved the records that come, and which one restores them.
     section: Section<'a>,
+    /// The last command of a plugin that messages have told of.
+    told_command: Vec<u8>,
     /// A plugin has ended the restore.
     ends_early: bool,
     /// Whether its digest has come, and is right as far as that is known: it is the last record of
@@ -237,6 +240,7 @@ impl<'a> Round<'a> {
     /// Takes one record (reference 05 §3.2).
     fn record(&mut self, stream: Stream, record: &[u8]) {
         match stream.class() {
+            class if self.section.is_refused() && class != StreamClass::PluginName => {}
             StreamClass::Attributes | StreamClass::AttributesUpdate => self.attributes(stream, record),
             StreamClass::Data(_) => self.data(stream, record),
             StreamClass::SessionData => self.session_data(record),
@@ -560,7 +564,12 @@ impl<'a> Round<'a> {
                     self.report.now(MessageType::Fatal, &text);
                     return;
                 }
-                self.section = Section::begin(self.plan.plugins.as_ref(), command, &mut self.report);
+                // Each file of a plugin has its own start.
+                let is_told = self.told_command == command;
+                if !is_told {
+                    self.told_command = command.to_vec();
+                }
+                self.section = Section::begin(self.plan.plugins.as_ref(), command, is_told, &mut self.report);
             }
             Some(PluginName::End { .. }) => self.leave_plugin(),
             None => {}

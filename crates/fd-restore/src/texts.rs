@@ -596,3 +596,44 @@ pub(crate) fn verify_ended_by_plugin(plugin: &[u8], name: &[u8], code: i32) -> V
 pub(crate) fn too_many_events(most: usize) -> Vec<u8> {
     format!("Plugins have found more than {most} things; the rest is not sent to the Director.\n").into_bytes()
 }
+
+/// What the volume says, fit for a message: a part of it, without anything that a terminal obeys.
+fn of_volume(text: &[u8]) -> Vec<u8> {
+    const MOST: usize = 1_000;
+    let shown = text.get(..MOST).unwrap_or(text);
+    let mut printable: Vec<u8> = shown.iter().map(|byte| if byte.is_ascii_control() { b'?' } else { *byte }).collect();
+    if shown.len() < text.len() {
+        printable.extend_from_slice(b"...");
+    }
+    printable
+}
+
+/// A program is given the data of a file that a plugin has saved.
+pub(crate) fn volume_asks_for_program(plugin: &[u8], program: &[u8]) -> Vec<u8> {
+    join(&[b"The volume asks plugin ", plugin, b" to run: ", &of_volume(program)])
+}
+
+/// A plugin gets a command that does not say which programs it runs.
+pub(crate) fn volume_asks_plugin(plugin: &[u8], command: &[u8]) -> Vec<u8> {
+    join(&[b"The volume asks plugin ", plugin, b" to restore: ", &of_volume(command)])
+}
+
+/// A command that only the volume says.
+pub(crate) fn unknown_command(command: &[u8]) -> Vec<u8> {
+    join(&[
+        b"Refused, and not restored: the volume asks for plugin command \"",
+        &of_volume(command),
+        b"\", which no FileSet of this Director has had on this host. If it is right, let the Director estimate the job \
+          that saves it on this client, or (without PKI) set plugins.restore_commands = \"any\" in bacula-fd.toml, and \
+          restore again.",
+    ])
+}
+
+/// A command of a volume where none may be run.
+pub(crate) fn commands_of_volumes_are_off(command: &[u8]) -> Vec<u8> {
+    join(&[
+        b"Refused, and not restored: the volume asks for plugin command \"",
+        &of_volume(command),
+        b"\", and plugins.restore_commands in bacula-fd.toml is \"none\".",
+    ])
+}

@@ -135,7 +135,9 @@ fn messages(job: &JobResult, client: &str) -> Vec<String> {
     };
     // What the Director and the Storage Daemon say is about volumes and numbers.
     let of_the_daemon = |line: &String| {
-        let is_of_others = ["dir: ", "sd: ", "   "].iter().any(|start| line.starts_with(start));
+        // The stock daemon does not say what the volume makes it run (docs/differences.md).
+        let is_of_others =
+            ["dir: ", "sd: ", "   ", "fd: The volume asks plugin "].iter().any(|start| line.starts_with(start));
         // After a fatal message it is chance whether the file is named, too.
         !is_of_others && (job.row.status == 'T' || !line.starts_with("fd:      Cannot open"))
     };

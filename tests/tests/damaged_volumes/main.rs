@@ -10,6 +10,10 @@
 )]
 
 mod hostile_host;
+#[path = "../pki/keys.rs"]
+#[allow(dead_code, reason = "the other suite uses more of it")]
+mod keys;
+mod orders;
 mod records;
 
 use std::collections::BTreeMap;
@@ -101,27 +105,9 @@ impl Outcome {
 
 /// Plays the Director of one restore to `to`.
 fn restore(fd: u16, job: usize, to: &Path, session: Vec<u8>, ends: bool) -> Result<Outcome> {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let storage = thread::spawn(move || storage_daemon(&listener, &session, ends));
-    let mut peer = Peer::connect("FD", fd)?;
-    let mut messages = Vec::new();
-    peer.send(format!("Hello Director {DIRECTOR} calling 10002 tlspsk=0\n").as_bytes())?;
-    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
-    peer.expect("2000 OK Hello 15\n")?;
-    peer.send(
-        format!("JobId={job} Job=damage.2026-01-01_00.00.00_{job:02} SDid=1 SDtime=1 Authorization={SD_KEY}\n")
-            .as_bytes(),
-    )?;
-    peer.expect("2000 OK Job ")?;
-    peer.send(format!("storage address=127.0.0.1 port={port} ssl=0 Authorization={SD_KEY}\n").as_bytes())?;
-    let answer = hear(&mut peer, &mut messages)?;
-    if answer != Frame::Data(b"2000 OK storage\n".to_vec()) {
-        let problem = format!("{answer:?} to storage after {messages:?}");
-        return Err(bed::BedError::Peer { who: "FD".to_owned(), problem });
-    }
-    peer.send(format!("restore files=3 replace=a prelinks=0 where={}\n", to.display()).as_bytes())?;
-    assert_eq!(hear(&mut peer, &mut messages)?, Frame::Data(b"2000 OK restore\n".to_vec()), "{messages:?}");
+    let mut peer = director(fd, DIRECTOR, job)?;
+    let place = format!("where={}", to.display());
+    let (storage, mut messages) = begin_round(&mut peer, &place, session, ends)?;
     let end = loop {
         match hear(&mut peer, &mut messages)? {
             Frame::Data(bytes) if bytes.starts_with(b"2000 OK storage end") => {
@@ -137,6 +123,46 @@ fn restore(fd: u16, job: usize, to: &Path, session: Vec<u8>, ends: bool) -> Resu
     };
     storage.join().unwrap()?;
     Ok(Outcome { messages, end })
+}
+
+/// Logs in as a Director, and names a job.
+fn director(fd: u16, name: &str, job: usize) -> Result<Peer> {
+    let mut peer = Peer::connect("FD", fd)?;
+    peer.send(format!("Hello Director {name} calling 10002 tlspsk=0\n").as_bytes())?;
+    peer.log_in(&key_of_password(FD_PASSWORD), name)?;
+    peer.expect("2000 OK Hello 15\n")?;
+    peer.send(
+        format!("JobId={job} Job=damage.2026-01-01_00.00.00_{job:02} SDid=1 SDtime=1 Authorization={SD_KEY}\n")
+            .as_bytes(),
+    )?;
+    peer.expect("2000 OK Job ")?;
+    Ok(peer)
+}
+
+/// A round's Storage Daemon, and what the daemon has said so far.
+type Round = (thread::JoinHandle<Result<()>>, Vec<(u32, String)>);
+
+/// Begins a round of a restore with a Storage Daemon that sends `session`.
+fn begin_round(peer: &mut Peer, place: &str, session: Vec<u8>, ends: bool) -> Result<Round> {
+    let command = format!("restore files=3 replace=a prelinks=0 {place}\n");
+    begin_reading(peer, session, ends, &command, b"2000 OK restore\n")
+}
+
+/// Begins what reads a Storage Daemon that sends `session`: a command and its answer.
+fn begin_reading(peer: &mut Peer, session: Vec<u8>, ends: bool, command: &str, good: &[u8]) -> Result<Round> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let storage = thread::spawn(move || storage_daemon(&listener, &session, ends));
+    let mut messages = Vec::new();
+    peer.send(format!("storage address=127.0.0.1 port={port} ssl=0 Authorization={SD_KEY}\n").as_bytes())?;
+    let answer = hear(peer, &mut messages)?;
+    if answer != Frame::Data(b"2000 OK storage\n".to_vec()) {
+        let problem = format!("{answer:?} to storage after {messages:?}");
+        return Err(bed::BedError::Peer { who: "FD".to_owned(), problem });
+    }
+    peer.send(command.as_bytes())?;
+    assert_eq!(hear(peer, &mut messages)?, Frame::Data(good.to_vec()), "{messages:?}");
+    Ok((storage, messages))
 }
 
 /// Everything below a directory but access times and the changing of directories: path, mode, size,

@@ -11,7 +11,8 @@ const RECENT: u64 = 1_577_836_800;
 
 /// Differences that docs/differences.md lists: words of their row there, and parts of the messages
 /// that only one of the daemons has.
-pub(crate) const DOCUMENTED: [(&str, &[&str]); 3] = [
+pub(crate) const DOCUMENTED: [(&str, &[&str]); 4] = [
+    ("A restore runs what the volume says: any record", &["The volume asks plugin "]),
     (
         "What is said of a `handleXACLdata` that fails",
         &[

@@ -276,7 +276,9 @@ impl<'d> Conversation<'d> {
     /// The FileSet, which is complete from now on.
     pub(super) fn complete_fileset(&mut self) -> Arc<FileSet> {
         if let Some(open) = self.open_fileset.take() {
-            self.fileset = Some(Arc::new(open.draft.complete()));
+            let fileset = open.draft.complete();
+            self.daemon.known_commands.note(self.resource.name.as_bytes(), fileset.plugin_commands());
+            self.fileset = Some(Arc::new(fileset));
         }
         self.fileset.clone().unwrap_or_default()
     }

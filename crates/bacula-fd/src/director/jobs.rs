@@ -62,12 +62,13 @@ impl Conversation<'_> {
             packet_check: PacketCheck::new(self.daemon.config().file_daemon.sd_packet_check, Instant::now()),
             hang_up: HangUp::new(self.daemon.debug.hang_up()),
         };
-        let daemon = self.daemon;
+        let (daemon, director) = (self.daemon, &self.resource.name);
         self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {
             let prepare = |plan: &mut BackupPlan| {
                 events.tell(job, outbox, open.as_mut(), &Event::StartBackupJob);
                 plan.fileset = Arc::new(open.map(|open| open.draft.complete()).unwrap_or_default());
                 daemon.plugin_digests.note(plan.fileset.digests_of_plugins());
+                daemon.known_commands.note(director.as_bytes(), plan.fileset.plugin_commands());
                 let open = |order| Session::open(order, &plan.fileset, job, outbox, &mut plan.walk.snapshots);
                 let snapshots = snapshots.as_ref().map(open).transpose()?;
                 scripts.run(job, outbox);

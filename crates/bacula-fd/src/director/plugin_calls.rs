@@ -20,7 +20,8 @@ impl Conversation<'_> {
     pub(super) fn begin_plugins(&mut self) {
         let loaded = self.daemon.plugins();
         let (job, daemon) = (self.job(), Arc::clone(&self.daemon.facts));
-        let facts = Arc::new(Facts::new(daemon, job, self.resource.allowed_script_directories.clone()));
+        let orders = self.daemon.orders(&self.resource.name);
+        let facts = Arc::new(Facts::new(daemon, job, self.resource.allowed_script_directories.clone(), orders));
         let (mut say, none) = (|kind, text: &[u8]| self.tell(kind, text), JobPlugins::default());
         let plugins = JobPlugins::begin(&loaded, &mut PluginHost::new(&facts, &none, &mut say, None));
         let plugged = Arc::new(Plugged::new(plugins, facts));

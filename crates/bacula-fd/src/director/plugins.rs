@@ -107,6 +107,9 @@ impl Conversation<'_> {
             compression: order.compression,
             job_id: order.job_id,
         };
+        if object.is_filled_in() {
+            self.tell_facts(|told| told.fill_in(&object.command));
+        }
         self.with_plugins(|plugins, host| {
             let event = Event::RestoreObject(Some(&object));
             if object.command.is_empty() {

@@ -6,9 +6,9 @@
 //! end of a FIFO, or writes to a file that has another name elsewhere.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
@@ -49,6 +49,30 @@ pub(crate) fn open_to_append(path: &Path, mode: u32) -> io::Result<File> {
 /// As [`open`].
 pub(crate) fn create(path: &Path, mode: u32) -> io::Result<File> {
     create_anew(OpenOptions::new().read(true).write(true), path, mode)
+}
+
+/// Puts a file of this mode and content in the place of whatever is there, so that after a loss of
+/// power there is the old file or the new one.
+///
+/// # Errors
+/// As [`open`], and when it can't be written.
+pub(crate) fn replace(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
+    let new = in_the_making(path);
+    let mut file = create(&new, mode)?;
+    file.write_all(content)?;
+    file.sync_data()?;
+    fs::rename(&new, path)?;
+    // Without it the name may lead to the old file, or to none, after a loss of power.
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(directory)?.sync_all()
+}
+
+/// The file that becomes the one of this name. That of a daemon that was killed while it wrote is
+/// left.
+pub(crate) fn in_the_making(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    PathBuf::from(name)
 }
 
 /// Opens a file of the daemon's for reading.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fd_backup::{Courtesy, Manners, Protection};
-use fd_config::{Config, JobManners, Settings, Tls};
+use fd_config::{Config, JobManners, RestoreCommands, Settings, Tls};
 use fd_plugins::Plugin;
 use fd_session::Need;
 use fd_session::authenticate::{Challenges, Credentials};
@@ -17,7 +17,8 @@ use crate::security::certificates::ResourceCertificates;
 use crate::security::places::Places;
 use crate::shared::collectors::Collectors;
 use crate::shared::debug::Debug;
-use crate::shared::facts::DaemonFacts;
+use crate::shared::facts::{DaemonFacts, Orders};
+use crate::shared::known_commands::KnownCommands;
 use crate::shared::platform::Platform;
 use crate::shared::plugin_digests::PluginDigests;
 use crate::shared::pulses::Pulses;
@@ -69,6 +70,8 @@ pub(crate) struct Daemon {
     pub pulses: Pulses,
     /// Which digests the data of plugins has.
     pub plugin_digests: PluginDigests,
+    /// The plugin commands that Directors have sent.
+    pub known_commands: Arc<KnownCommands>,
     /// Snapshots that are to be removed.
     pub snapshot_journal: SnapshotJournal,
 }
@@ -89,6 +92,7 @@ impl Daemon {
         let state_file = state_file::path(&daemon.working_directory, daemon.port());
         let history = state_file::load(&state_file);
         let snapshot_journal = SnapshotJournal::new(&daemon.working_directory, daemon.port());
+        let known_commands = Arc::new(KnownCommands::new(&daemon.working_directory, daemon.port()));
         let slots = Arc::new(Slots::new(daemon.max_concurrent_jobs));
         let default_bandwidth = Bandwidth::new(daemon.max_bandwidth_per_job);
         let collectors = Collectors::new(config.statistics.len());
@@ -117,6 +121,7 @@ impl Daemon {
             collectors,
             pulses: Pulses::new(),
             plugin_digests: PluginDigests::default(),
+            known_commands,
             snapshot_journal,
         }
     }
@@ -157,6 +162,16 @@ impl Daemon {
         let (tls, psk) = tls.need();
         let need = Need { tls, psk };
         if self.settings.tls.require { need.required() } else { need }
+    }
+
+    /// Which plugin commands of a volume a restore of this Director runs. Where signatures are
+    /// checked a program must not get what nobody has ordered: it has run when its signature comes.
+    pub(crate) fn orders(&self, director: &str) -> Orders {
+        let rule = match self.settings.plugins.restore_commands {
+            RestoreCommands::Any if self.protection.is_some() => RestoreCommands::Known,
+            rule => rule,
+        };
+        Orders { known: Arc::clone(&self.known_commands), director: director.as_bytes().to_vec(), rule }
     }
 
     /// The plugins that are loaded, in the order in which they are told of events.

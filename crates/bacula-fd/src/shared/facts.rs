@@ -4,11 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fd_plugins::{JobFacts, Value, Variable};
+use fd_config::RestoreCommands;
+use fd_plugins::{CommandOfVolume, JobFacts, Value, Variable};
 use fd_session::texts::{LONG_DATE, VERSION};
 
 use crate::shared::debug::Debug;
 use crate::shared::job::Job;
+use crate::shared::known_commands::KnownCommands;
+
+/// Commands for which a user may have filled in options in one restore. More are not known.
+const MOST_FILLED_IN: usize = 1_000;
 
 /// What is the same in all jobs.
 #[derive(Debug)]
@@ -83,8 +88,20 @@ pub(crate) struct Facts {
     daemon: Arc<DaemonFacts>,
     job: Arc<Job>,
     allowed_programs: Vec<Vec<u8>>,
+    orders: Orders,
     interactive: AtomicBool,
     told: Mutex<Told>,
+}
+
+/// Which plugin commands of a volume may be run.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    /// The commands that Directors have sent.
+    pub known: Arc<KnownCommands>,
+    /// The Director of this job.
+    pub director: Vec<u8>,
+    /// What the settings say.
+    pub rule: RestoreCommands,
 }
 
 /// What the Director's commands have said.
@@ -108,13 +125,24 @@ pub(crate) struct Told {
     pub dedup_blocks: (i32, i32),
     /// Whether it is an estimate.
     pub estimate: bool,
+    /// Commands for which the user of a restore has filled in options.
+    pub filled_in: Vec<Vec<u8>>,
+}
+
+impl Told {
+    /// The user of this restore has filled in options for this command.
+    pub(crate) fn fill_in(&mut self, command: &[u8]) {
+        if self.filled_in.len() < MOST_FILLED_IN {
+            self.filled_in.push(command.to_vec());
+        }
+    }
 }
 
 impl Facts {
     /// The facts of this job, which may run these programs; any if there are none.
-    pub(crate) fn new(daemon: Arc<DaemonFacts>, job: Arc<Job>, allowed_programs: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn new(daemon: Arc<DaemonFacts>, job: Arc<Job>, allowed_programs: Vec<Vec<u8>>, orders: Orders) -> Self {
         let (interactive, told) = (AtomicBool::new(false), Mutex::default());
-        Self { daemon, job, allowed_programs, interactive, told }
+        Self { daemon, job, allowed_programs, orders, interactive, told }
     }
 
     /// Notes what the Director has said.
@@ -189,6 +217,21 @@ impl JobFacts for Facts {
     fn set_interactive(&self) {
         self.interactive.store(true, Ordering::Relaxed);
     }
+
+    fn note_command(&self, command: &[u8]) {
+        self.orders.known.note(&self.orders.director, std::iter::once(command));
+    }
+
+    fn command_of_volume(&self, command: &[u8]) -> CommandOfVolume {
+        let Orders { known, director, rule } = &self.orders;
+        let is_filled_in = || self.told().filled_in.iter().any(|known| known == command);
+        match rule {
+            RestoreCommands::None => CommandOfVolume::Never,
+            RestoreCommands::Any => CommandOfVolume::Ordered,
+            RestoreCommands::Known if is_filled_in() || known.has(director, command) => CommandOfVolume::Ordered,
+            RestoreCommands::Known => CommandOfVolume::Unknown,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -201,7 +244,7 @@ mod tests {
         let daemon = DaemonFacts::of_a_test();
         let identity = Identity { job_id: 7, name: b"j.1".to_vec(), ..Identity::default() };
         let job = Arc::new(Job::new(identity, 0));
-        let facts = Facts::new(Arc::new(daemon), Arc::clone(&job), Vec::new());
+        let facts = Facts::new(Arc::new(daemon), Arc::clone(&job), Vec::new(), orders(RestoreCommands::Known, "v"));
         let number = |variable| match facts.value(variable) {
             Some(Value::Number(number)) => number,
             other => panic!("{other:?}"),
@@ -223,5 +266,34 @@ mod tests {
         assert_eq!(number(Variable::InteractiveSession), 1);
         job.cancel.cancel();
         assert_eq!(number(Variable::IsCanceled), 1);
+    }
+
+    fn orders(rule: RestoreCommands, test: &str) -> Orders {
+        let folder = std::env::temp_dir().join(format!("ferrofd-orders-{test}-{}", std::process::id()));
+        Orders { known: Arc::new(KnownCommands::new(&folder, 1)), director: b"dir".to_vec(), rule }
+    }
+
+    #[test]
+    fn a_command_of_a_volume_is_run_only_if_someone_else_has_said_it() {
+        use CommandOfVolume::{Never, Ordered, Unknown};
+        let command = b"bpipe:/x:r:w".as_slice();
+        for (rule, unknown, known) in [
+            (RestoreCommands::Any, Ordered, Ordered),
+            (RestoreCommands::Known, Unknown, Ordered),
+            (RestoreCommands::None, Never, Never),
+        ] {
+            let facts = || {
+                let job = Arc::new(Job::new(Identity::default(), 0));
+                Facts::new(Arc::new(DaemonFacts::of_a_test()), job, Vec::new(), orders(rule, "rule"))
+            };
+            let (by_fileset, by_user) = (facts(), facts());
+            assert_eq!(by_fileset.command_of_volume(command), unknown);
+            by_fileset.note_command(command);
+            by_user.tell(|told| told.fill_in(command));
+            for facts in [by_fileset, by_user] {
+                assert_eq!(facts.command_of_volume(command), known);
+                assert_eq!(facts.command_of_volume(&command[1..]), unknown);
+            }
+        }
     }
 }

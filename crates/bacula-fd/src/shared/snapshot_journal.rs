@@ -5,8 +5,7 @@
 //! the daemon's user, who alone can read and write it: what is in it is removed.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -70,7 +69,7 @@ impl SnapshotJournal {
     /// the user that the daemon stays.
     pub(crate) fn load(&self) -> Vec<(u64, Snapshot)> {
         // That of a daemon that was killed while it wrote. Mostly there is none.
-        let _ = std::fs::remove_file(in_the_making(&self.path));
+        let _ = std::fs::remove_file(own_file::in_the_making(&self.path));
         let left = match read(&self.path) {
             Ok(left) => left,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -142,20 +141,8 @@ fn write(path: &Path, state: &State) -> io::Result<()> {
     if bytes.len() > MOST_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    let new = in_the_making(path);
-    let mut file = own_file::create(&new, MODE)?;
-    file.write_all(&bytes)?;
-    file.sync_data()?;
-    std::fs::rename(&new, path)?;
-    // Without it the name may lead to the old file, or to none, after a loss of power: the snapshot
-    // that is made now would stay for ever.
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory)?.sync_all()
-}
-
-/// The file that becomes the journal.
-fn in_the_making(path: &Path) -> PathBuf {
-    path.with_extension("snapshots.new")
+    // Lost with the power, the snapshot that is made now would stay for ever.
+    own_file::replace(path, MODE, &bytes)
 }
 
 fn encode<'s>(snapshots: impl Iterator<Item = &'s Snapshot>) -> Vec<u8> {

@@ -31,6 +31,7 @@ pub(crate) fn save_command(saver: &mut Saver<'_>, item: &Command, first_file: u3
     let mut host = BackupHost::new(job.surroundings(), *include, options);
     host.files = first_file.saturating_sub(1);
     if *is_added {
+        job.plan.facts.note_command(command);
         // A malformed one is reported below.
         let _reported = job.plan.plugins.tell_named(&mut host, command, &PluginEvent::PluginCommand(command));
         note(&mut host.messages, &mut saver.emitter, false)?;

@@ -58,6 +58,14 @@ fn everything_can_be_set() {
 fn a_plugin_has_settings_of_its_own_or_the_defaults() {
     let plugins = parse("").unwrap().plugins;
     assert_eq!((plugins.bpipe, plugins.of(b"bpipe")), (Bpipe::Builtin, PluginHostSettings::default()));
+    assert_eq!(plugins.restore_commands, RestoreCommands::Known);
+    for (text, commands) in
+        [("any", RestoreCommands::Any), ("known", RestoreCommands::Known), ("none", RestoreCommands::None)]
+    {
+        let settings = parse(&format!("plugins.restore_commands = \"{text}\"")).unwrap();
+        assert_eq!(settings.plugins.restore_commands, commands);
+    }
+    assert!(parse("plugins.restore_commands = \"all\"").is_err());
     for (text, bpipe) in [("library", Bpipe::Library), ("off", Bpipe::Off), ("builtin", Bpipe::Builtin)] {
         assert_eq!(parse(&format!("plugins.bpipe = \"{text}\"")).unwrap().plugins.bpipe, bpipe);
     }

@@ -77,6 +77,26 @@ pub trait JobFacts: Send + Sync + std::fmt::Debug {
 
     /// Sets variable 22, which says that a person waits.
     fn set_interactive(&self) {}
+
+    /// Notes a command that the job saves files of: a later restore may run it.
+    fn note_command(&self, _command: &[u8]) {}
+
+    /// What a command is that a volume has.
+    fn command_of_volume(&self, _command: &[u8]) -> CommandOfVolume {
+        CommandOfVolume::Unknown
+    }
+}
+
+/// What a plugin command is that a volume has. A volume is data, so a command is run only if
+/// someone who may order programs has said it, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommandOfVolume {
+    /// It may be run.
+    Ordered,
+    /// No Director has said it.
+    Unknown,
+    /// No command of a volume may be run.
+    Never,
 }
 
 /// The facts of a job without plugins: none.

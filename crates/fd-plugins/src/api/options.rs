@@ -42,9 +42,10 @@ impl RestoreOption {
         file.object = SaveObject { name: Some(NAME.to_vec()), data: self.offered.to_vec(), index: 0 };
     }
 
-    /// Takes what a user has filled in, and says so. Other objects mean nothing.
+    /// Takes what a user has filled in, and says so. Other objects mean nothing: those that an
+    /// earlier backup has saved may have the same name.
     pub(crate) fn take(&self, filled: &mut FilledIn, host: &mut dyn Host, object: &SavedObject) -> Status {
-        if object.name != NAME {
+        if object.name != NAME || !object.is_filled_in() {
             return Status::Ok;
         }
         let value = value_of(self.name, &object.data);

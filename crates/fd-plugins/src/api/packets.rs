@@ -1,6 +1,6 @@
 //! What the daemon and its plugins say about files and objects (reference 07 §3.3).
 
-use fd_records::Stat;
+use fd_records::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
 use super::stat_form::StatForm;
@@ -227,6 +227,14 @@ pub struct SavedObject {
     pub compression: i32,
     /// The backup that has saved it.
     pub job_id: u32,
+}
+
+impl SavedObject {
+    /// Whether it holds the options that a user has filled in for this restore. All others are what
+    /// a backup has saved.
+    pub fn is_filled_in(&self) -> bool {
+        self.object_type == i32::from(FileType::PluginConfigFilled.code())
+    }
 }
 
 /// A file that was chosen for a restore (`restore_filelist_pkt`, reference 07 §7.3).

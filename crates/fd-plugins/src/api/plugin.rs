@@ -107,6 +107,12 @@ pub trait Instance: Send {
         false
     }
 
+    /// The program that the restore of this command of a volume would run, for a shell; `None`
+    /// where the command itself doesn't say it, or the user of the restore has chosen another one.
+    fn program_of_volume(&self, _command: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
     /// `handlePluginEvent`.
     ///
     /// # Errors

@@ -356,9 +356,15 @@ fn a_user_s_restore_command_replaces_the_writer_of_its_command_only() {
         name: b"RestoreOptions".to_vec(),
         data: format!("# x\nrestore_command=\"cat > {}/user.%r\"\n\n", folder.display()).into_bytes(),
         command: command.to_vec(),
+        object_type: 28,
         ..SavedObject::default()
     };
+    // What a backup has saved is no order, whatever its name.
+    let saved = SavedObject { object_type: 25, ..object.clone() };
+    assert_eq!(job.event(&mut host, &Event::RestoreObject(Some(&saved))), Ok(Status::Ok));
+    assert_eq!((host.said(), job.program_of_volume(command)), (vec![], Some(b"cat > /dev/null".to_vec())));
     assert_eq!(job.event(&mut host, &Event::RestoreObject(Some(&object))), Ok(Status::Ok));
+    assert_eq!(job.program_of_volume(command), None);
     assert_eq!(job.event(&mut host, &Event::RestoreObject(None)), Ok(Status::Ok));
     let text = format!("Using user supplied restore command: \"cat > {}/user.%r\"\n", folder.display());
     assert_eq!(host.said(), [(MessageType::Info, text.as_str())]);

@@ -58,6 +58,8 @@ pub(crate) struct CurrentPlugin<'j> {
     plugin: NamedPlugin<'j>,
     access: &'j PluginAccess,
     command: Vec<u8>,
+    /// The program of the volume that each of its files is given to.
+    program: Option<Vec<u8>>,
     /// What it was told of the current file.
     file: Option<RestoreFile>,
     stage: Stage,
@@ -74,10 +76,11 @@ impl<'j> CurrentPlugin<'j> {
         plugin: NamedPlugin<'j>,
         access: &'j PluginAccess,
         command: &[u8],
+        program: Option<Vec<u8>>,
         report: &mut Report<'_>,
     ) -> Result<Self, bool> {
         let (file, stage) = (None, Stage::Nothing);
-        let mut begun = Self { plugin, access, command: command.to_vec(), file, stage, is_lost: false };
+        let mut begun = Self { plugin, access, command: command.to_vec(), program, file, stage, is_lost: false };
         let event = Event::RestoreCommand(command);
         let takes = begun.call(report, |instance, host| instance.event(host, &event)).is_ok_and(Status::is_ok)
             && begun.call(report, |instance, host| instance.start_restore_file(host, command)).is_ok_and(Status::is_ok);
@@ -177,6 +180,9 @@ impl<'j> CurrentPlugin<'j> {
     }
 
     fn open(&mut self, name: &[u8], report: &mut Report<'_>) -> Creation {
+        if let Some(program) = &self.program {
+            report.now(MessageType::Info, &texts::volume_asks_for_program(self.plugin.info().name(), program));
+        }
         let flags = (OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC).bits();
         let done = self.io(report, Io::Open { name, flags, mode: MODE });
         match done {

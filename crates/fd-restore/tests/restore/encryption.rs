@@ -343,6 +343,6 @@ fn a_plugin_gets_its_data_decrypted_and_its_signature_is_checked() {
     let finished = job.run(&volume);
     assert_eq!(noted.lock().unwrap().data, [DATA; 3].concat());
     let said = texts(&finished);
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].ends_with("/@tp/forged: ERR=Signature is invalid"), "{said:?}");
+    assert_eq!((said.len(), said[0].as_str()), (2, "The volume asks plugin tp to restore: tp:x"), "{said:?}");
+    assert!(said[1].ends_with("/@tp/forged: ERR=Signature is invalid"), "{said:?}");
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use fd_messages::MessageType;
 use fd_plugins::{
-    Called, CancelEvent, CreateStatus, Event, Gone, Host, Instance, Io, IoDone, JobFacts, JobPlugins, MetadataPacket,
-    Offers, Plugin, PluginInfo, RestoreFile, Status, Value, Variable,
+    Called, CancelEvent, CommandOfVolume, CreateStatus, Event, Gone, Host, Instance, Io, IoDone, JobFacts, JobPlugins,
+    MetadataPacket, Offers, Plugin, PluginInfo, RestoreFile, Status, Value, Variable,
 };
 use fd_records::MetadataKind;
 use fd_restore::PluginAccess;
@@ -248,6 +248,14 @@ impl JobFacts for Facts {
     }
 
     fn debug(&self, _level: i32, _text: &[u8]) {}
+
+    fn command_of_volume(&self, command: &[u8]) -> CommandOfVolume {
+        match command {
+            b"tp:unknown" => CommandOfVolume::Unknown,
+            b"tp:never" => CommandOfVolume::Never,
+            _ => CommandOfVolume::Ordered,
+        }
+    }
 }
 
 /// A place where nothing is said.

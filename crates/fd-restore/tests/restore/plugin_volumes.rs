@@ -10,6 +10,9 @@ use crate::volume::{Finished, Place, Saved, Volume};
 /// The command of the files.
 pub(crate) const COMMAND: &str = "tp:a command";
 
+/// How the message begins that a command of the volume is run.
+pub(crate) const ASKS: &str = "The volume asks plugin tp to restore: ";
+
 /// What came of a restore with a plugin.
 #[derive(Debug)]
 pub(crate) struct Restored {
@@ -30,9 +33,11 @@ impl Restored {
         calls[2..calls.len() - 1].to_vec()
     }
 
+    /// The messages but that each restore with a plugin has.
     pub(crate) fn told(&self) -> Vec<(MessageType, String)> {
         let root = self.place.root().to_str().unwrap();
-        self.finished.told().into_iter().map(|(kind, text)| (kind, text.replace(root, ""))).collect()
+        let told = self.finished.told().into_iter().filter(|(_, text)| !text.starts_with(ASKS));
+        told.map(|(kind, text)| (kind, text.replace(root, ""))).collect()
     }
 }
 

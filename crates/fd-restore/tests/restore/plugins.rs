@@ -8,7 +8,7 @@ use fd_records::{Compression, DigestKind, FileType, Stream};
 use fd_restore::{End, RestoreState};
 
 use crate::fake_plugin::{Answers, access};
-use crate::plugin_volumes::{COMMAND, Restored, ended_by_plugin, plugin_file, restore, restore_at};
+use crate::plugin_volumes::{ASKS, COMMAND, Restored, ended_by_plugin, plugin_file, restore, restore_at};
 use crate::volume::{Frame, Place, Saved, Volume};
 
 fn one_file() -> Volume {
@@ -58,6 +58,42 @@ fn a_plugin_is_called_in_the_order_of_the_stock_daemon() {
     assert_eq!((told.place.as_deref(), told.regex_where.as_deref()), (Some(b"/where".as_slice()), None));
     assert_eq!(told.link.as_deref(), Some(b"".as_slice()));
     assert!(!restored.place.exists("@tp"), "the daemon has made something");
+}
+
+#[test]
+fn a_plugin_gets_no_command_that_only_the_volume_says() {
+    for (command, why) in [
+        ("tp:unknown", "which no FileSet of this Director has had on this host"),
+        ("tp:never", "plugins.restore_commands in bacula-fd.toml is \"none\""),
+    ] {
+        let mut volume = Volume::new();
+        volume.file("/before", b"x");
+        for name in ["/@tp/one", "/@tp/two"] {
+            volume.start(command).put(&plugin_file(name)).blob(0, b"one").record(Stream::FILE_DATA, b"hello");
+            volume.record(Stream::PLUGIN_ACL, b"A").stop();
+        }
+        volume.start(command).put(&Saved::directory("/before-too/")).stop();
+        volume.of_plugin(&plugin_file("/@tp/known")).file("/after", b"y");
+        let restored = restore(Answers::default(), &volume);
+        // Once for all files of the command.
+        let [(MessageType::Error, text)] = &restored.told()[..] else { panic!("{:?}", restored.told()) };
+        assert!(text.contains(&format!("plugin command \"{command}\"")) && text.contains(why), "{text}");
+        assert_eq!(restored.noted.files.len(), 1);
+        assert!(!restored.calls().iter().any(|call| call.contains(command)), "{:?}", restored.calls());
+        assert_eq!(restored.noted.data, b"hello");
+        assert_eq!((restored.place.read("before"), restored.place.read("after")), (b"x".to_vec(), b"y".to_vec()));
+        assert!(!restored.place.exists("@tp") && !restored.place.exists("before-too"));
+    }
+}
+
+#[test]
+fn the_log_says_what_the_volume_asks_for_without_what_a_terminal_obeys() {
+    let mut volume = two_files();
+    volume.start("tp:x\n\u{1b}[2J").put(&plugin_file("/@tp/three")).stop();
+    let restored = restore(Answers::default(), &volume);
+    let told: Vec<_> = restored.finished.told().into_iter().filter(|(_, text)| text.starts_with(ASKS)).collect();
+    let lines = ["tp:a command", "tp:x??[2J"].map(|command| format!("{ASKS}{command}\n"));
+    assert_eq!(told, [(MessageType::Info, &*lines[0]), (MessageType::Info, &*lines[1])]);
 }
 
 #[test]
@@ -183,7 +219,8 @@ fn without_its_plugin_a_file_is_an_ordinary_one() {
         let of_plugin = answers.map(access);
         job.plan.plugins = of_plugin.as_ref().map(|(access, _noted)| access.clone());
         let finished = job.run(&volume);
-        let seen: Vec<_> = finished.told().into_iter().map(|(kind, text)| (kind, text.to_owned())).collect();
+        let seen = finished.told().into_iter().filter(|(_, text)| !text.starts_with(ASKS));
+        let seen: Vec<_> = seen.map(|(kind, text)| (kind, text.to_owned())).collect();
         assert_eq!(seen, told, "{command}");
         assert_eq!((place.read("@tp/file"), place.mode("@tp/file")), (b"hello".to_vec(), 0o100_640));
         assert_eq!(place.read("next"), b"next");
@@ -436,7 +473,8 @@ fn a_plugin_serves_several_rounds() {
     job.plan.plugins = Some(access);
     let mut state = RestoreState::new(&job.plan);
     for _ in 0..2 {
-        job.run_round(&mut state, &one_file()).assert_quiet();
+        let told = job.run_round(&mut state, &one_file());
+        assert_eq!(told.only(), (MessageType::Info, &*format!("{ASKS}{COMMAND}\n")));
     }
     assert_eq!(noted.lock().unwrap().data, b"hellohello");
 }

@@ -1,0 +1,217 @@
+//! The plugin commands of what Directors want saved: a restore runs only these
+//! (`plugins.restore_commands`).
+//!
+//! Digests of them are in `WORKING_DIRECTORY/bacula-fd.PORT.commands`. The file is trusted only if
+//! it belongs to the daemon's user, who alone can read and write it: what is in it is run.
+
+use std::collections::HashMap;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use openssl::sha::Sha256;
+
+use crate::security::own_file;
+
+/// Its mode.
+const MODE: u32 = 0o600;
+/// Its first bytes.
+const MAGIC: &[u8] = b"ferrofd commands 1\0";
+/// Bytes of a digest.
+const LENGTH: usize = 32;
+/// Commands that are kept. Those that were not sent for the longest time are forgotten.
+const MOST: usize = 16_384;
+
+/// Of a Director's name and its command.
+type Digest = [u8; LENGTH];
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct KnownCommands {
+    path: PathBuf,
+    /// `None`: the file has not been read yet.
+    state: Mutex<Option<State>>,
+}
+
+#[derive(Default, Debug)]
+struct State {
+    /// Each with a number that is higher the later it was sent.
+    sent: HashMap<Digest, u64>,
+    last: u64,
+}
+
+impl KnownCommands {
+    /// Those of a daemon that listens on this port.
+    pub(crate) fn new(working_directory: &Path, port: u16) -> Self {
+        let path = working_directory.join(format!("bacula-fd.{port}.commands"));
+        Self { path, state: Mutex::default() }
+    }
+
+    /// A FileSet of this Director has these commands.
+    pub(crate) fn note<'c>(&self, director: &[u8], commands: impl Iterator<Item = &'c [u8]>) {
+        let mut commands = commands.peekable();
+        if commands.peek().is_none() {
+            return;
+        }
+        let mut guard = self.lock();
+        let state = guard.get_or_insert_with(|| self.load());
+        let mut is_new = false;
+        for command in commands {
+            state.last += 1;
+            is_new |= state.sent.insert(digest(director, command), state.last).is_none();
+        }
+        if !is_new {
+            return;
+        }
+        if state.sent.len() > MOST {
+            let oldest = state.in_order().map(|(_, number)| number).rev().nth(MOST - 1);
+            if let Some(oldest) = oldest {
+                state.sent.retain(|_, number| *number >= oldest);
+            }
+        }
+        if let Err(error) = own_file::replace(&self.path, MODE, &state.encode()) {
+            let path = self.path.display();
+            tracing::warn!(%error, %path, "the next daemon will not know the plugin commands of FileSets");
+        }
+    }
+
+    /// Whether a FileSet of this Director has had this very command.
+    pub(crate) fn has(&self, director: &[u8], command: &[u8]) -> bool {
+        self.lock().get_or_insert_with(|| self.load()).sent.contains_key(&digest(director, command))
+    }
+
+    fn load(&self) -> State {
+        match read(&self.path) {
+            Ok(state) => state,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    tracing::warn!(%error, path = %self.path.display(), "the list of plugin commands is not used");
+                }
+                State::default()
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<State>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// From the one that was not sent for the longest time on.
+    fn in_order(&self) -> impl DoubleEndedIterator<Item = (&Digest, u64)> {
+        let mut all: Vec<_> = self.sent.iter().map(|(digest, number)| (digest, *number)).collect();
+        all.sort_unstable_by_key(|(_, number)| *number);
+        all.into_iter()
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        self.in_order().for_each(|(digest, _)| bytes.extend_from_slice(digest));
+        bytes
+    }
+
+    /// `None` if it is damaged.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (digests, rest) = bytes.strip_prefix(MAGIC)?.as_chunks::<LENGTH>();
+        if !rest.is_empty() || digests.len() > MOST {
+            return None;
+        }
+        let sent: HashMap<_, _> = digests.iter().copied().zip(1..).collect();
+        Some(Self { sent, last: digests.len() as u64 })
+    }
+}
+
+fn read(path: &Path) -> io::Result<State> {
+    let mut bytes = Vec::new();
+    let most = (MAGIC.len() + MOST * LENGTH) as u64;
+    own_file::read_private(path, MODE)?.take(most + 1).read_to_end(&mut bytes)?;
+    State::decode(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is damaged"))
+}
+
+/// A Director's name has no NUL.
+fn digest(director: &[u8], command: &[u8]) -> Digest {
+    let mut digest = Sha256::new();
+    digest.update(director);
+    digest.update(b"\0");
+    digest.update(command);
+    digest.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    const COMMAND: &[u8] = b"bpipe:/x:cat /etc/x:psql shop";
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("ferrofd-commands-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn the_next_daemon_has_the_very_commands_of_the_same_director_only() {
+        let folder = folder("next");
+        let known = KnownCommands::new(&folder, 9102);
+        assert!(!known.has(b"dir", COMMAND));
+        known.note(b"dir", std::iter::empty());
+        assert!(fs::read_dir(&folder).unwrap().next().is_none());
+        known.note(b"dir", [COMMAND, b"s3:/b:shop"].into_iter());
+        let path = folder.join("bacula-fd.9102.commands");
+        let about = fs::metadata(&path).unwrap();
+        assert_eq!((about.permissions().mode() & 0o7777, about.len()), (0o600, MAGIC.len() as u64 + 64));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        for known in [known, KnownCommands::new(&folder, 9102)] {
+            assert!(known.has(b"dir", COMMAND) && known.has(b"dir", b"s3:/b:shop"));
+            assert!(!known.has(b"other", COMMAND));
+            let (prefix, upper) = (&COMMAND[..COMMAND.len() - 1], COMMAND.to_ascii_uppercase());
+            let (line, nul) = ([COMMAND, b"\n"].concat(), [COMMAND, b"\0"].concat());
+            for other in [prefix, &upper, &line, &nul, b"bpipe:/x:true:psql shop", b"bpipe:/x:cat /etc/x:sh", b""] {
+                assert!(!known.has(b"dir", other), "{}", other.escape_ascii());
+            }
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_was_not_sent_for_the_longest_time_is_forgotten() {
+        let folder = folder("most");
+        let known = KnownCommands::new(&folder, 1);
+        let names: Vec<Vec<u8>> = (0..MOST + 2).map(|number| format!("bpipe:/{number}:r:w").into_bytes()).collect();
+        known.note(b"dir", names[..MOST].iter().map(Vec::as_slice));
+        known.note(b"dir", [&names[0][..]].into_iter());
+        known.note(b"dir", names[MOST..].iter().map(Vec::as_slice));
+        for known in [known, KnownCommands::new(&folder, 1)] {
+            let lost: Vec<_> = (0..names.len()).filter(|number| !known.has(b"dir", &names[*number])).collect();
+            assert_eq!(lost, [1, 2]);
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_or_that_is_damaged_is_not_used() {
+        let folder = folder("damaged");
+        let path = folder.join("bacula-fd.1.commands");
+        let has = || KnownCommands::new(&folder, 1).has(b"dir", COMMAND);
+        KnownCommands::new(&folder, 1).note(b"dir", [COMMAND].into_iter());
+        assert!(has());
+        for mode in [0o660, 0o602, 0o644] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(!has(), "{mode:o}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let whole = fs::read(&path).unwrap();
+        let long = [&whole[..], &vec![0; MOST * LENGTH]].concat();
+        for bytes in [&whole[..whole.len() - 1], &whole[1..], &[&whole[..], b"x"].concat(), &long] {
+            fs::write(&path, bytes).unwrap();
+            assert!(!has(), "{} bytes", bytes.len());
+        }
+        fs::write(&path, &whole).unwrap();
+        assert!(has());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
