@@ -61,7 +61,9 @@ impl Document {
             Some(config) if checker.messages.is_empty() => {
                 match checker.working_directory(&config.file_daemon, surroundings) {
                     None => Ok(config),
-                    Some(message) => Err(CheckFailure { messages: vec![message], hints: Vec::new() }),
+                    Some((message, hint)) => {
+                        Err(CheckFailure { messages: vec![message], hints: vec![hint.to_owned()] })
+                    }
                 }
             }
             _ => Err(checker.failure()),
@@ -152,6 +154,9 @@ impl<'d> Checker<'d> {
     fn fail(&mut self, check: &Check, values: &[&[u8]]) {
         if let (text, Some(location)) = self.text(check, values) {
             self.failed = true;
+            if !check.hint.is_empty() {
+                self.hints.push(check.hint.to_owned());
+            }
             self.messages.push(StockMessage::fatal(&self.name, location, &text));
         }
     }
@@ -272,7 +277,12 @@ impl<'d> Checker<'d> {
         }
     }
 
-    fn working_directory(&self, daemon: &FileDaemon, surroundings: &mut dyn Surroundings) -> Option<StockMessage> {
+    /// The message and the advice if it can't be used.
+    fn working_directory(
+        &self,
+        daemon: &FileDaemon,
+        surroundings: &mut dyn Surroundings,
+    ) -> Option<(StockMessage, &'static str)> {
         let check = match surroundings.directory(&daemon.working_directory) {
             DirectoryState::Directory => return None,
             DirectoryState::Missing => &texts::WORKING_DIRECTORY_MISSING,
@@ -280,6 +290,6 @@ impl<'d> Checker<'d> {
         };
         let path = daemon.working_directory.as_os_str().as_encoded_bytes();
         let (text, location) = self.text(check, &[path]);
-        Some(StockMessage::termination(&self.name, location.unwrap_or_default(), &text))
+        Some((StockMessage::termination(&self.name, location.unwrap_or_default(), &text), check.hint))
     }
 }

@@ -14,6 +14,7 @@ use fd_messages::IoPriority;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
+use crate::syntax::explain::did_you_mean;
 use crate::texts;
 
 /// The file's name; it is beside `bacula-fd.conf`.
@@ -276,10 +277,12 @@ pub enum LogLevel {
 /// A settings file that can't be used: its name, the place and the reason, with the line and a
 /// caret.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{}: {reason}", file.display())]
+#[error("{}: {reason}{hint}", file.display())]
 pub struct SettingsError {
     file: PathBuf,
-    reason: toml::de::Error,
+    reason: Box<toml::de::Error>,
+    /// Advice as a line; often nothing.
+    hint: String,
 }
 
 impl Settings {
@@ -288,12 +291,39 @@ impl Settings {
     /// # Errors
     /// [`SettingsError`]: bad TOML, an unknown key, or a value out of its range.
     pub fn parse(file: &Path, text: &str) -> Result<Self, SettingsError> {
-        toml::from_str(text).map_err(|reason| SettingsError { file: file.to_owned(), reason })
+        toml::from_str(text).map_err(|reason: toml::de::Error| {
+            let value = reason.span().and_then(|span| text.get(span)).unwrap_or_default();
+            let hint = hint(reason.message(), value).map(|hint| format!("  {} {hint}\n", texts::HINT));
+            SettingsError { file: file.to_owned(), hint: hint.unwrap_or_default(), reason: Box::new(reason) }
+        })
     }
 
     /// Where the settings file of a configuration file is looked for.
     pub fn path_beside(config_file: &OsStr) -> PathBuf {
         Path::new(config_file).with_file_name(SETTINGS_FILE)
+    }
+}
+
+/// What to write instead of this value or name, from the parser's message.
+fn hint(message: &str, value: &str) -> Option<String> {
+    if ["yes", "no", "on", "off", "True", "False"].contains(&value) || message.contains("expected a boolean") {
+        return Some(texts::WRITE_TRUE_OR_FALSE.to_owned());
+    }
+    if message.starts_with("string values must be quoted") {
+        return Some(texts::quote(value));
+    }
+    if let Some((found, expected)) = message.split_once(", expected one of ") {
+        let quoted = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+        let (found, known) = (quoted(found), quoted(expected));
+        return did_you_mean(found.first()?.as_bytes(), known.iter().map(String::as_str));
+    }
+    if !message.starts_with("invalid type") {
+        return None;
+    }
+    match message.rsplit(' ').next()? {
+        "i64" | "f64" => Some(texts::WRITE_A_NUMBER.to_owned()),
+        "string" => Some(texts::WRITE_QUOTES.to_owned()),
+        _ => None,
     }
 }
 

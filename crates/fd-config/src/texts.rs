@@ -63,6 +63,15 @@ pub(crate) const QUOTE_DIGITS: &str =
 pub(crate) const CLOSE_QUOTE: &str = "a double quote that opens a value must be closed; put \\\" for a quote inside it";
 /// A value is missing.
 pub(crate) const VALUE_MISSING: &str = "the value must begin on the same line as the =";
+/// A word where a directive should begin.
+pub(crate) const STRAY_WORD: &str = "a directive begins with a word of letters and blanks only; if the line before is a \
+                                     port or an address, nothing may follow its value";
+/// An include with a complete name.
+pub(crate) const INCLUDE_ABSOLUTE: &str =
+    "make the file, or take the line out; wildcards are not expanded: write @\"|sh -c 'cat /etc/bacula/fd.d/*.conf'\"";
+/// An include with another name.
+pub(crate) const INCLUDE_RELATIVE: &str = "the name is relative to the daemon's current directory, and wildcards are not \
+                                           expanded: write a name that begins with /";
 const NO_QUOTES: &str = "this value must be written without quotes";
 
 // Lexer, reference 06 §1.10.
@@ -79,10 +88,8 @@ texts! {
     UTF16_BIG_ENDIAN = "lex.c:573",
         "This config file appears to be in an unsupported Unicode format (UTF-16be). Please resave as UTF-8\n",
         hint("iconv -f UTF-16 -t UTF-8 converts it");
-    CANNOT_OPEN_QUOTED_INCLUDE = "lex.c:719", "Cannot open included config file %s: %s\n",
-        hint("the name is relative to the daemon's current directory, and wildcards are not expanded");
-    CANNOT_OPEN_INCLUDE = "lex.c:747", "Cannot open included config file %s: %s\n",
-        hint("the name is relative to the daemon's current directory, and wildcards are not expanded");
+    CANNOT_OPEN_QUOTED_INCLUDE = "lex.c:719", "Cannot open included config file %s: %s\n";
+    CANNOT_OPEN_INCLUDE = "lex.c:747", "Cannot open included config file %s: %s\n";
     EXPECTED_A_NAME = "lex.c:877", "expected a name, got %s: %s";
     NAME_TOO_LONG = "lex.c:881", "name %s length %s too long, max is 127\n";
     EXPECTED_A_STRING = "lex.c:889", "expected a string, got %s: %s", secrets(&[1]);
@@ -141,7 +148,7 @@ texts! {
         hint("resources are Director, FileDaemon, Messages, Console, Statistics and Schedule");
     NOT_IN_RESOURCE = "parse_conf.c:1663", "not in resource definition: %s",
         hint("directives stand between exactly one { and its }");
-    EXPECTED_EQUALS = "parse_conf.c:1680", "expected an equals, got: %s", hint("write: Directive = value");
+    EXPECTED_EQUALS = "parse_conf.c:1680", "expected an equals, got: %s";
     UNKNOWN_DIRECTIVE = "parse_conf.c:1698",
         "Keyword \"%s\" not permitted in this resource.\n\
          Perhaps you left the trailing brace off of the previous resource.";
@@ -150,15 +157,15 @@ texts! {
     SECOND_RESOURCE = "parse_conf.c:1713",
         "Attempt to define second \"%s\" resource named \"%s\" is not permitted.\n",
         hint("give the two resources different names, or remove one");
-    UNEXPECTED_TOKEN = "parse_conf.c:1722", "unexpected token %s %s in resource definition",
-        hint("a directive begins with a word of letters and blanks only; if the line before is a port or an address, \
-              nothing may follow its value");
+    UNEXPECTED_TOKEN = "parse_conf.c:1722", "unexpected token %s %s in resource definition";
     UNCLOSED_RESOURCE = "parse_conf.c:1733", "End of conf file reached with unclosed resource.",
         hint("a closing brace is missing");
 }
 
 // Addresses, reference 06 §2.9.
 const WRITE_ADDRESSES: &str = "write: FDAddresses = { ipv4 = { addr = 192.0.2.1; port = 9102; } }";
+const AN_ADDRESS: &str = "write an address of this host, for example 192.0.2.1, or a name that it can look up; to listen \
+                          on all, leave the line out";
 texts! {
     ADDRESSES_NOT_A_BLOCK = "address_conf.c:458", "Expected a block to begin with { but got: %s", hint(WRITE_ADDRESSES);
     ADDRESSES_EMPTY = "address_conf.c:463", "Empty addr block is not allowed", hint(WRITE_ADDRESSES);
@@ -177,10 +184,10 @@ texts! {
     ADDRESS_BAD_PORT = "address_conf.c:529", "Expected a number or a string but got: %s", hint(NO_QUOTES);
     ADDRESS_BAD_HOST = "address_conf.c:535", "Expected an IP number or a hostname but got: %s", hint(NO_QUOTES);
     ADDRESS_NOT_CLOSED = "address_conf.c:547", "Expected a end of block with } but got: %s", hint(WRITE_ADDRESSES);
-    CANNOT_ADD_PAIR = "address_conf.c:553", "Cannot add hostname(%s) and port(%s) to addrlist (%s)";
+    CANNOT_ADD_PAIR = "address_conf.c:553", "Cannot add hostname(%s) and port(%s) to addrlist (%s)", hint(AN_ADDRESS);
     ADDRESSES_NOT_CLOSED = "address_conf.c:559", "Expected an end of block with } but got: %s", hint(WRITE_ADDRESSES);
     EXPECTED_AN_ADDRESS = "address_conf.c:568", "Expected an IP number or a hostname, got: %s", hint(NO_QUOTES);
-    CANNOT_ADD_ADDRESS = "address_conf.c:573", "Cannot add port (%s) to (%s)";
+    CANNOT_ADD_ADDRESS = "address_conf.c:573", "Cannot add port (%s) to (%s)", hint(AN_ADDRESS);
     EXPECTED_A_PORT = "address_conf.c:582", "Expected a port number or string, got: %s", hint(NO_QUOTES);
     CANNOT_ADD_PORT = "address_conf.c:587", "Cannot add port (%s) to (%s)",
         hint("a port is a number from 1 to 65534 or a name from /etc/services");
@@ -244,6 +251,22 @@ pub(crate) fn did_you_mean(word: &str) -> String {
     format!("did you mean \"{word}\"?")
 }
 
+/// A directive whose `=` is missing.
+pub(crate) fn write_equals(directive: &str) -> String {
+    format!("an = is missing; write: {directive} = value")
+}
+
+/// A required directive that is not there.
+pub(crate) fn line_is_missing(directive: &str, kind: &str) -> String {
+    let value = match directive {
+        "WorkingDirectory" => "/var/lib/bacula",
+        "PidDirectory" => "/run/bacula",
+        "Password" => "\"that of the Client resource in the Director\"",
+        _ => "value",
+    };
+    format!("write into the {kind} resource that ends here: {directive} = {value}")
+}
+
 pub(crate) fn belongs_to(resources: &[&str], here: &str) -> String {
     format!("this is a directive of {}, not of {here}", resources.join(" and "))
 }
@@ -266,20 +289,26 @@ pub(crate) struct Check {
     pub(crate) daemon: &'static str,
     /// `None`: `bfdjson` does not check this.
     pub(crate) json: Option<&'static str>,
+    /// Our advice; empty where there is none.
+    pub(crate) hint: &'static str,
 }
 
 macro_rules! checks {
-    ($($name:ident = $daemon:literal, $json:expr, $template:literal;)*) => {
-        $(pub(crate) static $name: Check = Check { daemon: $daemon, json: $json, template: $template };)*
+    ($($name:ident = $daemon:literal, $json:expr, $template:literal $(, $hint:literal)?;)*) => {
+        $(pub(crate) static $name: Check =
+            Check { daemon: $daemon, json: $json, template: $template, hint: concat!($($hint)?) };)*
     };
 }
 
 // Reference 06 §6.1 and §13. The file's name comes after the other values.
 checks! {
     NO_FILE_DAEMON = "filed.c:383", Some("bfdjson.c:596"),
-        "No File daemon resource defined in %s\nWithout that I don't know who I am :-(";
-    SECOND_FILE_DAEMON = "filed.c:388", Some("bfdjson.c:601"), "Only one Client resource permitted in %s";
-    NO_MESSAGES = "filed.c:396", Some("bfdjson.c:609"), "No Messages resource defined in %s";
+        "No File daemon resource defined in %s\nWithout that I don't know who I am :-(",
+        "write: FileDaemon { Name = NAME-fd; WorkingDirectory = /var/lib/bacula; Pid Directory = /run/bacula }";
+    SECOND_FILE_DAEMON = "filed.c:388", Some("bfdjson.c:601"), "Only one Client resource permitted in %s",
+        "FileDaemon and Client are the same resource; remove one of the two";
+    NO_MESSAGES = "filed.c:396", Some("bfdjson.c:609"), "No Messages resource defined in %s",
+        "write: Messages { Name = Standard; director = NAME-dir = all, !skipped, !restored }";
     DAEMON_WITHOUT_CA = "filed.c:445", Some("bfdjson.c:627"),
         "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for File daemon in %s.";
     DAEMON_TLS_CONTEXT = "filed.c:461", None, "Failed to initialize TLS context for File daemon \"%s\" in %s.";
@@ -291,10 +320,13 @@ checks! {
     BAD_SIGNER = "filed.c:549", None,
         "Failed to load trusted signer certificate from file %s for File daemon \"%s\" in %s.";
     BAD_MASTER_KEY = "filed.c:589", None, "Failed to load master key certificate from file %s for File daemon \"%s\" in %s.";
-    NO_DIRECTOR = "filed.c:605", Some("bfdjson.c:652"), "No Director resource defined in %s";
+    NO_DIRECTOR = "filed.c:605", Some("bfdjson.c:652"), "No Director resource defined in %s",
+        "write: Director { Name = NAME-dir; Password = \"that of the Client resource in the Director\" }";
     PLEASE_CORRECT = "filed.c:229", Some("bfdjson.c:231"), "Please correct configuration file: %s";
-    WORKING_DIRECTORY_MISSING = "util.c:1057", None, "Working Directory: \"%s\" not found. Cannot continue.";
-    WORKING_DIRECTORY_IS_NONE = "util.c:1061", None, "Working Directory: \"%s\" is not a directory. Cannot continue.";
+    WORKING_DIRECTORY_MISSING = "util.c:1057", None, "Working Directory: \"%s\" not found. Cannot continue.",
+        "make the directory (install -d -m 700 DIRECTORY), or correct WorkingDirectory in the FileDaemon resource";
+    WORKING_DIRECTORY_IS_NONE = "util.c:1061", None, "Working Directory: \"%s\" is not a directory. Cannot continue.",
+        "correct WorkingDirectory in the FileDaemon resource: it must be a directory";
 }
 
 /// The checks of a resource whose TLS connections we accept.
@@ -310,22 +342,26 @@ pub(crate) static DIRECTOR_TLS: ServerTlsChecks = ServerTlsChecks {
         daemon: "filed.c:658",
         json: Some("bfdjson.c:673"),
         template: "\"TLS Certificate\" file not defined for Director \"%s\" in %s.",
+        hint: "",
     },
     no_key: Check {
         daemon: "filed.c:664",
         json: Some("bfdjson.c:679"),
         template: "\"TLS Key\" file not defined for Director \"%s\" in %s.",
+        hint: "",
     },
     no_ca: Check {
         daemon: "filed.c:670",
         json: Some("bfdjson.c:685"),
         template: "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for Director \"%s\" in %s. \
                    At least one CA certificate store is required when using \"TLS Verify Peer\".",
+        hint: "",
     },
     context: Check {
         daemon: "filed.c:689",
         json: None,
         template: "Failed to initialize TLS context for Director \"%s\" in %s.",
+        hint: "",
     },
 };
 
@@ -334,22 +370,26 @@ pub(crate) static CONSOLE_TLS: ServerTlsChecks = ServerTlsChecks {
         daemon: "filed.c:723",
         json: Some("bfdjson.c:710"),
         template: "\"TLS Certificate\" file not defined for Console \"%s\" in %s.",
+        hint: "",
     },
     no_key: Check {
         daemon: "filed.c:729",
         json: Some("bfdjson.c:716"),
         template: "\"TLS Key\" file not defined for Console \"%s\" in %s.",
+        hint: "",
     },
     no_ca: Check {
         daemon: "filed.c:735",
         json: Some("bfdjson.c:722"),
         template: "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for Console \"%s\" in %s. \
                    At least one CA certificate store is required when using \"TLS Verify Peer\".",
+        hint: "",
     },
     context: Check {
         daemon: "filed.c:754",
         json: None,
         template: "Failed to initialize TLS context for Console \"%s\" in %s.",
+        hint: "",
     },
 };
 
@@ -357,6 +397,16 @@ pub(crate) static CONSOLE_TLS: ServerTlsChecks = ServerTlsChecks {
 pub(crate) const UNKNOWN_COMMAND: &str = "Disable Command \"%s\" not found.\n";
 /// Stands before messages of the TLS library.
 pub(crate) const OPENSSL_LINE: &str = "message.c:1839-0 openssl.c:108 ";
+/// Hints for `bacula-fd.toml`.
+pub(crate) const WRITE_TRUE_OR_FALSE: &str = "write true or false, without quotes";
+pub(crate) const WRITE_A_NUMBER: &str = "write a whole number, without quotes";
+pub(crate) const WRITE_QUOTES: &str = "write the value in double quotes";
+
+/// A value that TOML takes for a bare word.
+pub(crate) fn quote(word: &str) -> String {
+    format!("a text must be in double quotes: \"{word}\"")
+}
+
 /// A size in `bacula-fd.toml`.
 pub(crate) const EXPECTED_A_SIZE: &str = "a number of bytes is expected, such as 67108864 or \"64 MiB\"";
 
@@ -364,7 +414,7 @@ pub(crate) const EXPECTED_AN_IO_PRIORITY: &str = "a level from 0 (most) to 7 (le
 pub(crate) const NOT_A_LOAD: &str = "max_load must be above 0";
 
 pub(crate) fn not_an_address(text: &str) -> String {
-    format!("{text:?}: an address and its port are expected, such as \"127.0.0.1:9101\"")
+    format!("{text:?}: an address and its port are expected, such as \"127.0.0.1:19102\"")
 }
 
 pub(crate) fn nice_out_of_range(number: i64, most: u8) -> String {

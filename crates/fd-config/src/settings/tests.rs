@@ -27,8 +27,8 @@ fn everything_can_be_set() {
     assert_eq!(settings.job.memory, Some(64 << 20));
     assert_eq!((settings.log.format, settings.log.level), (LogFormat::Json, LogLevel::Debug));
     assert_eq!(parse("job.writing_depth = 512").unwrap().job.writing_depth.map(NonZeroU16::get), Some(512));
-    let metrics = parse("metrics.address = \"[::1]:9101\"").unwrap().metrics;
-    assert_eq!(metrics.address, Some(SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9101))));
+    let metrics = parse("metrics.address = \"[::1]:19102\"").unwrap().metrics;
+    assert_eq!(metrics.address, Some(SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 19102))));
     assert_eq!(parse("connection.first_packet = 2").unwrap().connection.first_packet, 2);
     assert_eq!(parse("connection.login = 3600").unwrap().connection.login, 3600);
     assert!(parse("tls.require = true").unwrap().tls.require);
@@ -134,4 +134,21 @@ fn the_file_stands_beside_the_configuration() {
     let beside = |file: &str| Settings::path_beside(OsStr::new(file));
     assert_eq!(beside("/etc/bacula/bacula-fd.conf"), Path::new("/etc/bacula/bacula-fd.toml"));
     assert_eq!(beside("fd.conf"), Path::new("bacula-fd.toml"));
+}
+
+#[test]
+fn a_mistake_gets_advice() {
+    for (text, advice) in [
+        ("[tls]\nrequire = yes", "write true or false, without quotes"),
+        ("[tls]\nrequire = \"yes\"", "write true or false, without quotes"),
+        ("[job]\nworkers = \"four\"", "write a whole number, without quotes"),
+        ("[job]\nworkerz = 4", "did you mean \"workers\"?"),
+        ("[jobs]\nworkers = 4", "did you mean \"job\"?"),
+        ("[log]\nlevel = \"inf\"", "did you mean \"info\"?"),
+        ("[log]\nlevel = warn", "a text must be in double quotes: \"warn\""),
+        ("[metrics]\naddress = 9102", "write the value in double quotes"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.ends_with(&format!("  hint: {advice}\n")), "{text}: {error}");
+    }
 }

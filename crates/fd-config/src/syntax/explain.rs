@@ -96,6 +96,27 @@ pub(crate) fn unknown_directive(word: &[u8], kind: Kind, opens_a_block: bool) ->
     did_you_mean(word, kind.directives().iter().map(|directive| directive.name))
 }
 
+/// A line that begins with the name of a directive of this resource, and goes on without an `=`.
+pub(crate) fn missing_equals(line: &[u8], kind: Kind) -> Option<String> {
+    let named = kind.directives().iter().filter(|directive| {
+        let rest = after_name(line, directive.name);
+        // A value, behind a blank or in quotes.
+        rest.is_some_and(|rest| {
+            let value = rest.trim_ascii_start();
+            !value.is_empty() && !value.starts_with(b"=") && (value.len() < rest.len() || value.starts_with(b"\""))
+        })
+    });
+    named.max_by_key(|directive| directive.name.len()).map(|directive| texts::write_equals(directive.name))
+}
+
+/// What stands behind a directive's name, which may have blanks in it.
+fn after_name<'l>(line: &'l [u8], name: &str) -> Option<&'l [u8]> {
+    name.bytes().try_fold(line, |rest, letter| {
+        let (first, rest) = rest.trim_ascii_start().split_first()?;
+        first.eq_ignore_ascii_case(&letter).then_some(rest)
+    })
+}
+
 /// The names that a reference could have.
 pub(crate) fn known_names<'a>(kind: Kind, wanted: &[u8], names: impl Iterator<Item = &'a [u8]>) -> String {
     let names: Vec<String> = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
@@ -156,6 +177,18 @@ mod tests {
         assert_eq!(closest(b"adress", names()), Some("Address"));
         assert_eq!(closest(b"Foo", names()), None);
         assert_eq!(closest(&[b'x'; 5000], names()), None);
+    }
+
+    #[test]
+    fn a_line_without_its_equals_is_recognized() {
+        let hint = |line: &[u8]| missing_equals(line, Kind::FileDaemon);
+        assert_eq!(hint(b" Working Directory /var/lib\n"), Some(texts::write_equals("WorkingDirectory")));
+        assert_eq!(hint(b"name f\n"), Some(texts::write_equals("Name")));
+        for line in [&b"WorkingDirectory = /w\n"[..], b"WorkingDirectory\n", b"Names f\n", b"\n", b"WorkingDir /w\n"] {
+            assert_eq!(hint(line), None, "{}", line.escape_ascii());
+        }
+        let password = missing_equals(b"Password \"s3cret\"\n", Kind::Director);
+        assert_eq!(password, Some(texts::write_equals("Password")));
     }
 
     #[test]

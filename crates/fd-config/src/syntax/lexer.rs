@@ -396,7 +396,12 @@ impl<'s> Lexer<'s> {
                 self.parents.push(parent);
                 Ok(())
             }
-            Err(reason) => Err(self.fail(failure, [name, reason.into_bytes()])),
+            Err(reason) => {
+                let mut error = self.fail(failure, [name.clone(), reason.into_bytes()]);
+                let hint = if name.starts_with(b"/") { texts::INCLUDE_ABSOLUTE } else { texts::INCLUDE_RELATIVE };
+                error.hint = Some(hint.to_owned());
+                Err(error)
+            }
         }
     }
 

@@ -64,10 +64,12 @@ impl Parser<'_> {
                 Token::EndOfFile => return Err(self.reader.lexer.fail(&texts::UNCLOSED_RESOURCE, [])),
                 token => {
                     let (number, name) = token.number_and_name();
-                    return Err(self
-                        .reader
-                        .lexer
-                        .fail(&texts::UNEXPECTED_TOKEN, [number.to_string().into(), name.into()]));
+                    let mut error =
+                        self.reader.lexer.fail(&texts::UNEXPECTED_TOKEN, [number.to_string().into(), name.into()]);
+                    let line = error.place().map(|place| place.source_line.clone()).unwrap_or_default();
+                    let hint = explain::missing_equals(&line, resource.kind);
+                    error.hint = Some(hint.unwrap_or_else(|| texts::STRAY_WORD.to_owned()));
+                    return Err(error);
                 }
             }
         }
@@ -82,12 +84,16 @@ impl Parser<'_> {
         let known = directives.iter().enumerate().find(|(_, known)| known.name.as_bytes().eq_ignore_ascii_case(text));
         let Some((index, directive)) = known else {
             let mut error = self.reader.lexer.fail_with_text(&texts::UNKNOWN_DIRECTIVE);
-            error.hint =
-                explain::unknown_directive(self.reader.lexer.text(), resource.kind, self.reader.lexer.ended_by(b'{'));
+            let line = error.place().map(|place| place.source_line.clone()).unwrap_or_default();
+            error.hint = explain::missing_equals(&line, resource.kind).or_else(|| {
+                explain::unknown_directive(self.reader.lexer.text(), resource.kind, self.reader.lexer.ended_by(b'{'))
+            });
             return Err(error);
         };
         if self.reader.lexer.next_on_any_line()? != Token::Equals {
-            return Err(self.reader.lexer.fail_with_text(&texts::EXPECTED_EQUALS));
+            let mut error = self.reader.lexer.fail_with_text(&texts::EXPECTED_EQUALS);
+            error.hint = Some(texts::write_equals(directive.name));
+            return Err(error);
         }
         self.reader.value(resource, index, directive)
     }
@@ -107,7 +113,9 @@ impl Parser<'_> {
         let kind = resource.kind.name();
         let missing = resource.entries().find(|(directive, value)| directive.required && **value == Value::Absent);
         if let Some((directive, _)) = missing {
-            return Err(self.reader.lexer.fail(&texts::DIRECTIVE_MISSING, [directive.name.into(), kind.into()]));
+            let mut error = self.reader.lexer.fail(&texts::DIRECTIVE_MISSING, [directive.name.into(), kind.into()]);
+            error.hint = Some(texts::line_is_missing(directive.name, kind));
+            return Err(error);
         }
         if self.reader.resources.iter().any(same) {
             return Err(self.reader.lexer.fail(&texts::SECOND_RESOURCE, [kind.into(), resource.name().to_vec()]));

@@ -187,6 +187,25 @@ fn an_explanation_shows_the_line_and_what_was_probably_meant() {
 }
 
 #[test]
+fn an_explanation_says_what_to_write() {
+    for (text, advice) in [
+        ("FileDaemon {\n Name = f\n WorkingDirectory /w\n}\n", "an = is missing; write: WorkingDirectory = value"),
+        ("FileDaemon {\n Name f\n}\n", "an = is missing; write: Name = value"),
+        ("Director {\n Name = d\n Password \"x\"\n}\n", "an = is missing; write: Password = value"),
+        ("@/gone.conf\n", "make the file, or take the line out"),
+        ("@gone.conf\n", "write a name that begins with /"),
+        ("FileDaemon {\n Name = f\n PidDirectory = /w\n}\n", "WorkingDirectory = /var/lib/bacula"),
+        ("FileDaemon {\n FDAddress = 300.1.1.1\n}\n", "write an address of this host"),
+        ("", "write: FileDaemon { Name = NAME-fd;"),
+        ("", "write: Director { Name = NAME-dir;"),
+    ] {
+        let explanation = explained(text);
+        assert!(explanation.contains("  hint: ") && explanation.contains(advice), "{text}: {explanation}");
+        assert!(!explanation.contains("if the line before is a port"), "{text}: {explanation}");
+    }
+}
+
+#[test]
 fn an_explanation_hides_passwords() {
     for text in ["Director {\n Password = 123456\n}", "Director {\n Password = s3cret\n Password = 123456 }"] {
         let explanation = explained(text);
