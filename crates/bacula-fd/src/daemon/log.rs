@@ -14,6 +14,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::clock;
+use crate::print::use_json;
 use crate::shared::debug::Debug;
 
 /// Sends every thread's log to `debug` from now on. To be called once.
@@ -23,7 +24,10 @@ pub(crate) fn init(debug: &Arc<Debug>, format: LogFormat) {
     let log = tracing_subscriber::registry();
     match format {
         LogFormat::Text => log.with(lines.event_format(StockLines(Arc::clone(debug))).with_filter(filter)).init(),
-        LogFormat::Json => log.with(lines.json().with_filter(filter)).init(),
+        LogFormat::Json => {
+            use_json();
+            log.with(lines.json().with_filter(filter)).init();
+        }
     }
 }
 

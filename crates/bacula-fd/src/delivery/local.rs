@@ -15,6 +15,7 @@ use fd_messages::MessageType;
 use fd_messages::split_arguments;
 
 use crate::delivery::programs::{Content, ProgramQueue, ProgramRun};
+use crate::print::message_as_json;
 use crate::security::own_file::{self, Writing};
 use crate::{clock, texts};
 
@@ -64,6 +65,9 @@ impl LocalDestinations {
             .collect();
         for (place, destination) in takers {
             let delivered = match destination.kind {
+                DestinationKind::Stdout | DestinationKind::Stderr if message_as_json(level(type_number), line) => {
+                    Ok(())
+                }
                 DestinationKind::Stdout => write_all(&mut io::stdout().lock(), &dated),
                 DestinationKind::Stderr => write_all(&mut io::stderr().lock(), &dated),
                 DestinationKind::Syslog => syslog(type_number, line),
@@ -190,6 +194,16 @@ fn write_all(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
+/// The level of a message's type in the daemon's log.
+const fn level(type_number: u8) -> &'static str {
+    match type_number {
+        1 | 4 | 5 | 12 | 15 => "ERROR",
+        6 | 9 | 16 => "WARN",
+        2 => "DEBUG",
+        _ => "INFO",
+    }
+}
+
 /// Facility daemon; priority by type; one datagram a line (reference 06 §7.5). A host without a log
 /// daemon is no error.
 pub(crate) fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
@@ -199,6 +213,9 @@ pub(crate) fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
         4 | 5 | 6 | 15 => 5,
         _ => 6,
     };
+    if message_as_json(level(type_number), text) {
+        return Ok(());
+    }
     let socket = UnixDatagram::unbound()?;
     if socket.connect("/dev/log").is_err() {
         return Ok(());

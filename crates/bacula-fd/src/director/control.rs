@@ -17,6 +17,9 @@ impl Conversation<'_> {
         if self.session.job.set(Arc::new(Job::new(identity, self.session.connected))).is_err() {
             return self.refuse(second);
         }
+        if job_id != 0 {
+            tracing::info!(jobid = job_id, name = %self.job().name(), "job begins");
+        }
         self.take_key(&authorization);
         self.after_answer = Some(Vec::new());
         self.begin_plugins();

@@ -4,6 +4,8 @@
 use std::fmt::{Display, Write as _};
 
 use fd_messages::{Pressure, Stage, short_job_name};
+use fd_session::JobStatus;
+use fd_session::texts::VERSION;
 
 use crate::clock;
 use crate::shared::daemon::Daemon;
@@ -33,15 +35,19 @@ const OF_JOBS: [OfJob; 6] = [
     ("job_errors", "Errors of a running job.", |job| job.progress.errors().into()),
 ];
 
-const OF_PAST: [OfPast; 7] = [
+const OF_PAST: [OfPast; 9] = [
     ("last_job_end_time_seconds", "When the last job of this name ended.", |past| Some(past.last.end_time)),
     ("last_job_seconds", "How long it took.", |past| Some(past.last.end_time.saturating_sub(past.last.start_time))),
     ("last_job_good", "Whether it ended well: 1, or 0 if it failed or was canceled.", |past| {
         Some(is_good(&past.last).into())
     }),
+    ("last_job_canceled", "Whether it was canceled: 1 or 0.", |past| {
+        Some((JobStatus::from_code(past.last.job_status) == Some(JobStatus::Canceled)).into())
+    }),
     ("last_job_files", "Files that it saved or restored.", |past| Some(past.last.job_files.into())),
     ("last_job_bytes", "Bytes that it saved or restored.", |past| Some(number(past.last.job_bytes))),
     ("last_job_errors", "Its errors.", |past| Some(past.last.errors.into())),
+    ("last_job_warnings", "Its warnings.", |past| Some(past.warnings.into())),
     ("last_good_job_end_time_seconds", "When the last job of this name that ended well did so.", |past| past.good_end),
 ];
 
@@ -90,6 +96,9 @@ fn of_the_daemon(out: &mut Exposition, daemon: &Daemon, running: usize) {
     let supervisor = &daemon.supervisor;
     let memory = number(Platform::memory().resident);
     let running = i64::try_from(running).unwrap_or(i64::MAX);
+    out.describe("build_info", "gauge", "Which program it is: always 1.");
+    let labels = [("version", env!("CARGO_PKG_VERSION")), ("bacula", VERSION), ("os", &daemon.platform.distribution())];
+    out.line("build_info", &labels, &1);
     for (name, kind, help, value) in [
         ("start_time_seconds", "gauge", "When the daemon began.", supervisor.started),
         ("resident_memory_bytes", "gauge", "Memory of the daemon.", memory),

@@ -70,6 +70,7 @@ pub(crate) struct Job {
     pub bandwidth: Bandwidth,
     /// Why it has failed, where the failing thread can't say it.
     failure: Mutex<Option<Vec<u8>>>,
+    warnings: AtomicU32,
     /// How often its end was ordered.
     aborts: AtomicU32,
     status: AtomicU8,
@@ -106,6 +107,7 @@ impl Job {
             cancel: CancelToken::new(),
             bandwidth: Bandwidth::new(0),
             failure: Mutex::new(None),
+            warnings: AtomicU32::new(0),
             aborts: AtomicU32::new(0),
             status: AtomicU8::new(JobStatus::Created.code()),
             kind: AtomicU8::new(JobKind::System.code()),
@@ -343,6 +345,11 @@ impl Job {
         }
     }
 
+    /// Warnings that were said.
+    pub(crate) fn warnings(&self) -> u32 {
+        self.warnings.load(Ordering::Relaxed)
+    }
+
     /// What a message of this type does to the job. `false`: no destination takes the type, so it
     /// has no effect at all (reference 06 §7.3).
     pub(crate) fn note(&self, kind: MessageType, messages: &Messages) -> bool {
@@ -355,6 +362,9 @@ impl Job {
                 self.change_status(JobStatus::Fatal);
             }
             MessageType::Error => self.progress.add_error(),
+            MessageType::Warning => {
+                self.warnings.fetch_add(1, Ordering::Relaxed);
+            }
             _ => {}
         }
         true

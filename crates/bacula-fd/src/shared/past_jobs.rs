@@ -22,11 +22,22 @@ pub(crate) struct Size {
     pub examined: u64,
 }
 
+/// What the history of jobs doesn't keep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Seen {
+    /// Entries that the job has looked at.
+    pub examined: u64,
+    /// Its warnings.
+    pub warnings: u32,
+}
+
 /// What is known of the jobs of one name and kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Past {
     /// The last of them.
     pub last: FinishedJob,
+    /// Its warnings; 0 if that is not known, as of jobs before a restart.
+    pub warnings: u32,
     /// When the last good one has ended, seconds since 1970.
     pub good_end: Option<i64>,
     /// Of the last good one of each level.
@@ -44,22 +55,24 @@ impl PastJobs {
     pub(crate) fn of_history(history: &[FinishedJob]) -> Self {
         let mut past = Self::default();
         for job in history {
-            past.note(job, 0);
+            past.note(job, Seen::default());
         }
         past
     }
 
-    /// A job has ended, which had looked at so many entries.
-    pub(crate) fn note(&mut self, job: &FinishedJob, examined: u64) {
+    /// A job has ended.
+    pub(crate) fn note(&mut self, job: &FinishedJob, seen: Seen) {
         let past = self.jobs.entry(key(&job.job, job.job_type)).or_insert_with(|| Past {
             last: job.clone(),
+            warnings: 0,
             good_end: None,
             sizes: BTreeMap::new(),
         });
         past.last = job.clone();
+        past.warnings = seen.warnings;
         if is_good(job) {
             past.good_end = Some(job.end_time);
-            past.sizes.insert(job.job_level, Size { bytes: job.job_bytes, examined });
+            past.sizes.insert(job.job_level, Size { bytes: job.job_bytes, examined: seen.examined });
         }
         if self.jobs.len() > MOST {
             let oldest = self.jobs.iter().min_by_key(|(_, past)| past.last.end_time).map(|(key, _)| key.clone());
@@ -109,21 +122,23 @@ mod tests {
     fn the_last_job_and_the_last_good_one_of_each_level_are_known() {
         let history = [ended("a", b'F', b'T', 10), ended("a", b'I', b'T', 20), ended("b", b'F', b'E', 25)];
         let mut past = PastJobs::of_history(&history);
-        past.note(&ended("a", b'F', b'A', 30), 7);
+        let seen = Seen { examined: 7, warnings: 2 };
+        past.note(&ended("a", b'F', b'A', 30), seen);
         let known: Vec<_> = past.iter().map(|(name, past)| (name, past.last.job_status, past.good_end)).collect();
         assert_eq!(known, [(&b"a"[..], b'A', Some(20)), (&b"b"[..], b'E', None)]);
         let full = past.size(b"a.2027-01-01_00.00.00_01", b'B', b'F');
         assert_eq!(full, Some(Size { bytes: 10, examined: 0 }));
         assert_eq!(past.size(b"a.2027-01-01_00.00.00_01", b'B', b'D'), None);
         assert_eq!(past.size(b"a.2027-01-01_00.00.00_01", b'R', b'F'), None);
-        past.note(&ended("a", b'F', b'W', 40), 7);
+        past.note(&ended("a", b'F', b'W', 40), seen);
+        assert_eq!(past.iter().map(|(_, past)| past.warnings).collect::<Vec<_>>(), [2, 0]);
         assert_eq!(past.size(b"a", b'B', b'F'), Some(Size { bytes: 40, examined: 7 }));
     }
 
     #[test]
     fn names_are_bounded_and_the_oldest_goes() {
         let mut past = PastJobs::default();
-        (0..150).for_each(|number| past.note(&ended(&format!("n{number}"), b'F', b'T', number), 0));
+        (0..150).for_each(|number| past.note(&ended(&format!("n{number}"), b'F', b'T', number), Seen::default()));
         assert_eq!(past.iter().count(), MOST);
         assert!(past.size(b"n49", b'B', b'F').is_none() && past.size(b"n50", b'B', b'F').is_some());
     }

@@ -11,7 +11,7 @@ use fd_messages::MessageType;
 use crate::clock;
 use crate::delivery::local::{self, Expand, LocalDestinations};
 use crate::shared::job::{Job, JobKind};
-use crate::shared::past_jobs::{PastJobs, is_good};
+use crate::shared::past_jobs::{PastJobs, Seen, is_good};
 use crate::shared::plugins::Plugged;
 use crate::shared::state_file::FinishedJob;
 use crate::texts;
@@ -116,10 +116,11 @@ impl Supervisor {
         }
         self.finished.fetch_add(1, Ordering::Relaxed);
         let ended = entry(job);
+        log_end(&ended, job);
         if !is_good(&ended) {
             self.failed.fetch_add(1, Ordering::Relaxed);
         }
-        lock(&self.past).note(&ended, job.progress.files_examined());
+        lock(&self.past).note(&ended, Seen { examined: job.progress.files_examined(), warnings: job.warnings() });
         let mut history = lock(&self.history);
         history.push_back(ended);
         while history.len() > HISTORY {
@@ -247,6 +248,23 @@ impl Supervisor {
 /// these locks can panic half-way.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One line of the daemon's own log for the end of a job; its beginning has another.
+fn log_end(ended: &FinishedJob, job: &Job) {
+    tracing::info!(
+        jobid = ended.job_id,
+        name = %String::from_utf8_lossy(&ended.job),
+        kind = job.kind().words(),
+        level = %char::from(ended.job_level),
+        status = job.words().status,
+        files = ended.job_files,
+        bytes = ended.job_bytes,
+        errors = ended.errors,
+        warnings = job.warnings(),
+        seconds = ended.end_time.saturating_sub(ended.start_time),
+        "job ends"
+    );
 }
 
 fn entry(job: &Job) -> FinishedJob {
