@@ -161,7 +161,7 @@ impl Demo {
         reset_peak(pid)?;
         let before = usage(pid)?;
         let job = self.bed.queue(command)?;
-        let result = self.wait(job, pid, before.moved)?.must_be_good()?;
+        let result = self.wait(job, fd)?.must_be_good()?;
         let after = usage(pid)?;
         let used = Usage {
             user: after.user.saturating_sub(before.user),
@@ -174,7 +174,7 @@ impl Demo {
     }
 
     /// Waits for a job and reports its progress.
-    fn wait(&self, job: u32, pid: u32, moved: u64) -> Result<JobResult> {
+    fn wait(&self, job: u32, fd: Fd) -> Result<JobResult> {
         let start = Instant::now();
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
@@ -187,13 +187,20 @@ impl Demo {
                         return Err(BedError::Usage("the wait has ended".to_owned()));
                     }
                     Err(RecvTimeoutError::Timeout) => {
-                        let mebibytes = usage(pid).map_or(0, |now| now.moved.saturating_sub(moved) >> 20);
-                        say(&format!("    {:3} s, {mebibytes} MiB read and sent", start.elapsed().as_secs()));
+                        let bytes = self.job_bytes(fd).map_or(0, |bytes| bytes >> 20);
+                        say(&format!("    {:3} s, {bytes} MiB so far", start.elapsed().as_secs()));
                         self.check_interrupted(job)?;
                     }
                 }
             }
         })
+    }
+
+    /// What the daemon's running job has saved or restored, in bytes: the number that is in its
+    /// report at the end. What the process moves is more, as each byte is received and written.
+    fn job_bytes(&self, fd: Fd) -> Option<u64> {
+        let status = self.bed.console(&[&format!(".status client={}-fd running", fd.name())]).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("JobBytes=")?.parse().ok())
     }
 
     /// An interrupt cancels the job, so that no daemon waits for it.

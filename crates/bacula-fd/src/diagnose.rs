@@ -4,6 +4,7 @@
 //! - `apart`: the checks run in a second process
 //! - `arguments`: what is asked for
 //! - `world`: the questions to the host, which a test answers as it likes; `host`: their answers
+//! - `rights`: those of the running daemon, or of the unit that starts it
 //! - `patience`: storage may never answer
 //! - `checks`: from the configuration and the world to findings; nothing is changed
 //! - `report`: the findings as text and as JSON
@@ -17,6 +18,7 @@ mod finding;
 mod host;
 mod patience;
 mod report;
+mod rights;
 mod texts;
 mod world;
 
@@ -67,9 +69,13 @@ fn report(wish: &Wish) -> (Vec<u8>, u8) {
 /// The daemon's name, if it is known, and what was found. As in a start, the configuration and the
 /// keys are read before the process becomes another user.
 fn findings(wish: &Wish) -> (String, Vec<Finding>) {
-    let host = ThisHost::new();
+    // A user or group of the command line stands for the daemon's, whatever the unit says.
+    let host = ThisHost::new(wish.cli.user.is_none() && wish.cli.group.is_none());
     let (mut findings, read) = configuration::read(&wish.cli.config_file, &host.patience);
     let case = read.as_ref().map(|read| Case { read, world: &host, storages: &wish.storages });
+    if let Some(read) = &read {
+        host.look_for_the_daemon(&read.config.file_daemon);
+    }
     for check in checks::BEFORE_THE_USER {
         findings.extend(case.as_ref().map(check).unwrap_or_default());
     }

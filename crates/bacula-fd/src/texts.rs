@@ -1,6 +1,7 @@
 //! The texts of the program itself, and the heads and frames of messages (reference 01 §16.2, 06
 //! §7.4). Texts for a Director are in `fd-session`.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,8 +10,10 @@ use fd_messages::{MessageType, Stage, StageTimes};
 use crate::clock::short_date;
 
 /// What `bfdjson -?` and every mistake print on standard error.
-pub(crate) const JSON_USAGE: &str = "\
-Copyright (C) 2012-2025 Kern Sibbald.
+pub(crate) const JSON_USAGE: &str = concat!(
+    "ferrofd ",
+    env!("CARGO_PKG_VERSION"),
+    ", an independent program that works as this one of Bacula:
 
 Version: 15.0.3 (25 March 2025)
 
@@ -26,7 +29,8 @@ Usage: bfdjson [options] [config_file]
         -v          verbose user messages
         -?          print this message.
 
-";
+"
+);
 
 /// One tag of `-d LEVEL,TAGS`; `before` are the bits so far.
 pub(crate) fn debug_tag(add: bool, tag: &[u8], before: u32) -> Vec<u8> {
@@ -102,12 +106,16 @@ pub(crate) fn call_failed(call: &str, why: &str) -> String {
 }
 
 /// What `-?` and every mistake print on standard error.
-pub(crate) const USAGE: &str = "\
-Copyright (C) 2000-2025 Kern Sibbald.
+pub(crate) const USAGE: &str = concat!(
+    "ferrofd ",
+    env!("CARGO_PKG_VERSION"),
+    ", an independent File Daemon that works as this one of Bacula:
 
 Version: 15.0.3 (25 March 2025)
 
 Usage: bacula-fd [-f -s] [-c config_file] [-d debug_level]
+       bacula-fd --diagnose [--json] [--storage HOST[:PORT]] [-c config_file]
+     --diagnose       look at everything that the daemon needs, see bacula-fd(8)
      -c <file>        use <file> as configuration file
      -d <n>[,<tags>]  set debug level to <nn>, debug tags to <tags>
      -dt              print a timestamp in debug output
@@ -123,7 +131,8 @@ Usage: bacula-fd [-f -s] [-c config_file] [-d debug_level]
      -v               verbose user messages
      -?               print this message.
 
-";
+"
+);
 
 /// What could not be done with a certificate's file, in the stock daemon's words.
 pub(crate) const OPEN_CERTIFICATE: &str = "Unable to open certificate file";
@@ -242,6 +251,15 @@ pub(crate) fn can_not_encrypt(file: &Path, kind: &str, name: &str) -> String {
     format!(
         "{}: tls.require is set, but {kind} \"{name}\" in the configuration is not encrypted from beginning to end: it has \
          \"TLS PSK Enable = no\" without \"TLS Enable = yes\", or \"TLS Authenticate = yes\"\n",
+        file.display()
+    )
+}
+
+/// `metrics.address` is where the daemon itself listens.
+pub(crate) fn metrics_on_own_port(file: &Path, metrics: SocketAddr, own: SocketAddr) -> String {
+    format!(
+        "{}: metrics.address = \"{metrics}\" is the daemon's own port ({own}); give the metrics another one, such as \
+         \"127.0.0.1:19102\"\n",
         file.display()
     )
 }

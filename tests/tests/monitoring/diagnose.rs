@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::geteuid;
 use serde_json::Value;
 
+use crate::metrics::root;
 use bed::{
     Authority, Bed, BedOptions, ClientOptions, FD_PASSWORD, Fd, ReservedPort, Result, SlowStorage, fd_argv, run,
 };
@@ -135,7 +136,28 @@ fn the_running_daemon_is_well(stage: &mut Stage) -> Result<()> {
     for area in ["page cache", "clock"] {
         assert!(said.checks.iter().any(|found| found["check"] == area), "{}", said.text);
     }
+    the_page_shows_the_same_checks(&said);
+    // A daemon of a unit has no pid file (`-P`): it is found by its port.
+    let pid_files = fs::read_dir(&stage.bed.client("test")?.work).unwrap().flatten().map(|entry| entry.path());
+    let pid_files: Vec<_> = pid_files.filter(|path| path.extension().is_some_and(|end| end == "pid")).collect();
+    assert_eq!(pid_files.len(), 1, "{pid_files:?}");
+    fs::remove_file(&pid_files[0]).unwrap();
+    let said = stage.says_of(&config, &[])?;
+    said.must_have("daemon", "ok", &format!("process {pid} answers on 127.0.0.1:"));
+    said.must_have("capabilities", "ok", &format!("the daemon (process {pid}, user 0)"));
     Ok(())
+}
+
+/// The sample of the manual has every check that a good host has, in its order, and the metrics.
+fn the_page_shows_the_same_checks(said: &Said) {
+    let page = fs::read_to_string(root().join("docs/monitoring.md")).unwrap();
+    let sample = page.split("```").find(|block| block.contains("# bacula-fd --diagnose")).unwrap();
+    let found = sample.lines().filter(|line| ["ok ", "WARNING ", "FAULT "].iter().any(|state| line.starts_with(state)));
+    let areas = found.map(|line| line.split_at(9).1.split("  ").next().unwrap().to_owned());
+    let shown: Vec<_> = areas.filter(|area| area != "metrics").collect();
+    let mut printed: Vec<_> = said.checks.iter().map(|check| check["check"].as_str().unwrap().to_owned()).collect();
+    printed.dedup();
+    assert_eq!(shown, printed, "the page on the left, the program on the right");
 }
 
 fn faults_of_files(stage: &Stage) -> Result<()> {

@@ -8,6 +8,7 @@
     reason = "what helps a test fails the test, like the test itself"
 )]
 
+mod address;
 mod diagnose;
 mod metrics;
 mod prometheus;

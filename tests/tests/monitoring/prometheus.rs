@@ -39,7 +39,7 @@ impl Server {
         let (rules, config) = (root().join("packaging/monitoring/ferrofd.rules.yml"), folder.join("prometheus.yml"));
         let shipped = fs::read_to_string(root().join("packaging/monitoring/prometheus.yml")).unwrap();
         // The example of the manual, with other places and intervals.
-        let targets = "\"client1.example.org:9101\", \"client2.example.org:9101\"";
+        let targets = "\"client1.example.org:19102\", \"client2.example.org:19102\"";
         assert!(shipped.contains(targets) && shipped.contains("30s") && shipped.contains("ferrofd.rules.yml"));
         let text = shipped.replace(targets, &format!("\"127.0.0.1:{metrics}\"")).replace("30s", "1s");
         let text = text.replace("ferrofd.rules.yml", &rules.canonicalize().unwrap().display().to_string());
@@ -90,7 +90,8 @@ impl Stage {
     fn new() -> Result<Self> {
         let port = ReservedPort::new()?;
         let mut client = ClientOptions::new(Fd::Ours).named("test");
-        client.settings = vec!["[metrics]".to_owned(), format!("address = \"127.0.0.1:{}\"", port.number())];
+        client.settings = ["log.level = \"info\"", "log.format = \"json\"", "[metrics]"].map(str::to_owned).to_vec();
+        client.settings.push(format!("address = \"127.0.0.1:{}\"", port.number()));
         let mut options = BedOptions::new("prometheus", [client])?;
         let keys = options.folder.make("keys")?;
         let authority = Authority::new(&keys, "authority")?;
@@ -124,7 +125,7 @@ impl Stage {
 
 #[test]
 fn jobs_are_seen_by_status_metrics_alerts_and_dashboard() -> Result<()> {
-    let stage = Stage::new()?;
+    let mut stage = Stage::new()?;
     names_agree(&stage.exposition());
     let has_prometheus = Command::new("prometheus").arg("--version").output().is_ok();
     if !has_prometheus {
@@ -138,6 +139,7 @@ fn jobs_are_seen_by_status_metrics_alerts_and_dashboard() -> Result<()> {
     drop(writer);
     stage.bed.wait(job)?.must_be_good()?;
     a_job_that_has_ended_is_seen(&stage);
+    its_beginning_and_end_are_logged(&mut stage, job)?;
 
     let (job, mut writer) = stage.begin(WHOLE / 2)?;
     a_running_job_is_seen(&stage, job)?;
@@ -162,14 +164,14 @@ fn jobs_are_seen_by_status_metrics_alerts_and_dashboard() -> Result<()> {
     assert!(good_end > 0 && good_end <= sample(&now, "bacula_fd_last_job_end_time_seconds"), "{now}");
     names_agree(&now);
     if let Some(server) = &server {
-        for (alert, what) in [("BaculaJobFailed", "backup-test"), ("BaculaCertificateEnds", "bed-dir")] {
+        for (alert, what) in [("BaculaJobCanceled", "backup-test"), ("BaculaCertificateEnds", "bed-dir")] {
             let fires = format!("ALERTS{{alertname=\"{alert}\",alertstate=\"firing\",name=\"{what}\"}}");
             server.wait_for(&fires)?;
         }
-        let others = "ALERTS{alertname!~\"BaculaJobFailed|BaculaCertificateEnds\"}";
+        let others = "ALERTS{alertname!~\"BaculaJobCanceled|BaculaCertificateEnds\"}";
         assert_eq!(server.query(others), Vec::<Value>::new());
     }
-    Ok(())
+    everything_is_logged_as_json(&mut stage)
 }
 
 /// `promtool` has nothing against the rules, and their tests are good.
@@ -200,6 +202,40 @@ fn a_job_that_has_ended_is_seen(stage: &Stage) {
     assert!((70..=72).contains(&hours("daemon")) && (718..=720).contains(&hours("authorities")), "{now}");
 }
 
+/// With `log.level = "info"`, as JSON.
+fn its_beginning_and_end_are_logged(stage: &mut Stage, job: u32) -> Result<()> {
+    let daemon = stage.bed.client("test")?.daemon();
+    let of_job = wait_for("the two lines", PATIENCE, || {
+        let said = daemon.output();
+        let lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let fields = lines.map(|line| line["fields"].clone()).filter(|fields| fields["jobid"] == job);
+        let of_job: Vec<_> = fields.collect();
+        Ok(if of_job.len() == 2 { Ok(of_job) } else { Err(said) })
+    })?;
+    let (begin, end) = (&of_job[0], &of_job[1]);
+    assert_eq!((begin["message"].as_str(), end["message"].as_str()), (Some("job begins"), Some("job ends")));
+    assert!(begin["name"].as_str().unwrap().starts_with("backup-test."), "{begin}");
+    assert_eq!(
+        (&end["name"], end["kind"].as_str(), end["level"].as_str()),
+        (&begin["name"], Some("Backup"), Some("F"))
+    );
+    assert_eq!((end["status"].as_str(), end["files"].as_u64(), end["errors"].as_u64()), (Some("OK"), Some(1), Some(0)));
+    assert!(end["bytes"].as_u64().unwrap() >= u64::try_from(WHOLE * PIECE).unwrap(), "{end}");
+    assert!(end["seconds"].is_i64() || end["seconds"].is_u64(), "{end}");
+    Ok(())
+}
+
+/// One form for all, those of the start and the end included.
+fn everything_is_logged_as_json(stage: &mut Stage) -> Result<()> {
+    let daemon = stage.bed.client("test")?.daemon();
+    daemon.stop()?;
+    let said = daemon.output();
+    let other = said.lines().find(|line| serde_json::from_str::<Value>(line).is_err());
+    assert_eq!(other, None, "{said}");
+    assert!(said.contains("Shutting down Bacula service: test-fd ..."), "{said}");
+    Ok(())
+}
+
 /// The status says how far it is, and so do the metrics.
 fn a_running_job_is_seen(stage: &Stage, job: u32) -> Result<()> {
     let estimate = wait_for("an estimate", PATIENCE, || {
@@ -212,6 +248,8 @@ fn a_running_job_is_seen(stage: &Stage, job: u32) -> Result<()> {
     assert!((40..=50).contains(&percent) && estimate.contains("% Left=0:"), "{estimate}");
     let activity = stage.bed.console(&[".status client=test-fd activity"])?;
     assert!(activity.contains(&format!("PercentDone={percent}\n")), "{activity}");
+    let running = stage.bed.console(&[".status client=test-fd running"])?;
+    assert!(running.contains(&format!("PercentDone={percent}\n")), "{running}");
     let ratio = format!("bacula_fd_job_done_ratio{{name=\"backup-test\",jobid=\"{job}\",type=\"Backup\"}}");
     let ratio: f64 = sample(&stage.exposition(), &ratio);
     assert!((0.4..=0.5).contains(&ratio), "{ratio}");
@@ -232,6 +270,8 @@ fn panels() -> Vec<(String, String)> {
         let title = panel["title"].as_str().unwrap();
         for target in panel["targets"].as_array().unwrap() {
             let expression = target["expr"].as_str().unwrap().replace("$instance", ".*");
+            // Grafana fills in four times the interval of the scrapes, or more.
+            let expression = expression.replace("$__rate_interval", "1m");
             assert!(!expression.contains('$'), "{title}: {expression}");
             found.push((title.to_owned(), expression));
         }

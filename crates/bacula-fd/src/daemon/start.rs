@@ -89,6 +89,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     let signals = if cli.no_signals || cli.test_only { None } else { Some(signals()?) };
     let config = load(cli)?;
     check_requirement(cli, &settings, &config)?;
+    check_metrics(cli, &settings, &config)?;
     if cli.test_only {
         return Ok(0);
     }
@@ -191,6 +192,32 @@ pub(crate) fn unencrypted(config: &Config) -> Option<(&'static str, &str)> {
     // Its own last: that of a Director is what an administrator looks at first.
     let own = all.next();
     all.chain(own).find(clear).map(|(kind, name, _)| (kind, name))
+}
+
+/// Refuses an address of metrics that is the daemon's own: it would keep itself from listening.
+fn check_metrics(cli: &Cli, settings: &Settings, config: &Config) -> Result<(), Ended> {
+    match own_address_of_metrics(settings, config) {
+        None => Ok(()),
+        Some((metrics, own)) => {
+            let file = Settings::path_beside(&cli.config_file);
+            print(&mut io::stderr(), texts::metrics_on_own_port(&file, metrics, own).as_bytes());
+            Err(Ended(1))
+        }
+    }
+}
+
+/// The address of metrics, and that of the daemon which it could not listen on beside it.
+pub(crate) fn own_address_of_metrics(settings: &Settings, config: &Config) -> Option<(SocketAddr, SocketAddr)> {
+    let metrics = settings.metrics.address?;
+    let own = config.file_daemon.addresses.iter().find(|own| overlap(metrics, **own))?;
+    Some((metrics, *own))
+}
+
+/// Whether two sockets can't listen on these addresses at a time.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    // That of IPv6 takes calls of IPv4, too.
+    let takes = |all: SocketAddr, one: SocketAddr| all.ip().is_unspecified() && (all.is_ipv6() || one.is_ipv4());
+    one.port() == other.port() && (one.ip() == other.ip() || takes(one, other) || takes(other, one))
 }
 
 /// What plugins may ask about the daemon.
@@ -337,4 +364,25 @@ fn trace(cli: &Cli, settings: &LogSettings) -> Arc<Debug> {
     let debug = Arc::new(debug);
     log::init(&debug, settings.format);
     debug
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_overlap_if_one_of_them_takes_the_calls_of_the_other() {
+        for (one, other, expected) in [
+            ("127.0.0.1:9102", "127.0.0.1:9102", true),
+            ("127.0.0.1:9102", "127.0.0.1:19102", false),
+            ("127.0.0.1:9102", "127.0.0.2:9102", false),
+            ("127.0.0.1:9102", "0.0.0.0:9102", true),
+            ("[::1]:9102", "0.0.0.0:9102", false),
+            ("[::]:9102", "127.0.0.1:9102", true),
+            ("[::]:9102", "0.0.0.0:9102", true),
+        ] {
+            let [one, other] = [one, other].map(|text| text.parse().unwrap());
+            assert_eq!((overlap(one, other), overlap(other, one)), (expected, expected), "{one} {other}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The answers of the host that this runs on.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use fd_bsock::Encoder;
 use fd_bsock::hello::PING_OK;
-use fd_config::{KeyProblem, Surroundings as _, Tls};
+use fd_config::{FileDaemon, KeyProblem, Surroundings as _, Tls};
 use fd_os::{clock_state, io_error_text, page_cache, resolver_text};
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::sys::statvfs::statvfs;
@@ -24,11 +25,16 @@ use crate::clock;
 use crate::daemon::host::Host;
 use crate::daemon::pid_file::PidFile;
 use crate::diagnose::patience::Patience;
+use crate::diagnose::rights::{self, of_process};
 use crate::diagnose::texts;
-use crate::diagnose::world::{About, Answer, PageCache, Process, World};
+use crate::diagnose::world::{About, Answer, PageCache, Process, Whose, World};
 
 /// How long a name and a connection may take together.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Asks for the head of the metrics.
+const METRICS_REQUEST: &[u8] = b"HEAD /metrics HTTP/1.0\r\n\r\n";
+/// Begins the answer.
+const METRICS_ANSWER: [u8; 15] = *b"HTTP/1.1 200 OK";
 /// Largest key file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 /// Most names of a directory that are looked at.
@@ -39,11 +45,23 @@ const MAX_NAMES: usize = 10_000;
 pub(super) struct ThisHost {
     /// For what lies on storage.
     pub(super) patience: Patience,
+    /// The running daemon.
+    daemon: Cell<Option<i32>>,
+    /// Whether the unit's rights count if none runs.
+    asks_unit: bool,
 }
 
 impl ThisHost {
-    pub(super) const fn new() -> Self {
-        Self { patience: Patience::new() }
+    pub(super) const fn new(asks_unit: bool) -> Self {
+        Self { patience: Patience::new(), daemon: Cell::new(None), asks_unit }
+    }
+
+    /// Looks for the daemon with this configuration. Only its own user, or root, sees which process
+    /// listens on a port.
+    pub(super) fn look_for_the_daemon(&self, own: &FileDaemon) {
+        let port = own.port();
+        let holder = self.of(&own.pid_directory, move |directory| Ok(PidFile::holder(directory, port))).ok().flatten();
+        self.daemon.set(holder.or_else(|| rights::listener(port)));
     }
 
     /// Asks about a path.
@@ -127,15 +145,15 @@ impl World for ThisHost {
         self.patience.ask(move || Host.mentions_private_key(&file)).unwrap_or_default()
     }
 
-    fn process(&self, pid_directory: &Path, port: u16) -> Process {
-        let daemon = self.of(pid_directory, move |directory| Ok(PidFile::holder(directory, port))).ok().flatten();
-        let of_the_daemon = daemon.and_then(|pid| process(&format!("/proc/{pid}")));
-        let (daemon, found) = match of_the_daemon {
-            Some(found) => (daemon, found),
-            None => (None, process("/proc/self").unwrap_or_default()),
-        };
-        let (uid, capabilities, in_user_namespace) = found;
-        Process { daemon, uid, capabilities, in_user_namespace }
+    fn process(&self) -> Process {
+        let running =
+            self.daemon.get().and_then(|pid| Some((Whose::Daemon(pid), of_process(&format!("/proc/{pid}"))?)));
+        // systemd may not answer; that says nothing about storage.
+        let of_the_unit = || Patience::new().try_ask(rights::of_unit).ok().filter(|_| self.asks_unit);
+        let (whose, rights) = running
+            .or_else(|| Some((Whose::Unit, of_the_unit()?)))
+            .unwrap_or_else(|| (Whose::This, of_process("/proc/self").unwrap_or_default()));
+        Process { whose, rights }
     }
 
     fn page_cache(&self, file: &Path) -> PageCache {
@@ -155,13 +173,11 @@ impl World for ThisHost {
     }
 
     fn ping(&self, address: SocketAddr) -> Answer {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
-            Err(error) => Answer::Nothing(io_error_text(&error)),
-            Ok(stream) => match pong(&stream) {
-                Ok(true) => Answer::Pong,
-                Ok(false) | Err(_) => Answer::Silence,
-            },
-        }
+        call(address, pong)
+    }
+
+    fn metrics(&self, address: SocketAddr) -> Answer {
+        call(address, has_metrics)
     }
 
     fn reach(&self, places: &[(String, u16)]) -> Vec<Result<Duration, String>> {
@@ -205,27 +221,38 @@ fn connect(host: &str, port: u16) -> Result<Duration, String> {
     Err(last.unwrap_or_else(|| texts::no_answer(PATIENCE)))
 }
 
+/// Calls an address and looks whether what is meant answers.
+fn call(address: SocketAddr, is_meant: impl Fn(&TcpStream) -> io::Result<bool>) -> Answer {
+    let called = TcpStream::connect_timeout(&address, PATIENCE).and_then(|stream| {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(stream)
+    });
+    match called {
+        Err(error) => Answer::Nothing(io_error_text(&error)),
+        Ok(stream) => match is_meant(&stream) {
+            Ok(true) => Answer::Pong,
+            Ok(false) | Err(_) => Answer::Silence,
+        },
+    }
+}
+
+/// Whether a daemon's metrics are there.
+fn has_metrics(mut stream: &TcpStream) -> io::Result<bool> {
+    stream.write_all(METRICS_REQUEST)?;
+    let mut answer = [0; METRICS_ANSWER.len()];
+    stream.read_exact(&mut answer)?;
+    Ok(answer == METRICS_ANSWER)
+}
+
 /// Whether a File Daemon answers.
 fn pong(mut stream: &TcpStream) -> io::Result<bool> {
     let mut frame = Vec::new();
     Encoder::new(false).data(&mut frame, b"Ping").map_err(io::Error::other)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(&frame)?;
     let mut answer = [0; 4 + PING_OK.len()];
     stream.read_exact(&mut answer)?;
     Ok(answer.ends_with(PING_OK))
-}
-
-/// User, effective capabilities, and whether root is not that of the host.
-fn process(directory: &str) -> Option<(u32, u64, bool)> {
-    let status = fs::read_to_string(format!("{directory}/status")).ok()?;
-    let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
-    let uid = field("Uid:")?.split_whitespace().nth(1)?.parse().ok()?;
-    let capabilities = u64::from_str_radix(field("CapEff:")?, 16).ok()?;
-    let map = fs::read_to_string(format!("{directory}/uid_map")).unwrap_or_default();
-    let is_whole = map.split_whitespace().eq(["0", "0", "4294967295"]);
-    Some((uid, capabilities, !map.is_empty() && !is_whole))
 }
 
 #[cfg(test)]
@@ -239,7 +266,7 @@ mod tests {
         let open = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let host = || "127.0.0.1".to_owned();
-        let answers = ThisHost::new().reach(&[(host(), open.local_addr().unwrap().port()), (host(), closed)]);
+        let answers = ThisHost::new(false).reach(&[(host(), open.local_addr().unwrap().port()), (host(), closed)]);
         assert!(answers[0].is_ok(), "{answers:?}");
         assert_eq!(answers[1], Err("Connection refused".to_owned()));
     }
@@ -249,14 +276,14 @@ mod tests {
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = other.local_addr().unwrap();
         let serve = thread::spawn(move || other.accept().unwrap().0.write_all(b"SSH-2.0-OpenSSH_9.2 and more"));
-        assert_eq!(ThisHost::new().ping(address), Answer::Silence);
+        assert_eq!(ThisHost::new(false).ping(address), Answer::Silence);
         serve.join().unwrap().unwrap();
-        assert_eq!(ThisHost::new().ping(address), Answer::Nothing("Connection refused".to_owned()));
+        assert_eq!(ThisHost::new(false).ping(address), Answer::Nothing("Connection refused".to_owned()));
     }
 
     #[test]
     fn this_process_has_a_user_and_capabilities() {
-        let found = ThisHost::new().process(Path::new("/no/such/directory"), 1);
-        assert_eq!((found.daemon, found.uid), (None, nix::unistd::geteuid().as_raw()));
+        let found = ThisHost::new(false).process();
+        assert_eq!((found.whose, found.rights.uid), (Whose::This, nix::unistd::geteuid().as_raw()));
     }
 }

@@ -6,6 +6,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::diagnose::rights::UNIT;
+use crate::diagnose::world::{Process, Whose};
+
 /// What a mistake prints on standard error.
 pub(super) const USAGE: &str = "\
 Usage: bacula-fd --diagnose [--json] [--storage HOST[:PORT]]... [-c config_file] [-u user] [-g group] [-k]
@@ -26,6 +29,7 @@ pub(super) const PID_DIRECTORY: &str = "pid directory";
 pub(super) const PLUGINS: &str = "plugin directory";
 pub(super) const PROCESS: &str = "daemon";
 pub(super) const CAPABILITIES: &str = "capabilities";
+pub(super) const METRICS: &str = "metrics";
 pub(super) const PAGE_CACHE: &str = "page cache";
 pub(super) const CLOCK: &str = "clock";
 pub(super) const DIRECTOR: &str = "director";
@@ -253,11 +257,15 @@ pub(super) const NOT_AS_THE_USER: &str =
     "what follows is not looked at as the daemon's user: no process can change its user while its storage hangs";
 pub(super) const HINT_NOT_AS_THE_USER: &str = "mend what does not answer, and run this again";
 
-/// Whose capabilities they are.
-pub(super) fn who(uid: u32, daemon: Option<i32>) -> String {
-    match daemon {
-        Some(pid) => format!("the daemon (process {pid}, user {uid})"),
-        None => format!("this process (user {uid}; no daemon runs)"),
+/// Whose capabilities they are; `runs`: a daemon answers.
+pub(super) fn who(process: &Process, runs: bool) -> String {
+    let uid = process.rights.uid;
+    match process.whose {
+        Whose::Daemon(pid) => format!("the daemon (process {pid}, user {uid})"),
+        Whose::Unit if runs => format!("a daemon of {UNIT} (user {uid}; the one that runs can't be seen)"),
+        Whose::Unit => format!("the daemon that {UNIT} starts (user {uid})"),
+        Whose::This if runs => format!("this process (user {uid}; root can see what the daemon may do)"),
+        Whose::This => format!("this process (user {uid}; no daemon runs)"),
     }
 }
 
@@ -286,6 +294,37 @@ pub(super) const HINT_CAN_NOT_READ: &str =
 pub(super) const HINT_USER_NAMESPACE: &str = "run the container without a user namespace";
 pub(super) const HINT_RESTORES_PARTLY: &str =
     "CapabilityBoundingSet= of the unit or the container takes them away; owners or devices can't be restored";
+
+// Metrics.
+
+pub(super) fn metrics_answer(address: SocketAddr) -> String {
+    format!("answered on {address}")
+}
+
+pub(super) fn metrics_free(address: SocketAddr) -> String {
+    format!("no daemon runs; {address} is free for them")
+}
+
+pub(super) fn no_metrics(address: SocketAddr, why: &str) -> String {
+    format!("not answered on {address}: {why}")
+}
+
+pub(super) fn other_at_metrics(address: SocketAddr) -> String {
+    format!("another program listens on {address}")
+}
+
+pub(super) fn port_of_another_daemon(address: SocketAddr) -> String {
+    let whose = if address.port() == 9101 { "a Director" } else { "a Storage Daemon" };
+    format!("{address} has the port of {whose}, which can't start on this host while the metrics are there")
+}
+
+pub(super) fn metrics_on_own_port(metrics: SocketAddr, own: SocketAddr) -> String {
+    format!("metrics.address {metrics} is the daemon's own port ({own}): it would not start")
+}
+
+pub(super) const HINT_METRICS_PORT: &str = "give metrics.address another port, such as 19102";
+pub(super) const HINT_NO_METRICS: &str =
+    "has the daemon been restarted since the setting was made? its log has the reason";
 
 // The host.
 

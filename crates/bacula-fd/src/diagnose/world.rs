@@ -9,6 +9,8 @@ use std::time::Duration;
 use fd_config::{KeyProblem, Tls};
 use zeroize::Zeroizing;
 
+use crate::diagnose::rights::Rights;
+
 /// What is at a path, behind links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct About {
@@ -18,16 +20,32 @@ pub(super) struct About {
     pub(super) uid: u32,
 }
 
-/// The daemon's process, or this one if none runs.
+/// Whose rights they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Whose {
+    /// Those of the running daemon, which has this number.
+    Daemon(i32),
+    /// Those that the unit gives the daemon; none runs.
+    Unit,
+    /// Those of this process; no daemon is seen.
+    This,
+}
+
+/// What the daemon may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Process {
-    /// Its number if it is a running daemon.
-    pub(super) daemon: Option<i32>,
-    pub(super) uid: u32,
-    /// Its effective capabilities, a bit each.
-    pub(super) capabilities: u64,
-    /// Whether its root is not that of the host.
-    pub(super) in_user_namespace: bool,
+    pub(super) whose: Whose,
+    pub(super) rights: Rights,
+}
+
+impl Process {
+    /// The number of the running daemon.
+    pub(super) const fn daemon(&self) -> Option<i32> {
+        match self.whose {
+            Whose::Daemon(pid) => Some(pid),
+            Whose::Unit | Whose::This => None,
+        }
+    }
 }
 
 /// What the kernel can do about the page cache.
@@ -42,7 +60,7 @@ pub(super) struct PageCache {
 /// How a port behaves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
-    /// A File Daemon is there.
+    /// What is looked for is there: a File Daemon, or its metrics.
     Pong,
     /// Something else is there, or a daemon that is too busy.
     Silence,
@@ -82,8 +100,8 @@ pub(super) trait World {
     /// Whether the file looks as if it held a private key.
     fn mentions_private_key(&self, file: &Path) -> bool;
 
-    /// The daemon with this pid directory and port, or this process.
-    fn process(&self, pid_directory: &Path, port: u16) -> Process;
+    /// The running daemon, the unit that starts it, or this process.
+    fn process(&self) -> Process;
 
     /// What the kernel can do about the page cache of this file.
     fn page_cache(&self, file: &Path) -> PageCache;
@@ -93,6 +111,9 @@ pub(super) trait World {
 
     /// How the daemon's own port behaves.
     fn ping(&self, address: SocketAddr) -> Answer;
+
+    /// How the address of the metrics behaves.
+    fn metrics(&self, address: SocketAddr) -> Answer;
 
     /// How long it takes to connect to each of these places, or why that fails; side by side.
     fn reach(&self, places: &[(String, u16)]) -> Vec<Result<Duration, String>>;

@@ -2,7 +2,7 @@
 //! address that `bacula-fd.toml` names. Without an address there is no listener.
 //!
 //! A few callers at a time, two seconds each: a caller has no password, so it gets few resources.
-//! That is also why this is no HTTP library: one method, one path, no state.
+//! That is also why this is no HTTP library: two methods, one path, no state.
 //!
 //! Not here: what the metrics are ([`crate::metrics::exposition`]), and those of the stock daemon
 //! ([`crate::metrics::stock`]).
@@ -24,25 +24,24 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const CALLERS: usize = 16;
 /// How long each of them has in any case, however many others wait. An answer takes milliseconds.
 const LEAST_TIME: Duration = Duration::from_millis(250);
+/// Between two tries to listen.
+const BIND_RETRY: Duration = Duration::from_secs(5);
 /// Pause after a call that failed, as when no descriptor is free.
 const BREATH: Duration = Duration::from_millis(100);
 /// Shortest timeout that is set on the socket; zero would mean none.
 const TIMEOUT_MIN: Duration = Duration::from_millis(1);
+/// Begins a request for the head of an answer alone.
+const HEAD: &[u8] = b"HEAD ";
 /// The longest request, bytes.
 const LONGEST: usize = 8192;
 
 /// Listens, if an address is given. An error is only logged: backups go on.
 pub(crate) fn start(daemon: &Arc<Daemon>) {
     let Some(address) = daemon.settings.metrics.address else { return };
-    if let Err(error) = listen(daemon, address) {
-        tracing::error!(%address, %error, "metrics can't be served");
-    }
-}
-
-fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> io::Result<()> {
-    let listener = TcpListener::bind(address)?;
     let daemon = Arc::clone(daemon);
+    let first = TcpListener::bind(address);
     let serve = move || {
+        let listener = first.unwrap_or_else(|error| bind_later(address, &error));
         let places = Places::new(CALLERS, LEAST_TIME);
         for caller in listener.incoming() {
             if let Err(error) = caller.and_then(|caller| admit(&daemon, &places, caller)) {
@@ -51,7 +50,22 @@ fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> io::Result<()> {
             }
         }
     };
-    thread::Builder::new().name("metrics".to_owned()).spawn(serve).map(|_runs_for_ever| ())
+    if let Err(error) = thread::Builder::new().name("metrics".to_owned()).spawn(serve) {
+        tracing::error!(%address, %error, "metrics can't be served");
+    }
+}
+
+/// Tries until the address is free: the program that has it may end, or the address come with its
+/// network.
+fn bind_later(address: SocketAddr, error: &io::Error) -> TcpListener {
+    tracing::error!(%address, %error, "metrics can't be served yet; trying on");
+    loop {
+        thread::sleep(BIND_RETRY);
+        if let Ok(listener) = TcpListener::bind(address) {
+            tracing::warn!(%address, "metrics are served now");
+            return listener;
+        }
+    }
 }
 
 /// Answers in a thread of its own, so that a silent caller delays no other.
@@ -93,6 +107,7 @@ fn answer(daemon: &Daemon, caller: &TcpStream) -> io::Result<()> {
         None => ("400 Bad Request", String::new()),
     };
     let head = texts::http_head(status, body.len());
+    let body = if request.starts_with(HEAD) { "" } else { &body };
     let answer = [head.as_bytes(), body.as_bytes()].concat();
     let mut rest = answer.as_slice();
     while !rest.is_empty() {
@@ -108,7 +123,8 @@ fn path(request: &[u8]) -> Option<&[u8]> {
     let line = request.split(|byte| *byte == b'\r').next()?;
     let mut words = line.split(|byte| *byte == b' ');
     let (method, target, version) = (words.next()?, words.next()?, words.next()?);
-    (method == b"GET" && version.starts_with(b"HTTP/1.")).then(|| target.split(|byte| *byte == b'?').next())?
+    (matches!(method, b"GET" | b"HEAD") && version.starts_with(b"HTTP/1."))
+        .then(|| target.split(|byte| *byte == b'?').next())?
 }
 
 #[cfg(test)]
@@ -116,8 +132,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_get_has_a_path() {
+    fn only_a_get_or_a_head_has_a_path() {
         assert_eq!(path(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), Some(&b"/metrics"[..]));
+        assert_eq!(path(b"HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), Some(&b"/metrics"[..]));
         assert_eq!(path(b"GET /metrics?x=1 HTTP/1.0\r\n\r\n"), Some(&b"/metrics"[..]));
         for request in [
             &b""[..],

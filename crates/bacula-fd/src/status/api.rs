@@ -90,6 +90,9 @@ fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, j
         // Whole numbers, divided first: 0 until the end, as in the stock daemon.
         out.number("Percent Complete", 100 * (view.examined / u64::from(view.expected)));
     }
+    if let Some(outlook) = job.outlook(clock::seconds()) {
+        out.number("PercentDone", outlook.percent());
+    }
     frames.push(out.frame());
     if view.files > 0 {
         out.text("Processing file", &view.current_file);

@@ -71,7 +71,13 @@ fn mistakes_get_the_usage_and_getopts_line() {
     assert_eq!(complaint(&["-t", "-c"]), "/usr/sbin/bacula-fd: option requires an argument -- 'c'");
     assert_eq!(complaint(&["-D"]), "/usr/sbin/bacula-fd: option requires an argument -- 'D'");
     let text = parsed(&["-z"]).unwrap_err().standard_error(texts::USAGE);
-    assert!(text.starts_with(b"/usr/sbin/bacula-fd: invalid option -- 'z'\nCopyright (C) 2000-2025 Kern Sibbald.\n\n"));
+    // Scripts look for the version in this form, and in this line.
+    let version = format!("ferrofd {}, ", env!("CARGO_PKG_VERSION"));
+    let shown = String::from_utf8(text.clone()).unwrap();
+    let lines: Vec<_> = shown.lines().take(4).collect();
+    assert_eq!((lines[0], lines[2]), ("/usr/sbin/bacula-fd: invalid option -- 'z'", ""));
+    assert!(lines[1].starts_with(&version) && lines[3] == "Version: 15.0.3 (25 March 2025)", "{shown}");
+    assert!(shown.contains("--diagnose") && !shown.contains("Copyright"), "{shown}");
     assert!(text.ends_with(b"     -?               print this message.\n\n"));
 }
 

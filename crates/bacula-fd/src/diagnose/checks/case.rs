@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fd_config::Config;
+use fd_config::{Config, Settings};
 
 use crate::diagnose::world::World;
 
@@ -11,6 +11,8 @@ use crate::diagnose::world::World;
 pub(in crate::diagnose) struct Read {
     /// Its content; keys and directories are not checked.
     pub(in crate::diagnose) config: Config,
+    /// The settings, or their defaults if they can't be read.
+    pub(in crate::diagnose) settings: Settings,
     /// The files that it consists of, each once.
     pub(in crate::diagnose) files: Vec<PathBuf>,
 }

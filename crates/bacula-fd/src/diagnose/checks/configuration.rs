@@ -14,7 +14,7 @@ use fd_os::io_error_text;
 
 use super::case::Read;
 use crate::daemon::host::{Host, read_settings};
-use crate::daemon::start::unencrypted;
+use crate::daemon::start::{own_address_of_metrics, unencrypted};
 use crate::diagnose::finding::Finding;
 use crate::diagnose::patience::Patience;
 use crate::diagnose::texts;
@@ -40,8 +40,12 @@ pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Findi
             if let Some((kind, name)) = unencrypted(&config).filter(|_| settings.tls.require) {
                 findings.push(Finding::fault(texts::SETTINGS, texts::never_encrypted(kind, name), texts::HINT_ENCRYPT));
             }
+            if let Some((metrics, own)) = own_address_of_metrics(&settings, &config) {
+                let text = texts::metrics_on_own_port(metrics, own);
+                findings.push(Finding::fault(texts::SETTINGS, text, texts::HINT_METRICS_PORT));
+            }
             findings.insert(0, good(file, &config, source.files.len()));
-            (findings, Some(Read { config, files: source.files }))
+            (findings, Some(Read { config, settings, files: source.files }))
         }
         Err(failure) => {
             findings.insert(0, does_not_fit(file, &failure));

@@ -22,8 +22,7 @@ pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     secret.sort();
     secret.dedup();
     let settings = case.read.files.first().map(|file| Settings::path_beside(file.as_os_str()));
-    let own = &config.file_daemon;
-    let user = case.world.process(&own.pid_directory, own.port()).uid;
+    let user = case.world.process().rights.uid;
     let mut findings: Vec<_> = secret.iter().filter_map(|file| of_file(file, true, user, case.world)).collect();
     findings.extend(settings.as_deref().and_then(|file| of_file(file, false, user, case.world)));
     if findings.is_empty() {

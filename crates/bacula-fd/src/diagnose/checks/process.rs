@@ -1,8 +1,10 @@
 //! The daemon: does it run and answer, as whom, with which capabilities?
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use super::case::Case;
 use crate::diagnose::finding::Finding;
-use crate::diagnose::texts::{self, CAPABILITIES, PROCESS};
+use crate::diagnose::texts::{self, CAPABILITIES, METRICS, PROCESS};
 use crate::diagnose::world::{Answer, Process};
 
 /// Capabilities by their numbers.
@@ -10,35 +12,56 @@ const CHOWN: u32 = 0;
 const DAC_OVERRIDE: u32 = 1;
 const DAC_READ_SEARCH: u32 = 2;
 
+/// The ports of a Director and a Storage Daemon.
+const OTHER_DAEMONS: [u16; 2] = [9101, 9103];
+
 /// What a restore of any file needs, with its name.
 const RESTORE: [(u32, &str); 6] =
     [(CHOWN, "CHOWN"), (DAC_OVERRIDE, "DAC_OVERRIDE"), (3, "FOWNER"), (4, "FSETID"), (27, "MKNOD"), (31, "SETFCAP")];
 
 pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     let own = &case.config().file_daemon;
-    let process = case.world.process(&own.pid_directory, own.port());
-    let mut findings: Vec<_> = own
-        .addresses
-        .iter()
-        .map(|address| {
-            let mut called = *address;
-            if called.ip().is_unspecified() {
-                called.set_ip(if called.is_ipv4() {
-                    std::net::Ipv4Addr::LOCALHOST.into()
-                } else {
-                    std::net::Ipv6Addr::LOCALHOST.into()
-                });
-            }
-            let only_here = address.ip().is_loopback();
-            answers(*address, only_here, &process, &case.world.ping(called))
-        })
-        .collect();
-    findings.push(capabilities(&process));
+    let process = case.world.process();
+    let calls: Vec<_> = own.addresses.iter().map(|address| (*address, case.world.ping(called(*address)))).collect();
+    let runs = calls.iter().any(|(_, answer)| *answer == Answer::Pong);
+    let mut findings: Vec<_> = calls.iter().map(|(address, answer)| answers(*address, &process, answer)).collect();
+    findings.push(capabilities(&process, runs));
+    findings.extend(metrics(case, runs));
     findings
 }
 
-fn answers(address: std::net::SocketAddr, only_here: bool, process: &Process, answer: &Answer) -> Finding {
-    match (answer, process.daemon) {
+/// The address to call one that listens by.
+fn called(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    address
+}
+
+/// Does the address of the metrics work, and is it a good one?
+fn metrics(case: &Case<'_>, runs: bool) -> Option<Finding> {
+    let address = case.read.settings.metrics.address?;
+    // The Director and the Storage Daemon can't start on a host where their port is taken.
+    if OTHER_DAEMONS.contains(&address.port()) {
+        return Some(Finding::warning(METRICS, texts::port_of_another_daemon(address), texts::HINT_METRICS_PORT));
+    }
+    Some(match (case.world.metrics(called(address)), runs) {
+        (Answer::Pong, true) => Finding::good(METRICS, texts::metrics_answer(address)),
+        (Answer::Pong, false) | (Answer::Silence, _) => {
+            Finding::warning(METRICS, texts::other_at_metrics(address), texts::HINT_METRICS_PORT)
+        }
+        (Answer::Nothing(why), true) => {
+            Finding::warning(METRICS, texts::no_metrics(address, &why), texts::HINT_NO_METRICS)
+        }
+        (Answer::Nothing(_), false) => Finding::good(METRICS, texts::metrics_free(address)),
+    })
+}
+
+fn answers(address: SocketAddr, process: &Process, answer: &Answer) -> Finding {
+    let only_here = address.ip().is_loopback();
+    match (answer, process.daemon()) {
         (Answer::Pong, daemon) => Finding::good(PROCESS, texts::answers(address, daemon, only_here)),
         (Answer::Silence, daemon) => Finding::fault(PROCESS, texts::silence(address, daemon), texts::HINT_SILENCE),
         (Answer::Nothing(why), Some(pid)) => {
@@ -48,14 +71,14 @@ fn answers(address: std::net::SocketAddr, only_here: bool, process: &Process, an
     }
 }
 
-fn capabilities(process: &Process) -> Finding {
-    let has = |number: u32| process.capabilities >> number & 1 == 1;
+fn capabilities(process: &Process, runs: bool) -> Finding {
+    let has = |number: u32| process.rights.capabilities >> number & 1 == 1;
     let missing: Vec<_> = RESTORE.iter().filter(|(number, _)| !has(*number)).map(|(_, name)| *name).collect();
-    let who = texts::who(process.uid, process.daemon);
+    let who = texts::who(process, runs);
     if !has(DAC_OVERRIDE) && !has(DAC_READ_SEARCH) {
         return Finding::fault(CAPABILITIES, texts::can_not_read(&who), texts::HINT_CAN_NOT_READ);
     }
-    if process.in_user_namespace {
+    if process.rights.in_user_namespace {
         return Finding::warning(CAPABILITIES, texts::user_namespace(&who), texts::HINT_USER_NAMESPACE);
     }
     if missing.is_empty() {

@@ -18,10 +18,12 @@ use super::case::{Case, Read};
 use super::*;
 use crate::diagnose::finding::State;
 use crate::diagnose::patience::Patience;
-use crate::diagnose::world::{About, Answer, PageCache, Process};
+use crate::diagnose::rights::Rights;
+use crate::diagnose::world::{About, Answer, PageCache, Process, Whose};
 
 const DAY: i64 = 86_400;
 const EVERY_CAPABILITY: u64 = 0x1ff_ffff_ffff;
+const ROOT: Rights = Rights { uid: 0, capabilities: EVERY_CAPABILITY, in_user_namespace: false };
 
 /// A host on which all is well, but for what a test changes.
 struct Fake {
@@ -32,6 +34,8 @@ struct Fake {
     page_cache: PageCache,
     clock: Option<bool>,
     pem: Vec<u8>,
+    ping: Answer,
+    metrics: Answer,
     questions: Cell<u32>,
 }
 
@@ -41,10 +45,12 @@ impl Fake {
             now: 100 * DAY,
             about: About { is_directory: true, mode: 0o750, uid: 0 },
             free: 1 << 30,
-            process: Process { daemon: Some(7), uid: 0, capabilities: EVERY_CAPABILITY, in_user_namespace: false },
+            process: Process { whose: Whose::Daemon(7), rights: ROOT },
             page_cache: PageCache { reads_uncached: false, tells_of_any_file: false },
             clock: Some(true),
             pem: Vec::new(),
+            ping: Answer::Pong,
+            metrics: Answer::Pong,
             questions: Cell::new(0),
         }
     }
@@ -91,7 +97,7 @@ impl World for Fake {
         false
     }
 
-    fn process(&self, _: &Path, _: u16) -> Process {
+    fn process(&self) -> Process {
         self.process
     }
 
@@ -104,7 +110,11 @@ impl World for Fake {
     }
 
     fn ping(&self, _: SocketAddr) -> Answer {
-        Answer::Pong
+        self.ping.clone()
+    }
+
+    fn metrics(&self, _: SocketAddr) -> Answer {
+        self.metrics.clone()
     }
 
     fn reach(&self, places: &[(String, u16)]) -> Vec<Result<Duration, String>> {
@@ -115,6 +125,11 @@ impl World for Fake {
 
 /// What a check finds with this in the Director's resource.
 fn found(check: fn(&Case<'_>) -> Vec<Finding>, director: &str, world: &Fake) -> Vec<Finding> {
+    found_with(check, director, "", world)
+}
+
+/// The same with settings.
+fn found_with(check: fn(&Case<'_>) -> Vec<Finding>, director: &str, settings: &str, world: &Fake) -> Vec<Finding> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bacula-fd.conf");
     let text = format!(
@@ -123,6 +138,7 @@ fn found(check: fn(&Case<'_>) -> Vec<Finding>, director: &str, world: &Fake) -> 
          Messages {{ Name = m; director = d = all }}\n"
     );
     std::fs::write(&file, text).unwrap();
+    std::fs::write(folder.path().join("bacula-fd.toml"), settings).unwrap();
     let (_, read) = configuration::read(file.as_os_str(), &Patience::new());
     let read: Read = read.unwrap();
     check(&Case { read: &read, world, storages: &[("s".to_owned(), 9103)] })
@@ -164,7 +180,8 @@ fn the_days_of_a_certificate_decide() {
 #[test]
 fn capabilities_say_what_can_be_saved_and_restored() {
     let with = |capabilities, in_user_namespace| {
-        let process = Process { capabilities, in_user_namespace, ..Fake::well().process };
+        let rights = Rights { capabilities, in_user_namespace, ..ROOT };
+        let process = Process { rights, ..Fake::well().process };
         found(process::check, "", &Fake { process, ..Fake::well() }).pop().unwrap()
     };
     let only_read = with(1 << 2, false);
@@ -177,9 +194,47 @@ fn capabilities_say_what_can_be_saved_and_restored() {
 }
 
 #[test]
+fn capabilities_are_those_of_the_daemon_or_of_its_unit() {
+    let nothing = || Answer::Nothing("Connection refused".to_owned());
+    let with = |whose, ping, capabilities| {
+        let process = Process { whose, rights: Rights { uid: 113, capabilities, in_user_namespace: false } };
+        found(process::check, "", &Fake { process, ping, ..Fake::well() }).pop().unwrap().text
+    };
+    let unit = with(Whose::Unit, nothing(), 1 << 2);
+    assert!(unit.starts_with("the daemon that bacula-fd.service starts (user 113) can save every file, and"), "{unit}");
+    let unseen = with(Whose::This, Answer::Pong, EVERY_CAPABILITY);
+    assert!(unseen.contains("root can see what the daemon may do") && !unseen.contains("no daemon runs"), "{unseen}");
+    assert!(with(Whose::This, nothing(), EVERY_CAPABILITY).contains("no daemon runs"));
+}
+
+#[test]
+fn metrics_are_answered_by_the_daemon_on_a_port_of_their_own() {
+    let nothing = || Answer::Nothing("Connection refused".to_owned());
+    let with = |port: u16, ping, metrics| {
+        let settings = format!("[metrics]\naddress = \"127.0.0.1:{port}\"\n");
+        let world = Fake { ping, metrics, ..Fake::well() };
+        let found = found_with(process::check, "", &settings, &world).pop().unwrap();
+        assert_eq!(found.area, "metrics");
+        found.state
+    };
+    assert_eq!(with(19102, Answer::Pong, Answer::Pong), State::Good);
+    assert_eq!(with(19102, nothing(), nothing()), State::Good);
+    for (ping, metrics) in [
+        (Answer::Pong, nothing()),
+        (nothing(), Answer::Pong),
+        (Answer::Pong, Answer::Silence),
+        (nothing(), Answer::Silence),
+    ] {
+        assert_eq!(with(19102, ping, metrics), State::Warning);
+    }
+    assert_eq!(with(9101, Answer::Pong, Answer::Pong), State::Warning);
+    assert_eq!(with(9103, Answer::Pong, Answer::Pong), State::Warning);
+}
+
+#[test]
 fn the_page_cache_is_left_alone_by_root_or_a_new_kernel() {
     let with = |uid, reads_uncached, tells_of_any_file| {
-        let process = Process { uid, ..Fake::well().process };
+        let process = Process { rights: Rights { uid, ..ROOT }, ..Fake::well().process };
         let page_cache = PageCache { reads_uncached, tells_of_any_file };
         states(&found(host::page_cache, "", &Fake { process, page_cache, ..Fake::well() }))
     };
