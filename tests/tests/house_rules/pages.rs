@@ -143,6 +143,17 @@ fn every_link_of_a_page_leads_to_a_file_and_a_heading() -> Outcome<()> {
 
 /// A page that the book does not list is one that its readers don't find.
 #[test]
+fn the_example_of_the_manual_page_is_the_packages_configuration() -> Outcome<()> {
+    let page = read("docs/man/bacula-fd.conf.5.md")?;
+    let example = page.split("## Examples").nth(1).and_then(|rest| rest.split("```").nth(1)).unwrap_or_default();
+    let packaged = read("packaging/files/bacula-fd.conf.in")?;
+    // But for the comment that leads to the manual page.
+    let (_, packaged) = packaged.split_once("\n\n").unwrap_or_default();
+    assert_eq!(example.trim(), packaged.trim(), "the page on the left, the package on the right");
+    Ok(())
+}
+
+#[test]
 fn every_page_of_the_manual_is_in_its_table_of_contents() -> Outcome<()> {
     const CONTENTS: &str = "docs/SUMMARY.md";
     let summary = read(CONTENTS)?;
