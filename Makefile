@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -72,7 +72,8 @@ fresh-root: setup ## The short demo and most tests on a Debian 12 with make, ca-
 lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, the book, house rules
 	@scripts/lint
 
-book: setup lint-tools ## The manual in HTML, in target/book; every link in it is followed
+book: ## The manual in HTML, in target/book; every link in it is followed
+	@scripts/lint-tools mdbook
 	@scripts/book
 
 lint-tools: ## Install the tools of `make lint`, pinned, under ~/.cache/ferrofd
@@ -234,6 +235,9 @@ upgrade-test: deb ## The DEB over that of the release before, in the middle of a
 
 first-hour-test: deb ## Follow docs/first-hour.md literally on a bare Debian 13, in a throw-away root
 	@scripts/first-hour-test
+
+pages-test: deb ## Walk the commands of migrating, install and monitoring.md as typed, in a throw-away root: no secret is left open
+	@scripts/pages-test
 
 compat-test: deb ## Directors and Storage Daemons of other releases, with the stock File Daemon and ours
 	@scripts/compat-test bookworm trixie
