@@ -4,5 +4,6 @@
 mod cancel_reaches;
 mod hang_ups;
 mod heavy_expressions;
+mod refused_calls;
 mod secrets;
 mod slow_storage;

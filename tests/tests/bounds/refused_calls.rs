@@ -1,0 +1,92 @@
+//! Daemons in which the kernel refuses a young system call: an old kernel answers `ENOSYS`, a
+//! container runtime that does not know the call answers `EPERM`. Jobs do without it.
+
+use std::fs;
+use std::path::Path;
+
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, RecordRules, Restore, Result, TreeOptions, TreeRules, build_every_type,
+    build_many_files, compare_records, compare_trees, set_fixed_times,
+};
+use nix::libc;
+
+/// The calls that came after Linux 3.10 and that the daemon, its libraries or the C library make,
+/// or may make some day. `clone3` is left out for `EPERM`: there the C library starts no thread.
+/// `getrandom` is left out: without it OpenSSL can't be used, and the stock daemon does not start.
+const CALLS: [(&str, i64); 21] = [
+    ("cachestat", 451),
+    ("clone3", libc::SYS_clone3),
+    ("close_range", libc::SYS_close_range),
+    ("copy_file_range", libc::SYS_copy_file_range),
+    ("epoll_pwait2", libc::SYS_epoll_pwait2),
+    ("execveat", libc::SYS_execveat),
+    ("faccessat2", libc::SYS_faccessat2),
+    ("fchmodat2", libc::SYS_fchmodat2),
+    ("memfd_create", libc::SYS_memfd_create),
+    ("mlock2", libc::SYS_mlock2),
+    ("openat2", libc::SYS_openat2),
+    ("pidfd_open", libc::SYS_pidfd_open),
+    ("pidfd_send_signal", libc::SYS_pidfd_send_signal),
+    ("preadv2", libc::SYS_preadv2),
+    ("pwritev2", libc::SYS_pwritev2),
+    ("renameat2", libc::SYS_renameat2),
+    ("rseq", libc::SYS_rseq),
+    ("sched_getattr", libc::SYS_sched_getattr),
+    ("sched_setattr", libc::SYS_sched_setattr),
+    ("seccomp", libc::SYS_seccomp),
+    ("statx", libc::SYS_statx),
+];
+
+const CODES: [(&str, i32); 2] = [("enosys", libc::ENOSYS), ("eperm", libc::EPERM)];
+
+/// One client for each call and code, and one without any.
+fn clients(fd: Fd) -> Vec<ClientOptions> {
+    let refused = CALLS.iter().flat_map(|call| CODES.map(|code| (call, code)));
+    let refused = refused.filter(|((call, _), (code, _))| (*call, *code) != ("clone3", "eperm"));
+    let client = |name: &str| ClientOptions::new(fd).named(name);
+    let of = |((call, number), (code, error)): (&(&str, i64), (&str, i32))| {
+        let mut client = client(&format!("{}-{code}", call.replace('_', "-")));
+        let program = env!("CARGO_BIN_EXE_refuse");
+        client.wrapper = [program, &number.to_string(), &error.to_string()].map(str::to_owned).to_vec();
+        client
+    };
+    std::iter::once(client("all")).chain(refused.map(of)).collect()
+}
+
+#[test]
+fn a_young_system_call_that_is_refused_costs_no_data() -> Result<()> {
+    let mut options = BedOptions::new("refused", clients(Fd::under_test()?))?;
+    let source = options.source()?;
+    build_every_type(&source.join("types"), &TreeOptions::default())?;
+    build_many_files(&source.join("many"), 2, 100, 4000)?;
+    set_fixed_times(&source)?;
+    options.device.push("Maximum Concurrent Jobs = 5".to_owned());
+    let names: Vec<_> = options.clients.iter().map(|client| client.name.clone()).collect();
+    let bed = Bed::start(options)?;
+    let backups: Vec<_> = names.iter().map(|name| format!("run job=backup-{name} level=Full yes")).collect();
+    let backups = bed.queue_all(&backups)?;
+    bed.wait_for_reports(&backups)?;
+    let mut restores = Vec::new();
+    let mut whole = None;
+    for (name, job) in names.iter().zip(backups) {
+        let result = bed.result(job)?.must_be_good()?;
+        assert_eq!(result.row.errors, 0, "{name}: {}", result.log);
+        let row = result.row;
+        let (first, first_name) = whole.get_or_insert_with(|| (row.clone(), name.clone()));
+        let comparison =
+            compare_records(bed.records(first, first_name)?, bed.records(&row, name)?, RecordRules::default())?;
+        assert!(comparison.is_equal() && comparison.records > 100, "{name}: {}", comparison.text());
+        let to = bed.folder().join(name);
+        restores.push((name, Restore { job, from: name, onto: name, to: &to, replace: "always" }.command()));
+    }
+    let commands: Vec<_> = restores.iter().map(|(_, command)| command.clone()).collect();
+    for ((name, _), job) in restores.iter().zip(bed.queue_all(&commands)?) {
+        let result = bed.wait(job)?.must_be_good()?;
+        assert_eq!(result.row.errors, 0, "{name}: {}", result.log);
+        let restored = bed.folder().join(name).join(source.strip_prefix("/").unwrap_or(&source));
+        assert_eq!(compare_trees(&source, &restored, TreeRules::restored())?, Vec::<String>::new(), "{name}");
+        fs::remove_dir_all(bed.folder().join(Path::new(name)))
+            .map_err(|error| bed::BedError::Usage(error.to_string()))?;
+    }
+    Ok(())
+}
