@@ -39,6 +39,11 @@ pub(crate) fn plugin_read_error(path: &[u8], errno: i32) -> Vec<u8> {
     [b"Read error on file ", path, b". ERR=", error_text(errno).as_bytes(), b"\n"].concat()
 }
 
+/// All files with data failed. The stock daemon's job ends with warnings.
+pub(crate) fn nothing_read(files: u64) -> Vec<u8> {
+    format!("No file could be read: of {files} with data, no data is saved.\n").into_bytes()
+}
+
 /// A read error beyond the limit.
 pub(crate) fn too_many_errors(errors: u32) -> Vec<u8> {
     format!("Too many errors. JobErrors={errors}.\n").into_bytes()

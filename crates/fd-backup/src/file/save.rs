@@ -146,6 +146,7 @@ impl<'j> Saver<'j> {
             }
             Content::NotOpened(errno) => {
                 let text = texts::cannot_open(&entry.read_path(), errno);
+                self.emitter.piece().tally.unread += 1;
                 self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
                 return Ok(Saved::NotOpened);
             }
@@ -339,8 +340,10 @@ impl<'j> Saver<'j> {
         };
         self.job.times.add(Stage::Read, source.spent());
         match end {
-            DataEnd::Complete => {}
+            DataEnd::Complete => self.emitter.piece().tally.read += 1,
             DataEnd::ReadError(errno) => {
+                let tally = &mut self.emitter.piece().tally;
+                *(if source.has_given() { &mut tally.read } else { &mut tally.unread }) += 1;
                 self.emitter.note(Event::ReadError { text: texts::read_error(&entry.read_path(), errno) });
             }
         }

@@ -36,6 +36,8 @@ pub(crate) struct Source {
     kind: Kind,
     /// Time that opening and reading took so far.
     spent: Duration,
+    /// Whether a read gave anything.
+    has_given: bool,
 }
 
 #[derive(Debug)]
@@ -149,7 +151,7 @@ impl Source {
             }
             _ => Kind::Device,
         };
-        Self { file, kind, spent }
+        Self { file, kind, spent, has_given: false }
     }
 
     /// Whether the file is larger now than its attributes say. Some file systems don't know sizes.
@@ -170,6 +172,11 @@ impl Source {
         self.spent
     }
 
+    /// Whether a read gave anything.
+    pub(crate) fn has_given(&self) -> bool {
+        self.has_given
+    }
+
     /// One `read` to the end of `out`: at most `most` bytes, 0 at the end. `None` if the job is
     /// stopped.
     pub(crate) fn read(
@@ -182,6 +189,7 @@ impl Source {
         let result = self.read_untimed(out, most, is_stopped);
         let elapsed = begun.elapsed();
         self.spent += elapsed;
+        self.has_given |= matches!(result, Ok(Some(1..)));
         if let (Kind::Regular { ahead, .. }, Ok(Some(len))) = (&mut self.kind, &result) {
             ahead.note(*len, elapsed);
         }

@@ -47,6 +47,7 @@ pub fn run(
         return Err(BackupError::Cancelled);
     }
     sender.finish(&walked);
+    sender.must_have_read()?;
     if let Some(list) = &plan.accurate {
         sender.send_tail(list, &job)?;
     }

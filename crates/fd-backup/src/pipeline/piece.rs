@@ -27,6 +27,10 @@ pub(crate) struct Tally {
     pub(crate) examined: u64,
     pub(crate) read_bytes: u64,
     pub(crate) job_bytes: u64,
+    /// Files whose data was read, all or a part.
+    pub(crate) read: u32,
+    /// Files with data of which nothing could be read.
+    pub(crate) unread: u32,
 }
 
 /// An event after the first `at` bytes of the frames.

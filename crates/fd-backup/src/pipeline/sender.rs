@@ -29,6 +29,9 @@ pub(crate) struct Sender<'s> {
     plan: &'s BackupPlan,
     /// FileIndex of the last record sent.
     last_file: u32,
+    /// Files whose data was read, and those of which nothing could be read.
+    read: u64,
+    unread: u64,
     metadata_warnings: [(MetadataKind, WarningLimit); 2],
 }
 
@@ -41,7 +44,8 @@ impl<'s> Sender<'s> {
         sink: &'s mut dyn FrameSink,
     ) -> Self {
         let metadata_warnings = [MetadataKind::Acl, MetadataKind::Xattr].map(|kind| (kind, WarningLimit::new(kind)));
-        Self { plan, progress, log, cancel, sink, last_file: plan.files_before, metadata_warnings }
+        let last_file = plan.files_before;
+        Self { plan, progress, log, cancel, sink, last_file, read: 0, unread: 0, metadata_warnings }
     }
 
     pub(crate) fn send_all(&mut self, job: &Job) -> Result<(), BackupError> {
@@ -91,6 +95,8 @@ impl<'s> Sender<'s> {
     fn count(&mut self, tally: Tally) {
         let progress = self.progress;
         self.last_file = self.last_file.saturating_add(tally.files);
+        self.read += u64::from(tally.read);
+        self.unread += u64::from(tally.unread);
         (0..tally.files).for_each(|_| progress.add_file());
         progress.add_read_bytes(tally.read_bytes);
         progress.add_job_bytes(tally.job_bytes);
@@ -173,6 +179,13 @@ impl<'s> Sender<'s> {
             let text = fd_walk::texts::skipped_directories(walked.skipped_directories);
             self.log.message(MessageType::Warning, &text);
         }
+    }
+
+    /// Ends a job that was to read files and could read none, not even in part: attributes alone
+    /// are no backup. What an incomplete job has sent before counts.
+    pub(crate) fn must_have_read(&self) -> Result<(), BackupError> {
+        let has_read = self.read > 0 || self.unread == 0 || self.plan.files_before > 0;
+        if has_read { Ok(()) } else { Err(self.fatal(&texts::nothing_read(self.unread))) }
     }
 
     /// Sends the records after the last file of an accurate job.

@@ -52,6 +52,7 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
         let text = texts::plugin_read_error(&file.entry.path, end.errno);
         saver.emitter.note(Event::ReadError { text });
     }
+    saver.emitter.piece().tally.read += 1;
     saver.emitter.close_stream();
     call(saver, guest, Io::Close)?;
     Ok(true)

@@ -169,13 +169,18 @@ fn a_panic_ends_all_threads_of_its_job() {
 /// has no speed.
 const UNREADABLE: [&str; 2] = ["/sys/devices/virtual/net/lo/speed", "/sys/devices/virtual/net/lo/duplex"];
 
-fn unreadable() -> Bed {
-    Bed::with_lines(&["I", "O M", "N", &format!("F {}", UNREADABLE[0]), &format!("F {}", UNREADABLE[1]), "N", "N"])
+fn unreadable(more: &[&str]) -> Bed {
+    let [first, second] = UNREADABLE.map(|path| format!("F {path}"));
+    let lines = ["I", "O M", "N", &first, &second].into_iter().chain(more.iter().copied()).chain(["N", "N"]);
+    Bed::with_lines(&lines.collect::<Vec<_>>())
 }
 
 #[test]
 fn a_read_error_closes_the_stream_and_counts_twice() {
-    let outcome = unreadable().run();
+    let bed = unreadable(&["F @/file"]);
+    bed.file("file", b"x");
+    let outcome = bed.run();
+    assert!(outcome.result.is_ok());
     for path in UNREADABLE {
         assert_eq!(outcome.streams(path), [1, 2, 3]);
     }
@@ -186,13 +191,29 @@ fn a_read_error_closes_the_stream_and_counts_twice() {
 
 #[test]
 fn a_read_error_beyond_the_limit_ends_the_job() {
-    let mut bed = unreadable();
+    let mut bed = unreadable(&[]);
     bed.plan.max_job_errors = 2;
     let outcome = bed.run();
     assert!(matches!(outcome.result, Err(BackupError::Fatal(_))));
     // Each read error counts two. At the second one there are three, and the limit is two.
     assert_eq!(outcome.texts(MessageType::Error).len(), 2);
     assert_eq!(outcome.texts(MessageType::Fatal), ["Too many errors. JobErrors=4.\n"]);
+}
+
+#[test]
+fn a_job_whose_files_all_fail_to_be_read_fails() {
+    let outcome = unreadable(&[]).run();
+    assert!(matches!(outcome.result, Err(BackupError::Fatal(_))));
+    assert_eq!(outcome.texts(MessageType::Error).len(), 2);
+    let text = "No file could be read: of 2 with data, no data is saved.\n";
+    assert_eq!(outcome.texts(MessageType::Fatal), [text]);
+
+    let mut resumed = unreadable(&[]);
+    resumed.plan.files_before = 1;
+    assert!(resumed.run().result.is_ok(), "the part before has its files");
+    let empty = Bed::with_lines(&["I", "O M", "N", "F @/empty", "N", "N"]);
+    empty.file("empty", b"");
+    assert!(empty.run().result.is_ok(), "there was nothing to read");
 }
 
 #[test]
