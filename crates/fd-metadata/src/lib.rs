@@ -8,6 +8,7 @@
 //! What is where:
 //!
 //! - `reader`, `writer`: ACLs and extended attributes, read from a file and applied to one.
+//! - `no_proc`: paths of open objects, and what is done where there is no `/proc`.
 //! - `target`: an object that is held, its owner, mode and times; how special files are made.
 //! - `names`: names of users and groups; `warnings`: how many warnings a backup shows; `texts`:
 //!   their words.
@@ -16,6 +17,7 @@
 //! error of the job.
 
 mod names;
+mod no_proc;
 mod reader;
 mod target;
 mod texts;
@@ -25,5 +27,5 @@ mod writer;
 pub use names::NameCache;
 pub use reader::{FileMetadata, MetadataReader, Place, ReadWarnings, Wanted};
 pub use target::{AttributeFailures, Target, UsualOwner, make_fifo, make_node, pin};
-pub use warnings::WarningLimit;
-pub use writer::{MetadataWriter, WriterWarning};
+pub use warnings::{Failures, WarningLimit};
+pub use writer::{MetadataWriter, WriterWarnings};

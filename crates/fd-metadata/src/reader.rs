@@ -2,16 +2,20 @@
 //!
 //! A file without either costs one system call: whether there is an ACL shows in the list of
 //! attributes. Reading is by path, by descriptor or by a handle, and never follows a symbolic link.
+//! Each ACL and each attribute is read for itself: what fails costs only itself.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use fd_records::{Acl, FileType, xattr};
 use nix::errno::Errno;
 use rustix::buffer::spare_capacity;
+use rustix::fs::{Mode, OFlags};
 
 use crate::names::NameCache;
+use crate::no_proc::{descriptor_path, has_proc};
 use crate::texts;
+use crate::warnings::Failures;
 
 const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
 const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
@@ -23,6 +27,9 @@ const KERNEL_LIMIT: usize = 64 * 1024;
 /// The most that a Storage Daemon accepts as one record (reference 04 §1.4).
 const RECORD_LIMIT: usize = 1_000_000;
 
+/// Memory of a payload that is kept for the next file.
+const KEPT: usize = 64 * 1024;
+
 /// Where the file is.
 #[derive(Clone, Copy)]
 pub enum Place<'a> {
@@ -32,12 +39,15 @@ pub enum Place<'a> {
     /// handle (`O_PATH`) of the file that is meant. The error is `ENOENT`, or another one about its
     /// path, if it is gone.
     Handle(&'a [u8], &'a dyn Fn() -> io::Result<OwnedFd>),
+    /// The same, of a directory that the job does not enter. It is not touched by its path: that
+    /// could mount what is mounted on access, or wait for a server.
+    Barred(&'a [u8], &'a dyn Fn() -> io::Result<OwnedFd>),
 }
 
 impl std::fmt::Debug for Place<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Handle(path, _) => write!(f, "{}", path.escape_ascii()),
+            Self::Handle(path, _) | Self::Barred(path, _) => write!(f, "{}", path.escape_ascii()),
             Self::File(file) => write!(f, "{file:?}"),
         }
     }
@@ -76,56 +86,58 @@ pub struct FileMetadata {
 
 impl FileMetadata {
     fn clear(&mut self) {
-        self.access_acl.clear();
-        self.default_acl.clear();
-        self.xattrs.clear();
+        for payload in [&mut self.access_acl, &mut self.default_acl, &mut self.xattrs] {
+            payload.clear();
+            payload.shrink_to(KEPT);
+        }
     }
 }
 
 /// Reads metadata. Each thread has its own reader, without shared state.
-///
-/// Remembers that a device supports no ACLs or no extended attributes, and does not ask it again
-/// until a file of another device has come.
 #[derive(Default, Debug)]
 pub struct MetadataReader {
     names: NameCache,
-    device: Option<Device>,
+    /// The device of the last file, and whether that is a Windows share.
+    device: Option<(u64, bool)>,
     /// Reused for lists.
     list: Vec<u8>,
     /// Reused for values.
     value: Vec<u8>,
+    /// How many warnings have had a text.
+    told: ReadTold,
 }
 
-/// What is known about the device of the last file.
-#[derive(Clone, Copy, Debug)]
-struct Device {
-    number: u64,
-    has_acls: bool,
-    has_xattrs: bool,
+/// How many warnings of each kind have had a text: a job shows no more of all its readers' than the
+/// first few, so no reader makes more.
+#[derive(Default, Debug)]
+struct ReadTold {
+    acl: usize,
+    xattr: usize,
+}
+
+/// What could not be read. A [`crate::WarningLimit`] of its kind must admit a text before it is
+/// shown.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ReadWarnings {
+    /// ACLs. The stock daemon saves the file without it and without a message.
+    pub acl: Failures,
+    /// Extended attributes.
+    pub xattr: Failures,
+}
+
+/// The file that metadata is read of, and what it is read for.
+struct Reading<'a> {
+    path: &'a [u8],
+    file_type: FileType,
+    wanted: Wanted,
     is_cifs: bool,
 }
 
-/// The warnings about a file of which there is no handle: none if it is gone, or something else has
-/// taken its place.
-fn without_handle(error: &io::Error, path: &[u8], acl: bool, xattr: bool) -> ReadWarnings {
-    let errno = Errno::from_raw(error.raw_os_error().unwrap_or(Errno::EIO as i32));
-    if matches!(errno, Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) {
-        return ReadWarnings::default();
+impl Reading<'_> {
+    /// Whether its ACLs are read. A link has none.
+    fn wants_acl(&self) -> bool {
+        self.wanted.acl && self.file_type != FileType::Symlink
     }
-    ReadWarnings {
-        acl: acl.then(|| texts::acl_failed(path, errno)),
-        xattr: xattr.then(|| texts::list_failed(path, errno)),
-    }
-}
-
-/// What could not be read, each a warning complete with line end that a [`crate::WarningLimit`] of
-/// its kind must admit before it is shown.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct ReadWarnings {
-    /// About an ACL. The stock daemon saves the file without it and without a message.
-    pub acl: Option<Vec<u8>>,
-    /// About extended attributes.
-    pub xattr: Option<Vec<u8>>,
 }
 
 impl MetadataReader {
@@ -147,57 +159,127 @@ impl MetadataReader {
         found: &mut FileMetadata,
     ) -> ReadWarnings {
         found.clear();
-        let mut object = match place {
-            Place::Handle(path, _) => Object::Path(path),
-            Place::File(file) => Object::File(file),
-        };
-        let mut known = self.device_of(object, device, wanted);
-        let acl = wanted.acl && known.has_acls && file_type != FileType::Symlink;
-        let xattr = wanted.xattr && known.has_xattrs;
         let mut warnings = ReadWarnings::default();
-        if acl || xattr {
-            let mut listed = list(object, &mut self.list);
-            // A file without any costs no handle.
-            let is_worth_it = listed.is_err() || !self.list.is_empty() || known.is_cifs;
-            let (handle, name);
-            if let Place::Handle(_, reach) = place
-                && is_worth_it
-                && listed != Err(Errno::ENOTSUP)
-            {
-                handle = match reach() {
-                    Ok(handle) => handle,
-                    Err(error) => return without_handle(&error, path, acl, xattr),
-                };
-                name = format!("/proc/self/fd/{}", handle.as_raw_fd());
-                object = Object::Handle(name.as_bytes());
-                listed = list(object, &mut self.list);
-            }
-            if listed == Err(Errno::ENOTSUP) {
-                known.has_acls = false;
-                known.has_xattrs = false;
-            } else {
-                if acl {
-                    let failed = self.read_acls(object, listed.is_ok(), file_type, &mut known, found);
-                    warnings.acl = failed.err().map(|errno| texts::acl_failed(path, errno));
+        let known = self.device.filter(|(number, _)| *number == device).map(|(_, is_cifs)| is_cifs);
+        let mut reading = Reading { path, file_type, wanted, is_cifs: known.unwrap_or_default() };
+        if !reading.wants_acl() && !wanted.xattr {
+            return warnings;
+        }
+        match place {
+            Place::File(file) => {
+                if known.is_none() {
+                    reading.is_cifs = is_cifs(file);
+                    self.device = Some((device, reading.is_cifs));
                 }
-                if xattr {
-                    warnings.xattr = match listed {
-                        Ok(()) => self.read_xattrs(object, path, wanted.acl, known.is_cifs, found),
-                        Err(Errno::ENOENT) => None,
-                        Err(errno) => Some(texts::list_failed(path, errno)),
+                self.read_object(Object::File(file), &reading, found, &mut warnings);
+            }
+            Place::Handle(name, reach) | Place::Barred(name, reach) => {
+                // A file without any costs no handle.
+                let is_done = known == Some(false)
+                    && matches!(place, Place::Handle(..))
+                    && match list(Object::Path(name), &mut self.list) {
+                        Ok(()) => self.list.is_empty(),
+                        Err(errno) => errno == Errno::ENOTSUP,
                     };
+                if !is_done {
+                    let handle = match reach() {
+                        Ok(handle) => handle,
+                        Err(error) => {
+                            self.without_handle(&error, &reading, &mut warnings);
+                            return warnings;
+                        }
+                    };
+                    if known.is_none() {
+                        reading.is_cifs = is_cifs(handle.as_fd());
+                        self.device = Some((device, reading.is_cifs));
+                    }
+                    self.read_handle(&handle, name, reach, &reading, found, &mut warnings);
                 }
             }
         }
-        self.device = Some(known);
         warnings
     }
 
-    /// What is known about the file's device; forgets the one before.
-    fn device_of(&self, object: Object<'_>, number: u64, wanted: Wanted) -> Device {
-        match self.device {
-            Some(known) if known.number == number => known,
-            _ => Device { number, has_acls: true, has_xattrs: true, is_cifs: wanted.xattr && is_cifs(object) },
+    /// Reads the file of a handle.
+    fn read_handle(
+        &mut self,
+        handle: &OwnedFd,
+        name: &[u8],
+        reach: &dyn Fn() -> io::Result<OwnedFd>,
+        reading: &Reading<'_>,
+        found: &mut FileMetadata,
+        warnings: &mut ReadWarnings,
+    ) {
+        let link = descriptor_path(handle.as_fd());
+        let listed = list(Object::Handle(&link), &mut self.list);
+        if listed != Err(Errno::ENOENT) || has_proc() {
+            return self.read_listed(Object::Handle(&link), listed, reading, found, warnings);
+        }
+        if is_directory(reading.file_type) {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            match rustix::fs::openat(handle, c".", flags, Mode::empty()) {
+                Ok(directory) => self.read_object(Object::File(directory.as_fd()), reading, found, warnings),
+                Err(errno) => self.without_handle(&errno.into(), reading, warnings),
+            }
+            return;
+        }
+        self.read_object(Object::Path(name), reading, found, warnings);
+        // Nothing is kept of what may have taken its place meanwhile.
+        if let Err(error) = reach() {
+            found.clear();
+            *warnings = ReadWarnings::default();
+            self.without_handle(&error, reading, warnings);
+        }
+    }
+
+    /// The warnings about a file of which there is no handle: none if it is gone, or something else
+    /// has taken its place.
+    fn without_handle(&mut self, error: &io::Error, reading: &Reading<'_>, warnings: &mut ReadWarnings) {
+        let errno = Errno::from_raw(error.raw_os_error().unwrap_or(Errno::EIO as i32));
+        if matches!(errno, Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) {
+            return;
+        }
+        if reading.wants_acl() {
+            warnings.acl.add(&mut self.told.acl, || texts::acl_failed(reading.path, "ACL", errno));
+        }
+        if reading.wanted.xattr {
+            warnings.xattr.add(&mut self.told.xattr, || texts::list_failed(reading.path, errno));
+        }
+    }
+
+    /// Reads what can be read now.
+    fn read_object(
+        &mut self,
+        object: Object<'_>,
+        reading: &Reading<'_>,
+        found: &mut FileMetadata,
+        warnings: &mut ReadWarnings,
+    ) {
+        let listed = list(object, &mut self.list);
+        self.read_listed(object, listed, reading, found, warnings);
+    }
+
+    /// Reads what is in the list.
+    fn read_listed(
+        &mut self,
+        object: Object<'_>,
+        listed: Result<(), Errno>,
+        reading: &Reading<'_>,
+        found: &mut FileMetadata,
+        warnings: &mut ReadWarnings,
+    ) {
+        if listed == Err(Errno::ENOTSUP) {
+            // So says this file; others of its file system may have some.
+            return;
+        }
+        if reading.wants_acl() {
+            self.read_acls(object, listed.is_ok(), reading, found, &mut warnings.acl);
+        }
+        if reading.wanted.xattr {
+            match listed {
+                Ok(()) => self.read_xattrs(object, reading, found, &mut warnings.xattr),
+                Err(errno) => warnings.xattr.add(&mut self.told.xattr, || texts::list_failed(reading.path, errno)),
+            }
         }
     }
 
@@ -206,70 +288,80 @@ impl MetadataReader {
         &mut self,
         object: Object<'_>,
         listed: bool,
-        file_type: FileType,
-        device: &mut Device,
+        reading: &Reading<'_>,
         found: &mut FileMetadata,
-    ) -> Result<(), Errno> {
-        let is_directory = matches!(
-            file_type,
-            FileType::Directory | FileType::NoRecurse | FileType::OtherFileSystem | FileType::InvalidFileSystem
-        );
-        for (name, payload, possible) in
-            [(ACCESS_ACL, &mut found.access_acl, true), (DEFAULT_ACL, &mut found.default_acl, is_directory)]
-        {
+        failures: &mut Failures,
+    ) {
+        let is_directory = is_directory(reading.file_type);
+        for (name, payload, possible, what) in [
+            (ACCESS_ACL, &mut found.access_acl, true, "access ACL"),
+            (DEFAULT_ACL, &mut found.default_acl, is_directory, "default ACL"),
+        ] {
             if !possible || (listed && !names_in(&self.list).any(|listed| listed == name)) {
                 continue;
             }
-            match get(object, name, &mut self.value) {
-                Ok(()) => {
-                    // A value that is no ACL would be a defect of the file system; the reference is
-                    // silent too.
-                    if let Ok(acl) = Acl::from_kernel(&self.value)
-                        && (!acl.is_trivial() || (name == DEFAULT_ACL && !acl.entries().is_empty()))
-                    {
-                        acl.to_text(payload, &mut self.names);
-                        payload.push(0);
+            let acl = match get(object, name, &mut self.value) {
+                // Not there, or gone since the list was made.
+                Err(Errno::ENODATA) => continue,
+                Err(Errno::ENOTSUP) if !listed => continue,
+                got => got.and_then(|()| Acl::from_kernel(&self.value).map_err(|_| Errno::EINVAL)),
+            };
+            let told = &mut self.told.acl;
+            match acl {
+                Ok(acl) if acl.is_trivial() && (name != DEFAULT_ACL || acl.entries().is_empty()) => {}
+                Ok(acl) => {
+                    acl.to_text(payload, &mut self.names);
+                    payload.push(0);
+                    if payload.len() > RECORD_LIMIT {
+                        failures.add(told, || texts::acl_too_long(reading.path, what, payload.len(), RECORD_LIMIT));
+                        payload.clear();
                     }
                 }
-                Err(Errno::ENOTSUP) => device.has_acls = false,
-                // Gone since the list was made.
-                Err(Errno::ENODATA | Errno::ENOENT) => {}
-                Err(errno) => return Err(errno),
+                Err(errno) => failures.add(told, || texts::acl_failed(reading.path, what, errno)),
             }
         }
-        Ok(())
     }
 
-    /// Reads the values of all listed names. One that fails drops the record, as in the reference.
+    /// Reads the values of all listed names, each for itself.
     fn read_xattrs(
         &mut self,
         object: Object<'_>,
-        path: &[u8],
-        without_acls: bool,
-        is_cifs: bool,
+        reading: &Reading<'_>,
         found: &mut FileMetadata,
-    ) -> Option<Vec<u8>> {
-        if is_cifs && !names_in(&self.list).any(|name| name == CIFS_ACL) {
+        failures: &mut Failures,
+    ) {
+        if reading.is_cifs && !names_in(&self.list).any(|name| name == CIFS_ACL) {
             self.list.extend_from_slice(CIFS_ACL);
             self.list.push(0);
         }
+        let told = &mut self.told.xattr;
         for name in names_in(&self.list) {
-            if without_acls && (name == ACCESS_ACL || name == DEFAULT_ACL) {
+            // These have records of their own.
+            if reading.wanted.acl && (name == ACCESS_ACL || name == DEFAULT_ACL) {
                 continue;
             }
             if let Err(errno) = get(object, name, &mut self.value) {
-                found.xattrs.clear();
-                return (errno != Errno::ENOENT).then(|| texts::get_failed(path, errno));
+                // Older kernels don't list it, so it need not be there.
+                if !(name == CIFS_ACL && matches!(errno, Errno::ENODATA | Errno::ENOTSUP)) {
+                    failures.add(told, || texts::get_failed(reading.path, name, errno));
+                }
+                continue;
+            }
+            let length = found.xattrs.len() + xattr::length(name, &self.value);
+            if length > RECORD_LIMIT {
+                failures.add(told, || texts::record_too_long(reading.path, name, length, RECORD_LIMIT));
+                continue;
             }
             xattr::push(&mut found.xattrs, name, &self.value);
         }
-        if found.xattrs.len() > RECORD_LIMIT {
-            let warning = texts::record_too_long(path, found.xattrs.len(), RECORD_LIMIT);
-            found.xattrs.clear();
-            return Some(warning);
-        }
-        None
     }
+}
+
+fn is_directory(file_type: FileType) -> bool {
+    matches!(
+        file_type,
+        FileType::Directory | FileType::NoRecurse | FileType::OtherFileSystem | FileType::InvalidFileSystem
+    )
 }
 
 /// The names of a list, each of which ends with a NUL.
@@ -303,11 +395,8 @@ fn get(object: Object<'_>, name: &[u8], into: &mut Vec<u8>) -> Result<(), Errno>
 }
 
 /// Whether the file lies on a Windows share, whose ACL attribute is not listed by older kernels.
-fn is_cifs(object: Object<'_>) -> bool {
-    let status = match object {
-        Object::Path(path) | Object::Handle(path) => nix::sys::statfs::statfs(path),
-        Object::File(file) => nix::sys::statfs::fstatfs(file),
-    };
+fn is_cifs(file: BorrowedFd<'_>) -> bool {
     // Numbers of `cifs` and `smb2`, as unsigned 32 bit values.
-    status.is_ok_and(|status| [0xFF53_4D42, 0xFE53_4D42].contains(&(status.filesystem_type().0 & 0xFFFF_FFFF)))
+    nix::sys::statfs::fstatfs(file)
+        .is_ok_and(|status| [0xFF53_4D42, 0xFE53_4D42].contains(&(status.filesystem_type().0 & 0xFFFF_FFFF)))
 }

@@ -1,7 +1,7 @@
 //! An object whose metadata is set, held by a descriptor so that no path can lead elsewhere, and
 //! the plain attributes.
 
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use fd_records::Stat;
 use nix::errno::Errno;
@@ -10,16 +10,27 @@ use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, UtimensatFlags};
 use nix::sys::time::TimeSpec;
 use nix::unistd::{Gid, Uid};
 
+use crate::no_proc::{descriptor_path, has_proc, inside, must_be};
+
 /// What metadata is applied to.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
     /// An open file or directory.
     Open(BorrowedFd<'a>),
+    /// A handle that only identifies a directory (`O_PATH`).
+    PinnedDirectory(BorrowedFd<'a>),
     /// A handle that only identifies an object (`O_PATH`), of any type; a symbolic link is itself
     /// the target.
-    Pinned(BorrowedFd<'a>),
-    /// What stands under this name (without `/`) in an open directory; a symbolic link is itself
-    /// the target.
+    Pinned {
+        /// The handle.
+        object: BorrowedFd<'a>,
+        /// The directory in which it was found. The name is used where there is no `/proc`.
+        directory: BorrowedFd<'a>,
+        /// Its name there (without `/`).
+        name: &'a [u8],
+    },
+    /// What stands under this name (without `/`) in an open directory whose names no other user can
+    /// change; a symbolic link is itself the target.
     Named {
         /// The directory.
         directory: BorrowedFd<'a>,
@@ -90,7 +101,9 @@ impl Target<'_> {
     /// How the object looks now.
     pub fn stat(&self) -> Result<FileStat, Errno> {
         match self {
-            Self::Open(file) | Self::Pinned(file) => nix::sys::stat::fstat(file),
+            Self::Open(file) | Self::PinnedDirectory(file) | Self::Pinned { object: file, .. } => {
+                nix::sys::stat::fstat(file)
+            }
             Self::Named { directory, name } => nix::sys::stat::fstatat(directory, *name, AtFlags::AT_SYMLINK_NOFOLLOW),
         }
     }
@@ -100,7 +113,9 @@ impl Target<'_> {
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
         match self {
             Self::Open(file) => nix::unistd::fchown(file, uid, gid),
-            Self::Pinned(file) => nix::unistd::fchownat(file, &b""[..], uid, gid, AtFlags::AT_EMPTY_PATH),
+            Self::PinnedDirectory(object) | Self::Pinned { object, .. } => {
+                nix::unistd::fchownat(object, &b""[..], uid, gid, AtFlags::AT_EMPTY_PATH)
+            }
             Self::Named { directory, name } => {
                 nix::unistd::fchownat(directory, *name, uid, gid, AtFlags::AT_SYMLINK_NOFOLLOW)
             }
@@ -110,16 +125,39 @@ impl Target<'_> {
     /// Sets the permission bits of `mode`; its type bits are ignored. Symbolic links have none.
     pub fn set_mode(&self, mode: u32) -> Result<(), Errno> {
         let mode = Mode::from_bits_truncate(mode & PERMISSIONS);
+        let follow = |directory: BorrowedFd<'_>, name: &[u8]| {
+            nix::sys::stat::fchmodat(directory, name, mode, FchmodatFlags::FollowSymlink)
+        };
         match self {
             Self::Open(file) => nix::sys::stat::fchmod(file, mode),
-            Self::Pinned(file) => {
-                let path = descriptor_path(*file);
-                nix::sys::stat::fchmodat(AT_FDCWD, path.as_slice(), mode, FchmodatFlags::FollowSymlink)
+            Self::PinnedDirectory(directory) => follow(*directory, b"."),
+            Self::Pinned { object, directory, name } => {
+                let path = descriptor_path(*object);
+                match nix::sys::stat::fchmodat(AT_FDCWD, path.as_slice(), mode, FchmodatFlags::FollowSymlink) {
+                    Err(Errno::ENOENT) if !has_proc() => {
+                        must_be(*object, *directory, name)?;
+                        self.must_be_no_link()?;
+                        follow(*directory, name)
+                    }
+                    done => done,
+                }
             }
             Self::Named { directory, name } => {
-                nix::sys::stat::fchmodat(directory, *name, mode, FchmodatFlags::NoFollowSymlink)
+                match nix::sys::stat::fchmodat(directory, *name, mode, FchmodatFlags::NoFollowSymlink) {
+                    // The C library does it by `/proc`, if the kernel does not do it.
+                    Err(Errno::EOPNOTSUPP | Errno::ENOENT) if !has_proc() => {
+                        self.must_be_no_link()?;
+                        follow(*directory, name)
+                    }
+                    done => done,
+                }
             }
         }
+    }
+
+    fn must_be_no_link(&self) -> Result<(), Errno> {
+        let is_link = self.stat()?.st_mode & Stat::MODE_TYPE == Stat::MODE_SYMLINK;
+        if is_link { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
     }
 
     /// Sets the times in whole seconds since 1970.
@@ -131,10 +169,21 @@ impl Target<'_> {
     pub fn set_exact_times(&self, accessed: TimeSpec, modified: TimeSpec) -> Result<(), Errno> {
         match self {
             Self::Open(file) => nix::sys::stat::futimens(file, &accessed, &modified),
-            Self::Pinned(file) => {
-                let path = descriptor_path(*file);
+            Self::PinnedDirectory(directory) => {
+                let no_follow = UtimensatFlags::NoFollowSymlink;
+                nix::sys::stat::utimensat(directory, c".", &accessed, &modified, no_follow)
+            }
+            Self::Pinned { object, directory, name } => {
+                let path = descriptor_path(*object);
                 let follow = UtimensatFlags::FollowSymlink;
-                nix::sys::stat::utimensat(AT_FDCWD, path.as_slice(), &accessed, &modified, follow)
+                match nix::sys::stat::utimensat(AT_FDCWD, path.as_slice(), &accessed, &modified, follow) {
+                    Err(Errno::ENOENT) if !has_proc() => {
+                        must_be(*object, *directory, name)?;
+                        let no_follow = UtimensatFlags::NoFollowSymlink;
+                        nix::sys::stat::utimensat(directory, *name, &accessed, &modified, no_follow)
+                    }
+                    done => done,
+                }
             }
             Self::Named { directory, name } => {
                 let no_follow = UtimensatFlags::NoFollowSymlink;
@@ -153,6 +202,18 @@ impl Target<'_> {
         let mode = if stat.mode_type() == Stat::MODE_SYMLINK { None } else { self.set_known_mode(stat, owner) };
         let times = self.set_times(stat.atime, stat.mtime).err();
         AttributeFailures { owner, mode, times }
+    }
+
+    /// The same for what may have its owner already: it is not set again then, because that would
+    /// take capabilities away.
+    pub fn set_attributes_of_existing(&self, stat: &Stat) -> AttributeFailures {
+        let has_owner = self.stat().is_ok_and(|found| (found.st_uid, found.st_gid) == (stat.uid, stat.gid));
+        if !has_owner {
+            return self.set_attributes(stat);
+        }
+        let mode = if stat.mode_type() == Stat::MODE_SYMLINK { None } else { self.set_known_mode(stat, None) };
+        let times = self.set_times(stat.atime, stat.mtime).err();
+        AttributeFailures { owner: None, mode, times }
     }
 
     /// The same for a file that this process has just made: what it has already is not set, which
@@ -184,34 +245,58 @@ impl Target<'_> {
     /// Sets one extended attribute.
     pub fn set_xattr(&self, name: &[u8], value: &[u8]) -> Result<(), Errno> {
         let flags = rustix::fs::XattrFlags::empty();
-        let outcome = match self {
-            Self::Open(file) => rustix::fs::fsetxattr(file, name, value, flags),
-            Self::Pinned(file) => rustix::fs::setxattr(descriptor_path(*file), name, value, flags),
-            Self::Named { directory, name: file } => {
-                rustix::fs::lsetxattr(through_descriptor(*directory, file), name, value, flags)
-            }
-        };
-        outcome.map_err(|errno| Errno::from_raw(errno.raw_os_error()))
+        self.change_xattr(
+            |file| rustix::fs::fsetxattr(file, name, value, flags),
+            |path| rustix::fs::setxattr(path, name, value, flags),
+            |path| rustix::fs::lsetxattr(path, name, value, flags),
+        )
     }
 
     /// Removes one extended attribute.
     pub fn remove_xattr(&self, name: &[u8]) -> Result<(), Errno> {
-        let outcome = match self {
-            Self::Open(file) => rustix::fs::fremovexattr(file, name),
-            Self::Pinned(file) => rustix::fs::removexattr(descriptor_path(*file), name),
-            Self::Named { directory, name: file } => {
-                rustix::fs::lremovexattr(through_descriptor(*directory, file), name)
-            }
+        self.change_xattr(
+            |file| rustix::fs::fremovexattr(file, name),
+            |path| rustix::fs::removexattr(path, name),
+            |path| rustix::fs::lremovexattr(path, name),
+        )
+    }
+
+    /// Changes an attribute by the call that the target needs: for an open file, for a path that is
+    /// followed, for one that is not.
+    fn change_xattr(
+        &self,
+        of_file: impl Fn(BorrowedFd<'_>) -> rustix::io::Result<()>,
+        followed: impl Fn(&[u8]) -> rustix::io::Result<()>,
+        not_followed: impl Fn(&[u8]) -> rustix::io::Result<()> + Sync,
+    ) -> Result<(), Errno> {
+        let done = match self {
+            Self::Open(file) => of_file(*file),
+            Self::PinnedDirectory(object) | Self::Pinned { object, .. } => followed(&descriptor_path(*object)),
+            Self::Named { directory, name: file } => not_followed(&through_descriptor(*directory, file)),
         };
-        outcome.map_err(|errno| Errno::from_raw(errno.raw_os_error()))
+        let done = done.map_err(system_error);
+        if done != Err(Errno::ENOENT) || has_proc() {
+            return done;
+        }
+        let by_name = |directory, name| inside(directory, || not_followed(name).map_err(system_error));
+        match self {
+            Self::Open(_) => done,
+            Self::PinnedDirectory(object) => {
+                let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+                let directory = openat(object, c".", flags, Mode::empty())?;
+                of_file(directory.as_fd()).map_err(system_error)
+            }
+            Self::Pinned { object, directory, name } => {
+                must_be(*object, *directory, name)?;
+                by_name(*directory, name)
+            }
+            Self::Named { directory, name } => by_name(*directory, name),
+        }
     }
 }
 
-/// A path of an open object, for the calls that take no such descriptor: following it leads to the
-/// very object that is open, even if that is a symbolic link or its own path means another object
-/// by now.
-fn descriptor_path(file: BorrowedFd<'_>) -> Vec<u8> {
-    format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes()
+fn system_error(errno: rustix::io::Errno) -> Errno {
+    Errno::from_raw(errno.raw_os_error())
 }
 
 /// A path of a name in an open directory.

@@ -3,6 +3,8 @@
 //!
 //! The `file.c:123 ` in front is part of the reference's texts: operators' scripts may look for it.
 
+use std::fmt::Write as _;
+
 use fd_os::error_text;
 use fd_records::{MetadataKind, Stream};
 use nix::errno::Errno;
@@ -12,25 +14,28 @@ pub(crate) fn list_failed(path: &[u8], errno: Errno) -> Vec<u8> {
     on_file(b"bxattr_linux.c:125 llistxattr error on file", path, &error_text(errno as i32))
 }
 
-/// An ACL could not be read. The stock daemon prepares this text and never shows it.
-pub(crate) fn acl_failed(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"acl_get_file error on file", path, &error_text(errno as i32))
+/// An ACL could not be read. The stock daemon prepares this text, without `what`, and never shows
+/// it.
+pub(crate) fn acl_failed(path: &[u8], what: &str, errno: Errno) -> Vec<u8> {
+    on_part(b"acl_get_file error on file", path, what, &error_text(errno as i32))
 }
 
-/// The value of an extended attribute could not be read.
-pub(crate) fn get_failed(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"bxattr_linux.c:214 lgetxattr error on file", path, &error_text(errno as i32))
+/// The text of an ACL needs more than a record can hold.
+pub(crate) fn acl_too_long(path: &[u8], what: &str, length: usize, limit: usize) -> Vec<u8> {
+    let text = format!(": its text needs {length} bytes, one record holds {limit} bytes.\n");
+    [b"Not saved of \"", path, b"\": ", what.as_bytes(), text.as_bytes()].concat()
+}
+
+/// The value of an extended attribute could not be read. The stock daemon does not name it.
+pub(crate) fn get_failed(path: &[u8], name: &[u8], errno: Errno) -> Vec<u8> {
+    on_part(b"bxattr_linux.c:214 lgetxattr error on file", path, &attribute(name), &error_text(errno as i32))
 }
 
 /// The extended attributes of one file need more than a record can hold. The reference sends the
 /// record and loses the connection, hence the job.
-pub(crate) fn record_too_long(path: &[u8], length: usize, limit: usize) -> Vec<u8> {
-    let mut text = b"Extended attributes of \"".to_vec();
-    text.extend_from_slice(path);
-    text.extend_from_slice(
-        format!("\" not saved: they need {length} bytes, one record holds {limit} bytes.\n").as_bytes(),
-    );
-    text
+pub(crate) fn record_too_long(path: &[u8], name: &[u8], length: usize, limit: usize) -> Vec<u8> {
+    let text = format!(": with it {length} bytes are needed, one record holds {limit} bytes.\n");
+    [b"Not saved of \"", path, b"\": ", attribute(name).as_bytes(), text.as_bytes()].concat()
 }
 
 /// An ACL or the extended attributes are to be set on a file that can't be looked at.
@@ -42,9 +47,42 @@ pub(crate) fn no_stat(kind: MetadataKind, path: &[u8], errno: Errno) -> Vec<u8> 
     on_file(what, path, &error_text(errno as i32))
 }
 
-/// The text of an ACL can't be read, or names an unknown user or group.
+/// The text of an ACL can't be read.
 pub(crate) fn acl_from_text(path: &[u8]) -> Vec<u8> {
     on_file(b"bacl_linux.c:265 acl_from_text error on file", path, &error_text(Errno::EINVAL as i32))
+}
+
+/// Entries of an ACL are for users or groups that this host does not have. The stock daemon sets
+/// nothing of the ACL then, and names no entry.
+pub(crate) fn acl_left_out(path: &[u8], entries: &[Vec<u8>]) -> Vec<u8> {
+    let mut named = String::new();
+    for entry in entries.iter().take(MOST_NAMED) {
+        let _written = write!(named, "{}\"{}\"", if named.is_empty() { "" } else { ", " }, entry.escape_ascii());
+    }
+    match entries.len().saturating_sub(MOST_NAMED) {
+        0 => {}
+        more => {
+            let _written = write!(named, " and {more} more");
+        }
+    }
+    let what = format!("left out {named}");
+    on_part(b"bacl_linux.c:265 acl_from_text error on file", path, &what, "This host has no such user or group")
+}
+
+/// Entries of an ACL are for the same user or group of this host.
+pub(crate) fn acl_merged(path: &[u8], entries: &[Vec<u8>]) -> Vec<u8> {
+    let named = entries.first().map(|entry| entry.escape_ascii().to_string()).unwrap_or_default();
+    let what = format!("\"{named}\" and another entry");
+    on_part(b"bacl_linux.c:265 acl_from_text error on file", path, &what, "They are for the same user or group here")
+}
+
+/// Entries that a message names.
+const MOST_NAMED: usize = 20;
+
+/// The mode of a file whose ACL could not be set gives more than the ACL would, and can't be
+/// reduced.
+pub(crate) fn mode_not_reduced(path: &[u8], errno: Errno) -> Vec<u8> {
+    on_part(b"acl_set_file error on file", path, "rights of the group not reduced", &error_text(errno as i32))
 }
 
 /// An ACL lacks entries.
@@ -70,9 +108,19 @@ pub(crate) fn acl_set(path: &[u8], errno: Errno) -> Vec<u8> {
 
 const NO_ACLS: &str = "filesystem doesn't support ACLs";
 
-/// An extended attribute could not be set.
-pub(crate) fn xattr_set(path: &[u8], errno: Errno) -> Vec<u8> {
-    on_file(b"bxattr_linux.c:298 setxattr error on file", path, &error_text(errno as i32))
+/// An extended attribute could not be set. The stock daemon does not name it.
+pub(crate) fn xattr_set(path: &[u8], name: &[u8], errno: Errno) -> Vec<u8> {
+    on_part(b"bxattr_linux.c:298 setxattr error on file", path, &attribute(name), &error_text(errno as i32))
+}
+
+/// An attribute that this file can't have is in the record. The stock daemon says nothing.
+pub(crate) fn xattr_unsupported(path: &[u8], name: &[u8]) -> Vec<u8> {
+    on_part(b"setxattr error on file", path, &attribute(name), "Not supported here")
+}
+
+/// More of one record could not be set than is named.
+pub(crate) fn more_not_set(path: &[u8], more: u64) -> Vec<u8> {
+    [b"bxattr_linux.c:298 setxattr error on file \"", path, format!("\": {more} more attributes\n").as_bytes()].concat()
 }
 
 /// An ACL or extended attributes of another system.
@@ -86,7 +134,7 @@ pub(crate) fn incompatible(kind: MetadataKind, path: &[u8], stream: Stream) -> V
 }
 
 /// At the end of a backup.
-pub(crate) fn saving_summary(kind: MetadataKind, count: u32) -> Vec<u8> {
+pub(crate) fn saving_summary(kind: MetadataKind, count: u64) -> Vec<u8> {
     let what = kind.name();
     format!("Had {count} {what} errors while doing backup\n").into_bytes()
 }
@@ -100,4 +148,14 @@ pub(crate) fn restoring_summary(kind: MetadataKind, count: u64) -> Vec<u8> {
 /// `<what> "<path>": ERR=<error>`
 fn on_file(what: &[u8], path: &[u8], error: &str) -> Vec<u8> {
     [what, b" \"", path, b"\": ERR=", error.as_bytes(), b"\n"].concat()
+}
+
+/// `<what> "<path>": <part>: ERR=<error>`
+fn on_part(what: &[u8], path: &[u8], part: &str, error: &str) -> Vec<u8> {
+    [what, b" \"", path, b"\": ", part.as_bytes(), b": ERR=", error.as_bytes(), b"\n"].concat()
+}
+
+/// An attribute; its name may have any bytes.
+fn attribute(name: &[u8]) -> String {
+    format!("attribute \"{}\"", name.escape_ascii())
 }

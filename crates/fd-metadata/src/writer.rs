@@ -2,34 +2,32 @@
 //!
 //! Not here: which records apply to which file, and when. That is the restore's state machine.
 
-use fd_records::{Acl, MetadataKind, Stream, StreamClass, xattr};
+use fd_records::{Acl, AclHere, MetadataKind, Stream, StreamClass, xattr};
 use nix::errno::Errno;
 
 use crate::names::NameCache;
 use crate::target::Target;
 use crate::texts;
+use crate::warnings::WarningLimit;
 
 const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
 const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
 
-/// Up to this many suppressed records the stock daemon goes on warning.
-const WARNINGS: u64 = 25;
-
-/// A warning for the operator.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WriterWarning {
-    /// The text, with its line end.
-    pub text: Vec<u8>,
-    /// Whether the stock daemon queues it (reference 05 §0.4).
+/// The warnings about one record, for the operator.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct WriterWarnings {
+    /// The texts, each with its line end.
+    pub texts: Vec<Vec<u8>>,
+    /// Whether the stock daemon queues them (reference 05 §0.4).
     pub queued: bool,
 }
 
-/// Sets ACLs and extended attributes, and remembers which device supports none.
+/// Sets ACLs and extended attributes.
 #[derive(Default, Debug)]
 pub struct MetadataWriter {
     names: NameCache,
-    acls: Support,
-    xattrs: Support,
+    acls: Count,
+    xattrs: Count,
     kernel_form: Vec<u8>,
 }
 
@@ -40,29 +38,48 @@ enum Form {
     Xattrs,
 }
 
-/// Whether a device supports one kind of metadata.
+/// What of one kind could not be set.
 #[derive(Clone, Copy, Default, Debug)]
-struct Support {
-    device: u64,
-    works: bool,
-    /// Records that were not applied because the device does not support them.
-    suppressed: u64,
+struct Count {
+    errors: u64,
+    /// Warnings that the file system doesn't support it. A job has the first few: there may be one
+    /// for each file.
+    unsupported: usize,
 }
 
-impl Support {
-    /// Whether to apply a record on this device; counts those that are not. Another device than
-    /// last time is always tried.
-    fn admits(&mut self, device: u64) -> bool {
-        if device != self.device {
-            self.device = device;
-            self.works = true;
-        }
-        self.suppressed += u64::from(!self.works);
-        self.works
+/// The warnings about one record, and their count.
+struct Warnings<'a> {
+    count: &'a mut Count,
+    texts: Vec<Vec<u8>>,
+    /// Those without a text.
+    more: u64,
+}
+
+impl<'a> Warnings<'a> {
+    fn new(count: &'a mut Count) -> Self {
+        Self { count, texts: Vec::new(), more: 0 }
     }
 
-    fn warning(&self, text: Vec<u8>) -> Option<WriterWarning> {
-        (self.suppressed < WARNINGS).then_some(WriterWarning { text, queued: false })
+    fn add(&mut self, errno: Errno, text: impl FnOnce() -> Vec<u8>) {
+        self.count.errors += 1;
+        if errno == Errno::ENOTSUP {
+            self.count.unsupported += 1;
+            if self.count.unsupported > WarningLimit::MOST {
+                return;
+            }
+        }
+        if self.texts.len() < WarningLimit::MOST {
+            self.texts.push(text());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn into_texts(mut self, path: &[u8]) -> Vec<Vec<u8>> {
+        if self.more > 0 {
+            self.texts.push(texts::more_not_set(path, self.more));
+        }
+        self.texts
     }
 }
 
@@ -77,7 +94,7 @@ impl MetadataWriter {
         &mut self.names
     }
 
-    fn support(&mut self, kind: MetadataKind) -> &mut Support {
+    fn count(&mut self, kind: MetadataKind) -> &mut Count {
         match kind {
             MetadataKind::Acl => &mut self.acls,
             MetadataKind::Xattr => &mut self.xattrs,
@@ -86,71 +103,113 @@ impl MetadataWriter {
 
     /// The warning about a record whose object has no status (reference 05 §9.2, §10); none if the
     /// object is missing.
-    pub fn no_target(&mut self, path: &[u8], kind: MetadataKind, errno: Errno) -> Option<WriterWarning> {
-        if errno == Errno::ENOENT { None } else { self.support(kind).warning(texts::no_stat(kind, path, errno)) }
+    pub fn no_target(&mut self, path: &[u8], kind: MetadataKind, errno: Errno) -> WriterWarnings {
+        let mut warnings = Warnings::new(self.count(kind));
+        if errno != Errno::ENOENT {
+            warnings.add(errno, || texts::no_stat(kind, path, errno));
+        }
+        WriterWarnings { texts: warnings.into_texts(path), queued: false }
     }
 
-    /// Applies one record of metadata. `path` stands in the message.
-    pub fn apply(&mut self, target: &Target<'_>, path: &[u8], stream: Stream, record: &[u8]) -> Option<WriterWarning> {
-        let StreamClass::Metadata(kind) = stream.class() else { return None };
-        let device = match target.stat() {
-            Ok(stat) => stat.st_dev,
-            Err(errno) => return self.no_target(path, kind, errno),
-        };
+    /// Applies one record of metadata. `path` stands in the messages.
+    pub fn apply(&mut self, target: &Target<'_>, path: &[u8], stream: Stream, record: &[u8]) -> WriterWarnings {
+        let StreamClass::Metadata(kind) = stream.class() else { return WriterWarnings::default() };
+        if let Err(errno) = target.stat() {
+            return self.no_target(path, kind, errno);
+        }
         let form = match stream.kind() {
             Stream::LINUX_ACCESS_ACL | Stream::UNIX_ACCESS_ACL => Form::Acl(ACCESS_ACL),
             Stream::LINUX_DEFAULT_ACL | Stream::UNIX_DEFAULT_ACL => Form::Acl(DEFAULT_ACL),
             Stream::LINUX_XATTR => Form::Xattrs,
-            _ => return Some(WriterWarning { text: texts::incompatible(kind, path, stream), queued: true }),
+            _ => return WriterWarnings { texts: vec![texts::incompatible(kind, path, stream)], queued: true },
         };
-        if !self.support(kind).admits(device) {
-            return None;
+        let mut count = *self.count(kind);
+        let mut warnings = Warnings::new(&mut count);
+        match form {
+            Form::Acl(name) => self.set_acl(target, path, name, record, &mut warnings),
+            Form::Xattrs => set_xattrs(target, path, record, &mut warnings),
         }
-        let failed = match form {
-            Form::Acl(name) => self.set_acl(target, path, name, record),
-            Form::Xattrs => self.set_xattrs(target, path, record),
-        };
-        self.support(kind).warning(failed.err()?)
+        let texts = warnings.into_texts(path);
+        *self.count(kind) = count;
+        WriterWarnings { texts, queued: false }
     }
 
-    /// Sets the ACL of one record; the error is the message.
-    fn set_acl(&mut self, target: &Target<'_>, path: &[u8], name: &[u8], record: &[u8]) -> Result<(), Vec<u8>> {
-        let is_removal = name == DEFAULT_ACL && record.iter().all(|byte| *byte == 0);
-        let outcome = if is_removal {
-            target.remove_xattr(name)
-        } else {
-            let acl = Acl::from_text(record, &mut self.names).map_err(|_| texts::acl_from_text(path))?;
-            acl.validate().map_err(|_| texts::acl_valid(path))?;
-            self.kernel_form.clear();
-            acl.to_kernel(&mut self.kernel_form);
-            target.set_xattr(name, &self.kernel_form)
+    /// Sets the ACL of one record. What can't be set of an access ACL gives no user more rights
+    /// than the ACL.
+    fn set_acl(&mut self, target: &Target<'_>, path: &[u8], name: &[u8], record: &[u8], warnings: &mut Warnings<'_>) {
+        if name == DEFAULT_ACL && record.iter().all(|byte| *byte == 0) {
+            match target.remove_xattr(name) {
+                Ok(()) | Err(Errno::ENODATA | Errno::ENOENT) => {}
+                Err(errno) => warnings.add(errno, || texts::acl_delete(path, errno)),
+            }
+            return;
+        }
+        let is_set = match Acl::from_text_here(record, &mut self.names) {
+            Err(_) => {
+                warnings.add(Errno::EINVAL, || texts::acl_from_text(path));
+                Err(Acl::default())
+            }
+            Ok(AclHere { acl, unknown, merged }) => {
+                if !unknown.is_empty() {
+                    warnings.add(Errno::EINVAL, || texts::acl_left_out(path, &unknown));
+                }
+                if !merged.is_empty() {
+                    warnings.add(Errno::EINVAL, || texts::acl_merged(path, &merged));
+                }
+                self.kernel_form.clear();
+                acl.to_kernel(&mut self.kernel_form);
+                let is_valid = acl.validate().is_ok();
+                match if is_valid { target.set_xattr(name, &self.kernel_form) } else { Err(Errno::EINVAL) } {
+                    Ok(()) => Ok(()),
+                    Err(errno) if is_valid => {
+                        warnings.add(errno, || texts::acl_set(path, errno));
+                        Err(acl)
+                    }
+                    Err(errno) => {
+                        warnings.add(errno, || texts::acl_valid(path));
+                        Err(acl)
+                    }
+                }
+            }
         };
-        match outcome {
-            Ok(()) | Err(Errno::ENODATA | Errno::ENOENT) => Ok(()),
-            Err(errno) => {
-                self.acls.works &= errno != Errno::ENOTSUP;
-                Err(if is_removal { texts::acl_delete(path, errno) } else { texts::acl_set(path, errno) })
-            }
+        if let (Err(acl), true) = (is_set, name == ACCESS_ACL) {
+            reduce_mode(target, path, &acl, warnings);
         }
-    }
-
-    /// Sets the extended attributes of one record; the error is the message.
-    fn set_xattrs(&mut self, target: &Target<'_>, path: &[u8], record: &[u8]) -> Result<(), Vec<u8>> {
-        for attribute in xattr::entries(record) {
-            match target.set_xattr(attribute.name, attribute.value) {
-                Ok(()) | Err(Errno::ENOENT) => {}
-                Err(Errno::ENOTSUP) => self.xattrs.works = false,
-                Err(errno) => return Err(texts::xattr_set(path, errno)),
-            }
-        }
-        Ok(())
     }
 
     /// The warnings for the end of a restore, for ACLs first.
     pub fn summaries(&self) -> impl Iterator<Item = Vec<u8>> {
-        [(MetadataKind::Acl, self.acls.suppressed), (MetadataKind::Xattr, self.xattrs.suppressed)]
+        [(MetadataKind::Acl, self.acls.errors), (MetadataKind::Xattr, self.xattrs.errors)]
             .into_iter()
             .filter(|(_, count)| *count > 0)
             .map(|(kind, count)| texts::restoring_summary(kind, count))
+    }
+}
+
+/// Takes rights of the owning group and of others away that they would not have with the ACL: with
+/// one, the bits of the group in the mode are its mask.
+fn reduce_mode(target: &Target<'_>, path: &[u8], acl: &Acl, warnings: &mut Warnings<'_>) {
+    let Ok(stat) = target.stat() else { return };
+    // A damaged ACL says nothing about others.
+    let (group, other) = if acl.entries().is_empty() { (0, 7) } else { acl.least_without() };
+    let least = u32::from(group) << 3 | u32::from(other);
+    let mode = stat.st_mode & !(0o077 & !least);
+    if mode != stat.st_mode
+        && let Err(errno) = target.set_mode(mode)
+    {
+        warnings.add(errno, || texts::mode_not_reduced(path, errno));
+    }
+}
+
+/// Sets the extended attributes of one record, each for itself.
+fn set_xattrs(target: &Target<'_>, path: &[u8], record: &[u8], warnings: &mut Warnings<'_>) {
+    for attribute in xattr::entries(record) {
+        match target.set_xattr(attribute.name, attribute.value) {
+            Ok(()) => {}
+            Err(Errno::ENOTSUP) => {
+                warnings.add(Errno::ENOTSUP, || texts::xattr_unsupported(path, attribute.name));
+            }
+            Err(errno) => warnings.add(errno, || texts::xattr_set(path, attribute.name, errno)),
+        }
     }
 }

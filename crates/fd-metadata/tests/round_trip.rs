@@ -5,10 +5,12 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use fd_metadata::{FileMetadata, MetadataReader, MetadataWriter, Place, ReadWarnings, Target, Wanted};
+use fd_metadata::{
+    Failures, FileMetadata, MetadataReader, MetadataWriter, Place, ReadWarnings, Target, Wanted, WriterWarnings,
+};
 use fd_records::{FileType, Stream};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -16,6 +18,8 @@ use nix::fcntl::OFlag;
 const BOTH: Wanted = Wanted { acl: true, xattr: true };
 const ACCESS_TEXT: &[u8] = b"user::rw-\nuser:root:rw-\nuser:12345:r--\ngroup::r--\nmask::rw-\nother::r--\n\0";
 const DEFAULT_TEXT: &[u8] = b"user::rwx\ngroup::r-x\nother::r-x\n\0";
+
+const NONE: WriterWarnings = WriterWarnings { texts: Vec::new(), queued: false };
 
 const NO_XATTRS: &str = "no extended attributes here";
 
@@ -70,11 +74,11 @@ fn read(path: &Path, file_type: FileType, wanted: Wanted) -> FileMetadata {
             wanted,
             &mut of_nothing,
         );
-        let error =
-            |text: Option<Vec<u8>>| text.is_some_and(|text| text.ends_with(b" \"f\": ERR=Input/output error\n"));
+        let is_error = |text: &Vec<u8>| text.ends_with(b": ERR=Input/output error\n");
+        let errors = |failures: Failures| failures.texts.iter().filter(|text| is_error(text)).count();
         assert_eq!(
-            (error(failed.acl), error(failed.xattr)),
-            (wanted.acl && file_type != FileType::Symlink, wanted.xattr)
+            (errors(failed.acl), errors(failed.xattr)),
+            (usize::from(wanted.acl && file_type != FileType::Symlink), usize::from(wanted.xattr))
         );
     }
     if file_type != FileType::Symlink {
@@ -103,7 +107,7 @@ fn acls_survive_by_name_and_by_descriptor() {
         let file = File::options().write(true).open(folder.path("f")).unwrap();
         let target = if open { Target::Open(file.as_fd()) } else { folder.target("f") };
         let mut writer = MetadataWriter::new();
-        assert_eq!(writer.apply(&target, b"f", Stream::LINUX_ACCESS_ACL, ACCESS_TEXT), None);
+        assert_eq!(writer.apply(&target, b"f", Stream::LINUX_ACCESS_ACL, ACCESS_TEXT), NONE);
         let found = read(&folder.path("f"), FileType::Regular, BOTH);
         assert_eq!(String::from_utf8_lossy(&found.access_acl), String::from_utf8_lossy(ACCESS_TEXT));
         assert!(found.default_acl.is_empty() && found.xattrs.is_empty());
@@ -121,13 +125,13 @@ fn a_directory_has_two_acls_and_loses_the_default_again() {
     fs::create_dir(folder.path("d")).unwrap();
     let mut writer = MetadataWriter::new();
     let target = folder.target("d");
-    assert_eq!(writer.apply(&target, b"d", Stream::LINUX_DEFAULT_ACL, DEFAULT_TEXT), None);
-    assert_eq!(writer.apply(&target, b"d", Stream::UNIX_ACCESS_ACL, ACCESS_TEXT), None);
+    assert_eq!(writer.apply(&target, b"d", Stream::LINUX_DEFAULT_ACL, DEFAULT_TEXT), NONE);
+    assert_eq!(writer.apply(&target, b"d", Stream::UNIX_ACCESS_ACL, ACCESS_TEXT), NONE);
     let found = read(&folder.path("d"), FileType::Directory, BOTH);
     assert_eq!(found.access_acl, ACCESS_TEXT);
     assert_eq!(found.default_acl, DEFAULT_TEXT);
     for _ in 0..2 {
-        assert_eq!(writer.apply(&target, b"d", Stream::LINUX_DEFAULT_ACL, b"\0"), None);
+        assert_eq!(writer.apply(&target, b"d", Stream::LINUX_DEFAULT_ACL, b"\0"), NONE);
         assert!(read(&folder.path("d"), FileType::Directory, BOTH).default_acl.is_empty());
     }
 }
@@ -141,18 +145,17 @@ fn attributes_survive_on_files_and_links() {
     fd_records::xattr::push(&mut record, b"user.one", b"value1");
     fd_records::xattr::push(&mut record, b"user.empty", b"");
     let mut writer = MetadataWriter::new();
-    assert_eq!(writer.apply(&folder.target("f"), b"f", Stream::LINUX_XATTR, &record), None);
+    assert_eq!(writer.apply(&folder.target("f"), b"f", Stream::LINUX_XATTR, &record), NONE);
     assert_eq!(read(&folder.path("f"), FileType::Regular, BOTH).xattrs.len(), record.len());
 
     // Only trusted attributes may stand on a link, and only root may set them.
     let mut record = Vec::new();
     fd_records::xattr::push(&mut record, b"trusted.foo", b"symval");
-    match writer.apply(&folder.target("link"), b"link", Stream::LINUX_XATTR, &record) {
-        None => assert_eq!(read(&folder.path("link"), FileType::Symlink, BOTH).xattrs, record),
-        Some(warning) => {
-            return skip::test(&String::from_utf8_lossy(&warning.text));
-        }
+    let warnings = writer.apply(&folder.target("link"), b"link", Stream::LINUX_XATTR, &record);
+    if let Some(text) = warnings.texts.first() {
+        return skip::test(&String::from_utf8_lossy(text));
     }
+    assert_eq!(read(&folder.path("link"), FileType::Symlink, BOTH).xattrs, record);
     assert!(!read(&folder.path("f"), FileType::Regular, BOTH).xattrs.windows(7).any(|bytes| bytes == b"trusted"));
 }
 
@@ -163,12 +166,13 @@ fn warnings_of_failed_writes_are_word_for_word() {
     let target = folder.target("f");
     let mut writer = MetadataWriter::new();
     let mut acl = |stream: Stream, text: &[u8]| {
-        let warning = writer.apply(&target, b"/x/f", stream, text).unwrap();
-        (String::from_utf8(warning.text).unwrap(), warning.queued)
+        let warnings = writer.apply(&target, b"/x/f", stream, text);
+        let [text] = warnings.texts.try_into().unwrap();
+        (String::from_utf8(text).unwrap(), warnings.queued)
     };
     let direct = |text: &str| (text.to_owned(), false);
     assert_eq!(
-        acl(Stream::LINUX_ACCESS_ACL, b"user:nobody-here:r--\n\0"),
+        acl(Stream::LINUX_ACCESS_ACL, b"user:0:rubbish\n\0"),
         direct("bacl_linux.c:265 acl_from_text error on file \"/x/f\": ERR=Invalid argument\n")
     );
     assert_eq!(
@@ -186,39 +190,136 @@ fn warnings_of_failed_writes_are_word_for_word() {
 
     let mut record = Vec::new();
     fd_records::xattr::push(&mut record, &[b"user.".as_slice(), &[b'n'; 300]].concat(), b"");
-    let warning = writer.apply(&target, b"/x/f", Stream::LINUX_XATTR, &record).unwrap();
+    let warnings = writer.apply(&target, b"/x/f", Stream::LINUX_XATTR, &record);
+    let name = format!("user.{}", "n".repeat(300));
     assert_eq!(
-        String::from_utf8(warning.text).unwrap(),
-        "bxattr_linux.c:298 setxattr error on file \"/x/f\": ERR=Numerical result out of range\n"
+        strings(warnings.texts),
+        [format!(
+            "bxattr_linux.c:298 setxattr error on file \"/x/f\": attribute \"{name}\": \
+             ERR=Numerical result out of range\n"
+        )]
     );
-    let warning = writer.apply(&target, b"/x/f", Stream::new(1990), &record).unwrap();
+    let warnings = writer.apply(&target, b"/x/f", Stream::new(1990), &record);
     assert_eq!(
-        String::from_utf8(warning.text).unwrap(),
-        "bxattr.c:488 Can't restore Extended Attributes of /x/f - incompatible xattr stream encountered - 1990\n"
+        strings(warnings.texts),
+        ["bxattr.c:488 Can't restore Extended Attributes of /x/f - incompatible xattr stream encountered - 1990\n"]
     );
-    assert!(warning.queued);
-    assert_eq!(writer.summaries().count(), 0);
+    assert!(warnings.queued);
+    let summaries = strings(writer.summaries().collect());
+    assert_eq!(
+        summaries,
+        ["Encountered 3 acl errors while doing restore\n", "Encountered 1 xattr errors while doing restore\n"]
+    );
+}
+
+fn strings(texts: Vec<Vec<u8>>) -> Vec<String> {
+    texts.into_iter().map(|text| String::from_utf8(text).unwrap()).collect()
+}
+
+/// A file of the mode 670 with an ACL from another host: what its record becomes, and the messages.
+fn restored_acl(folder: &Folder, text: &str) -> (String, u32, Vec<String>) {
+    let path = folder.path("restored");
+    fs::write(&path, b"").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o674)).unwrap();
+    let target = folder.target("restored");
+    let record = [text.as_bytes(), b"\0"].concat();
+    let warnings = MetadataWriter::new().apply(&target, b"f", Stream::LINUX_ACCESS_ACL, &record);
+    let found = read(&path, FileType::Regular, BOTH).access_acl;
+    let mode = fs::metadata(&path).unwrap().mode() & 0o777;
+    fs::remove_file(&path).unwrap();
+    (String::from_utf8(found).unwrap(), mode, strings(warnings.texts))
 }
 
 #[test]
-fn an_unsupported_name_space_stops_the_device_silently() {
+fn entries_of_unknown_users_are_left_out_and_no_user_gets_more() {
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
+    let text =
+        "user::rw-\nuser:nobody-here:rwx\nuser:1234:r--\ngroup::r--\ngroup:no group:-w-\nmask::rwx\nother::r--\n";
+    let (acl, mode, texts) = restored_acl(&folder, text);
+    assert_eq!(acl, "user::rw-\nuser:1234:r--\ngroup::r--\nmask::rwx\nother::r--\n\0");
+    assert_eq!(mode, 0o674, "the bits of the group are the mask");
+    assert_eq!(
+        texts,
+        ["bacl_linux.c:265 acl_from_text error on file \"f\": left out \"user:nobody-here:rwx\", \
+          \"group:no group:-w-\": ERR=This host has no such user or group\n"]
+    );
+
+    // The kernel does not take this number.
+    let text = "user::rw-\nuser:4294967295:r--\ngroup::rw-\nmask::rwx\nother::r--\n";
+    let (acl, mode, texts) = restored_acl(&folder, text);
+    assert_eq!((acl.as_str(), mode), ("", 0o644), "the owning group and others as the entry that is lost: {texts:?}");
+    assert_eq!(texts.len(), 1);
+
+    let (acl, mode, texts) = restored_acl(&folder, "user::rw-\nrubbish");
+    assert_eq!((acl.as_str(), mode, texts.len()), ("", 0o604, 1), "{texts:?}");
+}
+
+#[test]
+fn two_names_of_one_user_become_one_entry_with_what_both_have() {
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
+    let text = "user::rw-\nuser:root:rw-\nuser:0:r-x\ngroup::r--\nmask::rwx\nother::r--\n";
+    let (acl, _, texts) = restored_acl(&folder, text);
+    assert_eq!(acl, "user::rw-\nuser:root:r--\ngroup::r--\nmask::rwx\nother::r--\n\0");
+    assert_eq!(texts.len(), 1);
+    assert!(texts[0].contains("\"user:0:r-x\" and another entry"), "{texts:?}");
+}
+
+#[test]
+fn an_attribute_that_fails_costs_only_itself() {
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
+    fs::write(folder.path("f"), b"").unwrap();
+    let mut record = Vec::new();
+    fd_records::xattr::push(&mut record, b"user.before", b"1");
+    fd_records::xattr::push(&mut record, b"user.large", &vec![7; 70_000]);
+    fd_records::xattr::push(&mut record, b"nospace.foo", b"2");
+    fd_records::xattr::push(&mut record, b"user.after", b"3");
+    let mut writer = MetadataWriter::new();
+    let warnings = writer.apply(&folder.target("f"), b"f", Stream::LINUX_XATTR, &record);
+    assert_eq!(
+        strings(warnings.texts),
+        [
+            "bxattr_linux.c:298 setxattr error on file \"f\": attribute \"user.large\": ERR=Argument list too long\n",
+            "setxattr error on file \"f\": attribute \"nospace.foo\": ERR=Not supported here\n"
+        ]
+    );
+    let found = read(&folder.path("f"), FileType::Regular, BOTH).xattrs;
+    let names: Vec<_> = fd_records::xattr::entries(&found).map(|attribute| attribute.name).collect();
+    assert_eq!(names, [b"user.before".as_slice(), b"user.after"]);
+    let summaries = strings(writer.summaries().collect());
+    assert_eq!(summaries, ["Encountered 2 xattr errors while doing restore\n"]);
+}
+
+#[test]
+fn the_warnings_of_one_record_are_bounded() {
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
+    fs::write(folder.path("f"), b"").unwrap();
+    let mut record = Vec::new();
+    for number in 0..1000 {
+        fd_records::xattr::push(&mut record, format!("user.{}{number}", "n".repeat(252)).as_bytes(), b"");
+    }
+    let mut writer = MetadataWriter::new();
+    let warnings = strings(writer.apply(&folder.target("f"), b"f", Stream::LINUX_XATTR, &record).texts);
+    assert_eq!(warnings.len(), 26);
+    assert!(warnings[25].ends_with("975 more attributes\n"), "{warnings:?}");
+    assert_eq!(strings(writer.summaries().collect()), ["Encountered 1000 xattr errors while doing restore\n"]);
+}
+
+#[test]
+fn an_attribute_that_one_file_cannot_have_is_tried_on_the_next() {
     let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     fs::write(folder.path("f"), b"").unwrap();
     let target = folder.target("f");
     let mut writer = MetadataWriter::new();
-    let mut record = Vec::new();
-    fd_records::xattr::push(&mut record, b"nospace.foo", b"1");
-    fd_records::xattr::push(&mut record, b"user.after", b"2");
-    assert_eq!(writer.apply(&target, b"f", Stream::LINUX_XATTR, &record), None);
-    // The entries behind it are still set, the next record is only counted.
-    let found = read(&folder.path("f"), FileType::Regular, BOTH);
-    assert!(found.xattrs.ends_with(b"user.after\0\0\0\x012"));
-    let mut record = Vec::new();
-    fd_records::xattr::push(&mut record, b"user.later", b"3");
-    assert_eq!(writer.apply(&target, b"f", Stream::LINUX_XATTR, &record), None);
-    assert_eq!(read(&folder.path("f"), FileType::Regular, BOTH).xattrs.len(), found.xattrs.len());
-    let summaries: Vec<Vec<u8>> = writer.summaries().collect();
-    assert_eq!(summaries, [b"Encountered 1 xattr errors while doing restore\n"]);
+    let mut apply = |name: &[u8]| {
+        let mut record = Vec::new();
+        fd_records::xattr::push(&mut record, name, b"1");
+        writer.apply(&target, b"f", Stream::LINUX_XATTR, &record).texts.len()
+    };
+    assert_eq!((apply(b"nospace.foo"), apply(b"user.later")), (1, 0));
+    assert!(read(&folder.path("f"), FileType::Regular, BOTH).xattrs.ends_with(b"user.later\0\0\0\x011"));
+    // There may be one for each file: the first few have a message, and all are counted.
+    assert_eq!((0..100).map(|_| apply(b"nospace.foo")).sum::<usize>(), 24);
+    assert_eq!(strings(writer.summaries().collect()), ["Encountered 101 xattr errors while doing restore\n"]);
 }
 
 #[test]
@@ -226,8 +327,8 @@ fn a_missing_file_is_passed_over() {
     let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     let mut writer = MetadataWriter::new();
     let target = folder.target("missing");
-    assert_eq!(writer.apply(&target, b"m", Stream::LINUX_ACCESS_ACL, ACCESS_TEXT), None);
-    assert_eq!(writer.apply(&target, b"m", Stream::LINUX_XATTR, b""), None);
+    assert_eq!(writer.apply(&target, b"m", Stream::LINUX_ACCESS_ACL, ACCESS_TEXT), NONE);
+    assert_eq!(writer.apply(&target, b"m", Stream::LINUX_XATTR, b""), NONE);
     let path = folder.path("missing");
     let bytes = path.as_os_str().as_encoded_bytes();
     let mut found = FileMetadata::default();
@@ -250,14 +351,45 @@ fn metadata_that_cannot_be_read_causes_a_warning() {
     let acl_only = Wanted { acl: true, xattr: false };
     // The stock daemon saves such a file without its ACL and says nothing (reference 04 §18.8).
     let warnings = reader.read(place, b"/f/g", FileType::Regular, 1, acl_only, &mut found);
-    let acl = format!("acl_get_file error on file \"/f/g\": ERR={}\n", fd_os::error_text(Errno::EBADF as i32));
-    assert_eq!(warnings, ReadWarnings { acl: Some(acl.into_bytes()), xattr: None });
-    let warning = reader.read(place, b"/f/g", FileType::Regular, 1, BOTH, &mut found).xattr.unwrap();
+    let error = fd_os::error_text(Errno::EBADF as i32);
+    let acl = format!("acl_get_file error on file \"/f/g\": access ACL: ERR={error}\n");
+    assert_eq!((strings(warnings.acl.texts), warnings.acl.count), (vec![acl], 1));
+    assert_eq!(warnings.xattr, Failures::default());
+    let warnings = reader.read(place, b"/f/g", FileType::Regular, 1, BOTH, &mut found).xattr;
     assert_eq!(
-        String::from_utf8(warning).unwrap(),
-        format!(
-            "bxattr_linux.c:125 llistxattr error on file \"/f/g\": ERR={}\n",
-            fd_os::error_text(Errno::EBADF as i32)
-        )
+        strings(warnings.texts),
+        [format!("bxattr_linux.c:125 llistxattr error on file \"/f/g\": ERR={error}\n")]
     );
+}
+
+/// A local user can give a file more than a record holds: what fits is saved, the rest is named,
+/// and no more memory is kept than for other files.
+#[test]
+fn attributes_are_bounded_while_they_are_read() {
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
+    let Some(large) = many_attributes() else { return skip::test("no file system here holds so many attributes") };
+    let file = File::open(large.path().join("f")).unwrap();
+    let mut found = FileMetadata::default();
+    let mut reader = MetadataReader::new();
+    let place = Place::File(file.as_fd());
+    let warnings = reader.read(place, b"f", FileType::Regular, 1, BOTH, &mut found).xattr;
+    let saved = fd_records::xattr::entries(&found.xattrs).count();
+    assert!(found.xattrs.len() <= 1_000_000 && saved == 15, "{saved} in {} bytes", found.xattrs.len());
+    assert_eq!((warnings.count, warnings.texts.len()), (25, 25));
+    assert!(found.xattrs.capacity() <= 2_000_000, "{}", found.xattrs.capacity());
+    fs::write(folder.path("small"), b"").unwrap();
+    let file = File::open(folder.path("small")).unwrap();
+    reader.read(Place::File(file.as_fd()), b"g", FileType::Regular, 2, BOTH, &mut found);
+    assert!(found.xattrs.capacity() <= 65_536, "{}", found.xattrs.capacity());
+}
+
+/// A folder with a file of 40 attributes of 65,000 bytes.
+fn many_attributes() -> Option<tempfile::TempDir> {
+    ["/dev/shm", "/tmp", "/var/tmp"].into_iter().find_map(|place| {
+        let folder = tempfile::tempdir_in(place).ok()?;
+        let file = File::create(folder.path().join("f")).ok()?;
+        let target = Target::Open(file.as_fd());
+        let set = |number: u32| target.set_xattr(format!("user.{number}").as_bytes(), &vec![7; 65_000]).is_ok();
+        (0..40).all(set).then_some(folder)
+    })
 }

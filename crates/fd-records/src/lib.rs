@@ -19,7 +19,7 @@ mod vocabulary;
 pub use director::accurate::AccurateEntry;
 pub use director::file_event_packet::VerifyFileEvent;
 pub use director::verify_packet::{VerifyAttributes, VerifyDigest};
-pub use record::acl::{Acl, AclEntry, AclError, AclTag, InvalidAcl};
+pub use record::acl::{Acl, AclEntry, AclError, AclHere, AclTag, InvalidAcl};
 pub use record::attributes::{Attributes, AttributesError, AttributesRecord};
 pub use record::file_event::FileEventRecord;
 pub use record::header::{RecordHeader, RecordHeaderError, stream_header};

@@ -9,7 +9,7 @@ mod state;
 use std::time::Duration;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_metadata::Target;
+use fd_metadata::{Target, WriterWarnings};
 use fd_os::local_time::local_time;
 use fd_plugins::MetadataPacket;
 use fd_records::{
@@ -78,6 +78,7 @@ pub fn run(
         state,
         item: None,
         file: None,
+        is_made: false,
         section: Section::Outside,
         told_command: Vec::new(),
         ends_early: false,
@@ -126,6 +127,8 @@ struct Round<'a> {
     item: Option<RestoreItem>,
     /// Its file, while its data is restored.
     file: Option<OutputFile>,
+    /// Whether it was made, or found, and has no data.
+    is_made: bool,
     /// Whether a plugin has saved the records that come, and which one restores them.
     section: Section<'a>,
     /// The last command of a plugin that messages have told of.
@@ -265,6 +268,7 @@ impl<'a> Round<'a> {
         self.close();
         // Records that follow do not belong to the file before, even if this record fails.
         self.item = None;
+        self.is_made = false;
         let made_before = self.made_before.take();
         let Ok(parsed) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
@@ -295,6 +299,7 @@ impl<'a> Round<'a> {
             self.report_restored(&item);
         }
         self.progress.add_file();
+        self.is_made = matches!(created, Created::Made);
         match created {
             Created::Open(file) => {
                 if let Some(plugin) = self.section.plugin() {
@@ -629,7 +634,7 @@ impl<'a> Round<'a> {
     /// An ACL or extended attributes (reference 05 §9.1, §10).
     fn metadata(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
         let Some(item) = &self.item else { return };
-        match MetadataTime::of(item, kind, record, self.is_open()) {
+        match MetadataTime::of(item, kind, record, self.is_open(), self.is_made) {
             MetadataTime::Never => {}
             MetadataTime::Now => self.apply_to_directory(kind, stream, record),
             MetadataTime::AtClose => {
@@ -647,7 +652,7 @@ impl<'a> Round<'a> {
         let warning = match directories.open(path) {
             Ok(directory) => writer.apply(&directory.target(), output, stream, record),
             // The error of the directory itself has said so.
-            Err(OpenError::Refused { .. }) => None,
+            Err(OpenError::Refused { .. }) => WriterWarnings::default(),
             Err(error) => writer.no_target(output, kind, error.errno()),
         };
         metadata::warn(&mut self.report, warning);

@@ -35,6 +35,8 @@ pub struct Entry {
     pub top_level: bool,
     /// The token of [`crate::Comparison::Changed`].
     pub token: Option<u64>,
+    /// It is a directory that is saved but not entered.
+    pub barred: bool,
     /// The directory of the FileSet's name that it was found below, to open it later.
     pub(crate) root: Option<Arc<Root>>,
     /// Where the FileSet's name is read.
@@ -69,6 +71,7 @@ impl Entry {
             options,
             top_level: true,
             token: None,
+            barred: false,
             root: None,
             read_at: ReadAt::default(),
         }

@@ -83,8 +83,8 @@ fn a_young_system_call_that_is_refused_costs_no_data() -> Result<()> {
     for ((name, _), job) in restores.iter().zip(bed.queue_all(&commands)?) {
         let result = bed.wait(job)?.must_be_good()?;
         assert_eq!(result.row.errors, 0, "{name}: {}", result.log);
-        let restored = bed.folder().join(name).join(source.strip_prefix("/").unwrap_or(&source));
-        assert_eq!(compare_trees(&source, &restored, TreeRules::restored())?, Vec::<String>::new(), "{name}");
+        let there = bed.folder().join(name).join(source.strip_prefix("/").unwrap_or(&source));
+        assert_eq!(compare_trees(&source, &there, TreeRules::restored())?, Vec::<String>::new(), "{name}");
         fs::remove_dir_all(bed.folder().join(Path::new(name)))
             .map_err(|error| bed::BedError::Usage(error.to_string()))?;
     }

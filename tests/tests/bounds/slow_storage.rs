@@ -315,6 +315,71 @@ fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<
     Ok(())
 }
 
+/// The names of the attributes that are on the volume for a file.
+fn attributes_of(bed: &Bed, job: &JobResult, file: &str) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut is_it = false;
+    for record in bed.records(&job.row, "test")? {
+        let record = record?;
+        let text = String::from_utf8_lossy(&record.data).into_owned();
+        match record.stream {
+            ATTRIBUTES => is_it = text.split('\0').next().is_some_and(|name| name.ends_with(file)),
+            XATTRS if is_it => names.extend(
+                ["user.a", "user.b", "user.c"].iter().filter(|name| text.contains(**name)).map(|&name| name.to_owned()),
+            ),
+            _ => {}
+        }
+    }
+    Ok(names)
+}
+
+const XATTRS: i32 = 1998;
+
+#[test]
+fn one_attribute_that_cannot_be_read_costs_only_itself() -> Result<()> {
+    if let Some(missing) = SlowStorage::missing() {
+        return skip::test(missing);
+    }
+    let mut scene = Scene::start_with("storage-attributes", |options, mount| {
+        options.file_sets.push(FileSet::new("attributes", &["XattrSupport = yes", "AclSupport = yes"], &[mount]));
+    })?;
+    let names = ["user.a", "user.b", "user.c"];
+    for (file, name) in ["alpha-0", "alpha-1", "delta-3"].iter().flat_map(|file| names.map(|name| (file, name))) {
+        xattr::set(scene.tree.join("d1").join(file), name, b"value").unwrap();
+    }
+    let backup = |scene: &Scene| scene.bed.backup("test", "level=Full fileset=attributes")?.must_be('T');
+    let whole = backup(&scene)?;
+    assert_eq!(attributes_of(&scene.bed, &whole, "/d1/alpha-0")?, names);
+    scene.storage.order("fault error-getxattr:alpha-0@user.b")?;
+    scene.storage.order("fault unsupported-listxattr:alpha-1")?;
+    let job = backup(&scene)?;
+    scene.storage.order("clear")?;
+    let file = scene.mount.join("d1/alpha-0");
+    assert_eq!(attributes_of(&scene.bed, &job, "/d1/alpha-0")?, ["user.a", "user.c"], "{}", job.log);
+    let text = format!("lgetxattr error on file \"{}\": attribute \"user.b\": ERR=Input/output error", file.display());
+    assert!(job.log.contains(&text), "{}", job.log);
+    assert!(job.log.contains("Had 1 xattr errors while doing backup"), "{}", job.log);
+    assert_eq!(attributes_of(&scene.bed, &job, "/d1/alpha-1")?, Vec::<String>::new());
+    assert_eq!(attributes_of(&scene.bed, &job, "/d1/delta-3")?, names, "{}", job.log);
+
+    let to = scene.mount.join("restored");
+    scene.storage.order("fault error-setxattr:alpha-0@user.a")?;
+    scene.storage.order("fault unsupported-setxattr:alpha-1@user.b")?;
+    let restore = Restore { job: whole.row.id, from: "test", onto: "test", to: &to, replace: "always" };
+    let job = scene.bed.restore(&restore)?;
+    scene.storage.order("clear")?;
+    let there =
+        |file: &str| scene.tree.join("restored").join(scene.mount.strip_prefix("/").unwrap()).join("d1").join(file);
+    for (file, lost) in [("alpha-0", Some("user.a")), ("alpha-1", Some("user.b")), ("delta-3", None)] {
+        let found = names.into_iter().filter(|name| xattr::get(there(file), name).unwrap().is_none());
+        assert_eq!(found.collect::<Vec<_>>(), lost.into_iter().collect::<Vec<_>>(), "{file}: {}", job.log);
+        let told = lost.is_none_or(|lost| job.log.contains(&format!("{file}\": attribute \"{lost}\"")));
+        assert!(told, "{file}: {}", job.log);
+    }
+    assert!(job.log.contains("Encountered 2 xattr errors while doing restore"), "{}", job.log);
+    Ok(())
+}
+
 /// Commands of jobs, the fault that stops each, and its delay.
 fn cases(scene: &Scene, full: u32) -> Vec<(String, String, u64)> {
     let backup = "run job=backup-test level=Full fileset=slow yes".to_owned();

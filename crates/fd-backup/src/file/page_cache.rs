@@ -55,9 +55,9 @@ impl PageCache {
     ) -> Result<usize, Errno> {
         if let Self::Uncached { device } = *self {
             match append_uncached(file, out, most, position).map_err(|error| errno(&error)) {
-                // The kernel or the file system doesn't support it. Nothing was read yet. A container
-                // runtime that does not know the call answers `EPERM`; if that was about the file,
-                // the other call gets it, too.
+                // The kernel or the file system doesn't support it. Nothing was read yet. A
+                // container runtime that does not know the call answers `EPERM`; if that was about
+                // the file, the other call gets it, too.
                 Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
                     REFUSING.store(device, Ordering::Relaxed);
                     *self = Self::Watched(Stretches::new(file, size));

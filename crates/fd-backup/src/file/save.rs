@@ -383,12 +383,16 @@ impl<'j> Saver<'j> {
         }
         let handle = || entry.handle().map_err(Into::into);
         let path = entry.read_path();
-        let place = source.map_or(Place::Handle(&path, &handle), |source| Place::File(source.descriptor()));
+        let place = match source {
+            Some(source) => Place::File(source.descriptor()),
+            None if entry.barred => Place::Barred(&path, &handle),
+            None => Place::Handle(&path, &handle),
+        };
         let found = &mut self.found;
         let warnings = self.metadata.read(place, &entry.path, entry.file_type, entry.stat.dev, wanted, found);
-        for (kind, text) in [(MetadataKind::Acl, warnings.acl), (MetadataKind::Xattr, warnings.xattr)] {
-            if let Some(text) = text {
-                self.emitter.note(Event::MetadataWarning { kind, text });
+        for (kind, failures) in [(MetadataKind::Acl, warnings.acl), (MetadataKind::Xattr, warnings.xattr)] {
+            if failures.count > 0 {
+                self.emitter.note(Event::MetadataWarnings { kind, failures });
             }
         }
         for (stream, payload) in [

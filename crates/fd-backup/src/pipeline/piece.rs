@@ -3,6 +3,7 @@
 
 use fd_bsock::CommCount;
 use fd_messages::MessageType;
+use fd_metadata::Failures;
 use fd_records::MetadataKind;
 
 /// A piece of the stream. Pieces come from a fixed stock and are used again and again.
@@ -48,9 +49,9 @@ pub(crate) enum Event {
     Message { kind: MessageType, text: Vec<u8>, failed: bool },
     /// A read error: the message counts, and the limit of errors is checked (reference 04 §8.2).
     ReadError { text: Vec<u8> },
-    /// A warning about ACLs or extended attributes. Only the first few are delivered (reference 04
-    /// §10, §11).
-    MetadataWarning { kind: MetadataKind, text: Vec<u8> },
+    /// What could not be read of a file's ACLs or extended attributes. Only the first few warnings
+    /// of a job are delivered (reference 04 §10, §11).
+    MetadataWarnings { kind: MetadataKind, failures: Failures },
     /// A fatal error, which ends the job.
     Fatal { text: Vec<u8> },
     /// Ends the job, which is canceled or has had a fatal message with this text.

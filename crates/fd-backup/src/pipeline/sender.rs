@@ -116,10 +116,9 @@ impl<'s> Sender<'s> {
                 self.log.message(MessageType::Error, &text);
                 return self.check_error_limit();
             }
-            Event::MetadataWarning { kind, text } => {
-                let mut limits = self.metadata_warnings.iter_mut();
-                if limits.any(|(of, limit)| *of == kind && limit.admit()) {
-                    self.log.message(MessageType::Warning, &text);
+            Event::MetadataWarnings { kind, failures } => {
+                if let Some((_, limit)) = self.metadata_warnings.iter_mut().find(|(of, _)| *of == kind) {
+                    limit.admit(failures).for_each(|text| self.log.message(MessageType::Warning, &text));
                 }
             }
             Event::Fatal { text } => return Err(self.fatal(&text)),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fd_bsock::{FrameError, MAX_PAYLOAD};
 use fd_fileset::{EffectiveOptions, Flags, strip_path};
 use fd_messages::MessageType;
+use fd_metadata::Failures;
 use fd_plugins::{FileEvent, Host, SavePacket};
 use fd_records::{
     Attributes, Compression, DigestValue, FileEventRecord, FileType, LStat, MetadataKind, PluginMetadata, PluginName,
@@ -280,8 +281,8 @@ fn send_xacl(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file_index: i32) 
             let status = guest.call(|instance, host| instance.read_xacl(host, kind, content))?;
             guest.pass_on(&mut saver.emitter)?;
             if !status.is_ok() {
-                let text = texts::no_xacl(kind);
-                saver.emitter.note(Event::MetadataWarning { kind, text });
+                let failures = Failures { texts: vec![texts::no_xacl(kind)], count: 1 };
+                saver.emitter.note(Event::MetadataWarnings { kind, failures });
                 break;
             }
             if saver.record.is_empty() {

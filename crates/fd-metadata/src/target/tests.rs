@@ -26,7 +26,7 @@ fn attributes_are_set_by_descriptor_and_by_name() {
         let pinned = pin(directory.as_fd(), b"f").unwrap();
         let target = match turn {
             0 => Target::Named { directory: directory.as_fd(), name: b"f" },
-            1 => Target::Pinned(pinned.as_fd()),
+            1 => Target::Pinned { object: pinned.as_fd(), directory: directory.as_fd(), name: b"f" },
             _ => Target::Open(file.as_fd()),
         };
         assert_eq!(target.set_attributes(&record()), AttributeFailures::default());
@@ -74,7 +74,8 @@ fn a_symbolic_link_is_its_own_target() {
     let before = fs::metadata(&victim).unwrap();
     symlink("victim", folder.path().join("link")).unwrap();
     let pinned = pin(directory.as_fd(), b"link").unwrap();
-    for target in [Target::Named { directory: directory.as_fd(), name: b"link" }, Target::Pinned(pinned.as_fd())] {
+    let (directory, name) = (directory.as_fd(), b"link".as_slice());
+    for target in [Target::Named { directory, name }, Target::Pinned { object: pinned.as_fd(), directory, name }] {
         let failures = target.set_attributes(&Stat { mode: 0o120_777, ..record() });
         assert_eq!(failures, AttributeFailures::default());
         let _refused = target.set_mode(0o777);

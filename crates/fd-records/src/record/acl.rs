@@ -4,6 +4,9 @@
 //! Reference 04 §10 and 05 §9.2. Not here: reading them from files or setting them, and ACLs of
 //! other systems.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use crate::text::decimal;
 use crate::text::names::{Identities, Names};
 
@@ -159,8 +162,21 @@ impl Acl {
         }
     }
 
-    /// Appends the long text, one entry a line, without the NUL that ends it in a record.
+    /// The permissions that the mode of a file without this ACL may give the owning group and all
+    /// others, so that no user gets more than by the ACL: its named users and groups are then
+    /// members of these, too.
+    pub fn least_without(&self) -> (u8, u8) {
+        let of = |tag: AclTag| self.entries.iter().find(|entry| entry.tag == tag).map(|entry| entry.permissions);
+        let mask = of(AclTag::Mask).unwrap_or(7);
+        let named = self.entries.iter().filter(|entry| matches!(entry.tag, AclTag::User(_) | AclTag::Group(_)));
+        let named = named.fold(7, |all, entry| all & entry.permissions & mask);
+        (of(AclTag::GroupObject).unwrap_or(0) & mask & named, of(AclTag::Other).unwrap_or(0) & named)
+    }
+
+    /// Appends the long text, one entry a line, without the NUL that ends it in a record. Where the
+    /// mask takes rights away, a comment says what is left, as libacl writes it.
     pub fn to_text(&self, out: &mut Vec<u8>, names: &mut dyn Names) {
+        let mask = self.entries.iter().find(|entry| entry.tag == AclTag::Mask).map_or(7, |entry| entry.permissions);
         for entry in &self.entries {
             match entry.tag {
                 AclTag::UserObject => out.extend_from_slice(b"user:"),
@@ -177,8 +193,11 @@ impl Acl {
                 AclTag::Other => out.extend_from_slice(b"other:"),
             }
             out.push(b':');
-            for (bit, letter) in [(4, b'r'), (2, b'w'), (1, b'x')] {
-                out.push(if entry.permissions & bit == 0 { b'-' } else { letter });
+            push_permissions(out, entry.permissions);
+            let is_masked = matches!(entry.tag, AclTag::User(_) | AclTag::GroupObject | AclTag::Group(_));
+            if is_masked && entry.permissions & !mask != 0 {
+                out.extend_from_slice(b"\t#effective:");
+                push_permissions(out, entry.permissions & mask);
             }
             out.push(b'\n');
         }
@@ -186,14 +205,64 @@ impl Acl {
 
     /// Reads a text, up to its first NUL or its end. Long and short tag words, names and numbers,
     /// line ends, commas and comments are accepted, as by libacl.
+    ///
+    /// # Errors
+    /// Text that is no ACL; a user or group that `identities` does not have.
     pub fn from_text(text: &[u8], identities: &mut dyn Identities) -> Result<Self, AclError> {
-        let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
-        let mut reader = TextReader { text, at: 0 };
+        let mut reader = TextReader::new(text);
         let mut entries = Vec::new();
         while reader.skip_to_entry() {
-            entries.push(reader.entry(identities)?);
+            entries.push(reader.entry(identities)??);
         }
         Ok(Self::new(entries))
+    }
+
+    /// Reads a text as [`Self::from_text`], as far as this host can have it: without entries of
+    /// users and groups that are not here. Two entries of the same user or group become one, with
+    /// the permissions that both have.
+    ///
+    /// # Errors
+    /// Text that is no ACL.
+    pub fn from_text_here(text: &[u8], identities: &mut dyn Identities) -> Result<AclHere, AclError> {
+        let mut reader = TextReader::new(text);
+        let mut permissions = BTreeMap::new();
+        let (mut unknown, mut merged) = (Vec::new(), Vec::new());
+        while reader.skip_to_entry() {
+            let start = reader.at;
+            let entry = reader.entry(identities)?;
+            let text = || reader.text.get(start..reader.at).unwrap_or_default().to_vec();
+            match entry {
+                Err(_) => unknown.push(text()),
+                Ok(entry) => match permissions.entry(entry.tag) {
+                    Entry::Vacant(place) => {
+                        place.insert(entry.permissions);
+                    }
+                    Entry::Occupied(mut there) => {
+                        *there.get_mut() &= entry.permissions;
+                        merged.push(text());
+                    }
+                },
+            }
+        }
+        let entries = permissions.into_iter().map(|(tag, permissions)| AclEntry { tag, permissions });
+        Ok(AclHere { acl: Self { entries: entries.collect() }, unknown, merged })
+    }
+}
+
+/// What a host can have of an ACL from elsewhere.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct AclHere {
+    /// The ACL.
+    pub acl: Acl,
+    /// The texts of entries that are left out, because there is no such user or group.
+    pub unknown: Vec<Vec<u8>>,
+    /// The texts of entries for a user or group that an entry before is for, too.
+    pub merged: Vec<Vec<u8>>,
+}
+
+fn push_permissions(out: &mut Vec<u8>, permissions: u8) {
+    for (bit, letter) in [(4, b'r'), (2, b'w'), (1, b'x')] {
+        out.push(if permissions & bit == 0 { b'-' } else { letter });
     }
 }
 
@@ -245,7 +314,14 @@ struct TextReader<'a> {
     at: usize,
 }
 
+/// An entry; the error is about its user or group.
+type Known = Result<AclEntry, AclError>;
+
 impl<'a> TextReader<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        Self { text: text.split(|byte| *byte == 0).next().unwrap_or_default(), at: 0 }
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -288,29 +364,29 @@ impl<'a> TextReader<'a> {
         Ok(rest.get(..end).unwrap_or_default().trim_ascii())
     }
 
-    fn entry(&mut self, identities: &mut dyn Identities) -> Result<AclEntry, AclError> {
+    fn entry(&mut self, identities: &mut dyn Identities) -> Result<Known, AclError> {
         let start = self.at;
         let tag = match self.field()? {
             b"u" | b"user" => match self.field()? {
-                b"" => AclTag::UserObject,
-                name => AclTag::User(number_of(name, "user", |name| identities.user_number(name))?),
+                b"" => Ok(AclTag::UserObject),
+                name => number_of(name, "user", |name| identities.user_number(name)).map(AclTag::User),
             },
             b"g" | b"group" => match self.field()? {
-                b"" => AclTag::GroupObject,
-                name => AclTag::Group(number_of(name, "group", |name| identities.group_number(name))?),
+                b"" => Ok(AclTag::GroupObject),
+                name => number_of(name, "group", |name| identities.group_number(name)).map(AclTag::Group),
             },
             b"m" | b"mask" => {
                 self.skip_empty_field();
-                AclTag::Mask
+                Ok(AclTag::Mask)
             }
             b"o" | b"other" => {
                 self.skip_empty_field();
-                AclTag::Other
+                Ok(AclTag::Other)
             }
             _ => return Err(AclError::Text(start)),
         };
         let permissions = self.permissions()?;
-        Ok(AclEntry { tag, permissions })
+        Ok(tag.map(|tag| AclEntry { tag, permissions }))
     }
 
     /// Mask and others may be written with or without their empty qualifier.

@@ -13,6 +13,11 @@ pub struct Xattr<'a> {
     pub value: &'a [u8],
 }
 
+/// The bytes that [`push`] appends for this attribute.
+pub const fn length(name: &[u8], value: &[u8]) -> usize {
+    MAGIC.len() + 2 * size_of::<u32>() + name.len() + value.len()
+}
+
 /// Appends one attribute. The lengths of a kernel's attributes fit (255 bytes and 64 KiB); longer
 /// ones are cut at 4 GiB.
 pub fn push(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
@@ -82,6 +87,7 @@ mod tests {
         push(&mut out, b"user.one", b"value1");
         push(&mut out, b"user.empty", b"");
         assert_eq!(out, hex(RECORD));
+        assert_eq!(length(b"user.one", b"value1") + length(b"user.empty", b""), out.len());
         let mut attributes = entries(&out);
         assert_eq!(attributes.next(), Some(Xattr { name: b"user.one", value: b"value1" }));
         assert_eq!(attributes.next(), Some(Xattr { name: b"user.empty", value: b"" }));

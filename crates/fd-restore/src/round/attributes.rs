@@ -85,14 +85,10 @@ pub(super) fn set_without_data(report: &mut Report<'_>, directories: &mut Direct
     let (Some(directory), Some(name)) = (directories.handle(), item.last_name()) else { return };
     let failures = if guarded {
         let target = Target::Named { directory, name };
-        if is_the_file(item, || target.stat().ok()) {
-            target.set_attributes(&item.stat)
-        } else {
-            AttributeFailures::default()
-        }
+        if is_the_file(item, || target.stat().ok()) { set_of_name(&target, item) } else { AttributeFailures::default() }
     } else {
         match pin(directory, name) {
-            Ok(pinned) => set_of_pinned(&Target::Pinned(pinned.as_fd()), item),
+            Ok(pinned) => set_of_pinned(&Target::Pinned { object: pinned.as_fd(), directory, name }, item),
             Err(errno) => nothing_set(errno),
         }
     };
@@ -118,13 +114,21 @@ fn set_of_pinned(target: &Target<'_>, item: &RestoreItem) -> AttributeFailures {
     if !same_type || (is_device && found.st_rdev != stat.rdev) {
         return AttributeFailures::default();
     }
-    if item.file_type != Some(FileType::HardLink) {
-        target.set_attributes(stat)
-    } else if is_the_file(item, || Some(found)) {
+    if is_the_file(item, || Some(found)) { set_of_name(target, item) } else { AttributeFailures::default() }
+}
+
+/// Sets the attributes of what stands under the name of `item`. A file that has its owner keeps it:
+/// the kernel takes capabilities away with the owner. So does another name of a file that is
+/// complete.
+fn set_of_name(target: &Target<'_>, item: &RestoreItem) -> AttributeFailures {
+    let stat = &item.stat;
+    if item.is_update {
+        target.set_attributes_of_existing(stat)
+    } else if item.file_type == Some(FileType::HardLink) {
         let times = target.set_times(stat.atime, stat.mtime).err();
         AttributeFailures { times, ..AttributeFailures::default() }
     } else {
-        AttributeFailures::default()
+        target.set_attributes(stat)
     }
 }
 

@@ -2,8 +2,9 @@
 //! (reference 05 §9.1, §10).
 
 use fd_messages::MessageType;
-use fd_metadata::{MetadataWriter, Target, WriterWarning};
+use fd_metadata::{MetadataWriter, Target, WriterWarnings};
 use fd_records::{FileType, MetadataKind, Stat, Stream};
+use nix::sys::stat::FileStat;
 
 use crate::file::RestoreItem;
 use crate::report::Report;
@@ -50,8 +51,8 @@ impl HeldMetadata {
         self.records.iter()
     }
 
-    /// Applies what is held to a link, to a file of which only the attributes were updated, or to
-    /// one that a plugin has made.
+    /// Applies what is held to a link, to a special file, to a file of which only the attributes
+    /// were updated, or to one that a plugin has made.
     pub(super) fn apply_by_name(
         &self,
         directories: &mut Directories,
@@ -60,9 +61,7 @@ impl HeldMetadata {
         item: &RestoreItem,
     ) {
         with_named(directories, item, |target| {
-            let is_link = |mode: u32| mode & Stat::MODE_TYPE == Stat::MODE_SYMLINK;
-            let wants_link = item.file_type == Some(FileType::Symlink);
-            if target.stat().is_ok_and(|stat| is_link(stat.st_mode) == wants_link) {
+            if target.stat().is_ok_and(|stat| is_of_record(item, &stat)) {
                 self.apply(writer, report, item, target);
             }
         });
@@ -82,6 +81,17 @@ impl HeldMetadata {
     }
 }
 
+/// Whether what stands there can be what the record has made.
+fn is_of_record(item: &RestoreItem, found: &FileStat) -> bool {
+    let stat = &item.stat;
+    if item.file_type == Some(FileType::Special) {
+        let owner = (found.st_uid, found.st_gid, found.st_rdev);
+        return found.st_mode & Stat::MODE_TYPE == stat.mode_type() && owner == (stat.uid, stat.gid, stat.rdev);
+    }
+    let is_link = found.st_mode & Stat::MODE_TYPE == Stat::MODE_SYMLINK;
+    is_link == (item.file_type == Some(FileType::Symlink))
+}
+
 /// What metadata of a record may be applied to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MetadataTime {
@@ -91,25 +101,30 @@ pub(super) enum MetadataTime {
 }
 
 impl MetadataTime {
-    /// When a record of this item is applied; `is_open` says whether its file is being restored.
-    pub(super) fn of(item: &RestoreItem, kind: MetadataKind, record: &[u8], is_open: bool) -> Self {
+    /// When a record of this item is applied; `is_open` says whether its file is being restored,
+    /// `is_made` whether it was made or found without data.
+    pub(super) fn of(item: &RestoreItem, kind: MetadataKind, record: &[u8], is_open: bool, is_made: bool) -> Self {
         match item.file_type {
             Some(FileType::Directory) => Self::Now,
             _ if record.is_empty() => Self::Never,
             // An ACL of a link would land on what it leads to. No backup writes one.
             Some(FileType::Symlink) if kind == MetadataKind::Acl => Self::Never,
             Some(FileType::Symlink) => Self::AtClose,
-            _ if is_open || (item.is_update && kind == MetadataKind::Acl) => Self::AtClose,
+            // The stock daemon ignores the attributes of an update, and all of a special file.
+            _ if is_open || item.is_update => Self::AtClose,
+            Some(FileType::Special) if is_made => Self::AtClose,
             _ => Self::Never,
         }
     }
 }
 
 /// Reports what could not be applied.
-pub(super) fn warn(report: &mut Report<'_>, warning: Option<WriterWarning>) {
-    match warning {
-        None => {}
-        Some(WriterWarning { text, queued: true }) => report.later(MessageType::Warning, text),
-        Some(WriterWarning { text, queued: false }) => report.now(MessageType::Warning, &text),
+pub(super) fn warn(report: &mut Report<'_>, warnings: WriterWarnings) {
+    for text in warnings.texts {
+        if warnings.queued {
+            report.later(MessageType::Warning, text);
+        } else {
+            report.now(MessageType::Warning, &text);
+        }
     }
 }

@@ -14,5 +14,5 @@ pub(super) fn with_named(directories: &mut Directories, item: &RestoreItem, work
     // A second handle, so that the file is not in the way of the next one's directories.
     let Ok(directory) = directories.open_aside(&parent) else { return };
     let Ok(pinned) = pin(directory.as_fd(), name) else { return };
-    work(&Target::Pinned(pinned.as_fd()));
+    work(&Target::Pinned { object: pinned.as_fd(), directory: directory.as_fd(), name });
 }

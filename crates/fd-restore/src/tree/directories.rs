@@ -62,7 +62,7 @@ impl OpenDirectory {
 
     /// What its metadata is applied to.
     pub(crate) fn target(&self) -> Target<'_> {
-        if self.readable { Target::Open(self.handle()) } else { Target::Pinned(self.handle()) }
+        if self.readable { Target::Open(self.handle()) } else { Target::PinnedDirectory(self.handle()) }
     }
 
     /// Whether only this process can change the names in it.

@@ -27,6 +27,8 @@ fn metadata(place: &Place, name: &str) -> FileMetadata {
         FileType::Directory
     } else if stat.is_symlink() {
         FileType::Symlink
+    } else if !stat.is_file() {
+        FileType::Special
     } else {
         FileType::Regular
     };
@@ -78,7 +80,7 @@ fn files_and_directories_get_both() {
 }
 
 #[test]
-fn hard_links_and_special_files_get_none() {
+fn special_files_get_theirs_and_hard_links_none() {
     let place = Place::new();
     if !works(&place) {
         return skip::test("no extended attributes here");
@@ -87,10 +89,50 @@ fn hard_links_and_special_files_get_none() {
     volume.file("/f", b"x").put(&Saved::hard_link("/h", "/f")).record(Stream::LINUX_ACCESS_ACL, ACCESS);
     volume.record(Stream::LINUX_XATTR, &xattr("user.a", b"1"));
     volume.put(&Saved::new("/p", FileType::Special, 0o010_600)).record(Stream::LINUX_ACCESS_ACL, ACCESS);
+    if is_root() {
+        volume.record(Stream::LINUX_XATTR, &xattr("trusted.a", b"1"));
+    }
     place.job().run(&volume).assert_quiet();
     assert!(metadata(&place, "h").access_acl.is_empty() && metadata(&place, "h").xattrs.is_empty());
-    assert!(metadata(&place, "p").access_acl.is_empty());
+    assert_eq!(metadata(&place, "p").access_acl, ACCESS);
+    assert_eq!(!metadata(&place, "p").xattrs.is_empty(), is_root());
+    // What is kept in its place gets none.
+    let mut volume = Volume::new();
+    volume.put(&Saved::new("/p", FileType::Special, 0o010_600)).record(Stream::LINUX_ACCESS_ACL, DEFAULT);
+    assert_eq!(place.job_with(Replace::Never).run(&volume).told().len(), 1);
+    assert_eq!(metadata(&place, "p").access_acl, ACCESS);
 }
+
+#[test]
+fn capabilities_survive_another_name_and_an_update_of_the_file() {
+    let place = Place::new();
+    if !works(&place) || !is_root() {
+        return skip::test("needs root and extended attributes");
+    }
+    let mut saved = Saved::file("/f");
+    saved.stat.uid = 1001;
+    let record = xattr("security.capability", &CAPABILITY);
+    let mut volume = Volume::new();
+    volume.put(&saved).record(Stream::LINUX_XATTR, &record);
+    let link = Saved { stat: saved.stat, ..Saved::hard_link("/h", "/f") };
+    volume.put(&link);
+    let mut update = saved.clone();
+    update.stream = Stream::ATTRIBUTES_UPDATE;
+    update.stat.mode = 0o100_600;
+    place.job().run(&volume).assert_quiet();
+    assert_eq!(metadata(&place, "f").xattrs, record);
+    volume.put(&update);
+    place.job().run(&volume).assert_quiet();
+    assert_eq!((metadata(&place, "f").xattrs, place.stat("f").mode()), (record.clone(), 0o100_600));
+    // The kernel takes it away with the owner, and what stands behind the update sets it again.
+    update.stat.uid = 1002;
+    volume.put(&update).record(Stream::LINUX_XATTR, &[record.clone(), xattr("user.new", b"n")].concat());
+    place.job().run(&volume).assert_quiet();
+    assert_eq!(metadata(&place, "f").xattrs.len(), record.len() + xattr("user.new", b"n").len());
+    assert_eq!(place.stat("f").uid(), 1002);
+}
+
+const CAPABILITY: [u8; 20] = [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 #[test]
 fn metadata_is_applied_to_a_skipped_directory_but_not_to_a_skipped_file() {
@@ -133,13 +175,17 @@ fn links_get_attributes_even_if_skipped() {
     // user attributes may not stand on a link.
     let mut volume = Volume::new();
     volume.symlink("/l", "nowhere").record(Stream::LINUX_XATTR, &xattr("user.foo", b"2"));
-    let text =
-        format!("bxattr_linux.c:298 setxattr error on file \"{}\": ERR=Operation not permitted\n", place.text("l"));
-    assert_eq!(place.job().run(&volume).only(), (MessageType::Warning, text.as_str()));
+    let text = format!(
+        "bxattr_linux.c:298 setxattr error on file \"{}\": attribute \"user.foo\": ERR=Operation not permitted\n",
+        place.text("l")
+    );
+    let total = "Encountered 1 xattr errors while doing restore\n";
+    let finished = place.job().run(&volume);
+    assert_eq!(finished.told(), [(MessageType::Warning, text.as_str()), (MessageType::Warning, total)]);
 }
 
 #[test]
-fn an_update_gets_acls_but_no_attributes() {
+fn an_update_gets_acls_and_attributes() {
     let place = Place::new();
     if !works(&place) {
         return skip::test("no extended attributes here");
@@ -151,7 +197,7 @@ fn an_update_gets_acls_but_no_attributes() {
     volume.put(&update).record(Stream::LINUX_ACCESS_ACL, ACCESS).record(Stream::LINUX_XATTR, &xattr("user.a", b"1"));
     place.job().run(&volume).assert_quiet();
     let found = metadata(&place, "f");
-    assert_eq!((found.access_acl.as_slice(), found.xattrs.len()), (ACCESS, 0));
+    assert_eq!((found.access_acl.as_slice(), found.xattrs), (ACCESS, xattr("user.a", b"1")));
 }
 
 #[test]
@@ -160,13 +206,12 @@ fn capabilities_survive_the_change_of_the_owner() {
     if !works(&place) || !is_root() {
         return skip::test("needs root and extended attributes");
     }
-    let capability = [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let mut saved = Saved::file("/f");
     saved.stat.uid = 1001;
     let mut volume = Volume::new();
-    volume.put(&saved).record(Stream::LINUX_XATTR, &xattr("security.capability", &capability));
+    volume.put(&saved).record(Stream::LINUX_XATTR, &xattr("security.capability", &CAPABILITY));
     place.job().run(&volume).assert_quiet();
-    assert_eq!(metadata(&place, "f").xattrs, xattr("security.capability", &capability));
+    assert_eq!(metadata(&place, "f").xattrs, xattr("security.capability", &CAPABILITY));
     assert_eq!(place.stat("f").uid(), 1001);
 }
 

@@ -165,10 +165,16 @@ impl<'w> Walker<'w> {
         let path = place.path;
         let judgement = self.judge.judge(place, true);
         let options = judgement.options;
-        if options.has(Flags::HONOR_NO_DUMP) && place.is_no_dump() {
+        // What is mounted on access, and not entered, is not to be mounted by a look into it.
+        let asks_inside = options.has(Flags::HONOR_NO_DUMP) || place.include.ignore_dir().is_some();
+        let is_trap = asks_inside
+            && matches!(barrier(place, found.0.dev, options), Some(Barrier::OtherFileSystem))
+            && place.is_mounted_on_access();
+        if !is_trap && options.has(Flags::HONOR_NO_DUMP) && place.is_no_dump() {
             return Ok(None);
         }
         if let Some(marker) = place.include.ignore_dir()
+            && !is_trap
             && self.is_marked(place, marker)?
         {
             self.report.say(MessageType::Skipped, |text| texts::ignored_directory(text, path))?;
@@ -276,7 +282,7 @@ impl<'w> Walker<'w> {
                 return self.report.say(MessageType::NotSaved, |text| texts::verify_unknown_type(text, code, path));
             }
         }
-        self.report.entry(entry)
+        self.report.entry(Entry { barred: true, ..entry })
     }
 
     /// File-system and drive type of a name of the FileSet (reference 03 §5.2 step 4).

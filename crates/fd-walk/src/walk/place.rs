@@ -17,6 +17,9 @@ use crate::names::without_slashes;
 use crate::root::Root;
 use crate::snapshots::ReadAt;
 
+/// The number of the automounter's file system.
+const AUTOFS: rustix::fs::FsWord = 0x187;
+
 /// Longest path that the kernel takes, in bytes, without the NUL.
 const LONGEST_PATH: usize = 4095;
 
@@ -81,6 +84,7 @@ impl<'p> Place<'_, 'p> {
             options: Arc::clone(options),
             top_level: self.is_top(),
             token,
+            barred: false,
             root: self.root.cloned(),
             read_at: self.read_at.clone(),
         }
@@ -121,6 +125,13 @@ impl<'p> Place<'_, 'p> {
     /// §5.10).
     pub(super) fn holds(&self, name: &[u8]) -> bool {
         directory::exists(&marker_path(&self.read_path(), name))
+    }
+
+    /// Whether it is a directory on which the automounter mounts a file system at the first access.
+    pub(super) fn is_mounted_on_access(&self) -> bool {
+        let (at, path) = self.target();
+        let handle = rustix::fs::openat(at, &*path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty());
+        handle.and_then(rustix::fs::fstatfs).is_ok_and(|found| found.f_type == AUTOFS)
     }
 
     /// The no-dump flag of the inode; `false` if it can't be read.

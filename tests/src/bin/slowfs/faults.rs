@@ -19,6 +19,7 @@ pub(crate) struct Asked<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Error,
+    Unsupported,
     Stop,
     Short,
     Change,
@@ -81,6 +82,7 @@ impl Faults {
                 let (verb, operation) = what.split_once('-').map_or((what, None), |(verb, rest)| (verb, Some(rest)));
                 let verb = match verb {
                     "error" => Verb::Error,
+                    "unsupported" => Verb::Unsupported,
                     "stop" => Verb::Stop,
                     "short" => Verb::Short,
                     "change" => Verb::Change,

@@ -14,7 +14,8 @@
 //! A fault is `VERB[-OPERATION]:WORD`, for names that contain the word (all, if it is empty) and,
 //! if an operation is named, only for that one (`lookup`, `getattr`, `open`, `read`, `readdir`, …):
 //!
-//! - `error` answers EIO.
+//! - `error` answers EIO, `unsupported` answers ENOTSUP. For `getxattr` and `setxattr` the name is
+//!   `FILE@ATTRIBUTE`.
 //! - `stop` does not answer until the command `go`.
 //! - `short` ends reads in the middle of the file, whose size stays what it was; a write takes half
 //!   of what it gets.

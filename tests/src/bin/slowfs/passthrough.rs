@@ -102,6 +102,11 @@ impl Entries {
     }
 }
 
+/// What a fault's word is compared with for an attribute of a file.
+fn attribute(file: &OsStr, name: &OsStr) -> OsString {
+    [file, OsStr::new("@"), name].into_iter().collect()
+}
+
 /// The value of an extended attribute, or its length for who asks for that first.
 enum Sized {
     Length(u32),
@@ -133,10 +138,14 @@ impl SlowFs {
         work: impl FnOnce(&Source) -> io::Result<A::Value> + Send + 'static,
     ) {
         let asked = Asked { operation, name };
-        let fails = self.faults.has(Verb::Error, asked);
+        let fails = [(Verb::Error, libc::EIO), (Verb::Unsupported, libc::ENOTSUP)];
+        let fails = fails.into_iter().find(|(verb, _)| self.faults.has(*verb, asked));
         let source = Arc::clone(&self.source);
         let job = Box::new(move || {
-            let done = if fails { Err(io::Error::from_raw_os_error(libc::EIO)) } else { work(&source) };
+            let done = match fails {
+                Some((_, errno)) => Err(io::Error::from_raw_os_error(errno)),
+                None => work(&source),
+            };
             match done {
                 Ok(value) => reply.give(value),
                 Err(error) => reply.refuse(error.into()),
@@ -398,12 +407,14 @@ impl Filesystem for SlowFs {
 
     fn setxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, value: &[u8], _: i32, _: u32, reply: ReplyEmpty) {
         let (name, value) = (name.to_owned(), value.to_vec());
-        self.later_for("setxattr", ino, reply, move |source| xattr::set(source.path(ino)?, name, &value));
+        let asked = attribute(&self.source.name(ino), &name);
+        self.later("setxattr", &asked, reply, move |source| xattr::set(source.path(ino)?, name, &value));
     }
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let name = name.to_owned();
-        self.later_for("getxattr", ino, reply, move |source| {
+        let asked = attribute(&self.source.name(ino), &name);
+        self.later("getxattr", &asked, reply, move |source| {
             let value = xattr::get(source.path(ino)?, name)?;
             Sized::new(value.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODATA))?, size)
         });

@@ -157,3 +157,38 @@ fn damaged_kernel_values_are_refused() {
     wrong[4] = 0x40;
     assert_eq!(Acl::from_kernel(&wrong), Err(AclError::Tag(0x40)));
 }
+
+/// As libacl writes it: behind the entries that the mask limits, and only if it takes something
+/// away.
+#[test]
+fn effective_rights_stand_behind_entries_that_the_mask_limits() {
+    let text = "user::rwx\nuser:daemon:rwx\t#effective:r--\nuser:8:r--\ngroup::r-x\t#effective:r--\n\
+                group:bin:-wx\t#effective:---\nmask::r--\nother::rwx\n";
+    let acl = read("u::rwx,u:1:rwx,u:8:r,g::rx,g:2:wx,m::r,o::rwx").unwrap();
+    assert_eq!(text_of(&acl), text);
+    assert_eq!(read(text), Ok(acl));
+}
+
+#[test]
+fn an_acl_of_another_host_becomes_what_this_one_can_have() {
+    let here = |text: &str| Acl::from_text_here(text.as_bytes(), &mut Machine);
+    let found =
+        here("user::rw-,user:gone:rwx,user:daemon:rw-,user:1:r-x,group::r--,group:gone:r--,mask::rwx,other::---")
+            .unwrap();
+    assert_eq!(text_of(&found.acl), "user::rw-\nuser:daemon:r--\ngroup::r--\nmask::rwx\nother::---\n");
+    assert_eq!(found.unknown, [b"user:gone:rwx".as_slice(), b"group:gone:r--"]);
+    assert_eq!(found.merged, [b"user:1:r-x"]);
+    assert_eq!(here(TEXT).unwrap(), AclHere { acl: read(TEXT).unwrap(), ..AclHere::default() });
+    assert_eq!(here("user:gone:rwz"), Err(AclError::Text(12)));
+}
+
+#[test]
+fn a_mode_without_the_acl_gives_no_user_more() {
+    let least = |text: &str| read(text).unwrap().least_without();
+    assert_eq!(least("u::rwx,g::r-x,o::r--"), (5, 4));
+    assert_eq!(least("u::rwx,g::rwx,m::r-x,o::rwx"), (5, 7), "the mask does not limit others");
+    assert_eq!(least("u::rwx,u:1:rwx,g::rwx,m::rwx,o::rwx"), (7, 7));
+    assert_eq!(least("u::rwx,u:1:r--,g::rwx,m::rwx,o::rwx"), (4, 4), "the user is one of the others, too");
+    assert_eq!(least("u::rwx,g::r-x,g:2:---,m::rwx,o::r-x"), (0, 0));
+    assert_eq!(least(""), (0, 0));
+}

@@ -1,0 +1,134 @@
+//! Surroundings in which jobs save and restore all the same: without `/proc`, and with places on
+//! which a file system is mounted on access.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Restore, Result, TreeRules, compare_trees, set_fixed_times};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sys::stat::{Mode, SFlag, mknod};
+use nix::unistd::mkfifo;
+
+/// `user::rw-,user:12345:r--,group::r--,mask::r--,other::r--`, as the kernel has it.
+const ACL: [u8; 44] = [
+    2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 57, 48, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 4, 0,
+    255, 255, 255, 255, 32, 0, 4, 0, 255, 255, 255, 255,
+];
+
+/// An object of each type that has attributes or an ACL.
+fn build(top: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(top.join("directory"))?;
+    fs::write(top.join("file"), "content\n")?;
+    fs::hard_link(top.join("file"), top.join("second name"))?;
+    symlink("nowhere", top.join("link"))?;
+    mkfifo(&top.join("fifo"), Mode::from_bits_truncate(0o640))?;
+    mknod(&top.join("device"), SFlag::S_IFCHR, Mode::from_bits_truncate(0o640), 0x103)?;
+    for name in ["directory", "file", "link", "fifo", "device"] {
+        let path = top.join(name);
+        xattr::set(&path, "trusted.of", name.as_bytes())?;
+        if name != "link" {
+            xattr::set(&path, "system.posix_acl_access", &ACL)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_daemon_without_proc_saves_and_restores_all_metadata() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can take /proc away");
+    }
+    let mut client = ClientOptions::new(Fd::under_test()?).named("test");
+    let script = "umount -l /proc && exec \"$@\"";
+    client.wrapper = ["unshare", "--mount", "sh", "-c", script, "sh"].map(ToOwned::to_owned).to_vec();
+    let mut options = BedOptions::new("without-proc", [client])?;
+    let source = options.source()?;
+    if build(&source).is_err() {
+        return skip::test("no trusted attributes or devices here");
+    }
+    set_fixed_times(&source)?;
+    options.file_sets = vec![FileSet::new("All", &["AclSupport = yes", "XattrSupport = yes"], &[&source])];
+    let bed = Bed::start(options)?;
+    let job = bed.backup("test", "level=Full fileset=All")?.must_be_good()?;
+    let metadata = bed.records(&job.row, "test")?.filter_map(std::result::Result::ok);
+    let metadata = metadata.filter(|record| [1998, 1008].contains(&record.stream)).count();
+    // The second name has those of the file, too.
+    assert_eq!((metadata, job.row.errors), (11, 0), "{}", job.log);
+    let to = bed.folder().join("to");
+    let restore = Restore { job: job.row.id, from: "test", onto: "test", to: &to, replace: "always" };
+    let restored = bed.wait(bed.queue_restore(&restore)?)?.must_be_good()?;
+    assert_eq!(restored.row.errors, 0, "{}", restored.log);
+    let there = to.join(source.strip_prefix("/").unwrap_or(&source));
+    // The backup has read the source.
+    let rules = TreeRules { access_times: false, ..TreeRules::restored() };
+    assert_eq!(compare_trees(&source, &there, rules)?, Vec::<String>::new(), "{}", restored.log);
+    Ok(())
+}
+
+/// A directory on which the automounter would mount something at the first access: it asks through
+/// a pipe.
+struct Trap<'p> {
+    place: &'p Path,
+    asked: File,
+}
+
+impl<'p> Trap<'p> {
+    fn set(place: &'p Path) -> nix::Result<Self> {
+        let (asked, asks) = nix::unistd::pipe()?;
+        fcntl(&asked, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        let data = format!("fd={},pgrp=1,minproto=5,maxproto=5,direct", asks.as_raw_fd());
+        mount(Some("bed"), place, Some("autofs"), MsFlags::empty(), Some(data.as_str()))?;
+        let _kernel_has_it: OwnedFd = asks;
+        Ok(Self { place, asked: File::from(asked) })
+    }
+
+    /// Whether something is to be mounted. The kernel waits for an answer then, so what asked
+    /// hangs.
+    fn was_touched(&mut self) -> bool {
+        self.asked.read(&mut [0; 300]).is_ok_and(|length| length > 0)
+    }
+}
+
+impl Drop for Trap<'_> {
+    fn drop(&mut self) {
+        let _unmounted = umount2(self.place, MntFlags::MNT_DETACH);
+    }
+}
+
+#[test]
+fn a_place_of_the_automounter_that_is_not_entered_is_not_touched() -> Result<()> {
+    let client = ClientOptions::new(Fd::under_test()?).named("test");
+    let mut options = BedOptions::new("automounter", [client])?;
+    let source = options.source()?;
+    let place = source.join("trap");
+    fs::create_dir_all(&place).map_err(bed::BedError::file("make", &place))?;
+    fs::write(source.join("file"), "content\n").map_err(bed::BedError::file("write", &source))?;
+    symlink("trap", source.join("a link to it")).map_err(bed::BedError::file("link", &source))?;
+    let letters = ["OneFS = yes", "AclSupport = yes", "XattrSupport = yes", "Signature = MD5", "HonorNoDumpFlag = yes"];
+    let mut set = FileSet::new("All", &letters, &[&source]);
+    let end = set.lines.len() - 1;
+    set.lines.insert(end, "Exclude Dir Containing = .nobackup".to_owned());
+    options.file_sets = vec![set];
+    let bed = Bed::start(options)?;
+    let mut trap = match Trap::set(&place) {
+        Ok(trap) => trap,
+        Err(errno) => return skip::test(&format!("the automounter can't be used here: {errno}")),
+    };
+    let job = bed.queue("run job=backup-test level=Full fileset=All yes")?;
+    let ended = bed::wait_for("the end of the job or a question to the automounter", bed::PATIENCE, || {
+        if trap.was_touched() {
+            return Ok(Ok(false));
+        }
+        let status = bed.catalog().job(job)?.status;
+        Ok(if "CRBMSmsjcdtplLi".contains(status) { Err(format!("status {status}")) } else { Ok(true) })
+    })?;
+    assert!(ended, "the job has touched what it does not enter");
+    let job = bed.wait(job)?.must_be_good()?;
+    assert!(!trap.was_touched());
+    assert!(job.row.files >= 4, "{}", job.log);
+    Ok(())
+}
