@@ -28,29 +28,36 @@ impl Usage {
     }
 }
 
-/// Reads the use of a process.
-pub fn usage(pid: u32) -> Result<Usage> {
+/// Its processor time in its own code and in the kernel, and the same of its children that it has
+/// waited for.
+fn times(pid: u32) -> Result<[Duration; 4]> {
     let stat = read(pid, "stat")?;
     // The program's name is in parentheses and may hold anything; the fields begin behind the last
     // one.
     let fields: Vec<&str> =
         stat.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace().collect()).unwrap_or_default();
     let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u32::try_from(ticks).ok()).unwrap_or(100);
-    let time = |field: usize| {
+    // Fields 14 to 17 of the manual page, which counts from 1 with the process id.
+    Ok([11, 12, 13, 14].map(|field| {
         let count: u32 = fields.get(field).and_then(|text| text.parse().ok()).unwrap_or(0);
         Duration::from_secs(1) * count / ticks
-    };
+    }))
+}
+
+/// Processor time of a process and of all processes below it that have been waited for. It may have
+/// ended, if nothing has waited for it.
+pub fn cpu_with_children(pid: u32) -> Result<Duration> {
+    Ok(times(pid)?.iter().sum())
+}
+
+/// Reads the use of a process.
+pub fn usage(pid: u32) -> Result<Usage> {
+    let [user, system, ..] = times(pid)?;
     let status = read(pid, "status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(first_number).unwrap_or(0);
     let io = read(pid, "io")?;
     let moved = io.lines().filter_map(|line| line.strip_prefix("rchar:").or_else(|| line.strip_prefix("wchar:")));
-    // Fields 14 and 15 of the manual page, which counts from 1 with the process id.
-    Ok(Usage {
-        user: time(11),
-        system: time(12),
-        peak_memory: peak * 1024,
-        moved: moved.filter_map(first_number).sum(),
-    })
+    Ok(Usage { user, system, peak_memory: peak * 1024, moved: moved.filter_map(first_number).sum() })
 }
 
 /// Resident memory of a process now, bytes.

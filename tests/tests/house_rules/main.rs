@@ -369,24 +369,6 @@ fn every_source_file_begins_with_its_purpose() -> Outcome<()> {
     Ok(())
 }
 
-#[test]
-fn an_ignored_test_has_a_reason() -> Outcome<()> {
-    let mut problems = Vec::new();
-    for path in rust_files()? {
-        let text = read(&path.to_string_lossy())?;
-        for (number, line) in text.lines().enumerate() {
-            let bare = line.trim_start();
-            let reason = bare.strip_prefix("#[ignore = \"").is_some_and(|rest| rest.len() > "\"]".len() + 10);
-            if bare.starts_with("#[ignore") && !reason {
-                problems.push(format!("{}:{}: {bare}", path.display(), number + 1));
-            }
-        }
-    }
-    none(&problems);
-    Ok(())
-}
-
-/// The tree must mean the same on every machine.
 /// A test that can't run here says so through the package `skip`, which is counted.
 #[test]
 fn a_test_that_returns_early_is_counted_as_skipped() -> Outcome<()> {
@@ -423,6 +405,7 @@ fn no_file_has_more_than_two_mebibytes() -> Outcome<()> {
     Ok(())
 }
 
+/// The tree must mean the same on every machine.
 #[test]
 fn no_file_names_a_path_of_one_machine() -> Outcome<()> {
     // In pieces, so that this file does not name them.

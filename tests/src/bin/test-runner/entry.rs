@@ -1,0 +1,147 @@
+//! One program of the run: what it is, and how it ended.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use bed::{BedError, Result};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+
+use crate::table::{self, Group};
+use crate::verdict::{self, Counts};
+
+/// Tests of these are run once more as if the processor were the oldest that there is.
+const DIGEST_CRATES: [&str; 3] = ["fd-crypto", "fd-backup", "fd-restore"];
+/// Which of their tests.
+const DIGEST_TESTS: [&str; 5] = ["multi_buffer", "batch", "digest", "long_files", "the_stream_does_not"];
+
+/// cargo, as everywhere.
+pub(crate) fn cargo() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// A test program with its arguments.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// The package's folder, and the target if that is not its library: `tests/compliance`.
+    pub(crate) name: String,
+    pub(crate) group: Group,
+    program: OsString,
+    arguments: Vec<OsString>,
+    folder: PathBuf,
+    /// Beside the environment that all have.
+    variable: Option<(&'static str, &'static str)>,
+    /// What it skips, another entry has skipped before.
+    again: bool,
+    /// It prints a result for each package.
+    is_cargo: bool,
+}
+
+impl Entry {
+    /// A program that cargo has built. It is run in its package's folder, as cargo does.
+    pub(crate) fn program(name: String, executable: PathBuf, folder: PathBuf) -> Self {
+        let group = table::group(&name);
+        let (arguments, variable) = (Vec::new(), None);
+        Self { name, group, program: executable.into(), arguments, folder, variable, again: false, is_cargo: false }
+    }
+
+    /// The same once more without vector instructions, if it has tests of digests.
+    pub(crate) fn baseline(&self) -> Option<Self> {
+        DIGEST_CRATES.contains(&self.name.as_str()).then(|| Self {
+            name: format!("{}, baseline", self.name),
+            arguments: DIGEST_TESTS.map(OsString::from).to_vec(),
+            variable: Some(("FERROFD_CPU", "baseline")),
+            again: true,
+            ..self.clone()
+        })
+    }
+
+    /// The models of it only.
+    pub(crate) fn models(self) -> Self {
+        Self { name: format!("{}, models", self.name), arguments: vec!["models::".into()], ..self }
+    }
+
+    /// The doc tests of all packages, which only cargo can run.
+    pub(crate) fn doc_tests() -> Self {
+        let arguments = ["test", "--quiet", "--workspace", "--doc", "--no-fail-fast"].map(OsString::from).to_vec();
+        Self { arguments, is_cargo: true, ..Self::program("doc tests".to_owned(), cargo().into(), PathBuf::from(".")) }
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(self, logs: &Path, skips: &Path) -> Outcome {
+        let log = logs.join(self.name.replace(['/', ' ', ','], "-")).with_extension("log");
+        let begun = Instant::now();
+        let ended = self.ended(&log, skips);
+        let took = begun.elapsed();
+        let output = fs::read(&log).unwrap_or_default();
+        let counts = verdict::counts(&output, self.is_cargo);
+        match ended {
+            Ok((status, cpu)) => {
+                let problem = (!status.success()).then(|| status.to_string());
+                Outcome { name: self.name, counts, problem, took, cpu, output }
+            }
+            Err(error) => {
+                Outcome { name: self.name, counts, problem: Some(error.to_string()), took, cpu: Duration::ZERO, output }
+            }
+        }
+    }
+
+    /// How it ended, and what processor time it took with all processes that it waited for.
+    fn ended(&self, log: &Path, skips: &Path) -> Result<(ExitStatus, Duration)> {
+        let failed = |error| BedError::Program { program: self.name.clone(), problem: format!("{error}") };
+        let file = File::create(log).map_err(BedError::file("make", log))?;
+        let again = file.try_clone().map_err(BedError::file("open", log))?;
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).current_dir(&self.folder).envs(self.variable);
+        command.env("FERROFD_SKIPS", if self.again { Path::new("") } else { skips });
+        command.stdin(Stdio::null()).stdout(file).stderr(again);
+        let mut child = command.spawn().map_err(failed)?;
+        // Its times can be read until it is waited for.
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
+        let _ = waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+        let cpu = bed::cpu_with_children(child.id()).unwrap_or_default();
+        Ok((child.wait().map_err(failed)?, cpu))
+    }
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    name: String,
+    pub(crate) counts: Counts,
+    /// Why it is not right, beside tests that failed.
+    problem: Option<String>,
+    took: Duration,
+    cpu: Duration,
+    /// All that it printed.
+    pub(crate) output: Vec<u8>,
+}
+
+impl Outcome {
+    pub(crate) fn is_red(&self) -> bool {
+        self.failed() > 0
+    }
+
+    /// Tests that failed; a program that died counts as one.
+    pub(crate) fn failed(&self) -> usize {
+        self.counts.failed.max(usize::from(self.problem.is_some()))
+    }
+
+    /// One line about it.
+    pub(crate) fn head(&self) -> String {
+        let Self { name, counts, problem, took, cpu, .. } = self;
+        let result = if self.is_red() { "FAILED" } else { "ok" };
+        let problem = problem.as_ref().map(|problem| format!(", {problem}")).unwrap_or_default();
+        format!(
+            "=== {name}: {result}, {} passed, {} failed{problem}; {} s, CPU {} s",
+            counts.passed,
+            counts.failed,
+            took.as_secs(),
+            cpu.as_secs()
+        )
+    }
+}

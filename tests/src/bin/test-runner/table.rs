@@ -1,0 +1,43 @@
+//! Which programs run side by side, and in which order they are begun.
+
+use Group::{Alone, Busy, Waits};
+
+/// What a program needs of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Keeps all processors busy by itself.
+    Busy,
+    /// Mostly waits for daemons.
+    Waits,
+    /// Measures, loads the host, or cancels jobs at a moment of its own.
+    Alone,
+}
+
+/// So many of a group at a time; where no busy one is left, its place is for those that wait.
+pub(crate) const AT_A_TIME: [(Group, usize); 2] = [(Busy, 1), (Waits, 3)];
+
+/// The longest first, so that the last ones to end are short. What is not here comes after it:
+/// suites of the bed wait, everything else is busy.
+const TABLE: [(&str, Group); 10] = [
+    ("tests/verify", Waits),
+    ("tests/restore_matrix", Waits),
+    ("tests/compliance", Waits),
+    ("tests/truth", Waits),
+    ("tests/hostile_peers", Waits),
+    ("tests/pki", Waits),
+    ("tests/connections", Waits),
+    ("tests/bounds", Alone),
+    ("tests/load", Alone),
+    ("tests/incomplete_jobs", Alone),
+];
+
+/// The place of a program in the order.
+pub(crate) fn place(name: &str) -> usize {
+    TABLE.iter().position(|(row, _)| *row == name).unwrap_or(TABLE.len())
+}
+
+/// The group of a program.
+pub(crate) fn group(name: &str) -> Group {
+    let default = if name.starts_with("tests/") { Waits } else { Busy };
+    TABLE.iter().find(|(row, _)| *row == name).map_or(default, |(_, group)| *group)
+}

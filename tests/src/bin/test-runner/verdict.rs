@@ -1,0 +1,77 @@
+//! What a test program printed, in numbers.
+
+use std::collections::BTreeSet;
+
+/// Tests that ended so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) passed: usize,
+    pub(crate) failed: usize,
+}
+
+/// What the last line `test result: …` says, or the sum of all of them. A test may start its own
+/// program again, which prints such a line as well.
+pub(crate) fn counts(output: &[u8], all: bool) -> Counts {
+    let mut counts = Counts::default();
+    let text = String::from_utf8_lossy(output);
+    let results = text.lines().rev().filter_map(|line| line.strip_prefix("test result: "));
+    for line in results.take(if all { usize::MAX } else { 1 }) {
+        let number = |word: &str| {
+            let part = line.split(['.', ';']).find_map(|part| part.trim().strip_suffix(word)).unwrap_or_default();
+            part.trim().parse().unwrap_or(0)
+        };
+        counts.passed += number("passed");
+        counts.failed += number("failed");
+    }
+    counts
+}
+
+/// What failed, as the program shows it: from the first line `failures:` to the second. Of a
+/// program that died, its last lines.
+pub(crate) fn failures(output: &[u8]) -> Vec<String> {
+    const LAST: usize = 20;
+    let text = String::from_utf8_lossy(output);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut marks = lines.iter().enumerate().filter(|(_, line)| **line == "failures:").map(|(place, _)| place);
+    let shown = match (marks.next(), marks.next()) {
+        (Some(first), Some(second)) => lines.get(first..second),
+        _ => lines.get(lines.len().saturating_sub(LAST)..),
+    };
+    shown.unwrap_or_default().iter().map(|line| (*line).to_owned()).collect()
+}
+
+/// How many tests said that they can't run here (a line of `skips` is
+/// `FILE:LINE: TEST: WHAT: REASON`). A part that can't is no skipped test.
+pub(crate) fn skipped(skips: &str) -> usize {
+    let tests = skips.lines().filter_map(|line| line.split_once(": all of it: "));
+    tests.map(|(test, _)| test).collect::<BTreeSet<_>>().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &[u8] =
+        b"running 3 tests\ntest a ... ok\n\nfailures:\n\n---- b stdout ----\nwrong\n\n\nfailures:\n    b\n\n\
+        test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 4 filtered out; finished in 0.01s\n\n\
+        test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+
+    #[test]
+    fn the_last_result_counts_or_all_of_them() {
+        assert_eq!(counts(OUTPUT, true), Counts { passed: 7, failed: 1 });
+        assert_eq!(counts(OUTPUT, false), Counts { passed: 5, failed: 0 });
+        assert_eq!(counts(b"Segmentation fault", false), Counts::default());
+    }
+
+    #[test]
+    fn failures_are_those_that_the_program_shows() {
+        assert_eq!(failures(OUTPUT), ["failures:", "", "---- b stdout ----", "wrong", "", ""]);
+        assert_eq!(failures(b"one\nSegmentation fault"), ["one", "Segmentation fault"]);
+    }
+
+    #[test]
+    fn a_skipped_test_is_counted_once_and_a_part_is_not() {
+        let skips = "a.rs:1: one: all of it: no btrfs\na.rs:1: one: all of it: no btrfs\nb.rs:2: two: a part: no\n";
+        assert_eq!(skipped(skips), 1);
+    }
+}
