@@ -38,6 +38,11 @@ FRESH_TARGETS := --lib --test locale --test daemon --test connections --test hou
 NIGHTLY := paper-smoke compat-test fuzz-night
 
 RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
+# Programs are built together and started by their path: for each other choice of packages cargo builds what they have in
+# common once more.
+BUILD := $(CARGO) build --release -p bacula-fd -p bed
+BUILD_BENCH := $(BUILD) -p bench
+BENCH := $(RELEASE)/bench
 # The tests judge the optimized program, whatever else lies about in the target folder.
 export FERROFD_BIN ?= $(RELEASE)/bacula-fd
 
@@ -49,18 +54,18 @@ setup: ## Install the system packages that are missing (apt), say so if that can
 	@scripts/system-packages
 
 demo: setup ## Back up and restore a real tree with Bacula's own Director, and compare with its own File Daemon
-	$(CARGO) build --release -p bacula-fd -p bed
-	$(CARGO) run --release -q -p bed -- setup
-	$(CARGO) run --release -q -p bed -- demo
+	$(BUILD)
+	$(RELEASE)/bed setup
+	$(RELEASE)/bed demo
 
 demo-short: setup ## The demo over a small tree, for CI
-	$(CARGO) build --release -p bacula-fd -p bed
-	$(CARGO) run --release -q -p bed -- setup
-	$(CARGO) run --release -q -p bed -- demo --short
+	$(BUILD)
+	$(RELEASE)/bed setup
+	$(RELEASE)/bed demo --short
 
 test: setup ## Every test, those against the real daemons included
-	$(CARGO) build --release -p bacula-fd -p bed
-	$(CARGO) run --release -q -p bed -- setup
+	$(BUILD)
+	$(RELEASE)/bed setup
 	@$(RELEASE)/test-runner $(TESTS) $(TARGETS)
 
 fresh-root: setup ## The short demo and some tests on a Debian 12 with make, ca-certificates and this Rust toolchain only
@@ -79,13 +84,13 @@ lint-tools: ## Install the tools of `make lint`, pinned, under ~/.cache/ferrofd
 
 monitoring-test: ## --diagnose, metrics, alerts and dashboard, with the real Prometheus; MONITORING_PICTURES=DIR takes a picture
 	@MONITORING_PACKAGES=1 scripts/system-packages
-	$(CARGO) build --release -p bacula-fd -p bed
-	$(CARGO) run --release -q -p bed -- setup
-	$(CARGO) test -p bed --test monitoring
+	$(BUILD)
+	$(RELEASE)/bed setup
+	$(RELEASE)/test-runner --workspace --test monitoring
 	@scripts/tested "Prometheus $$(dpkg-query -W -f '$${source:Upstream-Version}' prometheus | sed 's/+.*//')" "metrics, alerts, expressions of the dashboard" works monitoring-test
 
 models: setup ## The model checks, in ORDERS (100) times as many orders as make test tries (SEED=N: others)
-	$(CARGO) build --release -p bed
+	$(BUILD)
 	@FERROFD_SCHEDULES=$(ORDERS) FERROFD_SEED=$(or $(SEED),1) $(RELEASE)/test-runner --models
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS (60); FUZZ_TARGETS="a b" chooses
@@ -105,13 +110,13 @@ fuzz-night: ## Each fuzz target for an hour (FUZZ_SECONDS=3600), the corpus kept
 
 soak: setup ## Jobs of both daemons for hours, with faults; can be resumed (MINUTES=60 SEED=1 ROUND=7 BEDS=2 SHORT=1 SOAK_TMP=DIR)
 	@SOAK_PACKAGES=1 scripts/system-packages
-	$(CARGO) build --release -p bacula-fd -p bed
-	@TMPDIR="$(SOAK_TMP)" $(CARGO) run --release -q -p bed --bin soak -- $(if $(MINUTES),--minutes $(MINUTES)) \
+	$(BUILD)
+	@TMPDIR="$(SOAK_TMP)" $(RELEASE)/soak $(if $(MINUTES),--minutes $(MINUTES)) \
 	  $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND) --verbose) $(if $(BEDS),--beds $(BEDS)) $(if $(SHORT),--short)
 
 bench: setup ## Measure ferrofd beside the stock daemon; QUICK=1: three replicas; BENCH_CELLS="manyfiles10 full" chooses
-	$(CARGO) build --release -p bacula-fd -p bed -p bench
-	$(CARGO) run --release -q -p bench -- run $(if $(QUICK),--quick) $(BENCH_FLAGS)
+	$(BUILD_BENCH)
+	$(BENCH) run $(if $(QUICK),--quick) $(BENCH_FLAGS)
 
 bench-quick: ## The same with three replicas
 	@$(MAKE) bench QUICK=1
@@ -125,40 +130,40 @@ paper paper-smoke: export PATH := $(or $(FERROFD_PAPER_TOOLS),$(or $(XDG_CACHE_H
 
 paper: setup ## Measure what is missing of paper/perf-analysis/plan.toml; PHASES="nine,growth" and BLOCKS=1 choose
 	@paper/perf-analysis/packages --build
-	$(CARGO) build --release -p bacula-fd -p bed -p bench
-	$(CARGO) run --release -q -p bench -- paper run $(addprefix --phase ,$(PHASES)) $(addprefix --blocks ,$(BLOCKS))
+	$(BUILD_BENCH)
+	$(BENCH) paper run $(addprefix --phase ,$(PHASES)) $(addprefix --blocks ,$(BLOCKS))
 
 paper-tools: ## Install Python for the paper (apt), say so if that can't be done
 	@PAPER_PACKAGES=1 scripts/system-packages
 
 paper-smoke: paper-tools ## One replica of the short form of every phase, rendered and computed once more, in target/paper/smoke
 	@paper/perf-analysis/packages
-	$(CARGO) build --release -p bacula-fd -p bed -p bench
+	$(BUILD_BENCH)
 	rm -rf "$(PAPER_OUT)/smoke"
-	$(CARGO) run --release -q -p bench -- paper run --smoke --data "$(PAPER_OUT)/smoke/data"
-	$(CARGO) run --release -q -p bench -- paper render --data "$(PAPER_OUT)/smoke/data" --into "$(PAPER_OUT)/smoke/generated"
+	$(BENCH) paper run --smoke --data "$(PAPER_OUT)/smoke/data"
+	$(BENCH) paper render --data "$(PAPER_OUT)/smoke/data" --into "$(PAPER_OUT)/smoke/generated"
 	python3 paper/perf-analysis/check/check.py paper/perf-analysis --data "$(PAPER_OUT)/smoke/data" --generated "$(PAPER_OUT)/smoke/generated"
 
 # Not as a child of cargo: its variables change what the tools of the lints do.
 paper-gates: setup lint-tools ## Run what every commit has to pass, and note for the paper how it ended; count the repository (GATES="tests")
-	$(CARGO) build --release -p bacula-fd -p bench
-	"$(or $(CARGO_TARGET_DIR),target)/release/bench" paper gates $(addprefix --gate ,$(GATES))
+	$(BUILD_BENCH)
+	$(BENCH) paper gates $(addprefix --gate ,$(GATES))
 
 paper-render: paper-tools ## Tables, figures and text of the paper from its raw rows; HTML and PDF in target/paper
-	$(CARGO) build --release -q -p bench
-	$(CARGO) run --release -q -p bench -- paper render
-	$(CARGO) run --release -q -p bench -- paper excerpts
+	$(BUILD_BENCH) -q
+	$(BENCH) paper render
+	$(BENCH) paper excerpts
 	@scripts/paper-render paper/perf-analysis/generated "$(PAPER_OUT)"
 
 paper-check: paper-tools ## Render again and compare, compute every number once more, look for numbers typed into the text
-	$(CARGO) build --release -q -p bench
-	$(CARGO) run --release -q -p bench -- paper render --into "$(PAPER_OUT)/again"
+	$(BUILD_BENCH) -q
+	$(BENCH) paper render --into "$(PAPER_OUT)/again"
 	diff -r paper/perf-analysis/generated "$(PAPER_OUT)/again"
-	$(CARGO) run --release -q -p bench -- paper excerpts --check
+	$(BENCH) paper excerpts --check
 	python3 paper/perf-analysis/check/check.py paper/perf-analysis
 	rm -rf "$(PAPER_OUT)/made-up"
-	$(CARGO) run --release -q -p bench -- paper made-up --data "$(PAPER_OUT)/made-up/data"
-	$(CARGO) run --release -q -p bench -- paper render --data "$(PAPER_OUT)/made-up/data" --into "$(PAPER_OUT)/made-up/generated"
+	$(BENCH) paper made-up --data "$(PAPER_OUT)/made-up/data"
+	$(BENCH) paper render --data "$(PAPER_OUT)/made-up/data" --into "$(PAPER_OUT)/made-up/generated"
 	python3 paper/perf-analysis/check/check.py paper/perf-analysis --data "$(PAPER_OUT)/made-up/data" --generated "$(PAPER_OUT)/made-up/generated"
 	@scripts/paper-render "$(PAPER_OUT)/again" "$(PAPER_OUT)/one"
 	@scripts/paper-render "$(PAPER_OUT)/again" "$(PAPER_OUT)/other"
@@ -188,7 +193,7 @@ tarball-test: tarball ## The tarball over the stock package and undone, in a thr
 	@scripts/package-tarball-test
 
 package-test: deb ## Install, upgrade, remove the DEB in throw-away roots (SUITES="trixie bookworm"), with the bed's Director
-	$(CARGO) build -q -p bed
+	$(BUILD) -q
 	@scripts/package-test $(SUITES)
 
 systemd-test: deb ## The same road where systemd runs as PID 1, the whole root saved and restored (SUITES="trixie bookworm")
@@ -197,7 +202,7 @@ systemd-test: deb ## The same road where systemd runs as PID 1, the whole root s
 arm64: setup ## DEB, RPM and tarball for arm64, tests and a backup of 20,000 files under emulation
 	@PACKAGE_PACKAGES=yes scripts/system-packages
 	$(CARGO) build --release -p bed
-	$(CARGO) run --release -q -p bed -- setup
+	$(RELEASE)/bed setup
 	@scripts/arm64-test
 
 arm64-check: ## cargo check for arm64, in a throw-away root with Debian's standard library for it
@@ -223,16 +228,16 @@ container: ## Build ferrofd-VERSION-ARCH.oci.tar, an image for podman, docker an
 container-test: ## The image built twice; a node saved and restored through it; the schemas of its examples
 	@PACKAGE_PACKAGES="buildah libcap2-bin podman crun golang-github-containers-common" scripts/system-packages
 	@packaging/build
-	$(CARGO) build -q -p bed
+	$(BUILD) -q
 	@scripts/container-test
 
 ansible-test: deb ## The Ansible role on a throw-away host, with the bed's Director; ansible-lint, puppet, salt-lint
 	@PACKAGE_PACKAGES="puppet-agent" scripts/system-packages
-	$(CARGO) build -q -p bed
+	$(BUILD) -q
 	@scripts/ansible-test
 
 upgrade-test: deb ## The DEB over that of the release before, in the middle of a job (UPGRADE_FROM=DEB or commit)
-	$(CARGO) build -q -p bed
+	$(BUILD) -q
 	@scripts/upgrade-test $(SUITES)
 
 first-hour-test: deb ## Follow docs/first-hour.md literally on a bare Debian 13, in a throw-away root

@@ -19,7 +19,8 @@ fn rust_example() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = built.parent().and_then(Path::parent).and_then(Path::parent).unwrap();
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "-p", "fd-plugins", "--example", "notes"])
+        // Of the whole workspace: for one package cargo builds dependencies with other features.
+        .args(["build", "--quiet", "--workspace", "--example", "notes"])
         .args(built.components().any(|part| part.as_os_str() == "release").then_some("--release"))
         .arg("--target-dir")
         .arg(target)
