@@ -31,9 +31,7 @@ use crate::diagnose::world::{About, Answer, PageCache, Process, Whose, World};
 
 /// How long a name and a connection may take together.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Asks for the head of the metrics.
-const METRICS_REQUEST: &[u8] = b"HEAD /metrics HTTP/1.0\r\n\r\n";
-/// Begins the answer.
+/// Begins the answer to [`texts::METRICS_REQUEST`].
 const METRICS_ANSWER: [u8; 15] = *b"HTTP/1.1 200 OK";
 /// Largest key file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -239,7 +237,7 @@ fn call(address: SocketAddr, is_meant: impl Fn(&TcpStream) -> io::Result<bool>) 
 
 /// Whether a daemon's metrics are there.
 fn has_metrics(mut stream: &TcpStream) -> io::Result<bool> {
-    stream.write_all(METRICS_REQUEST)?;
+    stream.write_all(texts::METRICS_REQUEST.as_bytes())?;
     let mut answer = [0; METRICS_ANSWER.len()];
     stream.read_exact(&mut answer)?;
     Ok(answer == METRICS_ANSWER)

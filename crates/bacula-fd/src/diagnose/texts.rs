@@ -297,6 +297,9 @@ pub(super) const HINT_RESTORES_PARTLY: &str =
 
 // Metrics.
 
+/// Asks for their head.
+pub(super) const METRICS_REQUEST: &str = "HEAD /metrics HTTP/1.0\r\n\r\n";
+
 pub(super) fn metrics_answer(address: SocketAddr) -> String {
     format!("answered on {address}")
 }
