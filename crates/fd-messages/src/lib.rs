@@ -5,6 +5,8 @@
 //! configuration says which [`IoPriority`] they have. The command lines of the programs that they
 //! run are split, and their job codes replaced, here.
 //!
+//! What a peer has said comes into a message as [`Said`].
+//!
 //! Not here: how messages are delivered (the program does that), and deciding what is an error: the
 //! crates that find one say which [`MessageType`] it is.
 
@@ -13,6 +15,7 @@ mod io_priority;
 mod message_type;
 mod packets;
 mod run;
+mod said;
 mod stages;
 
 pub use command_line::{JobCodes, expand_job_codes, short_job_name, split_arguments};
@@ -20,4 +23,5 @@ pub use io_priority::IoPriority;
 pub use message_type::MessageType;
 pub use packets::{PacketSink, SendError};
 pub use run::{CancelToken, JobLog, Progress};
+pub use said::Said;
 pub use stages::{Pressure, Stage, StageTimes};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fd_bsock::hello::is_director_acceptance;
 use fd_config::{PasswordKey, Tls};
+use fd_messages::Said;
 use fd_session::authenticate::{AuthError, Authentication};
 use fd_session::{Action, Need};
 use fd_transport::{Certificates, Channel, ConnectError, ConnectPlan, ConnectWatch, Limits, Peer, PeerKind, Received};
@@ -91,7 +92,7 @@ impl Call<'_> {
         dialogue::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)?;
         let said = match channel.recv(GIVE_UP_AFTER) {
             Ok(Received::Data(line)) if is_director_acceptance(line) => return Ok(channel),
-            Ok(Received::Data(line)) => String::from_utf8_lossy(line).trim_end().to_owned(),
+            Ok(Received::Data(line)) => Said::of_bytes(line).as_str().to_owned(),
             Ok(other) => format!("{other:?}"),
             Err(error) => error.cause(),
         };

@@ -9,6 +9,7 @@ use aws_sigv4::http_request::{
     sign,
 };
 use aws_sigv4::sign::v4;
+use fd_messages::Said;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response};
@@ -122,14 +123,14 @@ impl Client {
     pub(super) async fn ask(&self, ask: &Ask<'_>) -> Result<Response<Incoming>, S3Error> {
         let request = self.request(ask)?;
         let answer = timeout(self.patience(), self.http.request(request)).await;
-        let answer = answer.map_err(|_| self.late())?.map_err(|error| S3Error::Connection(causes(&error)))?;
+        let answer = answer.map_err(|_| self.late())?.map_err(|error| S3Error::connection(&causes(&error)))?;
         let status = answer.status().as_u16();
         if matches!(status, 200..=299) {
             return Ok(answer);
         }
         let body = self.body(answer).await.unwrap_or_default();
         let said: Refusal = from_str(&String::from_utf8_lossy(&body)).unwrap_or_default();
-        Err(S3Error::Refused { status, code: printable(&said.code), message: printable(&said.message) })
+        Err(S3Error::Refused { status, code: Said::new(&said.code), message: Said::new(&said.message) })
     }
 
     /// Asks until it is answered, or the tries are used up.
@@ -162,7 +163,7 @@ impl Client {
     pub(super) async fn body(&self, answer: Response<Incoming>) -> Result<Bytes, S3Error> {
         let body = http_body_util::Limited::new(answer.into_body(), LONGEST_ANSWER).collect();
         let body = timeout(self.patience(), body).await.map_err(|_| self.late())?;
-        Ok(body.map_err(|error| S3Error::Connection(error.to_string()))?.to_bytes())
+        Ok(body.map_err(|error| S3Error::connection(&error))?.to_bytes())
     }
 
     /// The server has sent nothing for too long.
@@ -171,7 +172,7 @@ impl Client {
     }
 
     fn request(&self, ask: &Ask<'_>) -> Result<Request<Full<Bytes>>, S3Error> {
-        let wrong = |error: &dyn std::fmt::Display| S3Error::Nonsense(error.to_string());
+        let wrong = |error: &dyn std::fmt::Display| S3Error::nonsense(error);
         let mut address = self.base.clone();
         address.push('/');
         address.push_str(&ask.key.map(encode_path).unwrap_or_default());
@@ -295,11 +296,6 @@ fn causes(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// What a server says, fit for a message.
-fn printable(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).take(300).collect()
 }
 
 #[cfg(test)]

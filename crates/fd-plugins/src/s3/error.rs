@@ -1,29 +1,31 @@
 //! What goes wrong between the plugin and a server.
 
+use fd_messages::Said;
+
 use crate::texts;
 
 /// Why a request has failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum S3Error {
     /// The server has refused it.
-    #[error("{}", texts::s3_refused(*.status, .code, .message))]
+    #[error("{}", texts::s3_refused(*.status, .code.as_str(), .message.as_str()))]
     Refused {
         /// The status of HTTP.
         status: u16,
         /// The code in its answer; may be empty.
-        code: String,
+        code: Said,
         /// What it says.
-        message: String,
+        message: Said,
     },
     /// It could not be reached, or has hung up.
     #[error("{0}")]
-    Connection(String),
+    Connection(Said),
     /// It has not answered in time.
     #[error("{}", texts::s3_late(*.0))]
     Late(u64),
     /// Its answer is nonsense.
     #[error("{0}")]
-    Nonsense(String),
+    Nonsense(Said),
     /// It has sent fewer bytes than it had said.
     #[error("{}", texts::s3_short(*.got, *.wanted))]
     Short {
@@ -44,6 +46,16 @@ pub(super) enum S3Error {
 }
 
 impl S3Error {
+    /// It could not be reached, or has hung up.
+    pub(super) fn connection(error: &(impl std::fmt::Display + ?Sized)) -> Self {
+        Self::Connection(Said::new(error))
+    }
+
+    /// Its answer is nonsense; the text may quote it.
+    pub(super) fn nonsense(what: &(impl std::fmt::Display + ?Sized)) -> Self {
+        Self::Nonsense(Said::new(what))
+    }
+
     /// Whether another try may help.
     pub(super) fn may_pass(&self) -> bool {
         match self {

@@ -40,7 +40,7 @@ struct Page {
 pub(super) fn list(client: &Arc<Client>) -> Result<mpsc::Receiver<Result<Vec<Listed>, S3Error>>, S3Error> {
     let (pages, receiver) = mpsc::channel(PAGES_AHEAD);
     let client = Arc::clone(client);
-    let runtime = runtime().map_err(|error| S3Error::Connection(fd_os::io_error_text(&error)))?;
+    let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
     runtime.spawn(async move {
         let mut last = None;
         for prefix in client.settings().prefixes() {
@@ -78,11 +78,11 @@ async fn fetch(
     let answer = client.whole_answer(&Ask { query, ..Ask::get(None) }).await?;
     let page = parse(&answer)?;
     if page.next.is_some() && (page.next.as_deref() == token || page.objects.is_empty()) {
-        return Err(S3Error::Nonsense(texts::S3_ENDLESS.to_owned()));
+        return Err(S3Error::nonsense(texts::S3_ENDLESS));
     }
     for object in &page.objects {
         if last.as_ref().is_some_and(|last| *last >= object.key) {
-            return Err(S3Error::Nonsense(texts::s3_no_order(&object.key)));
+            return Err(S3Error::nonsense(&texts::s3_no_order(&object.key)));
         }
         *last = Some(object.key.clone());
     }
@@ -111,17 +111,17 @@ struct Content {
 }
 
 fn parse(answer: &[u8]) -> Result<Page, S3Error> {
-    let answer: Answer = from_reader(answer).map_err(|error| S3Error::Nonsense(texts::s3_no_listing(&error)))?;
+    let answer: Answer = from_reader(answer).map_err(|error| S3Error::nonsense(&texts::s3_no_listing(&error)))?;
     let is_encoded = answer.encoding_type.as_deref() == Some("url");
     let objects = answer.contents.into_iter().map(|content| {
         let modified = seconds(&content.last_modified, Format::DateTimeWithOffset)
-            .ok_or_else(|| S3Error::Nonsense(texts::s3_no_time(&content.last_modified)))?;
+            .ok_or_else(|| S3Error::nonsense(&texts::s3_no_time(&content.last_modified)))?;
         let key = if is_encoded { decode(&content.key) } else { content.key.into_bytes() };
         Ok(Listed { key, size: content.size, modified, etag: content.etag })
     });
     let objects = objects.collect::<Result<_, S3Error>>()?;
     if answer.is_truncated && answer.next_continuation_token.is_none() {
-        return Err(S3Error::Nonsense(texts::S3_ENDLESS.to_owned()));
+        return Err(S3Error::nonsense(texts::S3_ENDLESS));
     }
     Ok(Page { objects, next: answer.next_continuation_token.filter(|_| answer.is_truncated) })
 }
@@ -197,6 +197,8 @@ mod tests {
             assert!(matches!(parsed(rest), Err(S3Error::Nonsense(_))), "{rest}");
         }
         assert!(matches!(parse(b"<html>hello"), Err(S3Error::Nonsense(_))));
+        let error = parsed(&OBJECT.replace("2026", "\n2026\u{1b}[2J")).unwrap_err().to_string();
+        assert!(error.contains("2026") && !error.chars().any(char::is_control), "{error:?}");
         assert!(matches!(parse(b""), Err(S3Error::Nonsense(_))));
     }
 }

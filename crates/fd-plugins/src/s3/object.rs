@@ -66,7 +66,7 @@ impl Fetch {
         let most = room;
         let room = Arc::new(Semaphore::new(room));
         let work = Work { client: Arc::clone(client), key, pieces, room: Arc::clone(&room), most };
-        let runtime = runtime().map_err(|error| S3Error::Connection(fd_os::io_error_text(&error)))?;
+        let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
         let task = runtime.spawn(work.run(heads)).abort_handle();
         Ok(Self { head, data, room, most, task, _share: share })
     }
@@ -201,7 +201,7 @@ impl Work {
         let is_rest = range.is_some_and(|range| range.starts_with(&format!("bytes {from}-")));
         match (is_same, from == 0 || is_rest) {
             (false, _) => Err(S3Error::Changed),
-            (true, false) => Err(S3Error::Nonsense(texts::S3_NO_RANGES.to_owned())),
+            (true, false) => Err(S3Error::nonsense(texts::S3_NO_RANGES)),
             (true, true) => Ok(answer),
         }
     }
@@ -224,7 +224,7 @@ impl Work {
             let frame = frame.map_err(|_| S3Error::Short { got: *got, wanted: size })?;
             let Ok(bytes) = frame.into_data() else { continue };
             if got.saturating_add(bytes.len() as u64) > size {
-                return Err(S3Error::Nonsense(texts::S3_TOO_LONG.to_owned()));
+                return Err(S3Error::nonsense(texts::S3_TOO_LONG));
             }
             checksum.update(&bytes);
             *got += bytes.len() as u64;
@@ -245,7 +245,7 @@ pub(super) fn head(headers: &HeaderMap) -> Result<Head, S3Error> {
     let size = header(headers, "content-length").and_then(|text| text.parse().ok());
     let modified = header(headers, "last-modified").and_then(|text| seconds(&text, Format::HttpDate));
     Ok(Head {
-        size: size.ok_or_else(|| S3Error::Nonsense(texts::S3_NO_LENGTH.to_owned()))?,
+        size: size.ok_or_else(|| S3Error::nonsense(texts::S3_NO_LENGTH))?,
         modified,
         etag: header(headers, "etag"),
         extras: Extras::of_headers(headers),

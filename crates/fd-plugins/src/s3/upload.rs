@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use fd_messages::MessageType;
+use fd_messages::{MessageType, Said};
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Method};
 use quick_xml::de::from_reader;
@@ -107,7 +107,7 @@ impl Uploads {
             let ask =
                 Ask { method: Method::POST, query: "uploads=".to_owned(), headers, ..Ask::get(Some(&upload.key)) };
             let answer = self.cancel.wait(self.client.whole_answer(&ask))??;
-            let begun: Begun = from_reader(answer.as_ref()).map_err(|error| S3Error::Nonsense(error.to_string()))?;
+            let begun: Begun = from_reader(answer.as_ref()).map_err(|error| S3Error::nonsense(&error))?;
             upload.parts = Some((begun.upload_id, Vec::new()));
         }
         let Some((id, tags)) = &mut upload.parts else { return Ok(()) };
@@ -119,7 +119,7 @@ impl Uploads {
         };
         let answer = self.cancel.wait(self.client.ask_again(&ask))??;
         let tag = answer.headers().get("etag").and_then(|tag| tag.to_str().ok());
-        tags.push(tag.ok_or_else(|| S3Error::Nonsense(texts::S3_NO_TAG.to_owned()))?.to_owned());
+        tags.push(tag.ok_or_else(|| S3Error::nonsense(texts::S3_NO_TAG))?.to_owned());
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl Uploads {
         let Upload { name, key, extras, data, .. } = upload;
         let (bytes, client) = (data.len(), Arc::clone(&self.client));
         self.wait_until(host, MOST.0 - 1, MOST.1.saturating_sub(bytes))?;
-        let runtime = runtime().map_err(|error| S3Error::Connection(fd_os::io_error_text(&error)))?;
+        let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
         let task = runtime.spawn(async move {
             let (headers, body) = (extras.headers(), Bytes::from(data));
             let ask = Ask { method: Method::PUT, headers, body, ..Ask::get(Some(&key)) };
@@ -159,12 +159,7 @@ impl Uploads {
             ..Ask::get(Some(&upload.key))
         };
         let answer = self.cancel.wait(self.client.whole_answer(&ask))??;
-        // An error may come behind a good status, because completing takes long.
-        if answer.windows(7).any(|tag| tag == b"<Error>") {
-            let text = String::from_utf8_lossy(&answer).chars().take(300).collect();
-            return Err(S3Error::Nonsense(text));
-        }
-        Ok(())
+        completed(&answer)
     }
 
     /// Gives up an object: its parts must not stay in the bucket.
@@ -191,7 +186,7 @@ impl Uploads {
                 Ok(Ok(Ok(()))) => {}
                 Ok(Ok(Err(error))) => host.message(MessageType::Error, &texts::s3_not_stored(&running.name, &error)),
                 Ok(Err(error)) => {
-                    let error = S3Error::Nonsense(error.to_string());
+                    let error = S3Error::nonsense(&error);
                     host.message(MessageType::Error, &texts::s3_not_stored(&running.name, &error));
                 }
             }
@@ -205,8 +200,29 @@ impl Uploads {
     }
 }
 
+/// What an answer to the completion of an object says. An error may come behind a good status,
+/// because completing takes long.
+fn completed(answer: &[u8]) -> Result<(), S3Error> {
+    if answer.windows(7).any(|tag| tag == b"<Error>") {
+        return Err(S3Error::Nonsense(Said::of_bytes(answer)));
+    }
+    Ok(())
+}
+
 #[derive(Deserialize)]
 struct Begun {
     #[serde(rename = "UploadId")]
     upload_id: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_of_a_completion_is_one_line() {
+        assert_eq!(completed(b"<CompleteMultipartUploadResult/>"), Ok(()));
+        let error = completed(b"<Error>\n25-Nov 10:00 dir JobId 1: Backup OK\x1b[2J</Error>").unwrap_err();
+        assert_eq!(error.to_string(), "<Error> 25-Nov 10:00 dir JobId 1: Backup OK [2J</Error>");
+    }
 }

@@ -51,7 +51,7 @@ impl Cancel {
 
     /// Waits for this on the calling thread, but no longer than until the job is canceled.
     pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, S3Error> {
-        let runtime = runtime().map_err(|error| S3Error::Connection(fd_os::io_error_text(&error)))?;
+        let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
         let mut canceled = self.0.subscribe();
         runtime.block_on(async move {
             let mut canceled = pin!(canceled.wait_for(|canceled| *canceled));
