@@ -14,6 +14,7 @@
 mod calls;
 mod evil;
 mod jobs;
+mod libbac;
 mod loads;
 mod rows;
 mod stage;
@@ -64,5 +65,12 @@ fn questions_about_plugins_are_answered_as_by_the_stock_daemon() -> Result<()> {
 fn the_plugins_that_the_stock_daemon_loads_are_loaded() -> Result<()> {
     let wrong = loads::differences()?;
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn the_stock_daemon_gives_plugins_what_libbac_needs() -> Result<()> {
+    let wrong = libbac::wrong()?;
+    assert!(wrong.is_empty(), "{wrong:#?}");
     Ok(())
 }

@@ -14,6 +14,7 @@ mod fault;
 mod functions;
 mod group;
 mod instance;
+mod libbac;
 mod line;
 mod loader;
 mod mapping;
@@ -49,6 +50,7 @@ pub fn serve() -> u8 {
 
 fn run() -> io::Result<()> {
     fault::watch();
+    libbac::survive_timers()?;
     group::end_with_the_daemon()?;
     let control = confine::take_control_line()?;
     let Some((bytes, _)) = orders::receive(control.as_fd())? else { return Ok(()) };
@@ -112,8 +114,10 @@ fn open(number: u64, line: OwnedFd, memory: OwnedFd, loaded: &Loaded, file: Vec<
     let work = move || {
         shared.enter(line);
         fault::note_at(shared.memory.fault_mark());
+        libbac::enter();
         // The daemon closes the line of an instance that it gives up.
         let _gone = Calls::new(Arc::clone(&shared), functions, file).serve();
+        libbac::leave();
         shared.end();
         fault::note_at(std::ptr::null_mut());
         Shared::leave();
@@ -130,7 +134,9 @@ fn cancel(number: u64, line: OwnedFd, loaded: &Loaded) -> io::Result<()> {
     let work = move || {
         shared.enter(line);
         fault::note_at(shared.memory.fault_mark());
+        libbac::enter();
         calls::cancel(&shared, functions);
+        libbac::leave();
         fault::note_at(std::ptr::null_mut());
         Shared::leave();
     };

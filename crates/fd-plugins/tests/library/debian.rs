@@ -1,6 +1,7 @@
-//! Debian's own `bpipe-fd.so`, unmodified, in the Debian that the bed has unpacked (reference 07
-//! §3.9).
+//! Debian's own `bpipe-fd.so`, unmodified, and a plugin that uses Debian's libbac, in the Debian that
+//! the bed has unpacked (reference 07 §3.9).
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,8 +10,13 @@ use fd_plugins::{Event, Instance, Io, SavePacket, Status};
 use crate::Test;
 use crate::bed::{Daemon, begun, confinement, load};
 
-pub(crate) const TESTS: &[Test] =
-    &[("debian_s_bpipe_saves_what_allowed_programs_print", debian_s_bpipe_saves_what_allowed_programs_print)];
+pub(crate) const TESTS: &[Test] = &[
+    ("debian_s_bpipe_saves_what_allowed_programs_print", debian_s_bpipe_saves_what_allowed_programs_print),
+    (
+        "a_plugin_has_threads_timers_locks_and_sockets_of_libbac",
+        a_plugin_has_threads_timers_locks_and_sockets_of_libbac,
+    ),
+];
 
 /// With this argument the program is inside of that Debian.
 pub(crate) const INSIDE: &str = "--inside";
@@ -21,21 +27,64 @@ const GO_INSIDE: &str = "set -e\n\
     mount --make-rprivate /\n\
     mount -t tmpfs tmpfs $1/tmp\n\
     cp \"$2\" $1/tmp/test\n\
+    test -z \"$4\" || cp \"$4\" $1/tmp/lib-fd.so\n\
     mount -t proc proc $1/proc\n\
     mount --rbind /dev $1/dev\n\
     exec chroot $1 /tmp/test $3";
+/// The plugin that uses libbac, inside.
+const LIB: &str = "/tmp/lib-fd.so";
 
 fn debian_s_bpipe_saves_what_allowed_programs_print() {
+    go_inside("");
+}
+
+fn a_plugin_has_threads_timers_locks_and_sockets_of_libbac() {
+    let plugin = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib-{}-fd.so", std::process::id()));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/plugins/lib.c");
+    let done = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-w", "-o"]).arg(&plugin).arg(source).status();
+    assert!(done.unwrap().success());
+    go_inside(&plugin.to_string_lossy());
+}
+
+/// Runs [`inside`], with this plugin.
+fn go_inside(plugin: &str) {
     if !Path::new(DEBIAN).join("usr/lib/bacula/bpipe-fd.so").exists() || !nix::unistd::geteuid().is_root() {
         return skip::test("needs root, and the Debian that the bed unpacks");
     }
     let program = std::env::current_exe().unwrap();
-    let ran =
-        Command::new("unshare").args(["-m", "sh", "-c", GO_INSIDE, "sh", DEBIAN]).arg(program).arg(INSIDE).status();
+    let arguments = ["-m", "sh", "-c", GO_INSIDE, "sh", DEBIAN];
+    let ran = Command::new("unshare").args(arguments).arg(program).arg(INSIDE).arg(plugin).status();
     assert!(ran.unwrap().success());
 }
 
 pub(crate) fn inside() {
+    if Path::new(LIB).exists() { uses_libbac() } else { bpipe() }
+}
+
+/// What the stock daemon's job log has of the same plugin.
+fn uses_libbac() {
+    let plugin = load(Path::new(LIB), confinement()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for (command, said) in [
+        ("lib:do=thread".to_owned(), "a thread"),
+        ("lib:do=lock".to_owned(), "a thread"),
+        ("lib:do=timer".to_owned(), "read: Interrupted system call"),
+        (format!("lib:do=socket,port={port}"), "connected: 1"),
+    ] {
+        let mut daemon = Daemon::default();
+        let instance = begun(&plugin, &mut daemon, &command);
+        let data = instance.map(|mut instance| data(&mut instance, &mut daemon, &command));
+        let shown = data.map(|data| String::from_utf8_lossy(&data).into_owned());
+        assert_eq!(
+            shown.map_err(|gone| String::from_utf8_lossy(&gone.text).into_owned()),
+            Ok(said.to_owned()),
+            "{command}"
+        );
+    }
+}
+
+fn bpipe() {
     let plugin = load(Path::new("/usr/lib/bacula/bpipe-fd.so"), confinement()).unwrap();
     let mut daemon = Daemon::default();
     let command = "bpipe:/x/y:sh -c 'echo oops >&2; head -c 300000 /dev/zero':cat";

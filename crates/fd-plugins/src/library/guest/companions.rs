@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-use super::exports;
+use super::{exports, libbac};
 use crate::library::values::c_text;
 
 /// How the names of the libraries begin, in the order in which they need each other, and what
@@ -23,18 +23,23 @@ pub(super) fn are_missing(error: &str) -> bool {
     error.contains("undefined symbol") || error.contains("libbac")
 }
 
-/// Loads them: those beside the plugin, or else those that the system finds. Those that are not
-/// there are left out.
+/// Where the distribution has them, and where its daemon finds them for plugins of any directory.
+const DISTRIBUTION: &str = "/usr/lib/bacula";
+
+/// Loads them: those beside the plugin, or else those of the distribution, or those that the system
+/// finds. Those that are not there are left out.
 pub(super) fn load(plugin: &Path, working_directory: &[u8], daemon: &[u8]) {
     exports::keep();
     let beside = plugin.parent().unwrap_or(Path::new("/"));
     for (start, name) in LIBRARIES {
-        let path = found(beside, start).unwrap_or_else(|| PathBuf::from(name));
+        let places = [beside, Path::new(DISTRIBUTION)];
+        let path = places.into_iter().find_map(|place| found(place, start)).unwrap_or_else(|| PathBuf::from(name));
         // SAFETY: they are the distribution's, like the plugin.
         let Ok(library) = (unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) }) else { continue };
         // The plugin uses it as long as this process lives.
         let library = ManuallyDrop::new(library);
         set_up(&library, working_directory, daemon);
+        libbac::set_up(&library);
     }
 }
 

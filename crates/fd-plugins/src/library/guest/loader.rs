@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use super::companions;
-use super::functions;
+use super::{companions, functions, libbac};
 use crate::api::plugin::{Offers, Plugin as _};
 use crate::export;
 use crate::library::abi::{
@@ -49,6 +48,7 @@ impl Loaded {
             open(path)
         });
         let library = ManuallyDrop::new(library.map_err(|error| Some(texts::dlopen_failed(path, &error)))?);
+        libbac::set_up(&library);
         // SAFETY: a plugin's function of this name is of this type.
         let begin = unsafe { library.get::<LoadPlugin>(b"loadPlugin\0") };
         let begin = *begin.map_err(|_| Some(texts::no_function("loadPlugin", path)))?;
